@@ -5,7 +5,7 @@
 //! - its pictures are NV12 of limited range, in memory of its own, in rows that are longer than the picture is wide;
 //! - it returns a picture when it has one, and takes longer in the dark: its rate is variable;
 //! - it says when it captured each picture;
-//! - it copies into pictures that were encoded already, so no picture takes new memory.
+//! - it copies into pictures that were encoded already, so no picture needs new memory.
 //!
 //! To broadcast a real one, write a [`PictureSource`] that reads your device where `TestCamera` draws.
 
