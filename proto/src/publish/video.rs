@@ -58,7 +58,7 @@ impl Video {
 
     /// Sends again the base layers of all frames not known to have arrived, if the path's rate fell.
     fn send_again(&self, writer: &mut Writer, path: &PathStats) {
-        // Of a frame not begun yet nothing is lost.
+        // Nothing is lost of a frame that is not begun.
         let unfinished = writer.stream().map(|stream| stream.first);
         if let Some((first, bases)) = writer.recent.owed_again(path, unfinished) {
             writer.begin_again(first, bases);
@@ -127,7 +127,7 @@ impl Policy for Video {
     }
 
     /// Base layers of video are long: sent all at once, a path that became slow would lose them again. The first window
-    /// of them reveals what is lost of earlier data; the others go as these arrive.
+    /// of them reveals which earlier data is lost; the others go as these arrive.
     fn packets_beyond(&self, writer: &Writer, carried: &CarriedRate, path: &PathStats) -> u64 {
         let is_silent = carried.silent_frames() >= 2 && carried.silence() >= path.rtt;
         let news = u64::from(is_silent);
