@@ -71,7 +71,7 @@ const MAY_OWE: u64 = 1;
 /// One rendition.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// As [`Rendition::number`](nestcast_proto::Rendition::number).
+    /// See [`Rendition::number`](nestcast_proto::Rendition::number).
     pub(crate) number: u64,
     /// The rendition from which it branches off with this frame, or whose receivers arrived in it.
     pub(crate) follows: Option<u64>,

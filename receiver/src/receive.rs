@@ -30,7 +30,7 @@ pub async fn receive<S: FrameSink>(
 /// Like [`receive`], over `socket`.
 ///
 /// # Errors
-/// As [`receive`].
+/// See [`receive`].
 pub async fn receive_over<S: FrameSink>(
     socket: Socket,
     config: Config,

@@ -117,7 +117,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", monitor.read());
         Ok(())
     });
-    // A device that still waits for a picture is left to itself.
+    // The program does not wait for a device that is still waiting for a picture.
     runtime.shutdown_background();
     outcome
 }

@@ -18,7 +18,7 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
     fn address(&self) -> SocketAddr;
 
-    /// Returns what is known of the path now.
+    /// Returns the current state of the path.
     fn path(&self) -> PathStats;
 
     /// Notes that the streams opened last were reset, so their bytes are not sent again.

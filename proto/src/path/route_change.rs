@@ -13,8 +13,8 @@ const LASTS: Duration = Duration::from_millis(300);
 const ROUNDS: u32 = 5;
 /// The largest difference between round trips that count as the same.
 const SAME: Duration = Duration::from_millis(3);
-/// The part to which the bytes in flight must fall meanwhile, or to the least window. Of two flows that begin to share
-/// a path, one falls to half.
+/// The part to which the bytes in flight must fall meanwhile, or to the least window. When two flows begin to share a
+/// path, one falls to half.
 const FALLS_TO: f64 = 1.0 / 3.0;
 /// The most loss: with a full queue round trips stay the same too.
 const LOST: f64 = 0.05;

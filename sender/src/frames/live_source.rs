@@ -284,11 +284,11 @@ mod tests {
 
     use super::*;
 
-    /// A camera that paces itself and has capture times of its own. Its "pictures" are the numbers of its buffers.
+    /// A camera that paces itself and has its own capture times. Its "pictures" are the numbers of its buffers.
     struct Camera {
         times: std::vec::IntoIter<u64>,
         buffers: u64,
-        /// Tells that a picture is being encoded; without it pictures follow at once.
+        /// Signals that a picture is being encoded; without it, pictures follow at once.
         encoding: Option<Receiver<()>>,
     }
 
@@ -318,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Makes a frame of the buffer's number, and tells what it was told.
+    /// An encoder that makes a frame of the buffer's number, and reports the encoding times that it gets.
     struct Numbers {
         encoding: Sender<()>,
         times: Sender<Duration>,
@@ -350,7 +350,7 @@ mod tests {
         }
     }
 
-    /// All frames of a camera, and how long encoding each took as the encoder was told.
+    /// Returns all frames of a camera, and the encoding times that the encoder got.
     async fn frames(times: Vec<u64>, waits: bool) -> (Vec<BroadcastFrame>, Vec<Duration>) {
         let ((encoding, encoded), (told, tells)) = (channel(), channel());
         let camera: Box<dyn PictureStream<Picture = u64>> = Box::new(Camera::new(times, waits.then_some(encoded)));

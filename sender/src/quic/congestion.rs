@@ -54,7 +54,7 @@ impl State {
 }
 
 impl Known {
-    /// Returns what is known of the path now.
+    /// Returns the current state of the path.
     pub(crate) fn path(&self) -> PathStats {
         let state = held(&self.state);
         PathStats { unsent: state.unsent, ..state.path }

@@ -260,12 +260,12 @@ fn disconnected(error: impl std::fmt::Display) -> Disconnected {
 #[derive(Debug)]
 pub(crate) struct QuicConnection(Arc<Path>);
 
-/// A connection, and what is known of its path.
+/// A connection, and the state of its path.
 #[derive(Debug)]
 struct Path {
     connection: quinn::Connection,
-    /// The peer's address and what is known of the path to it. A peer that moves gets a new path with its own
-    /// congestion control.
+    /// The peer's address and the state of the path to it. A peer that moves gets a new path with its own congestion
+    /// control.
     known: Mutex<(SocketAddr, Arc<Known>)>,
 }
 
