@@ -52,7 +52,7 @@ pub struct Frame {
     kind: Option<&'static str>,
     /// Bytes of head and side information.
     side: Option<usize>,
-    /// Bytes up to the end of the base-layer reference, and of the enhancement reference.
+    /// Bytes up to the end of the floor, and of the enhanced picture.
     floor: Option<usize>,
     enhanced: Option<usize>,
     bytes: usize,
