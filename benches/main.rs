@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{Parser, Subcommand};
 
-/// Measures nestcast and its rivals. Run through `cargo xtask measure`, which sets ONNX Runtime up.
+/// Measures nestcast and its rivals. Run it through `cargo xtask measure`, which sets up ONNX Runtime.
 #[derive(Parser)]
 struct Options {
     /// Folder of the results.
@@ -27,13 +27,13 @@ enum Command {
     Population(commands::population::Options),
     /// Video: nestcast and encoders of ffmpeg at five rates, and the population figure.
     Video(commands::video::Options),
-    /// Makes the clips that are made out of published files.
+    /// Makes the clips that are derived from published files.
     Clips(commands::clips::Options),
-    /// Contact sheets: nestcast beside its rivals at equal bytes.
+    /// Contact sheets: nestcast next to its rivals at equal bytes.
     Sheets(commands::sheets::Options),
     /// Time and memory from 0.1 to 33 megapixels, every figure from a process of its own.
     Scaling(commands::scaling::Options),
-    /// Takes the medians of the last `cargo bench` over into the results.
+    /// Copies the medians of the last `cargo bench` into the results.
     Timings(commands::timings::Options),
     /// Derives the table of bandwidths from a folder of traces.
     Bandwidths(commands::bandwidths::Options),

@@ -1,5 +1,6 @@
-//! Times of the rivals on one picture, near the rate at which `stages` times nestcast. They use one thread, as they
-//! know no more, and the system's allocator: OpenJPEG's port frees by one what it took from the other.
+//! Times of the rivals on one picture, near the rate at which `stages` times nestcast. They run on one thread, because
+//! they support no more, and use the system's allocator: OpenJPEG's port allocates with one allocator and frees with
+//! the other.
 
 mod timed;
 

@@ -1,5 +1,5 @@
-//! Times of every stage on one picture; the rivals' near the same rate are taken by `rivals`, in the same run of
-//! `cargo bench`. A whole encode and decode use two threads, single stages one.
+//! Times of every stage on one picture; `rivals` times the rivals near the same rate, in the same run of `cargo bench`.
+//! A whole encode and decode use two threads, single stages one.
 
 mod timed;
 
@@ -11,13 +11,13 @@ use nestcast_lab::metrics::budget;
 use nestcast_models::{Package, Runtime};
 use timed::{RATE_BPP, group, photo};
 
-/// As the program has it.
+/// The program's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Threads of a whole encode and decode.
 const THREADS: usize = 2;
-/// The position told to the deep synthesis; its time does not depend on it.
+/// The position passed to the deep synthesis; its time does not depend on it.
 const POSITION: Position = Position(3.0);
 
 fn push(decoder: &mut Decoder, bytes: &[u8]) {
@@ -25,7 +25,7 @@ fn push(decoder: &mut Decoder, bytes: &[u8]) {
     decoder.push(bytes).expect("a stream that was just encoded");
 }
 
-/// One thread: colour and wavelet, networks, quantiser with entropy coder, and back.
+/// Times on one thread: colour and wavelet, networks, quantiser with entropy coder, and the inverses.
 fn single_stages(criterion: &mut Criterion) {
     let package = Package::builtin("photo").expect("the shipped model");
     let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
@@ -62,7 +62,7 @@ fn single_stages(criterion: &mut Criterion) {
     group.finish();
 }
 
-/// What a user waits for, on two threads, frame after frame.
+/// Times what a user waits for, on two threads, frame after frame.
 fn whole(criterion: &mut Criterion) {
     let package = Package::builtin("photo").expect("the shipped model");
     let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");

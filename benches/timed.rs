@@ -1,4 +1,4 @@
-//! What is timed: a picture, a rate, and how long criterion looks.
+//! The picture, the rate and the duration that criterion uses.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -6,10 +6,10 @@ use criterion::{BenchmarkGroup, Criterion, Throughput, measurement::WallTime};
 use nestcast_benches::picture;
 use nestcast_codec::Picture;
 
-/// The rate at which all are timed, bits per pixel.
+/// The rate of all benchmarks, in bits per pixel.
 pub(crate) const RATE_BPP: f64 = 1.0;
 
-/// The file that `NESTCAST_BENCH_IMAGE` names, else the bundled photo.
+/// Reads the file that `NESTCAST_BENCH_IMAGE` names, else the bundled photo.
 pub(crate) fn photo() -> Picture {
     let bundled = || [env!("CARGO_MANIFEST_DIR"), "..", "lab", "assets", "spiral_firework.png"].iter().collect();
     let path: PathBuf = std::env::var_os("NESTCAST_BENCH_IMAGE").map_or_else(bundled, PathBuf::from);

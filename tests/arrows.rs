@@ -1,10 +1,11 @@
-//! The arrows within crates (docs: architecture): which room may use which, and no circle between the files of any crate.
+//! The arrows inside crates (docs: architecture): which room may use which, and no circle between the files of any
+//! crate.
 
 use std::path::{Path, PathBuf};
 
 use nestcast_tests::arrows::Sources;
 
-/// Crates whose files are looked at.
+/// The checked crates.
 const CRATES: [&str; 13] = [
     "codec",
     "proto",
@@ -21,7 +22,7 @@ const CRATES: [&str; 13] = [
     "tests/onnx",
 ];
 
-/// Rooms of a crate from the ground up, each with those that it may use. Files outside the rooms are rooms of one file.
+/// Rooms of a crate from the ground up, each with those that it may use. A file outside the rooms is a room of its own.
 type Rooms = &'static [(&'static str, &'static [&'static str])];
 
 const PROTO: Rooms = &[
@@ -157,7 +158,7 @@ fn sources(name: &str) -> Sources {
     Sources::of(&root().join(name).join("src"))
 }
 
-/// The room of a file; the crate's root is a room of its own.
+/// Returns the room of a file; the crate's root is a room of its own.
 fn room(module: &str) -> &str {
     if module.is_empty() { "lib" } else { module.split("::").next().unwrap_or(module) }
 }
@@ -202,7 +203,7 @@ fn files_use_each_other_in_no_circle() {
     }
 }
 
-/// The map of arrows is read from the sources, so it must find them.
+/// The map of arrows comes from the sources, so it must find them.
 #[test]
 fn uses_are_found() {
     let codec = sources("codec");

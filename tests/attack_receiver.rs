@@ -1,7 +1,7 @@
-//! Hostile senders: whatever they do, a receiver takes little memory, ends in bounded time, and says why in one line.
+//! Hostile senders: whatever they do, a receiver uses little memory, ends in bounded time, and says why in one line.
 //!
-//! `cargo test -p nestcast-tests --test attack_receiver -- --nocapture` prints what each took. What is only about waiting
-//! is held in virtual time by the receiver's own tests; `NESTCAST_ATTACK=full` waits for it here too.
+//! `cargo test -p nestcast-tests --test attack_receiver -- --nocapture` prints what each attack cost. The receiver's
+//! own tests check mere waiting in virtual time; `NESTCAST_ATTACK=full` waits for it here too.
 #![cfg(target_os = "linux")]
 
 use std::process::Stdio;
@@ -17,22 +17,22 @@ use nestcast_tests::pictures::{self, CONTENTS};
 use tokio::process::Command;
 use tokio::time::timeout;
 
-/// What a receiver of 320x240 pixels may take, in kB.
+/// The most memory that a receiver of 320x240 pixels may use, in kB.
 const MEMORY_KB: u64 = 64 * 1024;
-/// Longer than anything here takes: it only turns a hang into a message.
+/// Longer than anything here lasts: it only turns a hang into a message.
 const PATIENCE: Duration = Duration::from_secs(180);
 
-/// How a receiver came out of it.
+/// The state of a receiver after an attack.
 #[derive(Debug)]
 struct Outcome {
-    /// Its last words.
+    /// Its last line.
     words: String,
     pictures: u64,
     connections: u64,
     memory_kb: u64,
 }
 
-/// Has a receiver meet the sender, and try again for so many seconds; its memory is checked.
+/// Lets a receiver meet the sender, and retry for `retry_seconds`; checks its memory.
 async fn meet(scenario: Scenario, retry_seconds: u64) -> Outcome {
     let name = format!("{scenario:?}").chars().take(40).collect::<String>();
     let sender = HostileSender::start(scenario);
@@ -88,7 +88,7 @@ async fn a_sender_that_fails_after_each_first_frame_is_met_less_and_less_often()
 async fn frames_without_end_are_held_in_little_memory() {
     let outcome = meet(Scenario::LongFrames, 0).await;
     assert!(outcome.words == "the broadcast ended" && outcome.pictures > 0, "{outcome:?}");
-    // How it ends is open: quinn loses a close while its window is full.
+    // Any end is allowed: quinn loses a close while its window is full.
     let outcome = meet(Scenario::EndlessFrames, 0).await;
     assert_eq!(outcome.pictures, 0, "{outcome:?}");
 }
@@ -130,7 +130,7 @@ async fn streams_that_wait_for_what_their_parity_does_not_give_are_held_in_littl
 #[tokio::test(flavor = "multi_thread")]
 async fn video_that_lies_is_shown_as_far_as_it_is_video() {
     use HostileVideo::{Damaged, ForeignJoin, LateBytes, Leaps, NoBases};
-    // A busy machine shows few of the frames: more than the first is to go on, behind another video's join too.
+    // A busy machine shows few of the frames. More than the first must be shown, and some after another video's join.
     for (attack, least) in [(Damaged, 1), (NoBases, 1), (Leaps, 2), (ForeignJoin, 3)] {
         let outcome = meet(Scenario::Video(attack), 0).await;
         assert!(outcome.words == "the broadcast ended" && outcome.pictures >= least, "{outcome:?}");
@@ -142,7 +142,7 @@ async fn video_that_lies_is_shown_as_far_as_it_is_video() {
 #[tokio::test(flavor = "multi_thread")]
 async fn floors_references_and_loops_that_lie_are_shown_as_far_as_they_are_video() {
     use HostileVideo::{MixedLoops, Prefixes, Unfounded};
-    // Without its references a video is damaged until its blocks were refreshed, and no more than that.
+    // Without its references a video is damaged until its blocks are refreshed, but not longer.
     for attack in [Prefixes, MixedLoops, Unfounded] {
         let outcome = meet(Scenario::Video(attack), 0).await;
         assert!(outcome.words == "the broadcast ended" && outcome.pictures >= 2, "{outcome:?}");
@@ -161,7 +161,7 @@ async fn a_clock_that_jumps_ends_no_session_and_keeps_no_picture_back() {
 async fn a_package_that_is_refused_ends_the_receiver_with_a_line() {
     let photo = Package::builtin("photo").expect("it is built in").archive();
     let outside = [&[9][..], b"../escape", &[1, b'x']].concat();
-    // As large as a package may be, by a network that its manifest does not vouch for.
+    // The largest possible package, with a network whose hash is not in its manifest.
     let network = include_bytes!("../models/artifacts/photo/synthesis-4.onnx").len();
     let (before, _) = photo.split_at(photo.len() - network - 8);
     let length = 12 * 1024 * 1024 - 1024 - before.len();
@@ -195,7 +195,7 @@ async fn whoever_makes_a_receiver_wait_is_left() {
     }
 }
 
-/// What a receiver keeps of a frame (spec, "Limits").
+/// The part of a frame that a receiver keeps (spec, "Limits").
 #[test]
 fn all_of_an_honest_frame_is_kept() {
     let package = Package::builtin("photo").expect("it is built in");

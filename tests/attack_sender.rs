@@ -1,5 +1,5 @@
-//! What a sender promises under attack. Each test prints what an honest receiver got meanwhile;
-//! `NESTCAST_ATTACK=full` makes the attacks longer and larger.
+//! What a sender promises under attack. Each test prints what an honest receiver got meanwhile; `NESTCAST_ATTACK=full`
+//! makes the attacks longer and larger.
 
 use std::net::Ipv4Addr;
 use std::time::Duration;
@@ -11,15 +11,15 @@ use nestcast_tests::hostile_receiver::{HostileReceiver, hello};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Longer than anything here takes.
+/// Longer than anything here lasts.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// `long` if the whole attack was asked for.
+/// Returns `long` if the whole attack was asked for, otherwise `short`.
 fn scale<T>(short: T, long: T) -> T {
     if std::env::var("NESTCAST_ATTACK").is_ok_and(|value| value == "full") { long } else { short }
 }
 
-/// Waits until `done`, which a broadcast does sooner or later.
+/// Waits until `done`, for at most [`PATIENCE`].
 async fn until(what: &str, mut done: impl FnMut() -> bool) {
     let polling = async {
         while !done() {
@@ -29,12 +29,12 @@ async fn until(what: &str, mut done: impl FnMut() -> bool) {
     timeout(PATIENCE, polling).await.unwrap_or_else(|_| panic!("{what} within {PATIENCE:?}"));
 }
 
-/// A fast link to a broadcast.
+/// Starts a fast link to a broadcast.
 async fn relay(broadcast: &Running, rtt: Duration) -> Relay {
     Relay::start(broadcast.address, Link::constant(1_000_000_000).with_rtt(rtt)).await.expect("free ports")
 }
 
-/// A broadcast of more bytes than any window takes, and receivers to which nothing of it has come of late: the sender's
+/// Starts a broadcast of more bytes than any window holds, and receivers whose data stopped arriving: the sender's
 /// windows are full.
 async fn receivers_with_full_windows() -> (Running, Relay, Vec<HostileReceiver>) {
     let broadcast = Running::start(Plan { size: (320, 240), ..Plan::new(&identity()) });
@@ -71,7 +71,7 @@ async fn a_close_code_arrives_though_the_window_is_full() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_stops_a_stream_gets_those_behind_it() {
     let broadcast = Running::start(Plan { size: (320, 240), ..Plan::new(&identity()) });
-    // With so little room, frames wait to be written when their streams are stopped.
+    // With so little room, frames still wait to be written when the receiver stops their streams.
     let mut receiver = HostileReceiver::connect(broadcast.address, 2048).await;
     receiver.say(&hello(b"")).await;
     receiver.welcome().await;
@@ -103,7 +103,7 @@ async fn no_close_code_is_lost_while_frames_stream() {
         for number in 0..all {
             let address = relay.address();
             closing.spawn(async move {
-                // So that their closes come at different moments of a frame interval.
+                // Their closes arrive at different moments of a frame interval.
                 sleep(Duration::from_millis(100 * (number / 5) + 7 * (number % 5))).await;
                 let mut receiver = HostileReceiver::connect(address, 4 << 20).await;
                 receiver.say(&hello(b"")).await;
@@ -159,7 +159,7 @@ async fn version_1_of_quic_alone_is_offered() {
     broadcast.stop().await;
 }
 
-/// Addresses of the loopback network beside 127.0.0.1, and `/proc`.
+/// Loopback addresses other than 127.0.0.1, and `/proc`.
 #[cfg(target_os = "linux")]
 mod strangers {
     use std::io::{BufRead as _, BufReader};
@@ -177,10 +177,10 @@ mod strangers {
 
     use super::*;
 
-    /// Fewer places than there are strangers in any attack.
+    /// Fewer places than the strangers of any attack.
     const PLACES: &str = "20";
 
-    /// A broadcast in a process of its own, whose memory and time are its own.
+    /// A broadcast in a separate process, with its own memory and time.
     struct Sender {
         child: Child,
         config: Config,
@@ -198,7 +198,7 @@ mod strangers {
             Self { config: pinned(address.parse().expect("an address"), fingerprint), child }
         }
 
-        /// The largest resident set so far in kB, and the seconds of processor time.
+        /// Returns the largest resident set so far in kB, and the seconds of processor time.
         fn usage(&self) -> (u64, f64) {
             let process = format!("/proc/{}", self.child.id());
             let status = std::fs::read_to_string(format!("{process}/status")).expect("it runs");
@@ -212,13 +212,13 @@ mod strangers {
 
     impl Drop for Sender {
         fn drop(&mut self) {
-            // It may have ended already.
+            // The process may have ended already.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 
-    /// Connects again and again, and never says hello.
+    /// Connects repeatedly, and never says hello.
     async fn stranger(from: quinn::Endpoint, sender: SocketAddr, stays: bool, connected: Arc<AtomicU64>) {
         loop {
             if let Ok(connection) = from.connect(sender, "localhost").expect("a valid name").await {
@@ -232,22 +232,22 @@ mod strangers {
         }
     }
 
-    /// What honest receivers got.
+    /// The figures of honest receivers.
     struct Figures {
-        /// Of those that came one after the other, the longest time from the first packet to the welcome.
+        /// The longest time from the first packet to the welcome, of receivers that joined one after another.
         longest: Duration,
-        /// Frames a second that one was shown which was there before.
+        /// Frames a second that an earlier receiver was shown.
         frames: f64,
         strangers: u64,
     }
 
-    /// Attacks for a while with so many strangers from so many addresses, which stay silent for as long as they may, or
-    /// leave at once and come again.
+    /// Attacks for a while with `strangers` strangers from `addresses` addresses, which stay silent as long as they
+    /// may, or leave at once and return.
     async fn attack(strangers: usize, addresses: u8, stays: bool) -> Figures {
         let sender = Sender::start();
         let address = sender.config.address;
         let time = scale(Duration::from_secs(4), Duration::from_secs(20));
-        // Not behind a thousand strangers' work.
+        // A separate runtime, so that the strangers' work does not delay it.
         let honest = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("threads");
         let first = honest.spawn(count(sender.config.clone(), Instant::now(), time));
         sleep(Duration::from_millis(300)).await;
@@ -255,7 +255,7 @@ mod strangers {
         let connected: Arc<AtomicU64> = Arc::default();
         let (mut attacking, config) = (JoinSet::new(), client(1 << 20));
         for host in (1..=addresses).cycle().take(strangers) {
-            // Each has a port of its own, as different programs do.
+            // Each has its own port, as different programs do.
             let from = endpoint(Ipv4Addr::new(127, 0, 0, host), config.clone());
             attacking.spawn(stranger(from, address, stays, Arc::clone(&connected)));
         }
@@ -286,7 +286,7 @@ mod strangers {
         Figures { longest, frames, strangers }
     }
 
-    /// What is promised. Frames a second are judged in the whole attack, which is not run beside other tests.
+    /// Checks the promises. Frames a second count only in the whole attack, which runs without other tests.
     fn judge(figures: &Figures, within: Duration) {
         let Figures { longest, frames, strangers } = *figures;
         assert!(strangers > 20, "{strangers} strangers came in: that is no attack");

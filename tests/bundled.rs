@@ -1,4 +1,4 @@
-//! The bundled photo gets better with its bytes, with either synthesis.
+//! The bundled photo improves with more bytes, with either synthesis.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size, Stream, Synthesi
 use nestcast_lab::metrics::psnr;
 use nestcast_models::{Package, Runtime};
 
-/// The most that PSNR may fall from any cut to any later one.
+/// The most that PSNR may fall from any cut to a later one.
 const TOLERANCE_DB: f64 = 0.02;
 
 fn photo() -> Picture {
@@ -24,7 +24,7 @@ fn stream(package: &Package, photo: &Picture) -> Stream {
     Encoder::new(package.linear(2)).encode(photo).expect("a stream")
 }
 
-/// Cuts in equal ratios from the smallest picture to the whole stream.
+/// Returns cuts in equal ratios from the smallest picture to the whole stream.
 #[expect(clippy::cast_possible_truncation, reason = "no more than `bytes`")]
 fn cuts(count: usize, bytes: usize) -> Vec<usize> {
     let ratio = bytes as f64 / 40.0;
@@ -61,7 +61,7 @@ fn linear_synthesis() {
     assert_never_worse(package().linear(2), 400, "linear");
 }
 
-/// Fewer cuts: a network takes many times as long.
+/// This uses fewer cuts, because a network needs many times as long.
 #[test]
 fn deep_synthesis() {
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));

@@ -1,4 +1,4 @@
-//! How the bytes were divided when they arrived does not matter.
+//! The result does not depend on how the arriving bytes are divided.
 
 use nestcast_codec::{Coefficients, Decoder, Linear, Position};
 use nestcast_tests::vectors::{self, Vector};
@@ -33,7 +33,7 @@ fn byte_by_byte() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Chunks of all sizes from nothing to thousands of bytes, in small vectors and in slices.
+    /// Pushes chunks of all sizes from nothing to thousands of bytes, in small vectors and in slices.
     #[test]
     fn random_chunks(which in 0..vectors::RECIPES.len(), chunks in proptest::collection::vec((0..13_u32, any::<usize>()), 1..200)) {
         let vector = &vectors::read()[which];

@@ -1,5 +1,5 @@
-//! The tables of `spec/session.md` have every number of the code with its value, and none that is not there; the examples of both
-//! specifications are of the versions of now.
+//! The tables of `spec/session.md` list every number of the code with its value, and no other number. The examples of
+//! both specifications have the current versions.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,11 +9,12 @@ use bytes::Bytes;
 use nestcast_codec::{Header, Parsed, Size, VideoHeader};
 use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange};
 
-/// Crates whose numbers both ends, or the path between them, can tell.
+/// Crates whose numbers are visible to both ends, or to the path between them.
 const CRATES: [&str; 5] = ["encode", "player", "proto", "sender", "receiver"];
-/// Files whose numbers are kinds, in tables of their own.
+/// Files whose numbers are kinds, which have tables of their own.
 const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
-/// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
+/// Numbers on which only memory and speed depend, that only the sender's own machine sees, or that another section
+/// states.
 const OTHERS: [&str; 21] = [
     "encode::pace::TOLERANCE",
     "encode::pace::WINDOW",
@@ -42,7 +43,7 @@ fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// The number that a factor of an expression is; durations in seconds.
+/// Returns the number of a factor; durations in seconds.
 fn factor(text: &str) -> Option<f64> {
     let inside = |name: &str| text.strip_prefix(name)?.strip_suffix(')')?.replace('_', "").parse::<f64>().ok();
     let seconds = inside("Duration::from_secs(");
@@ -51,7 +52,7 @@ fn factor(text: &str) -> Option<f64> {
     seconds.or(milliseconds).or(bits).or_else(|| text.replace('_', "").parse().ok())
 }
 
-/// The number that an expression is: factors, or one number over another.
+/// Returns the number of an expression: factors, or one number divided by another.
 fn number(text: &str) -> Option<f64> {
     if let Some((above, below)) = text.split_once(" / ") {
         return Some(factor(above)? / factor(below)?);
@@ -59,7 +60,7 @@ fn number(text: &str) -> Option<f64> {
     text.split(" * ").map(factor).product()
 }
 
-/// The numbers of one file of a crate, by their paths: those of tuples are several. Texts and the like are left out.
+/// Returns the numbers of one file of a crate, by their paths; a tuple has several. Leaves out texts and other types.
 fn numbers_of(module: &str, source: &str) -> Vec<(String, Vec<f64>)> {
     let code = source.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
     let constant = |line: &str| {
@@ -74,7 +75,7 @@ fn numbers_of(module: &str, source: &str) -> Vec<(String, Vec<f64>)> {
     code.lines().filter_map(constant).collect()
 }
 
-/// All of a folder's, whose module is `module`.
+/// Returns the numbers of all files in a folder, whose module is `module`.
 fn numbers_below(folder: &Path, module: &str) -> BTreeMap<String, Vec<f64>> {
     let mut found = BTreeMap::new();
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
@@ -89,7 +90,7 @@ fn numbers_below(folder: &Path, module: &str) -> BTreeMap<String, Vec<f64>> {
     found
 }
 
-/// The numbers that a cell of a table names; times in seconds.
+/// Returns the numbers in a cell of a table; times in seconds.
 fn stated(cell: &str) -> Vec<f64> {
     let words: Vec<&str> = cell.split([' ', ',']).filter(|word| !word.is_empty()).collect();
     let parse = |word: &str| match (word.split_once('^'), word.split_once('/')) {
@@ -101,7 +102,7 @@ fn stated(cell: &str) -> Vec<f64> {
     words.iter().enumerate().filter_map(|(at, word)| Some(parse(word)? / unit(at))).collect()
 }
 
-/// Constants that the tables name, with what stands in the cell of their value.
+/// Returns the constants that the tables name, each with the cell of its value.
 fn tables(specification: &str) -> Vec<(String, String)> {
     let rows = specification.lines().filter(|line| line.starts_with("| ") && line.contains("::"));
     let constants = |row: &str| {
@@ -142,7 +143,7 @@ fn size(width: u32, height: u32) -> Size {
     Size::new(width, height).expect("a valid size")
 }
 
-/// The bytes that stand in hexadecimal at the beginning of a text.
+/// Returns the hexadecimal bytes at the beginning of a text.
 fn hexadecimal(text: &str) -> Vec<u8> {
     let bytes = text.split_whitespace().map_while(|word| match word.len() {
         2 => u8::from_str_radix(word, 16).ok(),

@@ -1,5 +1,5 @@
-//! One source, several consumers at once, in virtual time: a receiver over QUIC and a recorder beside it get every frame, and the
-//! encoder learns what both want.
+//! One source and several simultaneous consumers, in virtual time: a receiver over QUIC and a recorder both get every
+//! frame, and the encoder learns what both want.
 
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,13 +14,13 @@ use nestcast_tests::still_frames::{RATE, StillFrames};
 use tokio::runtime::Builder;
 
 const TIME: Duration = Duration::from_secs(3);
-/// Bytes of a frame that only the recorder has use for.
+/// Bytes of a frame that only the recorder can use.
 const WANTED: u64 = 1_000_000;
 
-/// What an encoder was told with each frame: how many receivers there are, and the bytes that they have use for.
+/// What an encoder learns with each frame: the number of receivers, and the bytes that they can use.
 type Told = Arc<Mutex<Vec<(usize, u64)>>>;
 
-/// Frames of no codec, from a source that notes what it is told.
+/// Frames of no codec, from a source that records the demand.
 struct Listening(StillFrames, Told);
 
 impl FrameSource for Listening {
@@ -36,7 +36,7 @@ impl FrameSource for Listening {
     }
 }
 
-/// Notes the numbers of frames.
+/// Records the numbers of frames.
 #[derive(Default)]
 struct Numbers(Vec<u64>);
 
@@ -49,7 +49,7 @@ impl FrameSink for Numbers {
     }
 }
 
-/// Takes frames until there are no more, and states after each what a recorder wants. Returns their numbers.
+/// Takes frames until there are no more, and after each states what a recorder wants. Returns their numbers.
 async fn record(mut frames: FrameReceiver, demand: Demand) -> Vec<u64> {
     let (entry, mut numbers) = (demand.register(), Vec::new());
     loop {
@@ -105,7 +105,7 @@ fn a_receiver_and_a_recorder_get_every_frame_of_one_source_that_learns_what_both
     let first = received[0];
     assert!(first < u64::from(RATE), "it joined within a second: {first}");
     assert_eq!(received, (first..count).collect::<Vec<_>>());
-    // One that slept all the time has the newest frames.
+    // A consumer that slept all the time has the newest frames.
     assert_eq!(late.last(), Some(&(count - 1)));
     let told = told.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(told[0], (0, 16 * 1024), "nobody has stated anything before the first frame");

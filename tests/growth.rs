@@ -1,4 +1,4 @@
-//! Ends of today meet those of a later version (session specification, "Growth"), over real QUIC.
+//! Ends of this version meet those of a later version (session specification, "Growth"), over real QUIC.
 
 use std::time::Instant;
 
@@ -38,7 +38,7 @@ async fn a_later_receiver_that_does_not_speak_todays_version_is_told_so() {
     broadcast.stop().await;
 }
 
-/// Watches a later sender that chose this version until it ends; gives how many pictures were shown.
+/// Watches a later sender that chose this version until it ends; returns the number of shown pictures.
 async fn watch(chosen: u8) -> Result<u64, Error> {
     let sender = HostileSender::start(Scenario::LaterVersion { chosen });
     let config = pinned(sender.address, &sender.fingerprint);
@@ -48,7 +48,7 @@ async fn watch(chosen: u8) -> Result<u64, Error> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_later_sender_that_speaks_todays_version_is_watched_and_its_unknown_stream_stopped() {
-    // It ends well only if its stream of an unknown kind was stopped.
+    // The broadcast succeeds only if the receiver stopped the stream of an unknown kind.
     let shown = watch(1).await.expect("the broadcast ends well");
     assert!(shown > 0, "{shown} pictures");
 }

@@ -1,5 +1,5 @@
-//! Streams and tables that nobody should have made: no panic, no more memory than agreed, the errors of the
-//! specification, and of damaged strings the same Levels as the reference.
+//! Invalid streams and tables: the decoder does not panic, uses no more memory than agreed, returns the errors of the
+//! specification, and decodes damaged strings to the same Levels as the reference.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use nestcast_tests::{probe, vectors};
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-/// Pixels that the decoders here agree to hold.
+/// The number of pixels that the decoders here agree to hold.
 const MAX_PIXELS: u64 = 1 << 20;
 
 fn fault(error: Error) -> Fault {
@@ -22,7 +22,7 @@ fn fault(error: Error) -> Fault {
     }
 }
 
-/// What a decoder should say of a stream.
+/// Returns what a decoder should say of a stream.
 fn expected(stream: &[u8], tables: &[u8]) -> Result<(), Fault> {
     let Some(header) = Header::read(stream)? else { return Ok(()) };
     if header.model != Tables::read(tables)?.id {
@@ -39,7 +39,7 @@ fn probe_tables() -> Vec<u8> {
     probe::tables(&vectors::tables())
 }
 
-/// A header of the probe's model.
+/// Makes a header of the probe's model.
 fn header(rgb: bool, width: usize, height: usize, planes: u8) -> Vec<u8> {
     let mut header = vec![b'n', b's', b't', 1, u8::from(rgb)];
     for side in [width - 1, height - 1] {
@@ -54,7 +54,8 @@ fn header(rgb: bool, width: usize, height: usize, planes: u8) -> Vec<u8> {
     header
 }
 
-/// Decodes in one push and in two, and holds both to the reference. True: a segment's length was corrupt.
+/// Decodes in one push and in two, and compares both with the reference. Returns true if a segment's length was
+/// corrupt.
 fn assert_as_reference(stream: &[u8], halfway: usize, what: &str) -> bool {
     let tables = probe_tables();
     let reference = Reference::decode(&tables, stream).expect("a valid header").expect("a whole header");
@@ -76,7 +77,7 @@ fn assert_as_reference(stream: &[u8], halfway: usize, what: &str) -> bool {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Any bytes behind a valid header are some picture, and the one that the specification says.
+    /// Any bytes after a valid header decode to the picture that the specification defines.
     #[test]
     fn random_bytes_behind_a_header(
         rgb: bool, width in 1..90_usize, height in 1..90_usize, planes in 0..=15_u8,
@@ -89,7 +90,7 @@ proptest! {
         assert_as_reference(&stream, half, "random bytes");
     }
 
-    /// Every field of the header, with every value, cut anywhere.
+    /// Changes every field of the header to every value, cut anywhere.
     #[test]
     fn damaged_headers(which in 0..12_usize, at in 0..21_usize, values in vec(any::<u8>(), 1..3), keep in 0..40_usize) {
         let tables = vectors::tables();
@@ -100,7 +101,7 @@ proptest! {
         assert_header(&stream, &tables);
     }
 
-    /// A header of noise.
+    /// Makes a header of noise.
     #[test]
     fn random_headers(bytes in vec(any::<u8>(), 0..40), magic in 0..14_usize) {
         let tables = vectors::tables();
@@ -118,7 +119,7 @@ proptest! {
             any::<[u8; 4]>(),
             proptest::sample::select(vec![f32::NAN, f32::INFINITY, 1e4, -1e4, 9999.0, 0.001, 0.000_999, 0.0, -1.0])
                 .prop_map(f32::to_le_bytes),
-            // Taps that are large together.
+            // Taps that are too large together.
             Just([127, 0x81, 127, 127]),
         ],
         aligned: bool,
@@ -135,7 +136,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Flipped bits and a truncation.
+    /// Flips bits and truncates.
     #[test]
     fn damaged_streams(which in 0..12_usize, flips in vec((any::<usize>(), 0..8_u8), 1..6),
         keep in prop_oneof![Just(usize::MAX), 0..24_000_usize], half in 0..24_000_usize) {
@@ -150,7 +151,7 @@ proptest! {
         assert_as_reference(&stream, half, &format!("{} damaged", vector.recipe.name));
     }
 
-    /// Segments whose lengths are anything, in a picture of two slices.
+    /// Segments with arbitrary lengths, in a picture of two slices.
     #[test]
     fn lying_segments(parts in vec((0..5_u8, any::<[u8; 5]>(), vec(any::<u8>(), 0..30)), 0..8), rgb: bool, half in 0..200_usize) {
         let mut stream = header(rgb, 640, 620, 9);
@@ -174,7 +175,7 @@ fn assert_header(stream: &[u8], tables: &[u8]) {
     let expected = expected(stream, tables);
     let mut whole = Decoder::new(linear.clone()).with_max_pixels(MAX_PIXELS);
     assert_eq!(whole.push(stream).map(|_| ()).map_err(fault), expected, "{:02x?}", &stream[..stream.len().min(21)]);
-    // Byte by byte the error comes no later than with the last byte, and is the same.
+    // Byte by byte, the error comes with the last byte at the latest, and is the same.
     let mut decoder = Decoder::new(linear).with_max_pixels(MAX_PIXELS);
     let mut answers = stream.iter().map(|&byte| decoder.push(&[byte]).map(|_| ()).map_err(fault));
     let first = answers.find(|answer| answer.is_err()).unwrap_or(Ok(()));
@@ -210,7 +211,7 @@ fn causes_of_section_15() {
     assert_eq!(answer(17, &[0x40]), Err(Fault::Corrupt), "a reserved bit of the axes");
 }
 
-/// A header may promise 268 million pixels; who agreed to fewer takes no memory for it.
+/// A header may promise 268 million pixels; a decoder with a lower limit allocates no memory for them.
 #[test]
 fn oversized_pictures_are_refused_before_memory_is_taken() {
     let tables = probe_tables();
@@ -221,7 +222,7 @@ fn oversized_pictures_are_refused_before_memory_is_taken() {
     assert!(decoder.header().is_none() && decoder.coefficients().is_err(), "no picture after an error of the header");
 }
 
-/// What no encoder writes: four bytes ff, and all that can follow.
+/// Bytes that no encoder writes: four bytes ff, and everything that can follow.
 #[test]
 fn strings_of_ones_and_zeros() {
     for byte in [0x00, 0x01, 0x7f, 0x80, 0xfe, 0xff] {
@@ -237,7 +238,7 @@ fn strings_of_ones_and_zeros() {
     }
 }
 
-/// Bytes behind the end of a string are ignored.
+/// Bytes after the end of a string are ignored.
 #[test]
 fn bytes_behind_the_end() {
     for vector in vectors::read().iter().filter(|vector| vector.recipe.is_small()) {

@@ -1,4 +1,4 @@
-//! A hundred receivers join a broadcast of video within a second, in virtual time: nobody's frame is late for it.
+//! A hundred receivers join a broadcast of video within a second, in virtual time, without delaying anybody's frames.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use nestcast_receiver::FrameSink;
 use nestcast_tests::network::{INTERVAL, Scenario, Viewer, broadcast_from};
 use nestcast_tests::video_frames::video_frames;
 
-/// Receivers that are there before, and those that come in the storm.
+/// Receivers that join earlier, and those of the storm.
 const BEFORE: u32 = 3;
 const STORM: u32 = 100;
 /// When the storm begins; it lasts a second.
 const BEGINS: Duration = Duration::from_secs(2);
-/// More than all of them ask for.
+/// More than all of them request.
 const LINK: u64 = 300_000_000;
 const EACH: u64 = 1_000_000;
 
-/// Notes frames: their numbers, and when each was captured and handed over.
+/// Records frames: their numbers, and when each was captured and handed over.
 struct Clock {
     network: Bottleneck,
     joins: Duration,
@@ -58,7 +58,7 @@ fn a_hundred_join_within_a_second_and_no_frame_is_late_by_an_interval() {
             };
             (0..BEFORE + STORM).map(viewer).collect()
         });
-    // What a frame takes while nobody joins: half of the round trip, and what waits for the next one.
+    // The time of a frame while nobody joins: half of the round trip, and the wait for the next frame.
     let calm = outcome.receivers[0].frames.iter().filter(|(_, captured, _)| *captured < BEGINS).skip(30);
     let usual = calm.map(|(_, captured, at)| at.saturating_sub(*captured)).max().expect("frames come before the storm");
     println!("before the storm a frame takes {usual:?} at most");

@@ -1,4 +1,5 @@
-//! Slides over a slow link, in virtual time: while a picture stays the rest of it comes, and a new one is not late for that.
+//! Slides over a slow link, in virtual time: while a picture stays, its remaining bytes arrive, and they do not delay a
+//! new one.
 
 use std::time::Duration;
 
@@ -18,10 +19,10 @@ use nestcast_tests::pictures::{self, Content};
 
 const SIZE: (u32, u32) = (512, 384);
 const BASE: usize = 400;
-/// What a packet with all headers takes on a slow link.
+/// Bytes of a packet with all headers on a slow link.
 const PACKET_BYTES: f64 = 1280.0;
 
-/// The picture of a slide.
+/// Returns the picture of a slide.
 fn slide(number: usize) -> Picture {
     let seed = u32::try_from(number).expect("few slides");
     pictures::picture(Content::Photo, SIZE.0, SIZE.1, Channels::Rgb, seed)
@@ -30,7 +31,7 @@ fn slide(number: usize) -> Picture {
 /// Slides, each from a moment on, 30 times a second.
 struct Slides {
     slides: Vec<(Duration, Bytes)>,
-    /// The first frame of the slide that is shown.
+    /// The first frame of the current slide.
     since: u64,
     id: u64,
     pace: Pace,
@@ -68,7 +69,7 @@ impl FrameSource for Slides {
     }
 }
 
-/// What was shown of a slide at a moment.
+/// The state of a slide at a moment.
 #[derive(Debug, Clone, Copy)]
 struct Look {
     at: Duration,
@@ -78,7 +79,7 @@ struct Look {
     whole: bool,
 }
 
-/// Decodes what comes, and compares it with the slide that it is.
+/// Decodes received frames, and compares each with its slide.
 struct Audience {
     network: Bottleneck,
     /// When each slide begins, and its picture.
@@ -128,7 +129,7 @@ impl FrameSink for Audience {
     }
 }
 
-/// Shows slides over a link; gives what was seen, and how many bytes each slide has.
+/// Shows slides over a link; returns what was shown, and the bytes of each slide.
 fn show(rate: u64, loss: u32, cap: Option<u64>, begin: &[u64], time: u64) -> (Audience, Vec<usize>) {
     let begin: Vec<_> = begin.iter().map(|&second| Duration::from_secs(second)).collect();
     let pictures: Vec<_> = (0..begin.len()).map(slide).collect();
@@ -150,7 +151,7 @@ fn show(rate: u64, loss: u32, cap: Option<u64>, begin: &[u64], time: u64) -> (Au
     (audience, lengths)
 }
 
-/// Each picture of a slide has more bytes than the one before, and is no worse.
+/// Checks that each picture of a slide has more bytes than the one before, and is no worse.
 fn assert_better_and_better(looks: &[Look]) {
     for pair in looks.windows(2) {
         assert!(pair[0].bytes < pair[1].bytes && pair[0].psnr <= pair[1].psnr + 0.01, "{pair:?}");
@@ -164,8 +165,8 @@ fn a_slide_at_100_kbit_a_second_becomes_better_until_it_is_whole() {
     assert_better_and_better(&looks);
     let whole = looks.iter().find(|look| look.whole).expect("all of it comes");
     let took = whole.at - Duration::from_secs(15);
-    // Until the first bytes are there, and then what a controller with a short queue makes of a link that carries ten packets
-    // a second.
+    // The time to the first bytes, and then the rate of a controller with a short queue on a link that carries ten
+    // packets a second.
     let bound = Duration::from_millis(300) + Duration::from_secs_f64(lengths[1] as f64 * 8.0 / 85_000.0);
     println!("{} bytes took {took:?} of {bound:?}", lengths[1]);
     assert!(took <= bound, "{took:?} for {} bytes", lengths[1]);
@@ -175,7 +176,7 @@ fn a_slide_at_100_kbit_a_second_becomes_better_until_it_is_whole() {
 
 #[test]
 fn a_new_slide_waits_for_no_more_than_a_packet_of_the_one_before() {
-    // The first is whole long before the second, and the second far from it at the third.
+    // The first slide is complete long before the second, and the second is far from complete at the third.
     let (audience, lengths) = show(100_000, 0, None, &[0, 20, 22], 26);
     assert!(audience.of(0).last().is_some_and(|look| look.whole));
     assert!(audience.of(1).last().is_some_and(|look| look.bytes < lengths[1]));

@@ -1,7 +1,7 @@
-//! Broadcasts over real kernels' links whose rates fall and rise. Without root or `tc` they are skipped, and say so.
+//! Broadcasts over real kernels' links whose rates fall and rise. Without root or `tc` the tests skip them, and say so.
 //!
-//! How much of links is used and what of frames is missing is measured, not tested: `cargo run --release -p
-//! nestcast-live-benches --bin kernel-links`, and `tests/network.rs` in virtual time.
+//! The use of links and the missing frames are measured, not tested: `cargo run --release -p nestcast-live-benches
+//! --bin kernel-links`, and `tests/network.rs` in virtual time.
 #![cfg(target_os = "linux")]
 
 use std::io::Write as _;
@@ -11,9 +11,9 @@ use std::time::Instant;
 use nestcast_tests::broadcasts::{count_while, see};
 use nestcast_tests::netns_links::NetnsLinks;
 
-/// Bits per second, one after the other.
+/// Successive rates in bits per second.
 const RATES: [[u64; 3]; 2] = [[4_000_000, 1_000_000, 10_000_000], [1_000_000, 300_000, 4_000_000]];
-/// Of each rate.
+/// The number of frames at each rate.
 const FRAMES: u64 = 30;
 
 #[test]
@@ -21,7 +21,7 @@ fn a_broadcast_goes_on_over_links_that_fall_and_rise() {
     let netns = match NetnsLinks::new(&RATES.map(|rates| rates[0])) {
         Ok(netns) => Arc::new(netns),
         Err(why) => {
-            // Past the capture of a test's output.
+            // Bypasses the capture of the test's output.
             let _ = writeln!(std::io::stderr(), "skipped: kernels' links: {why}");
             return;
         }

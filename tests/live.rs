@@ -19,7 +19,7 @@ use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, 
 use nestcast_tests::pictures::{self, Content};
 use nestcast_tests::still_frames::StillFrames;
 
-/// Broadcasts a picture that changes, as `identity`.
+/// Broadcasts a changing picture, as `identity`.
 fn start(
     listen: SocketAddr,
     identity: &Identity,
@@ -44,7 +44,7 @@ async fn wait_for_frames(seeing: Receiver<usize>, count: usize) -> Receiver<usiz
     looking.await.expect("no panic")
 }
 
-/// Waits for a frame of at least `least` bytes, to which a rate grows; none may have more than `most`.
+/// Waits for a frame of at least `least` bytes, as the rate grows; no frame may have more than `most`.
 async fn wait_for_bytes(seeing: Receiver<usize>, least: usize, most: usize) -> Receiver<usize> {
     let looking = tokio::task::spawn_blocking(move || {
         loop {
@@ -104,14 +104,14 @@ async fn wrong_secrets_are_refused_by_name() {
 async fn a_host_is_found_by_whichever_address_answers() {
     let identity = identity();
     let broadcast = start(anywhere(), &identity, None, None);
-    // It takes packets and answers none.
+    // The socket receives packets and answers none.
     let silent = std::net::UdpSocket::bind(anywhere()).expect("a socket");
     let mut config = config(silent.local_addr().expect("it is bound"), &identity);
     config.other_addresses = vec![broadcast.address];
     let (eye, seeing) = CountingViewer::open();
     let receiving = tokio::spawn(view(config.clone(), eye, std::future::pending()));
     let seeing = wait_for_frames(seeing, 2).await;
-    // One that is refused is not hidden by one that is silent.
+    // A silent sender does not hide a refusal.
     config.trust = self::config(broadcast.address, &self::identity()).trust;
     let refused = view(config, CountingViewer::open().0, std::future::pending()).await;
     assert!(matches!(refused, Err(Error::Untrusted { address, .. }) if address == broadcast.address), "{refused:?}");
@@ -182,7 +182,7 @@ async fn a_broadcast_that_breaks_off_has_not_ended_and_leaves_no_thread_behind()
     eventually("the source is no longer read", || Arc::strong_count(&alive) == 1).await;
 }
 
-/// The sender vanishes without a word, as when its machine loses power: its runtime is dropped.
+/// The sender vanishes without a word, like a machine that loses power: the test drops its runtime.
 #[test]
 fn a_receiver_finds_a_sender_that_comes_back() {
     let runtime = || tokio::runtime::Runtime::new().expect("a runtime");
@@ -196,13 +196,13 @@ fn a_receiver_finds_a_sender_that_comes_back() {
     let address = before.address;
     first.shutdown_timeout(Duration::from_secs(1));
     let after = second.block_on(async { start(address, &identity, None, None) });
-    // What was on the way, and more.
+    // More frames than were in flight.
     let _seeing = receiving.block_on(wait_for_frames(seeing, 60));
     second.block_on(after.stop());
     receiving.block_on(received).expect("no panic").expect("the broadcast's end is no error");
 }
 
-/// Frames of no codec until five were made while a receiver was there, and then an error.
+/// Makes frames of no codec until a receiver was present for five, and then an error.
 struct Failing {
     error: Option<SourceError>,
     frames: StillFrames,
@@ -223,7 +223,7 @@ impl FrameSource for Failing {
     }
 }
 
-/// Counts frames whatever they are.
+/// Counts frames of any kind.
 #[derive(Default)]
 struct Count(u64);
 

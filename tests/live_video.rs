@@ -1,4 +1,4 @@
-//! Live video over simulated links, in virtual time: every base arrives, in order, and what comes behind it is used.
+//! Live video over simulated links, in virtual time: every base arrives, in order, and the bytes after it are used.
 
 use std::time::Duration;
 
@@ -14,12 +14,12 @@ fn ms(milliseconds: u64) -> Duration {
     Duration::from_millis(milliseconds)
 }
 
-/// Broadcasts over `link` for `time` to receivers that join so late and ask for so much.
+/// Broadcasts over `link` for `time` to receivers, each with its time of joining and its cap.
 fn watch(link: &Link, time: Duration, receivers: &[(Duration, Option<u64>)]) -> Vec<Watcher> {
     watch_source(video_frames::video_frames(RenditionLimit::default()), std::slice::from_ref(link), time, receivers)
 }
 
-/// The same of this video; receivers are behind one of `links` each, those behind the last share it.
+/// Does the same with this video. Each receiver has one of `links`; further receivers share the last one.
 fn watch_source(
     source: VideoFrames,
     links: &[Link],
@@ -38,7 +38,7 @@ fn watch_source(
     outcome.receivers
 }
 
-/// What a watcher saw, in a line.
+/// Describes what a watcher saw, in a line.
 fn describe(watcher: &Watcher) -> String {
     let mut latencies: Vec<_> = watcher.decoded.iter().map(|frame| frame.latency.as_millis()).collect();
     latencies.sort_unstable();
@@ -49,7 +49,8 @@ fn describe(watcher: &Watcher) -> String {
     format!("latency {} {} {} ms, gap {gap:?}, {} dB, {received:?}", at(50), at(95), at(100), psnr.join(" "))
 }
 
-/// Behind the first frames no more came in any time than the cap and its burst, the bytes of three frame intervals.
+/// Checks that after the first frames no period brought more than the cap and its burst, the bytes of three frame
+/// intervals.
 fn assert_within_cap(watcher: &Watcher, cap: u64) {
     let frames: Vec<_> = watcher.decoded.iter().skip(30).collect();
     for (at, first) in frames.iter().enumerate() {
@@ -62,7 +63,7 @@ fn assert_within_cap(watcher: &Watcher, cap: u64) {
     }
 }
 
-/// Every frame from the first on was decoded, in order.
+/// Checks that every frame from the first on was decoded, in order.
 fn assert_whole(watcher: &Watcher, what: &str) {
     println!("{what}: {}", describe(watcher));
     let ids: Vec<_> = watcher.decoded.iter().map(|frame| frame.id).collect();
@@ -71,7 +72,7 @@ fn assert_whole(watcher: &Watcher, what: &str) {
     assert_eq!(watcher.received.blank, 0, "{what}");
 }
 
-/// Mean PSNR of frames 60 to 180 if each is cut to `rate` without a network.
+/// Returns the mean PSNR of frames 60 to 180 if each is cut to `rate` without a network.
 fn without_network(rate: f64) -> f64 {
     let size = picture(0).size();
     let settings = VideoSettings { size, rate: RATE, population: Population::new([(rate, 1.0)]), threads: 1 };
@@ -89,7 +90,7 @@ fn without_network(rate: f64) -> f64 {
 #[test]
 fn a_constant_link_brings_every_frame_nearly_as_good_as_the_codec_gives_it_at_that_rate() {
     for rate in [300_000_u32, 600_000] {
-        // What a link carries besides is headers.
+        // The rest of the link is headers.
         let codec = without_network(f64::from(rate) * 0.8);
         for rtt in [10, 50] {
             let link = Link::constant(rate.into()).with_rtt(ms(rtt));
@@ -106,7 +107,8 @@ fn a_constant_link_brings_every_frame_nearly_as_good_as_the_codec_gives_it_at_th
 fn a_fall_to_a_tenth_loses_no_base() {
     for (before, longest) in [(3_000_000, 120), (1_000_000, 500)] {
         for rtt in [10, 50] {
-            // How long depends on which frame the fall meets: the mean of several moments, and none for a second.
+            // The gap depends on which frame the fall hits: this checks the mean of several moments, and that no gap
+            // lasts a second.
             let gaps = [4000, 4037, 4074, 4111].map(|fall| {
                 let link = Link::varying(vec![(ms(0), before), (ms(fall), before / 10)]).with_rtt(ms(rtt));
                 let watchers = watch(&link, ms(8000), &[(ms(0), None)]);
@@ -166,7 +168,8 @@ fn a_receiver_has_its_cap_though_a_quarter_of_the_frames_is_left_out() {
     }
 }
 
-/// As who was there all the time: on a slow link frames differ by themselves, so it is asked of those that carry whole ones.
+/// Compares with a receiver that was there all the time. On a slow link frames differ anyway, so both links carry whole
+/// frames.
 #[test]
 fn who_joins_has_full_quality_within_sixteen_frames() {
     for rate in [1_000_000, 4_000_000] {
@@ -191,7 +194,7 @@ fn who_joins_has_full_quality_within_sixteen_frames() {
     }
 }
 
-/// Whoever comes within three frames of the cut, before or behind it.
+/// Receivers join within three frames of the cut, before or after it.
 #[test]
 fn who_joins_in_the_middle_of_a_scene_cut_sees_the_new_scene_as_soon_as_the_others() {
     let cut = ms(CUT * 1000 / 30);
@@ -227,7 +230,7 @@ fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
         [0, 1].map(|at| watchers[at].psnr(ms(4000), ms(8000)))
     });
     println!("one loop {:?} dB, two {:?} dB", settled[0], settled[1]);
-    // One loop's enhanced picture is made of the slower one's bytes already.
+    // With one loop, the enhanced picture already consists of the slower receiver's bytes.
     assert!(settled[1][0] >= settled[0][0] && settled[1][1] > settled[0][1] + 0.5, "{settled:?} dB");
 }
 
@@ -240,7 +243,7 @@ fn who_cannot_carry_the_bases_of_the_others_gets_a_loop_of_its_own_and_costs_the
         watchers.iter().for_each(|watcher| println!("{loops:?}: {}", describe(watcher)));
         watchers
     });
-    // The slowest latency of the last seconds.
+    // The highest latency of the last seconds.
     let late = |watcher: &Watcher| {
         let frames = watcher.decoded.iter().filter(|frame| frame.at > ms(6000));
         frames.map(|frame| frame.latency).max().expect("frames")

@@ -1,4 +1,4 @@
-//! The low end looks whole: from the first bytes a frame without holes, at low rates no blocks, by either decoder.
+//! Low rates look whole, with either decoder: from the first bytes a frame has no holes, and at low rates no blocks.
 
 use nestcast_codec::{Channels, Decoder, Encoder, Picture, Size, Stream};
 use nestcast_lab::metrics::budget;
@@ -8,14 +8,14 @@ use nestcast_models::{Package, Runtime};
 const FIRST_SHARE: f64 = 0.005;
 /// Side of the tiles in which a hole would show, pixels.
 const TILE: usize = 64;
-/// A tile of which nothing is known shows the middle of the range; the photo's are up to 100 levels from it.
+/// A tile without any data shows the middle of the range; the photo's tiles differ from it by up to 100 levels.
 const MOST_LEVELS_OFF: f64 = 24.0;
 
-/// Rates at which blocks are looked for, bits per pixel.
+/// The rates checked for blocks, in bits per pixel.
 const LOW_BPP: [f64; 3] = [0.05, 0.1, 0.2];
-/// Sides of blocks that transforms and slices could leave.
+/// Sides of blocks that transforms and slices might leave.
 const GRIDS: [usize; 4] = [8, 16, 32, 64];
-/// Steps across a grid's lines beside steps elsewhere: 1 without blocks.
+/// Steps across a grid's lines relative to steps elsewhere: 1 without blocks.
 const MOST_BLOCKY: f64 = 1.15;
 
 fn photo() -> Picture {
@@ -29,7 +29,7 @@ fn rgb(width: u32, height: u32, samples: Vec<u8>) -> Picture {
         .expect("three samples a pixel")
 }
 
-/// Mean colour of every tile, row by row.
+/// Returns the mean colour of every tile, row by row.
 fn tiles(picture: &Picture) -> Vec<[f64; 3]> {
     let (width, height) = (picture.size().width(), picture.size().height());
     let (pixels, _) = picture.samples().as_chunks::<3>();
@@ -45,13 +45,14 @@ fn tiles(picture: &Picture) -> Vec<[f64; 3]> {
     sums.into_iter().map(|(sum, count)| sum.map(|sum| sum / count)).collect()
 }
 
-/// The largest difference of a tile's mean colour, in levels.
+/// Returns the largest difference of a tile's mean colour, in levels.
 fn furthest_tile(a: &Picture, b: &Picture) -> f64 {
     let pairs = tiles(a).into_iter().zip(tiles(b));
     pairs.flat_map(|(a, b)| (0..3).map(move |c| (a[c] - b[c]).abs())).fold(0.0, f64::max)
 }
 
-/// Mean step between neighbours across the lines of a grid, over the mean step elsewhere; in both directions.
+/// Returns the mean step between neighbours across the lines of a grid, divided by the mean step elsewhere; in both
+/// directions.
 fn blockiness(picture: &Picture, grid: usize) -> f64 {
     let (width, height) = (picture.size().width(), picture.size().height());
     let luma = |x: usize, y: usize| f64::from(picture.samples()[(y * width + x) * 3 + 1]);
@@ -113,7 +114,7 @@ fn deep_synthesis() {
     whole_and_smooth(Decoder::new(deep), &package, "deep");
 }
 
-/// The measures find what they are for: the blocks of a JPEG, and a tile of which nothing came.
+/// The measures detect what they should: the blocks of a JPEG, and a tile without any data.
 #[test]
 fn holes_and_blocks_would_be_found() {
     let photo = photo();

@@ -1,6 +1,6 @@
-//! What broadcasts give over simulated links at round trips from 10 to 200 ms, in virtual time: a run depends on its
-//! seed alone: keys and connection IDs differ, but their lengths do not. Any change of a packet's length gives another run, so
-//! the bounds have room for what runs differ by.
+//! Broadcasts over simulated links at round trips from 10 to 200 ms, in virtual time. A run depends only on its seed:
+//! keys and connection IDs differ, but their lengths do not. Any change of a packet's length changes the run, so the
+//! bounds leave room for the differences between runs.
 
 use std::time::Duration;
 
@@ -30,8 +30,8 @@ fn describe(seen: &Seen) -> String {
     format!("{:?}; first {:?}, missing {gaps:?}", seen.received, ids.first())
 }
 
-/// For every constant link and round trip of `rtts`: at least so many percent of it are used, packets wait no longer than so
-/// many milliseconds, and no more frames are without a picture.
+/// Checks every constant link and round trip of `rtts`: at least `least` percent of the link is used, packets wait for
+/// at most `longest` milliseconds, and at most `most` frames lack a picture.
 fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: [u64; 4], most: [u64; 4]) {
     let mut failed = Vec::new();
     for (rate, least) in RATES.into_iter().zip(least) {
@@ -51,7 +51,7 @@ fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: [u64
     assert!(failed.is_empty(), "{failed:#?}");
 }
 
-/// Rates from 93 to 107 % of `rate`: two runs at one round trip differ as much as these do.
+/// Returns rates from 93 to 107 % of `rate`: two runs at one round trip differ as much as these do.
 fn near(rate: u64, count: u64) -> impl Iterator<Item = u64> {
     (0..count).map(move |step| rate * (93 + 14 * step / (count - 1)) / 100)
 }
@@ -60,7 +60,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// The means over eight rates near each. Headers alone are 5 % of a link, and another 1 % where a frame is one packet.
+/// Means over eight rates near each. Headers alone are 5 % of a link, and another 1 % where a frame is one packet.
 #[test]
 fn nine_tenths_of_a_constant_link_are_used_and_its_queue_is_shorter_than_a_frame_interval() {
     for (rtt, least) in RTTS.into_iter().zip([90.0, 90.0, 90.0, 85.0]) {
@@ -75,7 +75,7 @@ fn nine_tenths_of_a_constant_link_are_used_and_its_queue_is_shorter_than_a_frame
             let (used, queues): (Vec<_>, Vec<_>) = outcomes.unzip();
             println!("{rate} bit/s, {rtt} ms: {used:.1?} %, queue p95 {queues:.1?} ms");
             assert!(mean(&used) >= least, "{rate} bit/s, {rtt} ms: {used:?}");
-            // At 0.3 Mbit/s and 200 ms one packet more or less is a frame interval.
+            // At 0.3 Mbit/s and 200 ms, one packet more or less is a frame interval.
             let longest = if (rate, rtt) == (300_000, 200) { 45.0 } else { 33.3 };
             assert!(mean(&queues) <= longest, "{rate} bit/s, {rtt} ms: {queues:?}");
         }
@@ -89,7 +89,7 @@ fn of_a_link_that_loses_one_packet_in_a_hundred_most_is_used() {
     constant_links(RTTS, 10_000, least, [45, 50, 55, 80], [0, 0, 0, 4]);
 }
 
-/// The means over eight rates near each, with losses of their own, and over all; means of eight differ by half a percent.
+/// Means over eight rates near each, with losses of their own, and over all; means of eight differ by half a percent.
 #[test]
 fn of_a_link_that_loses_one_packet_in_a_hundred_85_percent_are_used() {
     for (rtt, longest) in RTTS.into_iter().zip([45.0, 50.0, 55.0, 80.0]) {
@@ -108,7 +108,7 @@ fn of_a_link_that_loses_one_packet_in_a_hundred_85_percent_are_used() {
             assert!(mean(&used) >= 84.5, "{rate} bit/s, {rtt} ms: {used:?} %");
             all.push(mean(&used));
             assert!(mean(&queues) <= longest, "{rate} bit/s, {rtt} ms: {queues:?} ms");
-            // A base that is lost twice may come too late.
+            // A base that is lost twice may arrive too late.
             assert!(outcomes.iter().all(|run| run.2 <= if rtt >= 100 { 4 } else { 1 }), "{rate} bit/s, {rtt} ms");
         }
         assert!(mean(&all) >= 85.0, "{rtt} ms: {all:?} %");
@@ -119,11 +119,11 @@ fn of_a_link_that_loses_one_packet_in_a_hundred_85_percent_are_used() {
 fn loss_of_three_packets_in_a_hundred_costs_quality_and_one_frame_at_most() {
     let least =
         [[76.0, 76.0, 76.0, 76.0], [82.0, 80.0, 75.0, 75.0], [84.0, 82.0, 71.0, 70.0], [84.0, 82.0, 67.0, 66.0]];
-    // A base that is lost, and lost again when it comes again, may come too late: one in a thousand is.
+    // A base may arrive too late if it is lost and its repetition too: one in a thousand is.
     constant_links([10, 25, 50, 100], 30_000, least, [55, 60, 65, 80], [0, 1, 1, 1]);
 }
 
-/// The most frames without a picture after a fall at moments spread over three frame intervals.
+/// Returns the most frames without a picture after a fall, at moments spread over three frame intervals.
 fn most_blank(rtt: u64) -> u64 {
     let rates = [10_000_000, 4_000_000, 2_000_000, 1_000_000, 300_000];
     let falls = rates.iter().enumerate().flat_map(|(at, &before)| rates[at + 1..].iter().map(move |&to| (before, to)));
@@ -156,8 +156,8 @@ fn after_a_fall_at_any_moment_at_most_three_frames_lack_their_bases_at_100_ms() 
     assert!(most_blank(100) <= 3);
 }
 
-/// The same broadcast to a receiver that joins at six moments: what the sender estimates depends on when packets come to
-/// the microsecond, so the bounds hold for a mean.
+/// Runs the same broadcast to a receiver that joins at six moments: the sender's estimates depend on the packets'
+/// moments to the microsecond, so the bounds apply to a mean.
 fn at_six_moments(link: &Link, time: Duration) -> [Outcome; 6] {
     MOMENTS.map(|joins| broadcast(link, Scenario { joins: ms(joins), ..Scenario::lasting(time) }))
 }
@@ -183,7 +183,8 @@ fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_sec
     }
 }
 
-/// By 4 % a second: after a minute the highest rate of the last minute, which a flow takes for the path's, is ten times what there is.
+/// The rate falls by 4 % a second. After a minute, the last minute's highest rate, which a flow takes for the path's,
+/// is ten times the current one.
 #[test]
 fn a_rate_that_slides_to_a_tenth_in_a_minute_and_back_makes_no_long_queue() {
     for rtt in [10, 50, 100] {
@@ -210,7 +211,7 @@ fn four_frames_after_a_fall_two_packets_wait_for_long_at_most_and_frames_are_as_
     };
     let late = outcome.passages.iter().filter(late).count();
     assert!(late <= 2, "{late}");
-    // By half more than the link takes in a frame interval.
+    // Half more than the link carries in a frame interval.
     let begun = outcome.seen().shown.iter().filter(|frame| Duration::from_micros(frame.header.captured) > after);
     let early: Vec<_> = begun.take(4).map(|frame| frame.bytes).collect();
     assert!(early.len() == 4 && early.iter().all(|&bytes| bytes <= 6250), "{early:?}");
@@ -236,7 +237,7 @@ fn recorded_links_are_used_and_one_frame_at_most_lacks_its_base() {
     }
 }
 
-/// The means over six moments.
+/// Means over six moments.
 #[test]
 fn a_frame_is_seen_soon_even_where_a_packet_takes_a_frame_interval() {
     for (rate, most) in [(300_000, 105.0), (1_000_000, 80.0), (4_000_000, 55.0), (10_000_000, 47.0)] {
@@ -248,7 +249,7 @@ fn a_frame_is_seen_soon_even_where_a_packet_takes_a_frame_interval() {
     }
 }
 
-/// The means over six moments, of half of the frames and of 95 %: to be sent, a frame takes a frame interval.
+/// Means over six moments, of half of the frames and of 95 %: sending a frame takes a frame interval.
 #[test]
 fn video_is_seen_within_two_frame_intervals() {
     for (rate, rtt, most) in
@@ -267,7 +268,7 @@ fn video_is_seen_within_two_frame_intervals() {
     }
 }
 
-/// The means over six moments.
+/// Means over six moments.
 #[test]
 fn video_fills_a_long_round_trip_evenly() {
     for rate in [1_000_000, 2_000_000, 4_000_000] {
@@ -283,7 +284,7 @@ fn video_fills_a_long_round_trip_evenly() {
     }
 }
 
-/// The means over six moments: which bases an outage loses, and so what is waited for behind it, differs from moment to moment.
+/// Means over six moments, which differ in the bases that an outage loses, and so in what later frames wait for.
 #[test]
 fn behind_an_outage_new_frames_come_again() {
     for (down, base) in [200, 500, 1000, 2000].into_iter().flat_map(|down| [(down, 60), (down, BASE)]) {
@@ -298,13 +299,13 @@ fn behind_an_outage_new_frames_come_again() {
         });
         let used = outcomes.each_ref().map(|outcome| outcome.used(&link, up + ms(1000), up + ms(3000)));
         println!("{down} ms, bases of {base}: fresh after {late:.0?} ms, {used:.1?} %");
-        // Each frame's base finds out whether the path carries again; what stood still is shown first, at double speed.
+        // Each frame's base tests whether the path works again. What waited is shown first, at double speed.
         assert!(mean(&late) <= 500.0 && late.iter().all(|&late| late <= 600.0), "{down}: {late:?} ms");
         assert!(used.iter().all(|&used| used >= 90.0), "{down}: {used:?} %");
     }
 }
 
-/// The means over six moments. The bucket holds what goes through in 100 ms; the link behind it is fast, so that no queue stands.
+/// Means over six moments. The bucket holds what passes in 100 ms; the link after it is fast, so that no queue forms.
 #[test]
 fn most_of_what_a_policer_lets_through_is_used_and_every_frame_is_shown() {
     for (rate, rtt) in [1_000_000, 4_000_000].into_iter().flat_map(|rate| [10, 50, 100].map(|rtt| (rate, rtt))) {
@@ -324,7 +325,8 @@ fn most_of_what_a_policer_lets_through_is_used_and_every_frame_is_shown() {
     }
 }
 
-/// The means over six moments. The route becomes longer at 10 s. At 1 Mbit/s there are too few packets on the way to tell in every run.
+/// Means over six moments. The route becomes longer at 10 s. At 1 Mbit/s too few packets are in flight to detect it in
+/// every run.
 #[test]
 fn a_longer_route_is_not_taken_for_a_queue_for_long() {
     for (rate, longer, least) in
@@ -353,7 +355,7 @@ fn jitter_costs_little() {
 
 #[test]
 fn late_acknowledgements_are_taken_for_no_queue() {
-    // As browsers acknowledge. At 0.3 Mbit/s a packet takes longer than that.
+    // Browsers acknowledge like this. At 0.3 Mbit/s a packet takes longer than that.
     let acknowledge = Some(Acknowledge { packets: 10, within: ms(25) });
     for rtt in RTTS {
         for rate in RATES {
@@ -367,7 +369,7 @@ fn late_acknowledgements_are_taken_for_no_queue() {
     }
 }
 
-/// The means over eight rates near each.
+/// Means over eight rates near each.
 #[test]
 fn receivers_behind_one_link_share_it() {
     for (rtt, least) in RTTS.into_iter().zip([85.0, 85.0, 80.0, 70.0]) {
@@ -385,7 +387,8 @@ fn receivers_behind_one_link_share_it() {
     }
 }
 
-/// The means over eight rates near each: single runs differ by half. Of a link that two use, a fair share is 50 %, and a third of that 16.7 %.
+/// Means over eight rates near each, because single runs differ by half. A fair share of a link with two users is 50 %,
+/// and a third of that 16.7 %.
 #[test]
 fn beside_a_download_a_broadcast_keeps_a_share() {
     for rtt in [10, 50, 100, 200] {

@@ -1,9 +1,9 @@
-//! The order of the stream is right: what comes first saves most distortion for its bytes, and other orders are worse.
+//! The order of the stream is right: earlier bytes reduce distortion most, and other orders are worse.
 //!
-//! A stream is decoded byte by byte and taken apart into its passes: how many bytes each took, and what the subband's coefficients are
-//! behind it. Then the passes are put into other orders, each subband's own in their order as they must be, and pictures are made of
-//! what the first so many bytes would hold. Pictures are exact; a pass keeps the bytes that it took in the stream. No region is
-//! rotated, so that a subband's coefficients are its own.
+//! The test decodes a stream byte by byte and splits it into its passes: the bytes of each, and the subband's
+//! coefficients after it. Then it puts the passes into other orders, in which each subband's passes keep their own
+//! order, and makes pictures of what the first bytes would hold at each budget. Pictures are exact; a pass keeps the
+//! bytes that it had in the stream. No region is rotated, so each subband's coefficients are its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,18 +17,18 @@ use nestcast_models::Package;
 const BUDGETS: usize = 24;
 const FIRST_BUDGET: f64 = 200.0;
 
-/// What a single budget may contradict: an order is compared at whole passes.
+/// The contradiction that one budget may show, because an order is compared at whole passes.
 const TOLERANCE_DB: f64 = 0.05;
 
-/// A part of the bundled photo, small enough to be one slice and for byte after byte.
+/// A part of the bundled photo, small enough for one slice and for decoding after every byte.
 const PART: (u32, u32, u32, u32) = (192, 160, 384, 256);
 
-/// One subband's coefficients got better, or several subbands' within one byte.
+/// An improvement of one subband's coefficients, or of several subbands' within one byte.
 struct CodingPass {
     bytes: usize,
-    /// By subband: its coefficients behind the pass.
+    /// The coefficients after the pass, by subband.
     after: BTreeMap<usize, Vec<f32>>,
-    /// Distortion of the picture that it saved in the stream's order, mean squared error.
+    /// The reduction of the picture's distortion in the stream's order, as mean squared error.
     saved: f64,
 }
 
@@ -52,7 +52,8 @@ fn mse(original: &Picture, decoded: &Picture) -> f64 {
     255.0 * 255.0 / 10_f64.powf(psnr(original, decoded) / 10.0)
 }
 
-/// The place of the pass that is being decoded, counted from the end of the stream (spec, section 14): in every plane each
+/// Returns the place of the pass that is being decoded, counted from the end of the stream (spec, section 14): in every
+/// plane each subband has one in each of three passes.
 /// subband has one in each of three passes.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "at most 15 planes of 171 passes")]
 fn left(decoder: &Decoder) -> usize {
@@ -63,13 +64,13 @@ fn left(decoder: &Decoder) -> usize {
     }
 }
 
-/// The subband of a pass, counted from the end of the stream.
+/// Returns the subband of a pass, counted from the end of the stream.
 fn subband(pass: usize) -> usize {
     let of_plane = 3 * SUBBANDS;
     (of_plane - 1 - (pass - 1) % of_plane) % SUBBANDS
 }
 
-/// Decodes a stream byte after byte and takes it apart where one pass ends and the next begins.
+/// Decodes a stream byte by byte and splits it where one pass ends and the next begins.
 fn taken() -> Taken {
     let package = Package::builtin("photo").unwrap_or_else(|error| panic!("{error}"));
     let (original, linear) = (photo(), package.linear(2));
@@ -89,13 +90,13 @@ fn taken() -> Taken {
         }
         let (coefficients, position) = decoder.coefficients().expect("a whole header");
         let mut coefficients = coefficients.clone();
-        // Passes are put in other orders below, in which the post-filter would be told what is not so.
+        // In the other orders below, this would be wrong information for the post-filter.
         coefficients.significance.clear();
         let error = mse(&taken.original, &taken.linear.picture_of(coefficients.clone(), position).expect("linear"));
         if place == usize::MAX {
             taken.header = at + 1;
         } else {
-            // The next subband's first symbols may be in the same byte: they count with its own pass.
+            // The next subband's first symbols may be in the same byte; they count with its own pass.
             let passed: BTreeSet<usize> = (now + 1..=place).map(subband).collect();
             for other in (0..SUBBANDS).filter(|other| !passed.contains(other) && (now == 0 || *other != subband(now))) {
                 let what = "a subband changes in its own passes only: are passes where the specification says?";
@@ -112,12 +113,13 @@ fn taken() -> Taken {
 }
 
 impl Taken {
-    /// PSNR at each budget if the passes come in this order; passes that do not fit whole are left out with all behind them.
+    /// Returns PSNR at each budget for this order of passes. The first pass that does not fit whole, and all later
+    /// ones, are left out.
     fn quality(&self, order: &[usize]) -> Vec<f64> {
         let whole: usize = self.passes.iter().map(|pass| pass.bytes).sum();
         let ratio = whole as f64 / FIRST_BUDGET;
         let budget = |n: usize| FIRST_BUDGET * ratio.powf(n as f64 / BUDGETS as f64);
-        // How far each subband has come: a pass of several subbands may bring one of them further than the next in order.
+        // How far each subband is: a pass of several subbands may take one of them further than the next pass in order.
         let (mut known, mut reached) = (self.empty.clone(), [0; SUBBANDS]);
         let (mut next, mut spent) = (0, 0);
         let mut quality = Vec::new();
@@ -139,7 +141,7 @@ impl Taken {
         quality
     }
 
-    /// The order by a key that may not fall along any one subband's passes.
+    /// Returns the order by a key that must not fall along any one subband's passes.
     fn by<K: PartialOrd>(&self, key: impl Fn(usize, usize) -> K) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.passes.len()).collect();
         let subband = |pass: usize| self.passes[pass].after.keys().next().copied().unwrap_or(0);
@@ -147,14 +149,15 @@ impl Taken {
         order
     }
 
-    /// The order by distortion saved for a byte, as measured: the most first, as far as subbands' own orders allow.
+    /// Returns the order by measured reduction of distortion for each byte, highest first, as far as the subbands' own
+    /// orders allow.
     fn greedy(&self) -> Vec<usize> {
         let mut queues: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         for (index, pass) in self.passes.iter().enumerate() {
             queues.entry(pass.after.keys().next().copied().unwrap_or(0)).or_default().push(index);
         }
         let mut order = Vec::new();
-        // A run of passes of one subband is worth the best average that a start of it has.
+        // A run of passes of one subband is worth the best average of any of its starts.
         let best = |queue: &[usize]| {
             let (mut saved, mut bytes, mut best) = (0.0, 0, (f64::NEG_INFINITY, 0));
             for (n, &pass) in queue.iter().enumerate() {
@@ -185,17 +188,17 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// dB that `shipped` is above `other`: on average over the budgets, and where it is least so.
+/// Returns the dB by which `shipped` exceeds `other`: the average over the budgets, and the least.
 fn above(shipped: &[f64], other: &[f64]) -> (f64, f64) {
     let gains: Vec<f64> = shipped.iter().zip(other).map(|(a, b)| a - b).collect();
     (mean(&gains), gains.iter().copied().fold(f64::INFINITY, f64::min))
 }
 
-/// Along the stream a byte saves less and less: stretches of it that grow by a third each, from the first budget on.
+/// Later bytes reduce distortion less: the stretches compared grow by a third each, from the first budget on.
 #[test]
 fn distortion_saved_a_byte_falls() {
     const GROWTH: f64 = 4.0 / 3.0;
-    /// How much more a byte may save than one in the stretch before.
+    /// The factor by which a byte may exceed one in the stretch before.
     const SLACK: f64 = 1.25;
     let taken = taken();
     let (mut spent, mut edge) = (taken.header, FIRST_BUDGET);

@@ -1,5 +1,5 @@
-//! Peers that a sender should survive: garbage, other versions, many streams and handshakes, silence, bad links; and
-//! what good ones rely on: certificates, a model, an end.
+//! Peers that a sender should survive: garbage, other versions, many streams and handshakes, silence, bad links. Also
+//! what good peers rely on: certificates, a model, an end.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-/// Sends `bytes` as the control stream's first; gives the close code that comes of it.
+/// Sends `bytes` as the control stream's first; returns the resulting close code.
 async fn say(address: SocketAddr, bytes: &[u8]) -> Code {
     let mut receiver = HostileReceiver::connect(address, 1 << 20).await;
     receiver.say(bytes).await;
@@ -66,7 +66,7 @@ async fn a_packet_is_sealed_in_ten_rounds_and_who_has_only_the_cipher_of_fourtee
     broadcast.stop().await;
 }
 
-/// A link to a broadcast that is as good as none.
+/// Starts a link to a broadcast that is as good as none.
 async fn relay(broadcast: &Running) -> Relay {
     let link = Link::constant(1_000_000_000).with_rtt(Duration::ZERO);
     Relay::start(broadcast.address, link).await.expect("free ports")
@@ -86,11 +86,11 @@ async fn a_close_that_is_held_up_still_has_its_code() {
         stranger.say(&[9, 0]).await;
     }
     eventually("the sender closes them all", || broadcast.monitor.read().refused() == 10).await;
-    // By then it may have forgotten them, and each has said again what nobody acknowledged.
+    // By then the sender may have forgotten them, and each has repeated what nobody acknowledged.
     sleep(Duration::from_secs(1)).await;
     relay.set_traffic(Traffic::Both);
     for stranger in &strangers {
-        // A busy machine may have let one wait for longer than a hello may take.
+        // On a busy machine one may have waited for longer than a hello may take.
         let code = stranger.close_code().await;
         assert!(matches!(code, Ok(Code::Violation | Code::Slow)), "{code:?}");
     }
@@ -109,7 +109,7 @@ async fn a_peer_gets_no_thousand_streams() {
     for _ in 0..1000 {
         let (connection, opened) = (connection.clone(), Arc::clone(&opened));
         asking.spawn(async move {
-            // Not within the test, or never: the connection ends then.
+            // Either it does not open during the test, or the connection ends.
             let one = tokio::select! {
                 control = connection.open_bi() => control.is_ok(),
                 own = connection.open_uni() => own.is_ok(),
@@ -133,9 +133,9 @@ async fn a_receiver_that_reads_nothing_takes_no_more_than_its_buffer() {
         receiver.say(&hello(b"")).await;
         deaf.push(receiver);
     }
-    // What it costs the other is measured in virtual time, where feeds are tested.
+    // The tests of feeds measure in virtual time what it costs the other.
     count_frames(config(address, &identity), 60).await.expect("another is served");
-    // Each holds a few bases and what its receiver took, no more.
+    // Each holds only a few bases and what its receiver took.
     let held: Vec<_> = broadcast.monitor.read().receivers.iter().map(|receiver| receiver.sent.bytes).collect();
     assert!(held.len() >= 5 && held.iter().filter(|bytes| **bytes <= 20_000 + 8 * 1024).count() >= 5, "{held:?}");
     drop(deaf);
@@ -154,7 +154,7 @@ async fn a_receiver_that_vanishes_is_forgotten() {
         sleep(PATIENCE).await;
     };
     let lost = tokio::spawn(count_while(config(relay.address(), &identity), Instant::now(), stay));
-    // Before its welcome came, it would say that the sender is too slow.
+    // Before its welcome, the receiver would report a sender that is too slow.
     shown.await.expect("a picture comes");
     relay.set_traffic(Traffic::Nothing);
     eventually("it is forgotten", || broadcast.monitor.read().receivers.is_empty()).await;
@@ -197,7 +197,7 @@ async fn under_many_handshakes_addresses_are_validated_and_receivers_come_in() {
     broadcast.stop().await;
 }
 
-/// A certificate for `localhost` that an authority vouches for, as PEM files: chain, key, the authority's own.
+/// Makes a certificate for `localhost` that an authority signs, as PEM files: chain, key, the authority's own.
 fn vouched(folder: &std::path::Path) -> [std::path::PathBuf; 3] {
     let mut params = CertificateParams::new(Vec::new()).expect("no names");
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -220,7 +220,7 @@ async fn certificates_in_pem_files_are_trusted_by_their_name() {
     let broadcast = Running::start(Plan::new(&identity));
     let mut config = config(broadcast.address, &identity);
     config.trust = Trust::Authorities(authority);
-    // The certificate has no address.
+    // The certificate contains no address.
     for name in [config.name.clone(), "elsewhere".to_owned()] {
         let refused = count(Config { name, ..config.clone() }, Instant::now(), PATIENCE).await;
         assert!(matches!(refused, Err(Error::Untrusted { .. })), "{refused:?}");
@@ -232,7 +232,7 @@ async fn certificates_in_pem_files_are_trusted_by_their_name() {
     broadcast.stop().await;
 }
 
-/// Has no model, and takes the one that comes.
+/// Has no model, and accepts the one that arrives.
 struct ModelFetcher(std::sync::mpsc::Sender<ModelId>);
 
 impl Viewer for ModelFetcher {
@@ -250,7 +250,7 @@ impl Viewer for ModelFetcher {
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), PackageError> {
         assert_eq!(shown.picture.channels(), Channels::Rgb);
-        // Whoever has seen enough no longer listens.
+        // A test that has seen enough no longer listens.
         let _ = self.0.send(ModelId([0; 6]));
         Ok(())
     }

@@ -1,11 +1,11 @@
-//! Every prefix decodes, to exactly what the specification says, and more bytes are never worse.
+//! Every prefix decodes to exactly what the specification says, and more bytes are never worse.
 
 use nestcast_codec::{Decoder, Linear, MAX_HEADER};
 use nestcast_tests::reference::Reference;
 use nestcast_tests::vectors::{self, Vector};
 use nestcast_tests::{furthest, mse, probe};
 
-/// A vector for the probe tables, and what the reference says of it.
+/// Returns a vector for the probe tables, and what the reference says of it.
 fn probed(vector: &Vector) -> (Vec<u8>, Vec<u8>, Reference) {
     let tables = probe::tables(&vectors::tables());
     let stream = probe::stream(&vector.stream, &tables);
@@ -13,7 +13,7 @@ fn probed(vector: &Vector) -> (Vec<u8>, Vec<u8>, Reference) {
     (tables, stream, reference)
 }
 
-/// Cuts behind the header: all of the first, then every 97th, and the last.
+/// Returns the cuts after the header: all of the first, then every 97th, and the last.
 fn cuts(header: usize, first: usize, bytes: usize) -> Vec<usize> {
     let mut cuts: Vec<usize> = (header..(header + first).min(bytes)).collect();
     cuts.extend((header + first..bytes).step_by(97));
@@ -21,7 +21,7 @@ fn cuts(header: usize, first: usize, bytes: usize) -> Vec<usize> {
     cuts
 }
 
-/// A decoder that is given byte after byte knows at each what the reference does.
+/// Checks that a decoder that gets byte after byte always knows what the reference does.
 fn levels_at_every_byte(vector: &Vector) {
     let (tables, stream, reference) = probed(vector);
     let header = reference.header().bytes;
@@ -33,7 +33,7 @@ fn levels_at_every_byte(vector: &Vector) {
     }
 }
 
-/// As many cuts as there is time for, each decoded on its own.
+/// Checks as many cuts as time allows, each decoded separately.
 fn levels_at_cuts(vector: &Vector, first: usize) {
     let (tables, stream, reference) = probed(vector);
     for bytes in cuts(reference.header().bytes, first, stream.len()) {
@@ -89,7 +89,7 @@ fn levels_of_slices() {
     }
 }
 
-/// A run over a whole stream answers for its prefixes: the one thing the reference keeps for speed.
+/// A run over a whole stream answers for its prefixes: the reference's only optimisation.
 #[test]
 fn the_reference_agrees_with_itself() {
     for (name, step) in [("tiny", 1), ("line", 7), ("grey", 1), ("photo", 501), ("slices", 7001)] {
@@ -104,10 +104,10 @@ fn the_reference_agrees_with_itself() {
     }
 }
 
-/// The planes differ from exact arithmetic by little, and of these the linear picture by at most 1 in a sample.
+/// The planes differ little from exact arithmetic, and the linear picture made from them by at most 1 in a sample.
 #[test]
 fn samples_within_one_of_exact_arithmetic() {
-    /// In the planes: the specification's.
+    /// The tolerance for planes, from the specification.
     const TOLERANCE: f64 = 1.0 / 16.0;
     let (tables, model) = (vectors::tables(), vectors::model());
     let linear = Linear::new(model.clone());
@@ -138,10 +138,11 @@ fn samples_within_one_of_exact_arithmetic() {
     }
 }
 
-/// Bytes do not make photos worse: the error rises by no more than the tolerance from one cut to any later one.
+/// More bytes do not make photos worse: the error rises by at most the tolerance from one cut to any later one.
 #[test]
 fn more_bytes_are_not_worse() {
-    /// A coefficient's new bit moves its value to the middle of what is left, and that is a little worse for few.
+    /// A coefficient's new bit moves its value to the middle of the remaining interval, which for few is a little
+    /// worse.
     const TOLERANCE_DB: f64 = 0.02;
     let model = vectors::model();
     let linear = Linear::new(model.clone());
@@ -165,11 +166,11 @@ fn more_bytes_are_not_worse() {
     }
 }
 
-/// A symbol is refused if the tail of ones reaches the bound by exactly nothing, which noise never does.
+/// A symbol is refused if the tail of ones exactly reaches the bound, which noise never does.
 #[test]
 fn a_tail_that_just_reaches_the_bound() {
     for q in (257..32736_u32).step_by(256) {
-        // All contexts begin with this probability; the first bound is then a multiple of 256 and 255.
+        // All contexts begin with this probability, so the first bound is a multiple of 256 and 255.
         let mut tables = probe::tables(&vectors::tables());
         let prior = u16::try_from(2 * q).expect("16 bits").to_le_bytes();
         tables[4190..18_754].chunks_mut(2).for_each(|of| of.copy_from_slice(&prior));

@@ -1,4 +1,4 @@
-//! A whole stream gives the picture back, but for the finest quantiser steps.
+//! A whole stream restores the picture, except for the finest quantiser steps.
 
 use nestcast_codec::{Channels, Decoder, Encoder, Linear, Picture, Progress};
 use nestcast_lab::metrics::psnr;
@@ -6,9 +6,9 @@ use nestcast_tests::pictures::{CONTENTS, picture};
 use nestcast_tests::vectors;
 use proptest::prelude::*;
 
-/// The frozen tables' finest steps are 0.7 to 2.7. A coefficient within the dead zone is off by up to a whole step, by
-/// step * step / 3 squared on average: at most 2.5, or 44 dB, if synthesis and colour kept squares. They nearly do; what
-/// they add, and 8 bits, are within the other 4 dB.
+/// The frozen tables' finest steps are 0.7 to 2.7. A coefficient in the dead zone is off by up to a whole step, by step
+/// * step / 3 squared on average: at most 2.5, or 44 dB, if synthesis and colour preserved squares. They nearly do;
+/// their error, and 8 bits, fit into the other 4 dB.
 const LEAST_DB: f64 = 40.0;
 
 fn round_trip(original: &Picture) -> (Picture, Progress) {
@@ -45,7 +45,7 @@ fn corner_sizes() {
     println!("the least of all was {worst:.2} dB");
 }
 
-/// Longest sides, and as many slices as a tall picture of this size has.
+/// The longest sides, and the number of slices of a tall picture of this size.
 #[test]
 fn extreme_shapes() {
     for (width, height) in [(16384, 1), (1, 16384), (16384, 40), (30, 16384)] {

@@ -1,15 +1,16 @@
-//! SECURITY.md names a test for each promise, and each of these tests is there.
+//! SECURITY.md names a test for each promise, and each of these tests exists.
 
 use std::fs;
 use std::path::Path;
 
-/// What SECURITY.md names in backquotes as `FILE.rs::TEST`.
+/// Returns what SECURITY.md names in backquotes as `FILE.rs::TEST`.
 fn named(text: &str) -> Vec<(&str, &str)> {
     let quoted = text.split('`').skip(1).step_by(2);
     quoted.filter_map(|name| name.split_once("::")).filter(|(file, _)| file.ends_with(".rs")).collect()
 }
 
-/// Whether a source file has a test of this name: a function with the attribute of a test above it, and no `#[ignore]`.
+/// Returns whether a source file has a test of this name: a function with the attribute of a test above it, and no
+/// `#[ignore]`.
 fn has_test(source: &str, name: &str) -> bool {
     let lines: Vec<&str> = source.lines().map(str::trim).collect();
     let function = [format!("fn {name}("), format!("async fn {name}(")];

@@ -1,10 +1,10 @@
-//! A hundred receivers of a video come and go for minutes, two in five behind recorded links, and nothing grows. One in seven
-//! decodes what it receives: decoders for all would take two processors, and a receiver that starves keeps more. Run it with
-//! `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`: so many seconds;
-//! `NESTCAST_SOAK_LOOPS=3` lets the video have up to so many loops.
+//! A hundred receivers of a video come and go for minutes, two in five over recorded links, and nothing grows. One in
+//! seven decodes what it receives: decoders for all would need two processors, and a receiver that starves keeps more.
+//! Run it with `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`, where
+//! 600 is the seconds; `NESTCAST_SOAK_LOOPS=3` allows the video up to three loops.
 //!
-//! The broadcast is a process of its own: what its receivers take, a socket buffer of 3 MB each to begin with, is not
-//! taken for its memory. Their process is watched too.
+//! The broadcast is a separate process, so that its memory does not include that of its receivers, each of which begins
+//! with a socket buffer of 3 MB. The test watches their process too.
 #![cfg(target_os = "linux")]
 
 use std::convert::Infallible;
@@ -20,17 +20,17 @@ use nestcast_tests::broadcasts::{count, pinned};
 use tokio::task::JoinSet;
 
 const RECEIVERS: usize = 100;
-/// One receiver in so many decodes.
+/// One receiver of this many decodes.
 const DECODES_EVERY: u64 = 7;
-/// The most that a receiver may take of the sender's memory.
+/// The most memory of the sender for each receiver.
 const RECEIVER_KB: u64 = 256;
-/// How much more may be taken in the last third of the time than in the middle third: by the sender, some 300 bytes
-/// for each receiver that comes in ten minutes; by the receivers, a fifth of their socket buffers.
+/// How much more the last third of the time may use than the middle third. For the sender this is some 300 bytes for
+/// each receiver that joins in ten minutes; for the receivers, a fifth of their socket buffers.
 const SENDER_SLACK_KB: u64 = 2 * 1024;
 const RECEIVERS_SLACK_KB: u64 = 64 * 1024;
 const SLACK_FILES: u64 = 20;
 
-/// What a process holds.
+/// A process's memory and files.
 #[derive(Debug, Clone, Copy)]
 struct Usage {
     resident_kb: u64,
@@ -50,7 +50,7 @@ impl Usage {
     }
 }
 
-/// The usual use in a third of the samples, counted from zero: its median.
+/// Returns the median use in a third of the samples, counted from zero.
 fn usual(samples: &[Usage], third: usize, of: impl Fn(&Usage) -> u64) -> u64 {
     let third = &samples[samples.len() * third / 3..samples.len() * (third + 1) / 3];
     let mut values: Vec<_> = third.iter().map(of).collect();
@@ -75,7 +75,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// With how to receive from it.
+    /// Starts it, and returns how to receive from it.
     fn start(loops: u64) -> (Self, Config) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
         let mut child = command
@@ -99,7 +99,7 @@ impl Sender {
         line.trim().to_owned()
     }
 
-    /// The receivers that it has, those that it has let in so far, and its loops.
+    /// Returns the receivers that it has, those that it has admitted so far, and its loops.
     fn receivers(&mut self) -> [u64; 3] {
         writeln!(self.input).expect("it runs");
         let line = self.line();
@@ -114,13 +114,13 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// Counts frames and lets go of them.
+/// Counts frames and drops them.
 #[derive(Default)]
 struct Count(u64);
 
@@ -133,7 +133,7 @@ impl FrameSink for Count {
     }
 }
 
-/// Receives for this long, decoding or not; how many frames came, of a decoder how many pictures were shown.
+/// Receives for this long, decoding or not; returns the received frames, or the shown pictures of a decoder.
 async fn frames_within(config: Config, time: Duration, decodes: bool) -> Result<u64, Error> {
     if decodes {
         return Ok(count(config, Instant::now(), time).await?.last().received.shown);
@@ -143,8 +143,8 @@ async fn frames_within(config: Config, time: Duration, decodes: bool) -> Result<
     Ok(count.0)
 }
 
-/// Receives for a while, over a link of its own with a recorded rate or at 100 kbit/s; whether a frame came. One in four
-/// vanishes in the middle without a word of its own.
+/// Receives for a while, over its own link with a recorded rate or at 100 kbit/s; returns whether a frame arrived. One
+/// in four vanishes in the middle without a word.
 async fn come_and_go(mut config: Config, number: u64) -> bool {
     let stay = Duration::from_millis(2000 + number * 7919 % 8000);
     let trace = match number % 5 {
@@ -165,7 +165,8 @@ async fn come_and_go(mut config: Config, number: u64) -> bool {
     if number.is_multiple_of(4) {
         return tokio::time::timeout(stay / 2, receiving).await.is_err();
     }
-    // One whose machine stalls for longer than its idle timeout is not served, nor a reason to stop.
+    // A receiver whose machine stalls for longer than its idle timeout does not count as served, and does not stop the
+    // test.
     receiving.await.inspect_err(|error| println!("receiver {number}: {error}")).is_ok_and(|frames| frames > 0)
 }
 
@@ -207,7 +208,7 @@ async fn nothing_grows_while_receivers_come_and_go() {
     assert_steady("sender", &sending, SENDER_SLACK_KB);
     assert_steady("receivers", &receiving, RECEIVERS_SLACK_KB);
     assert!(each <= RECEIVER_KB, "a receiver takes {each} kB of the sender");
-    // A busy machine may let a short one go without a picture.
+    // On a busy machine a short visit may end without a picture.
     assert!(served * 2 > number - RECEIVERS as u64, "{served} of {number} were served");
     assert!(loops == 1 || most_loops > 1, "its receivers are far apart");
     receivers.shutdown().await;

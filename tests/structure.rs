@@ -1,10 +1,10 @@
-//! The arrows between crates (docs: architecture): who may depend on whom, and where the codec is joined to the network,
-//! and which files see QUIC.
+//! The arrows between crates (docs: architecture): which crate may depend on which, where the codec is joined to the
+//! network, and which files see QUIC.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Crates of this workspace that a crate's code may use, whatever its tests use.
+/// Crates of this workspace that a crate's code may use; its tests may use more.
 const ARROWS: [(&str, &[&str]); 9] = [
     ("codec", &[]),
     ("proto", &[]),
@@ -22,23 +22,23 @@ const JOINS: [(&str, &str, &[&str]); 3] = [
     ("receiver", "nestcast_codec", &[]),
     ("receiver", "nestcast_player", &["lib.rs", "playback.rs", "player.rs", "report.rs", "view_error.rs", "viewer.rs"]),
 ];
-/// What a crate that any transport, browser or test can drive names nowhere.
+/// Names that must not appear in a crate that any transport, browser or test can drive.
 const CLOCKS_AND_IO: [&str; 8] =
     ["tokio", "quinn", "std::io", "std::fs", "std::net", "std::thread", "Instant", "SystemTime"];
-/// Who sees what only shows and measures.
+/// The crates that may use `lab`, which only shows and measures.
 const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli", "tests"];
-/// What drives a session over a transport: another transport or language would have such files of its own.
+/// The drivers of a session over a transport; another transport or language would have such files of its own.
 const DRIVERS: [(&str, &[&str]); 2] = [("sender", &["feed.rs"]), ("receiver", &["session.rs", "streams.rs"])];
-/// Most lines of code of a driver: the session decides, a driver moves bytes.
+/// The most lines of code of a driver: the session decides, a driver moves bytes.
 const MAX_DRIVER: usize = 300;
-/// Most lines of the program in all: what others would want is a library's.
+/// The most lines of the whole program: code that others would want belongs in a library.
 const MAX_PROGRAM: usize = 2600;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// The crates of this workspace that a manifest names in a section.
+/// Returns the crates of this workspace that a manifest names in a section.
 fn named(manifest: &str, section: &str) -> Vec<String> {
     let body = manifest.split(&format!("\n[{section}]\n")).nth(1).unwrap_or_default();
     let lines = body.lines().take_while(|line| !line.starts_with('['));
@@ -49,7 +49,7 @@ fn manifest(folder: &str) -> String {
     fs::read_to_string(root().join(folder).join("Cargo.toml")).unwrap_or_else(|error| panic!("{folder}: {error}"))
 }
 
-/// All Rust files below a folder.
+/// Returns all Rust files below a folder.
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("an entry").path());
@@ -57,7 +57,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     paths.flat_map(below).filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect()
 }
 
-/// The files of a crate's `src` whose code names `word`, sorted; examples in comments are of the crate's users.
+/// Returns the files of a crate's `src` whose code names `word`, sorted; examples in comments belong to the crate's
+/// users.
 fn naming(folder: &str, word: &str) -> Vec<String> {
     let source = root().join(folder).join("src");
     let files = sources(&source);

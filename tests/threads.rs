@@ -1,4 +1,4 @@
-//! Bytes and pictures do not depend on threads or runs, and a limited stream is exactly a prefix.
+//! Bytes and pictures do not depend on threads or runs, and a limited stream is exactly a prefix of the whole one.
 
 use nestcast_codec::{
     Analysis as _, Channels, Coefficients, Decoder, Encoder, Header, Linear, MAX_HEADER, Parsed, Picture,
@@ -6,7 +6,8 @@ use nestcast_codec::{
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_tests::vectors;
 
-/// Three slices of grey, two of RGB, and one; two of which the upper shows little; three of which nothing is coded.
+/// Returns three slices of grey, two of RGB, and one; two of which the upper one shows little; three of which nothing
+/// is coded.
 fn coefficients() -> Vec<Coefficients> {
     let linear = Linear::new(vectors::model());
     let sizes =

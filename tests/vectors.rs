@@ -1,4 +1,5 @@
-//! The frozen vectors: the codec still makes exactly these bytes of pictures, and reads pictures and videos as it did.
+//! The frozen vectors: the codec still encodes pictures to exactly these bytes, and decodes pictures and videos as
+//! before.
 
 use bytes::Bytes;
 use nestcast_codec::VideoFile;
@@ -58,7 +59,7 @@ fn the_manifest_tells_of_the_files() {
     }
 }
 
-/// Encoders of video are free: what is frozen is how their frames are read.
+/// Encoders of video are free: only the decoding of their frames is frozen.
 #[test]
 fn videos_decode_to_the_frozen_digests() {
     let tables = vectors::tables();

@@ -1,4 +1,4 @@
-//! Frames of video against the decoder written from the specification: any prefix of each, frames left out, damage.
+//! Frames of video against the decoder written from the specification: any prefix of each, missing frames, damage.
 
 use std::fs;
 use std::path::Path;
@@ -11,21 +11,21 @@ use nestcast_tests::reference::{Fault, Head, VideoReference};
 use nestcast_tests::vectors;
 use proptest::prelude::*;
 
-/// A folder with clips of real video in y4m: some frames of each are coded besides.
+/// A folder with clips of real video in y4m: the test also encodes some frames of each.
 const CLIPS_VARIABLE: &str = "NESTCAST_CLIPS";
 
-/// How much of a frame arrives.
+/// The part of a frame that arrives.
 #[derive(Clone, Copy, Debug)]
 enum Cut {
     /// All.
     Whole,
-    /// The base, and nothing more.
+    /// Only the base.
     Base,
     /// This share of its bytes, in 1/65536.
     Share(u16),
-    /// The base, and this share of what is behind it.
+    /// The base, and this share of the bytes after it.
     Beyond(u16),
-    /// The frame was lost.
+    /// Nothing: the frame was lost.
     Nothing,
 }
 
@@ -71,7 +71,7 @@ impl Both {
         }
     }
 
-    /// Both take the bytes, or refuse them, and show the same.
+    /// Gives both the bytes, and checks that both accept or refuse them and show the same.
     fn take(&mut self, bytes: &[u8], what: &str) {
         let expected = self.reference.decode(bytes);
         match self.codec.decode(bytes) {
@@ -97,8 +97,8 @@ fn model() -> VideoModel {
     clips::model(&Arc::new(Model::from_bytes(&vectors::tables()).expect("the tables are valid")))
 }
 
-/// Frames of these pictures with these cuts are the reference's, and so are those behind them with all bytes: what was
-/// not shown of the floor and of the enhanced picture shows itself there.
+/// Checks that frames of these pictures with these cuts equal the reference's, and so do the whole frames that follow.
+/// These show any error in the unseen parts of the floor and of the enhanced picture.
 fn check(frames: &[Frame], size: Size, cuts: &[Cut], what: &str) {
     let mut both = Both::new(size);
     for (number, (frame, cut)) in frames.iter().zip(cuts.iter().chain(std::iter::repeat(&Cut::Whole))).enumerate() {
@@ -158,7 +158,7 @@ proptest! {
         let mut frames = clip.fastest_on(1, &model());
         for (at, byte) in damage {
             let mut bytes = frames[number].bytes.to_vec();
-            // Half of the damage is where it means most.
+            // Half of the damage hits the side information, where it matters most.
             let range = if byte % 2 == 0 { frames[number].side.min(bytes.len()) } else { bytes.len() };
             bytes[at.index(range)] = byte;
             frames[number].bytes = bytes.into();
@@ -168,7 +168,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_the_references(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 1..5)) {
-        // Of many blocks, so that side information may end before its last.
+        // Many blocks, so that side information may end before the last one.
         let mut both = Both::new(Size::new(128, 128).expect("a valid size"));
         for (number, mut bytes) in frames.into_iter().enumerate() {
             // Mostly few planes and short numbers, so that there is a frame.
@@ -181,7 +181,7 @@ proptest! {
     }
 }
 
-/// Frames of several slices: the string has lengths.
+/// Frames of several slices: their strings contain lengths.
 #[test]
 fn slices_are_the_references() {
     let clip = Clip {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use nestcast_benches::{receivers, table};
 
-/// Collections by name and folder; each weighs the same.
+/// Collections by name and folder; all have equal weight.
 const COLLECTIONS: [(&str, &str); 3] = [("norway-3g", "norway_hsdpa_full"), ("fcc-2016", "fcc_2016"), ("oboe", "oboe")];
 
 #[derive(Args)]

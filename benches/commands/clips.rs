@@ -1,4 +1,4 @@
-//! `clips`: makes the clips that are made out of published files.
+//! `clips`: makes the clips that are derived from published files.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use nestcast_lab::ffmpeg::Ffmpeg;
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Folder of the published files; benches/video/README.md says where they are from.
+    /// Folder of the published files; benches/video/README.md names their origin.
     sources: PathBuf,
     /// Folder to write the clips into.
     out: PathBuf,

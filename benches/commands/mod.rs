@@ -1,4 +1,4 @@
-//! One file a command; what is more than reading, running and writing is in the harness.
+//! One file for each command. A command only reads, runs and writes; the rest is in the harness.
 
 pub(crate) mod bandwidths;
 pub(crate) mod clips;
@@ -15,15 +15,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
-/// The table of bandwidths that is committed.
+/// The committed table of bandwidths.
 const BANDWIDTHS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/bandwidths.csv");
 
-/// File name of a picture, as tables have it.
+/// Returns a picture's file name, as tables write it.
 fn name(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// The files of a folder with an extension, by name; none if there is no folder.
+/// Returns the files of a folder with an extension, by name; none if the folder does not exist.
 fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     if !folder.exists() {
         return Ok(Vec::new());
@@ -35,7 +35,7 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
             paths.push(path);
         }
     }
-    // By stem: `nestcast` comes before `nestcast-ssim`.
+    // By stem, so that `nestcast` precedes `nestcast-ssim`.
     paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
     Ok(paths)
 }

@@ -15,8 +15,8 @@ pub(crate) struct Options {
     /// Folder of PNG or JPEG pictures.
     #[arg(long)]
     images: PathBuf,
-    /// Measure the rivals, which change with their libraries only; otherwise nestcast. The others' rows of these pictures stay,
-    /// and rows of other pictures go.
+    /// Measure the rivals, which change only with their libraries; otherwise nestcast. The others' rows of these
+    /// pictures stay, and rows of other pictures are removed.
     #[arg(long)]
     rivals: bool,
 }

@@ -1,4 +1,4 @@
-//! `population`: measures our cuts, and the rivals' candidates where they are not in the results yet.
+//! `population`: measures nestcast's cuts, and the rivals' candidates if the results lack them.
 
 use std::{
     collections::BTreeSet,
@@ -15,7 +15,7 @@ pub(crate) struct Options {
     /// Folder of PNG or JPEG pictures.
     #[arg(long)]
     images: PathBuf,
-    /// Measure the rivals' candidates anew, too.
+    /// Measure the rivals' candidates again, too.
     #[arg(long)]
     rivals: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
             candidates.extend(population::candidates(&image, &picture)?);
         }
     }
-    // A table of other pictures would be averaged with these.
+    // A table of other pictures would change the means.
     let measured: BTreeSet<&str> = cuts.iter().map(|row| row.image.as_str()).collect();
     candidates.retain(|row| measured.contains(row.image.as_str()));
     table::write(&folder.join("nestcast.csv"), &cuts)?;

@@ -1,4 +1,4 @@
-//! `report`: draws curves, tables and the page from what was measured, beside it.
+//! `report`: draws curves, tables and the page from the measurements, into the same folder.
 
 use std::{collections::BTreeSet, ffi::OsStr, path::Path};
 
@@ -97,12 +97,12 @@ fn named(series: Series, model: &str) -> Series {
     }
 }
 
-/// The pictures of some rows, without folder and extension.
+/// Returns the pictures of some rows, without folder and extension.
 fn names(rows: &[Row]) -> BTreeSet<&OsStr> {
     rows.iter().filter_map(|row| Path::new(&row.image).file_stem()).collect()
 }
 
-/// Names of a folder's JPEG files.
+/// Returns the names of a folder's JPEG files.
 fn names_in(folder: &Path) -> Result<Vec<String>> {
     Ok(super::files(folder, "jpg")?.iter().map(|path| super::name(path)).collect())
 }

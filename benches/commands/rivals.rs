@@ -1,4 +1,4 @@
-//! `rivals`: rate and distortion of the rivals, and the published curves that stand beside them.
+//! `rivals`: rate and distortion of the rivals, and published curves for comparison.
 
 use std::{
     path::{Path, PathBuf},
@@ -18,7 +18,7 @@ pub(crate) struct Options {
     /// Measure only this rival (may be repeated); the rows of the others stay as they are.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Take published curves over from a collection (JSON).
+    /// Copy published curves from a collection (JSON).
     #[arg(long)]
     published: Option<PathBuf>,
 }

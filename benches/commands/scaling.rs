@@ -1,8 +1,8 @@
 //! `scaling`: how time and memory grow with the picture.
 //!
-//! A picture of each size is a photo laid out like mirrored tiles, so that there is as much to code in every pixel. Each
-//! figure comes from a process of its own, whose peak resident set is what Linux reports as `VmHWM`; it includes the
-//! picture, the program and, for the deep transforms, ONNX Runtime. Elsewhere than on Linux the memory is left empty.
+//! A picture of each size repeats a photo in mirrored tiles, so that every pixel has as much to code. Each figure comes
+//! from a process of its own, whose peak resident set Linux reports as `VmHWM`. It includes the picture, the program
+//! and, for the deep transforms, ONNX Runtime. On other systems the memory stays empty.
 
 use std::{
     path::{Path, PathBuf},
@@ -21,11 +21,11 @@ use nestcast_benches::{
 use nestcast_lab::{metrics::budget, rate_distortion::rounded};
 use serde::{Deserialize, Serialize};
 
-/// Widths and heights: 0.1 to 33 megapixels, 4K and 8K among them.
+/// Widths and heights: 0.1 to 33 megapixels, with 4K and 8K among them.
 const SIZES: [(u32, u32); 8] =
     [(384, 256), (768, 512), (1224, 816), (2048, 1365), (3840, 2160), (4240, 2832), (6000, 4000), (7680, 4320)];
 
-/// A figure is the least of so many runs, or of as many as fit into this time.
+/// A figure is the least of this many runs, or of as many as fit into the time.
 const RUNS: usize = 5;
 const SECONDS: f64 = 1.0;
 
@@ -40,14 +40,14 @@ pub(crate) struct Options {
     /// Threads.
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Measure this alone, on one size, and print it; what the processes of a run are started with.
+    /// Measure only this operation, on one size, and print it; a run starts its processes with this.
     #[arg(long, hide = true, requires_all = ["width", "height", "stream"])]
     one: Option<Operation>,
     #[arg(long, hide = true)]
     width: Option<u32>,
     #[arg(long, hide = true)]
     height: Option<u32>,
-    /// Where the stream is: encoding writes it, decoding reads it.
+    /// Path of the stream: encoding writes it, decoding reads it.
     #[arg(long, hide = true)]
     stream: Option<PathBuf>,
 }
@@ -74,7 +74,7 @@ impl Operation {
     }
 }
 
-/// What a process of one figure prints.
+/// The output of a process that measures one figure.
 #[derive(Serialize, Deserialize)]
 struct Figure {
     bytes: usize,
@@ -146,7 +146,7 @@ fn measured(options: &Options, one: Operation, size: (u32, u32), path: &Path) ->
     }
 }
 
-/// The least time of some runs, and the peak after the first.
+/// Returns the least time of some runs, and the peak after the first.
 fn timed<T>(work: impl Fn() -> Result<T>) -> Result<(T, f64, Option<f64>)> {
     let began = Instant::now();
     let mut result = work()?;
@@ -163,7 +163,7 @@ fn timed<T>(work: impl Fn() -> Result<T>) -> Result<(T, f64, Option<f64>)> {
     Ok((result, least * 1e3, peak))
 }
 
-/// The largest resident set of this process so far, where Linux tells.
+/// Returns the largest resident set of this process so far, where Linux reports it.
 fn peak_mib() -> Option<f64> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -16,16 +16,16 @@ use nestcast_benches::{
 };
 use nestcast_codec::Picture;
 
-/// Quality of the JPEG files; high enough to show what is wrong with a picture, not what is wrong with the sheet.
+/// Quality of the JPEG files, high enough that the sheet adds no visible errors.
 const QUALITY: u8 = 88;
 
-/// Pictures that are in the repository, all CC0.
+/// The pictures in the repository, all CC0.
 const BUNDLED: [&str; 3] =
     ["../lab/assets/spiral_firework.png", "pictures/budgie_branch.png", "pictures/mai_island.png"];
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Pictures of at least 336x224 pixels; those in the repository if none is named.
+    /// Pictures of at least 336x224 pixels; without names, those in the repository.
     images: Vec<PathBuf>,
 }
 
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what an earlier run drew of a picture, so that no file stays of a rate that AVIF no longer reaches.
+/// Removes what an earlier run drew of a picture, because AVIF may not reach all of its rates again.
 fn remove_shown(folder: &Path, picture: &str) -> Result<()> {
     for rate in decoders::RATES_BPP {
         for shown in Shown::ALL {

@@ -1,4 +1,4 @@
-//! `timings`: takes criterion's medians over into the results.
+//! `timings`: copies criterion's medians into the results.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use nestcast_benches::{table, timing};
 pub(crate) struct Options {
     /// Criterion's folder: `criterion` in the target folder.
     criterion: PathBuf,
-    /// The picture that was coded: the one that `NESTCAST_BENCH_IMAGE` named.
+    /// The picture that was coded, as named by `NESTCAST_BENCH_IMAGE`.
     #[arg(long, default_value = "spiral_firework.png")]
     picture: PathBuf,
 }
@@ -20,7 +20,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     table::write(&results.join("timing.csv"), &timing::collect(&options.criterion, &machine(), &picture)?)
 }
 
-/// Processor and cores, as far as the system tells.
+/// Returns processor and cores, as far as the system reports them.
 pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let text = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `video`: clips by nestcast and by encoders of ffmpeg at five rates, and what ladders are made of.
+//! `video`: clips by nestcast and by encoders of ffmpeg at five rates, and the candidates for ladders.
 
 use std::path::{Path, PathBuf};
 
@@ -22,7 +22,7 @@ pub(crate) struct Options {
     /// Measure only this scheme (may be repeated); the rows of the others stay as they are.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Folder of the runs of rivals that were made before; they are made again when an encoder or its setting changes.
+    /// Folder of earlier runs of rivals; a run is repeated when its encoder or setting changes.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/video-rivals"))]
     cache: PathBuf,
 }
@@ -63,7 +63,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
             tables.renditions(&clip, &rates, rendition.as_ref())?;
         }
         tables.population(&clip, &receivers)?;
-        // What was measured stays if a later clip fails.
+        // Saves what was measured, in case a later clip fails.
         tables.write(&folder)?;
     }
     Ok(())
@@ -113,7 +113,7 @@ impl Tables {
         Ok(())
     }
 
-    /// What receivers see, and those just below them, whose rows it replaces.
+    /// Measures the receivers and those just below them, and replaces the latter's rows.
     fn between(&mut self, clip: &Clip, rates: &Rates, scheme: &dyn Embedded) -> Result<Vec<Run>> {
         let below = rates.below();
         let mut runs = scheme.at_rates(clip, &rates.receivers, &[&rates.receivers[..], &below].concat())?;
@@ -143,7 +143,7 @@ impl Tables {
         Ok(())
     }
 
-    /// Replaces the outcomes of one clip.
+    /// Replaces the population outcomes of one clip.
     fn population(&mut self, clip: &Clip, receivers: &[receivers::Receiver]) -> Result<()> {
         self.outcomes.retain(|outcome| outcome.clip != clip.name);
         self.outcomes.extend(population::outcomes(&clip.name, &self.rows, &self.candidates, receivers)?);
@@ -151,7 +151,7 @@ impl Tables {
     }
 }
 
-/// Files as they are given, and the y4m files of folders by name.
+/// Returns the given files, and the y4m files of given folders by name.
 fn files(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for path in given {

@@ -4,7 +4,7 @@ use nestcast_lab::plot::{Axis, Chart, Curve, Stroke, shown};
 
 use crate::{population::Outcome, scaling, style};
 
-/// Expected quality over the bytes stored, of one interval: a point for each number of encodes.
+/// Draws expected quality over the bytes stored, for one interval: a point for each number of encodes.
 pub fn population(outcomes: &[Outcome], interval_ms: f64) -> Chart {
     let of: Vec<&Outcome> = outcomes.iter().filter(|outcome| outcome.interval_ms == interval_ms).collect();
     let mut codecs: Vec<&str> = of.iter().map(|outcome| outcome.codec.as_str()).collect();
@@ -30,7 +30,7 @@ pub fn population(outcomes: &[Outcome], interval_ms: f64) -> Chart {
     Chart { title, x, y, marks: Vec::new(), curves }
 }
 
-/// What a plot of scaling shows.
+/// The figure of a plot of scaling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Growth {
     /// Milliseconds a megapixel.
@@ -39,7 +39,7 @@ pub enum Growth {
     Memory,
 }
 
-/// Time or memory a pixel over the size of the picture.
+/// Draws time or memory a pixel over the size of the picture.
 pub fn scaling(rows: &[scaling::Row], growth: Growth) -> Chart {
     let mut operations: Vec<&str> = Vec::new();
     for row in rows {

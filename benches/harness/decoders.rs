@@ -1,4 +1,5 @@
-//! One stream of a picture by both decoders, beside a rival's file of as many bytes and the original, to switch between on the page.
+//! One stream of a picture by both decoders, a rival's file of at most as many bytes, and the original, to switch
+//! between on the page.
 
 use anyhow::Result;
 use nestcast_codec::Picture;
@@ -9,19 +10,19 @@ use crate::{
     rivals::{self, Avif, Rival, Sampling},
 };
 
-/// The model whose stream it is.
+/// The model of the stream.
 pub const MODEL: &str = "photo-ssim";
 /// Rates shown, in bits per pixel.
 pub const RATES_BPP: [f64; 3] = [0.1, 0.2, 0.3];
 
-/// What the page switches between.
+/// The pictures that the page switches between.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shown {
-    /// A prefix of the stream by a decoder of ours.
+    /// A prefix of the stream, by one of nestcast's decoders.
     Ours(Kind),
-    /// AVIF 4:2:0, encoded anew for each rate.
+    /// AVIF 4:2:0, encoded again for each rate.
     Avif,
-    /// The picture that was encoded.
+    /// The original picture.
     Original,
 }
 
@@ -29,7 +30,7 @@ impl Shown {
     /// In the order of the page.
     pub const ALL: [Self; 4] = [Self::Ours(Kind::Deep), Self::Ours(Kind::Linear), Self::Avif, Self::Original];
 
-    /// What files and the page call it.
+    /// Returns the name in files and on the page.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ours(kind) => kind.name(),
@@ -38,7 +39,7 @@ impl Shown {
         }
     }
 
-    /// The file's name for a picture at a rate, without extension; the original has one for all rates.
+    /// Returns the file's name for a picture at a rate, without extension; the original has one for all rates.
     pub fn file(self, picture: &str, rate_bpp: f64) -> String {
         match self {
             Self::Original => format!("{picture}-original"),
@@ -47,7 +48,7 @@ impl Shown {
     }
 }
 
-/// All that is shown of a picture, by the files' names. A rate that AVIF does not reach is left out.
+/// Returns all versions of a picture, by the files' names, without the rates that AVIF does not reach.
 pub fn draw(ours: &Ours, name: &str, original: &Picture) -> Result<Vec<(String, Picture)>> {
     let stream = ours.encode(original, usize::MAX)?;
     let rival = Avif(Sampling::S420);

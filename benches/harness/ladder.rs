@@ -1,8 +1,8 @@
-//! Ladders: the best few encodes of a picture for a population of receivers, each of which takes the best that fits.
+//! Ladders: the best few encodes of a picture for a population, in which each receiver takes the best that fits.
 
 use crate::receivers::Receiver;
 
-/// An encode: what it costs and how far it is from the original, on any scale that falls with quality.
+/// An encode: its bytes, and its distance from the original on any scale that falls with quality.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Encode {
     /// Bytes.
@@ -11,24 +11,24 @@ pub struct Encode {
     pub distortion: f64,
 }
 
-/// A ladder, with what it gives a population.
+/// A ladder, and its result for a population.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ladder {
     /// Bytes of each rung, lowest first.
     pub rungs: Vec<usize>,
     /// Expected distortion.
     pub expected: f64,
-    /// Share of receivers for whom no rung is small enough.
+    /// Fraction of receivers for whom no rung is small enough.
     pub unserved: f64,
 }
 
-/// The ladder of at most `rungs` of these encodes with the least expected distortion: an exact search.
+/// Returns the ladder of at most `rungs` of these encodes with the least expected distortion, by an exact search.
 ///
-/// Receivers take the largest rung that fits into what their link carries in `interval_ms`; those below the lowest
-/// rung have `nothing`, the distortion without any bytes. `receivers` come lowest first.
+/// Receivers take the largest rung that their link carries in `interval_ms`. Those below the lowest rung have
+/// `nothing`, the distortion without any bytes. `receivers` must be sorted, lowest first.
 pub fn best(encodes: &[Encode], rungs: usize, nothing: f64, receivers: &[Receiver], interval_ms: f64) -> Ladder {
     let useful = useful(encodes, nothing);
-    // Share of receivers that each encode is too large for.
+    // The fraction of receivers that each encode is too large for.
     let below: Vec<f64> = useful
         .iter()
         .map(|encode| receivers.iter().filter(|r| r.budget(interval_ms) < encode.bytes).map(|r| r.share).sum::<f64>())
@@ -52,10 +52,10 @@ pub fn best(encodes: &[Encode], rungs: usize, nothing: f64, receivers: &[Receive
     Ladder { rungs: best.rungs.iter().map(|&i| useful[i].bytes).collect(), expected: least, unserved }
 }
 
-/// The best choice of some number of rungs of which the last is given.
+/// The best choice of some number of rungs with a given last rung.
 #[derive(Clone)]
 struct Climb {
-    /// Places among the useful encodes, lowest first.
+    /// Indices among the useful encodes, lowest first.
     rungs: Vec<usize>,
     /// Expected distortion of the receivers for whom the last is too large.
     below: f64,
@@ -67,7 +67,7 @@ impl Climb {
     }
 }
 
-/// The best of `climbs` with encode `i` put on top.
+/// Returns the best of `climbs` with encode `i` added on top.
 fn higher(climbs: &[Climb], i: usize, below: &[f64], useful: &[Encode]) -> Option<Climb> {
     let options = climbs.iter().filter(|climb| climb.top() < i).map(|climb| {
         let top = climb.top();
@@ -78,7 +78,7 @@ fn higher(climbs: &[Climb], i: usize, below: &[f64], useful: &[Encode]) -> Optio
     Some(Climb { rungs, below })
 }
 
-/// Those that are better than all that cost no more, lowest first.
+/// Returns the encodes that are better than all that cost no more, lowest first.
 fn useful(encodes: &[Encode], nothing: f64) -> Vec<Encode> {
     let mut sorted = encodes.to_vec();
     sorted.sort_by(|a, b| a.bytes.cmp(&b.bytes).then(a.distortion.total_cmp(&b.distortion)));
@@ -91,9 +91,9 @@ fn useful(encodes: &[Encode], nothing: f64) -> Vec<Encode> {
     sorted
 }
 
-/// The expected distortion of one stream that is cut to each receiver: `cuts` are what its prefixes give.
+/// Returns the expected distortion of one stream that is cut for each receiver; `cuts` are its prefixes.
 ///
-/// A receiver has the longest of the cuts that fits, so cuts should be made at the receivers' budgets.
+/// A receiver gets the longest cut that fits, so the cuts should be made at the receivers' budgets.
 pub fn cut(cuts: &[Encode], nothing: f64, receivers: &[Receiver], interval_ms: f64) -> f64 {
     let of = |receiver: &Receiver| {
         let fits = cuts.iter().filter(|cut| cut.bytes <= receiver.budget(interval_ms));
@@ -113,7 +113,7 @@ mod tests {
         Encode { bytes: 400, distortion: 10.0 },
     ];
 
-    /// Over 8 ms a budget in bytes is the bandwidth in kbit/s.
+    /// Over 8 ms a budget in bytes equals the bandwidth in kbit/s.
     fn receivers() -> Vec<Receiver> {
         [(50.0, 0.1), (150.0, 0.2), (250.0, 0.3), (500.0, 0.4)].map(|(kbps, share)| Receiver { kbps, share }).to_vec()
     }

@@ -12,7 +12,7 @@ use nestcast_lab::rate_distortion::Row;
 
 use crate::rivals::Rival;
 
-/// The PNG and JPEG files of a folder, by name.
+/// Returns the PNG and JPEG files of a folder, by name.
 pub fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {
     let name = || format!("pictures in {}", folder.display());
     let mut paths = Vec::new();
@@ -30,8 +30,8 @@ pub fn pictures(folder: &Path) -> Result<Vec<PathBuf>> {
 
 /// Measures `rival` on one picture at every parameter of its grid.
 ///
-/// Times are of one call each, on one thread, with no other use of the processor assumed: good for orders of magnitude.
-/// `cargo bench` has the careful ones.
+/// Each time is of one call, on one thread, and assumes an otherwise idle processor: good for orders of magnitude.
+/// `cargo bench` measures exactly.
 pub fn sweep(rival: &dyn Rival, image: &str, picture: &Picture) -> Result<Vec<Row>> {
     let original = MsSsim::new(picture);
     let row = |parameter: f32| -> Result<Row> {

@@ -1,8 +1,8 @@
 //! What the measurements share: rival codecs, rate-distortion series, BD-rate, ladders, plots, the report.
 //!
-//! Nothing here is shipped: the crate is outside the workspace's default members, and needs cmake, perl and nasm (nasm
-//! on x86 only) to build its rivals. `cargo xtask measure --help` measures, `cargo xtask report` draws what was
-//! measured, `cargo bench -p nestcast-benches` times.
+//! Nothing here is shipped. The crate is outside the workspace's default members, and needs cmake, perl and nasm (nasm
+//! on x86 only) to build its rivals. `cargo xtask measure --help` measures, `cargo xtask report` draws the results,
+//! `cargo bench -p nestcast-benches` times.
 
 pub mod charts;
 pub mod decoders;

@@ -1,4 +1,4 @@
-//! The report: an HTML page beside the results, whose plots and pictures it links.
+//! The report: an HTML page in the results' folder, whose plots and pictures it links.
 
 use maud::{Markup, html};
 use nestcast_lab::page::{Image, Row, figure, head, heads, linked_chart, page, table};
@@ -17,16 +17,16 @@ use crate::{
     },
 };
 
-/// Widest bar of a ratio, and the ratio it stands for; larger ones are cut.
+/// The width of the longest bar, and its ratio; larger ratios are cut.
 const BAR_REM: f64 = 14.0;
 const BAR_RATIO: f64 = 3.0;
 
-/// All that the page shows. What was not measured is left out.
+/// The content of the page. What was not measured is left out.
 #[derive(Debug)]
 pub struct Page {
     /// Rate and distortion.
     pub report: Report,
-    /// How pictures look at equal bytes.
+    /// Perceptual scores at equal bytes.
     pub look: perceptual::Table,
     /// The population benchmark.
     pub outcomes: Vec<Outcome>,
@@ -43,7 +43,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// The page.
+    /// Returns the page.
     pub fn html(&self) -> String {
         let parts = [
             ("rate", "Rate and distortion", self.rate()),
@@ -88,12 +88,12 @@ impl Page {
         })
     }
 
-    /// BD-rates at equal quality.
+    /// Shows BD-rates at equal quality.
     fn rates(&self, against: &str, quality: Quality) -> Markup {
         let columns = self.report.columns().iter().map(|column| style::name(&column.name));
         let short = columns.map(|column| column.trim_start_matches("nestcast, ").to_owned());
         let names = heads([against.to_owned()].into_iter().chain(short));
-        // What was measured here is not listed again as somebody else's figures.
+        // A codec that was measured here does not appear again with somebody else's figures.
         let deltas = self.report.deltas(quality);
         let listed = deltas.iter().filter(|(name, _)| !name.starts_with("local/") || style::is_known(name));
         let rows = listed.map(|(name, cells)| {
@@ -135,7 +135,7 @@ impl Page {
         })
     }
 
-    /// A picture at every rate, by whichever is chosen.
+    /// Shows a picture at every rate, by the chosen version.
     fn switch(&self, picture: &str) -> Markup {
         let id = |shown: Shown| format!("{picture}-{}", shown.name());
         let there = |file: &str| self.decoders.iter().any(|name| name == file);
@@ -177,7 +177,7 @@ impl Page {
         })
     }
 
-    /// What every way to serve all receivers gives at one interval.
+    /// Shows the result of every way to serve all receivers at one interval.
     fn served(&self, interval_ms: f64) -> Markup {
         let names = ["", "encodes", "stored", "without a picture", "expected error as PSNR", "expected PSNR"];
         let rows = self.outcomes.iter().filter(|outcome| outcome.interval_ms == interval_ms).map(|outcome| {
@@ -234,7 +234,7 @@ impl Page {
         table(&heads(names), self.video_rows(cells))
     }
 
-    /// A row for each scheme: its name, and what its summary gives.
+    /// Returns a row for each scheme: its name, and the cells of its summary.
     fn video_rows(&self, cells: impl Fn(&video::Summary) -> Vec<String>) -> Vec<Row> {
         let row = |summary: video::Summary| {
             let ours = EMBEDDED.contains(&summary.scheme.as_str());
@@ -309,7 +309,7 @@ impl Page {
     }
 }
 
-/// One of our times beside a rival's, and a bar of their ratio.
+/// Compares one of nestcast's times with a rival's, with a bar of their ratio.
 fn ratio(ratio: &timing::Ratio) -> Row {
     let times = ratio.ours_ms / ratio.rival_ms;
     let width = times.min(BAR_RATIO) / BAR_RATIO * BAR_REM;
@@ -321,7 +321,7 @@ fn ratio(ratio: &timing::Ratio) -> Row {
     row
 }
 
-/// Time and memory of one operation on one size.
+/// Shows time and memory of one operation on one size.
 fn grown(row: &scaling::Row) -> Row {
     let memory =
         |scale: f64, unit: &str| row.peak_mib.map_or_else(String::new, |mib| format!("{:.0} {unit}", mib * scale));

@@ -15,7 +15,7 @@ use crate::style;
 
 /// Rates, in bits per pixel.
 pub const RATES_BPP: [f64; 5] = [0.1, 0.2, 0.3, 0.5, 1.0];
-/// Least SSIMULACRA2 that the plot shows.
+/// The least SSIMULACRA2 in the plot.
 const LEAST_SHOWN: f64 = -20.0;
 
 /// One picture by one codec at one rate.
@@ -23,7 +23,7 @@ const LEAST_SHOWN: f64 = -20.0;
 pub struct Row {
     /// File name of the picture.
     pub image: String,
-    /// Which decoder of nestcast, with its model unless that is `photo`, or which rival.
+    /// A decoder of nestcast, with its model unless that is `photo`, or a rival.
     pub codec: String,
     /// The rate that bounds the file, in bits per pixel: one of [`RATES_BPP`].
     pub rate_bpp: f64,
@@ -37,22 +37,22 @@ pub struct Row {
     pub butteraugli: f64,
 }
 
-/// The codecs, of which each gives its best within the bytes of a rate.
+/// The codecs; each gives its best within the bytes of a rate.
 pub struct Codecs {
-    /// By the name of the model as tables have it, empty for the first.
+    /// The decoders by the model's name in tables, which is empty for the first.
     ours: Vec<(&'static str, Ours)>,
     rivals: Vec<Box<dyn Rival>>,
 }
 
 impl Codecs {
-    /// Both shipped models.
+    /// Opens both shipped models.
     pub fn ours() -> Result<Self> {
         let ours = [("", "photo"), ("ssim ", "photo-ssim")];
         let ours = ours.into_iter().map(|(prefix, model)| Ok((prefix, Ours::of(model, 2)?))).collect::<Result<_>>()?;
         Ok(Self { ours, rivals: Vec::new() })
     }
 
-    /// One setting of each rival.
+    /// Takes one setting of each rival.
     pub fn rivals() -> Self {
         let rivals: Vec<Box<dyn Rival>> = vec![
             Box::new(Baseline(Sampling::S420)),
@@ -63,7 +63,7 @@ impl Codecs {
         Self { ours: Vec::new(), rivals }
     }
 
-    /// Rows of one picture: every codec at every rate that it reaches.
+    /// Returns the rows of one picture: every codec at every rate that it reaches.
     pub fn measure(&self, image: &str, picture: &Picture) -> Result<Vec<Row>> {
         let original = Perceptual::new(picture).with_context(|| format!("{image} is too small"))?;
         let row = |codec: String, rate_bpp: f64, bytes: usize, decoded: &Picture| {
@@ -99,25 +99,26 @@ impl Codecs {
     }
 }
 
-/// Rows of one picture measured anew, nestcast's or its rivals', none of them if no rate is reached, and what a table has of the
-/// others: nestcast's come first.
+/// Returns new rows of one picture, nestcast's or its rivals' (none if no rate is reached), together with the other
+/// side's rows in the table; nestcast's rows are first.
 pub fn renewed(kept: &[Row], image: &str, rivals: bool, measured: Vec<Row>) -> Vec<Row> {
     let is_rival = |row: &Row| !style::name(&row.codec).starts_with("nestcast");
     let others = kept.iter().filter(|row| row.image == image && is_rival(row) != rivals).cloned();
     if rivals { others.chain(measured).collect() } else { measured.into_iter().chain(others).collect() }
 }
 
-/// A codec's means at a rate: SSIMULACRA2 and Butteraugli.
+/// A codec's mean SSIMULACRA2 and Butteraugli at a rate.
 type Means = [f64; 2];
 
-/// Means over all pictures by codec, in the order of rows, and rate; absent where a codec does not reach the rate on every picture.
+/// Means over all pictures by codec, in the order of rows, and rate; absent where a codec misses the rate on some
+/// picture.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     codecs: Vec<(String, [Option<Means>; RATES_BPP.len()])>,
 }
 
 impl Table {
-    /// Of rows as [`Codecs::measure`] gives them.
+    /// Averages rows of [`Codecs::measure`].
     pub fn of(rows: &[Row]) -> Self {
         let (mut names, mut images): (Vec<&str>, Vec<&str>) = (Vec::new(), Vec::new());
         for row in rows {
@@ -138,17 +139,17 @@ impl Table {
         }
     }
 
-    /// Whether there is nothing to show.
+    /// Returns whether there is nothing to show.
     pub const fn is_empty(&self) -> bool {
         self.codecs.is_empty()
     }
 
-    /// Names of the columns behind the codec's: both scores at each rate.
+    /// Returns the names of the columns after the codec's: both scores at each rate.
     pub fn heads() -> Vec<String> {
         RATES_BPP.map(|rate| format!("{rate} bpp")).to_vec()
     }
 
-    /// A line for each codec: its name, and SSIMULACRA2 and Butteraugli at each rate, empty where it does not reach it.
+    /// Returns a line for each codec: its name, and both scores at each rate, empty where it does not reach the rate.
     pub fn lines(&self) -> Vec<(String, Vec<[String; 2]>)> {
         let cell = |means: &Option<Means>| {
             means.map_or_else(<[String; 2]>::default, |[ssimulacra2, butteraugli]| {
@@ -158,7 +159,7 @@ impl Table {
         self.codecs.iter().map(|(name, rates)| (name.clone(), rates.iter().map(cell).collect())).collect()
     }
 
-    /// The table as Markdown.
+    /// Returns the table as Markdown.
     pub fn markdown(&self) -> String {
         let mut text = String::from(
             "# How pictures look at equal bytes\n\n\
@@ -179,7 +180,7 @@ impl Table {
         text + "\n"
     }
 
-    /// SSIMULACRA2 over the rate.
+    /// Draws SSIMULACRA2 over the rate.
     pub fn chart(&self) -> Chart {
         let curve = |(name, rates): &(String, [Option<Means>; RATES_BPP.len()])| Curve {
             name: style::name(name),

@@ -1,4 +1,4 @@
-//! RGB pictures: read from files, and as the rivals' libraries give and take them.
+//! RGB pictures: read from files, and converted for the rivals' libraries.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use nestcast_codec::{Channels, Picture, Size};
 /// Channels of a pixel: red, green, blue.
 pub(crate) const CHANNELS: usize = Channels::Rgb.count();
 
-/// Reads a PNG or JPEG file as 8-bit RGB, whatever its name says it is.
+/// Reads a PNG or JPEG file as 8-bit RGB, whatever its name.
 pub fn open(path: &Path) -> Result<Picture> {
     let name = || format!("picture {}", path.display());
     let reader = image::ImageReader::open(path).with_context(name)?.with_guessed_format().with_context(name)?;
@@ -21,7 +21,7 @@ pub(crate) fn from_rgb(width: u32, height: u32, samples: Vec<u8>) -> Result<Pict
     Ok(Picture::new(Size::new(width, height)?, Channels::Rgb, samples)?)
 }
 
-/// A picture of another size, which repeats this one like mirrored tiles.
+/// Repeats a picture in mirrored tiles to fill another size.
 pub fn tiled(picture: &Picture, (width, height): (u32, u32)) -> Result<Picture> {
     let (pixels, _) = picture.samples().as_chunks::<CHANNELS>();
     let (w, h) = (picture.size().width(), picture.size().height());
@@ -35,7 +35,7 @@ pub fn tiled(picture: &Picture, (width, height): (u32, u32)) -> Result<Picture> 
     from_rgb(width, height, (0..height as usize).flat_map(row).collect())
 }
 
-/// A picture at another size, or a part of it: for contact sheets only, never measured.
+/// Scales a picture, or cuts a part of it: for contact sheets only, never measured.
 pub fn shown(picture: &Picture, part: Part, (width, height): (u32, u32)) -> Result<Picture> {
     let Rgb { width: w, height: h, samples } = picture.try_into()?;
     let image = image::RgbImage::from_raw(w, h, samples.to_vec()).context("not as many samples as pixels")?;
@@ -50,7 +50,7 @@ pub fn shown(picture: &Picture, part: Part, (width, height): (u32, u32)) -> Resu
     from_rgb(shown.width(), shown.height(), shown.into_raw())
 }
 
-/// What is shown of a picture.
+/// The visible part of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// All of it, scaled.
@@ -59,7 +59,7 @@ pub enum Part {
     Middle,
 }
 
-/// An RGB picture as a library takes it.
+/// An RGB picture in a library's layout.
 pub(crate) struct Rgb<'a> {
     pub(crate) width: u32,
     pub(crate) height: u32,

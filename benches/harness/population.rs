@@ -1,11 +1,12 @@
 //! The population benchmark: one stream cut to each receiver, against ladders of a few encodes.
 //!
-//! Equation 16 of Rippel, Gelbart and Adams (2014), measured: the distortion that is expected over the receivers'
-//! bandwidths. A picture is sent once an interval, so a receiver's budget is its bandwidth times the interval.
+//! Measures equation 16 of Rippel, Gelbart and Adams (2014): the expected distortion over the receivers' bandwidths. A
+//! picture is sent once an interval, so a receiver's budget is its bandwidth times the interval.
 //!
-//! Everything undecided favours the rivals. Their ladders are chosen for every picture and interval apart, by an exact
-//! search over all candidates with the receivers known; both chroma samplings are candidates on every rung; and a receiver for
-//! whom no rung is small enough counts as one that sees the picture's mean colour, which no codec gives for nothing.
+//! Every open choice favours the rivals. An exact search over all candidates chooses their ladders for every picture
+//! and interval separately, with the receivers known. Both chroma samplings are candidates on every rung. A receiver
+//! for whom no rung is small enough counts as one that sees the picture's mean colour, which no codec gives for
+//! nothing.
 
 use std::collections::BTreeMap;
 
@@ -24,39 +25,39 @@ use crate::{
 };
 
 /// Milliseconds from one picture to the next: a frame of a broadcast at 25 a second, and a picture that someone waits
-/// for, where more than a quarter of a second is felt as waiting.
+/// for, where more than a quarter of a second feels like waiting.
 pub const INTERVALS_MS: [f64; 2] = [40.0, 250.0];
 
-/// Numbers of encodes that a ladder has.
+/// The numbers of encodes in a ladder.
 pub const RUNGS: [usize; 3] = [1, 3, 7];
 
-/// What the row of a picture's mean colour is called.
+/// The name of the row for a picture's mean colour.
 const NOTHING: &str = "mean-colour";
 
 /// A codec of the ladders: its name and the rivals whose files it may use.
 const CODECS: [(&str, &[&str]); 3] =
     [("JPEG", &["jpeg-420", "jpeg-444"]), ("WebP", &["webp-m6"]), ("AVIF", &["avif-420", "avif-444"])];
 
-/// One line of the results: what a way to serve everybody gives on average.
+/// One line of the results: the average result of a way to serve everybody.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Milliseconds for a picture.
     pub interval_ms: f64,
-    /// A codec of the ladders, or our decoder.
+    /// A codec of the ladders, or nestcast's decoder.
     pub codec: String,
-    /// How many times a picture is encoded.
+    /// The number of times that a picture is encoded.
     pub encodes: usize,
-    /// Bytes stored for a picture: all encodes together, or the longest prefix that anyone gets.
+    /// Bytes stored for a picture: all encodes together, or the longest prefix that any receiver gets.
     pub stored_bytes: f64,
-    /// Share of receivers that get no picture.
+    /// Fraction of receivers that get no picture.
     pub unserved: f64,
     /// The expected squared error, as PSNR in dB.
     pub expected_db: f64,
-    /// The expected PSNR in dB; the ladder is chosen anew for it.
+    /// The expected PSNR in dB; the ladder is chosen again for it.
     pub mean_db: f64,
 }
 
-/// Candidates for the rungs of ladders: every rival over a fine grid, and the picture's mean colour.
+/// Returns candidates for the rungs of ladders: every rival over a fine grid, and the picture's mean colour.
 pub fn candidates(image: &str, picture: &Picture) -> Result<Vec<Row>> {
     let flat = mean_colour(picture)?;
     let mut rows = vec![row(image, NOTHING, 0, picture, &flat)];
@@ -77,7 +78,7 @@ pub fn candidates(image: &str, picture: &Picture) -> Result<Vec<Row>> {
     Ok(rows)
 }
 
-/// Our stream at every budget that a receiver has, and whole.
+/// Returns nestcast's stream at every receiver's budget, and whole.
 pub fn cuts(ours: &Ours, image: &str, picture: &Picture, receivers: &[Receiver]) -> Result<Vec<Row>> {
     let stream = ours.encode(picture, usize::MAX)?;
     let whole = stream.bytes().len();
@@ -107,7 +108,7 @@ fn row(image: &str, decoder: &str, bytes: usize, original: &Picture, decoded: &P
     }
 }
 
-/// The picture with every pixel at the mean of all.
+/// Returns the picture with every pixel at the mean of all.
 fn mean_colour(picture: &Picture) -> Result<Picture> {
     let samples = picture.samples();
     let pixels = picture.size().pixels();
@@ -127,7 +128,7 @@ enum Scale {
 }
 
 impl Scale {
-    /// Distortion: grows as quality falls.
+    /// Returns the distortion, which grows as quality falls.
     fn distortion(self, psnr_db: f64) -> f64 {
         match self {
             Self::SquaredError => 255.0 * 255.0 / 10_f64.powf(psnr_db / 10.0),
@@ -146,7 +147,7 @@ impl Scale {
 /// A picture's measurements by decoder or rival.
 type Measured<'a> = BTreeMap<&'a str, Vec<&'a Row>>;
 
-/// The table of results from [`cuts`] and [`candidates`] of the same pictures.
+/// Makes the table of results from [`cuts`] and [`candidates`] of the same pictures.
 pub fn outcomes(ours: &[Row], candidates: &[Row], receivers: &[Receiver]) -> Result<Vec<Outcome>> {
     let mut pictures: BTreeMap<&str, Measured<'_>> = BTreeMap::new();
     for row in ours.iter().chain(candidates) {
@@ -264,7 +265,8 @@ mod tests {
         };
         assert_eq!(find("deep", 1).stored_bytes, 4000.0);
         assert_eq!((find("deep", 1).unserved, find("deep", 1).mean_db), (0.25, 22.5));
-        // One encode: the large one leaves half of them with nothing but is better in dB than the small for all.
+        // One encode: the large one leaves half of the receivers with nothing, but is better in dB than the small one
+        // for all.
         assert_eq!((find("JPEG", 1).unserved, find("JPEG", 1).mean_db), (0.25, 20.0));
         assert_eq!((find("AVIF", 3).stored_bytes, find("AVIF", 3).mean_db), (4400.0, 22.25));
         assert!((find("deep", 1).expected_db - 15.528).abs() < 1e-3, "{:?}", find("deep", 1));

@@ -1,4 +1,4 @@
-//! Published curves: read from a collection in JSON, kept beside our results as CSV.
+//! Published curves: read from a collection in JSON, and stored with the results as CSV.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -7,15 +7,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::series::{Point, Series};
 
-/// A curve of a collection: parallel arrays, times in seconds on another machine.
+/// A curve of a collection: parallel arrays, with times in seconds on another machine.
 #[derive(Deserialize)]
 struct Published {
     bpp: Vec<f64>,
     psnr: Option<Vec<f64>>,
     ms_ssim: Option<Vec<f64>>,
-    /// The rates of `ms_ssim`, where they are given apart.
+    /// The rates of `ms_ssim`, where they differ from `bpp`.
     bpp_ms: Option<Vec<f64>>,
-    /// Where the figures are from.
+    /// The source of the figures.
     #[serde(default)]
     src: String,
 }
@@ -31,15 +31,15 @@ pub struct Line {
     pub psnr_db: f64,
     /// MS-SSIM, where it was published.
     pub ms_ssim: Option<f64>,
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: String,
 }
 
-/// Reads the curves of these names, in their order, from a JSON object of
-/// `name: { src: "..", bpp: [..], psnr: [..], ms_ssim: [..] }`.
+/// Reads the curves of these names, in their order, from a JSON object of `name: { src: "..", bpp: [..], psnr: [..],
+/// ms_ssim: [..] }`.
 ///
-/// Curves without PSNR are left out; MS-SSIM is dropped where it is on a grid of its own, and times always, because they
-/// are of other machines.
+/// Curves without PSNR are left out. MS-SSIM is dropped where it has a grid of its own; times are always dropped,
+/// because they come from other machines.
 pub fn read_json(path: &Path, names: &[&str]) -> Result<Vec<Line>> {
     let name = || format!("curves from {}", path.display());
     let text = std::fs::read_to_string(path).with_context(name)?;
@@ -67,7 +67,7 @@ fn parse(text: &str, names: &[&str]) -> Result<Vec<Line>> {
     Ok(lines)
 }
 
-/// The lines as curves.
+/// Returns the lines as curves.
 pub fn series(lines: &[Line]) -> Vec<Series> {
     let mut all: Vec<Series> = Vec::new();
     for line in lines {

@@ -1,7 +1,7 @@
-//! The receivers of the population benchmark: how much bandwidth how large a share of them has.
+//! The receivers of the population benchmark: the bandwidths, and the fraction of receivers with each.
 //!
-//! The table is derived from public traces of bandwidth by [`tally`], and committed, because a benchmark that needs
-//! data which is not in the repository cannot be run again.
+//! [`tally`] derives the table from public traces of bandwidth. The table is committed, because nobody can repeat a
+//! benchmark whose data is not in the repository.
 
 use std::{path::Path, time::Duration};
 
@@ -9,40 +9,40 @@ use anyhow::{Context, Result, ensure};
 use nestcast_lab::link::trace;
 use serde::{Deserialize, Serialize};
 
-/// Bins of bandwidth: their edges are powers of this ratio, in kbit/s.
+/// Bins of bandwidth an octave: the edges are powers of one ratio, in kbit/s.
 const EDGES_AN_OCTAVE: f64 = 4.0;
-/// The lowest edge that counts as a connection, kbit/s; below it a receiver has nothing.
+/// The lowest edge that counts as a connection, in kbit/s; below it a receiver has nothing.
 const LEAST_KBPS: f64 = 8.0;
 
 /// A bin: receivers of about the same bandwidth.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Bin {
-    /// Which collection of traces.
+    /// The collection of traces.
     pub collection: String,
-    /// Bandwidth in kbit/s: the bin's lower edge, so that no receiver is given more than its link carried.
+    /// Bandwidth in kbit/s: the bin's lower edge, so that no receiver gets more than its link carried.
     pub kbps: f64,
-    /// Share of the collection's time.
+    /// Fraction of the collection's time.
     pub share: f64,
 }
 
-/// A receiver's link, with the share of all receivers that have it.
+/// A receiver's link, and the fraction of all receivers that have it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Receiver {
     /// Bandwidth in kbit/s.
     pub kbps: f64,
-    /// 0 to 1; those of a population add up to 1.
+    /// 0 to 1; the shares of a population add up to 1.
     pub share: f64,
 }
 
 impl Receiver {
-    /// Whole bytes that the link carries in so many milliseconds.
+    /// Returns the whole bytes that the link carries in `interval_ms`.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
     pub fn budget(self, interval_ms: f64) -> usize {
         (self.kbps * interval_ms / 8.0 + 1e-6) as usize
     }
 }
 
-/// Reads the table, every collection of equal weight, and merges equal bandwidths; lowest first.
+/// Reads the table with equal weight for every collection, and merges equal bandwidths; lowest first.
 pub fn read(path: &Path) -> Result<Vec<Receiver>> {
     let name = || format!("bandwidths from {}", path.display());
     let bins: Vec<Bin> = crate::table::read(path)?;
@@ -65,9 +65,11 @@ fn population(bins: &[Bin]) -> Result<Vec<Receiver>> {
     Ok(receivers)
 }
 
-/// Bins of one collection: a folder of text files with a time in seconds and a bandwidth in Mbit/s a line.
+/// Returns the bins of one collection: a folder of text files whose lines hold a time in seconds and a bandwidth in
+/// Mbit/s.
 ///
-/// A bandwidth holds until the next line's time. Files named `*_part*` are left out: they repeat parts of others.
+/// A bandwidth lasts until the next line's time. Files named `*_part*` are left out, because they repeat parts of
+/// others.
 pub fn tally(collection: &str, folder: &Path) -> Result<Vec<Bin>> {
     let name = || format!("traces in {}", folder.display());
     let mut seconds: std::collections::BTreeMap<i32, f64> = std::collections::BTreeMap::new();
@@ -92,7 +94,7 @@ pub fn tally(collection: &str, folder: &Path) -> Result<Vec<Bin>> {
     Ok(bins.collect())
 }
 
-/// Bandwidths in kbit/s and for how many seconds each held; the last only ends the one before.
+/// Returns the bandwidths in kbit/s and how many seconds each lasted; the last one only ends the one before.
 fn steps(text: &str) -> Result<Vec<(f64, f64)>> {
     let rates = trace::parse(text)?;
     let held =

@@ -15,20 +15,20 @@ use crate::{
     style,
 };
 
-/// The rates that BD-rates are taken over, in bits per pixel; a byte grid may fall short of its ends by a little.
+/// The rates of BD-rates, in bits per pixel; a byte grid may fall a little short of its ends.
 const RANGE_BPP: (f64, f64) = (0.1, 1.5);
 const RANGE_SLACK_BPP: f64 = 1e-3;
 
-/// Rates shown in plots, bits per pixel.
+/// The rates in plots, in bits per pixel.
 const SHOWN_BPP: (f64, f64) = (0.0, 1.6);
 
-/// How far plots reach below the lowest quality of ours.
+/// How far plots extend below nestcast's lowest quality.
 const DEPTH_DB: f64 = 4.0;
 
-/// A BD-rate over fewer dB than this says little.
+/// The dB of overlap below which a BD-rate means little.
 const SHORT_OVERLAP_DB: f64 = 4.0;
 
-/// Published curves that are kept beside our results: the codecs of the goals first, then the field.
+/// Published curves that are stored with the results: the codecs of the goals first, then the field.
 pub const PUBLISHED: [&str; 14] = [
     "local/jpeg_turbo_420_opt",
     "local/jpeg2000_openjpeg_embedded_layers",
@@ -46,19 +46,19 @@ pub const PUBLISHED: [&str; 14] = [
     "cai/vtm",
 ];
 
-/// Published curves that plots show.
+/// Published curves in plots.
 const DRAWN: [&str; 3] = ["tfc/bpg444", "progressive/DPICT", "cai/vtm"];
 
 /// All curves of a report.
 #[derive(Clone, Debug)]
 pub struct Report {
-    /// Our decoders; without them the rivals are compared with each other.
+    /// nestcast's decoders; without them the rivals are compared with each other.
     pub ours: Vec<Series>,
     /// Rivals measured on the same pictures.
     pub rivals: Vec<Series>,
     /// Published curves, means over the 24 Kodak pictures.
     pub anchors: Vec<Series>,
-    /// Number of pictures behind `rivals`.
+    /// Number of pictures that `rivals` were measured on.
     pub pictures: usize,
 }
 
@@ -99,13 +99,13 @@ impl Report {
         Ok(writer.flush()?)
     }
 
-    /// The lowest quality of ours; plots begin a little below it, because some rivals fall without end.
+    /// Returns nestcast's lowest quality; plots begin a little below it, because some rivals fall without end.
     fn lowest(&self, quality: Quality) -> Option<f64> {
         let all = self.ours.iter().flat_map(|series| series.curve(quality));
         all.map(|point| point.quality).filter(|quality| quality.is_finite()).reduce(f64::min)
     }
 
-    /// BD-rate tables over PSNR and over MS-SSIM.
+    /// Returns BD-rate tables over PSNR and over MS-SSIM.
     pub fn markdown(&self) -> String {
         let (low, high) = RANGE_BPP;
         let mut text = format!(
@@ -123,12 +123,12 @@ impl Report {
         text
     }
 
-    /// The columns of BD-rate tables: ours, or the rivals among themselves.
+    /// Returns the columns of BD-rate tables: nestcast, or the rivals among themselves.
     pub fn columns(&self) -> &[Series] {
         if self.ours.is_empty() { &self.rivals } else { &self.ours }
     }
 
-    /// BD-rates of every column against every rival and published curve that shares a range with one of them.
+    /// Returns BD-rates of every column against every rival and published curve that shares a range with one of them.
     pub fn deltas(&self, quality: Quality) -> Vec<(&str, Vec<Option<bd::Delta>>)> {
         let rows = self.rivals.iter().chain(&self.anchors).map(|row| {
             let anchor = row.curve(quality);
@@ -156,7 +156,7 @@ impl Report {
         text
     }
 
-    /// The plot of one quality.
+    /// Draws the plot of one quality.
     pub fn chart(&self, quality: Quality) -> Chart {
         let (title, y_label) = match quality {
             Quality::Psnr => ("Rate and PSNR", "RGB PSNR (dB)"),
@@ -178,7 +178,7 @@ impl Report {
     }
 }
 
-/// BD-rate over the qualities that `column` has within the range of rates.
+/// Returns the BD-rate over the qualities that `column` has in the range of rates.
 fn compared(anchor: &[bd::Point], column: &[bd::Point]) -> Option<bd::Delta> {
     let rates = RANGE_BPP.0 - RANGE_SLACK_BPP..=RANGE_BPP.1 + RANGE_SLACK_BPP;
     let within = column.iter().filter(|point| rates.contains(&point.bpp) && point.quality.is_finite());
@@ -188,7 +188,7 @@ fn compared(anchor: &[bd::Point], column: &[bd::Point]) -> Option<bd::Delta> {
     bd::delta_rate_within(anchor, column, range)
 }
 
-/// A BD-rate in %, with a star where the curves share little.
+/// Formats a BD-rate in %, with a star where the curves share little.
 #[must_use]
 pub fn cell(delta: Option<bd::Delta>) -> String {
     delta.map_or_else(String::new, |delta| {

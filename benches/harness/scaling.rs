@@ -15,12 +15,12 @@ pub struct Row {
     pub height: u32,
     /// Millions of pixels.
     pub megapixels: f64,
-    /// What was done, by which transform.
+    /// The operation and its transform.
     pub operation: String,
     /// Length of the stream.
     pub bytes: usize,
-    /// Time in milliseconds, the least of some runs.
+    /// Time in milliseconds, the least of several runs.
     pub ms: f64,
-    /// Peak resident set of the process in MiB, where the system tells.
+    /// Peak resident set of the process in MiB, where the system reports it.
     pub peak_mib: Option<f64>,
 }

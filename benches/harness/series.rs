@@ -24,13 +24,13 @@ pub struct Point {
 /// A named curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What tables and legends call it.
+    /// The name in tables and legends.
     pub name: String,
     /// Its points, in the order of its grid.
     pub points: Vec<Point>,
 }
 
-/// What a curve is drawn or compared over.
+/// The quality over which a curve is drawn or compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quality {
     /// RGB PSNR in dB.
@@ -40,7 +40,7 @@ pub enum Quality {
 }
 
 impl Series {
-    /// The points that have this quality.
+    /// Returns the points that have this quality.
     pub fn curve(&self, quality: Quality) -> Vec<bd::Point> {
         let value = |point: &Point| match quality {
             Quality::Psnr => Some(point.psnr_db),
@@ -50,10 +50,11 @@ impl Series {
     }
 }
 
-/// Averages over images, one series a decoder: the n-th point is the mean of every image's n-th row.
+/// Averages over images, one series for each decoder: the n-th point is the mean of every image's n-th row.
 ///
-/// So a rival is averaged at equal parameter and ours at equal rate, PSNR in dB, as the published curves are. An image
-/// with more or fewer rows than the others is an error: a mean over other images would be another curve.
+/// A rival is therefore averaged at equal parameter and nestcast at equal rate, PSNR in dB, as the published curves
+/// are. An image with more or fewer rows than the others is an error, because a mean over other images would be another
+/// curve.
 pub fn average(rows: &[Row]) -> Result<Vec<Series>> {
     let mut decoders: Vec<(&str, BTreeMap<&str, Vec<&Row>>)> = Vec::new();
     for row in rows {
@@ -89,7 +90,7 @@ fn mean(values: impl ExactSizeIterator<Item = f64>) -> f64 {
     values.sum::<f64>() / count
 }
 
-/// The mean, if every value is there.
+/// Returns the mean, if every value is present.
 fn mean_of_all(values: impl ExactSizeIterator<Item = Option<f64>>) -> Option<f64> {
     let count = values.len() as f64;
     Some(values.sum::<Option<f64>>()? / count)

@@ -1,4 +1,4 @@
-//! Contact sheets of the low end: nestcast beside its rivals at equal bytes.
+//! Contact sheets at low rates: nestcast next to its rivals at equal bytes.
 
 use anyhow::Result;
 use nestcast_codec::Picture;
@@ -13,12 +13,12 @@ use crate::{
     rivals::{self, Avif, Baseline, Lossy, Rival, Sampling, SingleRate},
 };
 
-/// Rates shown, bits per pixel.
+/// The rates, in bits per pixel.
 const RATES_BPP: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
-/// The share of the stream in the first row.
+/// The fraction of the stream in the first row.
 const FIRST_SHARE: f64 = 0.005;
 
-/// Pixels of a picture on the sheet; the part shown one to one has this size too.
+/// Pixels of a picture on the sheet; the part at original size has this size too.
 const CELL: (u32, u32) = (336, 224);
 
 /// A column of the sheet.
@@ -28,7 +28,7 @@ struct Column {
 }
 
 enum Make {
-    /// The best of these rivals' files that fits.
+    /// The best file of these rivals that fits.
     Rivals(Vec<Box<dyn Rival>>),
     Ours(Kind),
 }
@@ -46,7 +46,7 @@ fn columns() -> [Column; 6] {
     ]
 }
 
-/// A picture of at most some bytes.
+/// A picture coded in a limited number of bytes.
 struct Coded {
     bytes: usize,
     picture: Picture,
@@ -104,7 +104,7 @@ fn cell(name: &str, original: &Picture, coded: Option<Coded>, part: Part) -> Res
     Ok(Cell { picture, name: name.to_owned(), figures })
 }
 
-/// The file of these rivals that fits and is nearest to the original.
+/// Returns the file of these rivals that fits and is nearest to the original.
 fn best(rivals: &[Box<dyn Rival>], original: &Picture, max_bytes: usize) -> Result<Option<Coded>> {
     let mut best: Option<(f64, Coded)> = None;
     for rival in rivals {

@@ -1,4 +1,4 @@
-//! What codecs are called and how they are drawn, the same in every table and plot.
+//! Names and strokes of codecs, the same in every table and plot.
 
 use nestcast_lab::plot::{Pattern, Stroke};
 
@@ -46,19 +46,19 @@ const CODECS: [(&str, &str, usize, Pattern); 40] = [
     ("x264-ladder", "ladder of three x264", 8, Pattern::Dashed),
 ];
 
-/// Whether a codec has a name of its own.
+/// Returns whether a codec has a name of its own.
 #[must_use]
 pub fn is_known(id: &str) -> bool {
     CODECS.iter().any(|codec| codec.0 == id)
 }
 
-/// What a codec is called; its id, if it has no other name.
+/// Returns a codec's name, or its id if it has no other name.
 #[must_use]
 pub fn name(id: &str) -> String {
     if let Some((_, name, ..)) = CODECS.iter().find(|codec| codec.0 == id) {
         return (*name).to_owned();
     }
-    // Another model's decoders are called after it.
+    // The names of another model's decoders contain the model.
     match id.rsplit_once(' ') {
         Some((model, decoder)) if CODECS.iter().any(|codec| codec.0 == decoder) => {
             format!("{}, {model}", name(decoder))
@@ -67,7 +67,7 @@ pub fn name(id: &str) -> String {
     }
 }
 
-/// How a codec is drawn: ours thick, what was measured with dots.
+/// Returns a codec's stroke: thick for nestcast, with dots for what was measured.
 #[must_use]
 pub fn stroke(id: &str) -> Stroke {
     let decoder = id.rsplit_once(' ').map_or(id, |(_, decoder)| decoder);

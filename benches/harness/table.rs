@@ -12,12 +12,12 @@ pub fn read<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     rows.with_context(name)
 }
 
-/// Reads all rows; none where there is no such file.
+/// Reads all rows; none if the file does not exist.
 pub fn read_if_there<T: DeserializeOwned>(path: &Path) -> Result<Vec<T>> {
     if path.exists() { read(path) } else { Ok(Vec::new()) }
 }
 
-/// Writes rows as [`read`] reads them; the folder is made if it is not there.
+/// Writes rows in [`read`]'s format; creates the folder if it does not exist.
 pub fn write<T: Serialize>(path: &Path, rows: &[T]) -> Result<()> {
     let name = || format!("rows to {}", path.display());
     if let Some(folder) = path.parent() {

@@ -1,4 +1,4 @@
-//! Medians of `cargo bench` as a table, and the ratios that matter.
+//! Medians of `cargo bench` as a table, and ratios to rivals.
 
 use std::path::Path;
 
@@ -14,26 +14,26 @@ pub struct Row {
     pub picture: String,
     /// Criterion's group.
     pub group: String,
-    /// Criterion's benchmark, its parameter behind a slash.
+    /// Criterion's benchmark, with its parameter after a slash.
     pub name: String,
     /// Milliseconds.
     pub median_ms: f64,
 }
 
-/// One of our times beside a rival's from the same run.
+/// One of nestcast's times and a rival's from the same run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ratio {
-    /// What of ours.
+    /// nestcast's benchmark.
     pub ours: String,
-    /// Milliseconds of ours.
+    /// nestcast's milliseconds.
     pub ours_ms: f64,
-    /// What of the rival's, with its setting.
+    /// The rival's benchmark, with its setting.
     pub rival: String,
-    /// Milliseconds of the rival's.
+    /// The rival's milliseconds.
     pub rival_ms: f64,
 }
 
-/// Which of ours is held against which rival: name of ours, start of the rival's name.
+/// The compared pairs: nestcast's benchmark, and the start of the rival's name.
 const PAIRS: [(&str, &str); 5] = [
     ("encode/linear", "encode/webp-m4"),
     ("encode/deep", "encode/webp-m4"),
@@ -42,7 +42,7 @@ const PAIRS: [(&str, &str); 5] = [
     ("decode/deep", "decode/jpeg2000"),
 ];
 
-/// What criterion keeps of a benchmark.
+/// Criterion's record of a benchmark.
 #[derive(Deserialize)]
 struct Benchmark {
     group_id: String,
@@ -92,7 +92,7 @@ fn row(folder: &Path, machine: &str, picture: &str) -> Result<Row> {
     })
 }
 
-/// Ratios of one run; pairs of which a side was not timed are left out.
+/// Returns the ratios of one run, without pairs of which one side was not timed.
 pub fn ratios(rows: &[Row]) -> Vec<Ratio> {
     let find = |group: &str, start: &str| rows.iter().find(|row| row.group == group && row.name.starts_with(start));
     let ratio = |(ours, rival): (&str, &str)| {

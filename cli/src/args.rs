@@ -1,4 +1,4 @@
-//! The command line's words: subcommands, options, defaults.
+//! The words of the command line: subcommands, options, defaults.
 
 mod common;
 mod live;
@@ -125,7 +125,7 @@ pub(crate) struct Cut {
     pub(crate) length: Length,
 }
 
-/// Where to cut.
+/// The length to cut to.
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct Length {

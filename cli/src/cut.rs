@@ -1,4 +1,4 @@
-//! `nestcast cut`: the first bytes of a stream. Nothing is decoded, so no model is needed.
+//! `nestcast cut`: the first bytes of a stream. It decodes nothing, so it needs no model.
 
 use anyhow::{Context, Result, bail};
 use nestcast_lab::metrics;

@@ -50,7 +50,7 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
             let (synthesis, composed) = load_beside(load, || Composed::new(&linear, coefficients, position));
             let (composed, synthesis) = (composed.with_context(failed)?, synthesis?);
             let picture = synthesis.complete(composed).with_context(failed)?;
-            // Networks take longer to give up their memory than the system to take it back when the process ends.
+            // Networks free their memory more slowly than the system reclaims it when the process ends.
             std::mem::forget(synthesis);
             picture
         }
@@ -69,10 +69,10 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     )
 }
 
-/// A linear decoder that was given a stream: what it knows before the synthesis is the same with any.
+/// A linear decoder with a stream in it: before the synthesis, its state is the same for every transform.
 struct Pushed {
     decoder: Decoder,
-    /// What of the stream breaks the specification.
+    /// The rule of the specification that the stream breaks.
     fault: Option<Error>,
     /// Bytes of the stream.
     count: usize,
@@ -80,7 +80,7 @@ struct Pushed {
 
 fn pushed(options: &Decode, name: &str, stream: Reader<Opened>, model: &Model) -> Result<Pushed> {
     let failed = || format!("{name} cannot be decoded");
-    // Refuses what the decoder would, before more than the header is read.
+    // Refuses what the decoder would refuse, after reading only the header.
     let (given, max) = (stream.header().size.pixels() as u64, options.common.max_pixels);
     if given > max {
         return Err(Error::Limit { what: "the picture's number of pixels", given, max }).with_context(failed);

@@ -1,4 +1,4 @@
-//! `nestcast demo`: reads what is named, shows it, writes the files.
+//! `nestcast demo`: reads the inputs, shows them, writes the files.
 
 use std::fs;
 use std::path::Path;
@@ -24,13 +24,13 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
     let model = Model::open(&options.common)?;
     let setup = Setup { package: &model.package, threads: options.common.threads(), note: files::note };
     let Some(path) = &options.source else {
-        // Fails now rather than after the broadcast.
+        // Fails now instead of after the broadcast.
         let coders = coders(options, &model)?;
         show(options, &broadcast::run(&setup, &Video::builtin()?)?)?;
         files::print("\n")?;
         return show(options, &picture::run(&setup, &Photo::builtin()?, coders)?);
     };
-    // Opened once: a pipe gives its bytes once.
+    // Opened once, because a pipe can be read only once.
     let (name, mut input, max_pixels) = (Input::short_name_of(path), Input::open(path)?, options.common.max_pixels);
     if input.kind()? == Kind::Y4m {
         let linear = !options.decoder.is_some_and(|asked| asked.contains(&Transform::Deep));
@@ -47,11 +47,11 @@ pub(crate) fn run(options: &Demo) -> Result<()> {
 fn coders(options: &Demo, model: &Model) -> Result<Coders> {
     let kinds = options.decoder.unwrap_or_else(usual_decoders);
     let decoders: Result<_> = kinds.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
-    // The last is the best: both are shown in the order linear, deep.
+    // The last decoder is the best: both appear in the order linear, deep.
     Ok(Coders { decoders: decoders?, encoder: model.encoder(kinds[kinds.len() - 1])? })
 }
 
-/// Writes what came of a demonstration, never over its source, and says where it is.
+/// Writes the files of a demonstration, never over its source, and says where they are.
 fn show(options: &Demo, shown: &Shown) -> Result<()> {
     let folder = &options.output;
     fs::create_dir_all(folder).with_context(|| format!("{} cannot be created", folder.display()))?;

@@ -1,4 +1,4 @@
-//! `nestcast encode`: a picture to a stream; `video` has videos.
+//! `nestcast encode`: a picture to a stream; `video` encodes videos.
 
 use std::time::Instant;
 

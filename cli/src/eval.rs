@@ -15,7 +15,7 @@ use crate::transforms::{Model, usual_decoders};
 use crate::{advice, pictures, video};
 
 pub(crate) fn run(options: &Eval) -> Result<()> {
-    // Opened once: a pipe gives its bytes once.
+    // Opened once, because a pipe can be read only once.
     let alone = <&[_; 1]>::try_from(&*options.inputs).ok().filter(|[path]| is_standard(path) || !path.is_dir());
     let mut alone = alone.map(|[path]| Input::open(path)).transpose()?;
     if let Some(input) = alone.take_if(|input| matches!(input.kind(), Ok(Kind::Y4m))) {
@@ -28,7 +28,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     pictures(options, alone)
 }
 
-/// Measures pictures: those that are named, of which one alone is open already.
+/// Measures the given pictures; `alone` is a single one that is already open.
 fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     let pictures = pictures::named(&options.inputs)?;
     let inputs: Vec<&Path> = pictures.iter().map(PathBuf::as_path).collect();
@@ -73,7 +73,7 @@ fn measure(bench: &mut Bench, input: Input<'_>, max_pixels: u64, progress: &Prog
     measured.with_context(|| format!("{name} cannot be measured"))
 }
 
-/// Writes the table where `--csv` says, and prints its means where that leaves room.
+/// Writes the table to `--csv`, and prints its means if standard output is free.
 fn report(options: &Eval, output: Option<&Output>, rows: &[Row], bench: &Bench) -> Result<()> {
     let to_standard = output.is_none() && options.csv.is_some();
     if let Some(output) = output {

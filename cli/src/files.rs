@@ -1,4 +1,4 @@
-//! What is said on standard output and error, beside results and instead of them.
+//! Messages on standard output and error, in addition to results or instead of them.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -11,7 +11,8 @@ use serde::Serialize;
 
 use crate::advice;
 
-/// Ends a command that wrote its result: tells programs what was made of what, or people where standard output is free.
+/// Ends a command that wrote its result: prints the summary as JSON for programs, or for people if standard output is
+/// free.
 pub(crate) fn conclude(output: &Output, json: bool, summary: &(impl Serialize + Display)) -> Result<()> {
     if json {
         return Lines::beside(output.path()).print_pretty(summary);
@@ -19,13 +20,12 @@ pub(crate) fn conclude(output: &Output, json: bool, summary: &(impl Serialize + 
     say_beside(output, &summary.to_string())
 }
 
-/// Tells people what was written where standard output is free.
+/// Prints a message for people if standard output is free.
 pub(crate) fn say_beside(output: &Output, text: &str) -> Result<()> {
     if output.is_standard() { Ok(()) } else { print(text) }
 }
 
-/// Writes to standard output what a command has to say besides its result; that its reader has gone is an error, not
-/// a panic.
+/// Writes a command's messages to standard output. If the reader closed it, that is an error, not a panic.
 pub(crate) fn print(text: &str) -> Result<()> {
     let mut output = io::stdout().lock();
     Ok(output.write_all(text.as_bytes()).and_then(|()| output.flush()).map_err(Error::of_standard)?)
@@ -37,7 +37,7 @@ pub(crate) fn print_result(text: &str) -> Result<()> {
     print(text)
 }
 
-/// Where `--json` writes: to standard output, or to standard error where standard output takes the command's result.
+/// The target of `--json`: standard output, or standard error if standard output takes the command's result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lines {
     Output,
@@ -45,7 +45,7 @@ pub(crate) enum Lines {
 }
 
 impl Lines {
-    /// For a command that writes its result to `output`.
+    /// Chooses the target for a command that writes its result to `output`.
     pub(crate) fn beside(output: &Path) -> Self {
         if is_standard(output) { Self::Error } else { Self::Output }
     }
@@ -69,23 +69,24 @@ impl Lines {
     }
 }
 
-/// Says on standard error what the user should know although all went well.
+/// Notes on standard error what the user should know although the command succeeded.
 pub(crate) fn note(text: &str) {
     say(&format!("note: {text}"));
 }
 
-/// Notes what is done without, and why.
+/// Notes what is left out, and why.
 pub(crate) fn note_left_out(error: &anyhow::Error) {
     note(&format!("left out: {}", advice::told(error)));
 }
 
-/// Says on standard error, in one line, why the command failed.
+/// Prints on standard error, in one line, why the command failed.
 pub(crate) fn complain(error: &anyhow::Error) {
     say(&advice::told(error));
 }
 
-/// A line on standard error; names of files in it may hold what a terminal obeys.
+/// Prints a line on standard error without control characters, because file names in it may hold some that a terminal
+/// obeys.
 fn say(line: &str) {
-    // If nobody listens, there is nobody to tell.
+    // If nobody reads standard error, nobody can be told.
     let _ = writeln!(io::stderr(), "nestcast: {}", line.replace(char::is_control, "?"));
 }

@@ -1,4 +1,4 @@
-//! `nestcast inspect`: what a stream says of itself, and what its cuts give.
+//! `nestcast inspect`: a stream's header, and the quality of its cuts.
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::inspect::picture::Report;
@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
     let stream = pictures::stream(&name, stream, None)?;
     let model = Model::of_stream(&options.common, header.model).with_context(|| format!("{name} is refused"))?;
     let known = (header.model == model.package.id()).then(|| model.package.name().to_owned());
-    // Cuts are found by decoding, which needs the model, and memory for the picture.
+    // The cuts are found by decoding, which needs the model, and memory for the picture.
     let decodes = known.is_some() && header.size.pixels() as u64 <= options.common.max_pixels;
     let mut report = Report::new(name.clone(), &stream, header_bytes, known);
     if decodes {

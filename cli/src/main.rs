@@ -22,8 +22,8 @@ use nestcast_media::output::{end_at_once, end_without_temporary_files};
 
 use crate::args::{Arguments, Command};
 
-/// Keeps memory that is given back, and takes it in pages of 2 MB where the system has them: the system's allocator makes
-/// `decode` and `encode` take 1.4 to 1.7 times as long.
+/// Keeps freed memory, and allocates pages of 2 MB where the system has them: with the system's allocator `decode` and
+/// `encode` need 1.4 to 1.7 times as long.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
@@ -50,6 +50,6 @@ fn main() {
     if let Err(error) = &done {
         files::complain(error);
     }
-    // All is written. The system takes memory back at once, ONNX Runtime gives it up in 7 ms.
+    // Everything is written. The system reclaims memory at once; ONNX Runtime would need 7 ms to free it.
     end_at_once(i32::from(done.is_err()))
 }

@@ -1,4 +1,4 @@
-//! Pictures and their streams by name, with notes of what they lack.
+//! Pictures and their streams by name, with notes on what is missing.
 
 use std::path::PathBuf;
 
@@ -9,9 +9,9 @@ use nestcast_media::{Input, InputError, Opened, is_standard, picture, stream};
 
 use crate::files;
 
-/// Reads a PNG or JPEG file, known by its content, as the 8-bit grey or RGB picture that a viewer shows.
+/// Reads a PNG or JPEG file, recognised by its content, as the 8-bit grey or RGB picture that a viewer shows.
 ///
-/// What that changes (16 bits, transparency, CMYK, animation, colour profile) is noted on standard error.
+/// A note on standard error names what that changes (16 bits, transparency, CMYK, animation, colour profile).
 pub(crate) fn read(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
     let name = input.name();
     let decoded = input.picture(max_pixels)?;
@@ -21,7 +21,7 @@ pub(crate) fn read(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
     Ok(decoded.picture)
 }
 
-/// The pictures named, and those in the folders named, by name.
+/// Returns the given pictures, and those in the given folders, by name.
 pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();
     for input in inputs {
@@ -37,12 +37,12 @@ pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// The rest of a stream, or no more than so many bytes in all.
+/// Reads the rest of a stream, or at most `most` bytes in all.
 pub(crate) fn stream(name: &str, reader: stream::Reader<Opened>, most: Option<usize>) -> Result<Stream> {
     Ok(reader.read(most).map_err(|error| InputError::named(name, error))?)
 }
 
-/// The first `count` bytes of a stream. Says so if there are fewer.
+/// Reads the first `count` bytes of a stream, and prints a note if there are fewer.
 pub(crate) fn prefix(name: &str, reader: stream::Reader<Opened>, count: usize) -> Result<Bytes> {
     let least = reader.header_bytes();
     ensure!(count >= least, "{count} bytes end inside the stream's header: ask for {least} or more");

@@ -1,4 +1,4 @@
-//! The model of a command, its transforms, and the advice where ONNX Runtime is missing.
+//! A command's model, its transforms, and the advice where ONNX Runtime is missing.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 use crate::args::{BOTH, Common, Transform};
 use crate::files;
 
-/// A model package with the options that go with it.
+/// A model package, with the options for it.
 pub(crate) struct Model {
     pub(crate) package: Package,
     pub(crate) threads: usize,
@@ -23,8 +23,8 @@ impl Model {
         Ok(Self { package, threads: options.threads(), max_pixels: options.max_pixels })
     }
 
-    /// Opens the model that a stream needs: the one that `--model` names, which must be it; without `--model` the built-in one of
-    /// this id, or the usual one where there is none.
+    /// Opens the model that a stream needs. With `--model`, that model must be the right one. Without it, this is the
+    /// built-in model with this id, or the default one if there is none.
     pub(crate) fn of_stream(options: &Common, needed: ModelId) -> Result<Self> {
         let model = Self::open(options)?;
         let given = model.package.id();
@@ -35,7 +35,7 @@ impl Model {
         }
     }
 
-    /// An encoder with this transform.
+    /// Makes an encoder with this transform.
     pub(crate) fn encoder(&self, kind: Transform) -> Result<Encoder> {
         Ok(match kind {
             Transform::Linear => Encoder::new(self.package.linear(self.threads)),
@@ -43,12 +43,12 @@ impl Model {
         })
     }
 
-    /// What decodes with networks.
+    /// Opens the synthesis with networks.
     pub(crate) fn deep_synthesis(&self) -> Result<DeepSynthesis> {
         Ok(self.package.deep_synthesis(&runtime("--decoder linear")?, self.threads))
     }
 
-    /// A decoder with this transform.
+    /// Makes a decoder with this transform.
     pub(crate) fn decoder(&self, kind: Transform) -> Result<Decoder> {
         let decoder = match kind {
             Transform::Linear => Decoder::new(self.package.linear(self.threads)),
@@ -58,7 +58,7 @@ impl Model {
     }
 }
 
-/// What shows frames of video through the network of their package.
+/// Opens the network that restores frames of video.
 pub(crate) fn restoration(threads: usize) -> Result<Arc<dyn Restoration>> {
     Ok(Arc::new(VideoPackage::built_in()?.deep(&runtime("--decoder linear")?, threads)?))
 }

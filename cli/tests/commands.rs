@@ -1,4 +1,4 @@
-//! What each command promises when all is well, and what it says where something it needs is missing.
+//! What each command promises when it succeeds, and its message when something is missing.
 
 mod harness;
 
@@ -60,7 +60,7 @@ fn summaries_are_json_on_demand() {
     assert_eq!((&encoded["width"], &encoded["height"]), (&50.into(), &30.into()));
     assert_eq!(encoded["bytes"], bench.read("p.nst").len());
 
-    // Where standard output takes the stream, they stand on standard error.
+    // If standard output takes the stream, the figures go to standard error.
     let piped = bench.run(&["encode", "p.png", "-o", "-", "--json"], &[]);
     assert_eq!((piped.status.code(), piped.stdout), (Some(0), bench.read("p.nst")));
     let summary: serde_json::Value = serde_json::from_slice(&piped.stderr).expect("JSON");
@@ -92,7 +92,7 @@ fn eval_writes_a_row_for_each_picture_and_rate() {
     assert_eq!(similarity(lines[1]).as_deref(), Some(""), "too small for five scales");
     assert!(similarity(lines[4]).and_then(|text| text.parse::<f64>().ok()).is_some_and(|value| value > 0.5));
 
-    // Without a file the means are the result; where the table goes to standard output, JSON does not.
+    // Without a file the means are the result. If the table goes to standard output, the JSON does not.
     let (means, _) = bench.succeed(&[&["eval", "photos"], &linear[..]].concat());
     let shape = |text: &str| text.lines().map(|line| line.split_whitespace().count()).collect::<Vec<_>>();
     assert_eq!(shape(&means), shape(&summary));
@@ -135,7 +135,7 @@ fn eval_goes_on_behind_a_broken_picture_and_says_which() {
     bench.write("photos/a.png", &whole);
     bench.write("photos/b.png", &whole[..200]);
     bench.write("photos/c.png", &whole);
-    // What a killed process left is no picture.
+    // What a killed process left does not count as a picture.
     bench.write("photos/.nestcast-Ab3dE6", &whole);
     let linear = ["--decoder", "linear", "--grid", "0.5:1.0:0.5"];
     let output = bench.run(&[&["eval", "photos", "--csv", "out.csv"], &linear[..]].concat(), &[]);
@@ -212,7 +212,7 @@ fn without_onnx_runtime_the_first_commands_work_with_the_linear_decoder_and_a_no
 fn where_there_is_no_library_anywhere_the_note_says_how_to_install_it() {
     let bench = Bench::new();
     bench.stream("s.nst");
-    // As installed: there is no library near the program, nor in the user's cache.
+    // As installed: no library is near the program, nor in the user's cache.
     let program = bench.path("installed");
     std::fs::copy(env!("CARGO_BIN_EXE_nestcast"), &program).expect("a copy");
     let mut command = bench.command(program.to_str().expect("a name"));
@@ -246,7 +246,7 @@ fn a_missing_or_broken_model_is_refused() {
         }
         assert!(bench.refuse(&[command, &["empty"]].concat()).contains("manifest"));
     }
-    // Codes are not measured.
+    // `eval` does not measure codes.
     let said = bench.misuse(&["eval", "source.png", "--model", "thumb"]);
     assert!(said.contains("for pictures: photo, photo-ssim") && !said.contains("codes"), "{said}");
 }
@@ -279,7 +279,7 @@ fn places_that_cannot_be_written_are_refused() {
     assert!(bench.refuse(&["cut", "s.nst", "-o", "folder", "--bytes", "100"]).contains("is a folder"));
     assert!(bench.refuse(&["cut", "s.nst", "-o", "none/c.nst", "--bytes", "100"]).contains("does not exist"));
     assert!(bench.refuse(&["decode", "s.nst", "-o", "p.jpg", "--decoder", "linear"]).contains(".png"));
-    // Before any work: the input is not looked at.
+    // Before any work: the command does not read the input.
     for arguments in [
         &["encode", "none.png", "-o", "new/"][..],
         &["cut", "none.nst", "-o", "new/", "--bytes", "100"],
@@ -324,7 +324,7 @@ fn wrong_usage_has_its_own_exit_status() {
         &["receive", "127.0.0.1:9", "--fingerprint", "abc", "-o", "out"],
         &["receive", "127.0.0.1:9", "--fingerprint", &"00".repeat(32), "-o", "out", "--original", "source.png"],
     ] {
-        // Without a subcommand there is help.
+        // Without a subcommand the program prints help.
         if arguments.is_empty() {
             assert_eq!(bench.run(arguments, &[]).status.code(), Some(2));
         } else {

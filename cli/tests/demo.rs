@@ -1,4 +1,4 @@
-//! `nestcast demo` as a program: pages that load nothing, and what it refuses. It takes the feature `demo`.
+//! `nestcast demo` as a program: its pages load nothing; the tests also cover its refusals. Needs the feature `demo`.
 
 mod harness;
 

@@ -1,4 +1,5 @@
-//! How `nestcast send` and `nestcast receive` end: asked to, and by pipes that close; and how a model comes to who lacks it.
+//! How `nestcast send` and `nestcast receive` end, on signals and when pipes close, and how a receiver without a model
+//! gets it.
 
 mod harness;
 
@@ -20,8 +21,8 @@ use nestcast_models::runtime::LIBRARY_VARIABLE;
 use rustix::process::Signal;
 use sha2::{Digest as _, Sha256};
 
-/// Starts `nestcast` in the folder of `bench`, which is its cache too. ONNX Runtime may be in the user's cache alone, which the program
-/// does not see then: it is told where the library is.
+/// Starts `nestcast` in the folder of `bench`, which is also its cache. The program then cannot see the user's cache,
+/// where ONNX Runtime may be, so this names the library.
 fn start(bench: &Bench, arguments: &[&str]) -> Child {
     let runtime = Runtime::open().ok();
     Command::new(env!("CARGO_BIN_EXE_nestcast"))
@@ -38,7 +39,7 @@ fn start(bench: &Bench, arguments: &[&str]) -> Child {
         .expect("the binary starts")
 }
 
-/// The number of the frame that a line of a receiver tells of, if it is one.
+/// Returns the frame's number in a receiver's line, if there is one.
 fn frame(line: &str) -> Option<u64> {
     serde_json::from_str::<serde_json::Value>(line).expect("JSON")["id"].as_u64()
 }
@@ -96,10 +97,10 @@ fn a_broadcast_goes_on_when_its_terminal_is_closed_if_it_is_told_to() {
         .expect("a shell");
     let mut lines = BufReader::new(sender.stdout.take().expect("it is piped")).lines();
     let mut next = || lines.next().expect("it goes on").expect("text");
-    // It listens, and broadcasts.
+    // The first two lines: it listens, and it broadcasts.
     let _ = [next(), next()];
     send(&sender, Signal::HUP);
-    // One more would come at the end.
+    // The end alone would give only one more.
     let _ = [next(), next(), next()];
     send(&sender, Signal::TERM);
     lines.for_each(drop);
@@ -110,12 +111,12 @@ fn a_broadcast_goes_on_when_its_terminal_is_closed_if_it_is_told_to() {
 #[test]
 fn a_second_signal_ends_a_receiver_whose_output_nobody_reads() {
     let bench = Bench::new();
-    // One frame is more than a pipe holds.
+    // One frame is larger than a pipe's buffer.
     let frame = [&b"FRAME\n"[..], &[90; 640 * 480]].concat();
     bench.write("clip.y4m", &[&b"YUV4MPEG2 W640 H480 F30:1 Cmono\n"[..], &frame].concat());
     let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let end = |mut receiver: Child| {
-        // The first of them is heard, whichever it is, and waits for the output.
+        // The receiver handles the first signal, whichever it is, and waits for the output.
         send(&receiver, Signal::INT);
         send(&receiver, Signal::TERM);
         let status = receiver.wait().expect("it ends");
@@ -159,7 +160,7 @@ fn a_broadcast_whose_figures_nobody_reads_goes_on_and_ends() {
     let (mut first, mut lines) = receive("first");
     let seen = lines.by_ref().find_map(|line| frame(&line)).expect("frames come");
     bench.fill("figures");
-    // Of 30 frames a second: figures were to be told meanwhile.
+    // At 30 frames a second: the sender should print figures in this time.
     assert!(lines.by_ref().filter_map(|line| frame(&line)).any(|id| id > seen + 75), "frames come");
     let (mut second, mut others) = receive("second");
     assert!(others.by_ref().any(|line| frame(&line).is_some()), "another one is admitted");
@@ -178,7 +179,7 @@ fn a_recording_that_would_be_too_large_is_an_error() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
     let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
-    // In units of 512 bytes or 1 kB.
+    // Units of 512 bytes or 1 kB.
     let output = bench.shell(r#"ulimit -f 20; exec "$0" "$@""#, &sender.receive(&["-o", "record.y4m"]));
     assert!(refusal(&[], &output).contains("record.y4m cannot be written"));
     assert!(bench.temporary_files().is_empty() && !bench.path("record.y4m").exists());
@@ -197,8 +198,9 @@ fn a_pipe_that_breaks_off_inside_a_frame_is_said_in_one_line() {
     assert!(last["frames"].as_u64().is_some_and(|frames| frames > 0), "what was whole was sent: {last}");
 }
 
-/// Lets a receiver see a frame of what `sender` has, gives the sender `rest` of its input and closes that; gives both ends'
-/// exit status, what they said on standard error, the sender's count of sources that broke off, and frames kept.
+/// Lets a receiver see a frame from `sender`, gives the sender `rest` of its input and closes that. Returns both ends'
+/// exit status, their messages on standard error, the sender's count of sources that broke off, and the number of kept
+/// frames.
 fn end_with(bench: &Bench, mut sender: Sender, rest: &[u8]) -> ([Option<i32>; 2], [String; 2], u64, usize) {
     let mut receiver = start(bench, &sender.receive(&["-o", "frames", "--json"]));
     let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
@@ -233,7 +235,7 @@ fn receivers_are_told_that_a_source_broke_off() {
     }
 
     let bench = Bench::new();
-    // A file plays whether or not somebody is there: 15 s leave a receiver on a busy machine time to come.
+    // A file plays even without receivers: 15 s leave a receiver on a busy machine time to connect.
     let video = String::from_utf8_lossy(&clip(0)).replace("F30:1", "F12:1").into_bytes();
     let video = [&video[..], &clip(180)[video.len()..]].concat();
     bench.write("clip.y4m", &video[..video.len() - 100]);
@@ -268,7 +270,7 @@ fn a_player_that_ends_is_said_in_one_line() {
     assert!(error.contains("standard output") && error.lines().count() == 1 && !error.contains("panicked"), "{error}");
 }
 
-/// A package that is built into no program: `photo` with one file altered.
+/// Makes a package that no program contains: `photo` with one file altered.
 fn other_package(bench: &Bench, file: &str, alter: impl Fn(&Path, &mut Vec<u8>)) {
     let artifacts = Path::new(env!("CARGO_MANIFEST_DIR")).join("../models/artifacts/photo");
     std::fs::create_dir_all(bench.path("other/golden")).expect("a folder");
@@ -292,19 +294,19 @@ fn other_package(bench: &Bench, file: &str, alter: impl Fn(&Path, &mut Vec<u8>))
     bench.write("other/manifest.toml", manifest.as_bytes());
 }
 
-/// Other tables: the lowest bit of the first unit's step.
+/// Makes other tables: the lowest bit of the first unit's step differs.
 fn other_tables(bench: &Bench) {
     other_package(bench, "tables.bin", |_, bytes| bytes[464] ^= 1);
 }
 
-/// The tables of `photo` with another synthesis.
+/// Makes the tables of `photo` with another synthesis.
 fn other_networks(bench: &Bench) {
     other_package(bench, "synthesis-0.onnx", |photo, bytes| {
         *bytes = std::fs::read(photo.with_file_name("photo-ssim").join("synthesis-0.onnx")).expect("it is there");
     });
 }
 
-/// A receiver that is refused before a frame, in one line, which is given.
+/// Runs a receiver that is refused before its first frame, and returns its one line.
 fn refused(bench: &Bench, sender: &Sender, arguments: &[&str]) -> String {
     let ended = start(bench, &sender.receive(arguments)).wait_with_output().expect("it ends");
     let error = String::from_utf8_lossy(&ended.stderr).into_owned();
@@ -321,7 +323,7 @@ fn five_frames(bench: &Bench, sender: &Sender, arguments: &[&str]) {
     receiver.wait().expect("it ends");
 }
 
-/// A folder whose pictures take turns, since one that stays is sent once.
+/// Makes a folder whose pictures alternate, because a picture that stays is sent only once.
 fn two_pictures(bench: &Bench) {
     std::fs::create_dir(bench.path("p")).expect("a new folder");
     bench.write("p/a.png", &png::rgb(32, 24));
@@ -337,7 +339,7 @@ fn a_receiver_fetches_a_model_that_it_lacks_once_unless_it_may_not() {
     let sender = Sender::start(&bench, &["p", "--repeat", "--rate", "30", "--model", "other", "--analysis", "linear"]);
     let error = refused(&bench, &sender, &["-o", "none", "--no-fetch-model"]);
     assert!(error.contains("model") && error.contains("--model"), "{error}");
-    // The second finds what the first kept.
+    // The second receiver finds what the first one stored.
     for (folder, rest) in [("first", &[][..]), ("second", &["--no-fetch-model"])] {
         five_frames(&bench, &sender, &[&["-o", folder], rest].concat());
     }
@@ -355,10 +357,10 @@ fn other_networks_are_another_package_and_only_those_who_run_networks_need_it() 
     five_frames(&bench, &sender, &["-o", "named", "--decoder", "deep", "--no-fetch-model", "--model", "other"]);
     five_frames(&bench, &sender, &["-o", "fetched", "--decoder", "deep"]);
     let kept = std::fs::read_dir(bench.path("cache/nestcast/models")).map(Iterator::count);
-    // Where the user's cache is within it, as on Linux.
+    // On Linux the program's cache is inside the folder.
     assert!(!cfg!(target_os = "linux") || kept.is_ok_and(|kept| kept == 1));
 
-    // What was fetched is no part of a broadcast of `photo`.
+    // A broadcast of `photo` does not use the fetched package.
     let photo = Sender::start(&bench, &["p", "--repeat", "--rate", "30", "--analysis", "linear"]);
     five_frames(&bench, &photo, &["-o", "photo", "--decoder", "deep", "--no-fetch-model"]);
 }

@@ -1,4 +1,4 @@
-//! Faults of the machine: an output is absent, the old one or whole, and one line says what happened.
+//! Faults of the machine: an output is absent, old or whole, and one line says what happened.
 #![cfg(unix)]
 
 mod harness;
@@ -27,7 +27,7 @@ fn a_signal_that_ends_the_process_leaves_no_unfinished_file() {
     bench.large_stream();
     bench.write("out", b"old");
     for signal in ending_signals() {
-        // Stopped while it writes, so that the signal comes at that time; a fast disk may be done before.
+        // The process is stopped while it writes, so that the signal arrives then; a fast disk may finish first.
         let stopped = (0..100).find_map(|_| {
             let mut child = bench.start_to_write("");
             if bench.wait_for_unfinished(&mut child, 1) {
@@ -133,7 +133,7 @@ fn a_file_is_on_the_disk_before_it_has_its_name() {
     let calls = String::from_utf8(bench.read("calls")).expect("text");
     let calls: Vec<&str> = calls.lines().filter(|line| line.contains("fsync") || line.contains("rename")).collect();
     let kinds: Vec<bool> = calls.iter().map(|line| line.contains("rename")).collect();
-    // The file, its name, the folder that has the name.
+    // Sync of the file, rename, sync of its folder.
     assert_eq!(kinds, [false, true, false], "{calls:?}");
 }
 
@@ -142,7 +142,7 @@ fn a_file_that_would_be_too_large_is_refused() {
     let bench = Bench::new();
     bench.large_stream();
     bench.write("out", b"old");
-    // In units of 512 bytes or 1 kB.
+    // Units of 512 bytes or 1 kB.
     let output = bench
         .shell(r#"ulimit -f 2000; exec "$0" "$@""#, &["cut", "large.nst", "-o", "out", "--bytes", &CUT.to_string()]);
     assert!(refusal(&[], &output).contains("out cannot be written"));
@@ -184,7 +184,7 @@ fn a_full_device_is_an_error() {
 fn a_folder_that_cannot_be_written_is_refused_before_any_work() {
     let bench = Bench::new();
     fs::create_dir(bench.path("ro")).expect("a folder");
-    // The input is no stream: who reads it first complains about that.
+    // The input is no stream, so a command that reads it first would complain about that.
     bench.write("bad.nst", b"no stream");
     let arguments = ["cut", "bad.nst", "-o", "ro/out", "--bytes", "300"];
     let output = if is_root() {
@@ -215,7 +215,7 @@ fn links_are_followed_and_stay() {
     let linked = |name: &str| fs::read_link(bench.path(name)).is_ok();
 
     for _ in 0..2 {
-        // Dangling at first, to a file then.
+        // The link dangles at first, then points to a file.
         bench.succeed(&cut("first"));
         assert!(linked("first") && linked("second"));
         assert_eq!(bench.read("folder/behind"), &stream[..300]);
@@ -269,15 +269,15 @@ fn a_closed_standard_output_loses_no_result() {
     for arguments in [&["inspect", "small.nst"][..], &["inspect", "small.nst", "--json"], &cut("-"), &csv] {
         let output = bench.shell(r#"exec "$0" "$@" >&-"#, arguments);
         assert!(refusal(arguments, &output).contains("standard output is closed"));
-        // Thrown away is not closed.
+        // Discarded output is not closed.
         let output = bench.shell(r#"exec "$0" "$@" > /dev/null"#, arguments);
         assert!(output.status.success(), "{output:?}");
     }
-    // The file is the result.
+    // The result goes to the file.
     let decode = [&["decode", "small.nst", "-o", "back.png"], &LINEAR[..]].concat();
     assert!(bench.shell(r#"exec "$0" "$@" >&- 2>&- <&-"#, &decode).status.success());
     assert!(bench.read("back.png").starts_with(b"\x89PNG"));
-    // Nobody reads, or hears.
+    // Nobody reads standard output, then nobody reads standard error.
     let (reader, writer) = std::io::pipe().expect("a pipe");
     drop(reader);
     let output = bench.command(NESTCAST).args(["inspect", "small.nst"]).stdout(writer).output().expect("it starts");
@@ -310,7 +310,7 @@ fn no_home_and_no_cache_are_needed() {
     assert!(!bench.path("absent").exists());
 }
 
-/// The library that tests with ONNX Runtime use, if there is one.
+/// Returns the library that tests with ONNX Runtime use, if there is one.
 fn library() -> Option<Vec<u8>> {
     let named = std::env::var_os("ORT_DYLIB_PATH").and_then(|path| fs::read(path).ok());
     if named.is_none() {
@@ -343,7 +343,7 @@ fn a_damaged_library_in_the_cache_is_refused_and_a_sound_one_is_hashed_once() {
     let folder = bench.path("cache/nestcast/onnxruntime/1.24.4");
     fs::create_dir_all(&folder).expect("a folder");
     let name = format!("{}onnxruntime{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    // As installed: there is no library near the program.
+    // As installed: no library is near the program.
     let program = bench.path("nestcast");
     if fs::hard_link(NESTCAST, &program).is_err() {
         fs::copy(NESTCAST, &program).expect("a copy");

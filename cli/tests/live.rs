@@ -1,4 +1,4 @@
-//! `nestcast send` and `nestcast receive` as programs: a clip over loopback, and what each refuses.
+//! `nestcast send` and `nestcast receive` as programs: a clip over loopback, and their refusals.
 
 mod harness;
 
@@ -20,7 +20,7 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "-", "--json"])
-        // Video needs none of it.
+        // Video needs no library.
         .env("ORT_DYLIB_PATH", bench.path("no-such-library"))
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -66,7 +66,7 @@ fn watch(bench: &Bench, sender: &Sender, folder: &str, rate: &str) -> Child {
     child.expect("the binary starts")
 }
 
-/// Waits until so many pictures are in the folder.
+/// Waits until `count` pictures are in the folder.
 #[cfg(unix)]
 fn await_pictures(bench: &Bench, folder: &str, count: usize) {
     while pictures(bench, folder) < count {
@@ -142,7 +142,7 @@ fn a_clip_in_colours_comes_out_as_it_went_in() {
     let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
     assert_eq!(video.format(), Format::Ycbcr420(Range::Limited));
     let mut picture = Picture::zero(video.size(), video.format());
-    // Once the sender knows its receiver, all of a picture comes.
+    // Once the sender knows its receiver, whole pictures arrive.
     let near = |picture: &Picture| picture.samples().iter().zip(&samples).all(|(a, b)| a.abs_diff(*b) <= 3);
     while video.read_into(&mut picture).expect("a frame") && !near(&picture) {}
     assert!(near(&picture), "the video ended");
@@ -150,7 +150,7 @@ fn a_clip_in_colours_comes_out_as_it_went_in() {
     receiver.wait().expect("it ends");
 }
 
-/// A sender with one receiver.
+/// Checks the figures of a sender with one receiver.
 fn tells_its_figures(bench: &Bench, sender: &Sender) {
     let figures = get(&sender.metrics, "/metrics");
     assert!(figures.starts_with("HTTP/1.1 200") && figures.contains("\nnestcast_receivers 1\n"), "{figures}");
@@ -161,7 +161,7 @@ fn tells_its_figures(bench: &Bench, sender: &Sender) {
     assert_eq!(logs, 1, "one connection");
 }
 
-/// The answer of an HTTP server.
+/// Returns the answer of an HTTP server.
 fn get(address: &str, path: &str) -> String {
     let mut stream = TcpStream::connect(address).expect("it listens");
     stream.set_read_timeout(Some(Duration::from_secs(30))).expect("a time");
@@ -185,7 +185,7 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
     let output = first.stdout.take().expect("it is piped");
     let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("the first one is let in");
     assert!(video.read().expect("a frame").is_some());
-    // Long enough for a second attempt, however busy the machine is; without a log each is a note.
+    // Long enough for a second attempt even on a busy machine; without a log, each attempt is a note.
     let mut second = receive(&["-o", "second", "--retry", "4"]);
     let output = second.env_remove("RUST_LOG").output().expect("the binary starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -203,7 +203,7 @@ fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
 #[test]
 fn a_sender_that_is_not_there_is_looked_for_again_in_however_little_time() {
     let bench = Bench::new();
-    // It takes packets and never answers.
+    // The socket receives packets and never answers.
     let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let address = silent.local_addr().expect("an address").to_string();
     let digits = "00".repeat(32);
@@ -242,7 +242,7 @@ fn standard_input_that_ends_is_the_broadcasts_end() {
     assert!(output.status.success(), "{output:?}");
 }
 
-/// Grey waves of several lengths, which move by parts of a sample.
+/// Makes grey waves of several lengths, which move by fractions of a sample.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "from 28 to 228")]
 fn waves(frames: u8) -> Vec<u8> {
     let mut video = b"YUV4MPEG2 W96 H64 F10:1 Cmono\n".to_vec();
@@ -265,7 +265,7 @@ fn a_sender_takes_the_effort_that_it_is_told() {
     let sent = |effort: &[&str]| loop {
         let (status, figures, error) = Sender::start(&bench, &[&["clip.y4m"], effort].concat()).wait();
         assert!(status.success(), "{error}");
-        // A busy machine may skip frames, and then others are predicted from others.
+        // On a busy machine the sender may skip frames, which changes what others are predicted from.
         if figures["frames"] == 4 {
             break figures["encoded_bytes"].as_u64().expect("a number");
         }
@@ -281,7 +281,7 @@ fn a_sender_takes_the_effort_that_it_is_told() {
 #[test]
 fn an_encoder_that_cannot_keep_up_is_spoken_of() {
     let bench = Bench::new();
-    // Frames that come a thousand times a second, of which each takes longer than that to encode.
+    // A thousand frames arrive each second, and each needs longer than that to encode.
     let mut video = b"YUV4MPEG2 W640 H360 F1000:1 Cmono\n".to_vec();
     for frame in 0..4_u8 {
         video.extend(b"FRAME\n");
@@ -361,7 +361,7 @@ fn a_pipe_by_name_is_sent_from_its_first_byte_and_cannot_begin_again() {
     assert_eq!(last["frames"].as_u64().zip(last["skipped"].as_u64()).map(|(made, skipped)| made + skipped), Some(3));
     bench.write("again.y4m", &clip(3));
     assert!(refusal(&[], &send("again.y4m", "--repeat")).contains("nestcast cannot start again.y4m.pipe again"));
-    // A picture is sent without end: it is refused for what is looked at once it was read.
+    // A broadcast of a picture has no end, so this tests a refusal that comes after reading the picture.
     assert!(refusal(&[], &send("one.png", "--effort fast")).contains("--renditions and --effort are for videos"));
 }
 
@@ -524,7 +524,7 @@ fn a_broken_picture_of_a_folder_is_named_once_and_the_one_before_stays() {
         .stdout(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    // Frames of more than one round of the folder.
+    // The frames cover more than one round of the folder.
     while std::fs::read_dir(bench.path("frames")).map_or(0, Iterator::count) < 3 {
         assert!(receive.try_wait().expect("it is a child").is_none(), "the receiver waits for pictures");
         assert!(sender.child.try_wait().expect("it is a child").is_none(), "the broadcast goes on");

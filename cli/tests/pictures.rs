@@ -1,4 +1,4 @@
-//! Pictures of every kind: what is clear is converted and noted, the rest is refused in one line.
+//! Pictures of every kind: unambiguous ones are converted with a note, all others are refused in one line.
 
 mod harness;
 
@@ -12,7 +12,7 @@ fn encode_refused(bench: &Bench, picture: &[u8]) -> String {
     bench.refuse(&["encode", "bad.png", "-o", "out", "--analysis", "linear"])
 }
 
-/// Encodes and decodes; gives the picture that comes back and the notes.
+/// Encodes and decodes; returns the decoded picture and the notes.
 fn round_trip(bench: &Bench, picture: &[u8]) -> (image::DynamicImage, String) {
     bench.write("in", picture);
     let (_, notes) = bench.succeed(&["encode", "in", "-o", "s.nst", "--analysis", "linear"]);
@@ -21,7 +21,7 @@ fn round_trip(bench: &Bench, picture: &[u8]) -> (image::DynamicImage, String) {
     (back, notes)
 }
 
-/// Whether two pixels are of about the same colour.
+/// Returns whether two pixels have about the same colour.
 fn near(pixel: [u8; 3], expected: [u8; 3]) -> bool {
     pixel.iter().zip(expected).all(|(&a, b)| a.abs_diff(b) < 24)
 }

@@ -1,4 +1,4 @@
-//! `nestcast index` and `search`: pictures found, and what is refused in one line that says who must act.
+//! `nestcast index` and `search`: which pictures they find, and refusals in one line that says who must act.
 
 mod harness;
 
@@ -11,7 +11,7 @@ use nestcast_models::Runtime;
 use nestcast_models::runtime::LIBRARY_VARIABLE;
 use serde_json::Value;
 
-/// Runs `nestcast` where there is ONNX Runtime.
+/// Runs `nestcast` with ONNX Runtime.
 fn run(bench: &Bench, arguments: &[&str]) -> Output {
     command(bench, arguments).output().expect("the binary ends")
 }
@@ -39,7 +39,7 @@ fn refuse(bench: &Bench, arguments: &[&str]) -> String {
     refusal(arguments, &run(bench, arguments))
 }
 
-/// A picture of four quarters of light and dark, unlike that of any other number below 16.
+/// Makes a picture of four quarters of light and dark, different for each number below 16.
 fn picture(number: u8, side: u32) -> Vec<u8> {
     let grey = |x: u32, y: u32| {
         let quarter = 2 * y / side * 2 + 2 * x / side;
@@ -49,7 +49,7 @@ fn picture(number: u8, side: u32) -> Vec<u8> {
     png::of_samples(side, side, &samples)
 }
 
-/// A folder `pictures` with all of them, and the package `codes`.
+/// Makes a folder `pictures` with all of them, and the package `codes`.
 fn bench() -> Bench {
     let bench = Bench::new();
     codes::write(&bench.path("codes"), 0);
@@ -127,7 +127,7 @@ fn pictures_that_cannot_be_read_are_named_and_counted() {
     bench.write("pictures/broken.png", b"\x89PNG\r\n\x1a\n and no more");
     bench.write("pictures/empty.jpg", b"");
     bench.write("pictures/notes.txt", b"no picture by its name");
-    // A link to nothing is what is left of a file that goes while others are indexed.
+    // A dangling link looks like a file that disappears while others are indexed.
     #[cfg(unix)]
     std::os::unix::fs::symlink("gone", bench.path("pictures/gone.png")).expect("a link");
     let (out, error) = succeed(&bench, &INDEX);
@@ -238,7 +238,7 @@ fn a_killed_writer_leaves_a_whole_index() {
     }
     let mut child =
         command.args(INDEX).stderr(Stdio::piped()).stdout(Stdio::null()).spawn().expect("the binary starts");
-    // The first picture is named when it is left out; all others are still to be read.
+    // The first picture is named as left out before the others are read.
     let mut named = String::new();
     BufReader::new(child.stderr.take().expect("it is piped")).read_line(&mut named).expect("a line");
     child.kill().expect("it runs");
@@ -251,7 +251,8 @@ fn a_killed_writer_leaves_a_whole_index() {
 
 #[test]
 fn of_a_folder_that_changes_while_it_is_indexed_what_is_gone_is_named_and_counted() {
-    /// Files whose notes are more than a pipe holds: the program waits for its reader before it comes to the pictures.
+    /// The number of files whose notes exceed a pipe's buffer: the program waits for its reader before it gets to the
+    /// pictures.
     const BROKEN: usize = 1500;
     let bench = bench();
     (0..BROKEN).for_each(|number| bench.write(&format!("pictures/0-{number:04}.png"), b"no picture"));
@@ -277,7 +278,7 @@ fn of_a_folder_that_changes_while_it_is_indexed_what_is_gone_is_named_and_counte
     assert_eq!(search(&bench, "query.png")["found"][0]["picture"], "pictures/6.png");
 }
 
-/// A pipe would hold the program up for ever.
+/// Opening a pipe would block the program for ever.
 #[cfg(unix)]
 #[test]
 fn what_is_no_file_is_not_opened() {

@@ -4,7 +4,7 @@ mod harness;
 
 use harness::{Bench, png, refusal};
 
-/// Where the header of a 64x48 picture holds its model, and its length.
+/// Where the header of a 64x48 picture stores its model, and the header's length.
 const MODEL: std::ops::Range<usize> = 7..13;
 const HEADER: usize = 18;
 
@@ -75,7 +75,7 @@ fn a_built_in_model_is_found_by_the_stream_that_names_it() {
     bench.succeed(&["decode", "ssim.nst", "-o", "out.png", "--decoder", "linear"]);
     let (text, _) = bench.succeed(&["inspect", "ssim.nst"]);
     assert!(text.contains("(photo-ssim)") && text.contains("the whole stream"), "{text}");
-    // One that is named must be the stream's.
+    // A model that is named must be the stream's.
     let decode = ["decode", "ssim.nst", "-o", "out", "--decoder", "linear", "--model"];
     bench.succeed(&[&decode[..], &["photo-ssim"]].concat());
     for arguments in [&[&decode[..], &["photo"]].concat()[..], &["inspect", "ssim.nst", "--model", "photo"]] {

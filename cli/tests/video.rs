@@ -1,4 +1,4 @@
-//! Videos: encoded once, cut to any rate, decoded, looked at, measured; and what is refused.
+//! Videos: encoded once, cut to any rate, decoded, inspected, measured; and refusals.
 
 mod harness;
 
@@ -12,7 +12,7 @@ const FRAMES: usize = 20;
 /// Bytes of a frame in y4m, with its line.
 const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
 
-/// A texture that moves by two pixels a frame; from `cut` on another, and brighter.
+/// Makes a texture that moves by two pixels a frame; from `cut` on it is another, brighter one.
 fn clip(count: usize, cut: usize) -> Vec<u8> {
     let size = Size::new(64, 48).expect("a valid size");
     let format = Format::Ycbcr420(Range::Limited);
@@ -32,7 +32,7 @@ fn clip(count: usize, cut: usize) -> Vec<u8> {
     writer.into_inner()
 }
 
-/// Bytes of a y4m file's header.
+/// Returns the bytes of a y4m file's header.
 fn header(y4m: &[u8]) -> usize {
     y4m.iter().position(|byte| *byte == b'\n').expect("a line") + 1
 }
@@ -42,7 +42,7 @@ fn frames(y4m: &[u8]) -> Vec<Picture> {
     std::iter::from_fn(|| reader.read().expect("a frame")).collect()
 }
 
-/// Mean over frames of the mean squared error of luma.
+/// Returns the mean over frames of the mean squared error of luma.
 fn error(original: &[Picture], decoded: &[Picture]) -> f64 {
     let frames =
         original.iter().zip(decoded).flat_map(|(a, b)| a.samples().iter().zip(b.samples()).take(WIDTH * HEIGHT));
@@ -50,7 +50,7 @@ fn error(original: &[Picture], decoded: &[Picture]) -> f64 {
     squares / (original.len() * WIDTH * HEIGHT) as f64
 }
 
-/// A folder with `clip.y4m` of frames that change at half, and `clip.nst`.
+/// Makes a folder with `clip.y4m`, whose scene changes halfway, and `clip.nst`.
 fn encoded() -> Bench {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(FRAMES, FRAMES / 2));
@@ -73,7 +73,7 @@ fn a_clip_is_encoded_once_and_every_rate_decodes_better_than_the_one_below() {
         bench.succeed(&["cut", "clip.nst", "-o", "small.nst", "--bitrate", rate]);
         let (out, note) = bench.succeed(&["decode", "small.nst", "-o", "small.y4m"]);
         assert!(out.starts_with("small.y4m: 64x48, 20 frames from ") && note.is_empty(), "{out}{note}");
-        // Decoding as a receiver of that rate is the same.
+        // Decoding as a receiver of that rate gives the same.
         bench.succeed(&["decode", "clip.nst", "-o", "rate.y4m", "--bitrate", rate]);
         assert_eq!(bench.read("small.y4m"), bench.read("rate.y4m"));
         let decoded = frames(&bench.read("small.y4m"));
@@ -83,7 +83,7 @@ fn a_clip_is_encoded_once_and_every_rate_decodes_better_than_the_one_below() {
     }
     assert!(errors[0] > 1.3 * errors[1] && errors[1] > 1.3 * errors[2], "{errors:?}");
     assert!(2 * sizes[0] < sizes[1] && 2 * sizes[1] < sizes[2], "{sizes:?}");
-    // What is cut for a rate keeps it: 20 frames are two thirds of a second.
+    // A cut for a rate stays within it: 20 frames are two thirds of a second.
     assert!((sizes[1] as f64) < 240e3 / 8.0 * 2.0 / 3.0 + 100.0, "{sizes:?}");
 }
 
@@ -102,7 +102,7 @@ fn frames_are_shown_through_the_network_where_it_is_asked_for() {
     let [deep, linear] = ["deep.y4m", "linear.y4m"].map(|file| frames(&bench.read(file)));
     assert_eq!(deep.len(), FRAMES);
     assert!(deep.iter().zip(&linear).all(|(deep, linear)| deep != linear));
-    // This clip is nothing that a network has seen: it is corrected by little.
+    // No network has seen such a clip, so the correction is small.
     assert!(error(&linear, &deep) < 0.5 * error(&linear, &frames(&bench.read("clip.y4m"))));
 }
 
@@ -145,7 +145,7 @@ fn of_several_renditions_a_cut_and_a_rate_take_the_one_that_serves_it() {
         assert!(out.starts_with("small.y4m: 64x48, 20 frames from ") && note.is_empty(), "{out}{note}");
         bench.succeed(&["decode", "renditions.nst", "-o", "rate.y4m", "--bitrate", of]);
         assert_eq!(bench.read("small.y4m"), bench.read("rate.y4m"), "{rate}");
-        // What is cut is a video of one loop.
+        // The cut video has one loop.
         assert_eq!(bench.read("small.nst")[4], 2);
     }
     bench.succeed(&["decode", "renditions.nst", "-o", "fast.y4m"]);
@@ -224,7 +224,7 @@ fn a_range_of_frames_is_encoded_and_decoded_alone() {
     let bench = encoded();
     bench.succeed(&["decode", "clip.nst", "-o", "all.y4m"]);
     let all = frames(&bench.read("all.y4m"));
-    // The scene changes at frame 10: with the index decoding begins there, from a pipe at the first frame.
+    // The scene changes at frame 10. With the index, decoding begins there; from a pipe, at the first frame.
     bench.succeed(&["decode", "clip.nst", "-o", "part.y4m", "--frames", "12..15"]);
     assert_eq!(frames(&bench.read("part.y4m")), all[12..15]);
     let piped = bench.run(&["decode", "-", "-o", "-", "--frames", "12..15"], &bench.read("clip.nst"));
@@ -290,7 +290,7 @@ fn inspect_counts_one_frame_and_says_where_the_original_breaks_off() {
     assert_eq!(heading(&text).as_deref(), Some("   frame  kind    side   floor  enhanced    bytes"));
     let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m"]);
     assert!(heading(&text).is_some_and(|line| line.ends_with("bytes    Y dB  YCbCr dB")), "{text}");
-    // Frames are chosen by commands that have the option.
+    // Only commands that have `--frames` suggest it.
     let y4m = bench.read("clip.y4m");
     bench.write("short.y4m", &y4m[..y4m.len() - 100]);
     let output = bench.run(&["inspect", "clip.nst", "--original", "short.y4m"], &[]);
@@ -340,7 +340,7 @@ fn a_stored_video_that_was_cut_anywhere_gives_the_frames_that_are_there() {
         assert!(output.status.success() && error.lines().count() <= 1, "{cut}: {error}");
         let decoded = frames(&bench.read("cut.y4m"));
         assert!(cut > whole.len() - 20 || error.contains("breaks off"), "{cut}: {error}");
-        // All but the last are what they were.
+        // All frames except the last are unchanged.
         assert_eq!(decoded[..decoded.len() - 1], all[..decoded.len() - 1], "{cut}");
     }
     for cut in [5, 20] {
@@ -359,7 +359,7 @@ fn other_models_and_large_sizes_are_refused_and_damage_is_said() {
         damaged[at..at + bytes.len()].copy_from_slice(bytes);
         bench.write("bad.nst", &damaged);
     };
-    // Magic, version, kind, range, two sides, two numbers of the rate; then the models.
+    // The header holds magic, version, kind, range, two sides and two numbers of the rate; then the models.
     damaged(10, &[0xAB; 6]);
     let line = bench.refuse(&["decode", "bad.nst", "-o", "out"]);
     assert!(line.contains("abababababab"), "{line}");
@@ -372,7 +372,7 @@ fn other_models_and_large_sizes_are_refused_and_damage_is_said() {
     assert!(bench.refuse(&["inspect", "bad.nst", "--original", "clip.y4m"]).contains("--max-pixels"));
     damaged(3, &[9]);
     assert!(bench.refuse(&["decode", "bad.nst", "-o", "out"]).contains("version 9"));
-    // A reserved bit in the first frame's head: the frames behind have nothing to be predicted from until the next key.
+    // A reserved bit in the first frame's head: until the next key, later frames have nothing to be predicted from.
     let first = 10 + 12 + 2;
     damaged(first + 1, &[0xFF]);
     let (_, note) = bench.succeed(&["decode", "bad.nst", "-o", "bad.y4m"]);

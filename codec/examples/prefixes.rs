@@ -1,5 +1,5 @@
-//! Encodes a picture, then renders it from prefixes as they would arrive, without any file of a model and without ONNX
-//! Runtime: `cargo run --release -p nestcast-codec --example prefixes -- PICTURE`.
+//! Encodes a picture, then renders it from prefixes as they would arrive. It needs no model file and no ONNX Runtime:
+//! `cargo run --release -p nestcast-codec --example prefixes -- PICTURE`.
 
 use std::error::Error;
 

@@ -1,4 +1,4 @@
-//! The codec as most callers meet it: both halves of one transform, and encoders and decoders of it.
+//! The codec as most callers use it: both halves of one transform, with their encoders and decoders.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::stream::encoded::Stream;
 use crate::stream::encoder::{EncodeError, Encoder};
 use crate::transform::{Analysis, Synthesis};
 
-/// Encodes pictures and decodes streams with one transform. Cheap to clone; clones share the transform.
+/// Encodes pictures and decodes streams with one transform. Clones are cheap and share the transform.
 #[derive(Clone)]
 pub struct Codec {
     analysis: Arc<dyn Analysis>,
@@ -24,20 +24,21 @@ impl std::fmt::Debug for Codec {
 }
 
 impl Codec {
-    /// The built-in model `photo` with its linear transform, on one thread: needs no file and no other library.
+    /// Returns the built-in model `photo` with its linear transform on one thread; it needs no file and no other
+    /// library.
     #[must_use]
     pub fn photo() -> Self {
         Self::with(Linear::new(Model::photo()))
     }
 
-    /// Both halves of a transform, on as many threads as that uses.
+    /// Joins both halves of a transform, on as many threads as the transform uses.
     #[must_use]
     pub fn with(transform: impl Analysis + Synthesis + 'static) -> Self {
         let transform = Arc::new(transform);
         Self { analysis: transform.clone(), synthesis: transform }
     }
 
-    /// Encodes one picture; [`Codec::encoder`] encodes many in the same memory.
+    /// Encodes one picture. To encode many in the same memory, use [`Codec::encoder`].
     ///
     /// # Errors
     /// As [`Encoder::encode`].
@@ -45,13 +46,13 @@ impl Codec {
         self.encoder().encode(picture)
     }
 
-    /// An encoder for pictures, one after another.
+    /// Returns an encoder that encodes pictures one after another.
     #[must_use]
     pub fn encoder(&self) -> Encoder {
         Encoder::new(Arc::clone(&self.analysis))
     }
 
-    /// A decoder for streams, one after another.
+    /// Returns a decoder that decodes streams one after another.
     #[must_use]
     pub fn decoder(&self) -> Decoder {
         Decoder::new(Arc::clone(&self.synthesis))

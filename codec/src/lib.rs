@@ -1,8 +1,8 @@
 //! The ordered, embedded picture codec of nestcast: no I/O, no clock, no network.
 //!
-//! A picture is encoded once into one byte stream. Any prefix of it, cut at any byte behind the header of at
-//! most 20 bytes, decodes to a full picture, and every further byte makes that picture better. The bytes are
-//! defined by `spec/bitstream.md`.
+//! A picture is encoded once into one byte stream. You can cut the stream at any byte after its header of at most 20
+//! bytes: the prefix decodes to a full picture, and every further byte improves it. `spec/bitstream.md` defines the
+//! bytes.
 //!
 //! ```text
 //! Picture -> Analysis -> Coefficients -> quantise -> Levels -> coding passes -> Stream (bytes)
@@ -25,11 +25,11 @@
 //! # }
 //! ```
 //!
-//! An [`Encoder`] and a [`Decoder`] keep their memory from one picture to the next; [`Decoder::reset`] begins another stream.
-//! Pictures may be borrowed with a stride ([`View`], [`ViewMut`]): interleaved RGB, grey, or planar YCbCr 4:2:0.
+//! An [`Encoder`] and a [`Decoder`] keep their memory from one picture to the next; [`Decoder::reset`] begins another
+//! stream. You can lend pictures with a stride ([`View`], [`ViewMut`]): interleaved RGB, grey, or planar YCbCr 4:2:0.
 //!
-//! What the bytes depend on besides the picture is a [`Model`], the tables of a trained model package. The
-//! transforms are traits, each of one model: [`Linear`] implements both in plain Rust, the crate `nestcast-models` with networks.
+//! The bytes depend on the picture and on a [`Model`], the tables of a trained model package. The transforms are
+//! traits, each for one model: [`Linear`] implements both in plain Rust, the crate `nestcast-models` with networks.
 //!
 //! ```
 //! use nestcast_codec::{Channels, Codec, Linear, Model, Picture, Progress, Size};
@@ -63,8 +63,8 @@
 //!
 //! # Video
 //!
-//! [`VideoEncoder`] predicts each frame from those before, and codes what is left as one embedded string too: every
-//! receiver may cut every frame anywhere behind its base, without lasting drift: blocks are refreshed in turn.
+//! [`VideoEncoder`] predicts each frame from those before, and codes the residual as an embedded bitstream too. Every
+//! receiver can cut every frame anywhere after its base without lasting drift, because blocks are refreshed in turn.
 //!
 //! ```
 //! use nestcast_codec::{Format, FrameRate, Picture, Population, Range, Size};
@@ -90,9 +90,9 @@
 //!
 //! # Untrusted streams
 //!
-//! [`Decoder::push`] takes any bytes. It refuses what the specification calls corrupt with an [`Error`] that
-//! says who must act, takes memory only for pictures up to [`Decoder::with_max_pixels`], and never panics.
-//! That a stream is short is no error: [`Progress`] tells how far it came.
+//! [`Decoder::push`] accepts any bytes and never panics. It refuses what the specification calls corrupt, with an
+//! [`Error`] that says who must act, and allocates memory only for pictures up to [`Decoder::with_max_pixels`]. A short
+//! stream is not an error: [`Progress`] says how far it reaches.
 
 mod bitplane;
 mod codec;

@@ -22,10 +22,10 @@ mod filtered;
 #[cfg(test)]
 mod tests;
 
-/// Pixels that one thread converts at a time: few enough to stay in cache, enough to be worth a hand-over.
+/// Pixels that one thread converts at a time: few enough to stay in cache, enough to justify handing them over.
 const CHUNK: usize = 1 << 15;
 
-/// Both halves of the linear transform of a model. Needs nothing but this crate.
+/// Both halves of a model's linear transform. It needs only this crate.
 #[derive(Debug, Clone)]
 pub struct Linear {
     model: Arc<Model>,
@@ -36,20 +36,20 @@ pub struct Linear {
 }
 
 impl Linear {
-    /// The transform of `model` on one thread.
+    /// Returns the transform of `model` on one thread.
     #[must_use]
     pub fn new(model: Arc<Model>) -> Self {
         Self { model, threads: 1, scratch: Arc::default(), filter_scratch: Arc::default() }
     }
 
-    /// Uses up to `threads` threads; the result does not depend on it.
+    /// Uses up to `threads` threads; the result does not depend on their number.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
         self.threads = threads.max(1);
         self
     }
 
-    /// The picture's colours along these axes; [`Axes::of`] finds its own.
+    /// Returns the picture's colours along these axes; [`Axes::of`] finds a picture's own axes.
     #[must_use]
     pub fn planes<'a>(&self, picture: impl Into<View<'a>>, axes: Axes) -> Planes {
         let picture = picture.into();
@@ -70,11 +70,11 @@ impl Linear {
         Planes { size, channels, axes, components }
     }
 
-    /// Fills in the picture of these planes, rounded and clipped to 8 bits.
+    /// Fills `out` with the picture of these planes, rounded and clipped to 8 bits.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the planes do not have the samples that their size and channels fix, or the picture's are
-    /// others.
+    /// [`Error::Argument`] if the planes do not have the samples that their size and channels fix, or if `out` has
+    /// another size or other channels.
     pub fn picture<'a>(&self, planes: &Planes, out: impl Into<ViewMut<'a>>) -> Result<(), Error> {
         planes.check()?;
         let mut out = out.into();
@@ -96,11 +96,12 @@ impl Linear {
         Ok(())
     }
 
-    /// As [`Linear::picture`], through a post-filter. It is told the position of the stream's prefix that the planes were made of, and
-    /// `significance`, that of their coefficients. Without significance the planes are not filtered.
+    /// As [`Linear::picture`], through a post-filter. The caller passes the position of the stream's prefix that the
+    /// planes were made of, and `significance`, that of their coefficients. Without significance the planes are not
+    /// filtered.
     ///
     /// # Errors
-    /// As [`Linear::picture`]; [`Error::Argument`] if `significance` is not empty and not of the picture's blocks.
+    /// As [`Linear::picture`]; [`Error::Argument`] if `significance` is neither empty nor for the picture's blocks.
     pub fn filtered_picture<'a>(
         &self,
         planes: &Planes,
@@ -136,7 +137,7 @@ impl Linear {
         Memory { floats: &self.scratch, samples: &self.filter_scratch }
     }
 
-    /// Wavelet analysis of planes.
+    /// Splits planes into the coefficients of the wavelet.
     ///
     /// # Errors
     /// [`Error::Argument`] if the planes do not have the samples that their size and channels fix.
@@ -148,7 +149,7 @@ impl Linear {
         Ok(())
     }
 
-    /// Wavelet synthesis: the planes of these coefficients, before the post-filter.
+    /// Merges coefficients into planes, before the post-filter.
     ///
     /// # Errors
     /// As [`Coefficients::check`].
@@ -159,12 +160,12 @@ impl Linear {
     }
 }
 
-/// An even number of rows of this width, of about [`CHUNK`] pixels.
+/// Returns an even number of rows of this width that have about [`CHUNK`] pixels.
 fn rows_at_a_time(width: usize) -> usize {
     (CHUNK / width).max(1).next_multiple_of(2)
 }
 
-/// Whether a picture has this size and number of components.
+/// Checks that a picture has this size and number of components.
 fn check_same(out: &ViewMut<'_>, size: Size, components: usize) -> Result<(), Error> {
     if out.size != size || out.format.channels().count() != components {
         return Err(Error::Argument("the picture to render into has another size or other channels than the stream"));
@@ -172,7 +173,7 @@ fn check_same(out: &ViewMut<'_>, size: Size, components: usize) -> Result<(), Er
     Ok(())
 }
 
-/// Whether there is significance for a post-filter.
+/// Returns whether there is significance for a post-filter.
 pub(crate) fn is_told(significance: &[Vec<u8>], size: Size, channels: Channels) -> Result<bool, Error> {
     if significance.iter().all(Vec::is_empty) {
         return Ok(false);

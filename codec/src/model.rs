@@ -1,4 +1,4 @@
-//! A model's tables: all that the bytes and the linear decoder depend on (spec, "Model tables").
+//! A model's tables: the bytes and the linear decoder depend on nothing else (spec, "Model tables").
 
 use std::sync::{Arc, LazyLock};
 
@@ -13,9 +13,9 @@ use crate::wavelet::lift::{self, STEPS, Taps};
 
 const MAGIC: &[u8; 4] = b"NSTM";
 const VERSION: u8 = 1;
-/// Bit planes with a reconstruction point of their own.
+/// Bit planes that have a reconstruction point of their own.
 pub(crate) const PLANES: usize = MAX_PLANES as usize;
-/// Priors of a slice's adaptive probabilities: one for every context.
+/// Priors of a slice's adaptive probabilities, one for each context.
 pub(crate) const PRIORS: usize = 7282;
 /// Bytes before the taps.
 pub(crate) const HEADER: usize = 8;
@@ -27,7 +27,7 @@ pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + PLANES) + WEIGHTS;
 /// Length of the tables in bytes, without a post-filter.
 pub(crate) const LENGTH: usize = HEADER + 4 * TAP_FLOATS + SUBBANDS * SUBBAND_BYTES + 2 * PRIORS;
 
-/// Weights, in 1/64, of what is known around a coefficient in its expected magnitude.
+/// Weights, in 1/64, of the known values around a coefficient in its expected magnitude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Weights {
     pub(crate) side: u16,
@@ -38,20 +38,20 @@ pub(crate) struct Weights {
     pub(crate) from_u: u16,
 }
 
-/// What the tables say of one subband.
+/// The tables of one subband.
 #[derive(Debug, Clone)]
 pub(crate) struct SubbandTables {
     /// The finest quantiser step.
     pub(crate) step: f32,
-    /// Reconstruction point inside a bin, 0..1, by bit plane.
+    /// The reconstruction point inside a bin, 0..1, by bit plane.
     pub(crate) offsets: [f32; PLANES],
-    /// Step and reconstruction points as integers.
+    /// The step and the reconstruction points as integers.
     pub(crate) dequantiser: Dequantiser,
     pub(crate) weights: Weights,
 }
 
 impl SubbandTables {
-    /// What is added to a magnitude that is known to plane 0, 1, ..., in the subband's own scale.
+    /// Returns the offset to add to a magnitude that is known to plane 0, 1, ..., in the subband's own scale.
     pub(crate) fn reconstruction_points(&self) -> [f32; PLANES + 1] {
         std::array::from_fn(|plane| {
             let half = self.offsets[plane.min(PLANES - 1)];
@@ -60,18 +60,18 @@ impl SubbandTables {
     }
 }
 
-/// Tables of one model, checked.
+/// The checked tables of one model.
 #[derive(Debug, Clone)]
 pub struct Model {
     id: ModelId,
     /// By level (0 = finest).
     pub(crate) taps: [Taps; LEVELS],
-    /// The same as integers.
+    /// The same taps as integers.
     pub(crate) integer_taps: [Taps<i32>; LEVELS],
     pub(crate) subbands: Vec<SubbandTables>,
-    /// Prior probability of a one in each context, in 1/65536.
+    /// The prior probability of a one in each context, in 1/65536.
     pub(crate) priors: Vec<u16>,
-    /// Models whose planes are shown as they are have none.
+    /// The filter of pictures' planes; `None` in models that show planes unfiltered.
     pub(crate) post_filter: Option<PostFilter>,
 }
 
@@ -112,7 +112,7 @@ impl Reader<'_> {
 }
 
 impl Model {
-    /// The model `photo`, whose tables are part of this build.
+    /// Returns the model `photo`, whose tables are part of this build.
     #[must_use]
     pub fn photo() -> Arc<Self> {
         static PHOTO: LazyLock<Arc<Model>> = LazyLock::new(|| {
@@ -124,7 +124,7 @@ impl Model {
     /// Reads a model's tables (`tables.bin` of a model package).
     ///
     /// # Errors
-    /// [`Error::Version`] or [`Error::Corrupt`], with the clause that is broken.
+    /// [`Error::Version`], or [`Error::Corrupt`] with the clause that the tables break.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let corrupt = |why| Error::Corrupt { what: "model", why };
         if bytes.get(..4) != Some(MAGIC) {
@@ -163,17 +163,17 @@ impl Model {
         Ok(model)
     }
 
-    /// Whether its tables filter the planes of pictures.
+    /// Whether its tables have a filter for the planes of pictures.
     pub(crate) const fn has_post_filter(&self) -> bool {
         self.post_filter.is_some()
     }
 
-    /// The finest step of every subband.
+    /// Returns the finest step of every subband.
     pub(crate) fn steps(&self) -> [f32; SUBBANDS] {
         std::array::from_fn(|index| self.subbands[index].step)
     }
 
-    /// The model's name in streams.
+    /// Returns the model's name in streams.
     #[must_use]
     pub const fn id(&self) -> ModelId {
         self.id

@@ -1,10 +1,10 @@
-//! Work spread over as many threads as the caller grants; with one, none is started.
+//! Spreads work over as many threads as the caller grants; with one, it starts no thread.
 
-/// More threads than this gain nothing and only cost.
+/// The most threads: more gain nothing and cost time.
 const MAX_THREADS: usize = 256;
 
-/// Calls `work` once for every item, on up to `threads` threads, no more than there are items, or as many as the system
-/// grants. Items are taken in order.
+/// Calls `work` once for every item, in order. Uses up to `threads` threads, but no more than there are items or than
+/// the system grants.
 pub(crate) fn for_each<T: Send>(threads: usize, items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
     let threads = threads.min(items.size_hint().1.unwrap_or(MAX_THREADS)).min(MAX_THREADS);
     if threads <= 1 {

@@ -2,10 +2,10 @@
 
 use crate::error::Error;
 
-/// Largest width and height, in pixels; two bytes of the header hold each.
+/// Largest width and height in pixels; the header stores each in two bytes.
 pub const MAX_SIDE: u32 = 16_384;
 
-/// The colours that a stream holds.
+/// The colours in a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Channels {
     /// One component.
@@ -25,7 +25,7 @@ impl Channels {
     }
 }
 
-/// How samples of 8 bits lie in memory.
+/// The layout of 8-bit samples in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -38,7 +38,7 @@ pub enum Format {
     Ycbcr420(Range),
 }
 
-/// The values that luma and colour differences take.
+/// The range of values that luma and colour differences use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Range {
     /// Luma 0..=255, differences 1..=255, as in JPEG.
@@ -57,7 +57,7 @@ impl From<Channels> for Format {
 }
 
 impl Format {
-    /// The colours that a stream of such a picture holds.
+    /// Returns the colours of a stream of such a picture.
     #[must_use]
     pub const fn channels(self) -> Channels {
         match self {
@@ -66,7 +66,7 @@ impl Format {
         }
     }
 
-    /// Number of planes.
+    /// Returns the number of planes.
     #[must_use]
     pub const fn planes(self) -> usize {
         match self {
@@ -75,7 +75,7 @@ impl Format {
         }
     }
 
-    /// Bytes in a row of a plane, and its rows, for a picture of `size`.
+    /// Returns the bytes in a row of a plane, and the plane's rows, for a picture of `size`.
     #[must_use]
     pub const fn plane(self, size: Size, plane: usize) -> [usize; 2] {
         match self {
@@ -86,7 +86,7 @@ impl Format {
         }
     }
 
-    /// Bytes of all planes without padding, for a picture of `size`.
+    /// Returns the bytes of all planes without padding, for a picture of `size`.
     #[must_use]
     pub fn bytes(self, size: Size) -> usize {
         (0..self.planes()).map(|plane| self.plane(size, plane)).map(|[width, rows]| width * rows).sum()
@@ -104,7 +104,7 @@ impl Size {
     /// One pixel.
     pub(crate) const ONE: Self = Self { width: 1, height: 1 };
 
-    /// Checks both sides.
+    /// Checks width and height.
     ///
     /// # Errors
     /// [`Error::Argument`] for an empty picture, [`Error::Limit`] over [`MAX_SIDE`].
@@ -120,24 +120,24 @@ impl Size {
         Ok(Self { width, height })
     }
 
-    /// Width in pixels.
+    /// Returns the width in pixels.
     #[must_use]
     pub const fn width(self) -> usize {
         self.width as usize
     }
 
-    /// Height in pixels.
+    /// Returns the height in pixels.
     #[must_use]
     pub const fn height(self) -> usize {
         self.height as usize
     }
 
-    /// The size of chroma at 4:2:0: half of either side, rounded up.
+    /// Returns the size of chroma at 4:2:0: half of each side, rounded up.
     pub(crate) const fn halved(self) -> Self {
         Self { width: self.width.div_ceil(2), height: self.height.div_ceil(2) }
     }
 
-    /// Number of pixels.
+    /// Returns the number of pixels.
     #[must_use]
     pub const fn pixels(self) -> usize {
         self.width() * self.height()
@@ -153,7 +153,7 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Wraps `samples`, [`Format::bytes`] of them.
+    /// Wraps `samples`, whose number is [`Format::bytes`].
     ///
     /// # Errors
     /// [`Error::Argument`] if the number of samples does not match.
@@ -165,45 +165,45 @@ impl Picture {
         Ok(Self { size, format, samples })
     }
 
-    /// A picture whose samples are all 0, to render into.
+    /// Creates a picture to render into; all its samples are 0.
     #[must_use]
     pub fn zero(size: Size, format: impl Into<Format>) -> Self {
         let format = format.into();
         Self { size, format, samples: vec![0; format.bytes(size)] }
     }
 
-    /// Width and height.
+    /// Returns the width and height.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.size
     }
 
-    /// How the samples lie in memory.
+    /// Returns the layout of the samples in memory.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// The colours that a stream of it holds.
+    /// Returns the colours of a stream of this picture.
     #[must_use]
     pub const fn channels(&self) -> Channels {
         self.format.channels()
     }
 
-    /// All samples, row by row and plane by plane.
+    /// Returns all samples, row by row and plane by plane.
     #[must_use]
     pub fn samples(&self) -> &[u8] {
         &self.samples
     }
 
-    /// The same, to be written.
+    /// Returns the same samples for writing.
     #[must_use]
     pub fn samples_mut(&mut self) -> &mut [u8] {
         &mut self.samples
     }
 }
 
-/// Samples of one plane, borrowed.
+/// The borrowed samples of one plane.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Plane<'a> {
     /// Rows one below the other.
@@ -218,7 +218,7 @@ impl Plane<'_> {
     }
 }
 
-/// Samples of one plane, borrowed to be written.
+/// The samples of one plane, borrowed for writing.
 #[derive(Debug, Default)]
 pub struct PlaneMut<'a> {
     /// Rows one below the other.
@@ -233,7 +233,7 @@ impl PlaneMut<'_> {
     }
 }
 
-/// Whether planes of these lengths and strides have every row.
+/// Checks that planes of these lengths and strides contain every row.
 fn fits(size: Size, format: Format, planes: impl ExactSizeIterator<Item = [usize; 2]>) -> Result<(), Error> {
     if planes.len() != format.planes() {
         return Err(Error::Argument("the picture does not have as many planes as its format fixes"));
@@ -248,7 +248,7 @@ fn fits(size: Size, format: Format, planes: impl ExactSizeIterator<Item = [usize
     Ok(())
 }
 
-/// A picture to encode, in someone else's memory.
+/// A picture to encode that borrows the caller's memory.
 #[derive(Debug, Clone, Copy)]
 pub struct View<'a> {
     pub(crate) size: Size,
@@ -257,7 +257,7 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A picture of as many planes as `format` has.
+    /// Makes a view of `planes`, as many as `format` has.
     ///
     /// # Errors
     /// [`Error::Argument`] if planes or rows are missing.
@@ -267,13 +267,13 @@ impl<'a> View<'a> {
         Ok(Self { size, format, planes })
     }
 
-    /// Width and height.
+    /// Returns the width and height.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.size
     }
 
-    /// How the samples lie in memory.
+    /// Returns the layout of the samples in memory.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
@@ -292,7 +292,7 @@ impl<'a> From<&'a Picture> for View<'a> {
     }
 }
 
-/// A picture to render into, in someone else's memory.
+/// A picture to render into that borrows the caller's memory.
 #[derive(Debug)]
 pub struct ViewMut<'a> {
     pub(crate) size: Size,
@@ -301,7 +301,7 @@ pub struct ViewMut<'a> {
 }
 
 impl<'a> ViewMut<'a> {
-    /// A picture of as many planes as `format` has.
+    /// Makes a view of `planes`, as many as `format` has.
     ///
     /// # Errors
     /// [`Error::Argument`] if planes or rows are missing.
@@ -311,33 +311,32 @@ impl<'a> ViewMut<'a> {
         Ok(Self { size, format, planes: std::array::from_fn(|_| planes.next().unwrap_or_default()) })
     }
 
-    /// Width and height.
+    /// Returns the width and height.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.size
     }
 
-    /// How the samples lie in memory.
+    /// Returns the layout of the samples in memory.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
     }
 
-    /// Its planes, as many as its format has; others are empty.
+    /// Returns its planes, as many as its format has; the rest are empty.
     #[must_use]
     pub fn into_planes(self) -> [PlaneMut<'a>; 3] {
         self.planes
     }
 
-    /// The same picture, for a while.
+    /// Lends the same picture for a shorter time.
     pub(crate) fn reborrow(&mut self) -> ViewMut<'_> {
         let Self { size, format, planes } = self;
         let planes = planes.each_mut().map(|plane| PlaneMut { samples: plane.samples, stride: plane.stride });
         ViewMut { size: *size, format: *format, planes }
     }
 
-    /// Planes of the first `rows` rows of pixels, an even number unless they are the last; these have the others from
-    /// then on.
+    /// Splits off the first `rows` rows of pixels and keeps the others. `rows` is even unless these are the last rows.
     pub(crate) fn split_off(&mut self, rows: usize) -> [PlaneMut<'a>; 3] {
         let format = self.format;
         let planes = &mut self.planes;

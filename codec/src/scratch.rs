@@ -1,13 +1,13 @@
-//! Memory that is used again: what one picture took serves the next.
+//! Memory that is used again: the next picture reuses the memory of the one before.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Arrays of numbers that wait to be lent.
+/// Arrays of numbers that are free to be lent.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch<T = f32>(Mutex<Vec<Vec<T>>>);
 
 impl<T: Copy + Default> Scratch<T> {
-    /// Lends `count` numbers of any values to `work`.
+    /// Lends an array of `count` numbers to `work`; their values are arbitrary.
     pub(crate) fn lend<R>(&self, count: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
         let free = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut numbers = {
@@ -25,12 +25,12 @@ impl<T: Copy + Default> Scratch<T> {
     }
 }
 
-/// One array of numbers, of which parts are taken.
+/// An array of numbers from which parts are taken.
 pub(crate) struct Arena<'a, T = f32>(pub(crate) &'a mut [T]);
 
 impl<'a, T> Arena<'a, T> {
     /// # Panics
-    /// If there are not so many left.
+    /// If fewer than `count` are left.
     pub(crate) fn take(&mut self, count: usize) -> &'a mut [T] {
         self.0.split_off_mut(..count).expect("whoever lent the arena counted what is taken")
     }

@@ -1,10 +1,10 @@
-//! Loops that are compiled twice, as the build says and for AVX2, which is taken where the processor has it. The compiler
+//! Loops that are compiled twice: as the build says, and for AVX2, which runs where the processor has it. The compiler
 //! makes the vector instructions; no number depends on which of the two runs (`cargo xtask bitexact`).
 //!
-//! Built with `--cfg disable_dispatch_avx2` in `RUSTFLAGS`, only the first is there.
+//! A build with `--cfg disable_dispatch_avx2` in `RUSTFLAGS` contains only the first.
 
-/// Calls a function that is marked `#[inline(always)]`, so compiled. What that calls without being marked so is compiled as
-/// the build says.
+/// Calls a function that is marked `#[inline(always)]` in both compilations. The functions that it calls without that
+/// mark are compiled as the build says.
 macro_rules! widest {
     ($call:expr) => {
         $crate::simd::run(
@@ -15,7 +15,7 @@ macro_rules! widest {
 }
 pub(crate) use widest;
 
-/// What [`widest!`] makes of a call.
+/// The expansion of [`widest!`].
 #[cfg(all(target_arch = "x86_64", not(disable_dispatch_avx2)))]
 #[inline(always)]
 pub(crate) fn run<R>(work: impl FnOnce() -> R) -> R {
@@ -25,14 +25,14 @@ pub(crate) fn run<R>(work: impl FnOnce() -> R) -> R {
     }
 }
 
-/// What [`widest!`] makes of a call.
+/// The expansion of [`widest!`].
 #[cfg(not(all(target_arch = "x86_64", not(disable_dispatch_avx2))))]
 #[inline(always)]
 pub(crate) fn run<R>(work: impl FnOnce() -> R) -> R {
     apart(work)
 }
 
-/// Loops become vector instructions where a function does little else.
+/// Keeps `work` in a function of its own: the compiler vectorises loops where a function does little else.
 #[inline(never)]
 fn apart<R>(work: impl FnOnce() -> R) -> R {
     work()

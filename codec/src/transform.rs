@@ -1,5 +1,5 @@
-//! The seam between pixels and coefficients; `nestcast-models` implements it with networks, [`crate::Linear`] in plain
-//! Rust.
+//! The interface between pixels and coefficients; `nestcast-models` implements it with networks, [`crate::Linear`] in
+//! plain Rust.
 
 use std::sync::Arc;
 
@@ -9,31 +9,31 @@ use crate::picture::{Picture, View, ViewMut};
 use crate::subband::coefficients::Coefficients;
 use crate::subband::quantise::MAX_PLANES;
 
-/// Why a transform failed.
+/// The reason why a transform failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TransformError {
-    /// The coefficients or the picture are not those of this transform.
+    /// The coefficients or the picture do not belong to this transform.
     #[error(transparent)]
     Codec(#[from] Error),
-    /// A network failed. Networks run outside this crate; this is what their runtime says.
+    /// A network failed. Networks run outside this crate; the text is their runtime's message.
     #[error("{0}")]
     Network(String),
 }
 
-/// How far a stream came, in bit planes: 3.0 says that every coding pass down to plane 3 arrived, 2.4 that 60 % of
-/// plane 2 did too; 0.0 is the complete stream.
+/// The depth that a stream has reached, in bit planes: 3.0 says that every coding pass down to plane 3 arrived, 2.4
+/// that 60 % of plane 2 did too; 0.0 is the complete stream.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Position(pub f32);
 
 impl Position {
-    /// In 2^-20 of a plane, in which positions of streams are exact; at most 15 planes.
+    /// Returns the position in 2^-20 of a plane, exact for positions of streams; at most 15 planes.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped; what is not a number is 0")]
     pub(crate) fn fixed_point(self) -> u32 {
         (self.0.clamp(0.0, f32::from(MAX_PLANES)) * POSITION_UNIT) as u32
     }
 
-    /// From 2^-20 of a plane, less than 2^24 of them.
+    /// Converts from 2^-20 of a plane; `position` is less than 2^24.
     #[expect(clippy::cast_precision_loss, reason = "so many have 24 bits")]
     pub(crate) fn of_fixed_point(position: u32) -> Self {
         Self(position as f32 / POSITION_UNIT)
@@ -43,21 +43,21 @@ impl Position {
 /// Positions of streams are multiples of one over this (spec, "Position").
 const POSITION_UNIT: f32 = 1_048_576.0;
 
-/// Pixels to coefficients; the encoder's half.
+/// Turns pixels into coefficients: the encoder's half.
 pub trait Analysis: Send + Sync {
-    /// The model whose coefficients it makes.
+    /// Returns the model whose coefficients it makes.
     fn model(&self) -> &Arc<Model>;
 
-    /// Threads that it may use, and that an encoder may use with it; what comes out does not depend on them.
+    /// Returns the threads that it may use, and an encoder with it; the coefficients do not depend on them.
     fn threads(&self) -> usize;
 
-    /// Transforms a picture: makes `out` its coefficients, in the memory that `out` has.
+    /// Transforms `picture` and writes its coefficients into `out`, in the memory that `out` has.
     ///
     /// # Errors
-    /// [`TransformError::Network`] if a network fails; [`crate::Linear`] has none.
+    /// [`TransformError::Network`] if a network fails; [`crate::Linear`] uses none.
     fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError>;
 
-    /// The coefficients of one picture, in memory of their own.
+    /// Returns the coefficients of one picture in new memory.
     ///
     /// # Errors
     /// As [`Analysis::analyse`].
@@ -68,20 +68,20 @@ pub trait Analysis: Send + Sync {
     }
 }
 
-/// Coefficients to pixels; the decoder's half.
+/// Turns coefficients into pixels: the decoder's half.
 pub trait Synthesis: Send + Sync {
-    /// The model whose coefficients it takes.
+    /// Returns the model whose coefficients it takes.
     fn model(&self) -> &Arc<Model>;
 
-    /// Threads that it may use, and that a decoder may use with it; what comes out does not depend on them.
+    /// Returns the threads that it may use, and a decoder with it; the picture does not depend on them.
     fn threads(&self) -> usize;
 
-    /// Rebuilds a picture from what arrived, told how far the stream came. What it leaves in `coefficients` is not
-    /// used.
+    /// Rebuilds a picture from the coefficients that arrived and the `position` that the stream has reached. Callers do
+    /// not use the values that it leaves in `coefficients`.
     ///
     /// # Errors
-    /// [`TransformError::Codec`] if the coefficients are another model's or another picture's than `out`;
-    /// [`TransformError::Network`] if a network fails.
+    /// [`TransformError::Codec`] if the coefficients belong to another model, or to a picture of another shape than
+    /// `out`; [`TransformError::Network`] if a network fails.
     fn synthesise(
         &self,
         coefficients: &mut Coefficients,
@@ -89,7 +89,7 @@ pub trait Synthesis: Send + Sync {
         out: ViewMut<'_>,
     ) -> Result<(), TransformError>;
 
-    /// The picture of these coefficients, in memory of its own.
+    /// Returns the picture of these coefficients in new memory.
     ///
     /// # Errors
     /// As [`Synthesis::synthesise`].

@@ -1,10 +1,10 @@
-//! After the first picture or frame, encoding and decoding on one thread take no memory: allocations are counted.
+//! After the first picture or frame, encoding and decoding on one thread allocate nothing: a test counts allocations.
 
 use allocation_counter::measure;
 use nestcast_codec::{Codec, Decoder, Encoder, Format, FrameRate, Picture, Population, Range, Size};
 use nestcast_codec::{VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
 
-/// A slope with grain, of colours that differ from region to region, so that regions are rotated.
+/// A slope with grain, whose colours differ from region to region, so that regions are rotated.
 fn picture(format: Format, seed: u32) -> Picture {
     let size = Size::new(700, 640).expect("a valid size");
     let mut state = seed;
@@ -16,7 +16,7 @@ fn picture(format: Format, seed: u32) -> Picture {
     Picture::new(size, format, samples.collect()).expect("all samples")
 }
 
-/// Encodes one picture and decodes half of its stream, then all; allocations of both.
+/// Encodes one picture and decodes half of its stream, then all; returns the allocations of both.
 fn frame(encoder: &mut Encoder, decoder: &mut Decoder, picture: &Picture, out: &mut Picture) -> [u64; 2] {
     let mut stream = None;
     let encoding = measure(|| stream = Some(encoder.encode(picture).expect("a stream")));
@@ -96,7 +96,7 @@ fn count_frames(count: usize) {
     assert!(run(0..100).iter().all(|count| *count > 0), "the counter counts");
     let mut later = [0; 2];
     let held = measure(|| later = run(100..count)).bytes_current;
-    // A buffer may still meet a frame that needs more of it than all before.
+    // A buffer can still grow for a frame that needs more of it than all before.
     assert!(later.iter().all(|count| *count <= 8), "encoding and decoding took memory {later:?} times");
     assert!(held <= 4096, "{held} bytes more");
 }

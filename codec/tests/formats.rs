@@ -1,4 +1,4 @@
-//! Pictures in other people's memory: strides, planar YCbCr 4:2:0, and what does not fit.
+//! Tests pictures in the caller's memory: strides, planar YCbCr 4:2:0, and wrong sizes.
 
 use nestcast_codec::{
     Channels, Codec, DecodeError, Error, Format, Picture, Plane, PlaneMut, Range, Size, View, ViewMut,
@@ -12,7 +12,7 @@ fn size(width: u32, height: u32) -> Size {
     Size::new(width, height).expect("a valid size")
 }
 
-/// A slope of soft colours with a little grain; in YCbCr, which has them around 128, too.
+/// A slope of soft colours with a little grain; also in YCbCr, where the samples lie around 128.
 fn picture(format: Format, size: Size) -> Picture {
     let mut state = 5_u32;
     let samples = (0..format.bytes(size)).map(|at| {
@@ -22,7 +22,7 @@ fn picture(format: Format, size: Size) -> Picture {
     Picture::new(size, format, samples.collect()).expect("all samples")
 }
 
-/// The same picture with rows of 7 bytes more, of which the last ends with its samples.
+/// The same picture with rows of 7 more bytes; the last row ends with its samples.
 fn padded(picture: &Picture) -> Vec<(Vec<u8>, usize)> {
     let (format, mut rest) = (picture.format(), picture.samples());
     let planes = (0..format.planes()).map(|plane| {
@@ -72,7 +72,7 @@ fn every_format_comes_back_and_strides_change_nothing() {
     }
 }
 
-/// BT.601 in doubles, of pictures whose colours are far from being clipped.
+/// Computes BT.601 in doubles for pictures whose colours are far from clipping.
 #[test]
 fn the_ycbcr_picture_of_a_stream_is_its_rgb_picture_in_other_samples() {
     let codec = Codec::photo();

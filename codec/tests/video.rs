@@ -1,4 +1,4 @@
-//! Video as callers meet it: prefixes of any frame, no drift, threads, bad input.
+//! Tests video through its public interface: prefixes of any frame, no drift, threads, bad input.
 
 use std::sync::{Arc, Mutex};
 
@@ -38,7 +38,7 @@ fn more_bytes_of_every_frame_give_better_frames_and_nobody_drifts() {
             assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= Arrived::Base);
             halves[usize::from(number >= 24)] += error(&render(&mut decoder), original) / 20.0;
         }
-        // The second half is as good as the first: what a receiver lacks does not add up.
+        // The second half is as good as the first: missing bytes do not add up.
         assert!(halves[1] < 1.2 * halves[0], "{quarters}: {halves:?}");
         errors.push(halves[1]);
     }
@@ -69,7 +69,7 @@ fn tails_lost_at_random_do_no_lasting_harm_in_three_hundred_frames() {
     }
 }
 
-/// Shows frames as they are behind the filter, and keeps what it was told.
+/// Shows frames as they are after the filter, and keeps their decoding conditions.
 #[derive(Default)]
 struct Rounding(Mutex<Vec<Told>>);
 

@@ -1,4 +1,4 @@
-//! Video in several loops, and receivers that change from one to another.
+//! Tests video in several renditions, with receivers that change from one to another.
 
 mod harness;
 
@@ -8,7 +8,7 @@ use nestcast_codec::{
     VideoSettings,
 };
 
-/// Encodes in so many loops.
+/// Encodes in `loops` renditions.
 fn encode_loops(clip: &[Picture], loops: usize, threads: usize) -> Vec<Vec<Frame>> {
     let size = clip[0].size();
     let bits = 240.0 * size.pixels() as f64;
@@ -59,8 +59,8 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
     }
 }
 
-/// Decodes a frame as three receivers get it: the first `own_base` bytes of it, all, and of a switching frame half of what follows
-/// its side information. Both that get all of a switching frame show the same.
+/// Decodes a frame as three receivers get it: its first `own_base` bytes; all of it; and, of a switching frame, half of
+/// the bytes after its side information. Both receivers that get all of a switching frame show the same.
 fn decode_as_it_came(decoders: &mut [VideoDecoder], frame: &Frame, own_base: usize, switching: bool) {
     let all = frame.bytes.len();
     let half = if switching { frame.side + (all - frame.side) / 2 } else { all };
@@ -85,8 +85,8 @@ fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
     for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))).filter(|(from, to)| from != to) {
         let settings = VideoSettings { size, rate: RATE, population: population.clone(), threads: 1 };
         let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 3).expect("three loops");
-        // One who begins there with a frame coded alone, one who came with bases alone, one with all bytes, one that loses half of
-        // each switching frame.
+        // One that begins here with a random-access frame, one that had only bases, one with all bytes, and one that
+        // loses half of each switching frame.
         let mut decoders = [(); 4].map(|()| decoder(size));
         let mut switch: Option<Switch> = None;
         let (mut errors, mut arrived) = ([0.0; 4], None);
@@ -124,7 +124,7 @@ fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
     }
 }
 
-/// Behind seven frames of a clip of which a scene begins at frame `cut`; and the eighth.
+/// Encodes seven frames of a clip in which a scene begins at frame `cut`; also returns the eighth picture.
 fn two_loops_of_seven_frames(cut: usize) -> (VideoLoops, Picture) {
     let size = Size::new(96, 64).expect("a valid size");
     let mut clip = clip(size, 8, cut);
@@ -139,7 +139,7 @@ fn two_loops_of_seven_frames(cut: usize) -> (VideoLoops, Picture) {
     (encoder, next)
 }
 
-/// At 128 bytes the head's length changes with the lengths that it has.
+/// At 128 bytes the head's length changes with its numbers.
 #[test]
 fn frames_of_who_joins_or_changes_are_all_base_however_long_they_are() {
     let (mut encoder, next) = two_loops_of_seven_frames(99);
@@ -190,7 +190,7 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
         let expected = alone.encode(picture).expect("a frame").remove(0);
         let frames = several.encode(picture).expect("a frame");
         let own = frames.last().expect("a frame for each loop");
-        // The slowest loop is what it is without the others, as if it had been alone from the start.
+        // The slowest rendition equals one that was encoded alone from the start.
         assert_eq!(*own, expected, "frame {number}");
         assert_eq!(frames.len(), if (10..28).contains(&number) { 2 } else { 1 });
         assert!(number == 0 || !own.key, "frame {number}");
@@ -201,7 +201,7 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
         let for_joined = match number {
             0..14 => cut(&frames[0], many),
             14 => {
-                // The next frame is for those who joined too.
+                // The next frame also serves receivers that joined.
                 alone.join(0, 1500).expect("there is such a loop");
                 several.join(1, 1500).expect("there is such a loop").bytes.to_vec()
             }
@@ -209,7 +209,7 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
         };
         joined.decode(&for_joined).expect("a frame");
         let shown = [&mut stayed, &mut went, &mut joined].map(|decoder| error(&render(decoder), picture));
-        // Those of the first frames do not count.
+        // The first frames do not count.
         let sums = if number < 28 { &mut errors[0] } else { &mut errors[1] };
         if number >= 20 {
             sums.iter_mut().zip(shown).for_each(|(sum, error)| *sum += error);

@@ -1,11 +1,11 @@
-//! Why pictures cannot be encoded for a broadcast.
+//! Errors of pictures that are to be broadcast.
 
 use std::path::PathBuf;
 
 use nestcast_codec::{EncodeError, Format, MAX_LOOPS, Range, Size};
 use nestcast_media::y4m;
 
-/// What is wrong with pictures or with how they should be encoded, in one line that says who must act.
+/// An error in pictures or in the choice of encoding, in one line that says who must act.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PictureError {
@@ -14,10 +14,10 @@ pub enum PictureError {
     Video {
         /// The video's name.
         name: String,
-        /// What is wrong with it.
+        /// The error in it.
         error: y4m::Error,
     },
-    /// A picture has another size than was announced.
+    /// A picture has another size than announced.
     #[error(
         "a picture is {}x{}, but the pictures before it were {}x{}: scale all to one size",
         given.width(), given.height(), announced.width(), announced.height()
@@ -25,10 +25,10 @@ pub enum PictureError {
     Size {
         /// The picture's size.
         given: Size,
-        /// That of the pictures before it.
+        /// The size of the pictures before it.
         announced: Size,
     },
-    /// A picture has another format than was announced, or another range of values.
+    /// A picture has another format or range of values than announced.
     #[error(
         "a picture is {}, but its source announced {}: the source must announce the format that its pictures have, or convert them",
         named(*given), named(*announced)
@@ -36,10 +36,10 @@ pub enum PictureError {
     Format {
         /// The picture's format.
         given: Format,
-        /// That which the source announced.
+        /// The announced format.
         announced: Format,
     },
-    /// Two files have pictures of other sizes.
+    /// Two files have pictures of different sizes.
     #[error(
         "{} is {}x{}, but {} is {}x{}: all pictures of a broadcast need one size, so scale them or move the others away",
         file.display(), given.width(), given.height(), first.display(), size.width(), size.height()
@@ -54,19 +54,19 @@ pub enum PictureError {
         /// The size of its picture.
         size: Size,
     },
-    /// Not one picture can be read.
+    /// None of the pictures can be read.
     #[error("it contains no picture that nestcast can read")]
     NoPicture,
-    /// Video is encoded of pictures of YCbCr 4:2:0 alone.
+    /// Video needs pictures in YCbCr 4:2:0.
     #[error("video needs pictures in YCbCr 4:2:0, but the source announced {}: the source must convert its pictures", announced.map_or("RGB or grey", named))]
     NotPlanar {
-        /// The format that the source announced; none if its pictures are RGB or grey.
+        /// The announced format; `None` if pictures are RGB or grey.
         announced: Option<Format>,
     },
     /// A video cannot have this many renditions.
     #[error("a video has 1 to {MAX_LOOPS} renditions, not {given}: choose one of these")]
     Renditions {
-        /// The number that was asked for.
+        /// The number requested.
         given: usize,
     },
     /// A picture cannot be encoded.
@@ -74,7 +74,7 @@ pub enum PictureError {
     Encode(#[from] EncodeError),
 }
 
-/// A format in words.
+/// Names a format.
 fn named(format: Format) -> &'static str {
     match format {
         Format::Grey => "grey",

@@ -1,4 +1,4 @@
-//! What the pictures of a source have in common.
+//! The common format of a source's pictures.
 
 use std::time::Duration;
 
@@ -8,34 +8,35 @@ use nestcast_proto::{PackageHash, Video, Welcome};
 
 use crate::error::PictureError;
 
-/// The format of a source's pictures. It stays the same, and each picture is checked against it.
+/// The format of a source's pictures. It stays the same, and the encoder checks each picture against it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PictureFormat {
     /// The size of every picture.
     pub size: Size,
-    /// How samples lie in memory.
+    /// The layout of samples in memory.
     pub samples: Samples,
-    /// When pictures are there.
+    /// The rate of pictures.
     pub rate: PictureRate,
 }
 
-/// How the samples of a source's pictures lie in memory.
+/// The layout of a source's samples in memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Samples {
-    /// The same for all; YCbCr 4:2:0 in one range.
+    /// One format for all pictures; YCbCr 4:2:0 in one range.
     Fixed(Format),
-    /// RGB or grey, as each picture is: the files of a folder. For an encoder that encodes each picture by itself.
+    /// RGB or grey, chosen by each picture, such as the files of a folder. For an encoder of independent pictures.
     RgbOrGrey,
 }
 
-/// When the pictures of a source are there.
+/// The rate of a source's pictures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureRate {
-    /// At this rate: whoever reads the source waits for the moment at which a picture is due.
+    /// At this rate: the reader of the source waits until a picture is due.
     Constant(Rate),
-    /// At this rate at most, and whenever the source has one, which then waits for it: a camera that takes longer in the dark.
+    /// At most at this rate, whenever the source has a picture: the source waits itself, like a camera that is slower
+    /// in the dark.
     Variable {
-        /// The most pictures a second; receivers are told this rate.
+        /// The most pictures a second; receivers learn this rate.
         most: Rate,
     },
 }
@@ -53,7 +54,7 @@ impl From<Rate> for PictureRate {
 }
 
 impl PictureRate {
-    /// The rate, or the highest.
+    /// Returns the rate, or the highest rate.
     #[must_use]
     pub const fn most(self) -> Rate {
         match self {
@@ -61,7 +62,7 @@ impl PictureRate {
         }
     }
 
-    /// How long to wait from one picture to the next; none if the source waits.
+    /// Returns how long to wait from one picture to the next; `None` if the source waits.
     pub(crate) fn interval(self) -> Option<Duration> {
         match self {
             Self::Constant(rate) => Some(rate.interval()),
@@ -71,17 +72,17 @@ impl PictureRate {
 }
 
 impl PictureFormat {
-    /// Pictures of this size, format and rate.
+    /// Makes a format of this size, sample layout and rate.
     pub fn new(size: Size, samples: impl Into<Samples>, rate: impl Into<PictureRate>) -> Self {
         Self { size, samples: samples.into(), rate: rate.into() }
     }
 
-    /// The format of this picture, at a rate.
+    /// Returns the format of this picture, at a rate.
     pub fn of(picture: &Picture, rate: impl Into<PictureRate>) -> Self {
         Self::new(picture.size(), picture.format(), rate)
     }
 
-    /// Checks that a picture has this size and format, and the range of values.
+    /// Checks a picture's size, format and range of values.
     ///
     /// # Errors
     /// [`PictureError::Size`] or [`PictureError::Format`].
@@ -101,7 +102,7 @@ impl PictureFormat {
         }
     }
 
-    /// The range of values of planar pictures; none if they are not planar.
+    /// Returns the range of values of planar pictures; `None` for others.
     #[must_use]
     pub const fn range(&self) -> Option<Range> {
         match self.samples {
@@ -110,7 +111,7 @@ impl PictureFormat {
         }
     }
 
-    /// What a broadcast of them announces.
+    /// Returns the announcement of a broadcast of these pictures.
     pub(crate) fn welcome(&self, model: ModelId, package: PackageHash, video: Option<Video>) -> Welcome {
         let side = |length: usize| u32::try_from(length).unwrap_or(nestcast_codec::MAX_SIDE);
         let width = side(self.size.width());

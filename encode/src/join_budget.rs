@@ -1,14 +1,15 @@
-//! How many join frames and switching frames may be made: each costs the encoder a picture, and receivers may ask at any time.
+//! Limits random-access frames and switching frames: each costs the encoder a picture, and receivers may ask at any
+//! time.
 
-/// Join frames that may be made one after another: for a crowd that comes within a second.
+/// The most random-access frames in a row: for a crowd of receivers within a second.
 const BURST: u32 = 30;
-/// Each further one needs this many frames.
+/// The frames that each further one needs.
 const FRAMES_FOR_ONE: u32 = 4;
 
-/// Join frames that may be made now.
+/// The budget for random-access frames.
 #[derive(Debug)]
 pub(crate) struct JoinBudget {
-    /// In frames: each join costs [`FRAMES_FOR_ONE`] of them.
+    /// Counted in frames: each random-access frame costs [`FRAMES_FOR_ONE`] of them.
     frames: u32,
 }
 
@@ -19,19 +20,19 @@ impl Default for JoinBudget {
 }
 
 impl JoinBudget {
-    /// A frame is made.
+    /// Notes that a frame is made.
     pub(crate) fn handle_frame(&mut self) {
         self.frames = (self.frames + 1).min(BURST * FRAMES_FOR_ONE);
     }
 
-    /// Returns whether a join frame may be made with it; if so, counts it.
+    /// Returns whether a random-access frame may be made with this frame; if so, counts it.
     pub(crate) fn take(&mut self) -> bool {
         let left = self.frames.checked_sub(FRAMES_FOR_ONE);
         self.frames = left.unwrap_or(self.frames);
         left.is_some()
     }
 
-    /// Counts one that is made in any case, because receivers on the way to another rendition need it: later ones wait for longer.
+    /// Counts one that receivers on their way to another rendition need in any case: later ones wait longer.
     pub(crate) fn spend(&mut self) {
         self.frames = self.frames.saturating_sub(FRAMES_FOR_ONE);
     }
@@ -41,7 +42,7 @@ impl JoinBudget {
 mod tests {
     use super::*;
 
-    /// Joins that are made for this many frames, if each is asked for with one.
+    /// Counts the random-access frames made in this many frames, if each frame asks for one.
     fn joins(budget: &mut JoinBudget, frames: u32) -> usize {
         let frames = (0..frames).filter(|_| {
             budget.handle_frame();

@@ -1,12 +1,12 @@
-//! Makes frames of live pictures for a broadcast: video in renditions for the receivers of now, and pictures each by itself.
+//! Encodes live pictures for a broadcast: video in renditions for the current receivers, or independent pictures.
 //!
 //! ```text
 //! PictureSource -> Pictures (checked) -> VideoEncoding or PictureEncoding -> BroadcastFrame
 //!                                        Demand (what receivers want) -^
 //! ```
 //!
-//! Nothing here has a clock or a thread: a driver reads the pictures, notes when they were captured, and measures how long
-//! encoding takes. `nestcast-sender` has one, `LiveSource`; a loop of your own is as short as this:
+//! Nothing here has a clock or a thread: a driver reads the pictures, notes when they were captured, and measures
+//! encoding time. `nestcast-sender` has such a driver, `LiveSource`; your own loop is as short as this:
 //!
 //! ```
 //! use nestcast_codec::{Format, Picture, Range, Size};

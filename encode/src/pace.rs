@@ -1,14 +1,14 @@
-//! Whether the encoder keeps up with its source, compared every few seconds.
+//! Checks every few seconds whether the encoder keeps up with its source.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Time between two comparisons.
+/// The time between two checks.
 const WINDOW: Duration = Duration::from_secs(5);
-/// One frame of this many may be skipped: a short load of the machine skips one.
+/// One frame in this many may be skipped: a short load of the machine skips one.
 const TOLERANCE: u64 = 20;
 
-/// Counts of frames when the last window ended.
+/// The counts of frames when the last window ended.
 #[derive(Debug, Default)]
 pub struct Pace {
     at: Duration,
@@ -16,20 +16,21 @@ pub struct Pace {
     skipped: u64,
 }
 
-/// An encoder that skipped more than a twentieth of the frames that were due; its text says so, with frames a second.
+/// An encoder that skipped more than a twentieth of the due frames; its text says so, in frames a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Behind {
     /// Frames that were encoded.
     pub encoded: u64,
     /// Frames that were due.
     pub due: u64,
-    /// In this time.
+    /// The length of the window.
     pub past: Duration,
 }
 
 impl Pace {
-    /// Returns whether the encoder fell behind since the last window of five seconds ended, and nothing before a window is over. `now`
-    /// is the time since the broadcast began; `frames` and `skipped` count all frames that were encoded and skipped so far.
+    /// Returns whether the encoder fell behind since the last window of five seconds ended; `None` until a window is
+    /// over. `now` is the time since the broadcast began; `frames` and `skipped` count all frames encoded and skipped
+    /// so far.
     pub fn behind(&mut self, now: Duration, frames: u64, skipped: u64) -> Option<Behind> {
         let past = now.checked_sub(self.at).filter(|past| *past >= WINDOW)?;
         let encoded = frames.saturating_sub(self.frames);
@@ -53,7 +54,7 @@ impl fmt::Display for Behind {
     }
 }
 
-/// Frames a second, with a decimal where there are few.
+/// Formats frames a second, with a decimal if they are few.
 #[expect(clippy::cast_precision_loss, reason = "frames of a few seconds are few")]
 fn a_second(frames: u64, time: Duration) -> String {
     let rate = frames as f64 / time.as_secs_f64();

@@ -1,4 +1,4 @@
-//! Pictures as frames, each encoded by itself.
+//! Encodes independent pictures as frames.
 
 use std::time::Duration;
 
@@ -11,38 +11,38 @@ use nestcast_proto::{
 use crate::error::PictureError;
 use crate::format::PictureFormat;
 
-/// Bounds of a picture's base: a thumbnail of the smallest picture, and what one packet takes.
+/// Bounds of a picture's base layer: a thumbnail of the smallest picture, and the size of a packet.
 const MIN_BASE_BYTES: usize = 64;
 const MAX_BASE_BYTES: usize = 1000;
-/// Samples for each byte of a base: 0.05 bits a pixel of RGB show the whole of a picture.
+/// Samples for each byte of a base layer: 0.05 bits a pixel of RGB show the whole picture.
 const SAMPLES_PER_BASE_BYTE: usize = 480;
 
-/// Pixels for each byte of a frame's stream, and the least that one is allowed.
+/// Pixels for each byte of a frame's stream, and the smallest limit.
 const PIXELS_PER_BYTE: usize = 2;
 const LEAST_FRAME: usize = 16 * 1024;
 
-/// A picture that was there for this long, or will be, is one that stays: all of it is encoded, since late bytes follow. Less would
-/// take the repeated pictures of a film for such, and encode more of these than is sent.
+/// A picture that lasts this long counts as one that stays: all of it is encoded, because late bytes follow. With a
+/// shorter time, the repeated pictures of a film would count too, and more of them would be encoded than is sent.
 const STAYS: Duration = Duration::from_millis(250);
 
-/// Encodes pictures, each by itself.
+/// Encodes independent pictures.
 pub struct PictureEncoding {
     welcome: Welcome,
     package: Option<Bytes>,
     encoder: Encoder,
-    /// The most bytes of a frame, whatever is of use.
+    /// The most bytes of a frame, however many are useful.
     max_bytes: usize,
     interval: Duration,
     last: Option<Encoded>,
 }
 
-/// The picture that was encoded last.
+/// The last encoded picture.
 struct Encoded {
     captured: Captured<Picture>,
-    /// When it was captured first, in microseconds as [`Captured::at`].
+    /// When it was first captured, in microseconds like [`Captured::at`].
     from: u64,
     frame: Frame,
-    /// Most bytes that were asked for.
+    /// The most bytes requested.
     limit: usize,
 }
 
@@ -53,8 +53,8 @@ impl std::fmt::Debug for PictureEncoding {
 }
 
 impl PictureEncoding {
-    /// The most bytes of a frame's stream that are worth encoding for pictures of this size: beyond 4 bits a pixel nothing is seen, and
-    /// encoding takes longer. For [`Encoder::with_max_bytes`].
+    /// Returns the most bytes of a frame's stream that are worth encoding for pictures of this size, for
+    /// [`Encoder::with_max_bytes`]: more than 4 bits a pixel show no difference, and encoding takes longer.
     #[must_use]
     pub fn most_bytes(size: Size) -> usize {
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
@@ -70,19 +70,19 @@ impl PictureEncoding {
         Self { welcome, package: None, encoder, max_bytes, interval, last: None }
     }
 
-    /// Gives `package`, which has the hash, to receivers that ask for it.
+    /// Sends `package`, which has the hash, to receivers that ask for it.
     #[must_use]
     pub fn with_package(mut self, package: Bytes) -> Self {
         self.package = Some(package);
         self
     }
 
-    /// The most bytes of a frame of which this many are of use.
+    /// Returns the most bytes of a frame of which `useful_bytes` are useful.
     fn limit(&self, useful_bytes: u64) -> usize {
         usize::try_from(useful_bytes).unwrap_or(usize::MAX).min(self.max_bytes)
     }
 
-    /// Makes a picture's frame, and returns the picture before it.
+    /// Encodes a picture's frame, and returns the picture before it.
     fn encode_within(
         &mut self,
         captured: Captured<Picture>,
@@ -94,7 +94,8 @@ impl PictureEncoding {
         let stays = Duration::from_micros(captured.at.saturating_sub(from)) + self.interval >= STAYS;
         let limit = self.limit(if stays { MAX_FRAME } else { useful_bytes });
         let (bytes, base, limit) = match same {
-            // A picture that stays is encoded again only if more of it is of use: what was sent of it is the beginning of that.
+            // A picture that stays is encoded again only if more of it is useful: the bytes already sent are a prefix
+            // of the new ones.
             Some(last) if last.limit >= limit || last.frame.bytes.len() < last.limit => {
                 (last.frame.bytes.clone(), last.frame.base, last.limit)
             }
@@ -133,7 +134,7 @@ impl FrameEncoder for PictureEncoding {
     }
 }
 
-/// Bytes of the base of a picture.
+/// Returns the size in bytes of a picture's base layer.
 fn base_bytes(size: Size, channels: Channels) -> usize {
     (size.pixels() * channels.count() / SAMPLES_PER_BASE_BYTE).clamp(MIN_BASE_BYTES, MAX_BASE_BYTES)
 }

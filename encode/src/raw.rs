@@ -1,5 +1,5 @@
-//! Pictures in someone else's memory, as cameras and decoders give them: NV12, I420 and YUYV, with rows that may be longer than
-//! the picture is wide.
+//! Pictures in memory of others, as cameras and decoders deliver them: NV12, I420 and YUYV, with rows that may be
+//! longer than the picture is wide.
 //!
 //! ```
 //! use nestcast_codec::{Format, Picture, Plane, Range, Size};
@@ -19,11 +19,11 @@
 
 use nestcast_codec::{Format, Picture, Plane, Range, Size};
 
-/// A plane that does not hold the picture that it should.
+/// The error for a plane that does not contain the whole picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RawError {
-    /// A row is longer than the way to the next one.
+    /// The stride is shorter than a row.
     #[error("a row of the {plane} has {row} bytes, and the next one begins after {stride}: give the stride in bytes")]
     Stride {
         /// The plane.
@@ -38,14 +38,14 @@ pub enum RawError {
     Length {
         /// The plane.
         plane: &'static str,
-        /// Bytes that there are.
+        /// Bytes passed.
         given: usize,
         /// Bytes from the start of the first row to the end of the last.
         needed: usize,
     },
 }
 
-/// A picture of YCbCr with halved colour differences, borrowed. Its planes hold every row.
+/// A borrowed YCbCr picture with subsampled colour differences. Its planes contain every row.
 #[derive(Debug, Clone, Copy)]
 pub struct RawPicture<'a> {
     size: Size,
@@ -61,10 +61,11 @@ enum Samples<'a> {
 }
 
 impl<'a> RawPicture<'a> {
-    /// 4:2:0 in two planes: luma, and blue and red differences interleaved.
+    /// Borrows 4:2:0 in two planes: luma, and blue and red differences interleaved.
     ///
     /// # Errors
-    /// [`RawError`] if a plane does not hold all rows. A row of differences has an even number of bytes, also where the width is odd.
+    /// [`RawError`] if a plane does not contain all rows. A row of differences has an even number of bytes, also for
+    /// odd widths.
     pub fn nv12(size: Size, range: Range, luma: Plane<'a>, chroma: Plane<'a>) -> Result<Self, RawError> {
         let [columns, rows] = halved(size);
         check("luma", luma, [size.width(), size.height()])?;
@@ -72,10 +73,10 @@ impl<'a> RawPicture<'a> {
         Ok(Self { size, range, samples: Samples::Nv12 { luma, chroma } })
     }
 
-    /// 4:2:0 in three planes: luma, blue differences and red differences.
+    /// Borrows 4:2:0 in three planes: luma, blue differences and red differences.
     ///
     /// # Errors
-    /// [`RawError`] if a plane does not hold all rows.
+    /// [`RawError`] if a plane does not contain all rows.
     pub fn i420(size: Size, range: Range, planes: [Plane<'a>; 3]) -> Result<Self, RawError> {
         let [luma, blue, red] = planes;
         check("luma", luma, [size.width(), size.height()])?;
@@ -84,23 +85,24 @@ impl<'a> RawPicture<'a> {
         Ok(Self { size, range, samples: Samples::I420(planes) })
     }
 
-    /// 4:2:2 in one plane: for every two pixels of a row luma, blue difference, luma, red difference.
+    /// Borrows 4:2:2 in one plane: for every two pixels of a row luma, blue difference, luma, red difference.
     ///
     /// # Errors
-    /// [`RawError`] if the plane does not hold all rows. A row has four bytes for every two pixels, also for the last one of an odd width.
+    /// [`RawError`] if the plane does not contain all rows. A row has four bytes for every two pixels, also for the
+    /// last pixel of an odd width.
     pub fn yuyv(size: Size, range: Range, plane: Plane<'a>) -> Result<Self, RawError> {
         check("picture", plane, [4 * size.width().div_ceil(2), size.height()])?;
         Ok(Self { size, range, samples: Samples::Yuyv(plane) })
     }
 
-    /// The format of the pictures that it is copied into.
+    /// Returns the format of the copies.
     #[must_use]
     pub const fn format(&self) -> Format {
         Format::Ycbcr420(self.range)
     }
 
-    /// Copies it into `picture`, in the memory that it has if it is of this size and format. The colour differences of two rows of YUYV
-    /// are averaged, halves rounded up; the last row of an odd height keeps its own.
+    /// Copies it into `picture`, reusing its memory if it has this size and format. For YUYV, it averages the colour
+    /// differences of two rows, and rounds halves up; the last row of an odd height keeps its own.
     pub fn copy_into(&self, picture: &mut Picture) {
         if picture.size() != self.size || picture.format() != self.format() {
             *picture = Picture::zero(self.size, self.format());
@@ -137,7 +139,7 @@ impl<'a> RawPicture<'a> {
     }
 }
 
-/// Columns and rows of colour differences at 4:2:0.
+/// Returns the columns and rows of colour differences at 4:2:0.
 const fn halved(size: Size) -> [usize; 2] {
     [size.width().div_ceil(2), size.height().div_ceil(2)]
 }
@@ -193,7 +195,7 @@ mod tests {
         Size::new(side(width), side(height)).expect("a size")
     }
 
-    /// Rows of a plane in memory with `padding` bytes after each but the last.
+    /// Returns rows of a plane in memory with `padding` bytes after each but the last.
     fn padded(rows: &[u8], width: usize, padding: usize) -> Vec<u8> {
         let mut bytes: Vec<u8> =
             rows.chunks(width).flat_map(|row| row.iter().copied().chain(std::iter::repeat_n(0xEE, padding))).collect();
@@ -206,7 +208,7 @@ mod tests {
     }
 
     fn copied(raw: RawPicture<'_>) -> Vec<u8> {
-        // Of another size and format at first: it is replaced.
+        // It has another size and format at first, so it is replaced.
         let mut picture = Picture::zero(size(1, 1), Format::Rgb);
         raw.copy_into(&mut picture);
         assert_eq!((picture.size(), picture.format()), (raw.size, raw.format()));

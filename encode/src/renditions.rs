@@ -1,9 +1,10 @@
-//! Which receivers of live video share a rendition: neighbours in rate, in as few renditions as serve them well.
+//! Groups the receivers of live video into renditions: similar rates together, in as few renditions as serve them well.
 //!
-//! Every receiver has a *settled* rate, the recent mean of its rate's logarithm. While there is time to encode one more rendition, the one
-//! whose receivers are furthest apart branches: nobody needs a [join](nestcast_proto::Join) for that. Otherwise receivers
-//! change to the rendition whose receivers are much nearer to them, and renditions whose mean rates are close become one: these cost joins.
-//! An encoder that runs short of time gives a rendition up.
+//! Every receiver has a *settled* rate, the recent mean of its rate's logarithm. While the encoder has time for one
+//! more rendition, the rendition whose receivers' rates differ most branches: no receiver needs a random-access frame
+//! ([`Join`](nestcast_proto::Join)) for that. Otherwise receivers change to a rendition whose rates are much nearer to
+//! theirs, and renditions whose mean rates are close merge: these changes cost random-access frames. An encoder that
+//! runs out of time removes a rendition.
 
 mod encoder_time;
 mod member;
@@ -19,14 +20,14 @@ pub(crate) use member::Receiver;
 use split::{Split, sum_of_squares_between};
 pub(crate) use switching::Switching;
 
-/// How many renditions of a video may be encoded side by side, each for a part of the receivers. There are never more than the
+/// The most renditions of a video, encoded in parallel, each for some of the receivers. There are never more than the
 /// encoder has time for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RenditionLimit {
-    /// One, and a second where a receiver's path does not carry the bases of the first.
+    /// One, and a second if some receiver's path does not carry the base layers of the first.
     #[default]
     AsNeeded,
-    /// Up to this many, where the receivers' rates are more than twofold apart.
+    /// Up to this many, if the receivers' rates differ more than twofold.
     AtMost(usize),
 }
 
@@ -39,17 +40,18 @@ impl RenditionLimit {
     }
 }
 
-/// Two renditions become one if the mean rates of their receivers are less than this factor apart.
+/// Two renditions merge if their receivers' mean rates differ by less than this factor.
 const UNITE_BELOW_RATIO: f64 = 1.4;
-/// Where there are as many renditions as there may be, two become one as well if that adds this factor less to the sum of squared distances from
-/// the renditions' mean rates than a branch of another takes off it. So renditions do not unite and branch in turn: the sum falls with every round.
+/// At the limit of renditions, two also merge if a branch of another pays: the merge must add this factor less to the
+/// sum of squared distances from the mean rates than the branch removes. So merges and branches do not alternate for
+/// ever: the sum falls with every round.
 const WORTH_A_JOIN: f64 = 2.0;
 /// A receiver changes renditions if the mean rate of the other is nearer to its own by this factor.
 const STRAY_RATIO: f64 = 1.5;
-/// A receiver whose path did not carry the bases of its rendition for this many seconds, or that is owed the bases of as many, changes to another
-/// if that helps.
+/// A receiver is starved if its path has not carried the base layers of its rendition for this many seconds, or if its
+/// backlog is that long. It then changes to another rendition, if that helps.
 const STARVED_S: f64 = 0.15;
-/// Seconds over which the rate of bases is averaged.
+/// Seconds over which the rate of base layers is averaged.
 const BASE_RATE_MEAN_S: f64 = 0.5;
 /// Seconds over which a rate settles.
 const RATE_MEAN_S: f64 = 2.0;
@@ -57,36 +59,38 @@ const RATE_MEAN_S: f64 = 2.0;
 const RATE_KNOWN_S: f64 = 1.0;
 /// Seconds between two comparisons of renditions.
 const REGROUP_INTERVAL_S: f64 = 0.5;
-/// Comparisons in a row at which a receiver must be nearer to a faster rendition's rate: up takes time, down does not.
+/// Consecutive comparisons at which a receiver must be nearer to a faster rendition's rate: it rises slowly and falls
+/// at once.
 const REGROUPS_TO_RISE: u32 = 4;
-/// Seconds for which a receiver stays where it is, unless it starves, and for which a rendition is not united.
+/// Seconds for which a receiver stays in its rendition unless it starves, and a rendition is not merged.
 const STAYS_S: f64 = 3.0;
-/// Most frames that may wait for the path of a receiver that switches. A receiver for which more wait begins anew with a join frame.
+/// The longest backlog in frames of a receiver that switches. With a longer one it begins anew with a random-access
+/// frame.
 const MAY_OWE: u64 = 1;
 
 /// One rendition.
 #[derive(Debug)]
 pub(crate) struct State {
-    /// As [`Rendition::number`](nestcast_proto::Rendition::number).
+    /// See [`Rendition::number`](nestcast_proto::Rendition::number).
     pub(crate) number: u64,
-    /// The rendition that it branches off with this frame, or whose receivers arrived in it.
+    /// The rendition from which it branches off with this frame, or whose receivers arrived in it.
     pub(crate) follows: Option<u64>,
-    /// Whether a receiver comes from another rendition with this frame, for which a join was taken from the budget.
+    /// Whether a receiver comes from another rendition with this frame, with a random-access frame from the budget.
     pub(crate) joined: bool,
-    /// What its frames' bases took recently, bits a second.
+    /// The recent rate of its base layers, in bits a second.
     bases: f64,
-    /// Frames that it had so far.
+    /// The number of its frames so far.
     age: u32,
 }
 
-/// What to do with an encoder's renditions, one change after another, before the next frame; by their places.
+/// A change of an encoder's renditions, made in order before the next frame; renditions are given by place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// Receivers of this one change to another: see [`Renditions::switching`].
+    /// Receivers of this rendition change to another: see [`Renditions::switching`].
     Switch { from: usize },
-    /// One more, after all others, that goes on from what this one has.
+    /// A new rendition, after all others, continues from this one's state.
     Branch { from: usize },
-    /// This one has no receivers.
+    /// This rendition has no receivers.
     Remove { at: usize },
 }
 
@@ -99,24 +103,24 @@ pub(crate) struct Renditions {
     all: Vec<State>,
     members: BTreeMap<u64, Member>,
     switching: Option<Switching>,
-    /// Numbers that were given to renditions and switchings.
+    /// The next number for a rendition or switching.
     numbers: u64,
     frames: u64,
 }
 
-/// The receivers of a rendition in one figure.
+/// A summary of a rendition's receivers.
 struct Mean {
     number: u64,
-    /// Of the settled rates.
+    /// The mean of the settled rates.
     rate: f64,
-    /// Of receivers.
+    /// The number of receivers.
     count: usize,
-    /// As [`State::bases`].
+    /// See [`State::bases`].
     bases: f64,
 }
 
 impl Renditions {
-    /// One rendition, and more as `limit` says.
+    /// Starts with one rendition; `limit` allows more.
     pub(crate) fn new(limit: RenditionLimit, frames_a_second: f64) -> Self {
         let first = State { number: 0, follows: None, joined: false, bases: 0.0, age: 0 };
         Self {
@@ -131,17 +135,17 @@ impl Renditions {
         }
     }
 
-    /// Whether there may be several.
+    /// Returns whether there may be several renditions.
     pub(crate) const fn may_branch(&self) -> bool {
         self.limit.most() > 1
     }
 
-    /// A frame took this many seconds to encode, in all its renditions.
+    /// Notes that a frame took this many seconds to encode, in all its renditions.
     pub(crate) fn handle_encoded(&mut self, seconds: f64) {
         self.time.handle_encoded(seconds);
     }
 
-    /// A frame is due for these receivers. Returns what changes before it.
+    /// Processes a frame that is due for these receivers. Returns the changes before it.
     pub(crate) fn handle_frame(&mut self, receivers: &[Receiver], joins: &mut JoinBudget) -> Vec<Change> {
         self.frames += 1;
         for rendition in &mut self.all {
@@ -163,54 +167,55 @@ impl Renditions {
         switches.into_iter().chain(branch).chain(self.remove_empty()).collect()
     }
 
-    /// The frame's base in the rendition at this place has this many bytes; bases are made for `most` bits a second now.
+    /// Notes the size of the frame's base layer in the rendition at this place; `most` is the bits a second that base
+    /// layers now get.
     pub(crate) fn handle_base(&mut self, at: usize, bytes: usize, most: f64) {
         let weight = (1.0 / (BASE_RATE_MEAN_S * self.frames_a_second)).min(1.0);
         let bases = &mut self.all[at].bases;
         *bases += (bytes as f64 * 8.0 * self.frames_a_second - *bases) * weight;
-        // A receiver whose rate fell, and the bases with it, carries these.
+        // A receiver whose rate fell carries the base layers, which became smaller with it.
         *bases = bases.min(most);
     }
 
-    /// The place of the rendition with this number.
+    /// Returns the place of the rendition with this number.
     pub(crate) fn place(&self, number: u64) -> Option<usize> {
         self.all.iter().position(|rendition| rendition.number == number)
     }
 
-    /// The renditions, in the order of the encoder's.
+    /// Returns the renditions, in the encoder's order.
     pub(crate) fn all(&self) -> &[State] {
         &self.all
     }
 
-    /// The place of the rendition with the slowest receivers: a new receiver is in it.
+    /// Returns the place of the rendition with the slowest receivers, which new receivers join.
     pub(crate) fn slowest(&self) -> usize {
         let mean = |at: &usize| self.mean(self.all[*at].number).unwrap_or(f64::INFINITY);
         (0..self.all.len()).min_by(|a, b| mean(a).total_cmp(&mean(b))).unwrap_or(0)
     }
 
-    /// The receivers of the rendition at this place, and those on the way there, by rising numbers.
+    /// Returns the receivers of the rendition at this place, and those on the way to it, in ascending order.
     pub(crate) fn receivers(&self, at: usize) -> Vec<u64> {
         self.of(self.all[at].number).map(|(receiver, _)| *receiver).collect()
     }
 
-    /// The receivers that change renditions with this frame.
+    /// Returns the receivers that change renditions with this frame.
     pub(crate) const fn switching(&self) -> Option<&Switching> {
         self.switching.as_ref()
     }
 
-    /// They arrive with this frame.
+    /// Notes that they arrive with this frame.
     pub(crate) const fn handle_arrived(&mut self) {
         if let Some(switching) = &mut self.switching {
             switching.arrive();
         }
     }
 
-    /// They arrived with this frame itself, or will not.
+    /// Ends the switching: they have arrived, or never will.
     pub(crate) fn end_switching(&mut self) {
         self.switching = None;
     }
 
-    /// The least rate of those that change, bits a second.
+    /// Returns the lowest rate of those that change, in bits a second.
     pub(crate) fn switching_rate(&self) -> f64 {
         let receivers = self.switching.iter().flat_map(|switching| &switching.receivers);
         let rates = receivers.filter_map(|receiver| self.members.get(receiver)).map(|member| member.rate);
@@ -222,7 +227,7 @@ impl Renditions {
         (seconds * self.frames_a_second).ceil().max(1.0) as u32
     }
 
-    /// Takes over what is known of the receivers of now.
+    /// Updates the members from the current receivers.
     fn note(&mut self, receivers: &[Receiver]) {
         let newcomers = self.all[self.slowest()].number;
         let weight = (1.0 / (RATE_MEAN_S * self.frames_a_second)).min(1.0);
@@ -234,10 +239,10 @@ impl Renditions {
         }
     }
 
-    /// Receivers on the way get one more frame, or are where they wanted to be.
+    /// Continues the switching: receivers on the way get one more frame, or have arrived.
     fn go_on_switching(&mut self) {
         let Some(mut switching) = self.switching.take() else { return };
-        // A receiver that lacks a base that was given up begins anew in the rendition that it was to change to.
+        // A receiver whose backlog was dropped begins anew in the rendition that it was to change to.
         switching.go_on(|receiver| self.members.get(&receiver).is_some_and(|member| !member.needs_join));
         for receiver in &switching.receivers {
             if let Some(member) = self.members.get_mut(receiver) {
@@ -251,7 +256,8 @@ impl Renditions {
         }
     }
 
-    /// A receiver changes renditions, if frames may be made for it: those of a switching if it may take part in one, or else a join.
+    /// Moves a receiver to another rendition, if frames may be made for it: switching frames if it may take part, or a
+    /// random-access frame.
     fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
         let Some(rendition) = self.all.iter_mut().find(|rendition| rendition.number == to) else { return };
         let Some(member) = self.members.get_mut(&receiver).filter(|member| !member.comes) else { return };
@@ -272,7 +278,7 @@ impl Renditions {
         }
     }
 
-    /// A receiver whose path does not carry the bases of its rendition changes to the fastest whose bases it carries.
+    /// Moves each starved receiver to the rendition with the highest base-layer rate that its path carries.
     fn let_starving_go(&mut self, joins: &mut JoinBudget) {
         let patience = self.frames_in(STARVED_S);
         let mut leaving = Vec::new();
@@ -291,7 +297,7 @@ impl Renditions {
         leaving.into_iter().for_each(|(receiver, to)| self.change(receiver, to, joins));
     }
 
-    /// Receivers that are much nearer to those of another rendition change to it.
+    /// Moves receivers that are much nearer to those of another rendition.
     fn gather_strays(&mut self, joins: &mut JoinBudget) {
         let known = self.frames_in(RATE_KNOWN_S);
         let stays = self.frames_in(STAYS_S);
@@ -313,10 +319,10 @@ impl Renditions {
         leaving.into_iter().for_each(|(receiver, to)| self.change(receiver, to, joins));
     }
 
-    /// Unites two renditions whose mean rates are close: the receivers of one change to the other.
+    /// Merges two renditions whose mean rates are close: the receivers of one change to the other.
     fn unite(&mut self, joins: &mut JoinBudget) {
         let Some((gap, pair)) = self.closest_pair(self.frames_in(STAYS_S)) else { return };
-        // Where a receiver alone may change, that costs less.
+        // If a single receiver may change instead, that costs less.
         let full = self.all.len() == self.limit.most() && self.members.values().all(|member| member.stray == 0);
         let full = full && self.limit != RenditionLimit::AsNeeded;
         let [one, other] = pair.map(|number| self.of(number).count());
@@ -327,14 +333,15 @@ impl Renditions {
         }
     }
 
-    /// Unites the two closest renditions, however far apart they are.
+    /// Merges the two closest renditions, however far apart they are.
     fn give_one_up(&mut self, joins: &mut JoinBudget) {
         if self.closest_pair(0).is_some_and(|(_, pair)| self.merge(pair, joins)) {
             self.time.handle_given_up();
         }
     }
 
-    /// The two renditions with the closest mean rates among those with receivers that had at least this many frames, and how far apart they are.
+    /// Returns the two renditions with the closest mean rates and their distance, among renditions with receivers that
+    /// are at least this many frames old.
     fn closest_pair(&self, frames: u32) -> Option<(f64, [u64; 2])> {
         let old = self.all.iter().filter(|rendition| rendition.age >= frames);
         let mut old: Vec<_> = old.filter_map(|state| Some((self.mean(state.number)?, state.number))).collect();
@@ -343,7 +350,8 @@ impl Renditions {
         pairs.min_by(|a, b| a.0.total_cmp(&b.0))
     }
 
-    /// The receivers of the rendition that has fewer change to the other, as far as joins may be made for them. Returns whether all did.
+    /// Moves the receivers of the smaller rendition to the other, as far as the budget allows. Returns whether all
+    /// moved.
     fn merge(&mut self, [one, other]: [u64; 2], joins: &mut JoinBudget) -> bool {
         let (from, to) = if self.of(one).count() < self.of(other).count() { (one, other) } else { (other, one) };
         let leaving: Vec<u64> = self.of(from).map(|(receiver, _)| *receiver).collect();
@@ -351,7 +359,7 @@ impl Renditions {
         self.of(from).next().is_none()
     }
 
-    /// Lets the rendition branch whose receivers are furthest apart, if there is time and need.
+    /// Branches the rendition whose receivers' rates differ most, if there is time and need.
     fn branch(&mut self) -> Option<Change> {
         if self.all.len() >= self.limit.most() || !self.time.has_room() {
             return None;
@@ -371,7 +379,7 @@ impl Renditions {
         Some(Change::Branch { from })
     }
 
-    /// The split of the first rendition above those of its receivers whose paths do not carry its bases.
+    /// Returns the split of the first rendition above its starved receivers.
     fn above_starving(&self) -> Option<Split> {
         let first = self.all.first()?.number;
         let patience = self.frames_in(STARVED_S);
@@ -381,7 +389,7 @@ impl Renditions {
         Split::at(first, &rates, rates.partition_point(|rate| *rate <= fastest)).filter(Split::is_wide)
     }
 
-    /// The settled rates of a rendition's receivers, without those that came recently; they rise.
+    /// Returns the settled rates of a rendition's receivers, without recent ones, in ascending order.
     fn settled_rates(&self, number: u64) -> Vec<f64> {
         let known = self.frames_in(RATE_KNOWN_S);
         let members = self.of(number).filter(|(_, member)| member.known >= known);
@@ -390,13 +398,13 @@ impl Renditions {
         rates
     }
 
-    /// The split that is worth the most, of those between receivers that are far enough apart.
+    /// Returns the most useful split between receivers that are far enough apart.
     fn widest(&self) -> Option<Split> {
         let splits = self.all.iter().filter_map(|state| Split::best(state.number, &self.settled_rates(state.number)));
         splits.max_by(|a, b| a.worth.total_cmp(&b.worth))
     }
 
-    /// Removes renditions without receivers, but for the last.
+    /// Removes renditions without receivers, except the last one.
     fn remove_empty(&mut self) -> Vec<Change> {
         let mut changes = Vec::new();
         for at in (0..self.all.len()).rev() {
@@ -412,14 +420,14 @@ impl Renditions {
         self.members.iter().filter(move |(_, member)| member.rendition == number)
     }
 
-    /// The mean of the settled rates of a rendition; none if it has no receivers.
+    /// Returns the mean settled rate of a rendition; `None` if it has no receivers.
     fn mean(&self, number: u64) -> Option<f64> {
         let (sum, count) =
             self.of(number).fold((0.0, 0_u32), |(sum, count), (_, member)| (sum + member.settled, count + 1));
         (count > 0).then(|| sum / f64::from(count))
     }
 
-    /// The means of all renditions with receivers.
+    /// Returns the means of all renditions with receivers.
     fn means(&self) -> Vec<Mean> {
         let mean = |state: &State| {
             let &State { number, bases, .. } = state;
@@ -429,8 +437,9 @@ impl Renditions {
     }
 }
 
-/// The mean rate of the others in a receiver's rendition, and the other rendition whose bases it carries with the nearest mean rate. Nothing if
-/// the receiver is alone, or its path carries the bases of no other rendition.
+/// Returns the mean rate of the other receivers in a member's rendition, and the nearest other rendition by mean rate
+/// whose base layers its path carries. Returns `None` if the member is alone, or its path carries no other rendition's
+/// base layers.
 fn nearest<'a>(means: &'a [Mean], member: &Member) -> Option<(f64, &'a Mean)> {
     let own = means.iter().find(|mean| mean.number == member.rendition).filter(|own| own.count > 1)?;
     let others = means.iter().filter(|other| other.number != own.number && other.bases <= member.rate);

@@ -1,4 +1,4 @@
-//! Pictures in files, shown one after another.
+//! Picture files, shown one after another.
 
 use std::path::{Path, PathBuf};
 
@@ -10,12 +10,12 @@ use crate::format::{PictureFormat, Samples};
 use crate::source::Pictures;
 
 impl Pictures {
-    /// The pictures that `read` makes of those `files` whose `size` can be told, which may begin again when they end. A file
-    /// that cannot be read is not tried again: the picture before it stays, or the first that can be read is shown. Pictures that are not
-    /// planar may be RGB or grey, each as it is.
+    /// Shows the files whose `size` is known, as pictures that `read` makes of them; with `again` they repeat. A file
+    /// that cannot be read is not tried again: the picture before it stays, or the first readable picture is shown.
+    /// Pictures that are not planar may each be RGB or grey.
     ///
     /// # Errors
-    /// [`PictureError::Sizes`] if two have different sizes, [`PictureError::NoPicture`] if not one can be read.
+    /// [`PictureError::Sizes`] if two have different sizes, [`PictureError::NoPicture`] if none can be read.
     pub fn slides(
         mut files: Vec<PathBuf>,
         rate: Rate,
@@ -39,7 +39,7 @@ impl Pictures {
     }
 }
 
-/// The samples of all, if the first picture has these.
+/// Returns the samples of all pictures, given the format of the first.
 fn samples(first: Format) -> Samples {
     match first {
         Format::Rgb | Format::Grey => Samples::RgbOrGrey,
@@ -47,15 +47,15 @@ fn samples(first: Format) -> Samples {
     }
 }
 
-/// Files that are shown one after another.
+/// The files of a slide show.
 struct Slides {
     files: Vec<PathBuf>,
-    /// Those that could not be read.
+    /// Whether each file could not be read.
     broken: Vec<bool>,
-    /// Whether they begin again.
+    /// Whether the files repeat.
     again: bool,
     next: usize,
-    /// The last one that could be read; at first the first.
+    /// The last readable picture; initially the first.
     last: Picture,
 }
 

@@ -1,4 +1,4 @@
-//! Where pictures come from.
+//! Sources of pictures.
 
 use std::time::Duration;
 
@@ -7,18 +7,18 @@ use nestcast_proto::{PictureStream, SourceError, StreamPicture};
 
 use crate::format::{PictureFormat, PictureRate};
 
-/// Gives pictures one after another, all of one format: a camera, a file, a program that draws.
+/// A sequence of pictures in one format: a camera, a file, a program that draws.
 pub trait PictureSource: Send {
-    /// The format of every picture. It stays the same.
+    /// Returns the format of every picture. It must stay the same.
     fn format(&self) -> PictureFormat;
 
-    /// Returns the next picture, or none at the end, with its capture time if the source knows that. `spent` is a picture that was encoded
-    /// or skipped: a source that writes into its memory needs no other. It has the source's format.
+    /// Returns the next picture, or `None` at the end, with its capture time if the source knows it. `spent` is a
+    /// picture that was encoded or skipped, in the source's format: a source that reuses its memory needs no other.
     ///
-    /// A source of [variable rate](PictureRate::Variable) returns when its next picture is there.
+    /// A source of [variable rate](PictureRate::Variable) returns when its next picture is ready.
     ///
     /// # Errors
-    /// [`SourceError::BrokenOff`] if there are no more pictures though the source has not ended.
+    /// [`SourceError::BrokenOff`] if the pictures stop before the source's end.
     fn next(&mut self, spent: Option<Picture>) -> Result<Option<StreamPicture<Picture>>, SourceError>;
 }
 
@@ -45,13 +45,13 @@ impl std::fmt::Debug for Pictures {
 }
 
 impl Pictures {
-    /// The pictures of `source`.
+    /// Wraps the pictures of `source`.
     pub fn new(source: impl PictureSource + 'static) -> Self {
         Self { format: source.format(), source: Box::new(source) }
     }
 
-    /// Pictures of `format` that `next` returns, which gets those that are spent as [`PictureSource::next`] does; they end with
-    /// the first `None`.
+    /// Makes pictures of `format` with the function `next`, which gets spent pictures as [`PictureSource::next`] does.
+    /// They end with its first `None`.
     pub fn from_fn(
         format: PictureFormat,
         next: impl FnMut(Option<Picture>) -> Result<Option<Picture>, SourceError> + Send + 'static,
@@ -59,7 +59,7 @@ impl Pictures {
         Self::new(Function { format, next })
     }
 
-    /// One picture, again and again.
+    /// Repeats one picture.
     pub fn still(picture: Picture, rate: impl Into<PictureRate>) -> Self {
         let format = PictureFormat::of(&picture, rate);
         Self::from_fn(format, move |spent| match spent.filter(|spent| format.check(spent).is_ok()) {
@@ -71,7 +71,7 @@ impl Pictures {
         })
     }
 
-    /// The format of every picture.
+    /// Returns the format of every picture.
     #[must_use]
     pub const fn format(&self) -> PictureFormat {
         self.format
@@ -150,7 +150,7 @@ mod tests {
         );
     }
 
-    /// What a camera does: it paces itself and knows when it captured.
+    /// A camera: it paces itself and knows its capture times.
     struct Camera(u64);
 
     impl PictureSource for Camera {

@@ -1,4 +1,4 @@
-//! Pictures as frames of video: each is encoded once, for all receivers of now.
+//! Encodes pictures as frames of video, each once for all current receivers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -17,28 +17,29 @@ use crate::format::{PictureFormat, Samples};
 use crate::join_budget::JoinBudget;
 use crate::renditions::{Change, Receiver, RenditionLimit, Renditions, State, Switching};
 
-/// Share of what a path carries that is frames' bytes; the rest is headers.
+/// The part of a path's rate that carries frames; the rest is headers.
 const PAYLOAD: f64 = 0.9;
-/// Share of the slowest receiver's rate that the bases of frames take. Bases that a fall of the rate loses are sent again
-/// before all else: this is so much less than all that it is soon done.
+/// The part of the slowest receiver's rate for base layers. After a fall of the rate lost base layers are sent again
+/// before all else; this part is small enough that it is soon done.
 const BASE_SHARE: f64 = 0.4;
-/// A receiver of less than this share of the median's rate is not waited for: it gets a new beginning again and again, and
-/// the others keep theirs.
+/// A receiver with less than this part of the median rate does not slow the others: it gets random-access frames again
+/// and again.
 const HOPELESS: f64 = 0.25;
-/// How many times faster the slowest rate may be from frame to frame: it falls at once, and rises fivefold in a second.
+/// The most growth of the slowest rate from frame to frame: it falls at once, and rises fivefold in a second.
 const RISE: f64 = 1.05;
-/// The base of a join frame takes what the slowest path carries in this many frame intervals, but no fewer bytes.
+/// The base layer of a random-access frame takes what the slowest path carries in this many frame intervals, but at
+/// least the bytes below.
 const JOIN_INTERVALS: f64 = 2.0;
 const MIN_JOIN_BYTES: usize = 1000;
-/// A switching frame takes this share of what the slowest path carries in a frame interval, and at most as many bytes as a base
-/// that may be sent again.
+/// A switching frame takes this part of what the slowest path carries in a frame interval, and at most the bytes of a
+/// base layer that may be sent again.
 const SWITCH_INTERVALS: f64 = 0.75;
 const MAX_SWITCH_BYTES: usize = 65_536;
-/// Bits for each pixel before the first receiver comes.
+/// Bits for each pixel before the first receiver connects.
 const BITS_PER_PIXEL: f64 = 0.1;
-/// Luma samples a second from which on the search for motion is a short one: those of 640x360 at 30 frames a second.
+/// Luma samples a second from which the motion search is short: those of 640x360 at 30 frames a second.
 const MANY_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
-/// Least weight of a rate that only sets a bound.
+/// The weight of a rate that only sets a bound.
 const NO_WEIGHT: f64 = 1e-9;
 
 /// Encodes pictures as frames of video, for the receivers of a [`Demand`].
@@ -48,16 +49,16 @@ pub struct VideoEncoding {
     encoder: VideoLoops,
     rate: FrameRate,
     renditions: Renditions,
-    /// The rate that each rendition's bases are made for, bits a second.
+    /// The rate for which each rendition's base layers are made, in bits a second.
     slowest: Vec<f64>,
-    /// The most bytes of a frame that a receiver in each rendition has use for.
+    /// The most bytes of a frame that a receiver in each rendition can use.
     useful: Vec<usize>,
     joins: JoinBudget,
-    /// Encodes the frames of receivers that are on their way to another rendition.
+    /// Encodes the frames of receivers on their way to another rendition.
     switch: Option<Switch>,
 }
 
-/// What a frame says of its picture.
+/// The picture's part of a frame's header.
 #[derive(Clone, Copy)]
 struct Place {
     id: u64,
@@ -69,8 +70,8 @@ impl VideoEncoding {
     /// Encodes pictures of this format, on `threads` threads.
     ///
     /// # Errors
-    /// [`PictureError::NotPlanar`] if the format is not YCbCr 4:2:0, [`PictureError::Renditions`] if `limit` is none or more than
-    /// [`MAX_LOOPS`].
+    /// [`PictureError::NotPlanar`] if the format is not YCbCr 4:2:0, [`PictureError::Renditions`] if `limit` is zero or
+    /// more than [`MAX_LOOPS`].
     pub fn new(format: PictureFormat, threads: usize, limit: RenditionLimit) -> Result<Self, PictureError> {
         let range = format.range().ok_or_else(|| not_planar(format.samples))?;
         if let RenditionLimit::AtMost(given) = limit
@@ -99,7 +100,7 @@ impl VideoEncoding {
         })
     }
 
-    /// Searches for motion for as long as `effort` says; without one, for as long as the samples a second suggest.
+    /// Sets the effort of the motion search; `None` keeps the default for the samples a second.
     #[must_use]
     pub fn with_effort(self, effort: Option<Effort>) -> Self {
         match effort {
@@ -108,13 +109,13 @@ impl VideoEncoding {
         }
     }
 
-    /// The next frame; with a [`Join`] in each rendition in which a receiver asks for one, unless too many were made
-    /// recently: the receiver asks again then.
+    /// Encodes the next frame. It has a random-access frame ([`Join`]) in each rendition in which a receiver asks for
+    /// one, unless too many were made recently: the receiver then asks again.
     fn frame(&mut self, picture: &Picture, place: Place, demand: &Demand) -> Result<BroadcastFrame, Error> {
         self.joins.handle_frame();
         self.follow(demand)?;
         let coded = self.encoder.encode(picture)?;
-        // Taken for key frames too: a receiver that waited for a join has one in them.
+        // Key frames answer the requests too: a receiver that waits for a random-access frame can begin with one.
         let wanted = demand.take_join_requests();
         let slowest = self.renditions.slowest();
         let switching = self.switching_rendition(place);
@@ -132,7 +133,7 @@ impl VideoEncoding {
         Ok(BroadcastFrame { renditions, ..first.into() })
     }
 
-    /// The frame of the rendition at this place, for its receivers but for those that are `on_the_way` to it.
+    /// Makes the frame of the rendition at this place, for its receivers except those that are `on_the_way` to it.
     fn rendition(
         &mut self,
         at: usize,
@@ -148,7 +149,8 @@ impl VideoEncoding {
         Rendition { number, follows, receivers, frame: place.frame(coded, join) }
     }
 
-    /// The frame for receivers that are on their way to another rendition, if there are any, in place of that one's.
+    /// Makes the frame for receivers on their way to another rendition, if there are any; it replaces that rendition's
+    /// frame.
     fn switching_rendition(&mut self, place: Place) -> Option<Rendition> {
         let Some(Switching { number, from, to, receivers, .. }) = self.renditions.switching() else {
             self.switch = None;
@@ -162,12 +164,12 @@ impl VideoEncoding {
         let at = self.renditions.place(*to);
         let coded = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
         let Some(coded) = coded else {
-            // A scene begins, for them too; or that rendition is gone.
+            // A scene begins, for them too; or that rendition was removed.
             self.renditions.end_switching();
             return None;
         };
         if follows.is_none() {
-            // The first was taken when they left.
+            // The first was counted when they left.
             self.joins.spend();
         }
         if self.switch.as_ref().is_some_and(Switch::arrived) {
@@ -176,7 +178,8 @@ impl VideoEncoding {
         Some(Rendition { number, follows, receivers, frame: place.frame(coded, None) })
     }
 
-    /// What a receiver begins with in the rendition at this place, if one does; `newcomers`: receivers that are in no rendition ask.
+    /// Makes the random-access frame of the rendition at this place, if a receiver needs one; `newcomers` says whether
+    /// receivers without a rendition ask.
     fn join(&mut self, at: usize, coded: &Coded, newcomers: bool, wanted: &BTreeSet<Option<u64>>) -> Option<Join> {
         if coded.key {
             return Some(Join { base: coded.base, bytes: coded.bytes.clone() });
@@ -188,12 +191,12 @@ impl VideoEncoding {
         }
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
         let base = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).clamp(MIN_JOIN_BYTES, most);
-        // More bytes, as far as a path carries them in time, make the floor that a receiver begins with more like the others'.
+        // If a path carries more bytes in time, the base-layer reference of a new receiver is closer to the others'.
         let Coded { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
         Some(Join { base: base.min(bytes.len()), bytes })
     }
 
-    /// Encodes for the receivers of now.
+    /// Adapts the renditions to the current receivers.
     fn follow(&mut self, demand: &Demand) -> Result<(), Error> {
         let useful = demand.take_useful_bytes().min(MAX_FRAME);
         let receivers = demand.receivers();
@@ -232,7 +235,7 @@ impl VideoEncoding {
         Ok(())
     }
 
-    /// Encodes the rendition at this place for these receivers, which have use for `useful` bytes of a frame.
+    /// Adapts the rendition at this place to these receivers, which can use `useful` bytes of a frame.
     fn follow_rendition(&mut self, at: usize, receivers: &[&ReceiverDemand], useful: u64) {
         let most = most_bits(self.rate);
         let rates: Vec<f64> = receivers.iter().map(|wanted| rate_of(wanted).min(most)).collect();
@@ -253,7 +256,7 @@ impl FrameEncoder for VideoEncoding {
         self.welcome.clone()
     }
 
-    /// Also returns the picture: an encoder keeps its own.
+    /// Also returns the picture: the encoder keeps its own copy.
     fn encode(
         &mut self,
         captured: Captured<Picture>,
@@ -265,8 +268,8 @@ impl FrameEncoder for VideoEncoding {
         Ok((frame, Some(picture)))
     }
 
-    /// Where frames take half of their interval no rendition is added, and one is given up where they take more than nine tenths. An
-    /// encoder that is never told has all the time.
+    /// Learns how long a frame took. If frames take half of their interval, no rendition is added; above nine tenths,
+    /// one is removed. Without this call the encoder assumes that it has enough time.
     fn handle_encode_time(&mut self, took: Duration) {
         self.renditions.handle_encoded(took.as_secs_f64());
     }
@@ -293,18 +296,18 @@ const fn not_planar(samples: Samples) -> PictureError {
     PictureError::NotPlanar { announced }
 }
 
-/// The rate, in bits a second, at which a frame has as many bytes as one may have: no link counts as faster.
+/// Returns the rate in bits a second at which a frame reaches its largest size: no link counts as faster.
 fn most_bits(rate: FrameRate) -> f64 {
     (MAX_FRAME * 8) as f64 * f64::from(rate.frames) / f64::from(rate.seconds)
 }
 
-/// The part of a receiver's path that is for frames, within what it asks for, bits a second.
+/// Returns the part of a receiver's path that carries frames, within the receiver's cap, in bits a second.
 fn rate_of(wanted: &ReceiverDemand) -> f64 {
     let carried = wanted.bandwidth.bits() as f64 * PAYLOAD;
     wanted.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
 }
 
-/// Receivers of these rates, none of them slower than bases are made for.
+/// Makes a population of receivers of these rates, none of them slower than the base layers' rate.
 fn population(rates: &[f64], bases: f64) -> Population {
     Population::new(rates.iter().map(|rate| (rate.max(bases), 1.0)).chain([(bases, NO_WEIGHT)]))
 }
@@ -332,13 +335,13 @@ mod tests {
         encoding.encode(captured, 0, demand).expect("its size").0
     }
 
-    /// A pattern that gets brighter.
+    /// Returns a pattern that gets brighter with `id`.
     fn picture(size: Size, id: u8) -> Picture {
         let samples = (0..7).cycle().take(size.pixels() * 3 / 2).map(|at| at * 9 + id).collect();
         Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("a picture")
     }
 
-    /// A receiver that asks for this many bits a second, on a path that carries more.
+    /// States a receiver with a cap of `bits` a second, on a path that carries more.
     fn state(entry: &DemandEntry, bits: u64) {
         let bandwidth = Bitrate::from_bits(1 << 30);
         let max_bitrate = Some(Bitrate::from_bits(bits));
@@ -433,7 +436,7 @@ mod tests {
             }
             let frame = encode(&mut encoding, size, id, &demand);
             let own = frame.rendition_of(falls.receiver()).expect("a rendition");
-            // It has whatever the frame is predicted from.
+            // It has the frames from which this one is predicted.
             assert!(before.is_none_or(|before| own.number == before || own.follows == Some(before)), "frame {id}");
             let bytes = &own.frame.bytes;
             assert!(id == 0 || !nestcast_codec::FrameHead::parse(bytes).expect("a head").expect("whole").key);

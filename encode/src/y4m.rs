@@ -1,4 +1,4 @@
-//! y4m as a source of pictures.
+//! y4m video as a source of pictures.
 
 use std::io::{self, Read};
 
@@ -10,15 +10,15 @@ use crate::error::PictureError;
 use crate::format::PictureFormat;
 use crate::source::{PictureSource, Pictures};
 
-/// Opens a video anew.
+/// Reopens a video.
 type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 
 impl Pictures {
-    /// The pictures of a y4m video at its own rate, planar YCbCr 4:2:0 also where the video is grey. `again` opens the video anew when it
-    /// ends, to begin from its first picture.
+    /// Reads the pictures of a y4m video at its own rate, as planar YCbCr 4:2:0 even if the video is grey. When the
+    /// video ends, `again` reopens it, to start from its first picture.
     ///
     /// # Errors
-    /// [`PictureError::Video`] if it is no y4m that can be read, or a picture has more than `max_pixels`.
+    /// [`PictureError::Video`] if the input is no readable y4m, or a picture has more than `max_pixels`.
     pub fn y4m<R: Read + Send + 'static>(
         name: &str,
         max_pixels: u64,
@@ -33,7 +33,7 @@ impl Pictures {
     }
 }
 
-/// A video that is read.
+/// A y4m video.
 struct Video<R> {
     name: String,
     max_pixels: u64,

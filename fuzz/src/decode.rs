@@ -1,4 +1,4 @@
-//! Any bytes behind a valid header.
+//! Any bytes after a valid header.
 
 use nestcast_codec::{Decoder, Picture, Position, Progress};
 
@@ -9,15 +9,16 @@ use crate::stream::{LINEAR, MODEL, Shape, chunks};
 const SIDE: usize = 12;
 /// Longest side of one picture in eight: four regions, and a few blocks of the finest subbands.
 const LARGE_SIDE: usize = 40;
-/// What a decoder and its caller hold of a picture of one pixel: tables, the filters at a cut and probabilities.
+/// The bytes that a decoder and its caller hold of a picture of one pixel: tables, the filters at a cut and
+/// probabilities.
 const LEAST: usize = 350_000;
-/// The codec's own promise.
+/// The codec's own promise, in bytes.
 const BYTES_PER_PIXEL: usize = 50;
 
-/// Any bytes decode to a picture of the header's size, at every cut; it does not matter in which pieces they arrive;
-/// each brings the stream forward; and no more memory is held than the picture's size allows.
+/// Checks that any bytes decode to a picture of the header's size, at every cut, in whichever pieces they arrive. Each
+/// piece advances the stream, and the decoder holds no more memory than the picture's size allows.
 ///
-/// The input: a picture's shape, in which pieces it arrives, at which it is rendered, then the stream's body.
+/// The input: a picture's shape, the pieces in which it arrives, those at which it is rendered, then the stream's body.
 pub fn decode(data: &[u8]) {
     let Some((&[ref shape @ .., by, at], body)) = data.split_first_chunk::<10>() else { return };
     let side = if shape[0] & 0x0E == 0x0E { LARGE_SIDE } else { SIDE };
@@ -35,7 +36,7 @@ pub fn decode(data: &[u8]) {
     same(&mut once, &mut parts);
 }
 
-/// The decoder of a stream that arrived in pieces.
+/// Returns the decoder of a stream that arrived in pieces.
 fn in_parts(shape: Shape, stream: &[u8], by: u8, at: u8) -> Decoder {
     let mut decoder = Decoder::new(LINEAR.clone());
     let mut before = Position(f32::INFINITY);
@@ -62,7 +63,7 @@ fn checked(decoder: &mut Decoder, shape: Shape) -> Picture {
     picture
 }
 
-/// What two decoders know is the same to the last bit.
+/// Checks that two decoders know the same to the last bit.
 pub(crate) fn same(one: &mut Decoder, other: &mut Decoder) {
     let (one, other) = [one, other].map(|decoder| decoder.coefficients().expect("the header is there")).into();
     assert_eq!(one.1, other.1, "the cut");

@@ -6,10 +6,10 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use nestcast_proto::{DelayController, INITIAL_WINDOW};
 
-/// Most bytes that may ever be in flight, in the session's tuning.
+/// The most bytes that may ever be in flight, in the session's tuning.
 const MAX_WINDOW: u64 = 1024 * 1024;
 
-/// What a sender's clock says when the flow begins: any moment does.
+/// The time on a sender's clock when the flow begins; any time would do.
 const CLOCK: Duration = Duration::from_millis(1_234_567);
 
 #[derive(Debug, Arbitrary)]
@@ -17,12 +17,12 @@ enum Event {
     Sent {
         bytes: u16,
     },
-    /// One of the packets on the way arrived, or so many that are no packet's.
+    /// One of the packets on the way arrived, or a number of bytes that is no packet's.
     Ack {
         which: u8,
         bytes: Option<u16>,
     },
-    /// A packet of any moment arrived.
+    /// A packet arrived that was sent at any moment.
     StrangeAck {
         back: u32,
         bytes: u16,
@@ -44,7 +44,7 @@ enum Event {
     Mtu {
         more: u16,
     },
-    /// A window of packets is sent, takes its time, and arrives packet by packet; a few times over.
+    /// A window of packets is sent, waits, and arrives packet by packet; a few times over.
     Round {
         times: u8,
         packets: u8,
@@ -53,7 +53,7 @@ enum Event {
     },
 }
 
-/// Whatever a path does, the window stays between a packet and the largest that is allowed, and what is counted adds up.
+/// Checks that on any path the window stays between a packet and the largest allowed one, and that the counts add up.
 ///
 /// The input: bytes of a packet, then the events.
 pub fn delay_controller(data: &[u8]) {
@@ -72,7 +72,7 @@ struct Driver {
     /// The smallest packets so far.
     mtu: u64,
     now: Duration,
-    /// When each packet on the way was sent, and its bytes.
+    /// The moment at which each packet on the way was sent, and its bytes.
     packets: VecDeque<(Duration, u64)>,
     in_flight: u64,
     delivered: u64,

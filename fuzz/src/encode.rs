@@ -7,9 +7,10 @@ use crate::stream::LINEAR;
 
 const SIDE: u8 = 24;
 
-/// Any picture, grey, RGB or planar, is encoded to a stream that decodes whole, as RGB and as it was given; an encoder with a limit writes a prefix of it, or all.
+/// Checks that any picture, grey, RGB or planar, is encoded to a stream that decodes whole, as RGB and as it was given.
+/// An encoder with a limit writes a prefix of it, or all.
 ///
-/// The input: kind, width, height, limit, then samples; where they end the last ones repeat.
+/// The input: kind, width, height, limit, then samples. After the last samples the last ones repeat.
 pub fn encode(data: &[u8]) {
     let Some((&[kind, width, height, limit], samples)) = data.split_first_chunk::<4>() else { return };
     let format = match kind & 13 {

@@ -18,9 +18,9 @@ pub(crate) fn fault(error: Error) -> Fault {
     }
 }
 
-/// Any bytes are the header that the reference decoder reads in them, or the same error, or a header that is not whole, and
-/// how many bytes that lacks is never more than it lacks. A decoder takes it if it names its model and has no more pixels
-/// than agreed.
+/// Checks that any bytes give the header that the reference decoder reads in them, or the same error, or an incomplete
+/// header. The stated number of missing bytes is never more than it lacks. A decoder accepts a header if it names the
+/// decoder's model and has no more pixels than agreed.
 pub fn header(data: &[u8]) {
     let expected = reference::Header::read(data);
     match Header::parse(data).map_err(fault) {

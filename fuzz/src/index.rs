@@ -7,18 +7,18 @@ use nestcast_retrieval::{Builder, Error, Index, ModelId};
 use crate::bounded;
 use crate::patched::patched;
 
-/// Bits of the codes of the index that is changed in places.
+/// Bits of the codes of the index that the fuzzer changes in places.
 const BITS: usize = 76;
 /// Bytes of a checksum.
 const CHECKSUM: usize = 4;
-/// Memory for what does not grow with the bytes.
+/// Memory for the parts that do not grow with the bytes.
 const LEAST: usize = 256 * 1024;
 
-/// Any bytes in place of an index are refused in one line, or are an index of which any query, insertion and removal gives what
-/// counts add up to, and which is written and opened again; memory is bounded by the bytes.
+/// Checks that any bytes in place of an index are refused in one line, or are an index. For an index any query,
+/// insertion and removal agrees with the counts, and it is written and opened again. The bytes bound the memory.
 ///
-/// The input: how it is made, then what it is made of: the bytes as they are, or an index with parts replaced, under the checksum
-/// that it had or that of its bytes.
+/// The input: how it is made, then its material: the bytes unchanged, or an index with parts replaced, under its old
+/// checksum or that of its bytes.
 pub fn index(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     let mut bytes = if how % 3 == 0 { rest.to_vec() } else { patched(&small(), rest) };
@@ -44,7 +44,7 @@ fn used(bytes: &[u8], query: Vec<u8>) {
     let before = index.len();
     let first = index.entries().next().map(|entry| (entry.code, entry.name.to_vec()));
     let inserted = usize::from(index.insert(&query, b"new").expect("it fits"));
-    // A crafted index is in any order, and its codes may have bits behind their last.
+    // A crafted index is in any order, and its codes may have bits after their last.
     let removed = first.and_then(|(code, name)| index.remove(&code, &name).ok());
     let removed = usize::from(removed == Some(true));
     assert_eq!(index.len(), before + inserted - removed);
@@ -68,7 +68,7 @@ fn searched<B: AsRef<[u8]>>(index: &Index<B>, query: &[u8]) {
     }
 }
 
-/// A code of so many bits.
+/// Makes a code of this number of bits.
 fn fitting(mut code: Vec<u8>, bits: usize) -> Vec<u8> {
     code.resize(bits.div_ceil(8), 0);
     if let (Some(last), used @ 1..) = (code.last_mut(), bits % 8) {

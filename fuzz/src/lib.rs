@@ -1,7 +1,7 @@
-//! What must hold for any bytes: one function for each interface that takes bytes which somebody else made.
+//! The promises that hold for any bytes: one function for each interface that accepts bytes from strangers.
 //!
-//! Each function panics where a promise is broken and returns where it is kept. libFuzzer calls them with inputs of its
-//! own (`cargo xtask fuzz`), and `tests/corpus.rs` with the committed ones.
+//! Each function panics if a promise is broken, and returns if it is kept. libFuzzer calls them with inputs of its own
+//! (`cargo xtask fuzz`), and `tests/corpus.rs` with the committed ones.
 
 mod bounded;
 mod decode;

@@ -6,13 +6,14 @@ use nestcast_proto::{Bases, Close, Code, Control, FrameHeader, MAX_MESSAGE, MAX_
 use crate::bounded;
 use crate::stream::chunks;
 
-/// Most bytes of a stream's head (session specification, "Limits").
+/// The most bytes of a stream's head (session specification, "Limits").
 const MAX_HEAD: usize = 64;
 
-/// Any bytes of the control stream are the same messages in any pieces, up to the same broken rule; any bytes of a stream
-/// are one head; and a message or head that was read is written in a form, no longer than it came, that reads as the same.
+/// Checks that any bytes of the control stream are the same messages in any pieces, up to the same broken rule, and
+/// that any bytes of a stream are one head. A message or head that was read is written in a form that is no longer than
+/// the one that came, and reads as the same.
 ///
-/// The input: in which pieces it arrives, then the stream.
+/// The input: the pieces in which it arrives, then the stream.
 pub fn messages(data: &[u8]) {
     let Some((&by, bytes)) = data.split_first() else { return };
     bounded::within(8 * MAX_MESSAGE + 128 * bytes.len(), "reading messages", || {
@@ -30,14 +31,14 @@ pub fn messages(data: &[u8]) {
     code(bytes);
 }
 
-/// A message with a field more, as a later version may have, and a message of an unknown type after it.
+/// Returns a message with one field more, as a later version may have, and a message of an unknown type after it.
 fn longer(message: &[u8]) -> Vec<u8> {
     let body = if message[1] < 0x40 { &message[2..] } else { &message[3..] };
     let [high, low] = u16::try_from(body.len() + 1).expect("a short message").to_be_bytes();
     [&[message[0], high | 0x40, low], body, &[7], &[63, 2, 1, 2]].concat()
 }
 
-/// The messages in a stream that arrives in these pieces, and the rule that it breaks.
+/// Returns the messages in a stream that arrives in these pieces, and the rule that it breaks.
 fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Message>, Option<Close>) {
     let (mut control, mut messages) = (Control::default(), Vec::new());
     for piece in pieces {
@@ -53,7 +54,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<Message>, Option<Clo
     (messages, None)
 }
 
-/// The bases that come again in a stream that arrives in these pieces, and the rule that it breaks.
+/// Returns the bases that come again in a stream that arrives in these pieces, and the rule that it breaks.
 fn bases<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Vec<(FrameHeader, Bytes)>, Option<Close>) {
     let (mut reader, mut bases) = (Bases::default(), Vec::new());
     for piece in pieces {

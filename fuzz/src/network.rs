@@ -1,4 +1,4 @@
-//! A network's file, before ONNX Runtime sees it.
+//! A network's file, before ONNX Runtime reads it.
 
 use std::sync::LazyLock;
 
@@ -13,10 +13,10 @@ use crate::bounded;
 static PORTS: LazyLock<Networks> =
     LazyLock::new(|| Package::builtin("photo").expect("a package of this build").manifest().networks.clone());
 
-/// Any bytes in place of a network are refused in one line, or take no more memory and work than a network may; the
-/// check itself holds memory for the bytes of the file and no more.
+/// Checks that any bytes in place of a network are refused in one line, or need no more memory and work than a network
+/// may. The check itself holds memory for the bytes of the file and no more.
 ///
-/// The input: which network and how the file is made: the bytes as they are, or a graph of known operators.
+/// The input: the network, and how its file is made: the bytes unchanged, or a graph of known operators.
 pub fn network(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     let file = if how & 2 == 0 { rest.to_vec() } else { built(&mut Unstructured::new(rest)).unwrap_or_default() };
@@ -59,7 +59,7 @@ const ATTRIBUTES: [&str; 7] = ["to", "channels_last", "kernel_shape", "pads", "s
 #[derive(Debug, Arbitrary)]
 struct Node {
     operator: u8,
-    /// How many inputs, of which those behind the first three follow from these.
+    /// The number of inputs; those after the first three follow from these.
     count: u8,
     inputs: [u8; 3],
     outputs: [u8; 2],
@@ -76,7 +76,7 @@ struct Constant {
     value: u8,
 }
 
-/// A file whose messages are whole, with any nodes and constants.
+/// Makes a file whose messages are whole, with any nodes and constants.
 fn built(input: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
     let (count, cut) = input.arbitrary::<(u8, bool)>()?;
     let nodes = (0..count % 6).map(|_| Ok(node(&input.arbitrary()?))).collect::<arbitrary::Result<Vec<_>>>()?;
@@ -87,7 +87,7 @@ fn built(input: &mut Unstructured<'_>) -> arbitrary::Result<Vec<u8>> {
     Ok(file(&nodes, &constants, cut))
 }
 
-/// A network that a package may have, with one node: the correction is the planes times nothing.
+/// Makes a network that a package may have, with one node: the correction is the planes times nothing.
 pub(crate) fn smallest(cut: bool) -> Vec<u8> {
     let multiply = Node { operator: 6, count: 2, inputs: [0, 3, 0], outputs: [2, 0], attributes: 0, numbers: [0; 4] };
     let nothing = Constant { name: 3, element: 0, rank: 0, dims: [0; 3], value: 0 };
@@ -126,7 +126,7 @@ fn node(node: &Node) -> Message {
 }
 
 fn constant(constant: &Constant) -> Message {
-    // Float, bytes with and without sign, 32 and 64 bits, and what no network has.
+    // Float, bytes with and without sign, 32 and 64 bits, and a type that no network has.
     let (element, size) = [(1, 4), (2, 1), (3, 1), (6, 4), (7, 8), (11, 8)][usize::from(constant.element) % 6];
     let dims = constant.dims.map(u64::from);
     let dims = &dims[..usize::from(constant.rank) % 4];

@@ -15,14 +15,15 @@ const POST_FILTER: &[u8] = include_bytes!("../../models/artifacts/photo/post_fil
 /// The networks of the synthesis of `photo`.
 const SYNTHESES: [&str; 5] =
     ["synthesis-0.onnx", "synthesis-1.onnx", "synthesis-2.onnx", "synthesis-3.onnx", "synthesis-4.onnx"];
-/// Memory for tables, twice, a manifest as text and as values, and what reads it.
+/// Memory for tables, twice, a manifest as text and as values, and its reader.
 const LEAST: usize = 256 * 1024;
 
-/// Any bytes in place of a package are refused in one line, or are a package that gives, packed and read again, a package of
-/// the same hash; and memory is bounded by the bytes.
+/// Checks that any bytes in place of a package are refused in one line, or are a package that keeps its hash when it is
+/// packed and read again. The bytes bound the memory.
 ///
-/// The input: how it is made, then what it is made of: the bytes as they are, or files with a manifest that is true of
-/// them, which is the text given or that of `photo` with parts replaced, or with parts of the post-filter or of one network replaced.
+/// The input: how it is made, then its material: the bytes unchanged, or files with a manifest that is true of them.
+/// The manifest is the text given, or that of `photo` with parts replaced, or with parts of the post-filter or of one
+/// network replaced.
 pub fn package(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     let [filter, analysis, synthesis] = [POST_FILTER, &smallest(false), &smallest(true)];
@@ -50,7 +51,7 @@ fn opened(archive: &[u8]) {
     }
 }
 
-/// A package whose manifest is true of the other files. All networks of its synthesis are one.
+/// Makes a package whose manifest is true of the other files. All networks of its synthesis are one.
 fn vouched(manifest: &[u8], [tables, filter, analysis, synthesis]: [&[u8]; 4]) -> Vec<u8> {
     let mut files = vec![("tables.bin", tables), ("post_filter.bin", filter), ("analysis.onnx", analysis)];
     files.extend(SYNTHESES.map(|name| (name, synthesis)));

@@ -1,6 +1,7 @@
 //! Bytes that a fuzzer changes in places.
 
-/// Bytes of which parts were replaced: each a position, how many are left out, how many are put there, and these.
+/// Returns bytes with parts replaced. Each part is a position, the number of bytes to remove, the number to insert, and
+/// these.
 pub(crate) fn patched(original: &[u8], mut patches: &[u8]) -> Vec<u8> {
     let mut bytes = original.to_vec();
     while let Some((&[low, high, out, count], behind)) = patches.split_first_chunk::<4>() {

@@ -11,18 +11,18 @@ use crate::bounded;
 use crate::patched::patched;
 
 const MAX_PIXELS: u64 = 4096;
-/// What decoders hold of the smallest file: windows, tables, rows.
+/// The bytes that decoders hold of the smallest file: windows, tables, rows.
 const LEAST: usize = 2 << 20;
-/// For each pixel: 16 bits of four channels, the same as 8 bits, opaque, turned, and what is made of it here.
+/// For each pixel: 16 bits of four channels, the same as 8 bits, opaque, turned, and what this target makes of it.
 const BYTES_PER_PIXEL: usize = 64;
-/// Deflate makes so many bytes of one at best; a profile is held twice while it is unpacked.
+/// Deflate makes at best this many bytes of one; a decoder holds a profile twice while it unpacks it.
 const BYTES_PER_BYTE: usize = 2 * 1032;
 
-/// Any bytes are a PNG picture within the limit, or are refused in one line; memory is bounded by the length of the file and
-/// the limit; and what was read is written as PNG that reads as the same picture, of which there is nothing to note.
+/// Checks that any bytes are a PNG picture within the limit, or are refused in one line. The length of the file and the
+/// limit bound the memory. A picture that was read is written as PNG that reads as the same picture, without a note.
 ///
-/// The input: how the file is made, then what it is made of: the bytes as they are, or a sound file of which parts are
-/// replaced, or any chunks and rows, compressed; the checksums are right.
+/// The input: how the file is made, then its material: the bytes unchanged, or a sound file with parts replaced, or any
+/// chunks and rows, compressed. The checksums are right.
 pub fn png(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     let file = match how % 3 {
@@ -33,10 +33,10 @@ pub fn png(data: &[u8]) {
     read(&file);
 }
 
-/// The same of JPEG; work is bounded too: a file of few scans is decoded, others are refused before.
+/// Checks the same of JPEG. Work is bounded too: a file of few scans is decoded, and others are refused before.
 ///
-/// The input: how the file is made, then what it is made of: the bytes as they are, or a sound file of one or of many scans,
-/// of which parts are replaced.
+/// The input: how the file is made, then its material: the bytes unchanged, or a sound file of one or of many scans,
+/// with parts replaced.
 pub fn jpeg(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     let [baseline, progressive, optimised] = &*JPEGS;
@@ -78,7 +78,7 @@ static PNG: LazyLock<Vec<u8>> = LazyLock::new(|| {
     picture::encode_png(&picture).expect("memory takes it")
 });
 
-/// Of one scan, of many, and of one for each component.
+/// JPEG files of one scan, of many, and of one for each component.
 static JPEGS: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
     [(false, false), (true, false), (false, true)].map(|(progressive, optimised)| {
         let mut bytes = Vec::new();
@@ -93,7 +93,7 @@ static JPEGS: LazyLock<[Vec<u8>; 3]> = LazyLock::new(|| {
 
 const SIGNATURE: &[u8; 8] = b"\x89PNG\r\n\x1a\n";
 
-/// A PNG file with the checksums of its chunks made right, as far as there are chunks.
+/// Makes a PNG file whose chunks have right checksums, as far as there are chunks.
 fn sealed(file: &[u8]) -> Vec<u8> {
     let mut bytes = file.to_vec();
     let mut at = SIGNATURE.len();
@@ -109,11 +109,11 @@ fn sealed(file: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// Kinds of chunks that a decoder looks into.
+/// Kinds of chunks that a decoder reads.
 const CHUNKS: [&[u8; 4]; 12] =
     [b"PLTE", b"tRNS", b"gAMA", b"iCCP", b"eXIf", b"tEXt", b"zTXt", b"iTXt", b"acTL", b"fcTL", b"fdAT", b"IDAT"];
 
-/// A header of small sides, any chunks, of which some have compressed content, and as many rows as there are bytes.
+/// Makes a header of small sides, any chunks, some with compressed content, and as many rows as there are bytes.
 fn built(input: &[u8]) -> Vec<u8> {
     let Some((&[width, height, depth, colour, interlaced, count], mut rest)) = input.split_first_chunk::<6>() else {
         return Vec::new();
@@ -127,7 +127,7 @@ fn built(input: &[u8]) -> Vec<u8> {
         let (body, behind) = behind.split_at(usize::from(length).min(behind.len()));
         rest = behind;
         let kind_of = CHUNKS[usize::from(kind) % CHUNKS.len()];
-        // Behind a name: what follows the first zero byte is packed.
+        // After a name: the bytes after the first zero byte are packed.
         let named = body.iter().position(|&byte| byte == 0).map(|at| body.split_at(at + 1));
         match named {
             Some((name, content)) if kind >= 0x80 => {

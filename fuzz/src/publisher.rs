@@ -8,9 +8,9 @@ use nestcast_proto::{
     Bases, Bitrate, Frame, FrameHeader, LateHeader, ParityHeader, PathStats, Publisher, Repair, Room, Step, StreamHead,
 };
 
-/// Steps that a publisher may ask for between two events: two frames' at most, each in a few writes.
+/// The most steps that a publisher may ask for between two events: those of two frames, each in a few writes.
 const MANY_STEPS: usize = 64;
-/// A frame's bytes are cut out of these, so that a wrong one is seen.
+/// A frame's bytes are cut out of these, so that a wrong one shows.
 static PATTERN: [u8; 1 << 17] = {
     let mut pattern = [0; 1 << 17];
     let mut at = 0;
@@ -23,7 +23,7 @@ static PATTERN: [u8; 1 << 17] = {
 
 #[derive(Debug, Arbitrary)]
 enum Event {
-    /// A frame is due, so many numbers after the one before.
+    /// A frame is due; its number is `step` after the one before.
     Frame {
         step: u8,
         skipped: u8,
@@ -32,13 +32,13 @@ enum Event {
         path: AnyPath,
     },
     Missed(u8),
-    /// The last frame's picture is due again, with so many bytes more.
+    /// The last frame's picture is due again, with `more` bytes.
     Stays {
         step: u8,
         more: u16,
         path: AnyPath,
     },
-    /// The transport takes so many bytes.
+    /// The transport accepts this number of bytes.
     Room(u16),
     Wait(u32),
 }
@@ -53,9 +53,9 @@ struct AnyPath {
     fell: bool,
 }
 
-/// Whatever is due when and however little the transport takes: streams are opened, written and finished one after the
-/// other; each is its frame's head and a prefix with at least the base, within the receiver's cap; ids rise; what is
-/// counted adds up; and the machine comes to rest. Of a picture that stays nothing is left out, within the cap.
+/// Checks a publisher for any due frames and any writes of the transport. It opens, writes and finishes streams one
+/// after the other. Each is its frame's head and a prefix with at least the base, within the receiver's cap. Ids rise,
+/// the counts add up, and the machine comes to rest. A picture that stays loses nothing, within the cap.
 ///
 /// The input: the receiver's cap and the frame interval, then the events.
 pub fn publisher(data: &[u8]) {
@@ -74,14 +74,14 @@ pub fn publisher(data: &[u8]) {
 
 struct Driver {
     publisher: Publisher,
-    /// Most bytes of a frame that the receiver's cap allows.
+    /// The most bytes of a frame that the receiver's cap allows.
     cap: usize,
     now: Duration,
     path: PathStats,
     frames: Vec<Frame>,
     /// The stream that is open.
     open: Option<Vec<u8>>,
-    /// Streams so far, and the last of a frame that ended: its number, and its bytes.
+    /// The number of streams so far, and the last frame's stream that ended: its number and its bytes.
     streams: u64,
     ended: (u64, Vec<u8>),
     last: Option<u64>,
@@ -176,7 +176,7 @@ impl Driver {
         self.frames.push(frame);
     }
 
-    /// Does what the publisher says until it waits or the transport takes no more.
+    /// Does what the publisher asks until it waits or the transport accepts no more.
     fn drive(&mut self, mut room: usize) {
         for _ in 0..MANY_STEPS {
             match self.publisher.poll() {
@@ -196,7 +196,7 @@ impl Driver {
                 }
                 Some(Step::Finish) => self.finish(),
                 Some(Step::Again { .. }) => {
-                    // What was open is reset with all others, and the stream of bases begins.
+                    // The publisher resets the open stream with all others, and the stream of bases begins.
                     self.last = self.last.max(self.begun);
                     self.open = Some(Vec::new());
                     self.streams += 1;
@@ -218,7 +218,7 @@ impl Driver {
         let before = open.len();
         open.extend(head.iter().chain(&body).take(taken));
         self.publisher.handle_written(self.now, taken, &self.path);
-        // Bases that come again and parity are all head.
+        // Bases that come again, and parity, are all head.
         let body = taken.saturating_sub(head.len());
         self.written += body as u64;
         assert_eq!(open.len(), before + taken);
@@ -227,7 +227,7 @@ impl Driver {
         taken
     }
 
-    /// The stream that ended is a frame's.
+    /// Checks the stream that ended, if it is a frame's.
     fn finish(&mut self) {
         let stream = self.open.take().expect("a stream is open");
         let (head, length) = StreamHead::parse(&stream).expect("a valid head").expect("a whole head");
@@ -252,7 +252,8 @@ impl Driver {
         self.ended = (self.streams, stream);
     }
 
-    /// The stream that ended has the parity of the frame's before it, and makes up for a block in each of its pieces.
+    /// Checks that the stream that ended has the parity of the frame's stream before it, and restores a block in each
+    /// of its pieces.
     fn parity(&self, header: ParityHeader, parity: &[u8]) {
         let (number, stream) = &self.ended;
         assert_eq!((header.stream, header.length), (*number, stream.len() as u64));
@@ -267,7 +268,7 @@ impl Driver {
         assert!(came == *stream && repair.is_whole(), "without the first block of each piece");
     }
 
-    /// The stream of late bytes that ended has bytes of the frame that was begun last, at their place.
+    /// Checks that the stream of late bytes that ended has bytes of the frame that was begun last, at their place.
     fn late(&self, header: LateHeader, body: &[u8]) {
         let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
         assert_eq!(self.last, Some(frame.id), "late bytes follow their own frame");
@@ -276,7 +277,7 @@ impl Driver {
         assert!(header.offset + body.len() as u64 <= header.full && body.len() <= self.cap.max(frame.base));
     }
 
-    /// The stream of bases that ended has those of the last frames, in order.
+    /// Checks that the stream of bases that ended has those of the last frames, in order.
     fn bases(&self, stream: &[u8]) {
         let mut bases = Bases::default();
         bases.handle_bytes(stream);
@@ -289,7 +290,7 @@ impl Driver {
         }
     }
 
-    /// Frames that wait to be begun.
+    /// Returns the number of frames that wait to be begun.
     fn waits(&self) -> Option<u64> {
         (self.handed + self.missed).checked_sub(self.opened + self.publisher.stats().skipped)
     }
@@ -302,7 +303,7 @@ impl Driver {
         assert!(stats.cut <= self.opened && stats.full >= self.full);
         let ended: u64 = stats.cut_reasons.each().iter().map(|(_, count)| count).sum();
         assert!(stats.cut == stats.cut_reasons.cut() && ended <= self.opened && self.opened <= ended + 1, "{stats:?}");
-        // What is reset of a picture that stays goes again.
+        // The bytes that a reset takes from a picture that stays are sent again.
         let most = self.frames.iter().map(|frame| frame.bytes.len() as u64).sum::<u64>() * (1 + self.again);
         assert!(most >= stats.bytes && (self.stayed || stats.full >= stats.bytes));
         assert!(self.publisher.useful_bytes() <= self.cap as u64, "more than the cap is of use");

@@ -11,14 +11,15 @@ use crate::stream::{Shape, TABLES};
 /// The reference is slow: a picture has a few blocks in its finest subbands, and one region or four.
 const SIDE: usize = 36;
 
-/// Tables that tell Levels and planes, and their id.
+/// Tables that show Levels and planes, and their id.
 static PROBE: LazyLock<(Vec<u8>, ModelId)> = LazyLock::new(|| {
     let tables = probe::tables(TABLES);
     let model = probe::decoder(&tables).model().id();
     (tables, model)
 });
 
-/// Of any bytes, cut anywhere, the decoder knows the Levels, planes, rotations and cut that the reference decoder knows.
+/// Checks that for any bytes, cut anywhere, the decoder knows the Levels, planes, rotations and cut of the reference
+/// decoder.
 ///
 /// The input: a picture's shape, where it is cut, then the stream's body.
 pub fn reference(data: &[u8]) {

@@ -8,16 +8,17 @@ use crate::stream::{LINEAR, MODEL, Shape, chunks};
 /// The least pixels that make two and three slices, in as few rows as slices need.
 const SIZES: [(usize, usize); 3] = [(6050, 65), (6050, 97), (4608, 129)];
 
-/// Whatever lengths a stream's segments state, it decodes the same in any pieces, on any number of threads, or is refused
-/// for a length that is corrupt; what came before that still counts, and nothing after it does.
+/// Checks a stream with any lengths of its segments. It decodes the same in any pieces, on any number of threads, or is
+/// refused for a corrupt length. The bytes before that still count, and nothing after it does.
 ///
-/// The input: which size and whether all coefficients are compared, how it arrives, bit planes, threads, then the stream's body.
+/// The input: the size and whether all coefficients are compared, the pieces, bit planes, threads, then the stream's
+/// body.
 pub fn segments(data: &[u8]) {
     let Some((&[size, by, planes, threads], body)) = data.split_first_chunk::<4>() else { return };
     let (width, height) = SIZES[usize::from(size >> 1) % SIZES.len()];
     let shape = Shape { rgb: false, width, height, planes: planes % 4, axes: [0; 4] };
     let (stream, header) = shape.stream(MODEL.id(), body);
-    // Fewer than are worth a thread are never given to one.
+    // A decoder uses no thread for fewer coefficients than are worth one.
     let mut once = Decoder::new(LINEAR.clone().with_threads(usize::from(threads) % 3 + 1));
     let answer = once.push(&stream).map(drop);
     assert!(matches!(answer, Ok(()) | Err(Error::Corrupt { .. })), "{answer:?}");
@@ -31,7 +32,7 @@ pub fn segments(data: &[u8]) {
     }
     assert_eq!(answer, refused, "in parts it is refused for the same reason");
     assert_eq!(once.progress(), parts.progress(), "in parts it comes as far");
-    // Comparing half a million coefficients takes longer than all else; the cut already tells most differences.
+    // To compare half a million coefficients takes longer than all else, and the cut already shows most differences.
     if size & 1 == 1 {
         same(&mut once, &mut parts);
     }

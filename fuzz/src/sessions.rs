@@ -18,10 +18,10 @@ const PACKAGE: PackageHash = PackageHash([7; 32]);
 const SIDES: [u32; 2] = [16, 16];
 /// Bytes that a receiver keeps of a frame of this size (spec/session.md, section 9).
 const KEPT: usize = 65_536 + 4 * 16 * 16;
-/// What a session may hold at once: kept bytes of the open frames, of four streams with parity and of late bytes, what a fuzzer's
-/// input has of messages and packages, and the lists of its streams.
+/// The most bytes that a session may hold at once: kept bytes of the open frames, of four streams with parity and of
+/// late bytes, the messages and packages in a fuzzer's input, and the lists of its streams.
 const MOST_HELD: usize = (MAX_OPEN_FRAMES + 12) * KEPT + 2 * 1024 * 1024;
-/// A session gives no more outputs at one moment than this: it never goes round in a circle.
+/// A session gives no more outputs at one moment than this: it does not loop.
 const MOST_OUTPUTS: usize = 10_000;
 
 /// What begins a stream.
@@ -81,7 +81,7 @@ enum ToReceiver<'a> {
         stream: u8,
         head: Head,
     },
-    /// Bytes of a stream behind those that came, or so many further on.
+    /// Bytes of a stream after those that came, or `gap` further on.
     Bytes {
         stream: u8,
         gap: u16,
@@ -100,8 +100,9 @@ enum ToReceiver<'a> {
     Close,
 }
 
-/// A receiver's session, whatever a sender and a driver do: it never panics, says nothing after its close, shows frames once and in
-/// order, stops streams that were opened, holds bounded memory, and every wait that it asks for ends in something.
+/// Checks a receiver's session against any sender and driver. It never panics, says nothing after its close, shows
+/// frames once and in order, stops streams that were opened, and holds bounded memory. Every wait that it asks for ends
+/// in something.
 pub fn receiver_session(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok(may_fetch) = bool::arbitrary(&mut input) else { return };
@@ -123,7 +124,7 @@ struct Receiver {
     session: ReceiverSession,
     now: Duration,
     opened: BTreeSet<u64>,
-    /// Bytes of each stream that were handed over.
+    /// The bytes of each stream that were handed over.
     offsets: [u64; 256],
     shown: Option<u64>,
     has_ended: bool,
@@ -230,7 +231,7 @@ enum ToSender<'a> {
         falls: bool,
         repairing: bool,
     },
-    /// The transport takes so many bytes at most.
+    /// The transport accepts at most this number of bytes.
     Takes(u16),
     Settled(u8),
     Wait(u16),
@@ -238,8 +239,9 @@ enum ToSender<'a> {
     End,
 }
 
-/// A sender's session, whatever a receiver and a driver do: it never panics, says nothing after its close, welcomes only with the
-/// token, writes to streams that are open, within the transport's room, and speaks of no stream that it released.
+/// Checks a sender's session against any receiver and driver. It never panics, says nothing after its close, and
+/// welcomes only with the token. It writes to streams that are open, within the transport's room, and names no stream
+/// that it released.
 pub fn sender_session(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok(is_video) = bool::arbitrary(&mut input) else { return };

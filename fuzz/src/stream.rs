@@ -1,4 +1,4 @@
-//! Streams with a header that is valid, so that inputs reach the decoder behind it.
+//! Streams with a valid header, so that inputs reach the decoder after it.
 
 use std::sync::{Arc, LazyLock};
 
@@ -25,7 +25,7 @@ pub(crate) struct Shape {
 }
 
 impl Shape {
-    /// The first eight bytes of an input name a picture of at most `side` pixels each way.
+    /// Makes the shape that the first eight bytes of an input name: a picture of at most `side` pixels each way.
     pub(crate) fn of(bytes: [u8; 8], side: usize) -> Self {
         let [kind, width, height, planes, axes @ ..] = bytes;
         Self {
@@ -41,7 +41,7 @@ impl Shape {
         self.width * self.height
     }
 
-    /// The stream of this shape with `body` behind its header, and the header's length.
+    /// Returns the stream of this shape with `body` after its header, and the header's length.
     pub(crate) fn stream(self, model: ModelId, body: &[u8]) -> (Vec<u8>, usize) {
         let mut stream = b"nst\x01".to_vec();
         stream.push(u8::from(self.rgb));
@@ -64,7 +64,8 @@ impl Shape {
     }
 }
 
-/// The lengths of the pieces in which a stream arrives, by an input's byte: all equal, or growing, with empty ones between.
+/// Returns the lengths of the pieces in which a stream arrives, by an input's byte: all equal, or growing, with empty
+/// ones between.
 pub(crate) fn chunks(bytes: &[u8], by: u8) -> impl Iterator<Item = &[u8]> {
     let mut rest = bytes;
     let mut next = usize::from(by) + 1;

@@ -8,7 +8,7 @@ use nestcast_proto::{Arrived, FrameHeader, LateHeader, MAX_OPEN_FRAMES, More, St
 
 use crate::bounded;
 
-/// Most bytes that are kept of a frame.
+/// The most bytes that are kept of a frame.
 const MAX_FRAME: usize = 20_000;
 /// How often a receiver may ask for a join.
 const JOIN_REQUESTS: Duration = Duration::from_secs(1);
@@ -22,7 +22,7 @@ enum Event {
         full: u16,
         base: u16,
     },
-    /// One with any numbers.
+    /// A head with any numbers.
     FarHead {
         id: u64,
         skipped: u64,
@@ -55,14 +55,15 @@ enum Event {
 #[derive(Debug, Arbitrary)]
 enum LiveEvent {
     Frame(Event),
-    /// Late bytes of a frame near the newest one, which say anything of their place and of how many there are.
+    /// Late bytes of a frame near the newest one, with any place and any count.
     Late {
         step: i8,
         offset: u32,
         full: u32,
         count: u16,
     },
-    /// Those of one of the last frames, so far from the end of what was given of the one that is shown.
+    /// Late bytes of one of the last frames. They begin at a distance from the end of the bytes given of the shown
+    /// frame.
     LateNear {
         which: u8,
         ahead: i8,
@@ -74,15 +75,15 @@ enum LiveEvent {
     },
 }
 
-/// However frames arrive, those that are shown are shown in order and once, each a prefix of what was sent with at least
-/// its base; what is counted adds up; no more frames are open than allowed; after every wait that the subscriber asks for
-/// something happens; and memory grows with what came and with nothing else.
+/// Checks a subscriber for frames that arrive in any way. It shows frames in order and once, each a prefix of the sent
+/// frame with at least its base. The counts add up, and no more frames are open than allowed. After every wait that it
+/// asks for something happens. Memory grows with the bytes that came and with nothing else.
 ///
 /// The input: frames and seconds of a welcome's rate, then the events.
 pub fn subscriber(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok((frames, seconds)) = input.arbitrary::<(u16, u8)>() else { return };
-    // Frames that are open, one that is shown and what else came of it, bytes that come, and what is noted here of each event.
+    // Open frames, one shown frame and its late bytes, bytes that come, and this target's notes of each event.
     let most = (MAX_OPEN_FRAMES + 4) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving frames", || {
         let mut driver = Driver::new(interval(frames, seconds), false);
@@ -96,15 +97,15 @@ pub fn subscriber(data: &[u8]) {
     });
 }
 
-/// The same where late bytes come that lie about their frame, place and length: they go on behind what was given of the picture
-/// that is shown, with its own bytes and no more than are kept, and break the rules of video. Of video a join is asked
-/// for at most once a second, for a frame that was spoken of.
+/// Checks the same with late bytes that lie about their frame, place and length. They continue after the given bytes of
+/// the shown picture, with its own bytes and no more than are kept. In video they break the rules. For video the
+/// subscriber asks for a join at most once a second, for a frame that an event named.
 ///
 /// The input: whether it is video, frames and seconds of a welcome's rate, then the events.
 pub fn subscriber_live(data: &[u8]) {
     let mut input = Unstructured::new(data);
     let Ok((video, frames, seconds)) = input.arbitrary::<(bool, u16, u8)>() else { return };
-    // As above, and late bytes that are ready and that wait, each in memory that doubled.
+    // As above, with late bytes that are ready and that wait, each in memory that doubled.
     let most = (MAX_OPEN_FRAMES + 8) * MAX_FRAME + 2 * usize::from(u16::MAX) + 256 * data.len() + 4096;
     bounded::within(most, "receiving late bytes", || {
         let mut driver = Driver::new(interval(frames, seconds), video);
@@ -127,23 +128,23 @@ struct Driver {
     subscriber: Subscriber,
     video: bool,
     now: Duration,
-    /// What came of each frame whose head came: its head and its bytes so far.
+    /// The bytes of each frame whose head came: its head and its bytes so far.
     sent: BTreeMap<u64, (FrameHeader, usize)>,
-    /// In the order of their heads.
+    /// The ids in the order of their heads.
     ids: Vec<u64>,
-    /// Those whose base came again.
+    /// The frames whose base came again.
     again: BTreeSet<u64>,
     last: Option<u64>,
-    /// Bytes of the last frame that were given out.
+    /// The bytes of the last frame that were given out.
     given: usize,
-    /// When a join was asked for.
+    /// The moment at which a join was asked for.
     asked: Option<Duration>,
     bytes: u64,
     useful: u64,
     shown: u64,
 }
 
-/// A frame's byte at a position.
+/// Returns a frame's byte at a position.
 fn pattern(id: u64, at: usize) -> u8 {
     let [low, next, ..] = id.to_le_bytes();
     low.wrapping_mul(31).wrapping_add(next).wrapping_add(at.to_le_bytes()[0])
@@ -168,7 +169,7 @@ impl Driver {
         }
     }
 
-    /// `None` if the peer broke a rule.
+    /// Returns `None` if the peer broke a rule.
     fn handle(&mut self, event: &Event) -> Option<()> {
         match *event {
             Event::Head { step, skipped, full, base } => {
@@ -196,7 +197,7 @@ impl Driver {
         Some(())
     }
 
-    /// As [`Self::handle`].
+    /// Handles a live event as [`Self::handle`] does.
     fn handle_live(&mut self, event: &LiveEvent) -> Option<()> {
         match event {
             LiveEvent::Frame(event) => return self.handle(event),
@@ -220,7 +221,7 @@ impl Driver {
         Some(())
     }
 
-    /// As the wire gives it, as above.
+    /// Hands over late bytes through the wire, as below.
     fn late(&mut self, header: LateHeader, count: usize) -> Option<()> {
         let wire = StreamHead::Late(header).encode();
         let Ok(Some((StreamHead::Late(header), _))) = StreamHead::parse(&wire) else { return Some(()) };
@@ -233,12 +234,12 @@ impl Driver {
         Some(())
     }
 
-    /// As the wire gives it: through bytes, which refuse what no head may say.
+    /// Hands over a head through bytes of the wire, which refuse what no head may say.
     fn head(&mut self, header: FrameHeader) -> Option<()> {
         let wire = StreamHead::Frame(header).encode();
         let Ok(Some((StreamHead::Frame(header), _))) = StreamHead::parse(&wire) else { return Some(()) };
         self.subscriber.handle_head(self.now, header).ok()?;
-        // A late frame's head is taken and nothing of it shown, so the one that counts is the first.
+        // The subscriber accepts a late frame's head and shows nothing of it, so the first one counts.
         self.sent.entry(header.id).or_insert((header, 0));
         self.ids.push(header.id);
         Some(())
@@ -248,7 +249,7 @@ impl Driver {
         self.ids.iter().rev().nth(usize::from(which) % 32).copied()
     }
 
-    /// As `Bases` gives it: whole, and no longer than a base that comes again may be.
+    /// Hands over a base as `Bases` gives it: whole, and no longer than a base that comes again may be.
     fn base(&mut self, which: u8) {
         let Some((header, _)) = self.id(which).and_then(|id| self.sent.get(&id).copied()) else { return };
         let Some(length) = usize::try_from(header.base).ok().filter(|&length| length <= MAX_FRAME) else { return };
@@ -267,7 +268,7 @@ impl Driver {
         self.subscriber.handle_bytes(self.now, id, &bytes).ok()
     }
 
-    /// Waits for as long as the subscriber asks for; then a frame is shown or given up.
+    /// Waits for as long as the subscriber asks; then a frame is shown or given up.
     fn sleep(&mut self) {
         let Some(due) = self.subscriber.poll_timeout() else { return };
         assert!(due > self.now, "it is polled until nothing is due");
@@ -329,7 +330,7 @@ impl Driver {
         self.asked = Some(self.now);
     }
 
-    /// What is there at the end is shown, and then nothing is left.
+    /// Shows the frames that are there at the end, after which nothing is left.
     fn end(&mut self) {
         self.subscriber.handle_close();
         self.poll();

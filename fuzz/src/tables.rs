@@ -8,10 +8,10 @@ use nestcast_reference::Tables;
 use crate::header::fault;
 use crate::stream::{Shape, TABLES};
 
-/// Tables in which any numbers were changed are refused exactly where the reference decoder refuses them; where they
-/// are not, any stream decodes with them, to a picture of its size.
+/// Checks that tables with any changed numbers are refused exactly if the reference decoder refuses them. With other
+/// tables any stream decodes, to a picture of its size.
 ///
-/// The input: how many changes, each a position and four bytes, then the picture's shape, then the stream's body.
+/// The input: the number of changes, each a position and four bytes, then the picture's shape, then the stream's body.
 pub fn tables(data: &[u8]) {
     let Some((&count, mut rest)) = data.split_first() else { return };
     let mut changed = TABLES.to_vec();
@@ -19,7 +19,7 @@ pub fn tables(data: &[u8]) {
         let Some((&[low, high, value @ ..], behind)) = rest.split_first_chunk::<6>() else { return };
         rest = behind;
         let at = usize::from(u16::from_le_bytes([low, high])) % (TABLES.len() - 3);
-        // Of odd positions the table's length is one: longer or shorter than its version fixes.
+        // From this count on, the position is the length of the tables: longer or shorter than their version fixes.
         if count >= 240 {
             changed.resize(at, 0);
             break;

@@ -15,13 +15,13 @@ const SIDE: u8 = 40;
 /// Most frames of an input.
 const FRAMES: usize = 6;
 const FORMAT: Format = Format::Ycbcr420(Range::Limited);
-/// What a decoder holds of frames of any size: tables, probabilities, windows.
+/// The bytes that a decoder holds of frames of any size: tables, probabilities, windows.
 const LEAST: usize = 1_500_000;
-/// The codec's own promise.
+/// The codec's own promise, in bytes.
 const BYTES_PER_PIXEL: usize = 60;
-/// Of pictures that go on by 32 samples on every side.
+/// The same for pictures that continue by 32 samples on every side.
 const BYTES_PER_PIXEL_WITH_BORDERS: usize = 24;
-/// Pixels that a decoder of stored videos agrees to.
+/// The most pixels that a decoder of stored videos accepts.
 const MAX_PIXELS: u64 = 4096;
 
 static VIDEO_MODEL: LazyLock<VideoModel> = LazyLock::new(|| VideoModel::new(MODEL.clone(), MODEL.clone()));
@@ -32,10 +32,10 @@ const fn most(size: Size) -> usize {
     LEAST + BYTES_PER_PIXEL * size.width() * size.height() + BYTES_PER_PIXEL_WITH_BORDERS * with_borders
 }
 
-/// Any bytes as frames: the decoder shows what the reference decoder shows, or refuses what that refuses; a frame that is
-/// refused or left out changes nothing; and memory stays within what the size allows.
+/// Checks any bytes as frames. The decoder shows what the reference decoder shows, or refuses what that refuses. A
+/// frame that is refused or left out changes nothing. Memory stays within what the size allows.
 ///
-/// The input: width, height, then frames, each a byte that says how long it is, and its bytes.
+/// The input: width, height, then frames, each a byte that states its length, and its bytes.
 pub fn video_frame(data: &[u8]) {
     let Some((&[width, height], mut rest)) = data.split_first_chunk::<2>() else { return };
     let size = Size::new(u32::from(width % SIDE) + 1, u32::from(height % SIDE) + 1).expect("within the limits");
@@ -61,10 +61,10 @@ pub fn video_frame(data: &[u8]) {
     });
 }
 
-/// Any bytes are a stored video, cut or not, or refused, as the reference decoder has it; one frame after another; an index
-/// leads to records or nowhere; sizes over the limit take no memory.
+/// Checks that any bytes are a stored video, cut or not, or refused, as the reference decoder decides, one frame after
+/// another. An index leads to records or nowhere. Sizes over the limit allocate no memory.
 ///
-/// The input: where a reader seeks to, then the video.
+/// The input: the place that a reader seeks, then the video.
 pub fn video_file(data: &[u8]) {
     let Some((&to, bytes)) = data.split_first() else { return };
     let expected = StoredVideo::read(bytes);
@@ -86,7 +86,7 @@ pub fn video_file(data: &[u8]) {
         assert!(frames.iter().eq(expected.frames.iter()), "the frames are the reference's");
         assert_eq!(file.header().size.width(), expected.width);
     }
-    // A reader holds its index, of 16 bytes for every two of it, and what it grew from.
+    // A reader holds its index, 16 bytes for every two of it, and the memory that this grew from.
     let found = bounded::within(4096 + 24 * bytes.len(), "seeking", || file.seek(to.into()));
     assert!(found.is_ok_and(|key| key <= to.into()) || found.is_err());
     let key_frame = file.next_frame();

@@ -9,12 +9,12 @@ use nestcast_media::y4m::{Reader, Writer};
 use crate::bounded;
 
 const MAX_PIXELS: usize = 4096;
-/// A header's line, a read buffer, and of the largest frame its bytes, its samples and what converts them.
+/// A header's line, a read buffer, and the largest frame's bytes, samples and converter.
 const MOST: usize = 4096 + 8192 + 16 * MAX_PIXELS + 1024;
 
-/// Any bytes are pictures of one size and format within the limit, or an error; it does not matter in which pieces they
-/// arrive, or in whose memory; what was read is written as y4m that reads as the same pictures at the same rate; and memory
-/// is bounded.
+/// Checks that any bytes are pictures of one size and format within the limit, or an error, in whichever pieces they
+/// arrive and in any memory. A video that was read is written as y4m that reads as the same pictures at the same
+/// rate. Memory is bounded.
 pub fn y4m(data: &[u8]) {
     bounded::within(3 * MOST + 2 * data.len(), "reading y4m", || {
         let (mut whole, mut slow) = match (opened(data), opened(Trickle(data))) {
@@ -39,7 +39,7 @@ pub fn y4m(data: &[u8]) {
     });
 }
 
-/// A reader, or one line that says why not.
+/// Returns a reader, or one line that says why there is none.
 fn opened<R: Read>(input: R) -> Result<Reader<R>, String> {
     Reader::new(input, MAX_PIXELS as u64).map_err(|error| {
         let line = error.to_string();

@@ -1,18 +1,18 @@
-//! Every target on its committed inputs: a corpus that reaches what the fuzzer reached, and every finding of the past.
+//! Runs every target on its committed inputs: a corpus that reaches what the fuzzer reached, and every past finding.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use nestcast_fuzz::{Run, TARGETS};
 
-/// Bytes of all committed inputs, at most.
+/// The most bytes of all committed inputs.
 const MOST_BYTES: u64 = 600_000;
 
 fn folder(kind: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(kind)
 }
 
-/// The files of a folder in order; none if there is no such folder.
+/// Returns the files of a folder in order; none if there is no such folder.
 fn files(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let mut files: Vec<_> = entries.map(|entry| entry.expect("an entry").path()).collect();

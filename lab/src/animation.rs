@@ -6,15 +6,15 @@ use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Channels, Picture};
 use webp::{AnimEncoder, AnimFrame, WebPConfig};
 
-/// Quality, 0 to 100: so high that what is seen is the picture's own loss.
+/// Quality, 0 to 100: high enough that only the picture's own loss is visible.
 const QUALITY: f32 = 90.0;
 /// Effort, 0 to 6.
 const METHOD: i32 = 2;
 
-/// Encodes RGB pictures of one size, shown one every `interval` again and again.
+/// Encodes RGB pictures of one size into a file that shows each for `interval` and repeats.
 ///
 /// # Errors
-/// If there are none, or they are not RGB or differ in size.
+/// If there are no pictures, or they are not RGB or differ in size.
 pub fn encode(pictures: &[Picture], interval: Duration) -> Result<Vec<u8>> {
     let size = pictures.first().context("an animation without pictures")?.size();
     let alike =

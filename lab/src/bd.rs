@@ -1,8 +1,8 @@
 //! Bjøntegaard delta rate: how much rate one codec saves over another at equal quality, on average.
 //!
-//! The logarithm of the rate is interpolated over the quality by a monotone piecewise cubic (PCHIP, Fritsch and Butland
-//! 1984, the slopes that MATLAB and SciPy use) and the difference of two such curves is averaged over the range of quality
-//! that both cover. Piecewise, because the single cubic of Bjøntegaard's first proposal swings between far-apart points.
+//! The rate's logarithm is interpolated over quality by a monotone piecewise cubic (PCHIP, Fritsch and Butland 1984,
+//! with the slopes of MATLAB and SciPy). The difference of two such curves is averaged over the range of quality that
+//! both cover. The single cubic of Bjøntegaard's first proposal is not used because it swings between far-apart points.
 
 /// One measurement: a rate, and the quality it buys on any scale that grows with quality.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,14 +22,14 @@ pub struct Delta {
     pub overlap: (f64, f64),
 }
 
-/// Compares `test` with `anchor`; `None` where their qualities do not overlap or a curve has no two points.
+/// Compares `test` with `anchor`; `None` where their qualities do not overlap or a curve has fewer than two points.
 ///
-/// Points may come in any order. One that costs more than another without being better does not count.
+/// Points may have any order. A point that costs more than another without being better does not count.
 pub fn delta_rate(anchor: &[Point], test: &[Point]) -> Option<Delta> {
     delta_rate_within(anchor, test, (f64::NEG_INFINITY, f64::INFINITY))
 }
 
-/// The same over no more than a range of qualities, lowest and highest.
+/// Compares as [`delta_rate`] does, within a range of qualities (lowest, highest).
 pub fn delta_rate_within(anchor: &[Point], test: &[Point], range: (f64, f64)) -> Option<Delta> {
     let curves = [Curve::through(anchor)?, Curve::through(test)?];
     let low = curves[0].knots[0].max(curves[1].knots[0]).max(range.0);
@@ -90,7 +90,7 @@ impl Curve {
         let t2 = t * t;
         let t3 = t * t * t;
         let t4 = t * t * t * t;
-        // Integrals over t of the four Hermite basis functions.
+        // The integrals over t of the four Hermite basis functions.
         let left = t4 / 2.0 - t3 + t;
         let left_slope = t4 / 4.0 - 2.0 * t3 / 3.0 + t2 / 2.0;
         let right = t3 - t4 / 2.0;
@@ -101,7 +101,7 @@ impl Curve {
     }
 }
 
-/// Slopes that keep every piece monotone; `x` increases strictly and has two values at least.
+/// Returns slopes that keep every piece monotone; `x` increases strictly and has at least two values.
 fn pchip_slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let widths: Vec<f64> = x.windows(2).map(|pair| pair[1] - pair[0]).collect();
     let secants: Vec<f64> = y.windows(2).zip(&widths).map(|(pair, width)| (pair[1] - pair[0]) / width).collect();
@@ -122,7 +122,7 @@ fn pchip_slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     slopes
 }
 
-/// Slope at an end by its two nearest pieces (nearest first), held back where it would overshoot.
+/// Returns the slope at an end from its two nearest pieces (nearest first), limited where it would overshoot.
 fn end_slope(widths: [f64; 2], secants: [f64; 2]) -> f64 {
     let slope = ((2.0 * widths[0] + widths[1]) * secants[0] - widths[0] * secants[1]) / (widths[0] + widths[1]);
     if slope * secants[0] <= 0.0 {

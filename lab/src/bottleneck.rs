@@ -1,12 +1,12 @@
-//! A network in virtual time: UDP sockets of one process, clients behind simulated links, for any QUIC of quinn.
+//! A network in virtual time: UDP sockets in one process, with simulated links between them, for any QUIC of quinn.
 //!
 //! ```text
 //! clients <- delay <- rate <- queue <- servers
 //!         -> delay ------------------>
 //! ```
 //!
-//! Time is tokio's paused clock, which goes on when every task waits: a run takes no longer than its computation, and
-//! nothing else on the machine changes it.
+//! Time is tokio's paused clock, which advances when every task waits. A run therefore lasts only as long as its
+//! computation, and the machine's load does not change its results.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
@@ -27,16 +27,16 @@ use crate::link::{Link, Schedule};
 /// Servers have this port, clients any other.
 const SERVER_PORT: u16 = 443;
 
-/// A packet that came to a link from a server.
+/// A packet from a server that reached a link.
 #[derive(Debug, Clone, Copy)]
 pub struct Passage {
-    /// The link, by its place among all.
+    /// The link's index.
     pub link: usize,
-    /// When it came.
+    /// When it arrived.
     pub at: Duration,
-    /// Who sent it.
+    /// The server that sent it.
     pub server: SocketAddr,
-    /// How long it waited in the queue; nothing if it was dropped.
+    /// How long it waited in the queue; `None` if it was dropped.
     pub wait: Option<Duration>,
 }
 
@@ -49,7 +49,7 @@ struct Packet {
 
 #[derive(Debug, Default)]
 struct Inbox {
-    /// Of a client, the link that it is behind.
+    /// A client's link.
     link: usize,
     packets: VecDeque<Packet>,
     waker: Option<Waker>,
@@ -66,7 +66,7 @@ struct Ways {
 struct State {
     links: Vec<Ways>,
     inboxes: BTreeMap<SocketAddr, Inbox>,
-    /// All that there ever were.
+    /// The number of sockets ever opened.
     sockets: usize,
     passages: Vec<Passage>,
     seed: u64,
@@ -81,7 +81,8 @@ pub struct Bottleneck {
 }
 
 impl Bottleneck {
-    /// Idle links; what QUIC draws at random follows from the first one's seed. Call it within a runtime whose time is paused.
+    /// Creates idle links. The first link's seed determines what QUIC draws at random. Call it in a runtime whose time
+    /// is paused.
     #[must_use]
     pub fn new(links: &[Link]) -> Self {
         let seed = links.first().map_or(0, |link| link.seed);
@@ -95,31 +96,31 @@ impl Bottleneck {
         bottleneck
     }
 
-    /// Time on the links' clock.
+    /// Returns the time on the links' clock.
     #[must_use]
     pub fn now(&self) -> Duration {
         self.began.elapsed()
     }
 
-    /// The packets that servers sent so far.
+    /// Returns the packets that servers sent so far.
     #[must_use]
     pub fn passages(&self) -> Vec<Passage> {
         self.lock().passages.clone()
     }
 
-    /// A server's socket, on the far side of all links, with the seed of its QUIC.
+    /// Opens a server's socket, on the far side of all links, and returns it with the seed of its QUIC.
     ///
     /// # Panics
-    /// If there are 255 sockets.
+    /// If 255 sockets are open already.
     #[must_use]
     pub fn server(&self) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         self.socket(SERVER_PORT, 0)
     }
 
-    /// A client's socket behind a link, by its place among all, with the seed of its QUIC.
+    /// Opens a client's socket at the near side of the link with this index, and returns it with the seed of its QUIC.
     ///
     /// # Panics
-    /// If there is no such link, or there are 255 sockets.
+    /// If there is no such link, or 255 sockets are open already.
     #[must_use]
     pub fn client(&self, link: usize) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         assert!(link < self.lock().links.len(), "there is no link {link}");
@@ -170,7 +171,7 @@ impl State {
         let bytes = packet.bytes.len();
         let from_server = packet.from.port() == SERVER_PORT;
         let client = if from_server { packet.to } else { packet.from };
-        // Who closed its socket is taken to be behind the first link.
+        // A client that closed its socket counts as one of the first link.
         let link = self.inboxes.get(&client).map_or(0, |inbox| inbox.link);
         let Some(ways) = self.links.get_mut(link) else { return };
         if from_server {
@@ -185,7 +186,7 @@ impl State {
     fn deliver(&mut self, now: Duration) {
         let mut pop = || self.links.iter_mut().find_map(|link| link.down.pop(now).or_else(|| link.up.pop(now)));
         while let Some(packet) = pop() {
-            // A socket that was closed takes nothing.
+            // A closed socket receives nothing.
             let Some(inbox) = self.inboxes.get_mut(&packet.to) else { continue };
             inbox.packets.push_back(packet);
             if let Some(waker) = inbox.waker.take() {

@@ -6,12 +6,12 @@ use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster
 /// Red, green, blue.
 pub type Colour = [u8; 3];
 
-/// Which letters.
+/// Which letters are drawn.
 #[derive(Debug, Clone, Copy)]
 pub enum Style {
     /// Bold and large.
     Heading,
-    /// For what stands below a picture.
+    /// For the lines below a picture.
     Caption,
 }
 
@@ -23,13 +23,13 @@ impl Style {
         }
     }
 
-    /// Height of a line in pixels.
+    /// Returns the height of a line in pixels.
     #[must_use]
     pub const fn height(self) -> usize {
         self.font().1.val()
     }
 
-    /// Width of a text in pixels: all letters are equally wide.
+    /// Returns the width of a text in pixels: all letters are equally wide.
     #[must_use]
     pub fn width(self, text: &str) -> usize {
         let (weight, height) = self.font();
@@ -37,7 +37,7 @@ impl Style {
     }
 }
 
-/// An RGB picture that is drawn on. What lies outside it is dropped.
+/// An RGB picture to draw on. What lies outside it is dropped.
 #[derive(Debug)]
 pub struct Canvas {
     width: usize,
@@ -46,7 +46,7 @@ pub struct Canvas {
 }
 
 impl Canvas {
-    /// A canvas of one colour.
+    /// Creates a canvas of one colour.
     #[must_use]
     pub fn new(width: usize, height: usize, colour: Colour) -> Self {
         Self { width, height, samples: colour.repeat(width * height) }
@@ -64,7 +64,7 @@ impl Canvas {
         }
     }
 
-    /// Fills a rectangle, from its top left corner on.
+    /// Fills a rectangle, given its top left corner.
     pub fn fill(&mut self, (x, y): (usize, usize), (width, height): (usize, usize), colour: Colour) {
         for row in y..y + height {
             for column in x..x + width {
@@ -73,7 +73,7 @@ impl Canvas {
         }
     }
 
-    /// Puts an RGB picture with its top left corner at a place.
+    /// Puts an RGB picture on the canvas, given its top left corner.
     pub fn place(&mut self, (x, y): (usize, usize), picture: &Picture) {
         let (pixels, _) = picture.samples().as_chunks::<3>();
         for (index, &pixel) in pixels.iter().enumerate() {
@@ -96,7 +96,7 @@ impl Canvas {
         }
     }
 
-    /// The canvas as a picture.
+    /// Returns the canvas as a picture.
     ///
     /// # Errors
     /// [`Error::Limit`] if a side is longer than a picture's may be.

@@ -1,4 +1,4 @@
-//! A clip: pictures of a video, planar YCbCr 4:2:0, that are shown forwards and backwards, so that there is no seam.
+//! A clip: pictures of a video, planar YCbCr 4:2:0, shown forwards and backwards so that there is no seam.
 
 use std::io::Read;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use lzma_rust2::XzReader;
 use nestcast_codec::{Format, Picture, Size};
 use nestcast_media::y4m::{Rate, Reader};
 
-/// `assets/README.md` says where it is from.
+/// `assets/README.md` names its origin.
 const BUILTIN: &[u8] = include_bytes!("../assets/signing.y4m.xz");
 /// Frames a second of the built-in clip.
 pub const FRAMES_PER_SECOND: u32 = 30;
-/// Most samples of the frames that are kept of a long video.
+/// The most samples that are kept of a long video.
 const MAX_SAMPLES: usize = 256 << 20;
 
 /// The pictures of a video.
@@ -24,18 +24,18 @@ pub struct Clip {
 }
 
 impl Clip {
-    /// The clip that is built in.
+    /// Returns the built-in clip.
     ///
     /// # Errors
-    /// None: it is sound.
+    /// None: the built-in clip is valid.
     pub fn builtin() -> Result<Self> {
         Self::read(XzReader::new(BUILTIN, false), u64::MAX).context("the built-in video")
     }
 
-    /// Reads a y4m video whose frames have at most `max_pixels`; of a long one, the first frames.
+    /// Reads a y4m video whose frames have at most `max_pixels`; of a long video, it keeps the first frames.
     ///
     /// # Errors
-    /// If it is no such video, is larger, or has no frames.
+    /// If the input is no such video, its frames are larger, or it has no frames.
     pub fn read(input: impl Read, max_pixels: u64) -> Result<Self> {
         let mut reader = Reader::new(input, max_pixels)?;
         let rate = reader.rate();
@@ -55,37 +55,37 @@ impl Clip {
         Ok(Self { rate, size, frames })
     }
 
-    /// Frames a second.
+    /// Returns the frames a second.
     #[must_use]
     pub const fn rate(&self) -> Rate {
         self.rate
     }
 
-    /// That of all pictures.
+    /// Returns the size of all pictures.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.size
     }
 
-    /// The pictures, each once.
+    /// Returns the pictures, each once.
     #[must_use]
     pub fn pictures(&self) -> &[Picture] {
         &self.frames
     }
 
-    /// The picture of frame `id`.
+    /// Returns the picture of frame `id`.
     #[must_use]
     pub fn at(&self, id: u64) -> &Picture {
         &self.frames[self.index(id)]
     }
 
-    /// Frames from one showing of the first picture to the next, there and back.
+    /// Returns the number of frames from one showing of the first picture to the next, forwards and backwards.
     #[must_use]
     pub fn period(&self) -> u64 {
         (2 * (self.frames.len() as u64 - 1)).max(1)
     }
 
-    /// Its place among [`pictures`](Self::pictures).
+    /// Returns the index of frame `id`'s picture in [`pictures`](Self::pictures).
     #[must_use]
     pub fn index(&self, id: u64) -> usize {
         let last = self.frames.len() - 1;
@@ -93,13 +93,13 @@ impl Clip {
         if place <= last { place } else { 2 * last - place }
     }
 
-    /// How many frames are due in a number of seconds.
+    /// Returns how many frames are due in a number of seconds.
     #[must_use]
     pub fn frames_in(&self, seconds: u32) -> u64 {
         u64::from(seconds) * u64::from(self.rate.frames()) / u64::from(self.rate.seconds())
     }
 
-    /// When frame `id` is due.
+    /// Returns when frame `id` is due.
     #[must_use]
     pub fn time(&self, id: u64) -> Duration {
         self.rate.interval().saturating_mul(u32::try_from(id).unwrap_or(u32::MAX))

@@ -1,4 +1,4 @@
-//! What was made of a picture or a video: a line for people, and figures for programs.
+//! The results of encoding a picture or a video: a line for people, and figures for programs.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::Path;
@@ -11,17 +11,17 @@ use serde::Serialize;
 use crate::metrics;
 use crate::video::kbps;
 
-/// What an encoding was made of and where it is, by name.
+/// The names of an encoding's input and output.
 #[derive(Debug, Clone, Serialize)]
 pub struct Names {
-    /// What was encoded.
+    /// The input.
     pub input: String,
-    /// What was written.
+    /// The output.
     pub output: String,
 }
 
 impl Names {
-    /// What messages call the input, and the path that was written.
+    /// Takes the input's name in messages, and the path of the output.
     #[must_use]
     pub fn new(input: String, output: &Path) -> Self {
         Self { input, output: output.display().to_string() }
@@ -54,7 +54,7 @@ pub struct EncodedVideo {
     frames: u64,
     keys: u64,
     frames_per_second: f64,
-    /// What receivers are expected to carry, in kbit/s.
+    /// The slowest and the fastest rate expected of receivers, in kbit/s.
     least_kbps: f64,
     most_kbps: f64,
     renditions: usize,
@@ -66,7 +66,7 @@ pub struct EncodedVideo {
 /// A picture's code.
 #[derive(Debug, Serialize)]
 pub struct EncodedCode {
-    /// What was made of what.
+    /// The names of the input and the output.
     #[serde(flatten)]
     pub names: Names,
     /// The code's length.
@@ -76,7 +76,7 @@ pub struct EncodedCode {
 }
 
 impl EncodedPicture {
-    /// Encoded with the model of this name and with this transform in so much time.
+    /// Describes a stream, the model's name, the analysis transform and the time that encoding took.
     #[must_use]
     pub fn new(names: Names, stream: &Stream, model: &str, analysis: &'static str, took: Duration) -> Self {
         let header = stream.header();
@@ -97,7 +97,8 @@ impl EncodedPicture {
 }
 
 impl EncodedVideo {
-    /// Encoded in so much time for receivers that carry from the first to the second of `bitrates`, bits a second.
+    /// Describes a video and the time that encoding took. `bitrates` are the slowest and the fastest receiver's, in
+    /// bits a second.
     #[must_use]
     pub fn new(names: Names, header: &VideoHeader, written: Written, bitrates: [u64; 2], took: Duration) -> Self {
         let Written { frames, keys, bytes } = written;

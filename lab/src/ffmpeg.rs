@@ -9,18 +9,18 @@ use std::{
 use anyhow::{Context, Result, bail, ensure};
 use serde::Deserialize;
 
-/// What lets others work beside the encoders.
+/// A low priority, so that other programs stay responsive.
 const NICE: [&str; 3] = ["nice", "-n", "10"];
-/// What it is told always: to ask nothing and to say nothing but errors.
+/// Arguments of every run: ask nothing, print only errors.
 const QUIET: [&str; 5] = ["-hide_banner", "-nostdin", "-loglevel", "error", "-y"];
 
-/// `ffmpeg` as it is installed, with `ffprobe` beside it.
+/// The installed `ffmpeg` and `ffprobe`.
 #[derive(Clone, Debug)]
 pub struct Ffmpeg {
     version: String,
 }
 
-/// What `ffprobe` says of a video.
+/// What `ffprobe` reports of a video.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Stream {
     /// Width in pixels.
@@ -41,10 +41,10 @@ struct Probed {
 }
 
 impl Ffmpeg {
-    /// Finds it on the search path.
+    /// Finds both programs on the search path.
     ///
     /// # Errors
-    /// If it is not there or does not run.
+    /// If one is missing or does not run.
     pub fn find() -> Result<Self> {
         let missing = "the rivals for video are encoders of ffmpeg: apt-get install ffmpeg";
         let output = output("ffmpeg", ["-version"]).context(missing)?;
@@ -54,13 +54,13 @@ impl Ffmpeg {
         Ok(Self { version })
     }
 
-    /// The line in which it names its version: figures of another one are other figures.
+    /// Returns the line in which `ffmpeg` names its version: figures of different versions differ.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.version
     }
 
-    /// Runs it on arguments and gives what it writes to its standard output.
+    /// Runs `ffmpeg` and returns what it writes to its standard output.
     ///
     /// # Errors
     /// If it fails.
@@ -69,7 +69,7 @@ impl Ffmpeg {
         Ok(output_of("ffmpeg", QUIET.map(Into::into).into_iter().chain(arguments))?.stdout)
     }
 
-    /// Starts it on arguments, its standard input and output left to the caller.
+    /// Starts `ffmpeg`; the caller handles its standard input and output.
     ///
     /// # Errors
     /// If it cannot start.
@@ -79,7 +79,7 @@ impl Ffmpeg {
         command.spawn().context("ffmpeg cannot start")
     }
 
-    /// All frames of a file as raw samples in the file's own format, one behind the other.
+    /// Returns all frames of a file as raw samples in the file's own format, one after another.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -89,10 +89,10 @@ impl Ffmpeg {
         self.run([&["-i".as_ref(), name][..], &raw].concat())
     }
 
-    /// What a file's first video stream is.
+    /// Describes a file's first video stream.
     ///
     /// # Errors
-    /// If there is none.
+    /// If the file has no video stream.
     pub fn probe(&self, path: &Path) -> Result<Stream> {
         let shown = "stream=width,height,pix_fmt,color_range,r_frame_rate";
         let json = probed(path, shown, "json")?;
@@ -100,7 +100,7 @@ impl Ffmpeg {
         probed.streams.into_iter().next().with_context(|| format!("{} has no video", path.display()))
     }
 
-    /// Bytes of every coded frame of a file, without its container, and whether it is a keyframe.
+    /// Returns the bytes of every coded frame of a file, without its container, and whether it is a keyframe.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -110,7 +110,7 @@ impl Ffmpeg {
     }
 }
 
-/// A packet's line, as `663,K_`.
+/// Parses a packet's line, such as `663,K_`.
 fn packet(line: &str) -> Result<(usize, bool)> {
     let read = || line.split_once(',').and_then(|(size, flags)| Some((size.parse().ok()?, flags.starts_with('K'))));
     read().with_context(|| format!("`{line}` is no size and flags of a packet"))
@@ -141,10 +141,10 @@ fn output_of<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item =
     Ok(output)
 }
 
-/// Frames and the seconds they take, from `30000/1001`.
+/// Parses a fraction such as `30000/1001` into frames and the seconds they last.
 ///
 /// # Errors
-/// If it is none.
+/// If the text is no such fraction.
 pub fn frame_rate(text: &str) -> Result<(u32, u32)> {
     let name = || format!("`{text}` is no frame rate");
     let (frames, seconds) = text.split_once('/').with_context(name)?;

@@ -1,22 +1,22 @@
-//! JPEG as a rival: encoded at any quality, and at the highest that fits into a number of bytes.
+//! JPEG as a rival: encoded at a given quality, or at the highest that fits into a number of bytes.
 
 use anyhow::{Context, Result};
 use jpeg_encoder::{ChromaSubsamplingMethod, ColorType, Encoder, SamplingFactor};
 use nestcast_codec::{Channels, Picture};
 use nestcast_media::to_rgb;
 
-/// How the rival is made; the demo's page shows it.
+/// How the rival is encoded; the demo's page shows it.
 pub const DESCRIPTION: &str = "baseline JPEG with the standard's quantiser tables, optimised Huffman tables and \
      no metadata, by the Rust crate jpeg-encoder: the better of 4:2:0 (averaged chroma) and 4:4:4,";
-/// Its best quality.
+/// The best quality.
 pub const BEST: u8 = 100;
 
 /// The entropy coder's tables. They change the bytes, not the pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Tables {
-    /// Made for the picture: the smallest file. Its scans are not interleaved, which `picture::decode` refuses.
+    /// Made for the picture: the smallest file. Its scans are not interleaved, so `picture::decode` refuses it.
     Optimised,
-    /// The standard's.
+    /// The standard's tables.
     Fixed,
 }
 
@@ -30,7 +30,7 @@ pub enum Sampling {
 }
 
 impl Sampling {
-    /// What it is called.
+    /// Returns the sampling's name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,7 +43,7 @@ impl Sampling {
 /// Encodes at a quality of 1 to [`BEST`].
 ///
 /// # Errors
-/// Those of the encoder: there is none for a picture and a quality within its range.
+/// Those of the encoder: none for a picture and a quality in range.
 pub fn encode(picture: &Picture, quality: u8, sampling: Sampling, tables: Tables) -> Result<Vec<u8>> {
     let picture = to_rgb(picture);
     let width = picture.size().width();
@@ -66,7 +66,7 @@ pub fn encode(picture: &Picture, quality: u8, sampling: Sampling, tables: Tables
     Ok(bytes)
 }
 
-/// What a decoder makes of a file with [`Tables::Fixed`].
+/// Decodes a file with [`Tables::Fixed`].
 ///
 /// # Errors
 /// If it is no such file.
@@ -74,9 +74,9 @@ pub fn decode(file: &[u8]) -> Result<Picture> {
     Ok(nestcast_media::picture::decode(file, u64::MAX)?.picture)
 }
 
-/// The highest quality whose size is at most `bytes`; none if even the lowest takes more.
+/// Returns the highest quality whose size is at most `bytes`; `None` if even the lowest needs more.
 ///
-/// Sizes rise with the quality, but for a few bytes: then a quality too low by one is found.
+/// Sizes rise with the quality, except for a few bytes; there the result may be one too low.
 ///
 /// # Errors
 /// Those of `size`.

@@ -1,7 +1,7 @@
-//! What shows and measures nestcast. Only the program's demonstration, the benchmarks and the tests use it.
+//! Shows and measures nestcast. Only the program's demonstration, the benchmarks and the tests use it.
 //!
-//! Metrics of quality, traces and simulated links are always there; what takes more dependencies, broadcasts in virtual time
-//! among it, is behind a feature.
+//! Metrics of quality, traces and simulated links are always built. Everything that needs more dependencies, such as
+//! broadcasts in virtual time, has a feature.
 
 #[cfg(feature = "demo")]
 pub mod animation;

@@ -1,7 +1,7 @@
-//! Motion JPEG: every picture of a clip as JPEG, at every quality that is asked for.
+//! Motion JPEG: every picture of a clip as JPEG, at the qualities asked for.
 //!
-//! Bytes of a JPEG are counted as RTP carries them (RFC 2435): the tables follow from one number, so that only the
-//! entropy-coded scan and 8 bytes of header are on the way.
+//! The bytes of a JPEG are counted as RTP carries them (RFC 2435). One number determines the tables, so only the
+//! entropy-coded scan and 8 bytes of header are sent.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,31 +14,31 @@ use crate::clip::Clip;
 use crate::jpeg::{self, Sampling, Tables};
 use crate::metrics;
 
-/// How the rival is made; a page shows it.
+/// How the rival is encoded; a page shows it.
 pub const DESCRIPTION: &str = "4:2:0 JPEG with the standard's tables, encoded anew for every frame and receiver at the \
      highest quality that fits; its bytes are counted as RTP carries them (RFC 2435), without tables";
 
-/// Of so many pictures one says enough about the mean.
+/// One picture of each group of this many is enough for the mean.
 const SAMPLED: usize = 9;
 
-/// The JPEGs of a clip's pictures, made when they are first asked for.
+/// The JPEGs of a clip's pictures, encoded when they are first asked for.
 #[derive(Debug)]
 pub struct MotionJpeg {
     clip: Arc<Clip>,
-    /// By place in the clip and quality.
+    /// The files, by index in the clip and quality.
     files: Mutex<BTreeMap<(usize, u8), Bytes>>,
-    /// PSNR in dB, by the same.
+    /// PSNR in dB, by the same keys.
     qualities: Mutex<BTreeMap<(usize, u8), f64>>,
 }
 
 impl MotionJpeg {
-    /// Nothing is encoded yet.
+    /// Takes a clip; nothing is encoded yet.
     #[must_use]
     pub fn new(clip: Arc<Clip>) -> Self {
         Self { clip, files: Mutex::default(), qualities: Mutex::default() }
     }
 
-    /// The file of one picture of the clip at a quality of 1 to 100.
+    /// Returns the file of one picture of the clip at a quality of 1 to 100.
     ///
     /// # Errors
     /// Those of [`jpeg::encode`].
@@ -53,7 +53,7 @@ impl MotionJpeg {
         Ok(file)
     }
 
-    /// Bytes of one picture on the way.
+    /// Returns the bytes of one picture as they are sent.
     ///
     /// # Errors
     /// Those of [`jpeg::encode`].
@@ -61,7 +61,7 @@ impl MotionJpeg {
         metrics::jpeg_over_rtp(&self.file(index, quality)?).context("a JPEG has a scan")
     }
 
-    /// PSNR of luma in dB of one picture at a quality.
+    /// Returns the PSNR of luma in dB of one picture at a quality.
     ///
     /// # Errors
     /// Those of [`jpeg::encode`] and [`jpeg::decode`].
@@ -74,7 +74,7 @@ impl MotionJpeg {
         Ok(psnr)
     }
 
-    /// One picture as a receiver sees it at a quality.
+    /// Returns one picture as a receiver sees it at a quality.
     ///
     /// # Errors
     /// Those of [`jpeg::encode`] and [`jpeg::decode`].
@@ -82,7 +82,7 @@ impl MotionJpeg {
         jpeg::decode(&self.file(index, quality)?)
     }
 
-    /// The highest quality at which one picture takes at most `bytes`; none if even the lowest takes more.
+    /// Returns the highest quality at which one picture needs at most `bytes`; `None` if even the lowest needs more.
     ///
     /// # Errors
     /// Those of [`jpeg::encode`].
@@ -90,7 +90,8 @@ impl MotionJpeg {
         jpeg::highest(bytes, |quality| self.bytes(index, quality))
     }
 
-    /// The highest quality at which the pictures take at most `bytes` in the mean; none if even the lowest takes more.
+    /// Returns the highest quality at which the pictures need at most `bytes` on average; `None` if even the lowest
+    /// needs more.
     ///
     /// # Errors
     /// Those of [`jpeg::encode`].
@@ -100,7 +101,7 @@ impl MotionJpeg {
     }
 }
 
-/// What is there by now; whoever panicked left it whole.
+/// Locks a map. Its entries stay valid even if a thread panicked while it held the lock.
 fn open<T>(map: &Mutex<T>) -> MutexGuard<'_, T> {
     map.lock().unwrap_or_else(PoisonError::into_inner)
 }

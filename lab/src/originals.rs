@@ -1,4 +1,4 @@
-//! The pictures that a broadcast is made of, to measure what is received against.
+//! The pictures that a broadcast is made from, for comparison with what is received.
 
 use anyhow::{Result, ensure};
 use nestcast_codec::Picture;
@@ -6,15 +6,15 @@ use nestcast_media::{FrameRange, Input, InputError, Kind};
 
 use crate::metrics;
 
-/// Pictures by their frames' numbers; behind the last they begin again.
+/// Pictures by their frames' numbers; after the last, the first follows again.
 #[derive(Debug, Clone)]
 pub struct Originals(Vec<Picture>);
 
 impl Originals {
-    /// All frames of a y4m video, or one picture. All of them are kept in memory.
+    /// Reads all frames of a y4m video, or one picture, and keeps them in memory.
     ///
     /// # Errors
-    /// If it is neither, is not sound, or a picture has more than `max_pixels`.
+    /// If the input is neither, is not valid, or a picture has more than `max_pixels`.
     pub fn read(mut input: Input<'_>, max_pixels: u64) -> Result<Self> {
         if input.kind()? != Kind::Y4m {
             return Ok(Self(vec![input.picture(max_pixels)?.picture]));
@@ -29,10 +29,10 @@ impl Originals {
         Ok(Self(all))
     }
 
-    /// PSNR in dB of what frame `id` looks like.
+    /// Returns the PSNR in dB of a shown frame `id`.
     ///
     /// # Errors
-    /// If it has another size or other colours than the original.
+    /// If the picture differs from the original in size or colours.
     pub fn psnr(&self, id: u64, picture: &Picture) -> Result<f64> {
         let at = usize::try_from(id % self.0.len() as u64)?;
         let original = &self.0[at];

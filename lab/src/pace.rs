@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
-/// Frames at a fixed distance; the first is due that long after it was asked for.
+/// Frames at a fixed interval; the first is due one interval after it was asked for.
 #[derive(Debug)]
 pub struct Pace {
     interval: Duration,
@@ -12,13 +12,13 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Frames are due every `interval`.
+    /// Takes the interval between frames.
     #[must_use]
     pub const fn new(interval: Duration) -> Self {
         Self { interval, due: None }
     }
 
-    /// Waits until the next frame is due; gives how long after the first was asked for that is.
+    /// Waits until the next frame is due; returns how long that is after the first was asked for.
     pub async fn next(&mut self) -> Duration {
         let (began, due) = self.due.get_or_insert_with(|| {
             let began = Instant::now();
@@ -30,7 +30,7 @@ impl Pace {
     }
 }
 
-/// A moment as frames have it, in microseconds.
+/// Returns a moment in microseconds, the unit of frames.
 #[must_use]
 pub fn microseconds(moment: Duration) -> u64 {
     u64::try_from(moment.as_micros()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! Web pages: one style, tables and figures for the report and the demonstration. A page loads no script and no font.
+//! Web pages: one style, tables and figures for the report and the demonstration. A page loads no scripts and no fonts.
 
 use anyhow::Result;
 use base64::Engine as _;
@@ -10,7 +10,7 @@ use crate::plot::{Chart, variables};
 
 const STYLE: &str = include_str!("page.css");
 
-/// A whole page; its title is its heading.
+/// Returns a whole page; its title is its heading.
 pub fn page(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
@@ -31,21 +31,21 @@ pub fn page(title: &str, body: &Markup) -> String {
 /// A row of a table.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Whether it is nestcast's, among those of others.
+    /// Whether the row is nestcast's, among those of others.
     pub ours: bool,
-    /// By column; the first names the row.
+    /// The cells by column; the first names the row.
     pub cells: Vec<Markup>,
 }
 
 impl Row {
-    /// A row of plain texts.
+    /// Makes a row of plain texts.
     pub fn plain<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> Self {
         let cells = cells.into_iter().map(|cell| html! { (cell.as_ref()) });
         Self { ours: false, cells: cells.collect() }
     }
 }
 
-/// A table with these heads.
+/// Makes a table with these heads.
 pub fn table(heads: &[Markup], rows: impl IntoIterator<Item = Row>) -> Markup {
     html! {
         div.wide { table {
@@ -61,29 +61,29 @@ pub fn table(heads: &[Markup], rows: impl IntoIterator<Item = Row>) -> Markup {
     }
 }
 
-/// A column's head: its name, its unit or `""`, and a class or `""`.
+/// Makes a column's head: its name, its unit or `""`, and a class or `""`.
 pub fn head(name: &str, unit: &str, class: &str) -> Markup {
     html! { th scope="col" class=[Some(class).filter(|class| !class.is_empty())] {
         (name) @if !unit.is_empty() { " " small { (unit) } }
     } }
 }
 
-/// Heads of plain columns.
+/// Makes heads of plain columns.
 pub fn heads<T: AsRef<str>>(names: impl IntoIterator<Item = T>) -> Vec<Markup> {
     names.into_iter().map(|name| head(name.as_ref(), "", "")).collect()
 }
 
-/// A chart within the page.
+/// Embeds a chart in the page.
 ///
 /// # Errors
 /// Those of [`Chart::svg`].
 pub fn chart(chart: &Chart) -> Result<Markup> {
-    // Within a page an element has its namespace by its name.
+    // Inside a page, an element's name implies its namespace.
     let svg = chart.svg()?.replacen(" xmlns=\"http://www.w3.org/2000/svg\"", "", 1);
     Ok(html! { div.wide { (PreEscaped(svg)) } })
 }
 
-/// A chart in a file beside the page.
+/// Links a chart in a file next to the page.
 pub fn linked_chart(file: &str, what: &str) -> Markup {
     html! { div.wide { img alt=(what) src=(file); } }
 }
@@ -91,19 +91,19 @@ pub fn linked_chart(file: &str, what: &str) -> Markup {
 /// What a figure shows.
 #[derive(Clone, Copy, Debug)]
 pub enum Image<'a> {
-    /// A file beside the page.
+    /// A file next to the page.
     File(&'a str),
-    /// A PNG file within the page.
+    /// A PNG file inside the page.
     Png(&'a [u8]),
-    /// A JPEG file within the page.
+    /// A JPEG file inside the page.
     Jpeg(&'a [u8]),
-    /// A WebP file within the page.
+    /// A WebP file inside the page.
     Webp(&'a [u8]),
     /// Words in place of a picture of this size.
     Absent(&'a str),
 }
 
-/// A figure of a class, with words for whoever does not see it. `size` is in pixels, where it is known.
+/// Makes a figure of a class, with alternative text. `size` is in pixels, where it is known.
 pub fn figure(class: &str, image: Image<'_>, alt: &str, size: Option<Size>, caption: &Markup) -> Markup {
     let (width, height) = size.map(|size| (size.width(), size.height())).unzip();
     let data = |kind: &str, bytes| format!("data:image/{kind};base64,{}", STANDARD.encode(bytes));
@@ -125,7 +125,7 @@ pub fn figure(class: &str, image: Image<'_>, alt: &str, size: Option<Size>, capt
     }
 }
 
-/// Digits in groups of three, with thin spaces that do not break.
+/// Formats digits in groups of three, with thin spaces that do not break.
 #[must_use]
 pub fn grouped(number: usize) -> String {
     let digits = number.to_string();

@@ -1,13 +1,13 @@
-//! How far work is: a bar on a terminal's standard error, nothing in a pipe.
+//! The progress of work: a bar on a terminal's standard error, nothing in a pipe.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
-/// A bar of `steps`; it is hidden where standard error is no terminal, and goes when it is dropped.
+/// A bar of `steps`. It is hidden where standard error is no terminal, and disappears when it is dropped.
 #[derive(Debug)]
 pub struct Progress(ProgressBar);
 
 impl Progress {
-    /// Nothing is done yet.
+    /// Starts with nothing done.
     ///
     /// # Panics
     /// Never: the bar's template is valid.
@@ -19,7 +19,7 @@ impl Progress {
         Self(bar)
     }
 
-    /// For work that is named, on so many steps, or on an unknown number of them.
+    /// Starts a bar for work with a name, with a number of steps if it is known.
     ///
     /// # Panics
     /// Never: the bar's template is valid.
@@ -36,17 +36,17 @@ impl Progress {
         progress
     }
 
-    /// Says what is being done now. A file's name may hold what a terminal obeys.
+    /// Shows the current step. It replaces control characters, because a file's name may hold them.
     pub fn say(&self, what: &str) {
         self.0.set_message(what.replace(char::is_control, "?"));
     }
 
-    /// Lets something else write to the terminal, above the bar.
+    /// Lets `write` write to the terminal, above the bar.
     pub fn suspend(&self, write: impl FnOnce()) {
         self.0.suspend(write);
     }
 
-    /// One step is done.
+    /// Counts one step as done.
     pub fn step(&self) {
         self.0.inc(1);
     }

@@ -1,17 +1,17 @@
-//! Lines of tables of rate and distortion.
+//! Lines of rate-distortion tables.
 
 use serde::{Deserialize, Serialize};
 
-/// One picture by one decoder at one rate: a line of the tables of `nestcast eval` and of the rivals.
+/// One picture by one decoder at one rate: a line in the tables of `nestcast eval` and of the rivals.
 ///
-/// Within a decoder and image, lines go through the grid in order.
+/// For each decoder and image, lines follow the order of the grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// File name of the picture.
     pub image: String,
     /// Which decoder (linear, deep) or rival.
     pub decoder: String,
-    /// Bytes decoded from, all of them counted.
+    /// All bytes that were decoded.
     pub bytes: usize,
     /// The same in bits per pixel.
     pub bpp: f64,
@@ -31,7 +31,7 @@ pub struct Row {
     pub butteraugli: Option<f64>,
 }
 
-/// A figure with so many digits behind the point, as tables keep it.
+/// Rounds a figure to `digits` digits after the point, as in tables.
 #[must_use]
 pub fn rounded(value: f64, digits: i32) -> f64 {
     let scale = 10_f64.powi(digits);

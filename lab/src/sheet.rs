@@ -8,7 +8,7 @@ use crate::canvas::{Canvas, Colour, Style};
 const MARGIN: usize = 28;
 /// Pixels between columns, and between rows.
 const GAP: usize = 16;
-/// Pixels between a text and what belongs to it.
+/// Pixels between a text and its picture.
 const CLOSE: usize = 6;
 
 const PAPER: Colour = [250, 250, 248];
@@ -19,18 +19,18 @@ const EMPTY: Colour = [232, 232, 230];
 /// A row of the sheet.
 #[derive(Clone, Debug)]
 pub struct Row {
-    /// Stands above the row; an empty one takes no room.
+    /// The heading above the row; an empty one takes no room.
     pub heading: String,
-    /// From left to right.
+    /// The cells from left to right.
     pub cells: Vec<Cell>,
 }
 
 /// A picture with two lines below it.
 #[derive(Clone, Debug)]
 pub struct Cell {
-    /// RGB, no larger than the sheet's cells; where there is none, the cell is grey.
+    /// RGB, at most as large as the sheet's cells; without a picture the cell is grey.
     pub picture: Option<Picture>,
-    /// The first line: what it is.
+    /// The first line.
     pub name: String,
     /// The second line.
     pub figures: String,
@@ -46,7 +46,7 @@ pub fn draw(title: &str, rows: &[Row], (width, height): (usize, usize)) -> Resul
     let widest = headings.map(|heading| Style::Heading.width(heading)).max().unwrap_or(0);
     let captions = rows.iter().flat_map(|row| &row.cells).flat_map(|cell| [&cell.name, &cell.figures]);
     let caption = captions.map(|caption| Style::Caption.width(caption)).max().unwrap_or(0);
-    // Narrow pictures leave room for the words.
+    // Columns of narrow pictures are wide enough for their captions.
     let column = width.max(caption).max((widest + GAP).div_ceil(columns).saturating_sub(GAP));
     let below = CLOSE + 2 * Style::Caption.height();
     let title_height = if title.is_empty() { 0 } else { Style::Heading.height() + GAP };

@@ -1,11 +1,11 @@
-//! Pictures made smaller for contact sheets.
+//! Smaller pictures for contact sheets.
 
 use anyhow::{Context, Result};
 use image::imageops;
 use nestcast_codec::{Channels, Picture, Size};
 use nestcast_media::to_rgb;
 
-/// The picture as RGB, at most `side` pixels wide and high.
+/// Returns the picture as RGB, at most `side` pixels wide and high.
 ///
 /// # Errors
 /// None: a smaller picture is within all limits.

@@ -1,4 +1,5 @@
-//! A video at several rates: encoded once, decoded as the receiver of each rate would, and beside it each frame alone.
+//! A video at several rates: encoded once, decoded as the receiver of each rate would, and compared with each frame
+//! coded alone.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -13,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::bd::{self, Point};
 use crate::metrics::ycbcr_psnr;
 
-/// Quality counts from this frame on, counted from 0: what comes before, the first frame fills. Bytes count from the
-/// first on.
+/// Quality counts from this frame on, counted from 0, because bytes of the first frame fill those before it. Bytes
+/// count from the first frame on.
 pub const FIRST_FRAME: usize = 8;
 
 /// One frame at one rate.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Frame {
-    /// Bytes that the receiver got of it.
+    /// Bytes of the frame that the receiver got.
     pub bytes: usize,
     /// PSNR of luma in dB.
     pub luma_db: f64,
@@ -28,14 +29,14 @@ pub struct Frame {
     pub ycbcr_db: f64,
 }
 
-/// What one receiver saw.
+/// What one receiver showed.
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The receiver's rate, bits per second.
     pub rate: f64,
-    /// In the order in which they are shown.
+    /// The frames in the order in which they are shown.
     pub frames: Vec<Frame>,
-    /// The time that decoding took.
+    /// The time to decode.
     pub decode: Duration,
 }
 
@@ -50,14 +51,14 @@ pub struct Summary {
     pub jump: f64,
 }
 
-/// What all receivers saw.
+/// What all receivers showed.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Frames predicted from those before, by rising rate.
     pub video: Vec<Run>,
-    /// Every frame coded alone, as a picture, at the same rates.
+    /// Every frame coded alone as a picture, at the same rates.
     pub intra: Vec<Run>,
-    /// The time that encoding the video took, once for all rates.
+    /// The time to encode the video, once for all rates.
     pub encode: Duration,
 }
 
@@ -66,13 +67,13 @@ impl Run {
         Self { rate, frames: Vec::new(), decode: Duration::ZERO }
     }
 
-    /// All bytes.
+    /// Returns the bytes of all frames.
     #[must_use]
     pub fn bytes(&self) -> usize {
         self.frames.iter().map(|frame| frame.bytes).sum()
     }
 
-    /// Quality from [`FIRST_FRAME`] on; of all frames if there are no two behind it.
+    /// Returns the quality from [`FIRST_FRAME`] on, or of all frames if fewer than two follow it.
     #[must_use]
     pub fn summary(&self, db: impl Fn(&Frame) -> f64) -> Summary {
         Summary::of(&self.frames, db)
@@ -80,10 +81,10 @@ impl Run {
 }
 
 impl Frame {
-    /// Compares two frames of planar YCbCr 4:2:0, the second decoded from so many bytes.
+    /// Compares two frames of planar YCbCr 4:2:0, the second decoded from `bytes`.
     ///
     /// # Panics
-    /// If they differ in shape, as [`ycbcr_psnr`].
+    /// If they differ in shape, as in [`ycbcr_psnr`].
     #[must_use]
     pub fn new(bytes: usize, original: &Picture, decoded: &Picture) -> Self {
         let psnr = ycbcr_psnr(original, decoded);
@@ -92,7 +93,7 @@ impl Frame {
 }
 
 impl Summary {
-    /// From [`FIRST_FRAME`] on; of all frames if there are no two behind it.
+    /// Measures from [`FIRST_FRAME`] on, or all frames if fewer than two follow it.
     #[must_use]
     pub fn of(frames: &[Frame], db: impl Fn(&Frame) -> f64) -> Self {
         let settled = frames.get(FIRST_FRAME..).filter(|settled| settled.len() > 1).unwrap_or(frames);
@@ -106,25 +107,26 @@ impl Summary {
 }
 
 impl Measured {
-    /// BD-rate of the video against each frame alone, in percent; nothing where their qualities do not overlap.
+    /// Returns the video's BD-rate against coding each frame alone, in percent; `None` where their qualities do not
+    /// overlap.
     #[must_use]
     pub fn bd_rate(&self, db: impl Fn(&Frame) -> f64 + Copy) -> Option<f64> {
         let curve = |runs: &[Run]| -> Vec<Point> {
-            // As many frames have as many bytes: bytes are a rate.
+            // Both curves have the same number of frames, so bytes serve as a rate.
             runs.iter().map(|run| Point { bpp: run.bytes() as f64, quality: run.summary(db).mean }).collect()
         };
         Some(bd::delta_rate(&curve(&self.intra), &curve(&self.video))?.percent)
     }
 }
 
-/// Kbit/s of frames that take so many bytes together.
+/// Returns the kbit/s of `frames` frames of `bytes` together.
 #[must_use]
 pub fn kbps(bytes: u64, frames: u64, rate: FrameRate) -> f64 {
     let seconds = frames.max(1) as f64 * f64::from(rate.seconds) / f64::from(rate.frames);
     bytes as f64 * 8e-3 / seconds
 }
 
-/// Measures a video frame by frame; it keeps figures, and no frames.
+/// Measures a video frame by frame; it keeps figures, but no frames.
 pub struct Measurement {
     encoder: VideoLoops,
     video: Vec<Receiver>,
@@ -134,14 +136,14 @@ pub struct Measurement {
 }
 
 struct Receiver {
-    /// Its loop.
+    /// The index of its rendition.
     of: usize,
     decoder: VideoDecoder,
     budget: Budget,
     run: Run,
 }
 
-/// Every frame as a picture.
+/// The coders of every frame as a picture.
 struct Alone {
     encoder: Encoder,
     decoder: Decoder,
@@ -150,10 +152,11 @@ struct Alone {
 }
 
 impl Measurement {
-    /// For receivers of these rates, in bits per second, of what an encoder of these settings makes in so many loops.
+    /// Measures receivers of these rates, in bits per second, with an encoder of these settings that makes `loops`
+    /// renditions.
     ///
     /// # Errors
-    /// If the codec does not code so many loops.
+    /// If the codec does not support this number of renditions.
     pub fn new(settings: &VideoSettings, loops: usize, effort: Effort, rates: &[f64]) -> Result<Self> {
         let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
         let model = VideoModel::built_in();
@@ -161,7 +164,7 @@ impl Measurement {
         let loops = encoder.rates();
         let receiver = |&rate: &f64| Receiver {
             of: loops.serving(rate),
-            // The original is in memory too.
+            // The caller holds the original in memory too, so a limit would not help.
             decoder: VideoDecoder::new(model.clone(), size, threads).with_max_pixels(u64::MAX),
             budget: Budget::new(rate, frame_rate),
             run: Run::new(rate),
@@ -175,7 +178,7 @@ impl Measurement {
         })
     }
 
-    /// Receivers show frames as this makes them of decoded ones.
+    /// Adds the restoration that receivers apply to decoded frames.
     #[must_use]
     pub fn with_restoration(mut self, restoration: &Arc<dyn Restoration>) -> Self {
         let receivers = self.video.into_iter();
@@ -187,10 +190,10 @@ impl Measurement {
         self
     }
 
-    /// Takes the next frame, planar YCbCr 4:2:0 of the size of the settings.
+    /// Measures the next frame, planar YCbCr 4:2:0 of the size in the settings.
     ///
     /// # Errors
-    /// If it has another shape.
+    /// If the frame has another shape.
     pub fn push(&mut self, original: &Picture) -> Result<()> {
         let start = Instant::now();
         let frames = self.encoder.encode(original)?;
@@ -208,7 +211,7 @@ impl Measurement {
         self.alone.push(original, decoded)
     }
 
-    /// The figures of all frames.
+    /// Returns the figures of all frames.
     #[must_use]
     pub fn finish(self) -> Measured {
         let video = self.video.into_iter().map(|receiver| receiver.run).collect();
@@ -231,7 +234,7 @@ impl Alone {
     fn push(&mut self, original: &Picture, decoded: &mut Picture) -> Result<()> {
         let stream = self.encoder.encode(original)?;
         for run in &mut self.runs {
-            // Whole bytes: what is due by the frame's end and was not given before.
+            // Whole bytes: those due by the frame's end, less those due before.
             let due = |frames: usize| self.frame_rate.bytes(run.rate * frames as f64);
             let number = run.frames.len();
             let prefix = stream.prefix((due(number + 1) - due(number)).max(MAX_HEADER));

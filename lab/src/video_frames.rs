@@ -1,4 +1,5 @@
-//! A source of live video in real or virtual time: pictures that are there when they are due, encoded as the product does.
+//! A source of live video in real or virtual time: each picture is ready when it is due, and is encoded as in the
+//! product.
 
 use std::time::Instant;
 
@@ -9,12 +10,12 @@ use nestcast_sender::FrameSource;
 
 use crate::pace::{Pace, microseconds};
 
-/// Pictures one after another, encoded for the receivers of now, as long as anyone asks for them.
+/// Successive pictures, encoded for the present receivers, as long as the sender asks for them.
 pub struct VideoFrames {
     encoding: VideoEncoding,
     picture: Box<dyn FnMut(u64) -> Picture + Send>,
     id: u64,
-    /// One picture of this many is left out.
+    /// The interval, in pictures, at which one is left out.
     leaves_out: Option<u64>,
     /// How many were left out.
     skipped: u64,
@@ -22,11 +23,11 @@ pub struct VideoFrames {
 }
 
 impl VideoFrames {
-    /// The pictures that `picture` returns for their numbers, planar YCbCr 4:2:0 of this format, encoded on this many threads.
-    /// The time that this takes is none of virtual time and changes no renditions.
+    /// Encodes the pictures that `picture` returns for their numbers, planar YCbCr 4:2:0 of this format, on `threads`
+    /// threads. The time that this takes does not count in virtual time and changes no renditions.
     ///
     /// # Panics
-    /// If the format is not planar, or a video cannot have as many renditions.
+    /// If the format is not planar, or a video cannot have this many renditions.
     pub fn new(
         format: PictureFormat,
         (threads, limit): (usize, RenditionLimit),
@@ -37,7 +38,7 @@ impl VideoFrames {
         Self { encoding, picture: Box::new(picture), id: 0, leaves_out: None, skipped: 0, pace }
     }
 
-    /// One picture in `every`, at least 2, is left out, as by an encoder that is too slow.
+    /// Leaves out one picture in `every`, at least 2, like an encoder that is too slow.
     #[must_use]
     pub fn leaving_out(self, every: u64) -> Self {
         Self { leaves_out: Some(every), ..self }

@@ -1,4 +1,5 @@
-//! x264 as live video has it: no picture waits for a later one, and a rate buffer of 1.5 frames. The program `ffmpeg` runs it.
+//! x264 for live video: no picture waits for a later one, and the rate buffer holds 1.5 frames. The program `ffmpeg`
+//! runs it.
 
 use std::fs;
 
@@ -11,10 +12,10 @@ use crate::ffmpeg::Ffmpeg;
 
 /// Frames from one keyframe to the next.
 pub const KEYFRAME_INTERVAL: usize = 60;
-/// The rate buffer, in frames: so long a frame may take at the rate that x264 is told.
+/// The rate buffer, in frames at x264's target rate.
 const BUFFER_FRAMES: f64 = 1.5;
 
-/// What `ffmpeg` is told to leave x264's notes on its own settings (SEI) out.
+/// Arguments that make `ffmpeg` leave out x264's notes on its own settings (SEI).
 pub const WITHOUT_NOTES: [&str; 2] = ["-bsf:v", "filter_units=remove_types=6"];
 
 /// A coded picture.
@@ -26,7 +27,7 @@ pub struct AccessUnit {
     pub key: bool,
 }
 
-/// x264 by way of `ffmpeg`.
+/// x264, run by `ffmpeg`.
 #[derive(Clone, Debug)]
 pub struct X264 {
     ffmpeg: Ffmpeg,
@@ -41,7 +42,7 @@ impl X264 {
         Ok(Self { ffmpeg: Ffmpeg::find()? })
     }
 
-    /// Codes pictures of one size, planar YCbCr 4:2:0, at a rate; gives an access unit for each.
+    /// Encodes pictures of one size, planar YCbCr 4:2:0, at a rate; returns an access unit for each.
     ///
     /// # Errors
     /// If `ffmpeg` fails.
@@ -73,10 +74,10 @@ impl X264 {
         Ok(packets.into_iter().map(|(size, key)| AccessUnit { bytes: bytes.split_to(size), key }).collect())
     }
 
-    /// Decodes access units that begin with a keyframe, and gives each picture to `show`, with its number.
+    /// Decodes access units that begin with a keyframe, and passes each picture and its number to `show`.
     ///
     /// # Errors
-    /// If `ffmpeg` fails or gives not one picture for each unit; those of `show`.
+    /// If `ffmpeg` fails or returns another number of pictures than units; those of `show`.
     pub fn decode<'a>(
         &self,
         units: impl IntoIterator<Item = &'a [u8]>,
@@ -100,13 +101,14 @@ impl X264 {
     }
 }
 
-/// What `ffmpeg` is told of x264: with `tune`, at a rate, with a buffer of 1.5 frames if their number a second is given.
+/// Returns the arguments for x264: `tune`, a rate, and a buffer of 1.5 frames if the number of frames a second is
+/// given.
 #[must_use]
 pub fn arguments(tune: &str, bits_per_second: f64, frames_per_second: Option<f64>) -> Vec<String> {
     let rate = bits_per_second.round();
     let words = format!("-c:v libx264 -preset medium -tune {tune} -b:v {rate}");
     let buffer = frames_per_second.map(|frames_per_second| {
-        // x264 counts whole kbit.
+        // x264 counts in whole kbit.
         let buffer = (bits_per_second / 1000.0 * BUFFER_FRAMES / frames_per_second).round().max(1.0) * 1000.0;
         format!(" -maxrate {rate} -bufsize {buffer}")
     });

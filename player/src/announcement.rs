@@ -1,32 +1,32 @@
-//! What a sender announces, in the codec's words.
+//! A sender's announcement, in the codec's types.
 
 use nestcast_codec::{ModelId, Range, Size};
 use nestcast_proto::{PackageHash, Welcome};
 
 use crate::error::PlayError;
 
-/// What the sender announced.
+/// A sender's announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announcement {
     /// The tables that the frames were encoded with; for video, the tables of key frames. A receiver that decodes without
     /// networks needs no more.
     pub model: ModelId,
-    /// The package with these tables and the networks that go with them.
+    /// The package with these tables and their networks.
     pub package: PackageHash,
     /// The size of every picture.
     pub size: Size,
-    /// A number of frames, and the number of seconds that they take.
+    /// A number of frames, and the number of seconds that they last.
     pub rate: (u32, u32),
     /// Set if the frames are video.
     pub video: Option<AnnouncedVideo>,
 }
 
-/// What the sender of a video announced besides.
+/// The additional announcement of a video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct AnnouncedVideo {
     /// The tables of predicted frames.
     pub residual: ModelId,
-    /// The values that samples have.
+    /// The range of sample values.
     pub range: Range,
 }
 

@@ -1,23 +1,23 @@
-//! Which missing frames of video are concealed: decided by the frame intervals in which nothing came.
+//! Decides which missing frames of video to conceal, from the frame intervals in which nothing came.
 
-/// Frames after the last decoded one that are concealed at most; then the picture stands.
+/// The most frames concealed after the last decoded one; then the picture stands still.
 pub(crate) const MAX_CONCEALED: u64 = 4;
 
 /// Follows the frames of one connection.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Concealment {
-    /// The number of the frame that was decoded last.
+    /// The number of the last decoded frame.
     last: Option<u64>,
-    /// The distance from the frame before to it, in pictures of the source.
+    /// The distance to it from the frame before, in pictures of the source.
     step: u64,
     /// Intervals without a frame since then.
     silent: u64,
-    /// The frame that the picture on the screen stands for.
+    /// The missing frame for which the screen shows a picture.
     standing: Option<u64>,
 }
 
 impl Concealment {
-    /// A frame was decoded. Returns whether to show it: not if the picture on the screen stands for a later one.
+    /// Notes a decoded frame. Returns whether to show it: not if the screen already shows a picture for a later one.
     pub(crate) fn handle_decoded(&mut self, id: u64) -> bool {
         self.step = self.last.map_or(1, |last| id.saturating_sub(last)).max(1);
         (self.last, self.silent) = (Some(id), 0);
@@ -28,8 +28,8 @@ impl Concealment {
         shown
     }
 
-    /// A frame interval is over and no frame came. Returns the number of the frame to conceal and how many frames it is after the
-    /// last decoded one; `None` if there is none to conceal.
+    /// Notes a frame interval without a frame. Returns the number of the frame to conceal and its distance from the
+    /// last decoded one in frames; `None` if there is none to conceal.
     pub(crate) fn handle_interval(&mut self) -> Option<(u64, u32)> {
         let last = self.last?;
         self.silent = self.silent.saturating_add(1);
@@ -43,7 +43,7 @@ impl Concealment {
         Some((id, u32::try_from(missing).ok()?))
     }
 
-    /// A picture was shown for frame `id`, which did not come.
+    /// Notes that a picture was shown for frame `id`, which did not come.
     pub(crate) const fn handle_concealed(&mut self, id: u64) {
         self.standing = Some(id);
     }
@@ -53,7 +53,7 @@ impl Concealment {
 mod tests {
     use super::*;
 
-    /// What is concealed in `intervals` intervals without a frame.
+    /// Returns the frames concealed in `intervals` intervals without a frame.
     fn silence(concealment: &mut Concealment, intervals: u64) -> Vec<(u64, u32)> {
         let due = (0..intervals).filter_map(|_| {
             let due = concealment.handle_interval();

@@ -1,19 +1,19 @@
-//! Frames that cannot be decoded: which came last, and how many there were in a row.
+//! Counts frames that cannot be decoded, and keeps the newest.
 
 use std::error::Error as StdError;
 
-/// Frames in a row that may fail to decode before their sender is given up: three seconds of them.
+/// Consecutive frames that may fail to decode before the player gives up the sender: three seconds of them.
 pub(crate) const MAX_CORRUPT_FRAMES: u32 = 100;
 
-/// Why a frame cannot be decoded or drawn: an error of the codec, or of what the caller decodes with.
+/// Why a frame cannot be decoded or drawn: an error of the codec, or of the caller's decoder.
 pub type Cause = Box<dyn StdError + Send + Sync>;
 
 /// A frame whose bytes are no picture.
 #[derive(Debug)]
 pub struct CorruptFrame {
-    /// Its number.
+    /// The frame's number.
     pub id: u64,
-    /// What is wrong with it.
+    /// The error.
     pub why: Cause,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct CorruptFrames {
 }
 
 impl CorruptFrames {
-    /// Counts another one. Gives its cause back if there were too many.
+    /// Counts another corrupt frame. Returns its cause if there are too many.
     pub(crate) fn note(&mut self, frame: CorruptFrame) -> Result<(), Cause> {
         self.in_a_row = self.in_a_row.saturating_add(1);
         if self.in_a_row >= MAX_CORRUPT_FRAMES {
@@ -35,12 +35,12 @@ impl CorruptFrames {
         Ok(())
     }
 
-    /// A picture was drawn.
+    /// Notes that a picture was drawn.
     pub(crate) const fn handle_drawn(&mut self) {
         self.in_a_row = 0;
     }
 
-    /// The newest one, once.
+    /// Returns the newest corrupt frame, once.
     pub(crate) const fn poll(&mut self) -> Option<CorruptFrame> {
         self.newest.take()
     }

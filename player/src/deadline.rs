@@ -1,4 +1,4 @@
-//! When a frame that does not come is missed: one and a half frame intervals after the last one came, then once an interval.
+//! The deadline of a missing frame: one and a half frame intervals after the last frame came, then once an interval.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// For frames that come once an interval.
+    /// Makes a deadline for frames that come once an interval.
     pub(crate) const fn new(interval: Duration) -> Self {
         Self { interval, at: Duration::ZERO }
     }
 
-    /// A frame came, or more of one. The next may be half an interval late before it is missed.
+    /// Notes that a frame, or more of one, came. The next one is missing if it is half an interval late.
     pub(crate) fn handle_arrival(&mut self, now: Duration) {
         self.at = now.saturating_add(self.interval * 3 / 2);
     }
 
-    /// A frame was missed. What stands for missing frames is shown as often as frames are.
+    /// Notes a missing frame. Substitutes are shown as often as frames.
     pub(crate) const fn handle_missed(&mut self, now: Duration) {
         self.at = now.saturating_add(self.interval);
     }
 
-    /// The moment from which a frame is missed.
+    /// Returns the time from which a frame is missing.
     pub(crate) const fn at(&self) -> Duration {
         self.at
     }

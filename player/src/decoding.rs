@@ -9,13 +9,13 @@ use nestcast_codec::{
 use crate::announcement::Announcement;
 use crate::corrupt::Cause;
 
-/// How to decode with one model.
+/// A decoder of one model's frames.
 pub struct Decoding(Kind);
 
 enum Kind {
     Pictures {
         decoder: Box<Decoder>,
-        /// The format of pictures with colours; grey ones are drawn grey.
+        /// The format of colour pictures; grey ones are drawn grey.
         format: Format,
     },
     Video {
@@ -25,13 +25,13 @@ enum Kind {
 }
 
 impl Decoding {
-    /// Decodes one frame after another, each a picture by itself; pictures with colours are RGB.
+    /// Decodes independent pictures; colour pictures are RGB.
     #[must_use]
     pub fn new(decoder: Decoder) -> Self {
         Self(Kind::Pictures { decoder: Box::new(decoder), format: Format::Rgb })
     }
 
-    /// Draws pictures with colours as planar YCbCr 4:2:0, as video files have them.
+    /// Draws colour pictures as planar YCbCr 4:2:0, as in video files.
     #[must_use]
     pub fn with_ycbcr420(mut self, range: Range) -> Self {
         if let Kind::Pictures { format, .. } = &mut self.0 {
@@ -40,8 +40,8 @@ impl Decoding {
         self
     }
 
-    /// Decodes video, on up to `threads` threads, into planar YCbCr 4:2:0. `None` if the sender announced no video, or video of
-    /// other tables than this build has.
+    /// Decodes video, on up to `threads` threads, into planar YCbCr 4:2:0. Returns `None` if the sender announced no
+    /// video, or video with other tables than this build has.
     #[must_use]
     pub fn video(announced: &Announcement, threads: usize) -> Option<Self> {
         let model = VideoModel::built_in();
@@ -50,7 +50,7 @@ impl Decoding {
         Some(Self(Kind::Video { decoder, range: video.range }))
     }
 
-    /// Draws frames of video as `restoration` makes them of decoded ones.
+    /// Draws decoded frames of video after `restoration`.
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
@@ -61,7 +61,7 @@ impl Decoding {
         })
     }
 
-    /// Decodes a frame. Refuses one whose header states another size than was announced, before it takes memory for it.
+    /// Decodes a frame. Before it allocates memory, it refuses a frame whose header states another size than announced.
     pub(crate) fn decode(&mut self, size: Size, prefix: &[u8]) -> Result<(), Cause> {
         match &mut self.0 {
             Kind::Pictures { decoder, .. } => {
@@ -83,14 +83,14 @@ impl Decoding {
         Ok(())
     }
 
-    /// Decodes more of the frame that was decoded last, a still picture.
+    /// Decodes more of the last decoded frame, a still picture.
     pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Cause> {
         let Kind::Pictures { decoder, .. } = &mut self.0 else { return Err("late bytes came of video".into()) };
         decoder.push(bytes)?;
         Ok(())
     }
 
-    /// Draws the frame that was decoded last into `picture`, or into a new one if that has another shape.
+    /// Draws the last decoded frame into `picture`, or into a new picture if that has another size or format.
     pub(crate) fn draw<'a>(&mut self, size: Size, picture: &'a mut Option<Picture>) -> Result<&'a Picture, Cause> {
         let format = match &self.0 {
             Kind::Pictures { decoder, format } => match decoder.header().map(|header| header.channels) {
@@ -108,8 +108,8 @@ impl Decoding {
         Ok(drawn)
     }
 
-    /// Draws what a missing frame may look like, the `frames`th after the last one that was decoded. Returns `false` and leaves
-    /// `picture` as it is if nothing moves.
+    /// Draws what a missing frame may look like, `frames` frames after the last decoded one. Returns `false`, and
+    /// leaves `picture` unchanged, if nothing moves.
     pub(crate) fn conceal(&mut self, picture: &mut Picture, frames: u32) -> Result<bool, Cause> {
         match &mut self.0 {
             Kind::Pictures { .. } => Ok(false),

@@ -1,12 +1,12 @@
-//! Why a broadcast can be played no longer.
+//! Errors that end the playback of a broadcast.
 
 use crate::corrupt::{Cause, MAX_CORRUPT_FRAMES};
 
-/// Why a broadcast can be played no longer.
+/// An error that ends the playback of a broadcast.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlayError {
-    /// The sender announces a size that no picture has.
+    /// No picture has the announced size.
     #[error("the sender's pictures cannot be shown: {0}")]
     Size(#[source] Cause),
     /// The sender's frames are no pictures.

@@ -1,11 +1,11 @@
-//! Counts frames in classes by the time from capture to shown.
+//! Counts frames in classes by the time from capture to display.
 
 use std::time::Duration;
 
-/// Milliseconds up to which a frame counts in each class but the last, which takes all others.
+/// The largest latency of each class in milliseconds; a last class takes all others.
 const BOUNDS_MS: [u64; 11] = [20, 40, 60, 80, 100, 120, 160, 240, 400, 1000, 4000];
 
-/// Frames by the time from capture to shown.
+/// Numbers of frames by the time from capture to display.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct LatencyHistogram([u64; BOUNDS_MS.len() + 1]);
 
@@ -16,7 +16,8 @@ impl LatencyHistogram {
         self.0[class.unwrap_or(BOUNDS_MS.len())] += 1;
     }
 
-    /// The classes by rising latency: the most milliseconds (`None` for the last class) and the frames in this class alone.
+    /// Returns the classes by rising latency: the most milliseconds (`None` for the last class), and the frames in this
+    /// class alone.
     pub fn classes(&self) -> impl Iterator<Item = (Option<u64>, u64)> + '_ {
         BOUNDS_MS.into_iter().map(Some).chain([None]).zip(self.0)
     }

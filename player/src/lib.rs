@@ -1,5 +1,5 @@
-//! Plays a live broadcast: decodes frames, conceals or holds what is missing, and says what to show when. No I/O, no clock, no
-//! thread: a program, a browser and a test in virtual time drive the same [`Playout`].
+//! Plays a live broadcast: decodes frames, conceals or repeats missing ones, and says what to show when. It has no I/O,
+//! clock or thread: a program, a browser and a test in virtual time drive the same [`Playout`].
 //!
 //! ```text
 //! Welcome ---------> handle_welcome  --> Announcement: size, models, rate --> the caller finds a Decoding
@@ -9,11 +9,11 @@
 //!                    poll_timeout    --> when to call handle_time if nothing comes
 //! ```
 //!
-//! Only [`Playout::handle_time`] gives pictures out. If one and a half frame intervals pass without a frame, it moves the last picture
-//! on by its own motion, or repeats it, and does so once an interval from then on.
+//! Only [`Playout::handle_time`] returns pictures. If one and a half frame intervals pass without a frame, it moves the
+//! last picture by its own motion, or repeats it; it does so once an interval from then on.
 //!
-//! Moments are [`Duration`](std::time::Duration)s since a moment of the caller's choice. A caller who knows when a frame was captured
-//! measures the latency and hands it in with [`Playout::handle_shown`].
+//! Times are [`Duration`](std::time::Duration)s since an origin that you choose. If you know when a frame was captured,
+//! measure the latency and report it with [`Playout::handle_shown`].
 //!
 //! # The loop
 //!
@@ -75,8 +75,8 @@
 //!
 //! # Untrusted frames
 //!
-//! Any bytes may be handed in as a frame. One that is no picture of the announced size counts as corrupt and takes no memory;
-//! many in a row end the playing with [`PlayError::Undecodable`].
+//! You may pass any bytes as a frame. Bytes that are no picture of the announced size count as corrupt and use no
+//! memory; many such frames in a row end the playback with [`PlayError::Undecodable`].
 
 mod announcement;
 mod concealment;
@@ -94,7 +94,7 @@ pub use corrupt::{Cause, CorruptFrame};
 pub use decoding::Decoding;
 pub use error::PlayError;
 pub use latency::LatencyHistogram;
-/// What the signatures here name of the codec.
+/// Codec types in the signatures of this crate.
 pub use nestcast_codec::{Decoder, ModelId, Picture, Range, Restoration, Size};
 pub use playout::Playout;
 pub use present::Present;

@@ -1,4 +1,4 @@
-//! Decodes frames as they come, and says what to put on the screen when.
+//! Decodes frames as they come, and says what to show when.
 
 use std::time::Duration;
 
@@ -19,13 +19,13 @@ use crate::stats::PlayStats;
 pub struct Playout {
     announced: Option<Announcement>,
     decoding: Option<Decoding>,
-    /// A still picture that is not decoded yet, since a newer one may replace it.
+    /// A still picture that is not decoded yet, because a newer one may replace it.
     waiting: Option<Arrived>,
-    /// The frame that was decoded last, while more of it may come.
+    /// The last decoded frame, while more of it may come.
     last: Option<Decoded>,
-    /// The picture that was shown last; the next is drawn into it.
+    /// The last picture shown; the next is drawn into it.
     picture: Option<Picture>,
-    /// Whether the latency of the picture shown last is still to be counted.
+    /// Whether the latency of the last picture shown is yet to be counted.
     is_unmeasured: bool,
     concealment: Concealment,
     deadline: Deadline,
@@ -33,7 +33,7 @@ pub struct Playout {
     stats: PlayStats,
 }
 
-/// A frame that was decoded, as [`Present::Show`] describes it.
+/// A decoded frame, as [`Present::Show`] describes it.
 #[derive(Debug, Clone, Copy)]
 struct Decoded {
     id: u64,
@@ -41,25 +41,25 @@ struct Decoded {
     bytes: usize,
     full: u64,
     receiving: Duration,
-    /// Whether nobody tried to draw it yet.
+    /// Whether it has not been drawn yet.
     is_new: bool,
     /// Whether to show it next.
     is_due: bool,
 }
 
-/// What comes in.
+/// Input.
 impl Playout {
-    /// Creates a player that knows of no sender yet.
+    /// Creates a player without a sender.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// A sender announced itself on a new connection. Frames are ignored from here until [`Playout::handle_decoding`]. The picture on
-    /// the screen stays if the new ones have its size.
+    /// Begins a new connection with a sender's announcement. The player ignores frames until
+    /// [`Playout::handle_decoding`]. The picture on the screen stays if the announced size is the same.
     ///
     /// # Errors
-    /// If no picture has the size that the sender announces.
+    /// If no picture has the announced size.
     pub fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Announcement, PlayError> {
         let announced = Announcement::of(welcome)?;
         *self = Self {
@@ -73,13 +73,13 @@ impl Playout {
         Ok(announced)
     }
 
-    /// The caller has what the announced frames are decoded with: from now on frames are expected.
+    /// Sets the decoder of the announced frames: from now on the player expects frames.
     pub fn handle_decoding(&mut self, now: Duration, decoding: Decoding) {
         self.decoding = Some(decoding);
         self.deadline.handle_arrival(now);
     }
 
-    /// A frame came. Frames of video are all decoded, in their order; of still pictures only the newest is.
+    /// Takes a frame. It decodes all frames of video, in order, but only the newest still picture.
     ///
     /// # Errors
     /// If this frame and too many before it cannot be decoded.
@@ -94,7 +94,7 @@ impl Playout {
         Ok(())
     }
 
-    /// More bytes came of the still picture that came last. They are ignored if it is not the one on the screen.
+    /// Takes more bytes of the last still picture. It ignores them if that picture is not on the screen.
     ///
     /// # Errors
     /// If this frame and too many before it cannot be decoded.
@@ -115,8 +115,8 @@ impl Playout {
         Ok(())
     }
 
-    /// The picture that [`Playout::handle_time`] gave last is on the screen, `latency` after its capture. Counts the latency of
-    /// each frame once: bytes that came after it was shown do not change it.
+    /// Notes that the last picture of [`Playout::handle_time`] is on the screen, `latency` after its capture. It counts
+    /// the latency of each frame once, as first shown: later bytes do not change it.
     pub fn handle_shown(&mut self, latency: Duration) {
         if std::mem::take(&mut self.is_unmeasured) {
             self.stats.latency.note(latency);
@@ -124,9 +124,9 @@ impl Playout {
     }
 }
 
-/// What goes out.
+/// Output.
 impl Playout {
-    /// Returns what to put on the screen now, if anything: call it after every frame, and at [`Playout::poll_timeout`].
+    /// Returns what to show now, if anything. Call it after every frame, and at [`Playout::poll_timeout`].
     ///
     /// # Errors
     /// If too many frames in a row cannot be decoded.
@@ -144,7 +144,7 @@ impl Playout {
         self.show_missing()
     }
 
-    /// When [`Playout::handle_time`] has something to say even if nothing comes; `None` while there is no picture to repeat.
+    /// Returns when to call [`Playout::handle_time`] even without input; `None` while there is no picture to repeat.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         if self.waiting.is_some() || self.last.is_some_and(|last| last.is_due) {
@@ -153,12 +153,12 @@ impl Playout {
         self.has_screen().then(|| self.deadline.at())
     }
 
-    /// The newest frame that could not be decoded, once.
+    /// Returns the newest frame that could not be decoded, once.
     pub const fn poll_corrupt(&mut self) -> Option<CorruptFrame> {
         self.corrupt.poll()
     }
 
-    /// What was shown so far, and what was not.
+    /// Returns what was shown so far, and what was not.
     #[must_use]
     pub const fn totals(&self) -> PlayStats {
         self.stats
@@ -170,7 +170,7 @@ impl Playout {
         self.announced.is_some_and(|announced| announced.video.is_some())
     }
 
-    /// Whether there is a picture that can be concealed from or held.
+    /// Returns whether there is a picture to conceal from, or to repeat.
     const fn has_screen(&self) -> bool {
         self.decoding.is_some() && self.picture.is_some()
     }
@@ -179,7 +179,7 @@ impl Playout {
         self.waiting.take().map_or(Ok(()), |frame| self.decode(frame))
     }
 
-    /// Decodes a frame; it is shown next, unless the screen shows a later one.
+    /// Decodes a frame, to be shown next unless the screen shows a later one.
     fn decode(&mut self, frame: Arrived) -> Result<(), PlayError> {
         let is_video = self.is_video();
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
@@ -199,7 +199,7 @@ impl Playout {
         Ok(())
     }
 
-    /// Draws the frame that was decoded last.
+    /// Draws the last decoded frame.
     fn show(&mut self, frame: Decoded) -> Result<Option<Present<'_>>, PlayError> {
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(None) };
         if let Err(why) = decoding.draw(announced.size, &mut self.picture) {
@@ -213,7 +213,7 @@ impl Playout {
         Ok(self.picture.as_ref().map(show))
     }
 
-    /// Shows the last picture moved on by its motion, or again.
+    /// Shows the last picture moved by its motion, or unchanged.
     fn show_missing(&mut self) -> Result<Option<Present<'_>>, PlayError> {
         self.is_unmeasured = false;
         let concealed = self.conceal()?;

@@ -1,36 +1,36 @@
-//! What to put on the screen.
+//! What to show.
 
 use std::time::Duration;
 
 use nestcast_codec::Picture;
 
-/// A picture to put on the screen now, and what it is.
+/// A picture to show now.
 #[derive(Debug)]
 pub enum Present<'a> {
     /// A frame that came.
     Show {
-        /// The frame's number; the same as before where more came of a picture that stays.
+        /// The frame's number; the same as before if more of a picture that stays has come.
         id: u64,
-        /// When it was captured, in microseconds since 1970 by the sender's clock.
+        /// The capture time, in microseconds since 1970 by the sender's clock.
         captured: u64,
         /// Bytes that came in time.
         bytes: usize,
-        /// Bytes that the whole frame has.
+        /// Bytes of the whole frame.
         full: u64,
-        /// From the first byte to the last that was used at first.
+        /// The time from the first byte to the last that the first picture used.
         receiving: Duration,
         /// The picture.
         picture: &'a Picture,
     },
-    /// A frame of video is not there when it is due: the last picture, moved on by its own motion. The frame may still come; it is
-    /// shown then, unless the screen already shows a later one.
+    /// A frame of video is missing when it is due: the last picture, moved by its own motion. The frame may still come;
+    /// the player then shows it, unless the screen already shows a later one.
     Conceal {
-        /// The number of the frame that is missing.
+        /// The number of the missing frame.
         id: u64,
         /// The picture.
         picture: &'a Picture,
     },
-    /// Nothing came for as long as a frame takes, and nothing moves: the last picture again.
+    /// No frame came in a frame's time, and nothing moves: the last picture again.
     Hold {
         /// The picture.
         picture: &'a Picture,

@@ -1,7 +1,8 @@
-//! A whole broadcast in one process without I/O: a sender's and a receiver's session over a link that exists in this file alone.
+//! A whole broadcast in one process without I/O: a sender's and a receiver's session over a link simulated in this
+//! file.
 //!
-//! The link has a rate and a delay, and its rate falls to a third halfway. Time is a number: the run takes milliseconds.
-//! What is printed is what a viewer would see: how much of each frame came, and how late.
+//! The link has a rate and a delay, and its rate falls to a third halfway. Time is a number: the run takes
+//! milliseconds. It prints what a viewer would see: how much of each frame came, and how late.
 //!
 //! ```text
 //! cargo run -p nestcast-proto --example loopback
@@ -20,13 +21,13 @@ use nestcast_proto::{
 const FRAMES: u64 = 180;
 const FRAME_BYTES: usize = 40_000;
 const BASE_BYTES: usize = 400;
-/// From sender to receiver, and back.
+/// The delay from sender to receiver, and back.
 const DELAY: Duration = Duration::from_millis(20);
 const PACKET_BYTES: usize = 1200;
 /// The link's rate before and after the fall.
 const RATES: [Bitrate; 2] = [Bitrate::from_bits(3_000_000), Bitrate::from_bits(1_000_000)];
 
-/// What reaches an end at its moment.
+/// Data that reaches an end.
 enum Arrival {
     ToSender(Bytes),
     ToReceiver(Bytes),
@@ -36,7 +37,7 @@ enum Arrival {
     Closed(Code),
 }
 
-/// The stream that the sender writes: bytes that were not sent yet.
+/// The stream that the sender writes: its unsent bytes.
 #[derive(Default)]
 struct Unsent {
     number: u64,
@@ -45,7 +46,7 @@ struct Unsent {
     is_finished: bool,
 }
 
-/// Both ends, and what is on the way between them.
+/// Both ends, and the data between them.
 struct Loopback {
     now: Duration,
     sender: SenderSession,
@@ -53,13 +54,13 @@ struct Loopback {
     controller: DelayController,
     unsent: VecDeque<Unsent>,
     in_flight: u64,
-    /// When the link has sent all that it was given.
+    /// When the link has sent everything it was given.
     free_at: Duration,
-    /// By their moment, and by their order at one moment.
+    /// By their time, and by their order at one time.
     arrivals: BTreeMap<(Duration, u64), Arrival>,
     order: u64,
     streams: u64,
-    /// Of every frame that was shown: bytes, and the time since its capture.
+    /// For every shown frame: its bytes, and the time since its capture.
     shown: BTreeMap<u64, (usize, Duration)>,
     end: Option<Code>,
 }
@@ -103,7 +104,7 @@ fn main() {
 }
 
 impl Loopback {
-    /// Runs both ends up to a moment.
+    /// Runs both ends until `moment`.
     fn until(&mut self, moment: Duration) {
         loop {
             self.drive_receiver();
@@ -153,7 +154,7 @@ impl Loopback {
                         .for_each(|stream| stream.is_finished = true);
                 }
                 SenderOutput::Reset(number) => self.unsent.retain(|stream| stream.number != number),
-                // Nothing is lost here but what is reset, so every stream arrives that was finished.
+                // Only reset streams lose data here, so every finished stream arrives.
                 SenderOutput::Await(number) => self.sender.handle_settled(number),
                 SenderOutput::Close(end) => self.send(self.free_at + DELAY, Arrival::Closed(end.close().code)),
                 _ => {}
@@ -163,7 +164,7 @@ impl Loopback {
         self.transmit();
     }
 
-    /// Writes what there is room for; gives whether that was anything.
+    /// Writes what there is room for; returns whether there was any.
     fn write(&mut self) -> bool {
         let path = self.path();
         let room = self.sender.room(&path);
@@ -182,7 +183,7 @@ impl Loopback {
         written > 0
     }
 
-    /// Sends packets as far as the window lets.
+    /// Sends packets as far as the window allows.
     fn transmit(&mut self) {
         while let Some(stream) = self.unsent.front_mut() {
             let is_empty = stream.bytes.is_empty();
@@ -277,7 +278,7 @@ impl Loopback {
         }
     }
 
-    /// A line for each second, and one for the whole session.
+    /// Prints a line for each second, and one for the whole session.
     fn report(&self, interval: Duration) {
         let frames_in = |second: u64| {
             let is_inside = move |id: u64| (interval * u32::try_from(id).unwrap_or(0)).as_secs() == second;

@@ -1,23 +1,23 @@
-//! Bits per second, and what they carry in a time.
+//! Bits per second, and how many bytes they carry in a given time.
 
 use std::str::FromStr;
 use std::time::Duration;
 
-/// The rates that text may name: those between which anything is sent.
+/// The rates that text may name.
 const IN_TEXT: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
-/// A bitrate in bits per second; in text so many bits, or with `k`, `K` or `M`, as in `300k`, from 1000 to 10^12.
+/// A bitrate in bits per second. Text is a number from 1000 to 10^12, or one with `k`, `K` or `M`, such as `300k`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct Bitrate(u64);
 
 impl Bitrate {
-    /// So many bits a second.
+    /// Makes a rate of `bits_per_second`.
     #[must_use]
     pub const fn from_bits(bits_per_second: u64) -> Self {
         Self(bits_per_second)
     }
 
-    /// `bytes` in `time`; none if no time passed.
+    /// Returns the rate of `bytes` in `time`; `None` if no time passed.
     #[must_use]
     pub fn of(bytes: u64, time: Duration) -> Option<Self> {
         let bits = u128::from(bytes) * 8 * 1_000_000_000;
@@ -25,33 +25,33 @@ impl Bitrate {
         Some(Self(u64::try_from(rate).unwrap_or(u64::MAX)))
     }
 
-    /// Bits per second.
+    /// Returns the rate in bits per second.
     #[must_use]
     pub const fn bits(self) -> u64 {
         self.0
     }
 
-    /// The whole bytes that go through in `time`.
+    /// Returns the number of whole bytes that pass in `time`.
     #[must_use]
     pub fn bytes_in(self, time: Duration) -> u64 {
         u64::try_from(u128::from(self.0).saturating_mul(time.as_nanos()) / 8_000_000_000).unwrap_or(u64::MAX)
     }
 
-    /// How long `bytes` take; for ever at a rate of nothing.
+    /// Returns how long `bytes` take; [`Duration::MAX`] at rate zero.
     #[must_use]
     pub fn time_for(self, bytes: u64) -> Duration {
         let nanos = (u128::from(bytes) * 8_000_000_000).checked_div(u128::from(self.0));
         nanos.and_then(|nanos| u64::try_from(nanos).ok()).map_or(Duration::MAX, Duration::from_nanos)
     }
 
-    /// This times `permille` / 1000.
+    /// Returns `permille` / 1000 of this rate.
     #[must_use]
     pub(crate) fn scaled(self, permille: u64) -> Self {
         Self(u64::try_from(u128::from(self.0) * u128::from(permille) / 1000).unwrap_or(u64::MAX))
     }
 }
 
-/// A text that names no rate.
+/// The error for text that is not a rate.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no rate: give bits per second, 1000 to 10^12, or with k or M, as in 300k")]
 pub struct BitrateError(String);

@@ -1,7 +1,7 @@
-//! What receivers want of the frames that come next: consumers of frames state it, encoders read it.
+//! What receivers want of the next frames: consumers of frames state it, encoders read it.
 //!
-//! [`Demand`] is the only way from receivers to an encoder. A QUIC session, a relay and a recorder register with the same
-//! `Demand`, and the encoder cannot tell one from the other.
+//! [`Demand`] is the only way from receivers to an encoder. A QUIC session, a relay and a recorder register with the
+//! same `Demand`, and look alike to the encoder.
 //!
 //! ```
 //! use nestcast_proto::{Bitrate, Demand, ReceiverDemand};
@@ -30,24 +30,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::bitrate::Bitrate;
 
-/// The fewest bytes that a frame is made of, for whoever joins: half a second of 256 kbit/s.
+/// The fewest bytes of a frame, for a receiver that joins: half a second at 256 kbit/s.
 const MIN_FRAME_BYTES: u64 = 16 * 1024;
 
-/// What one receiver wants, as of the last frame that it was given.
+/// What one receiver wants, as of the last frame that it got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiverDemand {
-    /// The estimate of what its path carries.
+    /// The bandwidth estimate of its path.
     pub bandwidth: Bitrate,
-    /// The most that it asks for, if it asks for less than its path carries.
+    /// The receiver's cap, if it asked for one.
     pub max_bitrate: Option<Bitrate>,
-    /// The most bytes of the next frame that it may have use for.
+    /// The most bytes of the next frame that it can use.
     pub useful_bytes: u64,
-    /// Frames of video whose bases wait for its path.
+    /// The backlog: frames of video whose base layers wait for its path.
     pub owed_frames: u64,
-    /// Whether it can go on only with a [`Join`](crate::Join): it is new, or bases that it was owed were given up.
+    /// Whether it can continue only with a random-access frame ([`Join`](crate::Join)): it is new, or its backlog was
+    /// dropped.
     pub needs_join: bool,
-    /// The number of the [rendition](crate::Rendition) that it gets; none before its first frame, and where there is one
-    /// rendition at most.
+    /// The number of its [rendition](crate::Rendition); `None` before its first frame, and if there is one rendition at
+    /// most.
     pub rendition: Option<u64>,
 }
 
@@ -57,20 +58,20 @@ pub struct Demand(Arc<Shared>);
 
 #[derive(Debug, Default)]
 struct Shared {
-    /// The most bytes that a receiver asked for since they were taken last.
+    /// The most useful bytes that any receiver stated since the last [`Demand::take_useful_bytes`].
     asked: AtomicU64,
-    /// The bytes that were taken last.
+    /// What the last [`Demand::take_useful_bytes`] returned.
     taken: AtomicU64,
-    /// Renditions in which a receiver asked for a join since requests were taken last.
+    /// Renditions in which a receiver has asked for a random-access frame since the requests were last taken.
     joins: Mutex<BTreeSet<Option<u64>>>,
     receivers: Mutex<Receivers>,
 }
 
 #[derive(Debug, Default)]
 struct Receivers {
-    /// Numbers that were given out.
+    /// The number of receivers registered so far.
     numbers: u64,
-    /// The receivers of now, by number; none for one that has stated nothing yet.
+    /// The current receivers, by number; `None` for one that has stated nothing yet.
     entries: BTreeMap<u64, Arc<Mutex<Option<ReceiverDemand>>>>,
 }
 
@@ -87,8 +88,8 @@ impl Demand {
         DemandEntry { receiver, stated, demand: self.clone() }
     }
 
-    /// Returns how many bytes of the next frame the receiver with the best path has use for; an encoder need not make more.
-    /// The number rises at once and falls by an eighth at most. Take it once for each frame.
+    /// Returns how many bytes of the next frame the receiver with the best path can use; an encoder need not make more.
+    /// The number rises at once and falls by an eighth at most. Call this once for each frame.
     #[must_use]
     pub fn take_useful_bytes(&self) -> u64 {
         let last = self.0.taken.load(Ordering::Relaxed);
@@ -97,20 +98,21 @@ impl Demand {
         bytes
     }
 
-    /// Returns whether a receiver has asked for a [`Join`](crate::Join) since this was last called. A receiver whose request
-    /// is not met asks again.
+    /// Returns whether a receiver has asked for a random-access frame ([`Join`](crate::Join)) since the last call. A
+    /// receiver that does not get one asks again.
     #[must_use]
     pub fn take_join_request(&self) -> bool {
         !self.take_join_requests().is_empty()
     }
 
-    /// Returns the same by the numbers of [renditions](crate::Rendition); none stands for receivers that are in no rendition.
+    /// Returns the same by the numbers of [renditions](crate::Rendition); `None` stands for receivers without a
+    /// rendition.
     #[must_use]
     pub fn take_join_requests(&self) -> BTreeSet<Option<u64>> {
         std::mem::take(&mut lock(&self.0.joins))
     }
 
-    /// Returns what each receiver wants, by rising numbers.
+    /// Returns what each receiver wants, in ascending order of their numbers.
     #[must_use]
     pub fn receivers(&self) -> Vec<(u64, ReceiverDemand)> {
         let receivers = lock(&self.0.receivers);
@@ -119,7 +121,7 @@ impl Demand {
     }
 }
 
-/// One receiver's part of a [`Demand`]; the receiver leaves when it is dropped.
+/// One receiver's part of a [`Demand`]; dropping it removes the receiver.
 #[derive(Debug)]
 pub struct DemandEntry {
     receiver: u64,
@@ -134,7 +136,7 @@ impl DemandEntry {
         self.receiver
     }
 
-    /// States what the receiver wants from now on. Call it after each frame that the receiver was given.
+    /// States what the receiver wants from now on. Call it after each frame that the receiver gets.
     pub fn set(&self, wanted: ReceiverDemand) {
         *lock(&self.stated) = Some(wanted);
         self.demand.0.asked.fetch_max(wanted.useful_bytes, Ordering::Relaxed);
@@ -143,8 +145,8 @@ impl DemandEntry {
         }
     }
 
-    /// Asks for a [`Join`](crate::Join) in `rendition` before the next [`set`](Self::set), as a receiver does that has no frame yet
-    /// or that lost one.
+    /// Asks for a random-access frame ([`Join`](crate::Join)) in `rendition` before the next [`set`](Self::set), for a
+    /// receiver that has no frame yet or lost one.
     pub fn request_join(&self, rendition: Option<u64>) {
         lock(&self.demand.0.joins).insert(rendition);
     }
@@ -156,7 +158,7 @@ impl Drop for DemandEntry {
     }
 }
 
-/// A panic elsewhere leaves nothing half written: every lock is held for one statement.
+/// A panic elsewhere leaves no half-written state: every lock lasts for one statement.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,11 +1,11 @@
 //! The session of a live broadcast as state machines: no I/O, no clock, no codec.
 //!
-//! A sender has one [`SenderSession`] for each receiver, and a receiver one [`ReceiverSession`] for its connection. A driver
-//! moves bytes between a session and a transport, and does what [`SenderSession::poll`] and [`ReceiverSession::poll`] say. Frames are
-//! opaque: of each, any prefix is worth something, and the first `base` bytes are worth the most. `spec/session.md` defines
-//! every byte that crosses the network.
+//! A sender has one [`SenderSession`] for each receiver, and a receiver has one [`ReceiverSession`]. A driver moves
+//! bytes between a session and a transport, and does what [`SenderSession::poll`] and [`ReceiverSession::poll`] return.
+//! Frames are opaque: any prefix of a frame is useful, and its first `base` bytes (the base layer) are the most useful.
+//! `spec/session.md` defines every byte that crosses the network.
 //!
-//! Moments are [`Duration`](std::time::Duration)s since a moment of the driver's choice, one for each session.
+//! Times are [`Duration`](std::time::Duration)s since an origin that the driver chooses, one for each session.
 //!
 //! # The loop of a sender
 //!
@@ -108,8 +108,8 @@
 //! assert_eq!(shown, [(0, 500)]);
 //! ```
 //!
-//! `examples/loopback.rs` runs both against each other over a link of limited rate. [`Publisher`] and [`Subscriber`] are the parts of
-//! the sessions that cut frames and put them together; [`DelayController`] is the congestion control that the session
+//! `examples/loopback.rs` connects both over a link of limited rate. [`Publisher`] and [`Subscriber`] are the parts of
+//! the sessions that cut frames and reassemble them. [`DelayController`] is the congestion control that the session
 //! expects of a transport.
 
 mod bitrate;

@@ -1,8 +1,8 @@
-//! Where frames are made: a stream of pictures, and an encoder that makes a frame of each.
+//! Sources of frames: a stream of pictures, and an encoder that makes a frame of each.
 //!
-//! Both are without clock and thread. A driver owns those: it reads the stream, notes when pictures were captured, skips pictures
-//! while the encoder is busy, and measures how long encoding takes. `nestcast-sender` has such a driver, `LiveSource`;
-//! `nestcast-encode` has streams and encoders. Another codec needs a [`FrameEncoder`] of its own and nothing else.
+//! Neither has a clock or a thread. A driver has them: it reads the stream, notes when pictures were captured, skips
+//! pictures while the encoder is busy, and measures encoding time. `LiveSource` of `nestcast-sender` is such a driver;
+//! `nestcast-encode` has streams and encoders. To send another codec, implement [`FrameEncoder`] and nothing else.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -16,38 +16,38 @@ use crate::wire::message::Welcome;
 /// Why a source has no more frames.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceError {
-    /// The input broke off, or gave what cannot be used; receivers are told [`Code::Source`](crate::Code::Source).
+    /// The input broke off or is unusable; receivers get [`Code::Source`](crate::Code::Source).
     #[error(transparent)]
     BrokenOff(Box<dyn StdError + Send + Sync>),
-    /// A frame cannot be made; receivers are told [`Code::Failed`](crate::Code::Failed).
+    /// A frame cannot be made; receivers get [`Code::Failed`](crate::Code::Failed).
     #[error(transparent)]
     Failed(Box<dyn StdError + Send + Sync>),
 }
 
 impl SourceError {
-    /// The input broke off.
+    /// Returns an error for input that broke off.
     pub fn broken_off(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::BrokenOff(cause.into())
     }
 
-    /// A frame cannot be made.
+    /// Returns an error for a frame that cannot be made.
     pub fn failed(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Failed(cause.into())
     }
 }
 
-/// A picture of a stream, and when it was captured if the stream knows.
+/// A picture of a stream, with its capture time if the stream knows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreamPicture<P> {
     /// The picture.
     pub picture: P,
-    /// When it was captured, in microseconds since 1970-01-01 UTC by the driver's clock. A driver takes the moment at which it got the
-    /// picture if there is none.
+    /// The capture time, in microseconds since 1970-01-01 UTC by the driver's clock. If it is `None`, the driver uses
+    /// the time at which it got the picture.
     pub captured: Option<u64>,
 }
 
 impl<P> From<P> for StreamPicture<P> {
-    /// A picture that was captured just now.
+    /// Makes a picture captured just now.
     fn from(picture: P) -> Self {
         Self { picture, captured: None }
     }
@@ -56,28 +56,28 @@ impl<P> From<P> for StreamPicture<P> {
 /// A picture that waits to be encoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Captured<P> {
-    /// Its number in the stream.
+    /// The picture's number in the stream.
     pub id: u64,
-    /// When it was captured, in microseconds since 1970-01-01 UTC.
+    /// The capture time, in microseconds since 1970-01-01 UTC.
     pub at: u64,
     /// The picture.
     pub picture: P,
 }
 
-/// Pictures one after another, as a camera or a file gives them.
+/// A sequence of pictures, such as a camera or a file.
 pub trait PictureStream: Send {
-    /// A picture, of whatever kind the encoder takes.
+    /// The type of a picture, which the encoder must accept.
     type Picture: Send + 'static;
 
-    /// How long a driver should wait from one picture to the next; none if [`next`](Self::next) itself returns
-    /// when a picture is there, as a camera does.
+    /// Returns how long a driver waits from one picture to the next. `None` means that [`next`](Self::next) itself
+    /// waits for the next picture, as a camera does.
     fn interval(&self) -> Option<Duration>;
 
-    /// Returns the next picture, or none at the end. It may reuse the memory of `spent`, a picture that was encoded or skipped;
-    /// one that it does not reuse it may drop.
+    /// Returns the next picture, or `None` at the end. It may reuse the memory of `spent`, a picture that was encoded
+    /// or skipped, or drop it.
     ///
     /// # Errors
-    /// [`SourceError::BrokenOff`] if there are no more pictures though the stream has not ended.
+    /// [`SourceError::BrokenOff`] if the pictures stop before the stream's end.
     fn next(&mut self, spent: Option<Self::Picture>) -> Result<Option<StreamPicture<Self::Picture>>, SourceError>;
 }
 
@@ -93,26 +93,26 @@ impl<S: PictureStream + ?Sized> PictureStream for Box<S> {
     }
 }
 
-/// Makes a frame of each picture, for all receivers.
+/// Makes one frame of each picture, for all receivers.
 ///
-/// What a frame's bytes mean is between the encoder and the receivers' decoders. A session knows three things of them: any
-/// prefix is worth something, the first [`Frame::base`](crate::Frame::base) bytes are worth the most, and frames are due one
-/// every [`Welcome::interval`]. A frame that is of no use in part is all base.
+/// The encoder and the receivers' decoders agree on what a frame's bytes mean. A session knows three things: any prefix
+/// is useful, the first [`Frame::base`](crate::Frame::base) bytes (the base layer) are the most useful, and one frame
+/// is due every [`Welcome::interval`]. If a part of a frame is useless, the whole frame is base layer.
 pub trait FrameEncoder: Send {
-    /// A picture, of whatever kind the stream gives.
+    /// The type of a picture, as the stream returns it.
     type Picture: Send + 'static;
 
-    /// What receivers are told before the first frame. It stays the same.
+    /// Returns what receivers learn before the first frame. It must stay the same.
     fn welcome(&self) -> Welcome;
 
-    /// The model package that the welcome names, for receivers that lack it (spec, "Model package"); none if it
-    /// is not handed out.
+    /// Returns the model package that the welcome names, for receivers that lack it (spec, "Model package"); `None` if
+    /// it is not sent.
     fn package(&self) -> Option<Bytes> {
         None
     }
 
-    /// Makes a frame of a picture, with as many bytes as `demand` has use for; `skipped` counts all pictures that were
-    /// skipped so far. Also returns a picture whose memory is free, if there is one.
+    /// Encodes a picture into as many bytes as `demand` can use; `skipped` counts all pictures skipped so far. Also
+    /// returns a picture whose memory is free, if there is one.
     ///
     /// # Errors
     /// [`SourceError::Failed`] if the picture cannot be encoded.
@@ -123,7 +123,7 @@ pub trait FrameEncoder: Send {
         demand: &Demand,
     ) -> Result<(BroadcastFrame, Option<Self::Picture>), SourceError>;
 
-    /// Encoding the last frame took this long.
+    /// Learns how long the last frame took to encode.
     fn handle_encode_time(&mut self, took: Duration) {
         let _ = took;
     }

@@ -1,4 +1,4 @@
-//! What sender and receiver hold of frames is used again: from frame to frame no memory is taken anew.
+//! Sender and receiver reuse their buffers: no frame causes a new allocation.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use nestcast_proto::{Frame, MAX_FRAME, PathStats, Publisher, Step, StreamHead, S
 
 const INTERVAL: Duration = Duration::from_millis(33);
 
-/// One frame after the other from a sender's state machine to a receiver's, written in a few parts each.
+/// Passes frames from a sender's state machine to a receiver's, each written in a few parts.
 fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &mut Subscriber) {
     for id in ids {
         let now = INTERVAL * u32::try_from(id).expect("few");

@@ -1,4 +1,4 @@
-//! A receiver's cap holds over time, in bursts that have a bound, and frames that are left out do not lower it.
+//! A receiver's cap holds over time, in bounded bursts, and skipped frames do not lower it.
 
 use std::time::Duration;
 
@@ -7,19 +7,19 @@ use nestcast_proto::{Bitrate, Frame, Join, PathStats, Publisher, Step};
 use proptest::prelude::*;
 
 const INTERVAL: Duration = Duration::from_nanos(33_333_333);
-/// What a receiver without a frame left out has of each interval, and the burst: three intervals.
+/// The part of each interval's bytes that a receiver without skipped frames gets, and the burst: three intervals.
 const PAYLOAD_PERMILLE: u64 = 950;
 const BURST: Duration = Duration::from_millis(100);
 
-/// Frames for one receiver, of a source that makes as many bytes of each as it has use for.
+/// Frames for one receiver, from a source that makes as many bytes of each as the receiver can use.
 struct Feed {
     publisher: Publisher,
     cap: Bitrate,
     video: bool,
-    /// Frames that were due, those that were left out among them.
+    /// The number of frames that were due, including skipped ones.
     due: u32,
     skipped: u64,
-    /// When frames were due, and the bytes that were written until the next one was.
+    /// When frames were due, and the bytes written until the next one was.
     written: Vec<(Duration, u64)>,
 }
 
@@ -30,13 +30,14 @@ impl Feed {
         Self { publisher, cap, video, due: 0, skipped: 0, written: Vec::new() }
     }
 
-    /// The source leaves the next frame out.
+    /// Skips the next frame.
     fn leave_out(&mut self) {
         self.due += 1;
         self.skipped += 1;
     }
 
-    /// The next frame, of which `room` bytes go out before another is due, and which has `base` at least.
+    /// Sends the next frame, with a base layer of at least `base` bytes; `room` bytes go out before another frame is
+    /// due.
     fn frame(&mut self, room: usize, base: usize, stays: bool) {
         let (id, now, path) = (u64::from(self.due), INTERVAL * self.due, PathStats::default());
         let useful = usize::try_from(self.publisher.useful_bytes()).expect("few");
@@ -61,12 +62,12 @@ impl Feed {
         self.written.push((now, (room - left) as u64));
     }
 
-    /// Bytes that the cap leaves for frames in this time.
+    /// Returns the bytes that the cap leaves for frames in this time.
     fn most(&self, time: Duration) -> u64 {
         self.cap.bytes_in(time) * PAYLOAD_PERMILLE / 1000
     }
 
-    /// The share of the cap that was used from the tenth frame on.
+    /// Returns the part of the cap that was used from the tenth frame on.
     fn used(&self) -> f64 {
         let (first, rest) = (self.written[10].0, &self.written[10..]);
         let bytes: u64 = rest.iter().map(|(_, bytes)| bytes).sum();

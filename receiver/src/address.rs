@@ -1,10 +1,10 @@
-//! A sender by the name of its host.
+//! A sender's address by host name.
 
 use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
-/// A host and a port, as in `example.org:4433` or `[::1]:4433`, not looked up yet.
+/// A host and a port, such as `example.org:4433` or `[::1]:4433`, before the look-up.
 ///
 /// ```
 /// use nestcast_receiver::Address;
@@ -19,20 +19,20 @@ pub struct Address {
     host: String,
 }
 
-/// A text that names no host and port.
+/// The error for text that is not a host and port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("give a host and a port, as in example.org:4433 or [::1]:4433")]
 pub struct AddressError;
 
 impl Address {
-    /// The host without the brackets of IPv6: the name in its certificate.
+    /// Returns the host without the brackets of IPv6: the name in its certificate.
     #[must_use]
     pub fn host(&self) -> &str {
         &self.host
     }
 
-    /// The addresses that the system knows of the host, the best first; none if it knows none. This may ask the network, and waits for
-    /// it.
+    /// Looks up the host's addresses, the best first; returns none if the system knows none. It may ask the network,
+    /// and blocks meanwhile.
     #[must_use]
     pub fn look_up(&self) -> Vec<SocketAddr> {
         self.text.to_socket_addrs().map(Iterator::collect).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! Whom to receive from, and how.
+//! The configuration of a receiver.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,33 +8,34 @@ use nestcast_proto::{Bitrate, DecoderKind};
 
 use crate::trust::Trust;
 
-/// Whom to receive from, and how.
+/// The configuration of a receiver.
 #[derive(Debug, Clone)]
 pub struct Config {
-    /// Where the sender is.
+    /// The sender's address.
     pub address: SocketAddr,
-    /// Other addresses of its host, which are tried too where one before them does not answer; of many, the first few.
+    /// Other addresses of the sender's host, tried if earlier ones do not answer; the receiver tries only the first
+    /// few.
     pub other_addresses: Vec<SocketAddr>,
-    /// The name in its certificate; not looked at where a fingerprint is pinned.
+    /// The name in the sender's certificate; ignored with a pinned fingerprint.
     pub name: String,
-    /// How it is known.
+    /// How the receiver verifies the sender.
     pub trust: Trust,
-    /// What lets this receiver in; may be empty.
+    /// The token that admits this receiver; may be empty.
     pub token: Bytes,
-    /// The most that is wanted, as in [`Hello::max_bitrate`](nestcast_proto::Hello::max_bitrate).
+    /// The receiver's cap, as in [`Hello::max_bitrate`](nestcast_proto::Hello::max_bitrate).
     pub max_bitrate: Option<Bitrate>,
-    /// How frames are decoded; told to the sender.
+    /// How frames are decoded; the sender learns this.
     pub decoder: DecoderKind,
-    /// Ask the sender for its model if it is missing here.
+    /// Whether to ask the sender for its model if it is missing here.
     pub fetch_model: bool,
-    /// How long to try again while no frame is of use, at the start and later; zero: one attempt, and two at least with
-    /// any other.
+    /// How long to retry while no frame is useful, at the start and later. Zero means one attempt; any other value
+    /// means at least two.
     pub retry: Duration,
 }
 
 impl Config {
-    /// Decoded in plain Rust, without a token, a cap, a model that is fetched or a second attempt; the certificate's name is
-    /// the address.
+    /// Makes a configuration without a token, a cap, model fetching or retries, for a decoder in plain Rust. The
+    /// certificate's name is the address.
     #[must_use]
     pub fn new(address: SocketAddr, trust: Trust) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The control stream's way to the sender: messages wait here until the transport has taken them.
+//! The control stream to the sender: messages wait here until the transport accepts them.
 
 use std::collections::VecDeque;
 
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use crate::error::Error;
 use crate::transport::Outgoing;
 
-/// What is said and not taken yet.
+/// Messages that the transport has not accepted yet.
 #[derive(Debug)]
 pub(crate) struct ControlWriter<O> {
     stream: Option<O>,
@@ -21,7 +21,7 @@ impl<O> Default for ControlWriter<O> {
 }
 
 impl<O: Outgoing> ControlWriter<O> {
-    /// The stream is open.
+    /// Sets the open stream.
     pub(crate) fn open(&mut self, stream: O) {
         self.stream = Some(stream);
     }
@@ -35,7 +35,7 @@ impl<O: Outgoing> ControlWriter<O> {
         self.unsaid.push_back(message);
     }
 
-    /// Waits until the transport took the oldest message. May be dropped while it waits.
+    /// Waits until the transport has accepted the oldest message. May be dropped while it waits.
     ///
     /// # Errors
     /// Why the connection ended.

@@ -1,4 +1,4 @@
-//! Why receiving could not begin or go on.
+//! Errors that stop a receiver.
 
 use std::error::Error as StdError;
 use std::net::SocketAddr;
@@ -6,30 +6,30 @@ use std::time::Duration;
 
 use nestcast_proto::{Code, ReceiverEnd};
 
-/// What went wrong, in one line.
+/// An error of a receiver, in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// TLS refuses the configuration, or the system the socket.
+    /// TLS refuses the configuration, or the system refuses the socket.
     #[error("receiving cannot be set up: {0}")]
     Setup(String),
-    /// The sender is not there or not the right one.
+    /// The sender does not answer, or the connection fails.
     #[error("cannot connect to {address}: {reason}")]
     Connect {
-        /// Where it should be.
+        /// The sender's address.
         address: SocketAddr,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// The sender does not show the certificate that is trusted.
+    /// The sender does not show the trusted certificate.
     #[error("the receiver does not trust the sender at {address}: {reason}")]
     Untrusted {
-        /// Where it is.
+        /// The sender's address.
         address: SocketAddr,
-        /// What is wrong with its certificate.
+        /// The problem with its certificate.
         reason: String,
     },
-    /// The sender ended the connection, and said why.
+    /// The sender closed the connection with this code.
     #[error("{0}")]
     Closed(Code),
     /// This end ended the session: the sender broke a rule, was too slow, or has a model that is missing here.
@@ -38,41 +38,41 @@ pub enum Error {
     /// The connection broke.
     #[error("the connection to {address} broke: {reason}")]
     Lost {
-        /// Where it led.
+        /// The sender's address.
         address: SocketAddr,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
-    /// The sink refuses what the sender announced, or its model package.
+    /// The sink refuses the announced broadcast, or its model package.
     #[error(transparent)]
     Refused(Box<dyn StdError + Send + Sync>),
-    /// The sink cannot go on: its output is closed, or frame after frame cannot be decoded.
+    /// The sink cannot continue: its output is closed, or too many frames in a row cannot be decoded.
     #[error(transparent)]
     Sink(Box<dyn StdError + Send + Sync>),
-    /// Connecting again and again did not help.
+    /// All attempts to connect failed.
     #[error("{last}; gave up after {attempts} attempts in {} s", .time.as_secs())]
     GaveUp {
-        /// Why the last attempt failed.
+        /// The error of the last attempt.
         last: Box<Self>,
-        /// How often it was tried since pictures last came.
+        /// The number of attempts since pictures last came.
         attempts: u32,
-        /// For how long.
+        /// The time since then.
         time: Duration,
     },
 }
 
 impl Error {
-    /// The sink cannot go on.
+    /// Makes an error of a sink that cannot continue.
     pub(crate) fn sink(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Sink(error.into())
     }
 
-    /// The sink takes no such broadcast.
+    /// Makes an error of a sink that refuses the broadcast.
     pub(crate) fn refused(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
         Self::Refused(error.into())
     }
 
-    /// Whether connecting anew may help without anyone changing anything.
+    /// Returns whether a new connection may help although nobody changes anything.
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
             Self::Connect { .. } | Self::Lost { .. } | Self::Session(ReceiverEnd::Late(_)) => true,

@@ -1,11 +1,11 @@
-//! Receives a live broadcast: whatever prefix of each frame came in time.
+//! Receives a live broadcast: hands over the prefix of each frame that came in time.
 //!
 //! ```text
 //! QUIC streams -> Subscriber -> FrameSink
 //! ```
 //!
-//! [`Player`] is the sink that shows video and pictures to a [`Viewer`]: a thread around the player of `nestcast-player`. The rest of
-//! the crate moves frames and has never seen a picture. Any other sink is a few lines:
+//! [`Player`] is the sink that shows video and pictures to a [`Viewer`]: a thread around the player of
+//! `nestcast-player`. The rest of the crate moves frames and does not look into them. Any other sink is a few lines:
 //!
 //! ```
 //! use std::convert::Infallible;
@@ -28,8 +28,8 @@
 //!
 //! [`receive`] feeds it.
 //!
-//! A sender is not trusted: what it makes a receiver hold is bounded by the size of picture that it announced, and so is
-//! every time that it makes a receiver wait.
+//! The receiver does not trust the sender: the announced picture size bounds the memory that a sender can make it hold,
+//! and every wait for the sender has a limit.
 
 mod address;
 mod config;
@@ -56,7 +56,7 @@ mod viewer;
 pub use address::{Address, AddressError};
 pub use config::Config;
 pub use error::Error;
-/// What a [`Viewer`] meets of the player.
+/// Types of the player that a [`Viewer`] uses.
 pub use nestcast_player::{AnnouncedVideo, Announcement, Decoding, LatencyHistogram, Picture, PlayError, PlayStats};
 pub use player::{Player, view};
 pub use quic::Socket;

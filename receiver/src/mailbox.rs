@@ -1,4 +1,5 @@
-//! The way from the network to a thread that works on frames: of pictures the newest alone, and what must not be lost.
+//! The mailbox between the network and a thread that processes frames: it keeps only the newest picture, but loses
+//! nothing else.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -10,19 +11,19 @@ use tokio::sync::{oneshot, watch};
 
 use crate::sink::Readiness;
 
-/// Where the thread says how it went; dropped if it failed.
+/// The channel for the thread's answer; dropped if the thread failed.
 pub(crate) type Answer<T> = oneshot::Sender<T>;
 
-/// Both ends of the way. The network never waits for a frame to be worked on; of pictures no more than one waits, of video no
-/// more than [`MAX_OPEN_FRAMES`].
+/// Both ends of the mailbox. The network never waits for a frame to be processed. At most one picture waits, and at
+/// most [`MAX_OPEN_FRAMES`] frames of video.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Mailbox(Arc<Shared>);
 
-/// The thread ended, and answers no more.
+/// The thread ended, and will not answer.
 #[derive(Debug)]
 pub(crate) struct Ended;
 
-/// What came on all connections so far, and what of it was not worked on.
+/// What came on all connections so far, and what of it was not processed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
     pub(crate) received: ReceiveStats,
@@ -42,23 +43,23 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     mail: Mail,
-    /// Frames are video: later ones need those before.
+    /// Whether frames are video, which depend on earlier ones.
     video: bool,
-    /// What came on this connection, and on those before.
+    /// What came on this connection, and on earlier ones.
     current: ReceiveStats,
     past: ReceiveStats,
     connections: u64,
     replaced: u64,
-    /// The newest of them, of video, until it is told.
+    /// The newest replaced frame of video, until it is reported.
     lost: Option<u64>,
-    /// What the sender's clock is ahead of ours by, in microseconds.
+    /// How far the sender's clock is ahead of ours, in microseconds.
     ahead: i64,
-    /// When this connection's first and last frame turned out to be of use.
+    /// When this connection's first and last useful frame was shown.
     useful: Option<(Instant, Instant)>,
     ended: bool,
 }
 
-/// What the thread finds. A frame was sent before whatever is announced beside it.
+/// The thread's mail. The frames were sent before anything that is announced with them.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
     pub(crate) frames: VecDeque<Arrived>,
@@ -66,12 +67,12 @@ pub(crate) struct Mail {
     pub(crate) more: Option<More>,
     pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
     pub(crate) package: Option<(Bytes, Answer<()>)>,
-    /// Nothing comes after it.
+    /// Whether this is the last mail.
     pub(crate) last: bool,
 }
 
 impl Mail {
-    /// Whether nothing came.
+    /// Returns whether nothing came.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty() && self.more.is_none() && self.welcome.is_none() && self.package.is_none()
     }
@@ -79,7 +80,7 @@ impl Mail {
 
 /// The network's end.
 impl Mailbox {
-    /// Another connection: what comes from now on is its.
+    /// Notes a new connection: later mail belongs to it.
     pub(crate) fn connected(&self) {
         let mut state = self.state();
         state.connections += 1;
@@ -87,7 +88,7 @@ impl Mailbox {
         (state.current, state.useful, state.lost) = (ReceiveStats::default(), None, None);
     }
 
-    /// Tells of a sender.
+    /// Announces a sender, and waits for the answer.
     pub(crate) async fn welcome(&self, welcome: Welcome) -> Result<Readiness, Ended> {
         let (answer, answered) = oneshot::channel();
         self.post(|state| {
@@ -97,14 +98,14 @@ impl Mailbox {
         answered.await.map_err(|_| Ended)
     }
 
-    /// Hands a model package over and waits until it is taken.
+    /// Hands over a model package, and waits until it is accepted.
     pub(crate) async fn package(&self, package: Bytes) -> Result<(), Ended> {
         let (answer, answered) = oneshot::channel();
         self.post(|state| state.mail.package = Some((package, answer)));
         answered.await.map_err(|_| Ended)
     }
 
-    /// Hands a frame over, instead of the oldest that waits if those are too many.
+    /// Hands over a frame. If too many wait, it replaces the oldest.
     pub(crate) fn frame(&self, arrived: Arrived, received: ReceiveStats) {
         self.post(|state| {
             state.current = received;
@@ -119,7 +120,7 @@ impl Mailbox {
         });
     }
 
-    /// Hands more of the last frame over, behind what waits of it.
+    /// Hands over more of the last frame, after what already waits of it.
     pub(crate) fn more(&self, more: More, received: ReceiveStats) {
         self.post(|state| {
             state.current = received;
@@ -131,35 +132,35 @@ impl Mailbox {
         });
     }
 
-    /// The newest frame of video that was replaced, once.
+    /// Returns the newest replaced frame of video, once.
     pub(crate) fn lost(&self) -> Option<u64> {
         self.state().lost.take()
     }
 
-    /// The sender's clock is ahead of ours by so many microseconds.
+    /// Sets by how many microseconds the sender's clock is ahead of ours.
     pub(crate) fn set_ahead(&self, micros: i64) {
         self.state().ahead = micros;
     }
 
-    /// Waits until the thread ended.
+    /// Waits until the thread has ended.
     pub(crate) async fn ended(&self) {
-        // The channel is open as long as this handle.
+        // This handle keeps the channel open.
         let _ = self.0.ended.subscribe().wait_for(|ended| *ended).await;
     }
 
-    /// From this connection's first frame that was of use to the last; none if there was none.
+    /// Returns the time from this connection's first useful frame to the last; `None` if there was none.
     pub(crate) fn useful_for(&self) -> Option<Duration> {
         self.state().useful.map(|(first, last)| last - first)
     }
 
-    /// Nothing more comes once what is given is dropped.
+    /// Closes the mailbox when the returned guard is dropped.
     pub(crate) fn close_on_drop(&self) -> CloseOnDrop {
         CloseOnDrop(self.clone())
     }
 
     fn post(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.state();
-        // Nobody would answer.
+        // After the thread's end nobody would answer.
         if !state.ended {
             change(&mut state);
             self.0.news.notify_one();
@@ -173,12 +174,12 @@ impl Mailbox {
 
 /// The thread's end.
 impl Mailbox {
-    /// By how many microseconds the sender's clock is ahead of ours.
+    /// Returns by how many microseconds the sender's clock is ahead of ours.
     pub(crate) fn ahead(&self) -> i64 {
         self.state().ahead
     }
 
-    /// Whoever waits for the thread learns of its end when what is given is dropped.
+    /// Tells all who wait for the thread that it has ended, when the returned guard is dropped.
     pub(crate) fn end_on_drop(&self) -> EndOnDrop<'_> {
         EndOnDrop(self)
     }
@@ -193,7 +194,7 @@ impl Mailbox {
         std::mem::replace(&mut state.mail, Mail { last, ..Mail::default() })
     }
 
-    /// A frame of this connection was of use.
+    /// Notes that a frame of this connection was useful.
     pub(crate) fn was_useful(&self) {
         let now = Instant::now();
         let mut state = self.state();
@@ -201,7 +202,7 @@ impl Mailbox {
         state.useful = Some((first, now));
     }
 
-    /// What the network counted.
+    /// Returns the network's counts.
     pub(crate) fn counts(&self) -> Counts {
         let state = self.state();
         Counts {
@@ -212,7 +213,7 @@ impl Mailbox {
     }
 }
 
-/// However the receiving ends, the thread ends too.
+/// Ends the thread, however the reception ends.
 #[derive(Debug)]
 pub(crate) struct CloseOnDrop(Mailbox);
 
@@ -222,7 +223,7 @@ impl Drop for CloseOnDrop {
     }
 }
 
-/// However the thread ends, whoever waits for it learns of it.
+/// Tells all who wait for the thread that it has ended, however it ends.
 pub(crate) struct EndOnDrop<'a>(&'a Mailbox);
 
 impl Drop for EndOnDrop<'_> {

@@ -1,4 +1,4 @@
-//! The thread that plays: from the mailbox through the player to a viewer.
+//! The playback thread: from the mailbox through the player to a viewer.
 
 use std::time::{Duration, Instant};
 
@@ -12,16 +12,16 @@ use crate::sink::Readiness;
 use crate::view_error::ViewError;
 use crate::viewer::{Concealed, Shown, Totals, Viewer};
 
-/// Between two reports.
+/// The time between two reports.
 const REPORT_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What the thread works with.
+/// The state of the playback thread.
 pub(crate) struct Playback<'a, V> {
     viewer: V,
     mailbox: &'a Mailbox,
     playout: Playout,
     announced: Option<Announcement>,
-    /// The player's moments count from here.
+    /// The origin of the player's times.
     epoch: Instant,
     reported: Instant,
 }
@@ -32,14 +32,14 @@ impl<'a, V: Viewer> Playback<'a, V> {
         Self { viewer, mailbox, playout: Playout::new(), announced: None, epoch: now, reported: now }
     }
 
-    /// Shows until the last mail came or the viewer cannot go on.
+    /// Plays until the last mail has come or the viewer cannot continue.
     pub(crate) fn run(mut self) -> Result<(), ViewError> {
         let mut patience = REPORT_INTERVAL;
         loop {
             let mail = self.mailbox.take(patience);
             let counts = self.mailbox.counts();
-            // The player's clock stands still while this mail is worked on, so that the wait for the next begins after decoding
-            // and showing, however long they take.
+            // The player's clock stands still while this mail is processed, so that the wait for the next frame begins
+            // after decoding and showing, however long they take.
             let now = self.epoch.elapsed();
             if mail.is_empty() && mail.last {
                 self.report(&counts)?;
@@ -103,7 +103,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         if let Some(decoding) = decoding {
             self.playout.handle_decoding(now, decoding);
         }
-        // Whoever asked may have gone with its connection.
+        // The connection that asked may have ended.
         let _ = answer.send(readiness);
         Ok(())
     }
@@ -116,7 +116,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         Ok(())
     }
 
-    /// Puts on the screen what the player says, if anything. `start`: when decoding began.
+    /// Shows what the player returns, if anything. `start` is when decoding began.
     fn present(&mut self, now: Duration, start: Instant) -> Result<(), ViewError> {
         let Some(present) = self.playout.handle_time(now)? else {
             self.log_corrupt();

@@ -1,7 +1,7 @@
-//! The sink that decodes frames and shows them to a viewer, on a thread of its own.
+//! The sink that decodes frames and shows them to a viewer, on its own thread.
 //!
-//! The network never waits for the decoder: of pictures one that is late finds the newest and skips what came before, of video
-//! it decodes all and shows the newest.
+//! The network never waits for the decoder. A late decoder gets only the newest picture; it decodes all frames of
+//! video, and shows the newest.
 
 use std::future::Future;
 use std::thread::JoinHandle;
@@ -23,11 +23,11 @@ use crate::viewer::Viewer;
 /// Receives pictures for `viewer`, as [`receive`] does for a sink.
 ///
 /// # Errors
-/// Why it cannot go on.
+/// Why it cannot continue.
 pub async fn view(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let mut player = Player::start(viewer);
     let outcome = receive(config, &mut player, shutdown).await;
-    // What the viewer says is nearer to the cause than what the connection does.
+    // The viewer's error is closer to the cause than the connection's.
     player.finish().await.map_err(Error::sink).and(outcome)
 }
 
@@ -40,7 +40,7 @@ pub struct Player {
 }
 
 impl Player {
-    /// Starts a thread that shows to `viewer`.
+    /// Starts a thread that shows frames to `viewer`.
     pub fn start(viewer: impl Viewer) -> Self {
         let mailbox = Mailbox::default();
         let of_thread = mailbox.clone();
@@ -51,10 +51,10 @@ impl Player {
         Self { close: mailbox.close_on_drop(), mailbox, thread }
     }
 
-    /// Shows what is there and ends the thread.
+    /// Shows the remaining frames and ends the thread.
     ///
     /// # Errors
-    /// Why it ended before, if it did.
+    /// Why the thread ended earlier, if it did.
     pub async fn finish(self) -> Result<(), ViewError> {
         let Self { close, thread, .. } = self;
         drop(close);
@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::viewer::Shown;
 
-    /// Looks at nothing until it is told to, once for each announcement.
+    /// A viewer that does nothing until it is told to, once for each announcement.
     struct Slow(mpsc::Receiver<()>);
 
     impl Viewer for Slow {

@@ -21,21 +21,21 @@ use crate::trust::Trust;
 
 /// A sender that is silent for this long is gone.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
-/// Said to a sender that is silent, so that both ends know that the other is there.
+/// How often the receiver pings a silent sender, so that both ends know that the other is there.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
-/// Bytes that a sender may have on the way, and may make this end hold: twice the most that a sender of this project has
-/// on the way, as what comes is read at once.
+/// The most bytes that a sender may have in flight, and may make this end hold: twice the most that a nestcast sender
+/// has in flight, because the receiver reads data at once.
 const RECEIVE_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
-/// Most bytes of one read.
+/// The most bytes of one read.
 const MAX_READ_BYTES: usize = 64 * 1024;
-/// QUIC version 1 alone: quinn takes drafts besides.
+/// QUIC version 1 only: quinn would accept drafts too.
 const QUIC_VERSIONS: [u32; 1] = [1];
 /// TLS's alert 120: the peer speaks another protocol (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
-/// TLS's alert 49, which this end gives where a certificate is not the pinned one (RFC 8446, section 6.2).
+/// TLS's alert 49, which this end sends if a certificate is not the pinned one (RFC 8446, section 6.2).
 const ACCESS_DENIED: u8 = 49;
 
-/// Where a receiver's packets go and come from. Copies are the same socket.
+/// The socket of a receiver. Clones share it.
 #[derive(Debug, Clone)]
 pub struct Socket {
     socket: Arc<dyn AsyncUdpSocket>,
@@ -43,13 +43,12 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Any transport of packets, as a simulated network has it. All that QUIC draws at random follows from `seed`, but for
-    /// keys.
+    /// Wraps any packet transport, such as a simulated network. QUIC draws all random values from `seed`, except keys.
     pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> Self {
         Self { socket, seed: Some(seed) }
     }
 
-    /// The system's, to reach `address`.
+    /// Binds a UDP socket of the system, to reach `address`.
     fn to(address: SocketAddr) -> std::io::Result<Self> {
         let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
         let socket = UdpSocket::bind(local)?;
@@ -70,7 +69,7 @@ pub(crate) struct QuicConnection {
 }
 
 impl QuicConnection {
-    /// Connects to the sender that is configured, at one of its addresses, within `time`, by `socket` or one of its own.
+    /// Connects to the configured sender at `address` within `time`, over `socket` or a new one.
     pub(crate) async fn connect(
         to: &Config,
         address: SocketAddr,
@@ -93,7 +92,7 @@ impl QuicConnection {
         Ok(Self { connection, address, endpoint })
     }
 
-    /// Where the sender is.
+    /// Returns the sender's address.
     pub(crate) const fn address(&self) -> SocketAddr {
         self.address
     }
@@ -107,7 +106,7 @@ fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
     let mut crypto = trust.config()?;
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     crypto.enable_early_data = false;
-    // A sender issues no tickets; none are held of one that does.
+    // A nestcast sender issues no tickets; the receiver keeps none of other senders.
     crypto.resumption = Resumption::disabled();
     let crypto = QuicClientConfig::try_from(crypto).map_err(|error| Error::Setup(error.to_string()))?;
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
@@ -115,13 +114,13 @@ fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
     Ok(config)
 }
 
-/// Has the system not join datagrams, which quinn asks it to: each of them that waits to be put in order would hold the
-/// memory of all that were joined with it, 64 KiB for 1.
+/// Disables the joining of datagrams, which quinn enables: while one of them waits to be put in order, it would hold
+/// the memory of all joined ones, 64 KiB for 1.
 fn separate(socket: &UdpSocket) {
     #[cfg(target_os = "linux")]
     {
         use nix::sys::socket::{setsockopt, sockopt};
-        // A system that does not know of it does not join them.
+        // A system without this option does not join them.
         let _ = setsockopt(socket, sockopt::UdpGroSegment, &false);
     }
     #[cfg(not(target_os = "linux"))]
@@ -145,7 +144,7 @@ fn late(address: SocketAddr) -> Error {
     Error::Connect { address, reason: "no answer: is a sender there?".to_owned() }
 }
 
-/// What a connection's end means.
+/// Converts the end of a connection to an error.
 fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Error {
     match error {
         ConnectionError::ApplicationClosed(close) => Error::Closed(Code::from_number(close.error_code.into())),
@@ -165,7 +164,7 @@ fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Er
     }
 }
 
-/// The TLS alert that a transport error stands for (RFC 9001, section 4.8).
+/// Returns the TLS alert of a transport error (RFC 9001, section 4.8).
 fn alert(code: quinn::TransportErrorCode) -> Option<u8> {
     let code: u64 = code.into();
     (code >> 8 == 1).then(|| u8::try_from(code & 0xFF).ok()).flatten()
@@ -200,13 +199,13 @@ impl Connection for QuicConnection {
 }
 
 impl QuicConnection {
-    /// Waits until the sender has been told of the end.
+    /// Waits until the sender has learned of the end.
     pub(crate) async fn settle(&self) {
         let _ = tokio::time::timeout(Duration::from_millis(500), self.endpoint.wait_idle()).await;
     }
 }
 
-/// The control stream's way to the sender.
+/// The control stream to the sender.
 #[derive(Debug)]
 pub(crate) struct ControlStream {
     stream: SendStream,
@@ -256,7 +255,7 @@ impl Stream {
     async fn chunk(&mut self, ordered: bool) -> Result<Option<Chunk>, Error> {
         match self.stream.read_chunk(MAX_READ_BYTES, ordered).await {
             Ok(chunk) => Ok(chunk),
-            // A reset ends the frame where it is: the prefix is good.
+            // A reset ends the frame where it is: the prefix is valid.
             Err(quinn::ReadError::Reset(_)) => Ok(None),
             Err(quinn::ReadError::ConnectionLost(error)) => Err(failure(self.address, &error, false)),
             Err(other) => Err(Error::Lost { address: self.address, reason: other.to_string() }),

@@ -1,4 +1,4 @@
-//! Connects to whichever address of a sender's host answers first ("happy eyeballs", RFC 8305).
+//! Connects to the address of a sender's host that answers first ("happy eyeballs", RFC 8305).
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::quic::{QuicConnection, Socket};
 
-/// Between the begins of attempts at two addresses (RFC 8305, section 5).
+/// The time between the starts of attempts at two addresses (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
-/// Addresses of one host that are tried.
+/// The most addresses of one host that are tried.
 const MAX_ADDRESSES: usize = 4;
 
-/// Connects to the sender that is configured within `time`, by `socket` or a socket for each address.
+/// Connects to the configured sender within `time`, over `socket` or a separate socket for each address.
 pub(crate) async fn connect(to: &Config, socket: Option<&Socket>, time: Duration) -> Result<QuicConnection, Error> {
     if to.other_addresses.is_empty() {
         return QuicConnection::connect(to, to.address, socket.cloned(), time).await;
@@ -41,7 +41,8 @@ pub(crate) async fn connect(to: &Config, socket: Option<&Socket>, time: Duration
     Err(failures.into_iter().max_by_key(weight).expect("there is one address at least"))
 }
 
-/// How much an error says of a host: a sender's refusal more than silence, a kind of address that this machine lacks nothing.
+/// Ranks an error by what it says about the host: a sender's refusal above silence, silence above an address family
+/// that this machine lacks.
 const fn weight(error: &Error) -> u8 {
     match error {
         Error::Setup(_) => 0,

@@ -1,4 +1,4 @@
-//! Connection after connection, until the broadcast or the receiver ends.
+//! Reception over one connection after another, until the broadcast or the receiver ends.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,11 +14,11 @@ use crate::session::{self, Ended};
 use crate::sink::FrameSink;
 use crate::transport::Connection as _;
 
-/// Receives until the broadcast ends, `shutdown` is ready, or no frame was of use for [`Config::retry`] and the connection
-/// ended. The sender is told of a shutdown.
+/// Receives until the broadcast ends, `shutdown` is ready, or a connection ended and no frame was useful for
+/// [`Config::retry`]. Tells the sender of a shutdown.
 ///
 /// # Errors
-/// Why it cannot go on.
+/// Why it cannot continue.
 pub async fn receive<S: FrameSink>(
     config: Config,
     sink: &mut S,
@@ -27,10 +27,10 @@ pub async fn receive<S: FrameSink>(
     connections(&config, None, sink, std::pin::pin!(shutdown)).await
 }
 
-/// The same with packets that go and come by `socket`.
+/// Like [`receive`], over `socket`.
 ///
 /// # Errors
-/// As [`receive`].
+/// See [`receive`].
 pub async fn receive_over<S: FrameSink>(
     socket: Socket,
     config: Config,
@@ -83,7 +83,7 @@ fn given_up(last: Error, retry: &Retry) -> Error {
     }
 }
 
-/// How it ended; `None` if by a shutdown.
+/// Runs one connection; returns how it ended, or `None` after a shutdown.
 async fn run_connection<S: FrameSink>(
     config: &Config,
     sink: &mut S,

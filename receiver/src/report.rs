@@ -1,4 +1,5 @@
-//! Figures for programs: what was shown and what came so far, as `nestcast receive --json` prints them. Times are milliseconds.
+//! Figures as JSON: what was shown and what came so far, as `nestcast receive --json` prints them. Times are
+//! milliseconds.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ struct ShownReport {
 }
 
 impl Serialize for Shown<'_> {
-    /// Without the picture.
+    /// Serialises all but the picture.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let &Self { id, bytes, full, latency, receiving, decoding, .. } = self;
         let [latency_ms, receiving_ms, decode_ms] = [latency, receiving, decoding].map(milliseconds);
@@ -41,10 +42,10 @@ struct TotalsReport {
     latency: Vec<LatencyClass>,
 }
 
-/// Frames that were shown no later than this behind their capture, and later than those of the class before.
+/// Frames shown at most this long after their capture, and longer than the class before allows.
 #[derive(Serialize)]
 struct LatencyClass {
-    /// Nothing in the last class, which takes all others.
+    /// `None` in the last class, which takes all others.
     up_to_ms: Option<u64>,
     frames: u64,
 }

@@ -1,20 +1,20 @@
-//! When to connect anew, and when to give up.
+//! Retries: when to connect again, and when to give up.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// How long one attempt to connect may take. With little time it is half of that, so that a sender which is not there yet is
-/// looked for more than once, but no less than a far one needs to answer.
+/// The limits of one attempt to connect. It gets half of a short retry time, so that a sender which is not there yet is
+/// tried more than once, but at least the time that a distant sender needs to answer.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(5);
 const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
-/// Between two attempts: twice as long after each, between these.
+/// The pauses between attempts: each is twice as long as the one before, between these limits.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
-/// Pauses are longer by up to this share of them, so that receivers which were refused together do not come together.
+/// The largest random part that is added to a pause, so that receivers refused together do not return together.
 const JITTER: f64 = 0.5;
-/// A sender that showed pictures for so long works: the next pause is the first again. One that fails at once, as under
-/// too many receivers, is met less and less often.
+/// A sender that showed pictures for this long works: the next pause is the first again. For one that fails at once, as
+/// with too many receivers, the pauses keep growing.
 const STEADY: Duration = Duration::from_secs(5);
 
 /// The attempts since pictures last came.
@@ -32,7 +32,7 @@ impl Retry {
         Self { limit, began: Instant::now(), pause: FIRST_PAUSE, attempts: 0 }
     }
 
-    /// How long an attempt may take until it is connected.
+    /// Returns the time limit of an attempt to connect.
     pub(crate) fn attempt_time(&self) -> Duration {
         if self.limit.is_zero() {
             return LONGEST_ATTEMPT;
@@ -40,9 +40,9 @@ impl Retry {
         (self.limit / 2).clamp(SHORTEST_ATTEMPT, LONGEST_ATTEMPT)
     }
 
-    /// An attempt ended, after it had shown pictures for so long, if any. Gives how long to wait before the next one;
-    /// none if there is to be none: the first attempt has a second one, however long it took. `luck`, in 0..1, spreads
-    /// receivers.
+    /// Notes the end of an attempt, which showed pictures for the time `pictures`, if any. Returns the pause before the
+    /// next attempt; `None` to give up. The first attempt always has a second one, however long it took. `luck`, in
+    /// 0..1, spreads receivers.
     pub(crate) fn next(&mut self, pictures: Option<Duration>, luck: f64) -> Option<Duration> {
         self.attempts += 1;
         if let Some(time) = pictures {
@@ -57,7 +57,7 @@ impl Retry {
         (is_first || self.began.elapsed() + pause <= self.limit).then_some(pause)
     }
 
-    /// How many attempts there were since pictures last came, and for how long.
+    /// Returns the number of attempts since pictures last came, and the time since then.
     pub(crate) fn spent(&self) -> (u32, Duration) {
         (self.attempts, self.began.elapsed())
     }
@@ -69,7 +69,7 @@ mod tests {
 
     use super::*;
 
-    /// Attempts of which each takes `attempt`; gives when they began, until there is no further one.
+    /// Makes attempts that take `attempt` each; returns when they began, until there is no further one.
     async fn attempts(retry: &mut Retry, attempt: Duration, pictures: Option<Duration>, most: usize) -> Vec<Duration> {
         let epoch = Instant::now();
         let mut began = Vec::new();

@@ -1,4 +1,4 @@
-//! Compares moments of the sender's clock with the clock of this machine.
+//! Converts times of the sender's clock to this machine's clock.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -14,7 +14,7 @@ pub(crate) fn ahead(now: Duration) -> i64 {
     micros(now).saturating_sub(micros(wall_clock()))
 }
 
-/// Our clock, since 1970. It goes on evenly though the machine's is set meanwhile.
+/// Returns our clock, since 1970. It runs evenly even if the machine's clock is set meanwhile.
 fn wall_clock() -> Duration {
     static BEGAN: LazyLock<(Instant, Duration)> =
         LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));

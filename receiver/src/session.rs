@@ -1,4 +1,4 @@
-//! One connection: drives a [`ReceiverSession`] over a transport, and hands what it gives to a sink.
+//! One connection: drives a [`ReceiverSession`] over a transport, and hands its frames to a sink.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use crate::sink::{FrameSink, Readiness};
 use crate::streams::{Event, Streams};
 use crate::transport::Connection;
 
-/// How a connection went.
+/// The result of a connection.
 #[derive(Debug)]
 pub(crate) struct Ended {
     /// Why it ended.
     pub(crate) error: Error,
-    /// From the first frame that was handed over to the last; `None` if there was none.
+    /// The time from the first frame handed over to the last; `None` if there was none.
     pub(crate) handed_over: Option<Duration>,
 }
 
@@ -42,7 +42,7 @@ where
     Ended { error, handed_over: driver.handed_over.map(|(first, last)| last - first) }
 }
 
-/// What a sender is told of an error.
+/// Returns the close that a sender gets for an error.
 fn close_of(error: &Error) -> Close {
     match error {
         Error::Session(end) => end.close(),
@@ -57,18 +57,18 @@ struct Driver<'a, C: Connection, S> {
     connection: &'a C,
     sink: &'a mut S,
     session: ReceiverSession,
-    /// The session's moment zero.
+    /// The instant of the session's time zero.
     epoch: Instant,
     control: ControlWriter<C::Outgoing>,
     streams: Streams,
-    /// The sink knows what is announced: streams are read from then on.
+    /// Whether the sink knows the announcement: streams are read from then on.
     is_ready: bool,
     /// When the first and the last frame were handed over.
     handed_over: Option<(Instant, Instant)>,
 }
 
 impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
-    /// Runs the session to its end, and gives why it ended.
+    /// Runs the session to its end, and returns why it ended.
     async fn run(&mut self) -> Error {
         let end = loop {
             self.session.handle_rtt(self.connection.rtt());
@@ -77,7 +77,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
             }
             match self.take_input().await {
                 ControlFlow::Continue(()) => {}
-                // What came before the connection's end is handed over still.
+                // Data that came before the connection's end is still handed over.
                 ControlFlow::Break(end @ (Error::Closed(_) | Error::Lost { .. })) => break end,
                 ControlFlow::Break(error) => return error,
             }
@@ -88,7 +88,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
         }
     }
 
-    /// Waits for what comes first and tells the session. Breaks at the connection's end, or the sink's.
+    /// Waits for the next input and passes it to the session. Breaks at the end of the connection or of the sink.
     async fn take_input(&mut self) -> ControlFlow<Error> {
         let due = self.session.poll_timeout().map(|due| self.epoch + due);
         let due = async {
@@ -97,7 +97,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
                 None => std::future::pending().await,
             }
         };
-        // In this order, so that in virtual time every run is the same.
+        // The order is fixed (`biased`), so that every run in virtual time is the same.
         tokio::select! {
             biased;
             event = self.streams.next() => match event {
@@ -138,7 +138,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
         }
     }
 
-    /// Does all that the session asks for.
+    /// Performs everything that the session asks for.
     async fn take_outputs(&mut self) -> Result<(), Error> {
         while let Some(output) = self.poll() {
             match output {
@@ -168,7 +168,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
         self.session.poll(self.epoch.elapsed())
     }
 
-    /// Asks the sink whether it can use what is announced.
+    /// Asks the sink whether it can use the announced broadcast.
     async fn answer(&mut self, welcome: &Welcome, sender_clock: Duration) -> Result<(), Error> {
         self.sink.handle_clock(sender_clock);
         let readiness = self.sink.handle_welcome(welcome).await.map_err(Error::refused)?;
@@ -191,7 +191,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
         self.sink.handle_frame(arrived, self.session.stats()).map_err(Error::sink)
     }
 
-    /// What came before the connection's end is still shown.
+    /// Hands over what came before the connection's end.
     async fn finish(&mut self) -> Result<(), Error> {
         self.streams.handle_close();
         while let Ok(event) = self.streams.next().await {

@@ -1,4 +1,4 @@
-//! Reads all of a connection's streams side by side, each in a task, and brings what they read to one place.
+//! Reads all streams of a connection concurrently, each in a task, and collects what they read.
 
 use std::collections::HashMap;
 
@@ -9,15 +9,15 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::error::Error;
 use crate::transport::{Incoming, Scattered};
 
-/// Events of streams that wait for the session.
+/// The most events that wait for the session.
 const MAX_WAITING_EVENTS: usize = 64;
 
-/// What a stream brought.
+/// An event of a stream.
 #[derive(Debug)]
 pub(crate) enum Event {
     /// The control stream's next bytes.
     Control(Bytes),
-    /// Bytes of a stream, and how many stand before them.
+    /// Bytes of a stream at `offset`.
     Bytes { stream: u64, offset: u64, bytes: Bytes },
     /// The stream's end, or a reset.
     End(u64),
@@ -26,19 +26,19 @@ pub(crate) enum Event {
 /// The streams that are being read.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    /// `None` once the connection ended: what still reads has the other senders.
+    /// `None` once the connection has ended: only the readers still have senders.
     events: Option<mpsc::Sender<Event>>,
     inbox: mpsc::Receiver<Event>,
     readers: JoinSet<Result<(), Error>>,
     control: Option<AbortHandle>,
-    /// By the streams' numbers.
+    /// The tasks by stream number.
     reading: HashMap<u64, Reading>,
 }
 
 /// A stream that is being read.
 #[derive(Debug)]
 struct Reading {
-    /// Tells its task to read in any order.
+    /// Tells the task to read in any order.
     unordered: Option<oneshot::Sender<()>>,
     task: AbortHandle,
 }
@@ -58,7 +58,7 @@ impl Streams {
         }
     }
 
-    /// Reads a stream that the sender opened; gives its number.
+    /// Reads a stream that the sender opened; returns its number.
     pub(crate) fn read(&mut self, stream: impl Scattered) -> u64 {
         let number = stream.number();
         if let Some(events) = &self.events {
@@ -69,7 +69,7 @@ impl Streams {
         number
     }
 
-    /// Reads a stream in whatever order its bytes arrive from now on.
+    /// From now on reads a stream's bytes in the order of arrival.
     pub(crate) fn read_unordered(&mut self, stream: u64) {
         if let Some(unordered) = self.reading.get_mut(&stream).and_then(|reading| reading.unordered.take()) {
             // A task that has ended needs no order.
@@ -77,17 +77,17 @@ impl Streams {
         }
     }
 
-    /// Reads no more of a stream: the transport tells the sender, unless all of it came.
+    /// Stops reading a stream: the transport tells the sender, unless everything came.
     pub(crate) fn stop(&mut self, stream: u64) {
         if let Some(reading) = self.reading.remove(&stream) {
             reading.task.abort();
         }
     }
 
-    /// Waits for what a stream brings. May be dropped while it waits.
+    /// Waits for the next event of any stream. May be dropped while it waits.
     ///
     /// # Errors
-    /// Why the connection ended. After [`Streams::handle_close`]: once nothing more comes.
+    /// Why the connection ended. After [`Streams::handle_close`]: once there are no more events.
     pub(crate) async fn next(&mut self) -> Result<Event, Error> {
         loop {
             tokio::select! {
@@ -106,7 +106,7 @@ impl Streams {
         }
     }
 
-    /// The connection ended: what was read before still comes, but for messages.
+    /// Notes that the connection ended: bytes already read still come, except messages.
     pub(crate) fn handle_close(&mut self) {
         if let Some(control) = self.control.take() {
             control.abort();
@@ -118,13 +118,13 @@ impl Streams {
 
 async fn read_control(mut stream: impl Incoming, events: mpsc::Sender<Event>) -> Result<(), Error> {
     while let Some(bytes) = stream.read().await? {
-        // Whoever no longer listens knows why.
+        // It fails only if the session no longer listens.
         let _ = events.send(Event::Control(bytes)).await;
     }
     Ok(())
 }
 
-/// Reads a stream to its end: in order, and in any order once `unordered` is told.
+/// Reads a stream to its end: in order, then in any order once `unordered` fires.
 async fn read(
     mut stream: impl Scattered,
     events: mpsc::Sender<Event>,
@@ -136,7 +136,7 @@ async fn read(
         let bytes = tokio::select! {
             biased;
             bytes = stream.read() => bytes?,
-            // It fails where the stream is no longer of use: the task is stopped then.
+            // It fails if the stream is no longer useful: then the task is stopped.
             _ = &mut unordered => break,
         };
         let Some(bytes) = bytes else {

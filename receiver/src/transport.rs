@@ -1,4 +1,4 @@
-//! What a session needs of a transport: the seam behind which QUIC is.
+//! What a session needs of a transport; `quic` implements it.
 
 use std::future::Future;
 use std::time::Duration;
@@ -16,13 +16,13 @@ pub(crate) trait Connection: Send + Sync + 'static {
     /// Opens the control stream. May be dropped while it waits.
     fn open_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Error>> + Send;
 
-    /// The next stream that the sender opened. May be dropped while it waits.
+    /// Returns the next stream that the sender opened. May be dropped while it waits.
     fn accept(&self) -> impl Future<Output = Result<Self::Incoming, Error>> + Send;
 
-    /// Waits until the sender ended the connection, or it broke; gives why.
+    /// Waits until the sender ended the connection, or it broke; returns why.
     fn closed(&self) -> impl Future<Output = Error> + Send;
 
-    /// The path's round trip, as far as it is known.
+    /// Returns the path's round-trip time, as far as it is known.
     fn rtt(&self) -> Duration;
 
     /// Ends the connection and tells the sender why.
@@ -31,22 +31,23 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
 /// A stream to a sender.
 pub(crate) trait Outgoing: Send {
-    /// Writes the front of `bytes`, at least one byte, and takes it off. May be dropped while it waits: nothing is written then.
+    /// Writes at least one byte from the front of `bytes`, and removes what it wrote. If dropped while it waits, it
+    /// writes nothing.
     fn write(&mut self, bytes: &mut Bytes) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
 /// A stream from a sender.
 pub(crate) trait Incoming: Send + 'static {
-    /// The next bytes in order; none at the end. May be dropped while it waits: nothing is read then.
+    /// Returns the next bytes in order; `None` at the end. If dropped while it waits, it reads nothing.
     fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Error>> + Send;
 }
 
-/// A stream whose bytes can be had in the order in which they came.
+/// A stream whose bytes can be read in the order of arrival.
 pub(crate) trait Scattered: Incoming {
-    /// Its number, by which the sender knows it too.
+    /// Returns the stream's number, which the sender knows too.
     fn number(&self) -> u64;
 
-    /// Bytes that were not read yet, in any order, and how many stand before them; none at the end. Once it was called, bytes do
-    /// not come in order any more.
+    /// Returns unread bytes in any order, with their offset; `None` at the end. After the first call, bytes no longer
+    /// come in order.
     fn read_scattered(&mut self) -> impl Future<Output = Result<Option<(u64, Bytes)>, Error>> + Send;
 }

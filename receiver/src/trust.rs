@@ -1,4 +1,4 @@
-//! Which sender is the right one: by a pinned fingerprint, or by certificate authorities.
+//! Verification of the sender: by a pinned fingerprint, or by certificate authorities.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 
-/// Whom a receiver believes.
+/// The senders that a receiver trusts.
 #[derive(Debug, Clone)]
 pub enum Trust {
-    /// The one with the certificate of this SHA-256, whatever its name.
+    /// The sender whose certificate has this SHA-256, whatever its name.
     Fingerprint([u8; 32]),
-    /// Those whose name an authority of this PEM file vouches for.
+    /// Senders whose name an authority in this PEM file certifies.
     Authorities(PathBuf),
 }
 
@@ -34,7 +34,7 @@ impl Trust {
         (digits.len() == 64).then(|| bytes.try_into().ok()).flatten().map(Self::Fingerprint)
     }
 
-    /// The TLS configuration that believes no one else.
+    /// Returns the TLS configuration that trusts no other sender.
     pub(crate) fn config(&self) -> Result<ClientConfig, Error> {
         let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -1,26 +1,26 @@
-//! Why pictures are shown no longer.
+//! Errors that stop a viewer.
 
 use std::error::Error as StdError;
 
 use nestcast_player::PlayError;
 
-/// Why pictures are shown no longer.
+/// An error that stops a viewer.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// The viewer cannot go on.
+    /// The viewer cannot continue.
     #[error(transparent)]
     View(Box<dyn StdError + Send + Sync>),
-    /// What the sender sends cannot be shown.
+    /// The sender's frames cannot be shown.
     #[error(transparent)]
     Play(#[from] PlayError),
-    /// The viewer does not take the model package that was asked for.
+    /// The viewer does not accept the requested model package.
     #[error("the receiver refuses the sender's model package")]
     PackageRefused,
-    /// The thread ended; [`Player::finish`](crate::Player::finish) tells why.
+    /// The thread ended; [`Player::finish`](crate::Player::finish) returns the cause.
     #[error("the viewer ended")]
     Ended,
-    /// The thread broke off.
+    /// The thread panicked.
     #[error("the decoder stopped unexpectedly: please report this")]
     Panicked,
 }

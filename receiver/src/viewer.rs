@@ -1,4 +1,4 @@
-//! The trait of those who look at a broadcast, and what its methods get.
+//! The trait of a viewer, and the arguments of its methods.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,24 +11,25 @@ use nestcast_proto::ReceiveStats;
 /// A picture to show.
 #[derive(Debug)]
 pub struct Shown<'a> {
-    /// The frame's number; the same as before where more came of a picture that stays.
+    /// The frame's number; the same as before if more of a picture that stays has come.
     pub id: u64,
-    /// Bytes that came in time, and those that the frame has.
+    /// Bytes that came in time.
     pub bytes: usize,
-    /// See `bytes`.
+    /// Bytes of the whole frame.
     pub full: u64,
-    /// From capture to the end of decoding, and so the age of a picture that stays, by the sender's clock as the session knows it: to within half of a round trip.
+    /// The time from capture to the end of decoding, by the sender's clock, accurate to half of a round trip. For a
+    /// picture that stays it is the picture's age.
     pub latency: Duration,
-    /// From the first byte to the last that was used at first.
+    /// The time from the first byte to the last that the first picture used.
     pub receiving: Duration,
-    /// What decoding took.
+    /// The decoding time.
     pub decoding: Duration,
     /// The picture.
     pub picture: &'a Picture,
 }
 
-/// A picture for a frame of video that is not there when it is due: what the last one looks like if its motion goes on. The frame may
-/// still come; it is shown then unless a later one stands on the screen.
+/// A picture for a frame of video that is missing when it is due: the last picture, moved by its own motion. The frame
+/// may still come; the player then shows it unless the screen already shows a later one.
 #[derive(Debug)]
 pub struct Concealed<'a> {
     /// The frame's number.
@@ -37,7 +38,7 @@ pub struct Concealed<'a> {
     pub picture: &'a Picture,
 }
 
-/// All that came on all connections so far, and what became of it.
+/// Everything that came on all connections so far, and what happened to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Frames as they came from the network.
@@ -48,7 +49,7 @@ pub struct Totals {
     pub reconnects: u64,
 }
 
-/// In a line: the pictures that were shown, and what became of the others.
+/// One line: the pictures that were shown, and what happened to the others.
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReceiveStats { shown, bytes, blank, .. } = self.received;
@@ -66,22 +67,22 @@ impl fmt::Display for Totals {
     }
 }
 
-/// Whoever looks. All calls come from one thread of its own; the error of any ends the receiving.
+/// A viewer of a broadcast. One thread makes all calls; an error of any ends the reception.
 pub trait Viewer: Send + 'static {
-    /// Why it can go on no longer.
+    /// Why the viewer cannot continue.
     type Error: Into<Box<dyn StdError + Send + Sync>>;
 
-    /// A sender announced itself. Nothing if its model is missing: then it is asked for, and
+    /// Handles a sender's announcement. Return `None` if the model is missing: the receiver then asks for it, and
     /// [`Viewer::handle_package`] gets it.
     ///
     /// # Errors
     /// If this viewer cannot show such pictures.
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Self::Error>;
 
-    /// The model package that was asked for, as the sender gave it: not checked yet. Nothing if it is not taken.
+    /// Handles the requested model package, unchecked. Return `None` to refuse it.
     ///
     /// # Errors
-    /// If it is not the right one, or is not sound.
+    /// If the package is the wrong one, or is damaged.
     fn handle_package(&mut self, announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Self::Error> {
         let _ = (announced, package);
         Ok(None)
@@ -93,8 +94,8 @@ pub trait Viewer: Send + 'static {
     /// If it cannot be shown.
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), Self::Error>;
 
-    /// A frame of video is not there when it is due: shows where motion goes on. No more than
-    /// four frames behind the last one decoded are concealed.
+    /// Shows a picture for a frame of video that is missing when it is due. At most four frames after the last decoded
+    /// one are concealed.
     ///
     /// # Errors
     /// If it cannot be shown.
@@ -103,7 +104,7 @@ pub trait Viewer: Send + 'static {
         Ok(())
     }
 
-    /// Nothing came for as long as a frame takes, and nothing moves on: shows the last picture again.
+    /// Shows the last picture again, because no frame came in a frame's time and nothing moves.
     ///
     /// # Errors
     /// If it cannot be shown.
@@ -112,19 +113,20 @@ pub trait Viewer: Send + 'static {
         Ok(())
     }
 
-    /// What came so far; called about once a second, and at the end.
+    /// Reports what came so far; called about once a second, and at the end.
     ///
     /// # Errors
-    /// If it cannot be told.
+    /// If the report cannot be made.
     fn report(&mut self, totals: &Totals) -> Result<(), Self::Error> {
         let _ = totals;
         Ok(())
     }
 
-    /// The broadcast is over, or nobody looks any more: called once, behind everything else, unless an error came before.
+    /// Ends the view, after all other calls: the broadcast is over, or the receiver stops. It is called once, unless an
+    /// error came before.
     ///
     /// # Errors
-    /// If what was shown cannot be kept.
+    /// If what was shown cannot be saved.
     fn finish(self) -> Result<(), Self::Error>
     where
         Self: Sized,

@@ -1,4 +1,4 @@
-//! The player's thread over frames that are no pictures, and over frames that do not come.
+//! The player's thread with frames that are no pictures, and with frames that do not come.
 
 use std::error::Error;
 use std::sync::mpsc::{Sender, channel};
@@ -11,11 +11,11 @@ use nestcast_codec::{
 use nestcast_proto::{Arrived, FrameHeader, PackageHash, ReceiveStats, Video, Welcome};
 use nestcast_receiver::{Announcement, Concealed, Decoding, FrameSink as _, Player, Readiness, Shown, Viewer};
 
-/// Makes of a hang a message.
+/// The time after which a hang fails with a message.
 const PATIENCE: Duration = Duration::from_secs(180);
 const SIDES: [u32; 2] = [96, 64];
 
-/// Knows every model.
+/// A viewer that has every model.
 struct Eager;
 
 impl Viewer for Eager {
@@ -31,7 +31,7 @@ impl Viewer for Eager {
     }
 }
 
-/// Tells what it is given.
+/// A viewer that reports what it gets.
 struct Teller(Sender<&'static str>);
 
 impl Viewer for Teller {
@@ -69,7 +69,7 @@ fn junk() -> Arrived {
     arrived(0, Bytes::from_static(b"junk"), 4)
 }
 
-/// Waves that move by two samples a frame.
+/// Returns waves that move by two samples a frame.
 fn frames(count: u32) -> Vec<Arrived> {
     let [width, height] = SIDES;
     let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Range::Limited));

@@ -5,7 +5,7 @@
 //! - its pictures are NV12 of limited range, in memory of its own, in rows that are longer than the picture is wide;
 //! - it returns a picture when it has one, and takes longer in the dark: its rate is variable;
 //! - it says when it captured each picture;
-//! - it copies into pictures that were encoded already, so no picture takes new memory.
+//! - it copies into pictures that were encoded already, so no picture needs new memory.
 //!
 //! To broadcast a real one, write a [`PictureSource`] that reads your device where `TestCamera` draws.
 
@@ -117,7 +117,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!("{}", monitor.read());
         Ok(())
     });
-    // A device that still waits for a picture is left to itself.
+    // The program does not wait for a device that is still waiting for a picture.
     runtime.shutdown_background();
     outcome
 }

@@ -1,4 +1,4 @@
-//! A broadcast: a source, and a feed for each receiver that comes.
+//! A broadcast: a source, and a feed for each receiver.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -23,25 +23,26 @@ use crate::frames::source::FrameSource;
 use crate::quic::endpoint::{Handshake, Listener, Socket};
 use crate::shared::{DONE, Shared};
 
-/// How long receivers have, after the last frame, to take what is left of it.
+/// How long receivers have, after the last frame, to receive the rest of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// A broadcast that listens already.
+/// A broadcast that listens.
 #[derive(Debug)]
 pub struct Broadcast<S> {
     listener: Listener,
     source: S,
     fanout: FrameFanout,
-    /// Keeps its place while nobody else has one.
+    /// Keeps the fan-out open before the first receiver connects.
     frames: FrameReceiver,
     shared: Arc<Shared>,
 }
 
 impl<S: FrameSource> Broadcast<S> {
-    /// Listens; no frame is asked for yet. Call it within a tokio runtime.
+    /// Listens, and asks the source for no frame yet. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address cannot be had, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity cannot be used.
+    /// [`Error::Listen`] if the address cannot be bound, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
+    /// unusable.
     pub fn listen(config: Config, source: S) -> Result<Self, Error> {
         let socket = Socket::bind(config.listen)?;
         Self::over(socket, config, source)
@@ -50,7 +51,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// Listens on `socket` in place of [`Config::listen`]. Call it within a tokio runtime.
     ///
     /// # Errors
-    /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity cannot be used, [`Error::Listen`] if the socket cannot be.
+    /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
         let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, .. } = config;
         let listener = Listener::new(socket, identity, acknowledge)?;
@@ -72,37 +73,36 @@ impl<S: FrameSource> Broadcast<S> {
         Ok(Self { listener, source, fanout, frames, shared: Arc::new(shared) })
     }
 
-    /// The address that it listens on.
+    /// Returns the address that it listens on.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.address()
     }
 
-    /// Reads its figures while it runs and after.
+    /// Returns a reader of the broadcast's figures, which works during the broadcast and after it.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         Monitor(Arc::clone(&self.shared.counters))
     }
 
-    /// Subscribes a consumer beside the receivers, say a recorder or a relay: it gets every frame that they do, from the newest one on, until
-    /// the broadcast ends. Clones of it subscribe more while the broadcast runs.
+    /// Subscribes a local consumer, such as a recorder or a relay. From the newest one on, it gets every frame that
+    /// receivers get, until the broadcast ends. Clone it while the broadcast runs to subscribe more consumers.
     #[must_use]
     pub fn frames(&self) -> FrameReceiver {
         self.frames.clone()
     }
 
-    /// What the source is told of its receivers. A consumer of [`frames`](Self::frames) that wants its frames made for it, too,
-    /// [registers](Demand::register) and states what it wants after each.
+    /// Returns what receivers want, as the source sees it. If a consumer of [`frames`](Self::frames) wants frames made
+    /// for it too, [register](Demand::register) it and state what it wants after each frame.
     #[must_use]
     pub fn demand(&self) -> Demand {
         self.shared.demand.clone()
     }
 
-    /// Broadcasts until the source ends or `shutdown` is ready; then the frame in flight is finished and receivers are
-    /// told.
+    /// Broadcasts until the source ends or `shutdown` is ready, then finishes the frame in flight and tells receivers.
     ///
     /// # Errors
-    /// [`Error::Source`] if the source has no more frames before it ends.
+    /// [`Error::Source`] if the source fails before its end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
         let Self { listener, source, fanout, frames, shared } = self;
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
@@ -112,7 +112,7 @@ impl<S: FrameSource> Broadcast<S> {
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
-            // In this order, so that in virtual time every run is the same.
+            // The order is fixed (`biased`), so that every run in virtual time is the same.
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
@@ -130,7 +130,7 @@ impl<S: FrameSource> Broadcast<S> {
             }
         }
         drop(frames);
-        // A source that ended on its own does not hear it.
+        // A source that has ended has dropped its end of the channel.
         let _ = stop.send(());
         let outcome = match source_task.join_next().await {
             Some(ended) => ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())),
@@ -145,7 +145,7 @@ impl<S: FrameSource> Broadcast<S> {
     }
 }
 
-/// Hands the frames of a source to all who subscribed until it ends or is stopped, and notes what receivers are told then.
+/// Hands a source's frames to all subscribers until the source ends or is stopped, and notes why it ended.
 async fn hand_out(
     mut source: impl FrameSource,
     fanout: FrameFanout,
@@ -158,7 +158,7 @@ async fn hand_out(
     };
     loop {
         let next = tokio::select! {
-            // A source that always has a frame keeps nobody from stopping it.
+            // `stopped` is polled first, so that a source which always has a frame can be stopped.
             biased;
             _ = &mut stopped => break,
             next = source.next(&shared.demand) => next,
@@ -175,10 +175,10 @@ async fn hand_out(
             }
         }
     }
-    // A source that breaks off from now on, as a pipe does whose writer was stopped too, is no failure.
+    // If the source breaks off from now on (a pipe whose writer was stopped too), that is no failure.
     let _ = shared.end.set(DONE);
     source.stop();
-    // The frame that is being made still goes out, if it comes soon.
+    // The frame that is being made still goes out, if the source finishes it soon.
     let soon = shared.offer.welcome.interval().min(LAST_FRAME_TIMEOUT);
     if let Ok(Ok(Some(frame))) = timeout(soon, source.next(&shared.demand)).await {
         hand_on(frame);
@@ -186,7 +186,7 @@ async fn hand_out(
     Ok(())
 }
 
-/// What receivers are told of a source's failure.
+/// Counts a source's failure and returns the close that receivers get.
 fn told(error: &SourceError, counters: &Counters) -> Close {
     match error {
         SourceError::BrokenOff(_) => {
@@ -197,12 +197,12 @@ fn told(error: &SourceError, counters: &Counters) -> Close {
     }
 }
 
-/// Waits until all feeds ended.
+/// Waits until all feeds have ended.
 async fn ended(feeds: &mut JoinSet<()>) {
     while feeds.join_next().await.is_some() {}
 }
 
-/// One peer, from its handshake on.
+/// Serves one peer, from its handshake on.
 async fn serve(handshake: Handshake, ticket: Ticket, entry: DemandEntry, shared: Arc<Shared>, frames: FrameReceiver) {
     let mut time_is_up = Box::pin(admission::time_is_up(ticket));
     let performed = tokio::select! {
@@ -219,7 +219,7 @@ async fn serve(handshake: Handshake, ticket: Ticket, entry: DemandEntry, shared:
     }
 }
 
-/// What receivers are told to connect to: of an address that stands for all of a machine's, the port alone is known.
+/// Returns the address that receivers connect to. An unspecified IP address (all of a machine's) becomes `HOST`.
 ///
 /// ```
 /// use nestcast_sender::place_of;

@@ -1,19 +1,20 @@
-//! The time that receivers are told.
+//! The sender's clock.
 
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A moment by a clock that goes on evenly, and since 1970 by the machine's, which may be set.
+/// A monotonic instant, and the machine's time since 1970 at that instant.
 static BEGAN: LazyLock<(Instant, Duration)> =
     LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
 
-/// The moment that all of this program's times go by: it was so long after the beginning of 1970.
+/// Returns the origin of all of this program's times, and how long after the beginning of 1970 it is.
 pub(crate) fn began() -> (Instant, Duration) {
     *BEGAN
 }
 
-/// Now, in microseconds since 1970: the clock by which frames say when they were captured. Receivers are told once what it says, so it goes on
-/// evenly though the machine's clock is set meanwhile. A source with capture times of its own gives them by this clock.
+/// Returns the current time in microseconds since 1970, by the clock of frames' capture times. Receivers learn this
+/// clock once, so it runs evenly even if the machine's clock is set. A source with its own capture times converts them
+/// to this clock.
 #[must_use]
 pub fn microseconds() -> u64 {
     let (instant, since) = began();

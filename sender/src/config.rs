@@ -1,4 +1,4 @@
-//! How to broadcast.
+//! The configuration of a broadcast.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -7,44 +7,44 @@ use bytes::Bytes;
 
 use crate::identity::Identity;
 
-/// How to broadcast.
+/// The configuration of a broadcast.
 #[derive(Debug)]
 pub struct Config {
-    /// Where receivers find it.
+    /// The address that the sender listens on.
     pub listen: SocketAddr,
-    /// Its certificate.
+    /// The sender's certificate and key.
     pub identity: Identity,
-    /// What receivers must know; nothing lets everyone in.
+    /// The token that a receiver must present; `None` admits everyone.
     pub token: Option<Bytes>,
-    /// Most receivers at once.
+    /// The most receivers at once.
     pub max_receivers: usize,
-    /// Most receivers at once at one address (of IPv6: in one network of 64 bits).
+    /// The most receivers at once at one address; for IPv6, in one /64 network.
     pub max_receivers_per_address: usize,
-    /// Where to write a qlog file of each connection, if anywhere.
+    /// The folder for a qlog file of each connection; `None` writes none.
     #[cfg(feature = "qlog")]
     pub qlog: Option<std::path::PathBuf>,
-    /// When receivers are asked to acknowledge.
+    /// When the sender asks receivers to acknowledge.
     pub acknowledge: Acknowledge,
 }
 
-/// When a receiver is asked to acknowledge (draft-ietf-quic-ack-frequency).
+/// When a receiver acknowledges (draft-ietf-quic-ack-frequency): after whichever limit is reached first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Acknowledge {
-    /// When this many packets came,
+    /// The number of packets that one acknowledgement waits for.
     pub packets: u32,
-    /// or the first of them this long ago.
+    /// The longest time that a packet waits for its acknowledgement.
     pub within: Duration,
 }
 
 impl Default for Acknowledge {
-    /// Few acknowledgements cost little, and late ones would be taken for a queue.
+    /// Few acknowledgements cost little; a late one looks like a queue to the delay controller.
     fn default() -> Self {
         Self { packets: 4, within: Duration::from_millis(4) }
     }
 }
 
 impl Config {
-    /// For everyone who comes, at most 1000 receivers at once and 250 at one address.
+    /// Admits everyone: at most 1000 receivers at once, 250 at one address.
     #[must_use]
     pub fn new(listen: SocketAddr, identity: Identity) -> Self {
         Self {

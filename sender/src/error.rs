@@ -1,20 +1,20 @@
-//! Why a broadcast could not begin or go on.
+//! Errors that stop a broadcast.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use nestcast_proto::SourceError;
 
-/// What went wrong, in one line.
+/// An error of a broadcast, in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is taken, or not this machine's.
+    /// The address is in use, or is not this machine's.
     #[error("cannot listen on {address}: {reason}")]
     Listen {
         /// The address.
         address: SocketAddr,
-        /// What the system says.
+        /// The system's error.
         reason: std::io::Error,
     },
     /// A certificate or key cannot be used.
@@ -22,16 +22,16 @@ pub enum Error {
     Certificate {
         /// The file.
         file: PathBuf,
-        /// What is wrong, and what to do.
+        /// The cause, and what to do.
         reason: String,
     },
-    /// The private key is not that of the certificate.
+    /// The private key does not match the certificate.
     #[error("the certificate and the private key do not belong together")]
     KeyMismatch,
     /// TLS refuses the configuration.
     #[error("TLS cannot be set up: {0}")]
     Tls(String),
-    /// The source has no more frames, though it did not come to its end.
+    /// The source broke off or failed before its end.
     #[error(transparent)]
     Source(#[from] SourceError),
 }

@@ -1,4 +1,4 @@
-//! One receiver: drives a [`SenderSession`] over its connection, and feeds it frame by frame.
+//! One receiver: drives a [`SenderSession`] over its connection, frame by frame.
 
 use std::future::Future;
 use std::pin::pin;
@@ -27,7 +27,7 @@ pub(crate) enum End {
     Session(#[from] SenderEnd),
 }
 
-/// Lets a receiver in that says hello before `time_is_up`, and feeds it until it leaves, breaks a rule, or the frames end.
+/// Admits a receiver that says hello before `time_is_up`. Feeds it until it leaves, breaks a rule, or the frames end.
 pub(crate) async fn run<C: Connection>(
     connection: C,
     time_is_up: impl Future<Output = Close>,
@@ -48,10 +48,10 @@ pub(crate) async fn run<C: Connection>(
     }
     Counters::add(&shared.counters.accepted, 1);
     tracing::info!(%address, cap = feed.session.max_bitrate().map(Bitrate::bits), "receiver joined");
-    // Who comes begins with the frame that is there now.
+    // A receiver begins with the newest frame.
     let ended = tokio::select! {
         end = feed.run(frames.clone()) => end,
-        // Whatever the feed waits for: a source that stands still, a slow receiver's next turn.
+        // Ends the feed whatever it waits for: a source that pauses, a slow receiver's next turn.
         gone = connection.closed() => gone.into(),
         () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
     };
@@ -66,15 +66,15 @@ struct Feed<'a, C: Connection> {
     shared: &'a Shared,
     entry: DemandEntry,
     session: SenderSession,
-    /// The session's moment zero.
+    /// The instant of the session's time zero.
     epoch: Instant,
-    /// The control stream, both ways. Kept until the connection is closed: a stream that is dropped is ended, and its end would come
-    /// before the reason.
+    /// The control stream, both ways. It is kept until the connection closes: dropping a stream finishes it, and the
+    /// receiver would see that end before the reason.
     control: Option<(C::Outgoing, C::Incoming)>,
-    /// Streams that the session speaks of; the one that is written is the last.
+    /// Streams that the session has open; the last is the one being written.
     streams: Vec<C::Outgoing>,
     place: Option<Place>,
-    /// Where its figures are noted, from its first frame on.
+    /// The receiver's entry in the statistics, from its first frame on.
     served: Option<Served>,
 }
 
@@ -101,7 +101,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Waits until the receiver said hello and was welcomed.
+    /// Waits until the receiver has said hello and been welcomed.
     async fn admit(&mut self) -> Result<(), End> {
         self.control = Some(self.connection.accept_control().await?);
         while self.place.is_none() {
@@ -112,7 +112,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Feeds the receiver to the end, and gives why it ended.
+    /// Feeds the receiver to the end, and returns why it ended.
     async fn run(&mut self, mut frames: FrameReceiver) -> End {
         let mut is_live = true;
         loop {
@@ -122,7 +122,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Does what is to be done, and waits for what comes next.
+    /// Performs the session's outputs, then waits for one event and handles it.
     async fn turn(&mut self, frames: &mut FrameReceiver, is_live: &mut bool) -> Result<(), End> {
         if self.session.needs_join() {
             self.entry.request_join(self.session.rendition());
@@ -150,8 +150,8 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Waits for what comes first. Of what is there the most urgent: a base goes before the frame that would end its own,
-    /// and that before the rest. Every branch may be dropped while it waits.
+    /// Waits for the next event. If several are ready, the most urgent wins: a base layer before the next frame, which
+    /// would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
     async fn event(&mut self, frames: &mut FrameReceiver, is_live: bool, writes: bool) -> Result<Event, End> {
         let room = self.session.room(&self.connection.path());
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
@@ -183,7 +183,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Does all that the session asks for and does not wait for room; gives whether there is something to write.
+    /// Performs the outputs that need no room; returns whether there is something to write.
     async fn take_outputs(&mut self) -> Result<bool, End> {
         let mut knows_arrivals = false;
         while let Some(output) = self.session.poll(self.epoch.elapsed()) {
@@ -223,8 +223,8 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(false)
     }
 
-    /// Takes the receiver in if there is a place. It is taken between hello and welcome: who does not say hello, or lacks the
-    /// token, takes none.
+    /// Takes a place for the receiver, if one is free. It does so between hello and welcome, so that a peer without a
+    /// hello or without the token takes none.
     fn take_place(&mut self, _hello: &Hello) -> Result<(), SenderEnd> {
         self.place = self.shared.places.take(self.connection.address());
         if self.place.is_none() {
@@ -234,7 +234,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Says a message, as fast as it is taken.
+    /// Sends a message, as fast as the transport accepts it.
     async fn say(&mut self, message: Bytes) -> Result<(), Disconnected> {
         let Some((outgoing, _)) = &mut self.control else { return Ok(()) };
         let mut left = [message];
@@ -250,7 +250,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Tells the session which streams arrived, if that is of use now.
+    /// Tells the session which streams have arrived, if it wants to know now.
     fn tell_arrivals(&mut self, path: &PathStats) {
         if !self.session.wants_arrivals(path) {
             return;
@@ -264,7 +264,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Tells the receiver why the session ends, if it is there.
+    /// Tells the receiver why the session ends, if it is still connected.
     fn tell(&self, end: &End) {
         match end {
             End::Disconnected(_) => {}
@@ -277,7 +277,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// States what the receiver wants, and notes its figures, on a path of which this is known.
+    /// States what the receiver wants, and records its figures with `path`.
     fn note(&mut self, path: PathStats) {
         let wanted = self.session.demand(&path);
         self.entry.set(wanted);
@@ -298,7 +298,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 }
 
-/// The next bytes of a control stream.
+/// Returns the next bytes of a control stream.
 async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Disconnected> {
     let bytes = match control {
         Some((_, incoming)) => incoming.read().await?,
@@ -306,7 +306,7 @@ async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Dis
     };
     match bytes {
         Some(bytes) => Ok(bytes),
-        // A receiver that has nothing more to say may end its side.
+        // A receiver may end its side; then this waits for ever.
         None => std::future::pending().await,
     }
 }

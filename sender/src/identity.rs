@@ -1,4 +1,4 @@
-//! Who a sender is: a certificate and its key, from files or made for the day.
+//! A sender's identity: a certificate and its key, from files or newly made.
 
 use std::fmt;
 use std::path::Path;
@@ -9,10 +9,10 @@ use sha2::{Digest as _, Sha256};
 
 use crate::Error;
 
-/// The name in certificates made here; receivers that pin a fingerprint do not look at it.
+/// The name in certificates made here; receivers that pin a fingerprint ignore it.
 const NAME: &str = "nestcast";
 
-/// A certificate chain and the key of its first.
+/// A certificate chain and the key of its first certificate.
 #[derive(Debug)]
 pub struct Identity {
     pub(crate) chain: Vec<CertificateDer<'static>>,
@@ -26,10 +26,10 @@ impl Clone for Identity {
 }
 
 impl Identity {
-    /// A new self-signed certificate, for development: receivers pin its fingerprint.
+    /// Makes a new self-signed certificate, for development: receivers pin its fingerprint.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// [`Error::Tls`] if the system provides no random numbers.
     pub fn generate() -> Result<Self, Error> {
         let failed = |error: rcgen::Error| Error::Tls(error.to_string());
         let signed = rcgen::generate_simple_self_signed([NAME.to_owned(), "localhost".to_owned()]).map_err(failed)?;
@@ -37,10 +37,10 @@ impl Identity {
         Ok(Self { chain: vec![signed.cert.der().clone()], key })
     }
 
-    /// From PEM files: the chain, the sender's own certificate first, and its key.
+    /// Reads PEM files: the chain, with the sender's own certificate first, and its key.
     ///
     /// # Errors
-    /// If a file cannot be read or holds none.
+    /// [`Error::Certificate`] if a file cannot be read or contains no certificate or key.
     pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, Error> {
         let failed =
             |file: &Path, what, error| Error::Certificate { file: file.to_owned(), reason: refusal(what, &error) };
@@ -52,14 +52,14 @@ impl Identity {
         Ok(Self { chain: certificates, key })
     }
 
-    /// What a receiver pins.
+    /// Returns the fingerprint that receivers pin.
     #[must_use]
     pub fn fingerprint(&self) -> Fingerprint {
         Fingerprint(self.chain.first().map(Sha256::digest).unwrap_or_default().into())
     }
 }
 
-/// Why a PEM file gives no such thing, and what to do.
+/// Says why a PEM file is unusable, and what to do.
 fn refusal(what: &str, error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => format!("it cannot be read: {error}: name a PEM file with the {what}"),

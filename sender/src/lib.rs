@@ -1,14 +1,13 @@
-//! Sends a live broadcast: every frame is made once and cut to each receiver's bandwidth, over QUIC.
+//! Sends a live broadcast over QUIC: encodes every frame once and cuts it to each receiver's bandwidth.
 //!
 //! ```text
-//! FrameSource -> FrameFanout -> one feed per receiver, and whoever else subscribes
+//! FrameSource -> FrameFanout -> one feed per receiver, and other subscribers
 //!      ^------------------ Demand: what all of them want
 //! ```
 //!
-//! A source never waits for a receiver: a feed that is late skips what came before. All feeds share a frame's memory.
-//! [`LiveSource`] is the source that reads a stream of pictures and encodes each, on two threads; `nestcast-encode` has streams and
-//! encoders for it. This crate moves frames and has never seen a picture.
-//! Any other source is a few lines:
+//! A source never waits for a receiver: a feed that is late skips older frames. All feeds share a frame's memory.
+//! [`LiveSource`] reads a stream of pictures and encodes each, on two threads; `nestcast-encode` has streams and
+//! encoders for it. This crate moves frames and does not look into them. Any other source is a few lines:
 //!
 //! ```
 //! use bytes::Bytes;

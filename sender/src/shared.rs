@@ -1,4 +1,4 @@
-//! What all of a broadcast's feeds share.
+//! State that all feeds of a broadcast share.
 
 use std::sync::{Arc, OnceLock};
 
@@ -8,31 +8,31 @@ use tokio::sync::watch;
 use crate::door::places::Places;
 use crate::figures::statistics::Counters;
 
-/// What all feeds share.
+/// State that all feeds share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) offer: Arc<Offer>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
     pub(crate) places: Arc<Places>,
-    /// Why there are no more frames, once there are none.
+    /// Why the frames ended; set once they have.
     pub(crate) end: OnceLock<Close>,
-    /// Whether feeds must end though something of the last frame is unsent.
+    /// Whether feeds must end even if part of the last frame is unsent.
     pub(crate) cut_off: watch::Sender<bool>,
 }
 
-/// How a broadcast ends well.
+/// The close of a broadcast that ends normally.
 pub(crate) const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
 
 impl Shared {
-    /// What receivers are told when there are no more frames.
+    /// Returns what feeds tell receivers when there are no more frames.
     pub(crate) fn end(&self) -> Close {
         self.end.get().copied().unwrap_or(Close { code: Code::Failed, why: "the sender failed" })
     }
 
-    /// Waits until feeds must end.
+    /// Waits until all feeds must end.
     pub(crate) async fn is_cut_off(&self) {
-        // It fails only once nobody can cut off any more, which is held here.
+        // It fails only if the watch sender is dropped, and `self` holds it.
         let _ = self.cut_off.subscribe().wait_for(|cut_off| *cut_off).await;
     }
 }

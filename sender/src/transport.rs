@@ -1,4 +1,4 @@
-//! What a feed needs of a transport: the seam behind which QUIC is.
+//! What a feed needs of a transport; `quic` implements it.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use bytes::Bytes;
 use nestcast_proto::{Close, PathStats, Room, Urgency};
 
-/// The connection is no more.
+/// The connection is lost or closed.
 #[derive(Debug, Clone, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Disconnected(pub(crate) String);
@@ -18,22 +18,22 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
     fn address(&self) -> SocketAddr;
 
-    /// What is known of the path now.
+    /// Returns the current state of the path.
     fn path(&self) -> PathStats;
 
-    /// The streams that were opened last were reset, whose bytes are not sent again.
+    /// Notes that the streams opened last were reset, so their bytes are not sent again.
     fn handle_reset(&self);
 
-    /// So many packets may go beyond what may be in flight.
+    /// Allows `packets` packets more than the congestion window.
     fn allow_beyond(&self, packets: u64);
 
-    /// The stream that the receiver opens first, both ways.
+    /// Accepts the bidirectional stream that the receiver opens first.
     fn accept_control(&self) -> impl Future<Output = Result<(Self::Outgoing, Self::Incoming), Disconnected>> + Send;
 
     /// Opens a stream.
     fn open(&self, urgency: Urgency) -> impl Future<Output = Result<Self::Outgoing, Disconnected>> + Send;
 
-    /// Waits until the connection is no more.
+    /// Waits until the connection is lost or closed.
     fn closed(&self) -> impl Future<Output = Disconnected> + Send;
 
     /// Ends the connection and tells the receiver why.
@@ -42,25 +42,25 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
 /// A stream to a receiver.
 pub(crate) trait Outgoing: Send {
-    /// The transport's number of it, which the receiver sees too.
+    /// Returns the transport's number of the stream, which the receiver sees too.
     fn number(&self) -> u64;
 
-    /// Writes the front of `chunks`, at least one byte, as much as there is room for; gives how much that was. May be
-    /// dropped while it waits: nothing is written then.
+    /// Writes the front of `chunks`: as many bytes as there is room for, and at least one. Returns the number. If
+    /// dropped while it waits, it writes nothing.
     fn write(&mut self, chunks: &mut [Bytes], room: Room) -> impl Future<Output = Result<usize, Disconnected>> + Send;
 
-    /// No more will be written; what was, arrives.
+    /// Ends the stream; the bytes written so far still arrive.
     fn finish(&mut self);
 
-    /// What was not acknowledged is not sent again, nor is what was not sent.
+    /// Stops sending: neither unsent bytes nor lost ones go out any more.
     fn reset(&mut self);
 
-    /// Waits until all of a finished stream arrived, or nobody wants it.
+    /// Waits until all of a finished stream has arrived, or the receiver has stopped it.
     fn settled(&mut self) -> impl Future<Output = ()> + Send;
 }
 
 /// A stream from a receiver.
 pub(crate) trait Incoming: Send {
-    /// The next bytes; none at the end. May be dropped while it waits.
+    /// Returns the next bytes; `None` at the end. May be dropped while it waits.
     fn read(&mut self) -> impl Future<Output = Result<Option<Bytes>, Disconnected>> + Send;
 }

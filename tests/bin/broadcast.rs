@@ -1,7 +1,7 @@
-//! A broadcast in a process of its own, so that its memory is its own: says its address and its certificate's
-//! fingerprint in a line, broadcasts pictures of noise, or with the argument `video` a video of 160x96, with `loops=N` in up to
-//! so many loops, to as many receivers as a number among its arguments says (500), answers each line of input with how many
-//! receivers it has and has let in, and how many renditions there are, and ends with its input.
+//! A broadcast in a separate process, with its own memory. It prints its address and its certificate's fingerprint in a
+//! line. It broadcasts pictures of noise, or with the argument `video` a video of 160x96, with `loops=N` in up to N
+//! loops. A number among the arguments is the most receivers (500). It answers each line of input with the receivers
+//! that it has and has admitted, and the number of renditions. It ends with its input.
 
 use std::io::BufRead as _;
 

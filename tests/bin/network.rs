@@ -1,4 +1,4 @@
-//! What broadcasts give over simulated links at round trips from 10 to 200 ms, in virtual time, as one table.
+//! Measures broadcasts over simulated links at round trips from 10 to 200 ms, in virtual time, as one table.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,20 +11,21 @@ use nestcast_lab::link::{
 use nestcast_sender::Acknowledge;
 use nestcast_tests::network::{Outcome, Scenario, broadcast, slide, steps};
 
-/// Moments over which a fall is spread, within three frame intervals.
+/// The number of moments of a fall, spread over three frame intervals.
 const FALLS: u32 = 12;
-/// When receivers join, in milliseconds: what the sender estimates depends on when packets come, to the microsecond. On links that lose
-/// packets each has a seed of its own.
+/// When receivers join, in milliseconds: the sender's estimates depend on the packets' moments to the microsecond. On
+/// links that lose packets, each moment has a seed of its own.
 const MOMENTS: [u64; 6] = [0, 3, 5, 11, 17, 24];
-/// Others, to see by how much the means of six differ.
+/// Other moments, to show how much the means of six differ.
 const OTHER_MOMENTS: [u64; 6] = [1, 7, 9, 13, 21, 29];
 
-/// Broadcasts over simulated links with the QUIC, the feed and the congestion control of the product: for each link and
-/// round trip the share of the link that frames use and the queue's 95th percentile, the means of six runs to receivers that join at
-/// different moments, or of twelve with falls at different moments, and the most frames that were not shown in one of them.
+/// Broadcasts over simulated links with the QUIC, the feed and the congestion control of the product. For each link and
+/// round trip it prints the share of the link that frames use and the queue's 95th percentile, as means of six runs to
+/// receivers that join at different moments, or of twelve with falls at different moments. It also prints the most
+/// frames that any run did not show.
 #[derive(Parser)]
 struct Options {
-    /// One line for each link and round trip as comma-separated values, in place of a Markdown table
+    /// One line for each link and round trip as comma-separated values, instead of a Markdown table
     #[arg(long)]
     csv: bool,
     /// Round trips without queues, in milliseconds
@@ -38,13 +39,13 @@ struct Options {
     other: bool,
 }
 
-/// A row of the table: runs whose mean counts.
+/// A row of the table: the runs that it averages.
 struct Row {
     name: String,
     runs: Vec<Run>,
 }
 
-/// A broadcast, and between which moments it is measured.
+/// A broadcast, and the moments between which it is measured.
 struct Run {
     link: Link,
     scenario: Scenario,
@@ -52,16 +53,16 @@ struct Run {
     until: Duration,
 }
 
-/// What a row's runs gave.
+/// The figures of a row's runs.
 #[derive(Debug, Clone, Copy)]
 struct Figures {
     used: f64,
     queue: Duration,
     blank: u64,
     latency: Duration,
-    /// Of several receivers, Jain's index.
+    /// Jain's index, if there are several receivers.
     fairness: Option<f64>,
-    /// What the download beside it used.
+    /// What the download on the same link used.
     download: Option<f64>,
 }
 
@@ -97,7 +98,7 @@ fn megabits(rate: u64) -> f64 {
     rate as f64 / 1e6
 }
 
-/// All rows, of broadcasts to receivers that join at these moments.
+/// Returns all rows, of broadcasts to receivers that join at these moments.
 fn rows(moments: [u64; 6]) -> Vec<Row> {
     let rates = [300_000, 1_000_000, 4_000_000, 10_000_000];
     let row = |name: &str, link: &Link, scenario: Scenario, from| {
@@ -146,7 +147,7 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
         let name = format!("{} Mbit/s, video", megabits(rate));
         all.push(row(&name, &Link::constant(rate), Scenario::lasting(seconds(12)).of_video(rate), seconds(2)));
     }
-    // As browsers acknowledge.
+    // Browsers acknowledge like this.
     let acknowledge = Some(Acknowledge { packets: 10, within: Duration::from_millis(25) });
     for &rate in &rates {
         let name = format!("{} Mbit/s, late acknowledgements", megabits(rate));
@@ -166,7 +167,7 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
     all
 }
 
-/// Falls at moments spread over three frame intervals, measured from a second later on.
+/// Returns falls at moments spread over three frame intervals, measured from a second later on.
 fn fall(before: u64, after: u64) -> Row {
     let run = |step| {
         let moment = seconds(4) + Duration::from_millis(100) * step / FALLS;

@@ -1,6 +1,6 @@
-//! A receiver in a process of its own, so that its memory is its own: `receiver ADDRESS FINGERPRINT SECONDS` receives,
-//! tries again for so many seconds, and says in a line each how it ended, how many pictures it showed, and the most
-//! memory that it ever had, in kB.
+//! A receiver in a separate process, with its own memory: `receiver ADDRESS FINGERPRINT SECONDS` receives and retries
+//! for that many seconds. It prints a line each with how it ended, how many pictures it showed, and the most memory
+//! that it ever used, in kB.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,11 +11,11 @@ use nestcast_models::Package;
 use nestcast_receiver::{Announcement, Config, Decoding, Shown, Viewer, view};
 use nestcast_tests::broadcasts::{decoding, pinned};
 
-/// As the program has it.
+/// The program's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Knows one model of pictures and that of video, takes others if they are sound, and counts pictures.
+/// Knows one model of pictures and that of video, accepts other valid ones, and counts pictures.
 struct Counter(Arc<AtomicU64>);
 
 impl Viewer for Counter {
@@ -43,7 +43,7 @@ impl Viewer for Counter {
     }
 }
 
-/// In kB; zero where the system does not say.
+/// Returns the peak in kB; zero where the system does not report it.
 fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

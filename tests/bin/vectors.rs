@@ -1,7 +1,7 @@
-//! Writes the vectors anew: `cargo run -p nestcast-tests --bin vectors -- OUT [TABLES]`.
+//! Writes the vectors again: `cargo run -p nestcast-tests --bin vectors -- OUT [TABLES]`.
 //!
-//! Vectors are frozen: this is for a new version of the format, or before a first release. Without TABLES they are
-//! made with those that are frozen beside them.
+//! Vectors are frozen: this is for a new version of the format, or before a first release. Without TABLES they are made
+//! with the frozen tables in their folder.
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -1,10 +1,16 @@
-//! Prints digests of what must be the same on every machine, for `cargo xtask bitexact`:
-//! `cargo run --release -p nestcast-bitexact -- PHOTOS THREADS...`, where PHOTOS is how many of three photos are among the pictures.
+//! Prints digests of everything that must be the same on every machine, for `cargo xtask bitexact`: `cargo run
+//! --release -p nestcast-bitexact -- PHOTOS THREADS...`, where PHOTOS is the number of photos, up to three, among the
+//! pictures.
 //!
-//! Each line is what was made, the number of threads, and the SHA-256 of it: of streams; of coefficients as a decoder knows
-//! them at some cuts, which are the levels and their reconstruction points; of the planes of the linear synthesis before
-//! they are rounded; and of the samples of the picture. Floats count by their bits. Of clips: the stored video, and the
-//! frames that are shown of all bytes, of the bases, and of what is between. Vectors are held to their manifest besides.
+//! Each line gives the object, the number of threads, and the object's SHA-256. The objects of a picture are:
+//!
+//! - the stream;
+//! - the coefficients that a decoder knows at some cuts, which are the levels and their reconstruction points;
+//! - the planes of the linear synthesis before rounding, as the bits of floats;
+//! - the samples of the picture.
+//!
+//! The objects of a clip are the stored video, and the frames that decoders show of all bytes, of the bases, and of
+//! amounts in between. The program also checks vectors against their manifest.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -31,7 +37,7 @@ mod pictures;
 #[path = "../harness/recipes.rs"]
 mod recipes;
 
-/// The photos that the repository has.
+/// The photos in the repository.
 const PHOTOS: [&str; 3] =
     ["lab/assets/spiral_firework.png", "benches/pictures/budgie_branch.png", "benches/pictures/mai_island.png"];
 
@@ -72,7 +78,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     Ok(())
 }
 
-/// Prints the digests of one picture on so many threads.
+/// Prints the digests of one picture on a number of threads.
 struct Digests<'a> {
     name: &'a str,
     threads: usize,
@@ -80,7 +86,7 @@ struct Digests<'a> {
 }
 
 impl Digests<'_> {
-    /// Of all that is made of a picture.
+    /// Prints the digests of everything that is made of a picture.
     fn picture(&self, picture: &Picture) -> Result<(), Box<dyn Error + Send + Sync>> {
         let linear = Linear::new(self.model.clone()).with_threads(self.threads);
         let analysed = linear.coefficients_of(picture.into())?;
@@ -94,7 +100,7 @@ impl Digests<'_> {
         Ok(())
     }
 
-    /// Of a vector, which must be what it was when it was frozen.
+    /// Prints the digest of a vector, which must equal the frozen one.
     fn vector(&self, stream: &[u8], manifest: &str) -> Result<(), Box<dyn Error + Send + Sync>> {
         let digest = self.print("stream", stream);
         for line in manifest.lines() {
@@ -113,7 +119,7 @@ impl Digests<'_> {
         Ok(())
     }
 
-    /// Of a stored video, and of the frames that decoders with different prefixes show.
+    /// Prints the digests of a stored video, and of the frames that decoders with different prefixes show.
     fn clip(&self, clip: &Clip) -> Result<(), Box<dyn Error + Send + Sync>> {
         let model = clips::model(self.model);
         self.print("stored video", &clip.stored_on(self.threads, &model));
@@ -133,7 +139,7 @@ impl Digests<'_> {
         Ok(())
     }
 
-    /// Of what a prefix decodes to; gives that of the samples.
+    /// Prints the digests of a decoded prefix; returns that of the samples.
     fn cut(&self, stream: &[u8], cut: usize) -> Result<String, Box<dyn Error + Send + Sync>> {
         let linear = Linear::new(self.model.clone()).with_threads(self.threads);
         let mut decoder = Decoder::new(linear.clone());
@@ -153,7 +159,7 @@ impl Digests<'_> {
     }
 }
 
-/// The bits of floats.
+/// Returns the bits of floats.
 fn floats(parts: &[Vec<f32>]) -> Vec<u8> {
     parts.iter().flatten().flat_map(|value| value.to_bits().to_le_bytes()).collect()
 }

@@ -1,7 +1,7 @@
 //! Which files of a crate use which, read from their sources.
 //!
-//! A path of a `use` or of an expression leads to the file that defines the name, also through files that only give it on
-//! (`pub use`). Declaring a module is no use of it. Tests are left out.
+//! A path in a `use` or an expression leads to the file that defines the name, also through files that only re-export
+//! it (`pub use`). Declaring a module does not use it. Tests are left out.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 /// Files that are tests, or stand in for something in tests.
 const TESTS: [&str; 3] = ["tests", "naive", "testdata"];
 
-/// The files of a crate by module path; that of `lib.rs` or `main.rs` is empty.
+/// The files of a crate by module path; the path of `lib.rs` or `main.rs` is empty.
 pub struct Sources {
     modules: BTreeMap<String, Module>,
 }
 
-/// What a file names.
+/// The names in a file.
 struct Module {
     paths: Vec<Vec<String>>,
-    /// Names that it imports, with where they are from.
+    /// Imported names, with their origin.
     imports: BTreeMap<String, Vec<String>>,
 }
 
@@ -36,13 +36,13 @@ impl Sources {
         Self { modules: files.map(|(path, file)| (path, Module::parse(&read(file)))).collect() }
     }
 
-    /// How many files there are.
+    /// Returns the number of files.
     #[must_use]
     pub fn count(&self) -> usize {
         self.modules.len()
     }
 
-    /// Every file with the others that it uses.
+    /// Returns every file with the others that it uses.
     #[must_use]
     pub fn uses(&self) -> BTreeMap<&str, BTreeSet<String>> {
         let used = |name: &String, module: &Module| {
@@ -52,7 +52,8 @@ impl Sources {
         self.modules.iter().map(|(name, module)| (name.as_str(), used(name, module))).collect()
     }
 
-    /// The files that use each other in circles, each with what it uses of the others; none if there is no circle.
+    /// Returns the files that use each other in circles, each with what it uses of the others; empty if there is no
+    /// circle.
     #[must_use]
     pub fn circles(&self) -> BTreeMap<&str, BTreeSet<String>> {
         let mut left = self.uses();
@@ -69,9 +70,9 @@ impl Sources {
         }
     }
 
-    /// The file that defines what `path` names in file `module`.
+    /// Returns the file that defines what `path` names in file `module`.
     fn resolve(&self, module: &str, path: &[String], depth: usize) -> Option<String> {
-        // Names that are imported by each other's files would lead around for ever.
+        // Two files that import each other's names would recurse for ever.
         if depth > 8 {
             return None;
         }
@@ -114,7 +115,7 @@ impl Module {
         module
     }
 
-    /// Notes all paths of what stands behind `use`, which `prefix` stands before.
+    /// Records all paths of the tree after `use`; `prefix` precedes them.
     fn import(&mut self, tree: &str, prefix: &[String]) {
         let tree = tree.trim();
         if let Some((head, list)) = tree.split_once('{') {
@@ -138,7 +139,7 @@ impl Module {
     }
 }
 
-/// What stands before the next `use`, what it names, and what follows.
+/// Returns the code before the next `use`, what it names, and what follows.
 fn next_use(code: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
@@ -153,7 +154,7 @@ fn next_use(code: &str) -> Option<(&str, &str, &str)> {
     }
 }
 
-/// The paths of more than one name in code, such as `stream::Header` in `stream::Header::parse(x)`.
+/// Returns the paths of more than one name in code, such as `stream::Header` in `stream::Header::parse(x)`.
 fn paths(code: &str) -> Vec<Vec<String>> {
     let words = code.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == ':'));
     let paths = words.filter(|word| word.contains("::") && !word.starts_with("::"));
@@ -164,7 +165,7 @@ fn segments(path: &str) -> Vec<String> {
     path.split("::").map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
 }
 
-/// The items of a list in braces; a list within it is part of an item.
+/// Returns the items of a list in braces; a list inside it is part of an item.
 fn items(list: &str) -> Vec<&str> {
     let mut depth = 0;
     let outer = list.split(|c: char| {
@@ -182,7 +183,7 @@ fn is_keyword(name: &str) -> bool {
     matches!(name, "crate" | "self" | "super")
 }
 
-/// The module that a path of a file begins in, and what of it follows.
+/// Returns the module in which a file's path begins, and the rest of the path.
 fn start<'a>(module: &str, path: &'a [String]) -> (String, &'a [String]) {
     let mut place = module.to_owned();
     let mut rest = path;
@@ -201,7 +202,7 @@ fn join(module: &str, name: &str) -> String {
     if module.is_empty() { name.to_owned() } else { format!("{module}::{name}") }
 }
 
-/// `room::file` of `src/room/file.rs`; `None` for tests.
+/// Returns `room::file` for `src/room/file.rs`; `None` for tests.
 fn module_path(source: &Path, file: &Path) -> Option<String> {
     let name = file.strip_prefix(source).expect("below the root").with_extension("");
     let mut parts: Vec<String> = name.iter().map(|part| part.to_string_lossy().into_owned()).collect();
@@ -215,7 +216,7 @@ fn module_path(source: &Path, file: &Path) -> Option<String> {
     Some(parts.join("::"))
 }
 
-/// All Rust files below a folder.
+/// Returns all Rust files below a folder.
 fn files_below(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let paths = entries.map(|entry| entry.expect("an entry").path());

@@ -1,4 +1,4 @@
-//! Broadcasts with real QUIC, of pictures made by arithmetic, and receivers that count.
+//! Broadcasts with real QUIC, of computed pictures, and receivers that count.
 
 use std::net::SocketAddr;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -20,30 +20,30 @@ use crate::pictures::{self, Content};
 
 /// Frames per second.
 pub const RATE: u32 = 30;
-/// Longer than anything takes that tests wait for, and than a shared machine stands still: it makes of a hang a message.
+/// Longer than anything that tests wait for, and longer than a shared machine stalls: it turns a hang into a message.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
-/// What is broadcast.
+/// The settings of a broadcast.
 #[derive(Debug, Clone)]
 pub struct Plan {
-    /// Where it listens.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// As whom.
+    /// The sender's identity.
     pub identity: Identity,
-    /// What receivers must know.
+    /// The token that receivers must know.
     pub token: Option<&'static [u8]>,
-    /// The package that it claims to encode with; the right one if none.
+    /// The package that it claims to encode with; `None` means the right one.
     pub package: Option<PackageHash>,
-    /// Pixels in each direction, four by three.
+    /// Pixels in each direction, four to three.
     pub size: (u32, u32),
-    /// Whether receivers may have the model.
+    /// Whether receivers may get the model.
     pub give_model: bool,
-    /// Most receivers at once.
+    /// The most simultaneous receivers.
     pub max_receivers: usize,
 }
 
 impl Plan {
-    /// On a free port of this machine.
+    /// Plans a broadcast on a free port of this machine.
     pub fn new(identity: &Identity) -> Self {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
@@ -56,7 +56,7 @@ impl Plan {
         let size = Size::new(width, height).expect("a valid size");
         let noise = move |seed| pictures::picture(Content::Noise, width, height, Channels::Rgb, seed);
         let rate = Rate::new(RATE, 1).expect("a valid rate");
-        // None twice: one that stays is sent once.
+        // Each differs from the one before, because a picture that stays is sent only once.
         let mut seed = 0;
         Pictures::from_fn(PictureFormat::new(size, Format::Rgb, rate), move |_| {
             seed += 1;
@@ -64,7 +64,7 @@ impl Plan {
         })
     }
 
-    /// Listens; within a runtime.
+    /// Listens; call it in a runtime.
     pub fn listen(self) -> Broadcast<LiveSource<Picture>> {
         let pictures = self.pictures();
         self.listen_with(pictures)
@@ -92,10 +92,10 @@ impl Plan {
     }
 }
 
-/// A broadcast that runs.
+/// A running broadcast.
 #[derive(Debug)]
 pub struct Running {
-    /// Where it listens.
+    /// The address that it listens on.
     pub address: SocketAddr,
     /// Its figures.
     pub monitor: Monitor,
@@ -104,12 +104,12 @@ pub struct Running {
 }
 
 impl Running {
-    /// Within a runtime.
+    /// Starts a planned broadcast; call it in a runtime.
     pub fn start(plan: Plan) -> Self {
         Self::run(plan.listen())
     }
 
-    /// Within a runtime.
+    /// Runs a broadcast; call it in a runtime.
     pub fn run(broadcast: Broadcast<impl FrameSource>) -> Self {
         let address = broadcast.address().expect("it listens");
         let monitor = broadcast.monitor();
@@ -118,39 +118,39 @@ impl Running {
         Self { address, monitor, stop, ended }
     }
 
-    /// Breaks it off, as a panic would.
+    /// Aborts it, as a panic would.
     pub fn break_off(self) {
         self.ended.abort();
     }
 
-    /// Ends it.
+    /// Stops it.
     pub async fn stop(self) {
         let _ = self.stop.send(());
         self.ended.await.expect("no panic").expect("a clean end");
     }
 }
 
-/// A new identity.
+/// Makes a new identity.
 pub fn identity() -> Identity {
     Identity::generate().expect("random numbers")
 }
 
-/// For a receiver that pins `identity`.
+/// Returns the settings of a receiver that pins `identity`.
 pub fn config(address: SocketAddr, identity: &Identity) -> Config {
     pinned(address, &identity.fingerprint().to_string())
 }
 
-/// For a receiver that pins a fingerprint.
+/// Returns the settings of a receiver that pins a fingerprint.
 pub fn pinned(address: SocketAddr, fingerprint: &str) -> Config {
     Config::new(address, Trust::fingerprint(fingerprint).expect("64 digits"))
 }
 
-/// Tells the bytes of each frame.
+/// Sends the bytes of each frame to a channel.
 #[derive(Debug)]
 pub struct CountingViewer(Sender<usize>);
 
 impl CountingViewer {
-    /// With where it tells them.
+    /// Returns a viewer and its channel.
     pub fn open() -> (Self, Receiver<usize>) {
         let (seen, seeing) = channel();
         (Self(seen), seeing)
@@ -167,28 +167,29 @@ impl Viewer for CountingViewer {
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), PackageError> {
         assert_eq!(shown.picture.channels(), Channels::Rgb);
-        // Whoever has seen enough no longer listens.
+        // A test that has seen enough no longer listens.
         let _ = self.0.send(shown.bytes);
         Ok(())
     }
 }
 
-/// Decoding with the linear synthesis.
+/// Returns the settings to decode with the linear synthesis.
 pub fn decoding(package: &Package) -> Decoding {
     Decoding::new(Decoder::new(package.linear(1)))
 }
 
-/// What a receiver counted, about once a second.
+/// A receiver's counts, about one a second.
 #[derive(Debug, Clone, Default)]
 pub struct Counts(Vec<(Duration, Totals)>);
 
 impl Counts {
-    /// All that came.
+    /// Returns the totals of everything received.
     pub fn last(&self) -> Totals {
         self.0.last().map(|(_, totals)| *totals).unwrap_or_default()
     }
 
-    /// Useful bits between the first count at or behind `from` and the last before `to`, and the moments of these two.
+    /// Returns the useful bits between the first count at or after `from` and the last before `to`, and the moments of
+    /// these two.
     pub fn goodput(&self, from: Duration, to: Duration) -> (f64, [Duration; 2]) {
         let within: Vec<_> = self.0.iter().filter(|(at, _)| (from..to).contains(at)).collect();
         let (Some((first, before)), Some((last, after))) = (within.first(), within.last()) else {
@@ -198,7 +199,7 @@ impl Counts {
     }
 }
 
-/// Counts what comes.
+/// Counts received frames.
 struct Counter {
     began: Instant,
     totals: Sender<(Duration, Totals)>,
@@ -221,36 +222,36 @@ impl Viewer for Counter {
     }
 
     fn report(&mut self, totals: &Totals) -> Result<(), PackageError> {
-        // Whoever counts may have gone.
+        // The task that reads the counts may be gone.
         let _ = self.totals.send((self.began.elapsed(), *totals));
         Ok(())
     }
 }
 
-/// Receives for `time`; gives what was counted since `began`.
+/// Receives for `time`; returns the counts since `began`.
 ///
 /// # Errors
-/// Why it ended before.
+/// The reason if it ends early.
 pub async fn count(config: Config, began: Instant, time: Duration) -> Result<Counts, Error> {
     count_while(config, began, |_| sleep(time)).await
 }
 
-/// Receives until so many pictures were shown, however long a busy machine takes; gives all that came.
+/// Receives until `frames` pictures are shown, even on a busy machine; returns the totals.
 ///
 /// # Errors
-/// Why it ended before.
+/// The reason if it ends early.
 ///
 /// # Panics
-/// If they do not come.
+/// If they do not arrive.
 pub async fn count_frames(config: Config, frames: u64) -> Result<Totals, Error> {
     let seen = async |mut showing: watch::Receiver<u64>| see(&mut showing, frames).await;
     Ok(count_while(config, Instant::now(), seen).await?.last())
 }
 
-/// Receives until `stay`, which is given the number of pictures shown so far, ends; gives what was counted since `began`.
+/// Receives until `stay`, which gets the number of pictures shown so far, ends; returns the counts since `began`.
 ///
 /// # Errors
-/// Why it ended before.
+/// The reason if it ends early.
 pub async fn count_while<F: Future<Output = ()>>(
     config: Config,
     began: Instant,
@@ -261,21 +262,21 @@ pub async fn count_while<F: Future<Output = ()>>(
     Ok(Counts(counted.try_iter().collect()))
 }
 
-/// Waits for so many pictures more.
+/// Waits for `frames` more pictures.
 ///
 /// # Panics
-/// If they do not come.
+/// If they do not arrive.
 pub async fn see(showing: &mut watch::Receiver<u64>, frames: u64) {
     let until = *showing.borrow() + frames;
     let seen = timeout(PATIENCE, showing.wait_for(|shown| *shown >= until)).await;
-    // Where nobody shows any more, `receive` tells why.
+    // If the viewer is gone, `receive` reports why.
     drop(seen.unwrap_or_else(|_| panic!("{frames} frames do not come within {PATIENCE:?}")));
 }
 
-/// Waits for what comes to be, on a busy machine later than on an idle one.
+/// Waits until `is` is true, which a busy machine reaches later than an idle one.
 ///
 /// # Panics
-/// If it does not.
+/// If it stays false.
 pub async fn eventually(what: &str, mut is: impl FnMut() -> bool) {
     let waiting = async {
         while !is() {

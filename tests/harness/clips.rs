@@ -1,4 +1,4 @@
-//! Short videos made by integer arithmetic, the same on every machine for ever.
+//! Short videos made by integer arithmetic, always the same on every machine.
 
 use std::sync::Arc;
 
@@ -9,15 +9,15 @@ use nestcast_codec::{
 
 use crate::pictures::{self, Content};
 
-/// How samples lie in all clips.
+/// The layout of samples in all clips.
 pub const FORMAT: Format = Format::Ycbcr420(Range::Limited);
 /// Frames a second of all clips.
 pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 
-/// No frame.
+/// The number of no frame.
 pub const NEVER: u32 = u32::MAX;
 
-/// A clip, and for whom it is coded.
+/// A clip, and the receivers that it is coded for.
 #[derive(Clone, Copy, Debug)]
 pub struct Clip {
     /// Name of the file, without `.nst`.
@@ -26,17 +26,17 @@ pub struct Clip {
     pub width: u32,
     /// Rows of luma.
     pub height: u32,
-    /// How many there are.
+    /// The number of frames.
     pub frames: u32,
-    /// From this frame on it is another scene.
+    /// The first frame of another scene.
     pub cut: u32,
-    /// The other scene has an encoder of its own, so that it begins with a key frame.
+    /// Whether the other scene has its own encoder, so that it begins with a key frame.
     pub begins_anew: bool,
     /// Bytes of a frame for the slowest receiver; the fastest has sixteen times as many.
     pub slowest: u32,
-    /// Loops that it is coded in.
+    /// The number of its loops.
     pub loops: usize,
-    /// From this frame on it has those of the faster of two loops, and before it those of the slower.
+    /// The first frame of the faster of two loops; earlier frames are of the slower one.
     pub rises: u32,
 }
 
@@ -53,7 +53,7 @@ const PLAIN: Clip = Clip {
     rises: NEVER,
 };
 
-/// The clips whose bytes are kept as vectors.
+/// The clips whose bytes are stored as vectors.
 pub const CLIPS: [Clip; 5] = [
     PLAIN,
     Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
@@ -63,7 +63,7 @@ pub const CLIPS: [Clip; 5] = [
 ];
 
 impl Clip {
-    /// Width and height.
+    /// Returns width and height.
     ///
     /// # Panics
     /// If a side is not 1..=16384.
@@ -71,7 +71,8 @@ impl Clip {
         Size::new(self.width, self.height).expect("a size of 1..=16384")
     }
 
-    /// The frames: ground that pans by quarters of a sample, a patch that moves across it and grows brighter, grain.
+    /// Returns the frames: ground that pans by quarters of a sample, a patch that moves across it and grows brighter,
+    /// grain.
     ///
     /// # Panics
     /// If a side is not 1..=16384.
@@ -92,7 +93,8 @@ impl Clip {
         (0..self.frames).map(picture).collect()
     }
 
-    /// The frames as the codec makes them today on so many threads: for each picture one of every loop, the slowest first.
+    /// Encodes the frames with the current codec on `threads` threads: for each picture one frame of every loop, the
+    /// slowest first.
     ///
     /// # Panics
     /// If the codec refuses.
@@ -103,7 +105,7 @@ impl Clip {
         scenes.flat_map(|scene| self.encode(scene, threads, model).0).collect()
     }
 
-    /// The frames of the fastest loop.
+    /// Returns the frames of the fastest loop.
     ///
     /// # Panics
     /// If the codec refuses.
@@ -111,7 +113,7 @@ impl Clip {
         self.encode_on(threads, model).into_iter().filter_map(|mut frames| frames.pop()).collect()
     }
 
-    /// The stored video.
+    /// Returns the stored video.
     ///
     /// # Panics
     /// If the codec refuses.
@@ -152,7 +154,7 @@ impl Clip {
     }
 }
 
-/// For receivers from `slowest` bytes a frame to sixteen times as many.
+/// Returns settings for receivers from `slowest` bytes a frame to sixteen times as many.
 fn settings(size: Size, slowest: u32, threads: usize) -> VideoSettings {
     let least = f64::from(slowest) * 8.0 * f64::from(RATE.frames) / f64::from(RATE.seconds);
     VideoSettings { size, rate: RATE, population: Population::log_uniform(least..=16.0 * least), threads }
@@ -167,7 +169,7 @@ pub fn encode(pictures: &[Picture], slowest: u32, threads: usize, model: &VideoM
     pictures.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect()
 }
 
-/// The same tables for frames predicted from nothing and for residuals.
+/// Uses the same tables for frames predicted from nothing and for residuals.
 pub fn model(tables: &Arc<Model>) -> VideoModel {
     VideoModel::new(Arc::clone(tables), Arc::clone(tables))
 }
@@ -177,7 +179,7 @@ struct Scene {
     ground: Picture,
     patch: Picture,
     size: [usize; 2],
-    /// Bright is dark.
+    /// Whether bright and dark are exchanged.
     negative: bool,
 }
 
@@ -200,7 +202,7 @@ impl Scene {
         let value = if inside {
             at(&self.patch, plane, [x - left, y]) + number
         } else {
-            // Quarters: 3 a frame to the right, 1 down.
+            // In quarters of a sample: 3 a frame to the right, 1 down.
             between(&self.ground, plane, [4 * x + 3 * number, 4 * y + number])
         };
         let grain = (x * 7 + y * 13 + number * 29) * (x + 3 * number + 5) % 5;
@@ -214,7 +216,7 @@ fn at(picture: &Picture, component: usize, [x, y]: [usize; 2]) -> usize {
     usize::from(picture.samples()[3 * (y % height * width + x % width) + component])
 }
 
-/// A sample at a place in quarters.
+/// Returns the sample at a place in quarters.
 fn between(picture: &Picture, component: usize, [x, y]: [usize; 2]) -> usize {
     let (left, upper, right, lower) = (x / 4, y / 4, x % 4, y % 4);
     let row =

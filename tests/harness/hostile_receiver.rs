@@ -1,4 +1,5 @@
-//! A receiver without manners: it speaks QUIC, trusts any sender, and says on its control stream what a test has it say.
+//! A receiver without manners: it speaks QUIC, trusts any sender, and sends on its control stream whatever a test
+//! wants.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -12,17 +13,17 @@ use tokio::time::timeout;
 
 use crate::tls;
 
-/// Longer than anything here takes.
+/// Longer than anything here lasts.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Longer than any frame or model.
 const WHOLE: usize = 32 << 20;
 
-/// How hostile receivers connect, with so many bytes of room for what comes.
+/// Returns how hostile receivers connect, with `room` bytes of receive window.
 pub fn client(room: u32) -> quinn::ClientConfig {
     with_room(tls::client(), room)
 }
 
-/// The same that offers AES-256-GCM alone.
+/// Does the same, but offers only AES-256-GCM.
 pub fn client_of_aes_256(room: u32) -> quinn::ClientConfig {
     with_room(tls::client_of_aes_256(), room)
 }
@@ -34,14 +35,14 @@ fn with_room(mut config: quinn::ClientConfig, room: u32) -> quinn::ClientConfig 
     config
 }
 
-/// A socket at `address` from which hostile receivers connect.
+/// Opens a socket at `address` from which hostile receivers connect.
 pub fn endpoint(address: Ipv4Addr, config: quinn::ClientConfig) -> Endpoint {
     let mut endpoint = Endpoint::client((IpAddr::V4(address), 0).into()).expect("a socket");
     endpoint.set_default_client_config(config);
     endpoint
 }
 
-/// The hello of a receiver with such a token and no cap.
+/// Returns the hello of a receiver with this token and no cap.
 pub fn hello(token: &'static [u8]) -> Bytes {
     let (versions, token) = (VersionRange::SPOKEN, Bytes::from_static(token));
     Message::Hello(Hello { versions, token, max_bitrate: None, decoder: DecoderKind::Linear }).encode()
@@ -57,7 +58,7 @@ pub struct HostileReceiver {
 }
 
 impl HostileReceiver {
-    /// Connects from a socket of its own, with so many bytes of room for what comes, and opens the control stream.
+    /// Connects from a socket of its own, with `room` bytes of receive window, and opens the control stream.
     pub async fn connect(sender: SocketAddr, room: u32) -> Self {
         Self::connect_from(&endpoint(Ipv4Addr::LOCALHOST, client(room)), sender).await
     }
@@ -70,17 +71,17 @@ impl HostileReceiver {
         Self { connection, control, answers }
     }
 
-    /// Writes to the control stream, as far as the sender lets it: what is said after a close is lost.
+    /// Writes to the control stream, as far as the sender allows: what it writes after a close is lost.
     pub async fn say(&mut self, bytes: &[u8]) {
         let _ = self.control.write_all(bytes).await;
     }
 
-    /// The sender's answer to a hello.
+    /// Returns the sender's answer to a hello.
     pub async fn welcome(&mut self) -> Welcome {
         self.greeting().await.1
     }
 
-    /// The same, and the version that the sender chose.
+    /// Returns that answer, and the version that the sender chose.
     pub async fn greeting(&mut self) -> (u64, Welcome) {
         let mut control = Control::default();
         loop {
@@ -92,7 +93,7 @@ impl HostileReceiver {
         }
     }
 
-    /// Reads all streams that come; gives the bytes of each that ended by the time the connection was closed.
+    /// Reads all incoming streams; returns the bytes of each that ended before the connection was closed.
     pub fn read_all(&self) -> JoinHandle<Vec<Bytes>> {
         let connection = self.connection.clone();
         tokio::spawn(async move {
@@ -108,7 +109,7 @@ impl HostileReceiver {
         })
     }
 
-    /// The code that the sender closes with; an error if the connection ends without.
+    /// Returns the code that the sender closes with; an error if the connection ends without one.
     pub async fn close_code(&self) -> Result<Code, ConnectionError> {
         match timeout(PATIENCE, self.connection.closed()).await.expect("the connection ends") {
             ConnectionError::ApplicationClosed(close) => Ok(Code::from_number(close.error_code.into())),

@@ -1,4 +1,4 @@
-//! Senders that keep to QUIC and break the session: each scenario is one thing that a receiver must survive.
+//! Senders that obey QUIC and break the session: a receiver must survive each scenario.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -26,14 +26,14 @@ const STREAMS: u64 = 16;
 /// A model and a package that no receiver has.
 const UNKNOWN: (ModelId, PackageHash) = (ModelId([9; 6]), PackageHash([9; 32]));
 
-/// What a sender does to those who come.
+/// What a sender does to its receivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Scenario {
-    /// Frames of 212 bytes that say 10000x10000 pixels.
+    /// Frames of 212 bytes that claim 10000x10000 pixels.
     LargerPictures,
     /// A close with this code for every hello.
     Refuses(Code),
-    /// The same, a quarter of a second after the control stream's end in both directions.
+    /// The same close, a quarter of a second after the control stream's end in both directions.
     EndsThenRefuses(Code),
     /// One good frame, then a close with Failed.
     FailsAfterAFrame,
@@ -47,33 +47,35 @@ pub enum Scenario {
     RateBeyondReason,
     /// A second welcome on the control stream.
     TalksOn,
-    /// A clock of so many microseconds since 1970, and good frames of video whose capture is a year apart, to and fro.
+    /// A clock of this many microseconds since 1970, and good frames of video whose capture times are a year apart,
+    /// forwards and backwards.
     ClockThatJumps(u64),
     /// Frames of 16 MiB on every stream, none of which ends, for three seconds; then the broadcast's end.
     EndlessFrames,
-    /// Ten whole frames of 16 MiB behind a true header; then the broadcast's end.
+    /// Ten whole frames of 16 MiB after a valid header; then the broadcast's end.
     LongFrames,
-    /// Frames of one byte, as fast as they go.
+    /// Frames of one byte, as fast as possible.
     TinyFrames,
     /// Frames that are no streams of the codec.
     Undecodable,
     /// A good picture, and late bytes of it that overlap, leave gaps and never end, on every stream for three seconds; then the
     /// broadcast's end.
     LateBytes,
-    /// Long frames of which the end never comes, each with its parity; then the broadcast's end.
+    /// Long frames whose end never arrives, each with its parity; then the broadcast's end.
     Parity,
-    /// A frame that goes on behind what its parity says is its end.
+    /// A frame that continues past the end that its parity states.
     ParityTooShort,
-    /// Of video.
+    /// An attack on video.
     Video(HostileVideo),
-    /// All that a later version may say to a receiver of today, which offered other versions than the chosen one or this one.
+    /// Everything that a later version may say to a receiver of this version, which offered other versions than the
+    /// chosen one or this one.
     LaterVersion {
         /// The version that it states.
         chosen: u8,
     },
     /// On every stream a model of the largest size that nobody asked for.
     UnaskedModels,
-    /// On every stream the model that was asked for, of the largest size, none of which ends.
+    /// On every stream the model that was asked for, of the largest size; no stream ends.
     ManyModels,
     /// Good frames, and never the model that was asked for.
     NoModel,
@@ -98,14 +100,14 @@ impl Scenario {
 pub struct HostileSender {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Of its certificate.
+    /// Its certificate's fingerprint.
     pub fingerprint: String,
     connections: Arc<AtomicU64>,
     _serving: JoinSet<()>,
 }
 
 impl HostileSender {
-    /// Listens on a free port of this machine; within a runtime.
+    /// Listens on a free port of this machine; call it in a runtime.
     ///
     /// # Panics
     /// If the system has no port or no random numbers.
@@ -124,7 +126,7 @@ impl HostileSender {
         Self { address, fingerprint, connections, _serving: serving }
     }
 
-    /// Connections so far.
+    /// Returns the number of connections so far.
     pub fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
     }
@@ -183,7 +185,7 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
     send_frames(connection, scenario).await
 }
 
-/// What the scenario's sender announces.
+/// Returns what the scenario's sender announces.
 fn announce(scenario: &Scenario) -> Welcome {
     let (ModelId(model), package) = scenario.model();
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
@@ -203,7 +205,7 @@ async fn send_models(connection: &Connection, scenario: &Scenario, package: Pack
             let mut stream = connection.open_uni().await?;
             stream.write_all(&[&head(MAX_MODEL)[..], &[0]].concat()).await?;
             let connection = connection.clone();
-            // It stays open.
+            // The control stream stays open.
             tokio::spawn(async move {
                 connection.closed().await;
                 drop(stream);
@@ -226,7 +228,7 @@ async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(),
         Scenario::LargerPictures => frames(connection, &picture(10_000, 10_000, &[0x55; 190])).await,
         Scenario::FailsAfterAFrame => {
             frame(connection, 0, &good).await?.stopped().await?;
-            // So that it is decoded before the end is known.
+            // The receiver decodes it before it learns of the end.
             sleep(Duration::from_millis(200)).await;
             connection.close(Code::Failed.number().into(), b"");
             Ok(())
@@ -245,7 +247,7 @@ async fn send_frames(connection: &Connection, scenario: &Scenario) -> Result<(),
     }
 }
 
-/// Frames on every stream that never end.
+/// Sends frames on every stream that never end.
 async fn endless_frames(connection: &Connection) -> Result<(), Ended> {
     let writing = on_every_stream(connection, endless_frame, MAX_FRAME);
     let _ = timeout(Duration::from_secs(3), writing).await;
@@ -253,7 +255,7 @@ async fn endless_frames(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Ten frames of the greatest length.
+/// Sends ten frames of the greatest length.
 async fn long_frames(connection: &Connection) -> Result<(), Ended> {
     let long = picture(SIZE.0, SIZE.1, &vec![0xA5; usize::try_from(MAX_FRAME)? - MAX_HEADER]);
     for id in 0..10 {
@@ -263,7 +265,7 @@ async fn long_frames(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-/// A frame, and late bytes of it that follow each other nowhere.
+/// Sends a frame, and late bytes of it that leave gaps and overlap.
 async fn late_bytes(connection: &Connection, good: &[u8]) -> Result<(), Ended> {
     frame(connection, 0, good).await?.stopped().await?;
     let late = |at: u64| {
@@ -275,7 +277,7 @@ async fn late_bytes(connection: &Connection, good: &[u8]) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Frames whose parity makes up for what never comes.
+/// Sends frames whose parity replaces what never arrives.
 async fn parity(connection: &Connection) -> Result<(), Ended> {
     let unfinished = protected_frames(connection, 360_000, 372_000).await?;
     sleep(Duration::from_secs(1)).await;
@@ -284,7 +286,7 @@ async fn parity(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Parity of streams that then have more bytes than it said.
+/// Sends parity of streams that then have more bytes than it stated.
 async fn parity_too_short(connection: &Connection) -> Result<(), Ended> {
     let mut unfinished = protected_frames(connection, 1000, 1100).await?;
     sleep(Duration::from_millis(500)).await;
@@ -296,7 +298,7 @@ async fn parity_too_short(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Sends a frame every 20 ms, for as long as it is taken.
+/// Sends a frame every 20 ms, while the receiver accepts them.
 async fn frames(connection: &Connection, bytes: &[u8]) -> Result<(), Ended> {
     for id in 0.. {
         frame(connection, id, bytes).await?;
@@ -322,8 +324,8 @@ async fn tiny_frames(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-/// Thirty frames with so many of their bytes, which do not end, each with the parity of a stream of `length` bytes; before them
-/// parity alone, since a receiver keeps nothing for it until some came.
+/// Sends thirty frames with `bytes` of their bytes each, which do not end, each with the parity of a stream of `length`
+/// bytes. Sends parity alone first, because a receiver keeps nothing for it until some arrives.
 async fn protected_frames(connection: &Connection, bytes: usize, length: u64) -> Result<Vec<SendStream>, Ended> {
     let mut unfinished = Vec::new();
     send_parity(connection, 0, length).await?;
@@ -338,7 +340,7 @@ async fn protected_frames(connection: &Connection, bytes: usize, length: u64) ->
     Ok(unfinished)
 }
 
-/// Parity of any bytes, which makes up for few.
+/// Sends parity of arbitrary bytes, which replaces few.
 async fn send_parity(connection: &Connection, stream: u64, length: u64) -> Result<(), Ended> {
     let header = ParityHeader { stream, length, pieces: 1, block: 32 };
     let mut parity = connection.open_uni().await?;
@@ -351,7 +353,7 @@ fn endless_frame(id: u64) -> Bytes {
     StreamHead::Frame(FrameHeader { id, skipped: 0, captured: 0, full: MAX_FRAME, base: MAX_FRAME }).encode()
 }
 
-/// Opens all streams at once, and writes all bytes but the last on each.
+/// Opens all streams at once, and writes all bytes except the last on each.
 async fn on_every_stream(connection: &Connection, head: impl Fn(u64) -> Bytes, length: u64) -> Result<(), Ended> {
     let body = Bytes::from(vec![1; usize::try_from(length)? - 1]);
     let mut writing = JoinSet::new();
@@ -361,7 +363,7 @@ async fn on_every_stream(connection: &Connection, head: impl Fn(u64) -> Bytes, l
             let mut stream = connection.open_uni().await?;
             stream.write_all(&head).await?;
             stream.write_all(&body).await?;
-            // It never ends while the connection lives.
+            // The streams do not end while the connection lives.
             connection.closed().await;
             drop(stream);
             Ok::<_, Ended>(())
@@ -375,7 +377,7 @@ fn photo() -> (ModelId, PackageHash) {
     (package.id(), PackageHash(package.hash()))
 }
 
-/// A stream with a true header of 15 planes, and a body of any bytes.
+/// Makes a stream with a valid header of 15 planes, and an arbitrary body.
 fn picture(width: u32, height: u32, body: &[u8]) -> Vec<u8> {
     let mut stream = b"nst\x01\x01".to_vec();
     for side in [width - 1, height - 1] {

@@ -1,4 +1,4 @@
-//! What hostile senders of video do behind their welcome.
+//! What hostile senders of video do after their welcome.
 
 use std::time::Duration;
 
@@ -14,27 +14,28 @@ use crate::hostile_sender::{Ended, SIZE};
 
 /// Frames of each attack.
 const FRAMES: u64 = 30;
-/// From one to the next.
+/// The time from one frame to the next.
 const PAUSE: Duration = Duration::from_millis(20);
-/// Until what is on the way is shown.
+/// The time until everything in flight is shown.
 const SHOWN: Duration = Duration::from_millis(300);
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 
 /// What a sender of video does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostileVideo {
-    /// Frames in which eight bytes each are others: heads, motion, floors and what refers to them.
+    /// Frames with eight changed bytes each: in heads, motion, floors and what refers to them.
     Damaged,
-    /// Frames after a first one of which it announces a base of all their bytes, and sends a hundred.
+    /// Frames after a first good one: each announces a base of all its bytes, and a hundred bytes follow.
     NoBases,
-    /// Numbers that leap, counts of skipped frames that rise and fall, clocks that jump by 70,000 years, and frames announced a
-    /// megabyte longer than they are. The frames themselves are good.
+    /// Frame numbers that leap, counts of skipped frames that rise and fall, clocks that jump by 70,000 years, and
+    /// announced lengths a megabyte too long. The frames themselves are good.
     Leaps,
-    /// In the middle of a scene a frame that is predicted from nothing, of another video.
+    /// A frame of another video, predicted from nothing, in the middle of a scene.
     ForeignJoin,
-    /// Floors and enhanced pictures of no bytes, of 2^28 bytes each, and of more than the base that is announced.
+    /// Floors and enhanced pictures of no bytes, of 2^28 bytes each, and of more than the announced base.
     Prefixes,
-    /// Frames whose references never were: none is predicted from nothing, and all say that blocks may have two references.
+    /// Frames whose references never existed: none is predicted from nothing, and all say that blocks may have two
+    /// references.
     Unfounded,
     /// Frames of two loops in turn, with no join between them.
     MixedLoops,
@@ -48,7 +49,7 @@ pub fn models() -> [ModelId; 2] {
     VideoModel::built_in().ids()
 }
 
-/// Does it, and ends the broadcast.
+/// Carries out the attack, and ends the broadcast.
 pub(crate) async fn attack(connection: &Connection, attack: HostileVideo) -> Result<(), Ended> {
     match attack {
         HostileVideo::Damaged => damaged(connection).await?,
@@ -66,7 +67,7 @@ pub(crate) async fn attack(connection: &Connection, attack: HostileVideo) -> Res
             connection.closed().await;
         }
     }
-    // What is on the way is shown before the end.
+    // The receiver shows what is in flight before the end.
     sleep(SHOWN).await;
     connection.close(Code::Done.number().into(), b"");
     Ok(())
@@ -101,7 +102,7 @@ async fn no_bases(connection: &Connection) -> Result<(), Ended> {
             } else {
                 let header = FrameHeader { full: 60_000, base: 60_000, ..honest };
                 let stream = send(connection, header, &good.bytes[..good.bytes.len().min(100)]).await?;
-                // It never ends while the connection lives.
+                // The stream does not end while the connection lives.
                 let connection = connection.clone();
                 open.spawn(async move {
                     connection.closed().await;
@@ -112,7 +113,7 @@ async fn no_bases(connection: &Connection) -> Result<(), Ended> {
         }
         Ok::<_, Ended>(())
     };
-    // The receiver grants no more streams than it can hold.
+    // The receiver grants only as many streams as it can hold.
     timeout(Duration::from_secs(3), sending).await.unwrap_or(Ok(()))?;
     open.detach_all();
     Ok(())
@@ -137,13 +138,13 @@ async fn foreign_join(connection: &Connection) -> Result<(), Ended> {
         let join = FRAMES / 2;
         let frame = if id == join { foreign[0].clone() } else { frame };
         send(connection, header(id, &frame), &frame.bytes).await?.finish()?;
-        // A picture is shown before it, one of it, and one behind it, though a busy machine shows few.
+        // Even a busy machine then shows a picture before it, the frame itself, and one after it.
         sleep(if id + 1 == join || id == join { SHOWN } else { PAUSE }).await;
     }
     Ok(())
 }
 
-/// Good frames, each captured a year before or behind the one before; then the broadcast's end.
+/// Sends good frames whose capture times move years apart, forwards and backwards in turn; then ends the broadcast.
 pub(crate) async fn clock_that_jumps(connection: &Connection, from: u64) -> Result<(), Ended> {
     const YEAR: u64 = 365 * 86_400 * 1_000_000;
     for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
@@ -165,7 +166,7 @@ async fn prefixes(connection: &Connection) -> Result<(), Ended> {
             0 => (with_prefixes(&frame, 0, 0), honest.base),
             1 => (with_prefixes(&frame, MOST, MOST), honest.base),
             2 => (with_prefixes(&frame, 0, MOST), honest.base),
-            // All of the frame comes, and less than its floor is said to be the base.
+            // The whole frame arrives, but the stated base is shorter than its floor.
             3 => (frame.bytes.to_vec(), 1),
             _ => (with_prefixes(&frame, frame.bytes.len(), 0), 0),
         };
@@ -176,7 +177,7 @@ async fn prefixes(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-/// The frame with other numbers of bytes for its floor and, beyond that, for the enhanced picture.
+/// Returns the frame with other numbers of bytes for its floor and, past that, for the enhanced picture.
 fn with_prefixes(frame: &Frame, floor: usize, beyond: usize) -> Vec<u8> {
     let number = |bytes: &[u8]| 1 + bytes.iter().take_while(|byte| **byte >= 0x80).count();
     let (fixed, mut rest) = frame.bytes.split_at(2);
@@ -227,17 +228,17 @@ async fn send(connection: &Connection, header: FrameHeader, bytes: &[u8]) -> Res
     Ok(stream)
 }
 
-/// So many frames of a good video, encoded apart from what answers the receiver.
+/// Returns `count` frames of a good video, encoded on another thread than the one that answers the receiver.
 async fn frames(seed: u32, count: u64) -> Result<Vec<Frame>, Ended> {
     frames_for(seed, count, 100_000.0).await
 }
 
-/// The same for receivers of `slowest` bits a second and up to sixteen times that.
+/// Does the same for receivers of `slowest` bits a second and up to sixteen times that.
 async fn frames_for(seed: u32, count: u64, slowest: f64) -> Result<Vec<Frame>, Ended> {
     Ok(tokio::task::spawn_blocking(move || encoded(seed, count, slowest)).await?)
 }
 
-/// A grating that moves over a slope.
+/// Encodes a grating that moves over a slope.
 fn encoded(seed: u32, count: u64, slowest: f64) -> Vec<Frame> {
     let size = Size::new(SIZE.0, SIZE.1).expect("a valid size");
     let population = Population::log_uniform(slowest..=16.0 * slowest);

@@ -1,5 +1,5 @@
-//! What the tests share: a slow decoder written from the specification alone, pictures and clips made by arithmetic, vectors,
-//! a network in virtual time, broadcasts over real ones, and peers that break the rules.
+//! What the tests share: a slow decoder written only from the specification, computed pictures and clips, vectors, a
+//! network in virtual time, broadcasts over real networks, and peers that break the rules.
 
 pub mod arrows;
 pub mod broadcasts;
@@ -29,7 +29,7 @@ struct Readme;
 pub use nestcast_reference as reference;
 pub use nestcast_reference::probe;
 
-/// Mean squared error between the samples of two pictures.
+/// Returns the mean squared error between the samples of two pictures.
 ///
 /// # Panics
 /// If they differ in size.
@@ -40,7 +40,7 @@ pub fn mse(a: &Picture, b: &Picture) -> f64 {
     sum as f64 / a.samples().len() as f64
 }
 
-/// The largest difference between two samples.
+/// Returns the largest difference between two samples.
 pub fn furthest(a: &[u8], b: &[u8]) -> u8 {
     assert_eq!(a.len(), b.len(), "as many samples");
     a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Links of given rates in network namespaces of their own: `ip netns`, veth and `tc tbf`. It takes root.
+//! Links of given rates in separate network namespaces: `ip netns`, veth and `tc tbf`. They need root.
 
 use std::fs::File;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -12,16 +12,16 @@ use nix::sched::{CloneFlags, setns};
 
 use crate::broadcasts::{Plan, Running, config, identity};
 
-/// What may wait at a bottleneck.
+/// The longest queue at a bottleneck.
 const LATENCY: &str = "100ms";
-/// Two packets: a link that is idle saves no more up.
+/// Two packets: an idle link saves up no more.
 const BURST: &str = "3000";
-/// Where a broadcast listens.
+/// The port of a broadcast.
 const PORT: u16 = 4433;
 
 static COUNT: AtomicU32 = AtomicU32::new(0);
 
-/// Two namespaces, one for each end, and the links between them. They are taken down with it.
+/// Two namespaces, one for each end, and the links between them. Dropping it removes them.
 #[derive(Debug)]
 pub struct NetnsLinks {
     name: String,
@@ -30,17 +30,17 @@ pub struct NetnsLinks {
 /// An end of the links.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
-    /// Its packets pass the bottlenecks.
+    /// The end whose packets pass the bottlenecks.
     Sender,
-    /// It takes them.
+    /// The end that receives them.
     Receiver,
 }
 
 impl NetnsLinks {
-    /// A link for each of `rates`, in bits per second.
+    /// Creates a link for each of `rates`, in bits per second.
     ///
     /// # Errors
-    /// Why there can be none here.
+    /// The reason if the machine allows none.
     pub fn new(rates: &[u64]) -> Result<Self, String> {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let links = Self { name: format!("nc{}-{number}", std::process::id()) };
@@ -61,35 +61,34 @@ impl NetnsLinks {
         Ok(links)
     }
 
-    /// Where the sender is found over a link.
+    /// Returns the sender's address over a link.
     pub fn address(&self, link: usize, port: u16) -> SocketAddr {
         let link = u8::try_from(link).expect("few links");
         SocketAddr::new(Ipv4Addr::new(10, 77, link, 1).into(), port)
     }
 
-    /// From now on the link has this rate, in bits per second.
+    /// Sets the link's rate from now on, in bits per second.
     ///
     /// # Errors
-    /// If it cannot be changed.
+    /// If the rate cannot be changed.
     pub fn set_rate(&self, link: usize, rate: u64) -> Result<(), String> {
         self.shape("change", link, rate)
     }
 
-    /// What a link took from the sender so far, in bytes with all headers.
+    /// Returns the bytes that a link has carried from the sender so far, with all headers.
     ///
     /// # Errors
-    /// If `tc` does not tell.
+    /// If `tc` does not report them.
     pub fn carried(&self, link: usize) -> Result<u64, String> {
         let told = run(&format!("tc -n {} -s qdisc show dev v{link}", self.namespace(End::Sender)))?;
         let mut words = told.split_whitespace().skip_while(|word| *word != "Sent").skip(1);
         words.next().and_then(|bytes| bytes.parse().ok()).ok_or_else(|| format!("no count of bytes in {told:?}"))
     }
 
-    /// Broadcasts pictures of noise, and has a receiver at the end of each of `links` do `receive`; gives what they
-    /// gave.
+    /// Broadcasts pictures of noise, and runs `receive` at the end of each of `links`; returns the results.
     ///
     /// # Panics
-    /// If one of them does.
+    /// If a receiver panics.
     pub fn broadcast<T: Send + 'static>(
         &self,
         links: usize,
@@ -104,7 +103,7 @@ impl NetnsLinks {
             runtime.expect("a runtime").block_on(async {
                 let running = Running::start(plan);
                 listens.send(()).expect("it is waited for");
-                // Either is its end.
+                // A message and a closed channel both mean the end.
                 let _ = tokio::task::spawn_blocking(move || end.recv()).await;
                 running.stop().await;
             });
@@ -132,7 +131,7 @@ impl NetnsLinks {
         run(&shape).map(drop)
     }
 
-    /// Does `work` on a thread whose sockets are at that end.
+    /// Runs `work` on a thread whose sockets are at that end.
     pub fn at<T: Send + 'static>(&self, end: End, work: impl FnOnce() -> T + Send + 'static) -> JoinHandle<T> {
         let path = format!("/run/netns/{}", self.namespace(end));
         std::thread::spawn(move || {
@@ -151,13 +150,13 @@ impl NetnsLinks {
 impl Drop for NetnsLinks {
     fn drop(&mut self) {
         for end in [End::Sender, End::Receiver] {
-            // It may never have been made.
+            // The namespace may not exist.
             let _ = run(&format!("ip netns del {}", self.namespace(end)));
         }
     }
 }
 
-/// Runs a command; gives what it says, or its last words if it fails.
+/// Runs a command; returns its output, or its last line if it fails.
 fn run(command: &str) -> Result<String, String> {
     let mut words = command.split_whitespace();
     let program = words.next().unwrap_or_default();

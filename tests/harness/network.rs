@@ -1,5 +1,5 @@
-//! Broadcasts over a simulated link in virtual time: the sender and the receiver as they are, with their QUIC and their
-//! congestion control, over sockets of the link. The same seed, the same run.
+//! Broadcasts over a simulated link in virtual time: the real sender and receiver, with their QUIC and their congestion
+//! control, over sockets of the link. The same seed gives the same run.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -16,22 +16,23 @@ use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 use crate::still_frames::StillFrames;
 use crate::tls;
 
-/// Frames come at 30 a second.
+/// The interval of 30 frames a second.
 pub const INTERVAL: Duration = Duration::from_micros(33_333);
-/// More than any link here carries.
+/// Bytes of a frame: more than any link here carries.
 pub const FULL: usize = 60_000;
-/// A base of half a packet.
+/// Bytes of a base: about half a packet.
 pub const BASE: usize = 400;
-/// Most bytes of a download's read.
+/// The most bytes of a download's read.
 const MAX_READ_BYTES: usize = 64 * 1024;
 
-/// A link whose rate steps at whole seconds.
+/// Makes a link whose rate steps at whole seconds.
 #[must_use]
 pub fn steps(rates: &[(u64, u64)]) -> Link {
     Link::varying(rates.iter().map(|&(second, bits)| (Duration::from_secs(second), bits)).collect())
 }
 
-/// A link whose rate falls by the same part in each tenth of a second from `before` to `after`, for `time`, and rises as it fell.
+/// Makes a link whose rate falls by the same factor in each tenth of a second from `before` to `after`, for `time`, and
+/// rises likewise.
 #[must_use]
 pub fn slide(before: u64, after: u64, time: Duration) -> Link {
     let step = Duration::from_millis(100);
@@ -42,36 +43,37 @@ pub fn slide(before: u64, after: u64, time: Duration) -> Link {
     Link::varying((0..=2 * steps).map(at).collect())
 }
 
-/// What a broadcast sends, and to how many.
+/// The frames of a broadcast, and its receivers.
 #[derive(Debug, Clone, Copy)]
 pub struct Scenario {
-    /// How long it lasts.
+    /// The duration.
     pub time: Duration,
-    /// Bytes of each frame, and of its base.
+    /// Bytes of each frame.
     pub full: usize,
-    /// See `full`.
+    /// Bytes of each frame's base.
     pub base: usize,
-    /// Whether every frame needs those before.
+    /// Whether every frame needs the ones before.
     pub video: bool,
     /// Receivers that share the link. Each joins a second after the one before.
     pub receivers: usize,
     /// When the first one joins.
     pub joins: Duration,
-    /// A download over QUIC with CUBIC shares the link, from this moment on.
+    /// The moment from which a download over QUIC with CUBIC shares the link.
     pub download: Option<Duration>,
-    /// When receivers are asked to acknowledge, if not as the sender does by itself.
+    /// When receivers should acknowledge, if not as the sender asks by default.
     pub acknowledge: Option<Acknowledge>,
 }
 
 impl Scenario {
-    /// Frames of more than a link carries, to one receiver.
+    /// Broadcasts frames of more than a link carries, to one receiver.
     #[must_use]
     pub const fn lasting(time: Duration) -> Self {
         let (receivers, joins) = (1, Duration::ZERO);
         Self { time, full: FULL, base: BASE, video: false, receivers, joins, download: None, acknowledge: None }
     }
 
-    /// The same of video for a link of so many bits a second: a sender gives bases 0.4 of the 0.9 of it that are frames' bytes.
+    /// Does the same with video for a link of `rate` bits a second: a base has 0.4 of the 0.9 of the link that is for
+    /// frames.
     #[must_use]
     pub fn of_video(self, rate: u64) -> Self {
         let base = Bitrate::from_bits(rate * 36 / 100).bytes_in(INTERVAL);
@@ -79,59 +81,60 @@ impl Scenario {
     }
 }
 
-/// Who receives.
+/// A receiver.
 #[derive(Debug)]
 pub struct Viewer<S> {
-    /// When it comes.
+    /// When it joins.
     pub joins: Duration,
-    /// The link that it is behind, by its place among all.
+    /// The index of its link.
     pub link: usize,
     /// The most that it asks for.
     pub cap: Option<Bitrate>,
-    /// What takes its frames.
+    /// The sink of its frames.
     pub sink: S,
 }
 
-/// What a run gave.
+/// The results of a run.
 #[derive(Debug)]
 pub struct Outcome<S = Seen> {
-    /// Of each receiver.
+    /// The results of each receiver.
     pub receivers: Vec<S>,
     /// The packets of the broadcast on the link.
     pub passages: Vec<Passage>,
-    /// Bytes that the download brought, by time.
+    /// Bytes that the download received, by time.
     pub downloaded: Vec<(Duration, usize)>,
 }
 
 /// A frame that was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShownFrame {
-    /// What it said of itself.
+    /// Its header.
     pub header: FrameHeader,
-    /// Bytes that came in time.
+    /// Bytes that arrived in time.
     pub bytes: usize,
     /// When it was shown, on the link's clock.
     pub shown: Duration,
 }
 
-/// What one receiver saw.
+/// What one receiver showed.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Frames in the order in which they were shown.
     pub shown: Vec<ShownFrame>,
-    /// Its counts as of the last frame.
+    /// Its counts after the last frame.
     pub received: ReceiveStats,
 }
 
 impl Seen {
-    /// Bytes of frames that were shown between two moments.
+    /// Returns the bytes of frames shown between two moments.
     #[must_use]
     pub fn bytes(&self, from: Duration, to: Duration) -> u64 {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
         within.map(|shown| shown.bytes as u64).sum()
     }
 
-    /// From capture until it was shown: of so many percent of the frames between two moments it took no longer.
+    /// Returns the latency that `percent` percent of the frames between two moments do not exceed, from capture until
+    /// shown.
     #[must_use]
     pub fn latency(&self, percent: usize, from: Duration, to: Duration) -> Duration {
         let within = self.shown.iter().filter(|shown| (from..to).contains(&shown.shown));
@@ -143,20 +146,20 @@ impl Seen {
 }
 
 impl Outcome {
-    /// The only receiver's.
+    /// Returns the only receiver's results.
     #[must_use]
     pub fn seen(&self) -> &Seen {
         &self.receivers[0]
     }
 
-    /// Of what the link carried between two moments, the share that was bytes of frames that were shown, in percent.
+    /// Returns the share, in percent, of the link's capacity between two moments that bytes of shown frames used.
     #[must_use]
     pub fn used(&self, link: &Link, from: Duration, to: Duration) -> f64 {
         let bytes: u64 = self.receivers.iter().map(|seen| seen.bytes(from, to)).sum();
         bytes as f64 * 800.0 / link.capacity(from, to)
     }
 
-    /// The same of the download's bytes.
+    /// Returns the same for the download's bytes.
     #[must_use]
     pub fn used_by_download(&self, link: &Link, from: Duration, to: Duration) -> f64 {
         let within = self.downloaded.iter().filter(|(at, _)| (from..to).contains(at));
@@ -164,8 +167,8 @@ impl Outcome {
         bytes as f64 * 800.0 / link.capacity(from, to)
     }
 
-    /// How evenly the receivers share what they get between two moments: 1 if all get the same, 1/n if one of n gets all
-    /// (Jain, Chiu, Hawe 1984).
+    /// Returns how evenly the receivers share the bytes between two moments: 1 if all get the same, 1/n if one of n
+    /// gets all (Jain, Chiu, Hawe 1984).
     #[must_use]
     pub fn fairness(&self, from: Duration, to: Duration) -> f64 {
         let shares = self.receivers.iter().map(|seen| seen.bytes(from, to) as f64);
@@ -173,13 +176,13 @@ impl Outcome {
         sum * sum / squares / self.receivers.len() as f64
     }
 
-    /// Frames that a receiver did not get to show, of all receivers.
+    /// Returns the frames that receivers could not show, over all receivers.
     #[must_use]
     pub fn blank(&self) -> u64 {
         self.receivers.iter().map(|seen| seen.received.blank).sum()
     }
 
-    /// The wait in the queue that 95 % of the packets between two moments stayed below.
+    /// Returns the wait in the queue that 95 % of the packets between two moments stayed below.
     #[must_use]
     pub fn queue_p95(&self, from: Duration, to: Duration) -> Duration {
         let within = self.passages.iter().filter(|passage| (from..to).contains(&passage.at));
@@ -188,7 +191,7 @@ impl Outcome {
         waits.get(waits.len() * 95 / 100).copied().unwrap_or_default()
     }
 
-    /// Packets between two moments that the queue had no room for.
+    /// Returns the packets between two moments for which the queue had no room.
     #[must_use]
     pub fn dropped(&self, from: Duration, to: Duration) -> usize {
         let within = self.passages.iter().filter(|passage| (from..to).contains(&passage.at));
@@ -215,7 +218,8 @@ pub fn broadcast(link: &Link, scenario: Scenario) -> Outcome {
     Outcome { receivers: receivers.into_iter().map(|notes| notes.seen).collect(), passages, downloaded }
 }
 
-/// Broadcasts frames of `source` over `links` to those who come, whatever `scenario` says of either. A download shares the first.
+/// Broadcasts frames of `source` over `links` to these viewers, whatever `scenario` says of both. A download shares the
+/// first link.
 ///
 /// # Panics
 /// If a connection cannot be made or a side breaks the session's rules.
@@ -273,7 +277,8 @@ async fn run<S: FrameSink + 'static>(
     Outcome { receivers: seen, passages, downloaded }
 }
 
-/// With a serial number, a key and signatures that always have one length, so that every run sends the same packets.
+/// Makes an identity whose serial number, key and signatures always have one length, so that every run sends the same
+/// packets.
 fn identity() -> Identity {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
     let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
@@ -286,7 +291,7 @@ fn identity() -> Identity {
     Identity::from_pem(&chain, &secret).expect("an identity")
 }
 
-/// Notes what comes.
+/// Records received frames.
 struct Notes {
     network: Bottleneck,
     seen: Seen,
@@ -312,7 +317,7 @@ async fn watch<S: FrameSink>(
 ) -> S {
     let (socket, seed) = network.client(viewer.link);
     let left = end.saturating_sub(network.now());
-    // The name goes over the wire: with another the packets are not those of before.
+    // The name is sent, and another name would change the packets' lengths.
     let name = "localhost".to_owned();
     let max_bitrate = viewer.cap;
     let config = nestcast_receiver::Config { name, max_bitrate, ..nestcast_receiver::Config::new(address, trust) };
@@ -321,7 +326,7 @@ async fn watch<S: FrameSink>(
     viewer.sink
 }
 
-/// Downloads from a moment on until another over QUIC as quinn has it by itself: CUBIC (RFC 9438), and no limit but the link.
+/// Downloads between two moments over QUIC with quinn's defaults: CUBIC (RFC 9438), limited only by the link.
 async fn download(network: Bottleneck, (from, end): (Duration, Duration)) -> Vec<(Duration, usize)> {
     let (config, _) = tls::server();
     let server = endpoint(network.server(), Some(config));
@@ -343,7 +348,7 @@ async fn download(network: Bottleneck, (from, end): (Duration, Duration)) -> Vec
     came
 }
 
-/// QUIC over a socket of the network.
+/// Opens QUIC over a socket of the network.
 fn endpoint((socket, seed): (Arc<dyn quinn::AsyncUdpSocket>, [u8; 32]), config: Option<ServerConfig>) -> Endpoint {
     let mut own = EndpointConfig::default();
     own.rng_seed(Some(seed));

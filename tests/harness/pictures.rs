@@ -1,15 +1,15 @@
-//! Pictures made by integer arithmetic, the same on every machine for ever.
+//! Pictures made by integer arithmetic, always the same on every machine.
 
 use nestcast_codec::{Channels, Picture, Size};
 
-/// What a picture shows.
+/// The content of a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Content {
     /// One colour, far from the middle.
     Flat,
     /// The exact middle of the range, so that no coefficient is coded.
     Middle,
-    /// Every sample on its own.
+    /// Every sample independent of the others.
     Noise,
     /// Smooth ground, hard-edged discs, a fine texture in one part.
     Photo,
@@ -48,7 +48,7 @@ fn sample(content: Content, [x, y]: [u32; 2], component: usize, seed: u32) -> u8
     u8::try_from(value).expect("a sample of 8 bits")
 }
 
-/// 32 well mixed bits of a place.
+/// Returns 32 well mixed bits of a place.
 fn hash(x: u32, y: u32, c: u32, seed: u32) -> u32 {
     let mut bits = x.wrapping_mul(0x9e37_79b1) ^ y.wrapping_mul(0x85eb_ca77) ^ c.wrapping_mul(0xc2b2_ae3d);
     bits ^= seed.wrapping_mul(0x27d4_eb2f);
@@ -60,7 +60,7 @@ fn hash(x: u32, y: u32, c: u32, seed: u32) -> u32 {
     bits ^ (bits >> 16)
 }
 
-/// Noise on a grid of `1 << scale` pixels, linear in between; 0..=255.
+/// Returns noise on a grid of `1 << scale` pixels, linear in between; 0..=255.
 fn smooth(x: u32, y: u32, c: u32, scale: u32, seed: u32) -> u32 {
     let (side, column, row) = (1 << scale, x >> scale, y >> scale);
     let (fx, fy) = (x % side, y % side);
@@ -71,7 +71,7 @@ fn smooth(x: u32, y: u32, c: u32, scale: u32, seed: u32) -> u32 {
 }
 
 fn photo(x: u32, y: u32, c: u32, seed: u32) -> u32 {
-    // Components are alike, as in photos: most of each is common to all.
+    // Components are similar, as in photos: most of each is common to all.
     let common = smooth(x, y, 7, 6, seed) * 8 + smooth(x, y, 7, 4, seed) * 4 + smooth(x, y, 7, 2, seed);
     let own = smooth(x, y, c, 5, seed) * 3;
     let mut value = (common + own) / 16;

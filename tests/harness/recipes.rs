@@ -1,4 +1,4 @@
-//! How the frozen vectors are made.
+//! Recipes of the frozen vectors.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use nestcast_codec::{Channels, Encoder, Linear, Model, Picture};
 
 use crate::pictures::{Content, picture};
 
-/// How a vector is made.
+/// The recipe of a vector.
 #[derive(Clone, Copy, Debug)]
 pub struct Recipe {
     /// Name of the file, without `.nst`.
@@ -18,7 +18,7 @@ pub struct Recipe {
     pub height: u32,
     /// Grey or colour.
     pub channels: Channels,
-    /// The stream is cut here.
+    /// The length at which the stream is cut.
     max_bytes: usize,
 }
 
@@ -28,7 +28,7 @@ const fn recipe(name: &'static str, content: Content, size: [u32; 2], channels: 
     Recipe { name, content, width: size[0], height: size[1], channels, max_bytes }
 }
 
-/// All vectors. The first ones are small enough to try every byte.
+/// All vectors. The first ones are small enough to test every byte.
 pub const RECIPES: [Recipe; 12] = [
     recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE),
     recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE),
@@ -45,12 +45,12 @@ pub const RECIPES: [Recipe; 12] = [
 ];
 
 impl Recipe {
-    /// The picture.
+    /// Makes the picture.
     pub fn picture(&self) -> Picture {
         picture(self.content, self.width, self.height, self.channels, 2)
     }
 
-    /// The stream that the codec makes of it today, on one thread.
+    /// Encodes it with the current codec, on one thread.
     ///
     /// # Panics
     /// If the codec refuses.
@@ -58,7 +58,7 @@ impl Recipe {
         self.encode_on(1, model)
     }
 
-    /// The stream that the codec makes of it today, on so many threads.
+    /// Encodes it with the current codec, on `threads` threads.
     ///
     /// # Panics
     /// If the codec refuses.
@@ -68,7 +68,7 @@ impl Recipe {
         stream.unwrap_or_else(|error| panic!("{}: {error}", self.name)).bytes().to_vec()
     }
 
-    /// Whether every byte can be tried in little time.
+    /// Returns whether every byte can be tested quickly.
     pub fn is_small(&self) -> bool {
         self.width * self.height <= 64 * 64
     }

@@ -1,4 +1,4 @@
-//! A source without an encoder: one frame's bytes, again and again.
+//! A source without an encoder: it repeats one frame's bytes.
 
 use std::time::Duration;
 
@@ -10,20 +10,21 @@ use nestcast_sender::FrameSource;
 /// Frames a second.
 pub const RATE: u32 = 30;
 
-/// The same bytes 30 times a second. Ids count from 0, and frames say how long after the first was asked for they were due.
+/// The same bytes 30 times a second. Ids count from 0; a frame's capture time is when it was due, counted from the
+/// first request.
 #[derive(Debug)]
 pub struct StillFrames {
     bytes: Bytes,
     base: usize,
     time: Duration,
-    /// Frames are said to need those before.
+    /// Whether frames claim to need earlier ones.
     video: bool,
     id: u64,
     pace: Pace,
 }
 
 impl StillFrames {
-    /// Of `bytes` bytes, of which the first `base` are the base, for `time`.
+    /// Makes frames of `bytes` bytes, of which the first `base` are the base, for `time`.
     #[must_use]
     pub fn new(bytes: usize, base: usize, time: Duration) -> Self {
         let pace = Pace::new(Duration::from_secs(1) / RATE);
@@ -32,7 +33,7 @@ impl StillFrames {
 }
 
 impl StillFrames {
-    /// As video: every frame needs those before, and whoever joins gets one that does not.
+    /// Makes it a video: every frame needs the ones before, and a receiver that joins gets one that does not.
     #[must_use]
     pub const fn of_video(mut self) -> Self {
         self.video = true;

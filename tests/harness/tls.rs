@@ -1,5 +1,5 @@
-//! TLS of peers that keep to QUIC and to nothing else: a sender with a certificate of its own, and a receiver that trusts any
-//! and checks no signature, so that an attack costs it as little as it may.
+//! TLS of peers that obey nothing but QUIC: a sender with its own certificate, and a receiver that trusts any
+//! certificate and checks no signature, so that an attack costs it as little as possible.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use rustls::version::TLS13;
 use rustls::{DigitallySignedStruct, SignatureScheme};
 use sha2::{Digest as _, Sha256};
 
-/// A sender's side, and the fingerprint of its new certificate in hexadecimal digits.
+/// Returns a sender's side, and the fingerprint of its new certificate in hexadecimal digits.
 pub(crate) fn server() -> (ServerConfig, String) {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("random numbers");
     let certificate = made.cert.der().clone();
@@ -29,12 +29,12 @@ pub(crate) fn server() -> (ServerConfig, String) {
     (ServerConfig::with_crypto(Arc::new(crypto)), fingerprint)
 }
 
-/// A receiver's side.
+/// Returns a receiver's side.
 pub(crate) fn client() -> ClientConfig {
     offering(default_provider())
 }
 
-/// The same that has no cipher but AES-256-GCM, except for first packets.
+/// Returns a receiver's side with no cipher but AES-256-GCM, except for first packets.
 pub(crate) fn client_of_aes_256() -> ClientConfig {
     offering(CryptoProvider { cipher_suites: vec![TLS13_AES_256_GCM_SHA384], ..default_provider() })
 }

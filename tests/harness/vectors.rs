@@ -1,4 +1,4 @@
-//! The frozen vectors of `spec/vectors`: how they are written and read.
+//! The frozen vectors of `spec/vectors`: writes and reads them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +12,7 @@ pub use crate::recipes::{RECIPES, Recipe};
 use crate::reference::{Prefix, Reference};
 use crate::video_vectors;
 
-/// Cuts at which the manifest has digests, for a stream with a header of `header` bytes.
+/// Returns the cuts with digests in the manifest, for a stream with a header of `header` bytes.
 fn cuts(header: usize, bytes: usize) -> Vec<usize> {
     let body = bytes - header;
     let mut cuts = vec![header, header + body.min(7), header + body / 16, header + body / 3, bytes];
@@ -21,18 +21,18 @@ fn cuts(header: usize, bytes: usize) -> Vec<usize> {
     cuts
 }
 
-/// A frozen vector, read.
+/// A frozen vector.
 #[derive(Debug)]
 pub struct Vector {
-    /// How it was made.
+    /// Its recipe.
     pub recipe: Recipe,
     /// The frozen stream.
     pub stream: Vec<u8>,
-    /// What the manifest says.
+    /// Its lines in the manifest.
     pub rows: Vec<Row>,
 }
 
-/// A line of the manifest: what a vector decodes to at a cut.
+/// A line of the manifest: the decoding of a vector at a cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
     /// Bytes of the prefix.
@@ -45,12 +45,12 @@ pub struct Row {
 
 const COLUMNS: &str = "vector\tkind\twidth\theight\tmodel\tbytes\tstream sha256\tcut\tlevels sha256\tsamples sha256\n";
 
-/// The folder of the vectors.
+/// Returns the folder of the vectors.
 pub fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../spec/vectors")
 }
 
-/// The tables that all vectors are coded with.
+/// Returns the tables that all vectors are coded with.
 ///
 /// # Panics
 /// If they cannot be read.
@@ -58,7 +58,7 @@ pub fn tables() -> Vec<u8> {
     fs::read(folder().join("tables.bin")).expect("spec/vectors/tables.bin")
 }
 
-/// The model of these tables.
+/// Returns the model of these tables.
 ///
 /// # Panics
 /// If the codec refuses them.
@@ -86,7 +86,7 @@ pub fn read() -> Vec<Vector> {
     RECIPES.iter().map(of).collect()
 }
 
-/// The manifest's text.
+/// Returns the manifest's text.
 ///
 /// # Panics
 /// If it cannot be read.
@@ -94,7 +94,7 @@ pub fn manifest() -> String {
     fs::read_to_string(folder().join("manifest.tsv")).expect("spec/vectors/manifest.tsv")
 }
 
-/// What a stream decodes to: Levels by the reference decoder, samples by the codec.
+/// Decodes a stream: Levels by the reference decoder, samples by the codec.
 ///
 /// # Panics
 /// If one of them refuses it.
@@ -132,14 +132,14 @@ pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
     video_vectors::write(folder, tables)
 }
 
-/// The columns of the manifest that are the same for all cuts of a vector.
+/// Returns the columns of the manifest that are the same for all cuts of a vector.
 pub fn head(recipe: &Recipe, model: &Model, stream: &[u8]) -> String {
     let kind = if recipe.channels == Channels::Grey { "grey" } else { "rgb" };
     let (bytes, digest) = (stream.len(), sha256(stream));
     format!("{}\t{kind}\t{}\t{}\t{}\t{bytes}\t{digest}", recipe.name, recipe.width, recipe.height, model.id())
 }
 
-/// Digest of the Levels of a prefix, as `spec/vectors/README.md` says.
+/// Returns the digest of the Levels of a prefix, as `spec/vectors/README.md` defines it.
 pub fn levels_digest(prefix: &Prefix) -> String {
     let mut bytes = Vec::new();
     for subband in &prefix.subbands {
@@ -151,7 +151,7 @@ pub fn levels_digest(prefix: &Prefix) -> String {
     sha256(&bytes)
 }
 
-/// SHA-256 in hexadecimal.
+/// Returns SHA-256 in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

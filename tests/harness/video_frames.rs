@@ -1,4 +1,4 @@
-//! Live video in virtual time: pictures made by arithmetic, encoded as the product does, and a sink that decodes and compares.
+//! Live video in virtual time: computed pictures, encoded as in the product, and a sink that decodes and compares.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
@@ -17,7 +17,7 @@ pub const SIZE: [u32; 2] = [160, 96];
 /// Frames a second.
 pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 const FORMAT: Format = Format::Ycbcr420(Range::Limited);
-/// Samples that the ground moves in a frame, in quarters.
+/// Samples by which the ground moves in a frame, in quarters.
 const PAN: u32 = 3;
 
 fn size() -> Size {
@@ -28,7 +28,8 @@ fn format() -> PictureFormat {
     PictureFormat::new(size(), FORMAT, Rate::new(RATE.frames, RATE.seconds).expect("a valid rate"))
 }
 
-/// A picture of a video: smooth ground with fine grain that moves past, and a square that crosses it. Made once.
+/// Returns a picture of a video: smooth ground with fine grain that moves past, and a square that crosses it. Computed
+/// once.
 #[must_use]
 pub fn picture(id: u64) -> Picture {
     static MADE: Mutex<BTreeMap<u64, Picture>> = Mutex::new(BTreeMap::new());
@@ -55,7 +56,7 @@ fn draw(id: u64) -> Picture {
     picture
 }
 
-/// Luma PSNR in dB.
+/// Returns the luma PSNR in dB.
 fn psnr(a: &Picture, b: &Picture) -> f64 {
     let luma = size().pixels();
     let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
@@ -63,19 +64,19 @@ fn psnr(a: &Picture, b: &Picture) -> f64 {
     10.0 * (255.0 * 255.0 * luma as f64 / sum.max(1.0)).log10()
 }
 
-/// [`picture`] after picture, encoded for the receivers of now.
+/// Encodes successive [`picture`]s for the present receivers.
 #[must_use]
 pub fn video_frames(limit: RenditionLimit) -> VideoFrames {
     VideoFrames::new(format(), (1, limit), picture)
 }
 
-/// [`video_frames`] with no picture kept: what runs for long is to show its own memory.
+/// Does the same as [`video_frames`] without storing pictures, so that a long test measures only the product's memory.
 #[must_use]
 pub fn drawn_video_frames(limit: RenditionLimit) -> VideoFrames {
     VideoFrames::new(format(), (1, limit), draw)
 }
 
-/// The same with noise, other in every frame: its bases take as much as they may.
+/// Does the same with noise that differs in every frame: its bases are as large as allowed.
 #[must_use]
 pub fn noisy_video_frames(limit: RenditionLimit) -> VideoFrames {
     VideoFrames::new(format(), (1, limit), |id| {
@@ -91,7 +92,7 @@ pub fn noisy_video_frames(limit: RenditionLimit) -> VideoFrames {
 /// The first frame of another scene.
 pub const CUT: u64 = 60;
 
-/// [`picture`], and from [`CUT`] on its negative.
+/// Returns [`picture`], and from [`CUT`] on its negative.
 #[must_use]
 pub fn cut_picture(id: u64) -> Picture {
     let mut picture = picture(id);
@@ -101,26 +102,26 @@ pub fn cut_picture(id: u64) -> Picture {
     picture
 }
 
-/// [`cut_picture`] after another, encoded for the receivers of now.
+/// Encodes successive [`cut_picture`]s for the present receivers.
 #[must_use]
 pub fn cut_video_frames(limit: RenditionLimit) -> VideoFrames {
     VideoFrames::new(format(), (1, limit), cut_picture)
 }
 
-/// A frame that was decoded.
+/// A decoded frame.
 #[derive(Debug, Clone, Copy)]
 pub struct Decoded {
     /// Its number.
     pub id: u64,
-    /// Bytes that came in time.
+    /// Bytes that arrived in time.
     pub bytes: usize,
-    /// When, on the link's clock.
+    /// When it was shown, on the link's clock.
     pub at: Duration,
-    /// From capture on.
+    /// The time since capture.
     pub latency: Duration,
-    /// From its first bytes on.
+    /// The time since its first bytes arrived.
     pub receiving: Duration,
-    /// How near it is to the original, luma, in dB.
+    /// Luma PSNR against the original, in dB.
     pub psnr: f64,
 }
 
@@ -140,7 +141,7 @@ impl Default for Viewer {
 }
 
 impl Viewer {
-    /// Decodes the next frame, and gives how near it is to the original.
+    /// Decodes the next frame, and returns its PSNR against the original.
     ///
     /// # Errors
     /// If it breaks the specification.
@@ -151,39 +152,39 @@ impl Viewer {
     }
 }
 
-/// Decodes what comes.
+/// Decodes received frames.
 #[derive(Debug)]
 pub struct Watcher {
     network: Bottleneck,
     viewer: Viewer,
-    /// Frames in the order in which they came.
+    /// Frames in the order of arrival.
     pub decoded: Vec<Decoded>,
-    /// What came, as of the last frame.
+    /// What was received by the last frame.
     pub received: ReceiveStats,
 }
 
 impl Watcher {
-    /// Of a broadcast over this network.
+    /// Watches a broadcast over this network.
     #[must_use]
     pub fn new(network: &Bottleneck) -> Self {
         let (network, viewer) = (network.clone(), Viewer::default());
         Self { network, viewer, decoded: Vec::new(), received: ReceiveStats::default() }
     }
 
-    /// Compares with these pictures in place of [`picture`].
+    /// Compares with these pictures instead of [`picture`].
     #[must_use]
     pub fn beside(self, original: fn(u64) -> Picture) -> Self {
         Self { viewer: Viewer { original, ..self.viewer }, ..self }
     }
 
-    /// The mean PSNR of frames between two moments.
+    /// Returns the mean PSNR of frames between two moments.
     #[must_use]
     pub fn psnr(&self, from: Duration, to: Duration) -> f64 {
         let within: Vec<_> = self.decoded.iter().filter(|frame| (from..to).contains(&frame.at)).collect();
         within.iter().map(|frame| frame.psnr).sum::<f64>() / within.len() as f64
     }
 
-    /// The longest time between two frames.
+    /// Returns the longest time between two frames.
     #[must_use]
     pub fn longest_gap(&self) -> Duration {
         self.decoded.windows(2).map(|pair| pair[1].at - pair[0].at).max().unwrap_or_default()

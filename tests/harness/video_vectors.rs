@@ -1,4 +1,4 @@
-//! The vectors of video in `spec/vectors`: stored videos, and what their frames decode to at some cuts.
+//! The vectors of video in `spec/vectors`: stored videos, and the decoding of their frames at some cuts.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::reference::{Head, StoredVideo, VideoReference};
 use crate::vectors::{folder, sha256};
 
 const COLUMNS: &str = "vector\tvideo sha256\trun\tframe\tbytes\tfloor sha256\tenhanced sha256\tshown sha256\n";
-/// Which bytes of every frame arrive: all; the base and no more; anything, now and then nothing.
+/// Which bytes of every frame arrive: all; only the base; any number, sometimes none.
 const RUNS: [&str; 3] = ["whole", "base", "cuts"];
 
 /// A line of the manifest.
@@ -28,7 +28,7 @@ pub struct Row {
     pub digests: [String; 3],
 }
 
-/// A stored video.
+/// Reads a stored video.
 ///
 /// # Panics
 /// If the file is missing.
@@ -37,7 +37,7 @@ pub fn read(clip: &Clip) -> Vec<u8> {
     fs::read(folder().join(&file)).unwrap_or_else(|error| panic!("spec/vectors/{file}: {error}"))
 }
 
-/// The manifest's lines of a clip.
+/// Returns the manifest's lines of a clip.
 ///
 /// # Panics
 /// If they cannot be read, or are of another file.
@@ -58,7 +58,8 @@ pub fn rows(clip: &Clip) -> Vec<Row> {
     own.map(row).collect()
 }
 
-/// What a stored video decodes to if so many bytes of each frame arrive: floor and enhanced picture by the reference decoder, the shown
+/// Decodes a stored video of which `counts` bytes of each frame arrive: floor and enhanced picture by the reference
+/// decoder, the shown frame by both.
 /// frame by both.
 ///
 /// # Panics
@@ -68,7 +69,7 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
     let side = |side: usize| u32::try_from(side).expect("at most 16384");
     let size = Size::new(side(video.width), side(video.height)).expect("a valid size");
     let model = clips::model(&Arc::new(Model::from_bytes(tables).expect("valid tables")));
-    // Every loop has decoders of its own.
+    // Every loop has its own decoders.
     let reference = || VideoReference::new(tables, tables, video.width, video.height).expect("valid tables");
     let loops = video.loops.len().max(1);
     let mut decoders: Vec<_> = (0..loops).map(|_| (reference(), VideoDecoder::new(model.clone(), size, 1))).collect();
@@ -86,7 +87,7 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
     rows
 }
 
-/// Bytes of each frame that arrive.
+/// Returns the bytes of each frame that arrive.
 fn counts(video: &StoredVideo, run: &str) -> Vec<usize> {
     let count = |(number, frame): (usize, &Vec<u8>)| {
         let head = Head::read(frame).expect("a valid frame").expect("a whole head");
@@ -130,7 +131,7 @@ pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
     fs::write(folder.join("video.tsv"), manifest)
 }
 
-/// Of 16 bits a sample, signed, little-endian.
+/// Returns the digest of samples of 16 bits, signed, little-endian.
 fn digest(samples: &[i64]) -> String {
     let bytes = samples.iter().flat_map(|sample| i16::try_from(*sample).expect("clipped").to_le_bytes());
     sha256(&bytes.collect::<Vec<u8>>())

@@ -1,5 +1,5 @@
-//! A broadcast from picture to picture, by the crates that need nothing of a host: encode, proto, player and codec. It ends well or
-//! panics, which traps in WebAssembly.
+//! A broadcast from picture to picture, with the crates that need nothing of a host: encode, proto, player and codec.
+//! It succeeds or panics, which traps in WebAssembly.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ struct Ends {
     sender: SenderSession,
     receiver: ReceiverSession,
     playout: Playout,
-    /// The numbers of streams that were opened, and their bytes so far.
+    /// The numbers of the opened streams, and their bytes so far.
     streams: Vec<(u64, u64)>,
     shown: u64,
 }
@@ -74,7 +74,7 @@ impl Ends {
         self.drive();
     }
 
-    /// Lets both ends do what they have to, until neither has anything.
+    /// Lets both ends act until neither has anything to do.
     fn drive(&mut self) {
         while self.drive_receiver() || self.drive_sender() {}
         if let Some(Present::Show { .. }) = self.playout.handle_time(self.now).expect("pictures") {

@@ -1,10 +1,10 @@
-//! Hostile receivers and senders against real ones, at full length: what it cost, as a table.
+//! Attacks at full length: hostile receivers and senders against real ones, with a table of the costs.
 
 use std::ffi::OsStr;
 
 use crate::{failure::Result, testing};
 
-/// One test at a time: each measures what the machine had for it.
+/// Runs one test at a time, because each measures the machine's cost.
 const ARGUMENTS: [&str; 12] = [
     "--locked",
     "--release",
@@ -19,10 +19,10 @@ const ARGUMENTS: [&str; 12] = [
     "--nocapture",
     "--test-threads=1",
 ];
-/// Makes attacks as long and as large as their figures are promised for.
+/// Makes attacks as long and as large as the promised figures assume.
 const FULL: (&str, &str) = ("NESTCAST_ATTACK", "full");
 
-/// Runs them, with a table of figures at the end.
+/// Runs the attacks, and prints a table of figures at the end.
 pub(crate) fn run() -> Result<()> {
     let variables = [(FULL.0, OsStr::new(FULL.1))];
     let mut scenarios = Scenarios::default();
@@ -31,11 +31,11 @@ pub(crate) fn run() -> Result<()> {
     testing::conclude(outcome, &["--release"], &variables)
 }
 
-/// What a test said.
+/// The output of a test.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Scenario {
     name: String,
-    /// Each line that it printed: a figure, and behind `; bound: ` what it may be.
+    /// Each line that it printed: a figure, and its limit after `; bound: `.
     figures: Vec<String>,
     passed: Option<bool>,
 }
@@ -47,7 +47,7 @@ struct Scenarios(Vec<Scenario>);
 impl Scenarios {
     fn read(&mut self, line: &str) {
         let mut said = line.trim();
-        // The name, and on the same line the first of what the test prints.
+        // The test's name, followed on the same line by the first of its output.
         if let Some((name, rest)) = said.strip_prefix("test ").and_then(|rest| rest.split_once(" ...")) {
             self.0.push(Scenario { name: name.to_owned(), ..Scenario::default() });
             said = rest.trim();
@@ -61,7 +61,7 @@ impl Scenarios {
         }
     }
 
-    /// In Markdown.
+    /// Returns the table in Markdown.
     fn table(&self) -> String {
         let mut table = "\n| scenario | figure | bound | passed |\n|---|---|---|---|\n".to_owned();
         for Scenario { name, figures, passed } in &self.0 {

@@ -1,4 +1,4 @@
-//! Bit-exactness: the digests of `tests/bitexact` from builds for several processors are one set.
+//! Bit-exactness: builds for several processors must give the same digests of `tests/bitexact`.
 
 use std::{
     collections::BTreeMap,
@@ -15,38 +15,38 @@ use crate::{
 };
 
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
-/// What cross-building and running for it takes, as command and Debian package.
+/// The commands that cross-building and running need, with their Debian packages.
 const CROSS: [(&str, &str); 2] =
     [("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"), ("qemu-aarch64", "qemu-user")];
-/// Its linker and its runner.
+/// The linker and the runner for cross-builds.
 const CROSS_VARIABLES: [(&str, &str); 2] = [
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER", "aarch64-linux-gnu-gcc"),
     ("CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER", "qemu-aarch64 -L /usr/aarch64-linux-gnu"),
 ];
-/// WebAssembly, of which this runner knows the system's interface. Without the flag Node.js 20 now and then ends with a
-/// fault in its calls of that.
+/// WebAssembly; Node.js provides the system's interface. Without the flag, Node.js 20 sometimes crashes in calls of
+/// that interface.
 const WASM: &str = "wasm32-wasip1";
 const WASM_VARIABLES: [(&str, &str); 1] =
     [("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings --no-turbo-fast-api-calls tests/bitexact/wasi.mjs")];
 
 const ALL_THREADS: &[&str] = &["1", "2", "3", "4", "5", "6", "7"];
-/// For further builds: what threads do does not depend on the processor.
+/// For further builds: the effect of threads does not depend on the processor.
 const THREE_THREADS: &[&str] = &["3"];
-/// Where there are no more.
+/// For targets without threads.
 const ONE_THREAD: &[&str] = &["1"];
 
 /// One way to build the program that prints digests.
 struct Build {
     name: String,
-    /// Besides those that all have.
+    /// Arguments in addition to the common ones.
     arguments: &'static [&'static str],
     /// Flags of rustc.
     flags: &'static str,
-    /// What the environment has besides.
+    /// Variables in addition to the environment's.
     variables: &'static [(&'static str, &'static str)],
     threads: &'static [&'static str],
     photos: Photos,
-    /// Why it cannot be had here.
+    /// Why this machine cannot run it.
     lacks: Option<String>,
 }
 
@@ -54,17 +54,17 @@ struct Build {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Photos {
     Three,
-    /// Where a run takes thirty times as long.
+    /// For runs that are thirty times as slow.
     One,
 }
 
-/// Without what `codec/src/simd.rs` compiles for processors with AVX2.
+/// Disables the code that `codec/src/simd.rs` compiles for processors with AVX2.
 const BASELINE: &str = "--cfg disable_dispatch_avx2";
 
-/// Digests by what was made.
+/// The digests by their inputs.
 type Digests = BTreeMap<String, String>;
 
-/// Builds and runs all that this machine allows, says what it skipped, and fails where digests differ.
+/// Builds and runs everything that this machine allows, prints what it skipped, and fails where digests differ.
 pub(crate) fn run() -> Result<()> {
     let mut first = None::<(String, Digests)>;
     let mut same = 0;
@@ -85,8 +85,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// What the program prints in each build that this machine allows. Compilers before they make code of one large crate, linkers and
-/// Node.js work on one thread.
+/// Returns the output of each build that this machine allows. Two run at a time, because compilers of one large crate,
+/// linkers and Node.js use one thread.
 fn two_at_a_time(builds: Vec<Build>) -> Vec<(Build, Option<Result<String>>)> {
     let queue = Mutex::new(builds.iter().enumerate().filter(|(_, build)| build.lacks.is_none()));
     let work = || {
@@ -127,7 +127,7 @@ fn builds() -> Vec<Build> {
     ]
 }
 
-/// What this machine lacks to run what is compiled for AVX2, if anything.
+/// Returns what this machine lacks to run code for AVX2, if anything.
 fn lacks_avx2() -> Option<String> {
     #[cfg(target_arch = "x86_64")]
     let has_it =
@@ -137,7 +137,7 @@ fn lacks_avx2() -> Option<String> {
     (!has_it).then(|| "this processor has no AVX2: run it on an x86-64 machine that has".to_owned())
 }
 
-/// What this machine lacks to build for WebAssembly and run that, if anything.
+/// Returns what this machine lacks to build for WebAssembly and run it, if anything.
 fn lacks_wasm() -> Option<String> {
     if !programs::starts("node") {
         return Some("install Node.js 20 or later".to_owned());
@@ -145,7 +145,7 @@ fn lacks_wasm() -> Option<String> {
     cargo::add_target(WASM).err().map(|why| format!("Rust's library for {WASM} cannot be had: {why}"))
 }
 
-/// What this machine lacks to build for aarch64 and run that, if anything.
+/// Returns what this machine lacks to build for aarch64 and run it, if anything.
 fn lacks_cross() -> Option<String> {
     if env::consts::OS != "linux" || ARCH == "aarch64" {
         return Some("it is for Linux on another processor".to_owned());
@@ -159,7 +159,7 @@ fn lacks_cross() -> Option<String> {
 }
 
 impl Build {
-    /// An optimised one for this machine's kind of processor.
+    /// Describes an optimised build for this machine's kind of processor.
     fn release(name: impl Into<String>, flags: &'static str) -> Self {
         Self {
             name: name.into(),
@@ -172,9 +172,9 @@ impl Build {
         }
     }
 
-    /// What the program prints.
+    /// Returns the program's output.
     fn run(&self) -> Result<String> {
-        // Each in a folder of its own: builds with other flags would replace each other.
+        // Each build has its own folder, because builds with other flags would replace each other.
         let folder: String = self.name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
         let output = cargo::cargo()
             .args(["run", "--locked", "--quiet", "--package", "nestcast-bitexact", "--target-dir"])
@@ -183,7 +183,7 @@ impl Build {
             .arg("--")
             .arg(if self.photos == Photos::Three { "3" } else { "1" })
             .args(self.threads)
-            // No code depends on it, and nobody debugs it.
+            // The code does not depend on it, and nobody debugs it.
             .env("CARGO_PROFILE_RELEASE_DEBUG", "false")
             .env("RUSTFLAGS", self.flags)
             .envs(self.variables.iter().copied())
@@ -196,7 +196,7 @@ impl Build {
     }
 }
 
-/// The digests of one run, of which no two numbers of threads may give different ones.
+/// Returns the digests of one run; different numbers of threads must agree.
 fn merge(build: &str, printed: &str) -> Result<Digests> {
     let mut digests = Digests::new();
     for line in printed.lines() {

@@ -1,4 +1,4 @@
-//! Cargo and rustup, run as steps that pass or fail.
+//! Runs cargo and rustup as steps that pass or fail.
 
 use std::{
     env,
@@ -12,7 +12,7 @@ use crate::{
     platform::VARIABLE,
 };
 
-/// The folder of the workspace.
+/// Returns the folder of the workspace.
 pub(crate) fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask)
@@ -22,7 +22,7 @@ pub(crate) fn cargo() -> Command {
     Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
 }
 
-/// Runs cargo with its output shown; its failure is ours.
+/// Runs cargo with its output shown; its failure is this program's.
 pub(crate) fn step(arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<()> {
     let status = cargo()
         .args(arguments)
@@ -35,7 +35,7 @@ pub(crate) fn step(arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<(
     Err(Failure::say(format!("`cargo {}` failed: fix what it reports above", arguments.join(" "))))
 }
 
-/// Runs a program of ours through cargo, with its own words and exit status.
+/// Runs a program of the workspace through cargo, with its own output and exit status.
 pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], library: &Path) -> Result<()> {
     let status = cargo()
         .args(cargo_arguments)
@@ -46,11 +46,11 @@ pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], librar
     if status.success() {
         return Ok(());
     }
-    // No status: a signal, such as the user's interrupt, ended it.
+    // Without a status, a signal such as the user's interrupt ended it.
     Err(Failure::Exit(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1)))
 }
 
-/// Makes sure that cargo can build for a target; else why it cannot.
+/// Makes sure that cargo can build for a target; the error says why it cannot.
 pub(crate) fn add_target(target: &str) -> std::result::Result<(), String> {
     match Command::new("rustup").args(["target", "add", target]).output() {
         Ok(output) if output.status.success() => Ok(()),
@@ -59,7 +59,7 @@ pub(crate) fn add_target(target: &str) -> std::result::Result<(), String> {
     }
 }
 
-/// The last thing a program said on its standard error.
+/// Returns the last line of a program's standard error.
 pub(crate) fn last_line(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     said.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or("it did not say why").to_owned()

@@ -7,18 +7,18 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// The folders of the crates that say `publish = true`; each is called `nestcast-FOLDER`.
+/// The folders of the crates with `publish = true`; each crate is called `nestcast-FOLDER`.
 const LIBRARIES: [&str; 9] =
     ["codec", "encode", "media", "models", "player", "proto", "receiver", "retrieval", "sender"];
-/// What a reader of a registry looks for in a manifest.
+/// The fields of a manifest that a reader of a registry looks for.
 const FIELDS: [&str; 6] =
     ["description = ", "keywords = ", "categories = ", "readme = ", "include = ", "publish = true"];
 
-/// Fails with the first crate that cannot be packaged, or with all files that a package would lack.
+/// Fails with the first crate that cannot be packaged, or with all files that packages would lack.
 pub(crate) fn check() -> Result<()> {
     let root = cargo::root();
     let names: Vec<String> = LIBRARIES.iter().map(|folder| format!("nestcast-{folder}")).collect();
-    // Without a lock file, which cargo would make by asking a registry that has none of them yet.
+    // A lock file would make cargo ask a registry that does not have these crates yet.
     let mut arguments = vec!["--no-verify", "--allow-dirty", "--exclude-lockfile", "--offline"];
     arguments.extend(names.iter().flat_map(|name| ["--package", name]));
     package(&arguments)?;
@@ -35,7 +35,7 @@ pub(crate) fn check() -> Result<()> {
     Err(Failure::say(faults.join("\n")))
 }
 
-/// What `cargo package` prints.
+/// Returns the output of `cargo package`.
 fn package(arguments: &[&str]) -> Result<String> {
     let output = cargo()
         .arg("package")
@@ -51,7 +51,7 @@ fn package(arguments: &[&str]) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What a package of these files lacks.
+/// Returns what a package of these files lacks.
 fn faults_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>> {
     let read = |file: &str| {
         let path = folder.join(file);
@@ -78,13 +78,13 @@ fn faults_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>> {
     Ok(faults)
 }
 
-/// The files that a source file includes and that are not in the package.
+/// Returns the files that a source file includes and that the package lacks.
 fn missing(file: &str, source: &str, files: &BTreeSet<String>) -> Vec<String> {
     let folder = file.rsplit_once('/').map_or("", |(folder, _)| folder);
     let lacks = |included: &Included| match (resolve(folder, included.path), included.is_whole) {
         (None, _) => true,
         (Some(path), true) => !files.contains(&path),
-        // The rest of the name comes from a macro.
+        // A macro supplies the rest of the name.
         (Some(start), false) => !files.iter().any(|file| file.starts_with(&start)),
     };
     let found = includes(source);
@@ -114,7 +114,7 @@ fn includes(source: &str) -> Vec<Included<'_>> {
     found
 }
 
-/// A path relative to a folder of the package; none if it leads out of the package.
+/// Returns a path relative to a folder of the package; `None` if it leads out of the package.
 fn resolve(folder: &str, path: &str) -> Option<String> {
     let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
     for part in path.split('/') {

@@ -1,4 +1,4 @@
-//! A Debian package: an `ar` archive of a version, of what the package is, and of its files.
+//! A Debian package: an `ar` archive of a format version, the package's description, and its files.
 
 use std::{
     env::consts,
@@ -14,16 +14,16 @@ use crate::{
     staging::{VERSION, epoch, files, install, packages, succeed, tar},
 };
 
-/// Where completions belong, by their names here.
+/// The places of completions, by their names here.
 const COMPLETIONS: [(&str, &str); 3] = [
     ("nestcast.bash", "usr/share/bash-completion/completions/nestcast"),
     ("nestcast.fish", "usr/share/fish/vendor_completions.d/nestcast.fish"),
     ("_nestcast", "usr/share/zsh/vendor-completions/_nestcast"),
 ];
-/// The marks of functions of the system's library, in a program.
+/// The version marks of the system library's functions in a program.
 const MARK: &[u8] = b"GLIBC_2.";
 
-/// Packages a program with its manual; gives the package's path.
+/// Packages a program with its manual; returns the package's path.
 pub(crate) fn package(program: &Path, pages: &Path) -> Result<PathBuf> {
     if consts::OS != "linux" {
         return Err(Failure::say("a Debian package is built on Linux"));
@@ -79,7 +79,7 @@ fn compress(path: &Path) -> Result<()> {
     succeed(Command::new("gzip").args(["-9n", "--force"]).arg(path))
 }
 
-/// The bytes of all files of a folder.
+/// Returns the bytes of all files of a folder.
 fn size(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for name in files(folder)? {
@@ -90,7 +90,7 @@ fn size(folder: &Path) -> Result<u64> {
     Ok(bytes)
 }
 
-/// What Debian calls this processor.
+/// Returns Debian's name of this processor.
 fn architecture() -> Result<&'static str> {
     match consts::ARCH {
         "x86_64" => Ok("amd64"),
@@ -102,7 +102,7 @@ fn architecture() -> Result<&'static str> {
     }
 }
 
-/// What the package says of itself.
+/// Returns the package's description.
 fn control(program: &[u8], bytes: u64) -> Result<String> {
     Ok(format!(
         "Package: nestcast
@@ -126,7 +126,7 @@ Description: Adaptive streaming codec and broadcaster
     ))
 }
 
-/// The second number of the newest glibc that a program needs a function of.
+/// Returns the second number of the newest glibc whose functions a program needs.
 fn newest_glibc(program: &[u8]) -> u32 {
     let marks = program.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
     let number = |(at, _): (usize, _)| {
@@ -136,7 +136,7 @@ fn newest_glibc(program: &[u8]) -> u32 {
     marks.map(number).max().unwrap_or(0)
 }
 
-/// An archive of the kind that `ar` writes, of files with short names.
+/// Makes an archive in the format of `ar`, from files with short names.
 fn ar(members: &[(String, Vec<u8>)], time: u64) -> Vec<u8> {
     let mut archive = b"!<arch>\n".to_vec();
     for (name, bytes) in members {

@@ -1,4 +1,5 @@
-//! What the program depends on: how many crates, none in two versions, all under licences that ask for no more than naming.
+//! Rules on the program's dependencies: their number, no crate in two versions, and only licences that ask for no more
+//! than naming.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,11 +8,11 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// Most crates of the default program, our own among them.
+/// The most crates of the default program, including nestcast's own.
 const MAX_CRATES: usize = 135;
-/// In two versions, since the crates that need them have not moved on: `getrandom` for `ring`.
+/// Crates in two versions, because some users of the old version have not moved on: `getrandom` for `ring`.
 const TWO_VERSIONS: [&str; 1] = ["getrandom"];
-/// Licences that anything here may be under. `IJG` is that of libjpeg, `NCSA` that of libFuzzer.
+/// The allowed licences. `IJG` is that of libjpeg, `NCSA` that of libFuzzer.
 const LICENCES: [&str; 11] = [
     "0BSD",
     "Apache-2.0",
@@ -45,7 +46,7 @@ pub(crate) fn check() -> Result<()> {
     Err(Failure::say(faults.join("\n")))
 }
 
-/// A crate, as `cargo tree` names it: name, version, licence.
+/// A crate as `cargo tree` prints it: name, version, licence.
 type Crate = (String, String, String);
 
 fn tree(arguments: &[&str]) -> Result<BTreeSet<Crate>> {
@@ -87,10 +88,10 @@ fn twice(crates: &BTreeSet<Crate>) -> Vec<String> {
         .collect()
 }
 
-/// Whether an SPDX expression can be met: of alternatives one, of what is joined by AND all.
+/// Returns whether an SPDX expression can be satisfied: one of several alternatives, all of what AND joins.
 fn is_allowed(expression: &str) -> bool {
     let expression = expression.trim();
-    // The old way to write alternatives.
+    // The old form of alternatives.
     let expression = &expression.replace('/', " OR ");
     let any = parts(expression, " OR ");
     if any.len() > 1 {
@@ -106,7 +107,7 @@ fn is_allowed(expression: &str) -> bool {
     }
 }
 
-/// Splits at a word that stands outside all parentheses.
+/// Splits at a word outside all parentheses.
 fn parts<'a>(expression: &'a str, word: &str) -> Vec<&'a str> {
     let mut depth = 0_usize;
     let mut from = 0;

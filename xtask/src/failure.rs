@@ -1,4 +1,4 @@
-//! What went wrong, in one line that says who must act, and the exit status.
+//! Failures: one line that says who must act, and the exit status.
 
 use std::{io, path::Path, process::ExitCode};
 
@@ -10,7 +10,7 @@ pub(crate) enum Failure {
     Say(String),
     /// The command line is wrong.
     Usage(String),
-    /// A program that was handed over to has said what there is to say, and left this exit status.
+    /// The program that took over has printed its message, and left this exit status.
     Exit(u8),
 }
 
@@ -19,7 +19,7 @@ impl Failure {
         Self::Say(line.into())
     }
 
-    /// For `map_err`: reading or writing `path` failed.
+    /// Makes a failure to read or write `path`, for `map_err`.
     pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
         move |error| Self::Say(format!("{}: {error}", path.display()))
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask fuzz`: cargo-fuzz on the targets of `fuzz/`, for a bounded time each.
+//! `cargo xtask fuzz`: cargo-fuzz on the targets of `fuzz/`, each for a limited time.
 
 use std::{
     ffi::OsString,
@@ -15,16 +15,17 @@ use crate::{
 
 /// The fuzzer's driver, as cargo installs it.
 const CARGO_FUZZ: [&str; 5] = ["install", "cargo-fuzz", "--version", "0.13.2", "--locked"];
-/// Without a sanitizer it builds with a stable compiler; nothing here is unsafe, and overflows and debug assertions panic.
+/// Without a sanitizer the targets build with a stable compiler. No code is unsafe, and overflows and debug assertions
+/// panic.
 const BUILD: [&str; 7] =
     ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--no-trace-compares", "--features", "libfuzzer"];
-/// Seconds that a finding is made smaller for.
+/// Seconds spent on making a finding smaller.
 const SHRINKING: u32 = 60;
-/// Longest input in bytes: longer ones reach nothing that these do not, and take their time. An input that takes seconds, or
-/// gigabytes, is a finding.
+/// The longest input in bytes: longer ones reach nothing more and cost time. An input that needs 10 seconds or a
+/// gigabyte is a finding.
 const LIMITS: [&str; 3] = ["-max_len=1024", "-timeout=10", "-rss_limit_mb=1024"];
 
-/// What was asked for.
+/// The request.
 #[derive(Debug, PartialEq, Eq)]
 struct Plan {
     target: Option<String>,
@@ -80,7 +81,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     )))
 }
 
-/// The targets are the programs in `fuzz/fuzz_targets`.
+/// Returns the targets: the programs in `fuzz/fuzz_targets`.
 fn targets() -> Result<Vec<String>> {
     let folder = root().join("fuzz/fuzz_targets");
     let entries = fs::read_dir(&folder).map_err(Failure::at(&folder))?;
@@ -90,7 +91,7 @@ fn targets() -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// cargo-fuzz by its name from the registry, if it is not there.
+/// Installs cargo-fuzz from the registry, if it is missing.
 fn install() -> Result<()> {
     if cargo().args(["fuzz", "--version"]).output().is_ok_and(|output| output.status.success()) {
         return Ok(());
@@ -103,7 +104,7 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// One target's folders: what is committed, and what is made while fuzzing.
+/// One target's folders: the committed one, and those that fuzzing fills.
 struct Target<'a> {
     name: &'a str,
     work: PathBuf,
@@ -127,7 +128,7 @@ impl<'a> Target<'a> {
         self.work.join(kind).join(self.name)
     }
 
-    /// Runs the fuzzer, prints one line, and gives the finding, made smaller, if there is one.
+    /// Runs the fuzzer, prints one line, and returns the finding, if any, made smaller.
     fn fuzz(&self, minutes: u32) -> Result<Option<String>> {
         let prefix = format!("-artifact_prefix={}/", self.made("artifacts").display());
         let time = format!("-max_total_time={}", 60 * minutes);
@@ -143,7 +144,7 @@ impl<'a> Target<'a> {
         }
     }
 
-    /// Puts a smaller input that fails as well among the findings.
+    /// Adds a smaller input that also fails to the findings.
     fn shrink(&self, artifact: &Path) -> Result<String> {
         let findings = self.committed("findings");
         fs::create_dir_all(&findings).map_err(Failure::at(&findings))?;
@@ -160,7 +161,7 @@ impl<'a> Target<'a> {
         Ok(kept)
     }
 
-    /// Makes the committed corpus the smallest set of inputs that reaches all edges that both corpora reach.
+    /// Reduces the committed corpus to the smallest set of inputs that reaches all edges of both corpora.
     fn keep(&self) -> Result<()> {
         let smallest = self.made("smallest");
         let committed = self.committed("corpus");
@@ -173,14 +174,14 @@ impl<'a> Target<'a> {
         fs::remove_dir_all(&committed).and_then(|()| fs::create_dir(&committed)).map_err(Failure::at(&committed))?;
         let entries = fs::read_dir(&smallest).map_err(Failure::at(&smallest))?;
         for entry in entries.flatten() {
-            // Half of the hash that libFuzzer names it by.
+            // Half of the hash that libFuzzer uses as a name.
             let name = entry.file_name().to_string_lossy().chars().take(20).collect::<String>();
             fs::copy(entry.path(), committed.join(name)).map_err(Failure::at(&committed))?;
         }
         Ok(())
     }
 
-    /// Runs the target's program; what it said, and whether it ended well.
+    /// Runs the target's program; returns its output, and whether it succeeded.
     fn program(&self, inputs: &[&Path], arguments: &[&str]) -> Result<(String, bool)> {
         let folder = self.work.as_os_str();
         let output = Command::new("cargo")
@@ -193,7 +194,7 @@ impl<'a> Target<'a> {
             .arg("--")
             .args(arguments)
             .current_dir(root())
-            // Linking twelve programs as one unit each takes longer than it gains.
+            // Optimising twelve programs as one unit each while linking costs more time than it saves.
             .env("CARGO_PROFILE_RELEASE_LTO", "off")
             .stdin(Stdio::null())
             .output()
@@ -206,7 +207,7 @@ impl<'a> Target<'a> {
     }
 }
 
-/// What libFuzzer counts.
+/// libFuzzer's counts.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Figures {
     executions: u64,

@@ -1,4 +1,4 @@
-//! Files that are either whole and right, or not there.
+//! Installs files that are either whole and correct, or absent.
 
 use std::{
     fs::{self, File},
@@ -9,7 +9,7 @@ use std::{
 
 use sha2::{Digest, Sha256};
 
-/// Whether `path` is a file with this SHA-256. A missing file is not.
+/// Returns whether `path` is a file with this SHA-256; false if it is missing.
 pub(crate) fn is_intact(path: &Path, sha256: &str) -> io::Result<bool> {
     match fs::read(path) {
         Ok(bytes) => Ok(hash(&bytes) == sha256),
@@ -18,8 +18,8 @@ pub(crate) fn is_intact(path: &Path, sha256: &str) -> io::Result<bool> {
     }
 }
 
-/// Writes `bytes` to `path` in one step: whoever looks sees the old file or the whole new one, and an
-/// interruption leaves at most a temporary file beside it.
+/// Writes `bytes` to `path` in one step: a reader sees the old file or the whole new one. An interruption leaves at
+/// most a temporary file in the same folder.
 pub(crate) fn atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     fs::create_dir_all(folder)?;
@@ -43,7 +43,7 @@ pub(crate) fn move_into_place(finished: &Path, path: &Path) -> io::Result<()> {
     fs::rename(finished, path)
 }
 
-/// SHA-256 in lower-case hexadecimal.
+/// Returns the SHA-256 in lower-case hexadecimal.
 pub(crate) fn hash(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -104,9 +104,9 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
     }
 }
 
-/// All tests; of all of them is said what failed.
+/// Arguments that run all tests and report every failure.
 const TESTS: [&str; 5] = ["--locked", "--workspace", "--no-fail-fast", FULL[0], FULL[1]];
-/// What the benchmarks' rivals are built with.
+/// The programs that build the benchmarks' rivals.
 const RIVALS_NEED: [&str; 3] = ["cmake", "nasm", "perl"];
 
 fn test(arguments: &[OsString]) -> Result<()> {
@@ -127,7 +127,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
     wasm::pure_crates_are()
 }
 
-/// What selects all tests that can be built here.
+/// Returns arguments that select all tests that this machine can build.
 fn tests() -> Vec<&'static str> {
     let missing: Vec<_> = RIVALS_NEED.into_iter().filter(|program| !programs::starts(program)).collect();
     if missing.is_empty() {

@@ -1,4 +1,4 @@
-//! Man pages and shell completions, made of the definitions that the program parses its arguments with.
+//! Man pages and shell completions, from the definitions with which the program parses its arguments.
 
 use std::{
     fs,
@@ -12,7 +12,7 @@ use crate::{
     runtime,
 };
 
-/// Where a shell looks for the completions of programs that a user installed.
+/// The places where shells look for a user's completions.
 const PLACES: &str = "\
 Copy them to where your shell and `man` look, for one user:
   man/*.1                    ~/.local/share/man/man1/
@@ -20,14 +20,14 @@ Copy them to where your shell and `man` look, for one user:
   completions/nestcast.fish  ~/.config/fish/completions/
   completions/_nestcast      a folder of zsh's $fpath";
 
-/// Writes them for a program with these features, and says where they belong.
+/// Writes them for a program with these features, and prints where they belong.
 pub(crate) fn write(features: &str) -> Result<()> {
     let folder = generate(features)?;
     println!("man pages and completions are in {}.\n{PLACES}", folder.display());
     Ok(())
 }
 
-/// Writes them for a program with these features; gives their folder.
+/// Writes them for a program with these features; returns their folder.
 pub(crate) fn generate(features: &str) -> Result<PathBuf> {
     let folder = runtime::target_folder()?.join("manual");
     clear(&folder)?;
@@ -38,7 +38,7 @@ pub(crate) fn generate(features: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Removes a folder of an earlier run.
+/// Removes an earlier run's folder.
 pub(crate) fn clear(folder: &Path) -> Result<()> {
     match fs::remove_dir_all(folder) {
         Err(error) if error.kind() != ErrorKind::NotFound => Err(Failure::at(folder)(error)),

@@ -1,4 +1,4 @@
-//! The measurements, and all of them in order.
+//! Runs the measurements, singly or all in order.
 
 use std::{
     ffi::OsString,
@@ -13,18 +13,18 @@ use crate::{
     runtime,
 };
 
-/// The picture of the timings, among Kodak's.
+/// The picture that is timed, among Kodak's.
 const TIMED: &str = "kodim05.png";
-/// The models whose rate and distortion are measured, and the tables.
+/// The models whose rate and distortion are measured, and their tables.
 const MODELS: [(&str, &str); 2] = [("photo", "kodak/nestcast.csv"), ("photo-ssim", "kodak/nestcast-ssim.csv")];
-/// The variable that names it to the benchmarks.
+/// The variable that names the picture to the benchmarks.
 const TIMED_VARIABLE: &str = "NESTCAST_BENCH_IMAGE";
 
-/// Runs the measuring program, quietly: it was built before.
+/// Runs the measuring program quietly, because it is already built.
 const RUN: [&str; 9] =
     ["run", "--locked", "--release", "--quiet", "--package", "nestcast-benches", "--bin", "measure", "--"];
 
-/// Runs a command of the measuring program, or with `all KODAK` everything that depends on nestcast.
+/// Runs a command of the measuring program; `all KODAK` runs everything that depends on nestcast.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let [first, rest @ ..] = arguments else {
         return Err(Failure::Usage("`measure` needs a command: `measure help` lists them".to_owned()));
@@ -43,8 +43,8 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     all(Path::new(kodak), &library)
 }
 
-/// Times of queries of ordered retrieval and what it is compared with. A linear scan is no rival without the processor's POPCNT,
-/// so it is built with that, in a folder of its own: builds with other flags would replace each other.
+/// Times queries of ordered retrieval and its rivals. A linear scan needs the processor's POPCNT to be a fair rival, so
+/// this builds with it, in a folder of its own: builds with other flags would replace each other.
 fn retrieval(arguments: &[OsString]) -> Result<()> {
     let folder = runtime::target_folder()?.join("retrieval");
     let words = ["run", "--locked", "--release", "--package", "nestcast-retrieval-benches", "--target-dir"];
@@ -58,7 +58,7 @@ fn retrieval(arguments: &[OsString]) -> Result<()> {
     if status.success() { Ok(()) } else { Err(Failure::say("measuring retrieval failed: fix what it reports above")) }
 }
 
-/// Draws the report from what was measured; needs no ONNX Runtime.
+/// Draws the report from the measurements; needs no ONNX Runtime.
 pub(crate) fn report() -> Result<()> {
     build()?;
     cargo::step(&[&RUN[..], &["report"]].concat(), &[])
@@ -94,7 +94,7 @@ fn program(arguments: &[OsString], library: &Path) -> Result<()> {
     cargo::hand_over(&RUN, arguments, library)
 }
 
-/// The folder of the committed tables.
+/// Returns the folder of the committed tables.
 fn results() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../benches/results")
 }

@@ -1,18 +1,18 @@
-//! The program as released, with all that it can have.
+//! The program as released, with all features.
 
 use std::ffi::OsString;
 
 use crate::failure::Result;
 use crate::{cargo, runtime};
 
-/// The features of all that it can have.
+/// The arguments that select all features.
 pub(crate) const FULL: [&str; 2] = ["--features", "nestcast/full"];
 
-/// Runs it; builds it before, if need be.
+/// Runs the program; builds it first if necessary.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let library = runtime::ensure()?;
     let program = [&["--locked", "--release", "--package", "nestcast", "--bin", "nestcast"], &FULL[..]].concat();
-    // Built apart from running, so that building shows its progress and running adds nothing to the output.
+    // Building is a separate step, so that it shows its progress and running adds nothing to the output.
     cargo::step(&[&["build"], &program[..]].concat(), &[])?;
     cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, &library)
 }

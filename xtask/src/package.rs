@@ -1,4 +1,4 @@
-//! What a release has for users: a Debian package, and an archive with a program that needs no library of the system.
+//! The files of a release: a Debian package, and an archive with a program that needs no library of the system.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -9,14 +9,14 @@ use crate::{
     staging::{VERSION, files, install, packages, tar},
 };
 
-/// The features of the program that is packaged: all of them.
+/// The features of the packaged program: all of them.
 const FEATURES: &str = "full";
 /// The target of the program that needs no library of the system.
 const STATIC: &str = "x86_64-unknown-linux-musl";
-/// What an archive has besides the program, its manual and its completions.
+/// The contents of an archive in addition to the program, its manual and its completions.
 const DOCUMENTS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
-/// Builds the Debian package, or with `--static` the archive.
+/// Builds the Debian package; with `--static`, builds the archive.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let words: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let built = match words.as_slice() {
@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     Ok(())
 }
 
-/// Builds the program in release and gives its path.
+/// Builds the program in release and returns its path.
 fn program(target: Option<&str>) -> Result<PathBuf> {
     let mut build = vec!["build", "--locked", "--release", "--package", "nestcast", "--bin", "nestcast"];
     build.extend(["--features", FEATURES]);
@@ -39,7 +39,7 @@ fn program(target: Option<&str>) -> Result<PathBuf> {
     Ok(folder.join("release/nestcast"))
 }
 
-/// The archive `nestcast-VERSION-TARGET.tar.gz`.
+/// Builds the archive `nestcast-VERSION-TARGET.tar.gz`.
 fn archive() -> Result<PathBuf> {
     cargo::add_target(STATIC).map_err(|why| Failure::say(format!("cannot build for {STATIC}: {why}")))?;
     let program = program(Some(STATIC))?;

@@ -11,7 +11,7 @@ pub(crate) const VERSION: &str = "1.24.4";
 /// The environment variable that names the library's file and overrides the pinned one.
 pub(crate) const VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// One platform's wheel. Those for CPython 3.11 are taken everywhere: the library does not depend on Python.
+/// One platform's wheel. Those for CPython 3.11 are used everywhere, because the library does not depend on Python.
 #[derive(Debug)]
 pub(crate) struct Platform {
     os: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Platform {
     /// The platform tag by which pip finds the wheel.
     pub(crate) pip_tag: &'static str,
     pub(crate) wheel_sha256: &'static str,
-    /// The size of the wheel in megabytes, for whoever waits for it.
+    /// The size of the wheel in megabytes, for the message during the download.
     pub(crate) wheel_megabytes: u32,
     /// The library's path in the wheel.
     pub(crate) member: &'static str,
@@ -66,7 +66,7 @@ const PLATFORMS: [Platform; 4] = [
 ];
 
 impl Platform {
-    /// The platform of this machine, where there is a wheel for it.
+    /// Returns this machine's platform, if there is a wheel for it.
     pub(crate) fn host() -> Option<&'static Self> {
         // The wheels for Linux need glibc, and a program built for musl cannot load them.
         if cfg!(target_env = "musl") { None } else { Self::named(consts::OS, consts::ARCH) }
@@ -76,23 +76,23 @@ impl Platform {
         PLATFORMS.iter().find(|platform| platform.os == os && platform.arch == arch)
     }
 
-    /// The folder's name in the cache: `linux-x86_64`.
+    /// Returns the folder's name in the cache: `linux-x86_64`.
     pub(crate) fn name(&self) -> String {
         format!("{}-{}", self.os, self.arch)
     }
 
-    /// The requirements file that makes pip accept this one wheel.
+    /// Returns the requirements file with which pip accepts only this wheel.
     pub(crate) fn requirement(&self) -> String {
         format!("onnxruntime=={VERSION} --hash=sha256:{}\n", self.wheel_sha256)
     }
 }
 
-/// What the library's file is called here: `libonnxruntime.so`.
+/// Returns the name of the library's file: `libonnxruntime.so`.
 pub(crate) fn library_name() -> String {
     format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX)
 }
 
-/// Of every platform.
+/// Returns the hashes of all platforms.
 #[cfg(test)]
 pub(crate) fn library_hashes() -> impl Iterator<Item = &'static str> {
     PLATFORMS.iter().map(|platform| platform.library_sha256)

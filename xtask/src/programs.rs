@@ -1,8 +1,8 @@
-//! Which other programs are there.
+//! Finds other programs.
 
 use std::process::Command;
 
-/// Whether it starts and says its version.
+/// Returns whether the program starts and prints its version.
 pub(crate) fn starts(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
 }

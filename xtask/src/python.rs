@@ -1,4 +1,4 @@
-//! Python, of which only pip and the zip reader are needed: any CPython from 3.8 on will do.
+//! Python, only for pip and the zip reader: any CPython from 3.8 on works.
 
 use std::{
     io::{self, IsTerminal},
@@ -53,7 +53,7 @@ impl Python {
 
     /// Downloads the platform's wheel into `folder`; pip checks its hash.
     pub(crate) fn download(&self, platform: &Platform, requirements: &Path, folder: &Path) -> Result<()> {
-        // Standard output may be a picture on its way into a pipe, so pip's progress bar goes to standard error.
+        // Standard output may be a picture in a pipe, so pip's progress bar goes to standard error.
         let progress = if io::stderr().is_terminal() { io::stderr().into() } else { Stdio::null() };
         let output = self
             .command()
@@ -103,7 +103,7 @@ fn missing(without_pip: Option<&str>) -> String {
     }
 }
 
-/// The first sentence of the last line that pip marks as an error, else the last line it said.
+/// Returns the first sentence of the last line that pip marks as an error, else its last line.
 fn complaint(output: &Output) -> String {
     let said = String::from_utf8_lossy(&output.stderr);
     let marked = said.lines().rev().find_map(|line| line.trim().strip_prefix("ERROR: "));

@@ -1,4 +1,4 @@
-//! Makes sure that ONNX Runtime is there: found, or fetched, checked and put in place in one step.
+//! Makes sure that ONNX Runtime is available: finds it, or fetches, checks and installs it in one step.
 
 use std::{
     env,
@@ -15,10 +15,10 @@ use crate::{
     python::Python,
 };
 
-/// What the folders of fetches in progress are called, followed by the process.
+/// The name of the folders of fetches in progress, followed by the process.
 const PARTIAL: &str = "partial-";
 
-/// The library's absolute path. Fetches it where there is none; says nothing where there is.
+/// Returns the library's absolute path. Fetches the library if it is missing; prints nothing otherwise.
 pub(crate) fn ensure() -> Result<PathBuf> {
     match explicit(env::var_os(VARIABLE))? {
         Some(library) => Ok(library),
@@ -26,7 +26,7 @@ pub(crate) fn ensure() -> Result<PathBuf> {
     }
 }
 
-/// Copies the pinned library to where an installed nestcast looks for it.
+/// Copies the pinned library to the place where an installed nestcast looks for it.
 pub(crate) fn install_for_user() -> Result<()> {
     let cached = in_user_cache()
         .ok_or_else(|| Failure::say("no cache folder: set HOME (on Windows LOCALAPPDATA)".to_owned()))?;
@@ -39,7 +39,8 @@ pub(crate) fn install_for_user() -> Result<()> {
     Ok(())
 }
 
-/// What [`VARIABLE`] names. It must exist: falling back to another library in silence would surprise.
+/// Returns the library that [`VARIABLE`] names. It must exist, because another library in its place would be a
+/// surprise.
 fn explicit(value: Option<OsString>) -> Result<Option<PathBuf>> {
     let Some(value) = value.filter(|value| !value.is_empty()) else {
         return Ok(None);
@@ -52,7 +53,7 @@ fn explicit(value: Option<OsString>) -> Result<Option<PathBuf>> {
     Err(Failure::say(format!("{VARIABLE} names {}, which is not a file: correct it or unset it", library.display())))
 }
 
-/// The pinned release: from the user's cache or the target folder, else fetched into the target folder.
+/// Returns the pinned release from the user's cache or the target folder, or fetches it into the target folder.
 fn pinned() -> Result<PathBuf> {
     let Some(platform) = Platform::host() else {
         return Err(Failure::say(format!(
@@ -64,7 +65,7 @@ fn pinned() -> Result<PathBuf> {
     let release = target_folder()?.join("onnxruntime").join(VERSION);
     let library = release.join(platform.name()).join(platform::library_name());
     for place in in_user_cache().into_iter().chain([library.clone()]) {
-        // A place that cannot be read is as good as empty.
+        // A place that cannot be read counts as empty.
         if install::is_intact(&place, platform.library_sha256).unwrap_or(false) {
             return Ok(place);
         }
@@ -73,14 +74,14 @@ fn pinned() -> Result<PathBuf> {
     Ok(library)
 }
 
-/// Downloads and installs the library, while any other process that wants to waits.
+/// Downloads and installs the library, while any other process that also wants to waits.
 fn fetch(platform: &Platform, release: &Path, library: &Path) -> Result<()> {
     fs::create_dir_all(release).map_err(Failure::at(release))?;
     let lock = release.join("lock");
     let held = File::create(&lock).map_err(Failure::at(&lock))?;
     held.lock().map_err(Failure::at(&lock))?;
     if install::is_intact(library, platform.library_sha256).unwrap_or(false) {
-        return Ok(()); // the process waited for has fetched it
+        return Ok(()); // the other process has fetched it
     }
 
     remove_partial(release);
@@ -92,7 +93,7 @@ fn fetch(platform: &Platform, release: &Path, library: &Path) -> Result<()> {
     fetched
 }
 
-/// Removes what interrupted fetches left; the lock says that none is in progress.
+/// Removes the remains of interrupted fetches; the lock shows that none is in progress.
 fn remove_partial(release: &Path) {
     for entry in fs::read_dir(release).into_iter().flatten().flatten() {
         if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
@@ -137,7 +138,7 @@ fn read_intact(path: &Path, sha256: &str) -> Result<Vec<u8>> {
     )))
 }
 
-/// Cargo's target folder: this program is in `<target>/<profile>/`, wherever that may be configured.
+/// Returns cargo's target folder: this program is in `<target>/<profile>/`, wherever that is configured.
 pub(crate) fn target_folder() -> Result<PathBuf> {
     let program = env::current_exe().map_err(|error| Failure::say(format!("cannot locate xtask: {error}")))?;
     program
@@ -147,7 +148,7 @@ pub(crate) fn target_folder() -> Result<PathBuf> {
         .ok_or_else(|| Failure::say("xtask is not in a target folder: start it with `cargo xtask`"))
 }
 
-/// Where an installed nestcast looks; `models/src/runtime.rs` names the same folder.
+/// Returns the folder where an installed nestcast looks; `models/src/runtime.rs` names the same one.
 fn in_user_cache() -> Option<PathBuf> {
     let folder = user_cache(env::consts::OS, |name| env::var_os(name).filter(|value| !value.is_empty()))?;
     Some(folder.join("nestcast").join("onnxruntime").join(VERSION).join(platform::library_name()))
@@ -193,7 +194,7 @@ mod tests {
         assert_eq!(user_cache("linux", |_| None), None);
     }
 
-    /// xtask does not depend on the models, which take long to build, so both say this.
+    /// Models take long to build, so xtask does not depend on them, and both contain these names.
     #[test]
     fn nestcast_looks_for_the_same_release_under_the_same_names() {
         let models = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join("models").join("src");
@@ -208,7 +209,7 @@ mod tests {
         ] {
             assert!(source.contains(&line), "{line}");
         }
-        // The user's cache folder: by the same variables, and the same below it.
+        // The user's cache folder: the same variables, and the same path inside.
         for word in ["\"LOCALAPPDATA\"", "\"HOME\"", "\"XDG_CACHE_HOME\"", "\"Library\"", "\"Caches\"", "\".cache\""] {
             assert!(source.contains(word), "{word}");
         }

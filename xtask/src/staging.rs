@@ -1,4 +1,4 @@
-//! Trees of files that are packed, the same bytes each time.
+//! Trees of files for packages, with the same bytes each time.
 
 use std::{
     env, fs,
@@ -15,21 +15,21 @@ use crate::{
 /// The version of all crates of the workspace.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// Where packages are written.
+/// Returns the folder of packages.
 pub(crate) fn packages() -> Result<PathBuf> {
     let folder = runtime::target_folder()?.join("packages");
     fs::create_dir_all(&folder).map_err(Failure::at(&folder))?;
     Ok(folder)
 }
 
-/// Copies a file into a tree that is packaged.
+/// Copies a file into a tree for a package.
 pub(crate) fn install(from: &Path, to: &Path) -> Result<()> {
     let folder = to.parent().unwrap_or(to);
     fs::create_dir_all(folder).map_err(Failure::at(folder))?;
     fs::copy(from, to).map(drop).map_err(Failure::at(from))
 }
 
-/// The names in a folder, in order.
+/// Returns the names in a folder, in order.
 pub(crate) fn files(folder: &Path) -> Result<Vec<String>> {
     let entries = fs::read_dir(folder).map_err(Failure::at(folder))?;
     let mut names: Vec<_> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
@@ -37,7 +37,8 @@ pub(crate) fn files(folder: &Path) -> Result<Vec<String>> {
     Ok(names)
 }
 
-/// Packs `name` of a folder, with root as the owner and the time of the commit, so that a second run gives the same bytes.
+/// Packs `name` of a folder, with root as the owner and the time of the commit, so that a second run gives the same
+/// bytes.
 pub(crate) fn tar(folder: &Path, name: &str, archive: &Path) -> Result<()> {
     let time = format!("--mtime=@{}", epoch());
     let owner = ["--owner=0", "--group=0", "--numeric-owner", "--mode=u=rwX,go=rX", "--sort=name", "--format=gnu"];
@@ -57,7 +58,7 @@ pub(crate) fn succeed(command: &mut Command) -> Result<()> {
     Err(Failure::say(format!("{name}: {}", cargo::last_line(&output))))
 }
 
-/// The seconds that files are dated to: `SOURCE_DATE_EPOCH`, else the time of the commit.
+/// Returns the date of all files in seconds: `SOURCE_DATE_EPOCH`, else the time of the commit.
 pub(crate) fn epoch() -> u64 {
     let told = env::var("SOURCE_DATE_EPOCH").ok().and_then(|told| told.parse().ok());
     told.or_else(commit_time).unwrap_or(0)

@@ -1,4 +1,5 @@
-//! Tests through cargo: what they say is shown, and at the end each one that failed with the command that runs it again.
+//! Runs tests through cargo with their output shown, and then lists each failed one with the command that runs it
+//! again.
 
 use std::{
     collections::BTreeMap,
@@ -15,36 +16,36 @@ use crate::{
     failure::{Failure, Result},
 };
 
-/// A test that failed, or with no name a program of tests that broke off.
+/// A test that failed, or, without a name, a test program that broke off.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Failed {
-    /// What selects its program, as cargo says it: `-p nestcast-tests --test live`.
+    /// The arguments that select its program, as cargo prints them: `-p nestcast-tests --test live`.
     program: String,
     name: Option<String>,
 }
 
-/// Runs `cargo test` with these arguments; what it says is shown and given to `look` line by line.
+/// Runs `cargo test` with these arguments; prints its output and passes each line to `look`.
 pub(crate) fn run(
     arguments: &[&str],
     variables: &[(&str, &OsStr)],
     mut look: impl FnMut(&str),
 ) -> Result<(ExitStatus, Vec<Failed>)> {
     let started = |error| Failure::say(format!("cargo cannot be started: {error}; install Rust"));
-    // One pipe for both, so that cargo's lines stay among those of the tests that they are about.
+    // One pipe for both, so that cargo's lines stay next to those of the tests that they describe.
     let (reader, writer) = io::pipe().map_err(started)?;
     let mut command = cargo::cargo();
     command.arg("test").args(arguments).envs(variables.iter().copied());
-    // Whoever wants backtraces has the command that runs the test again.
+    // Backtraces belong to the repeated run, for which the hint names the variable.
     command.env("RUST_BACKTRACE", "0").env("RUST_LIB_BACKTRACE", "0");
     command.stdout(writer.try_clone().map_err(started)?).stderr(writer);
     let mut child = command.spawn().map_err(started)?;
-    // It holds the other ends of the pipe, which is read until they are closed.
+    // The command holds the other ends of the pipe, which the loop reads until they close.
     drop(command);
     let mut failures = Failures::default();
     for line in BufReader::new(reader).split(b'\n') {
         let line = line.map_err(|error| Failure::say(format!("cargo's output cannot be read: {error}")))?;
         let line = String::from_utf8_lossy(&line);
-        // A closed output is no reason to stop the tests.
+        // A closed output does not stop the tests.
         let _ = writeln!(io::stdout(), "{line}");
         failures.read(&line);
         look(&line);
@@ -56,10 +57,10 @@ pub(crate) fn run(
 /// Finds the tests that failed in the output of `cargo test --no-fail-fast`.
 #[derive(Default)]
 struct Failures {
-    /// The names since the last line `failures:`, of which a program of tests writes two: before what failed tests said,
-    /// and before their names.
+    /// The names since the last line `failures:`. A test program writes two such lines: before the output of failed
+    /// tests, and before their names.
     names: Vec<String>,
-    /// Whether there was such a line in what this program of tests wrote.
+    /// Whether this test program wrote such a line.
     listing: bool,
     all: Vec<Failed>,
 }
@@ -86,24 +87,24 @@ impl Failures {
 }
 
 impl Failed {
-    /// The command that runs it again, alone.
+    /// Returns the command that runs only this test again.
     fn again(&self, profile: &[&str], variables: &[(&str, &OsStr)]) -> String {
         let variables = variables.iter().map(|(name, value)| format!("{name}={} ", quoted(&value.to_string_lossy())));
         let profile: String = profile.iter().map(|word| format!("{word} ")).collect();
         let test = self.name.as_ref().map(|name| format!(" -- --exact {}", quoted(name))).unwrap_or_default();
-        // The program's tests were built with all that it can have.
+        // The program's tests were built with all features.
         let features = if self.program.starts_with("-p nestcast ") { " --features full" } else { "" };
         format!("{}cargo test --locked {profile}{}{features}{test}", variables.collect::<String>(), self.program)
     }
 }
 
-/// A word for a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:/.-+=".contains(c);
     if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
 }
 
-/// Says which tests failed and how to run each again; an error if there are any, or if cargo itself failed.
+/// Prints which tests failed and how to repeat each; returns an error if there are any, or if cargo itself failed.
 pub(crate) fn conclude(
     (status, failed): (ExitStatus, Vec<Failed>),
     profile: &[&str],
@@ -127,9 +128,9 @@ fn plural(count: usize, thing: &str) -> String {
     if count == 1 { format!("1 {thing}") } else { format!("{count} {thing}s") }
 }
 
-/// Runs the tests so many times beside a busy loop on every core, and says how often each failed.
+/// Runs the tests this many times next to a busy loop on every core, and prints how often each failed.
 pub(crate) fn beside_busy_loops(times: u32, arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<()> {
-    // Compiling is not what is tested.
+    // Compiling is not part of the test.
     cargo::step(&[&["test", "--no-run"], arguments].concat(), variables)?;
     let stop = AtomicBool::new(false);
     let cores = thread::available_parallelism().map_or(1, usize::from);

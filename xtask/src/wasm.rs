@@ -1,4 +1,5 @@
-//! The crates that need nothing of a host: what they depend on, and a broadcast by them in a WebAssembly module without imports.
+//! The crates that need nothing of a host: their dependencies, and a broadcast with them in a WebAssembly module
+//! without imports.
 
 use std::{
     fs,
@@ -15,14 +16,15 @@ use crate::{
 /// The crates that know no operating system.
 const PURE: [&str; 5] =
     ["nestcast-codec", "nestcast-encode", "nestcast-player", "nestcast-proto", "nestcast-retrieval"];
-/// Crates that would tie them to an operating system, a network or an image file format.
+/// Crates that depend on an operating system, a network or an image file format.
 const IMPURE: [&str; 4] = ["tokio", "quinn", "ort", "image"];
-/// This one reads y4m, by the crate that also reads images.
+/// This crate reads y4m through the crate that also reads images.
 const MAY_READ_IMAGES: &str = "nestcast-encode";
 const TARGET: &str = "wasm32-unknown-unknown";
 /// The package of the module that runs a broadcast.
 const MODULE: &str = "nestcast-wasm";
-/// A module's first bytes, and the number of the section that lists what it imports (WebAssembly Core Specification 1.0, section 5.5).
+/// A module's first bytes, and the number of the section of its imports (WebAssembly Core Specification 1.0, section
+/// 5.5).
 const MAGIC: &[u8] = b"\0asm\x01\0\0\0";
 const IMPORT_SECTION: u8 = 2;
 /// Runs a module without imports; a panic in it traps.
@@ -30,13 +32,13 @@ const RUNNER: &str = "\
     const bytes = require('node:fs').readFileSync(process.argv[1]);\
     WebAssembly.instantiate(bytes, {}).then(({ instance }) => process.exit(instance.exports.main(0, 0)));";
 
-/// The pure crates depend on nothing that does input, output or timing.
+/// Checks that the pure crates depend on nothing that does input, output or timing.
 pub(crate) fn pure_crates_are() -> Result<()> {
     PURE.into_iter().try_for_each(is_pure)
 }
 
-/// The pure crates build for WebAssembly, and the module that broadcasts with them imports nothing and runs. What cannot be had here
-/// is said to be skipped.
+/// Checks that the pure crates build for WebAssembly, and that the module that broadcasts with them imports nothing and
+/// runs. Prints that it skips what this machine lacks.
 pub(crate) fn needs_no_host() -> Result<()> {
     if let Err(why) = cargo::add_target(TARGET) {
         eprintln!("skipped: pure crates in WebAssembly: {why}");
@@ -65,12 +67,12 @@ pub(crate) fn needs_no_host() -> Result<()> {
     }
 }
 
-/// Where cargo puts the module.
+/// Returns the path of the module that cargo builds.
 fn module() -> Result<PathBuf> {
     Ok(runtime::target_folder()?.join(TARGET).join("debug").join(format!("{MODULE}.wasm")))
 }
 
-/// Whether a module imports anything; none if it is no module.
+/// Returns whether a module imports anything; `None` if it is no module.
 fn has_imports(bytes: &[u8]) -> Option<bool> {
     let mut rest = bytes.strip_prefix(MAGIC)?;
     while let Some((&section, after)) = rest.split_first() {
@@ -84,7 +86,7 @@ fn has_imports(bytes: &[u8]) -> Option<bool> {
     Some(false)
 }
 
-/// An unsigned number of 32 bits in LEB128, and what follows.
+/// Reads an unsigned number of 32 bits in LEB128, and returns what follows.
 fn leb128(bytes: &[u8]) -> Option<(usize, &[u8])> {
     let length = bytes.iter().take(5).position(|byte| byte & 0x80 == 0)? + 1;
     let (number, rest) = bytes.split_at(length);
@@ -110,7 +112,7 @@ fn is_pure(package: &str) -> Result<()> {
     }
 }
 
-/// The first crate in the output of `cargo tree --prefix none` that a pure crate must not see.
+/// Returns the first crate in the output of `cargo tree --prefix none` that a pure crate must not depend on.
 fn impure<'a>(package: &str, tree: &'a str) -> Option<&'a str> {
     let mut names = tree.lines().filter_map(|line| line.split_whitespace().next());
     names.find(|name| IMPURE.contains(name) && !(package == MAY_READ_IMAGES && *name == "image"))

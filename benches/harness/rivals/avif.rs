@@ -7,13 +7,13 @@ use nestcast_codec::Picture;
 use super::{Rival, Sampling};
 use crate::picture::{Rgb, from_rgb};
 
-/// Qualities measured, 0 to 100.
+/// The measured qualities, 0 to 100.
 const QUALITIES: [f32; 12] = [5.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0, 82.0, 88.0, 93.0, 97.0];
 
 /// Effort, 0 (slow) to 10 (fast).
 const SPEED: u8 = 6;
 
-/// Samples of a pixel as libavif gives them: red, green, blue, alpha.
+/// Samples of a pixel in libavif's output: red, green, blue, alpha.
 const DECODED_CHANNELS: usize = 4;
 
 /// Lossy AVIF; the parameter is libavif's quality, 0 to 100.

@@ -1,6 +1,6 @@
 //! JPEG by libjpeg-turbo: baseline files of one quality, and one progressive file cut anywhere.
 //!
-//! Both use optimised Huffman tables (the default tables cost about 12 % and flatter whoever is compared), the accurate
+//! Both use optimised Huffman tables (the default tables cost about 12 % and would flatter nestcast), the accurate
 //! integer DCT and smooth chroma upsampling, as the library's own tools do.
 
 use anyhow::{Context, Result, bail};
@@ -11,11 +11,11 @@ use turbojpeg::{Compressor, Decompressor, Error, Image, PixelFormat, Subsamp};
 use super::Rival;
 use crate::picture::{CHANNELS, Rgb, from_rgb};
 
-/// Qualities of the baseline files; those of the stored Kodak anchors, so that the curves can be laid over each other.
+/// Qualities of the baseline files: those of the stored Kodak anchors, so that the curves can be compared.
 const QUALITIES: [f32; 17] =
     [5.0, 8.0, 12.0, 16.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 93.0, 95.0];
 
-/// Cuts of the progressive file in bits per pixel; a file that is shorter is taken whole.
+/// Cuts of the progressive file in bits per pixel; a shorter file is used whole.
 const CUTS_BPP: [f32; 16] = [0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.75, 0.9, 1.0, 1.25, 1.5, 1.75, 2.0, 2.4];
 
 /// Chroma sampling.
@@ -120,7 +120,7 @@ fn compress(picture: &Picture, sampling: Sampling, quality: f32, progressive: bo
     })?)
 }
 
-/// Decodes a file that may have been cut anywhere behind its first scan header.
+/// Decodes a file that may be cut anywhere after its first scan header.
 fn decompress(bytes: &[u8]) -> Result<Picture> {
     let bytes = without_partial_segment(bytes);
     let mut decompressor = Decompressor::new()?;
@@ -131,17 +131,17 @@ fn decompress(bytes: &[u8]) -> Result<Picture> {
         Image { pixels: &mut pixels[..], width: header.width, pitch, height: header.height, format: PixelFormat::RGB };
     match decompressor.decompress(bytes, output) {
         Ok(()) => {}
-        // For missing data libjpeg only warns: it has decoded every scan line from what there was, and TurboJPEG reports
-        // the warning when all is done.
+        // For missing data libjpeg only warns: it decodes every scan line from the available data, and TurboJPEG
+        // reports the warning at the end.
         Err(Error::TurboJpegError(message)) if message.to_lowercase().contains("premature end") => {}
         Err(error) => bail!(error),
     }
     from_rgb(header.width.try_into()?, header.height.try_into()?, pixels)
 }
 
-/// Drops a table or scan header that the cut has left incomplete; a viewer that waits for more bytes shows the same.
+/// Drops a table or scan header that the cut left incomplete; a viewer that waits for more bytes shows the same.
 ///
-/// libjpeg survives missing scan data but not that: it would read its own end marker as part of the table.
+/// libjpeg survives missing scan data but not this: it would read its own end marker as part of the table.
 fn without_partial_segment(bytes: &[u8]) -> &[u8] {
     const START_OF_SCAN: u8 = 0xDA;
     let mut at = 0;
@@ -163,7 +163,7 @@ fn without_partial_segment(bytes: &[u8]) -> &[u8] {
     bytes
 }
 
-/// Bytes of entropy-coded data before the next marker: FF00 is data, FFD0 to FFD7 restart within it.
+/// Returns the bytes of entropy-coded data before the next marker: FF00 is data, FFD0 to FFD7 restart in it.
 fn scan_data(bytes: &[u8]) -> usize {
     let marker = |pair: &[u8]| pair[0] == 0xFF && pair[1] != 0 && !(0xD0..=0xD7).contains(&pair[1]);
     bytes.windows(2).position(marker).unwrap_or(bytes.len())

@@ -1,9 +1,9 @@
 //! JPEG 2000 by OpenJPEG: 9/7 wavelet, colour transform on, six resolutions, 64x64 code-blocks, raw code-stream.
 //!
-//! No safe crate encodes with the C library, so this is `openjp2`, its port to Rust, which gives the same bytes:
-//! for kodim05 at 0.25 to 2 bpp the sizes and the PSNR equal those of OpenJPEG 2.5.4. It is slower, which a comparison of
-//! times must say: at 1 bpp about a quarter to encode (97 ms for 79) and a fifth to decode (20 ms for 17; one thread of an
-//! AMD EPYC, the C library as built for Pillow).
+//! No safe crate encodes with the C library, so this is `openjp2`, its port to Rust, which writes the same bytes: for
+//! kodim05 at 0.25 to 2 bpp the sizes and the PSNR equal those of OpenJPEG 2.5.4. The port is slower, which a
+//! comparison of times must mention: at 1 bpp by about a quarter to encode (97 ms instead of 79) and a fifth to decode
+//! (20 ms instead of 17; one thread of an AMD EPYC, the C library as built for Pillow).
 //!
 //! Its streams are files, so a call writes and reads one in the temporary folder.
 
@@ -25,13 +25,13 @@ const LAYERS: usize = 32;
 const FIRST_LAYER_BPP: f32 = 0.06;
 const LAST_LAYER_BPP: f32 = 2.5;
 
-/// The layers at which [`Layered`] is measured: each ends at or just below this rate.
+/// The layers at which [`Layered`] is measured: each ends at this rate or just below it.
 const CUTS_BPP: [f32; 15] = [0.08, 0.1, 0.125, 0.16, 0.2, 0.26, 0.33, 0.42, 0.53, 0.67, 0.85, 1.08, 1.4, 1.75, 2.25];
 
-/// Bits of an uncoded pixel: OpenJPEG takes rates as ratios to it.
+/// Bits of an uncoded pixel: OpenJPEG expects rates as ratios to it.
 const RAW_BPP: f32 = 24.0;
 
-/// The lowest rate asked of it; headers alone take more for small pictures.
+/// The lowest rate requested; for small pictures the headers alone exceed it.
 const LEAST_BPP: f32 = 0.01;
 
 /// OpenJPEG's "true".
@@ -40,15 +40,15 @@ const DONE: i32 = 1;
 /// Room for the stream's buffer, bytes; most streams are shorter.
 const BUFFER: usize = 1 << 20;
 
-/// One stream a rate; the parameter is the rate in bits per pixel.
+/// One stream for each rate; the parameter is the rate in bits per pixel.
 #[derive(Clone, Copy, Debug)]
 pub struct SingleRate;
 
-/// One stream with 32 layers from 0.06 to 2.5 bpp, cut behind the last layer that fits; the parameter is the cut in bits
+/// One stream with 32 layers from 0.06 to 2.5 bpp, cut after the last layer that fits; the parameter is the cut in bits
 /// per pixel.
 ///
-/// Layers do not know of later ones, so the cut is made by writing only the layers before it: the same packets, and a
-/// header that counts them (a test compares).
+/// A layer does not depend on later ones, so this rival cuts by writing only the layers before the cut. A test shows
+/// that this gives the same packets, and a header that counts them.
 #[derive(Clone, Copy, Debug)]
 pub struct Layered;
 
@@ -125,7 +125,7 @@ fn compress(picture: &Picture, layers_bpp: &[f32]) -> Result<Vec<u8>> {
     Ok(std::fs::read(file.path())?)
 }
 
-/// OpenJPEG's picture: one plane of 32-bit samples a channel.
+/// Returns OpenJPEG's picture: one plane of 32-bit samples for each channel.
 fn planes(picture: &Picture) -> Result<Box<opj_image>> {
     let Rgb { width: w, height: h, samples: rgb } = picture.try_into()?;
     let plane = opj_image_comptparm { dx: 1, dy: 1, w, h, x0: 0, y0: 0, prec: 8, bpp: 8, sgnd: 0 };
@@ -173,7 +173,7 @@ mod tests {
 
     use super::{super::tests::sample, *};
 
-    /// What follows the last header marker (start of data, FF93), without the end marker.
+    /// Returns what follows the last header marker (start of data, FF93), without the end marker.
     fn packets(stream: &[u8]) -> &[u8] {
         let start = stream.windows(2).position(|pair| pair == [0xFF, 0x93]).expect("a start of data") + 2;
         &stream[start..stream.len() - 2]

@@ -1,4 +1,4 @@
-//! The codecs that nestcast is measured against, behind one small interface.
+//! The codecs that nestcast is measured against, with one small interface.
 //!
 //! | rival | library | setting |
 //! |---|---|---|
@@ -30,20 +30,20 @@ pub trait Rival {
     /// Short name, the same in every table and plot.
     fn name(&self) -> &'static str;
 
-    /// The parameters to measure at, from the lowest rate to the highest.
+    /// Returns the parameters to measure at, from the lowest rate to the highest.
     fn grid(&self) -> &'static [f32];
 
-    /// The lowest and the highest parameter there is.
+    /// Returns the lowest and the highest possible parameter.
     fn range(&self) -> (f32, f32);
 
-    /// Codes `picture` at `parameter`; its meaning is the rival's own (a quality, or bits per pixel).
+    /// Codes `picture` at `parameter`, which is a quality or a rate in bits per pixel.
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>>;
 
-    /// Decodes what [`encode`](Self::encode) gave.
+    /// Decodes the output of [`encode`](Self::encode).
     fn decode(&self, bytes: &[u8]) -> Result<Picture>;
 }
 
-/// Every rival, in the order of tables and plots.
+/// Returns every rival, in the order of tables and plots.
 pub fn all() -> Vec<Box<dyn Rival>> {
     vec![
         Box::new(Baseline(Sampling::S420)),
@@ -59,7 +59,7 @@ pub fn all() -> Vec<Box<dyn Rival>> {
     ]
 }
 
-/// The parameter of `rival`'s grid whose rate for `picture` is nearest to `wanted_bpp`, with the bytes it gives.
+/// Returns the parameter of `rival`'s grid whose rate for `picture` is nearest to `wanted_bpp`, and the bytes.
 pub fn nearest(rival: &dyn Rival, picture: &Picture, wanted_bpp: f64) -> Result<(f32, Vec<u8>)> {
     let mut best: Option<(f64, f32, Vec<u8>)> = None;
     for &parameter in rival.grid() {
@@ -72,7 +72,8 @@ pub fn nearest(rival: &dyn Rival, picture: &Picture, wanted_bpp: f64) -> Result<
     best.map(|(_, parameter, bytes)| (parameter, bytes)).context("a rival with an empty grid")
 }
 
-/// The largest file of at most `max_bytes`, as near as bisection of the parameter comes; `None` if none is so small.
+/// Returns the largest file of at most `max_bytes` that bisection of the parameter finds; `None` if every file is
+/// larger.
 pub fn largest(rival: &dyn Rival, picture: &Picture, max_bytes: usize) -> Result<Option<Vec<u8>>> {
     const HALVINGS: usize = 14;
     let (mut low, mut high) = rival.range();
@@ -100,7 +101,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::picture::from_rgb;
 
-    /// Smooth colour with some texture, so that every codec has something to do.
+    /// Returns smooth colour with some texture, so that every codec has something to code.
     pub(crate) fn sample(width: u32, height: u32) -> Picture {
         let wave = |x: u32, step: f64| 60.0 * (f64::from(x) * step).sin();
         let mut rgb = Vec::new();

@@ -1,4 +1,4 @@
-//! Lossy WebP by libwebp, single-threaded, with the library's defaults for all but method and quality.
+//! Lossy WebP by libwebp, single-threaded, with the library's defaults for everything except method and quality.
 
 use anyhow::{Context, Result, anyhow};
 use nestcast_codec::Picture;
@@ -6,7 +6,7 @@ use nestcast_codec::Picture;
 use super::Rival;
 use crate::picture::{Rgb, from_rgb};
 
-/// Qualities measured; those of the stored Kodak anchors.
+/// The measured qualities: those of the stored Kodak anchors.
 const QUALITIES: [f32; 12] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0];
 
 /// Lossy WebP; the parameter is the quality, 0 to 100.

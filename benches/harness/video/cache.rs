@@ -1,4 +1,4 @@
-//! Runs of rivals, kept in files: they change only with the clip, the rate, the encoder and its setting.
+//! Runs of rivals, stored in files: they change only with the clip, the rate, the encoder and its setting.
 
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use sha2::{Digest, Sha256};
 use super::{Clip, Run, Scheme, rivals::Rival};
 use crate::table;
 
-/// A rival whose runs are kept in a folder.
+/// A rival whose runs are stored in a folder.
 pub(super) struct Cached {
     rival: Rival,
     folder: PathBuf,
@@ -19,7 +19,7 @@ impl Cached {
         Self { rival, folder: folder.to_owned() }
     }
 
-    /// The file of one run.
+    /// Returns the file of one run.
     fn path(&self, clip: &Clip, kbps: f64) -> PathBuf {
         let key = Sha256::digest(format!("{} {}", clip.hash, self.rival.settings(clip, kbps)));
         let digits: String = key[..8].iter().map(|byte| format!("{byte:02x}")).collect();
@@ -37,7 +37,7 @@ impl Scheme for Cached {
         if !missing.is_empty() {
             for (&kbps, run) in missing.iter().zip(self.rival.run(clip, &missing)?) {
                 let path = self.path(clip, kbps);
-                // Whole or not at all, should this be ended in between.
+                // The rename writes the file whole or not at all, should the process end in between.
                 let part = path.with_extension("part");
                 table::write(&part, &run.frames)?;
                 std::fs::rename(&part, &path).with_context(|| path.display().to_string())?;
@@ -61,7 +61,7 @@ mod tests {
         let clip = moving(64, 48, 30);
         let first = cached.run(&clip, &[100.0]).expect("codes");
         assert_eq!(cached.run(&clip, &[100.0]).expect("reads"), first);
-        // What is in the file is what counts.
+        // A changed file shows that the run is read from it.
         let mut changed = first[0].clone();
         changed.frames[0].bytes = 12_345;
         table::write(&cached.path(&clip, 100.0), &changed.frames).expect("writes");

@@ -8,7 +8,7 @@ use nestcast_lab::ffmpeg::{Ffmpeg, frame_rate};
 use nestcast_lab::video::FIRST_FRAME;
 use sha2::{Digest, Sha256};
 
-/// Fewest frames that are measured: a shorter clip is shown there and back until it has as many.
+/// The fewest frames that are measured: a shorter clip plays forwards and backwards until it has as many.
 const MIN_FRAMES: usize = 30;
 
 /// A clip in memory.
@@ -18,9 +18,9 @@ pub struct Clip {
     pub name: String,
     /// Width and height.
     pub size: Size,
-    /// Frames, and the seconds they take.
+    /// Frames, and the seconds they last.
     pub rate: (u32, u32),
-    /// In planar YCbCr 4:2:0.
+    /// The frames in planar YCbCr 4:2:0.
     pub frames: Vec<Picture>,
     /// SHA-256 of size, rate and samples, in hexadecimal digits.
     pub hash: String,
@@ -45,10 +45,10 @@ impl Clip {
         Self::new(stem, frame_rate(&stream.r_frame_rate).with_context(name)?, frames).with_context(name)
     }
 
-    /// A clip of frames of one size.
+    /// Makes a clip of frames of one size.
     ///
     /// # Errors
-    /// If there are none.
+    /// If there are no frames.
     pub fn new(name: String, rate: (u32, u32), frames: Vec<Picture>) -> Result<Self> {
         let size = frames.first().context("no frames")?.size();
         let frames = there_and_back(frames);
@@ -63,26 +63,26 @@ impl Clip {
         Ok(Self { name, size, rate, frames, hash: digits })
     }
 
-    /// Frames a second.
+    /// Returns the frames a second.
     #[must_use]
     pub fn frames_per_second(&self) -> f64 {
         f64::from(self.rate.0) / f64::from(self.rate.1)
     }
 
-    /// Bytes of one frame at a rate in kbit/s, as a fraction.
+    /// Returns the bytes of one frame at a rate in kbit/s, as a fraction.
     #[must_use]
     pub fn frame_bytes(&self, kbps: f64) -> f64 {
         kbps * 1000.0 / 8.0 / self.frames_per_second()
     }
 
-    /// Rate in kbit/s of frames with so many bytes all together.
+    /// Returns the rate in kbit/s if all frames together have this many bytes.
     #[must_use]
     pub fn kbps(&self, bytes: usize) -> f64 {
         bytes as f64 * 8.0 / 1000.0 * self.frames_per_second() / self.frames.len() as f64
     }
 }
 
-/// Frames that lie one behind the other.
+/// Splits frames that follow one another.
 pub(super) fn pictures(size: Size, format: Format, samples: &[u8]) -> Result<Vec<Picture>> {
     let bytes = format.bytes(size);
     ensure!(samples.len().is_multiple_of(bytes), "the last frame is not whole");
@@ -104,7 +104,7 @@ fn there_and_back(mut frames: Vec<Picture>) -> Vec<Picture> {
 pub(super) mod tests {
     use super::*;
 
-    /// A pattern that moves by three pixels a frame, with colour.
+    /// Returns a coloured pattern that moves by three pixels a frame.
     #[expect(clippy::cast_possible_truncation, reason = "masked to 8 bits")]
     pub(in super::super) fn moving(width: u32, height: u32, frames: u32) -> Clip {
         let size = Size::new(width, height).expect("a valid size");

@@ -6,24 +6,24 @@ use super::{Clip, Run, Scheme, intra::Intra, predicted::Predicted};
 
 /// A way to code a clip once for all receivers.
 pub trait Embedded {
-    /// Short name, the same in every table and plot.
+    /// Returns the short name, the same in every table and plot.
     fn id(&self) -> &'static str;
 
-    /// Codes for receivers of the rates `kbps` in kbit/s, and gives what those see whose link carries `frame_bytes`: bytes
-    /// by frame, one list a receiver.
+    /// Codes for receivers of the rates `kbps` in kbit/s. Returns what receivers show whose links carry `frame_bytes`:
+    /// bytes by frame, one list for each receiver.
     ///
     /// # Errors
     /// If encoder or decoder fails.
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>>;
 
-    /// Whether receivers of nearly the same rate may be served by different streams.
+    /// Returns whether receivers of nearly the same rate may get different streams.
     fn has_loops(&self) -> bool {
         false
     }
 }
 
 impl dyn Embedded + '_ {
-    /// Codes for receivers of the rates `kbps` in kbit/s, and gives what those of the rates `seen` see, which stay as they are.
+    /// Codes for receivers of the rates `kbps` in kbit/s. Returns what receivers of the constant rates `seen` show.
     ///
     /// # Errors
     /// If encoder or decoder fails.
@@ -33,7 +33,7 @@ impl dyn Embedded + '_ {
     }
 }
 
-/// All of them, in the order of tables and plots.
+/// Returns all of them, in the order of tables and plots.
 #[must_use]
 pub fn embedded() -> Vec<Box<dyn Embedded>> {
     vec![Box::new(Predicted(1)), Box::new(Intra), Box::new(Predicted(2)), Box::new(Predicted(3))]
@@ -53,7 +53,7 @@ impl Scheme for Box<dyn Embedded> {
     }
 }
 
-/// Whole bytes for every frame at a rate: what is due by its end and was not given before.
+/// Returns whole bytes for every frame at a rate: those due by its end, less those due before.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
 pub(super) fn bytes_of_frames(clip: &Clip, kbps: f64) -> Vec<usize> {
     let due = |frames: usize| (clip.frame_bytes(kbps) * frames as f64 + 1e-6) as usize;

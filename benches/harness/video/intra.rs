@@ -1,4 +1,4 @@
-//! nestcast with every frame coded alone: one stream a frame, cut to the frame's bytes of every rate.
+//! nestcast with every frame coded alone: one stream for each frame, cut to the frame's bytes at every rate.
 
 use anyhow::Result;
 use nestcast_codec::{Codec, Picture};
@@ -6,7 +6,7 @@ use nestcast_lab::video::Frame;
 
 use super::{Clip, Embedded, Run};
 
-/// Every frame alone, by the linear transforms.
+/// Every frame coded alone, with the linear transforms.
 pub(super) struct Intra;
 
 impl Embedded for Intra {

@@ -1,10 +1,10 @@
-//! A ladder of three x264 renditions, 1 : 3.3 : 10: each receiver sees the best that fits into its rate.
+//! A ladder of three x264 renditions, 1 : 3.3 : 10: each receiver gets the best that fits into its rate.
 
 use anyhow::{Context, Result};
 
 use super::{Clip, Run, Scheme, cache::Cached};
 
-/// Rates of the renditions over the lowest receiver's.
+/// Rates of the renditions, as multiples of the lowest receiver's.
 const RUNGS: [f64; 3] = [1.0, 3.3, 10.0];
 
 /// Three renditions of one rival.
@@ -31,7 +31,7 @@ impl Scheme for Ladder {
     }
 }
 
-/// The highest of ascending `rungs` that fits into a rate.
+/// Returns the highest of ascending `rungs` that fits into a rate.
 fn best(rungs: &[f64], kbps: f64) -> Option<usize> {
     rungs.iter().rposition(|&rung| rung <= kbps)
 }

@@ -1,7 +1,8 @@
-//! Video: nestcast and encoders of today on the same clips, at five rates a factor of sixteen apart.
+//! Video: nestcast and current encoders on the same clips, at five rates a factor of sixteen apart.
 //!
 //! Every scheme codes with one frame of latency and is measured in one way: PSNR of each frame from the ninth on, when
-//! rate control has settled, over all bytes from the first frame on. The rivals are encoders of one `ffmpeg`, run as programs.
+//! rate control has settled, over all bytes from the first frame on. The rivals are encoders of one `ffmpeg`, run as
+//! programs.
 
 mod cache;
 mod clip;

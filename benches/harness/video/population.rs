@@ -1,9 +1,10 @@
 //! The population figure: one stream for all receivers, against ladders of 1, 3 and 5 renditions.
 //!
-//! Receivers have the bandwidths of the committed table, which is derived from public traces, scaled so that the receiver
-//! in the middle has the middle rate of the clip. Those below the lowest rate that was measured are left out; those above
-//! the highest have what it gives. Everything undecided favours the ladders: an exact search chooses the renditions with
-//! the receivers known, out of two to an octave. A receiver for whom no rendition is small enough sees the clip's mean colour.
+//! Receivers have the bandwidths of the committed table, which is derived from public traces, scaled so that the
+//! receiver in the middle has the middle rate of the clip. Those below the lowest measured rate are left out; those
+//! above the highest get what it gives. Every open choice favours the ladders: an exact search chooses the renditions
+//! with the receivers known, out of two an octave. A receiver for whom no rendition is small enough sees the clip's
+//! mean colour.
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;
@@ -18,41 +19,41 @@ use crate::{
 
 /// Numbers of renditions.
 const RUNGS: [usize; 3] = [1, 3, 5];
-/// Id of the row that has the clip's mean colour.
+/// Id of the row for the clip's mean colour.
 pub const MEAN_COLOUR: &str = "mean-colour";
-/// Id of the rows of renditions that ladders are made of.
+/// Id of the rows of the ladders' renditions.
 const RENDITION: &str = "x264";
 /// The time over which bytes are compared with bandwidths.
 const SECOND_MS: f64 = 1000.0;
 /// Bytes a second in a kbit/s.
 const BYTES: f64 = 125.0;
 
-/// What one way to serve everybody gives.
+/// The result of one way to serve everybody.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Outcome {
     /// Name of the clip.
     pub clip: String,
     /// Id of the scheme.
     pub scheme: String,
-    /// How often the clip is encoded.
+    /// The number of times that the clip is encoded.
     pub encodes: usize,
     /// Mean over the receivers of the mean PSNR of luma, in dB.
     pub mean_db: f64,
-    /// Share of the receivers for whom no rendition is small enough.
+    /// Fraction of the receivers for whom no rendition is small enough.
     pub unserved: f64,
 }
 
-/// The row of a clip of which nothing is received: every frame is of its mean colour.
+/// Returns the row of a clip of which nothing is received: every frame has its mean colour.
 ///
 /// # Errors
-/// None, unless the frames are of several shapes.
+/// If the frames have several shapes.
 pub fn mean_colour(clip: &Clip) -> Result<Row> {
     let blank = clip.frames.iter().map(flat).collect::<Result<Vec<_>>>()?;
     let frames = clip.frames.iter().zip(&blank).map(|(original, blank)| Frame::new(0, original, blank));
     Row::new(clip, MEAN_COLOUR, f64::MIN_POSITIVE, &Run { frames: frames.collect() })
 }
 
-/// A frame whose planes have their mean everywhere.
+/// Returns a frame whose planes have their mean everywhere.
 fn flat(frame: &Picture) -> Result<Picture> {
     let (size, format) = (frame.size(), frame.format());
     let mut samples = Vec::with_capacity(frame.samples().len());
@@ -65,7 +66,8 @@ fn flat(frame: &Picture) -> Result<Picture> {
     Ok(Picture::new(size, format, samples)?)
 }
 
-/// The outcomes of one clip from the rows of its receivers and of those in between, and those of its candidates for ladders.
+/// Returns the outcomes of one clip. They come from the rows of its receivers and of those in between, and from its
+/// candidates for ladders.
 ///
 /// # Errors
 /// If rows are missing.
@@ -77,7 +79,7 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
         scheme: scheme.to_owned(),
         encodes,
         mean_db: rounded(mean_db, 3),
-        // Sums of shares may end a little below 0.
+        // Rounding may put a sum of shares a little below 0.
         unserved: rounded(unserved.max(0.0), 4),
     };
     let mut outcomes = Vec::new();
@@ -108,7 +110,7 @@ fn rendition(row: &Row) -> Encode {
     Encode { bytes: (row.link_kbps() * BYTES) as usize, distortion: -row.luma_db }
 }
 
-/// The receivers of a clip: those that were measured, by their bandwidth over the clip's rates.
+/// Returns the receivers of a clip: the measured ones, with their bandwidth scaled to the clip's rates.
 fn scaled(receivers: &[Receiver], rates: &Rates) -> Vec<Receiver> {
     let mut below = 0.0;
     let middle = receivers.iter().find(|receiver| {
@@ -123,7 +125,7 @@ fn scaled(receivers: &[Receiver], rates: &Rates) -> Vec<Receiver> {
     served
 }
 
-/// A curve at a rate, linear over the logarithm of the rate between its points; at its ends beyond them.
+/// Interpolates a curve at a rate, linearly over the rate's logarithm, and clamps at its ends.
 fn between(curve: &[(f64, f64)], kbps: f64) -> f64 {
     let above = curve.partition_point(|point| point.0 <= kbps);
     match (above.checked_sub(1).and_then(|below| curve.get(below)), curve.get(above)) {
@@ -155,7 +157,7 @@ mod tests {
         };
         let mut candidates = at("x264", &rates.renditions);
         candidates.push(row(MEAN_COLOUR, 1.0, 10.0));
-        // A fifth each at 75, 150, ... 1200 kbit/s and above, once they are scaled by three.
+        // A fifth each at 75, 150, ... 1200 kbit/s and above, after scaling by three.
         let receivers = [25.0, 50.0, 100.0, 200.0, 800.0].map(|kbps| Receiver { kbps, share: 0.2 });
         let all = outcomes("foreman_qcif_150f", &at("intra", &rates.receivers), &candidates, &receivers).expect("rows");
         let db: Vec<(usize, f64)> = all.iter().map(|outcome| (outcome.encodes, outcome.mean_db)).collect();

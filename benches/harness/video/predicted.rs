@@ -1,5 +1,5 @@
-//! nestcast with prediction between frames: one stream, or one of each loop, of which every receiver has the longest prefix
-//! of each frame.
+//! nestcast with prediction between frames: one stream, or one for each rendition. Every receiver gets the longest
+//! prefix of each frame that fits.
 
 use anyhow::Result;
 use nestcast_codec::{FrameRate, Picture, Population, Switch, VideoDecoder, VideoLoops, VideoModel, VideoSettings};
@@ -7,11 +7,11 @@ use nestcast_lab::video::Frame;
 
 use super::{Clip, Embedded, Run};
 
-/// Threads of encoder and decoders; what they give does not depend on it.
+/// Threads of encoder and decoders; the results do not depend on them.
 const THREADS: usize = 2;
 
-/// Frames predicted from those before, in so many loops, 1 to 3. A receiver is in the loop of the rate that it has, and whoever
-/// changes to another goes there by switching frames of all bytes that its link has.
+/// Predicts frames from earlier ones, in 1 to 3 renditions. A receiver gets the rendition of its rate. When it changes,
+/// it first gets switching frames with all the bytes that its link has.
 pub(super) struct Predicted(pub(super) usize);
 
 impl Embedded for Predicted {
@@ -29,7 +29,7 @@ impl Embedded for Predicted {
         let loops = encoder.rates();
         let receivers = frame_bytes.iter().map(|frame_bytes| Receiver {
             frame_bytes,
-            // Bytes of frames are whole, rounded down.
+            // The bytes of frames are whole, rounded down.
             loops: frame_bytes.iter().map(|bytes| loops.serving(rate(clip, bytes + 1))).collect(),
             left: 0,
             switch: None,
@@ -60,41 +60,41 @@ fn settings(clip: &Clip, kbps: &[f64]) -> VideoSettings {
     VideoSettings { size: clip.size, rate: FrameRate { frames, seconds }, population, threads: THREADS }
 }
 
-/// Bits a second of so many bytes a frame.
+/// Returns the bits a second of frames of `bytes`.
 fn rate(clip: &Clip, bytes: usize) -> f64 {
     8.0 * bytes as f64 * clip.frames_per_second()
 }
 
 /// One receiver of the stream.
 struct Receiver<'a> {
-    /// The loop that it is in, by frame.
+    /// The receiver's rendition, by frame.
     loops: Vec<usize>,
-    /// What its link carries, by frame.
+    /// Bytes that its link carries, by frame.
     frame_bytes: &'a [usize],
-    /// Bytes that its link has left; below zero where bases took more than there was.
+    /// Bytes that its link has left; below zero if bases needed more than there was.
     left: i64,
-    /// On its way to another loop.
+    /// The change to another rendition that is under way.
     switch: Option<Switch>,
     decoder: VideoDecoder,
     run: Run,
 }
 
 impl Receiver<'_> {
-    /// Whether it is in another loop than before.
+    /// Returns whether the rendition differs from the one before.
     fn changes(&self, n: usize) -> bool {
         n > 0 && self.loops[n - 1] != self.loops[n]
     }
 
-    /// Bytes that its link has for a frame.
+    /// Returns the bytes that its link has for a frame.
     fn allowance(&self, n: usize) -> usize {
         usize::try_from(self.left + i64::try_from(self.frame_bytes[n]).unwrap_or(i64::MAX)).unwrap_or(0)
     }
 
-    /// Takes of a frame what the link carries, but its base in any case, which is saved at the frames behind it.
+    /// Takes the bytes of a frame that the link carries, and at least its base. Later frames save the excess.
     fn take(&mut self, n: usize, bytes: &[u8], base: usize, original: &Picture) -> Result<()> {
         let count = self.allowance(n).max(base).min(bytes.len());
         self.left += i64::try_from(self.frame_bytes[n])?;
-        // What is left over is not kept: a frame has its own time and no more.
+        // Bytes that are left are lost: a frame has only its own time.
         self.left = (self.left - i64::try_from(count)?).min(0);
         self.decoder.decode(&bytes[..count])?;
         let mut shown = Picture::zero(original.size(), original.format());
@@ -118,10 +118,10 @@ mod tests {
         let luma = |run: usize, n: usize| runs[run].frames[n].luma_db;
         assert_eq!((luma(2, 14), luma(3, 14)), (luma(0, 14), luma(1, 14)));
         assert!(luma(2, 29) > luma(2, 14) && luma(3, 29) < luma(3, 14));
-        // Behind the switching frames they have the frames of their rate's loop.
+        // After the switching frames they have the frames of their rate's rendition.
         let bytes = |run: usize, n: usize| runs[run].frames[n].bytes;
         assert!((18..30).all(|n| bytes(2, n) == bytes(1, n) && bytes(3, n) == bytes(0, n)));
-        // They take no more than the link has.
+        // They need no more than the link has.
         assert!(bytes(3, 15) <= 100 && bytes(2, 15) <= 1600, "{} and {}", bytes(3, 15), bytes(2, 15));
     }
 
@@ -147,7 +147,7 @@ mod tests {
             receiver.take(n, &bytes, base, &clip.frames[n]).expect("decodes");
         }
         let taken: Vec<usize> = receiver.run.frames.iter().map(|frame| frame.bytes).collect();
-        // 150 over, of which 90 and 60 are saved.
+        // The base exceeds the budget by 150, of which later frames save 90 and 60.
         assert_eq!(taken, [250, 10, 40, 100, 100]);
     }
 }

@@ -1,4 +1,4 @@
-//! A clip as one scheme codes it at one rate, frame by frame.
+//! A clip coded by one scheme at one rate, frame by frame.
 
 use anyhow::{Result, ensure};
 use nestcast_codec::Picture;
@@ -10,7 +10,7 @@ use super::Clip;
 /// A clip coded by one scheme at one rate.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Run {
-    /// In the order in which they are shown.
+    /// The frames in the order in which they are shown.
     pub frames: Vec<Frame>,
 }
 
@@ -18,7 +18,7 @@ impl Run {
     /// Compares decoded frames with the clip's.
     ///
     /// # Errors
-    /// If there are more or fewer of them.
+    /// If their numbers differ.
     pub fn new(clip: &Clip, bytes: &[usize], decoded: &[Picture]) -> Result<Self> {
         let count = clip.frames.len();
         let given = (bytes.len(), decoded.len());

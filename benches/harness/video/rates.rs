@@ -2,7 +2,8 @@
 
 use anyhow::{Context, Result};
 
-/// Lowest rates in kbit/s, by the name of the clip: frames coded alone have 20 to 30 dB at them, and 37 to 46 at the highest.
+/// Lowest rates in kbit/s, by the name of the clip: frames coded alone have 20 to 30 dB at them, and 37 to 46 at the
+/// highest.
 const LOWEST_KBPS: [(&str, f64); 8] = [
     ("foreman_qcif_150f", 75.0),
     ("mobile_cif_30f", 600.0),
@@ -14,26 +15,26 @@ const LOWEST_KBPS: [(&str, f64); 8] = [
     ("street_1280x720_54f", 1000.0),
 ];
 
-/// Just below a rate: by a hundredth.
+/// The factor for a rate just below another: a hundredth less.
 const BELOW: f64 = 0.99;
 
-/// Receivers, each with twice the rate of the one before.
+/// The number of receivers, each with twice the rate of the one before.
 const RECEIVERS: i32 = 5;
 
 /// The rates of one clip.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rates {
-    /// Of the receivers, in kbit/s: five, each twice the one before.
+    /// The receivers' rates in kbit/s: five, each twice the one before.
     pub receivers: Vec<f64>,
-    /// Of the renditions that ladders are made of, in kbit/s: two to an octave over the same range.
+    /// The rates of the ladders' renditions in kbit/s: two an octave over the same range.
     pub renditions: Vec<f64>,
 }
 
 impl Rates {
-    /// The rates of a clip, by its name.
+    /// Returns the rates of a clip, by its name.
     ///
     /// # Errors
-    /// If it is not in the table.
+    /// If the clip is not in the table.
     pub fn of(clip: &str) -> Result<Self> {
         let lowest = LOWEST_KBPS.iter().find(|(name, _)| *name == clip);
         let &(_, lowest) =
@@ -41,13 +42,14 @@ impl Rates {
         Ok(Self::from(lowest))
     }
 
-    /// Just below each receiver but the slowest, in kbit/s: where there are loops these receivers may be in another.
+    /// Returns the rates just below each receiver except the slowest, in kbit/s; several renditions may serve these
+    /// differently.
     #[must_use]
     pub fn below(&self) -> Vec<f64> {
         self.receivers.iter().skip(1).map(|kbps| BELOW * kbps).collect()
     }
 
-    /// The receiver in the middle.
+    /// Returns the rate of the receiver in the middle.
     #[must_use]
     pub fn middle(&self) -> f64 {
         self.receivers[self.receivers.len() / 2]
@@ -55,7 +57,7 @@ impl Rates {
 }
 
 impl From<f64> for Rates {
-    /// The rates of which this is the lowest.
+    /// Returns the rates that begin at `lowest`.
     fn from(lowest: f64) -> Self {
         let receivers = (0..RECEIVERS).map(|octave| lowest * 2_f64.powi(octave));
         let renditions = (0..2 * RECEIVERS - 1).map(|half| (lowest * 2_f64.powf(f64::from(half) / 2.0)).round());
@@ -63,7 +65,7 @@ impl From<f64> for Rates {
     }
 }
 
-/// The names of all clips, in the order of tables.
+/// Returns the names of all clips, in the order of tables.
 pub fn clips() -> impl Iterator<Item = &'static str> {
     LOWEST_KBPS.iter().map(|(name, _)| *name)
 }

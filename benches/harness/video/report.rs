@@ -1,4 +1,4 @@
-//! What was measured of video as tables and plots.
+//! Measurements of video as tables and plots.
 
 use std::{fmt::Write as _, path::Path};
 
@@ -12,12 +12,12 @@ use nestcast_lab::{
 use super::{FrameRow, Row, Step, population::Outcome};
 use crate::style;
 
-/// Whom BD-rates are taken against.
+/// The anchors of BD-rates.
 pub const ANCHORS: [&str; 4] = ["intra", "x264", "x264-psnr", "x264-refresh"];
-/// Whose frames are drawn.
+/// The schemes whose frames are drawn.
 pub const DRAWN: [&str; 5] = ["nestcast", "intra", "x264", "x264-refresh", "vp9"];
 
-/// Planes that quality is taken of.
+/// The planes that quality is measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Planes {
     /// Luma alone.
@@ -26,12 +26,12 @@ pub enum Planes {
     Ycbcr,
 }
 
-/// What quality is bought with.
+/// The cost that quality is compared at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cost {
     /// The rate that the receiver's link must have.
     Link,
-    /// The bytes that were used of it.
+    /// The bytes that were used.
     Bytes,
 }
 
@@ -53,7 +53,7 @@ pub struct Report {
 pub struct Summary {
     /// Id of the scheme.
     pub scheme: String,
-    /// BD-rate in %, by [`ANCHORS`]; the mean over the clips where the curves share a range.
+    /// BD-rate in %, by [`ANCHORS`]: the mean over the clips where the curves share a range.
     pub rates: [Option<f64>; ANCHORS.len()],
     /// Mean PSNR of luma in dB, of the receivers of all rates.
     pub luma_db: f64,
@@ -63,20 +63,20 @@ pub struct Summary {
     pub least_db: f64,
     /// Mean of the largest difference of luma's PSNR between neighbouring frames of a run.
     pub jump_db: f64,
-    /// Mean share of the receivers' rates that is used.
+    /// Mean fraction of the receivers' rates that is used.
     pub used: f64,
-    /// Frame times that the largest frame of all runs takes.
+    /// Frame times of the largest frame of all runs.
     pub largest_frame: f64,
 }
 
 impl Report {
-    /// The clips, in the order of the table.
+    /// Returns the clips, in the order of the table.
     #[must_use]
     pub fn clips(&self) -> Vec<&str> {
         distinct(self.rows.iter().map(|row| row.clip.as_str()))
     }
 
-    /// The schemes, in the order of the table.
+    /// Returns the schemes, in the order of the table.
     #[must_use]
     pub fn schemes(&self) -> Vec<&str> {
         distinct(self.rows.iter().map(|row| row.scheme.as_str()))
@@ -92,14 +92,14 @@ impl Report {
         self.rows_of(clip, scheme).map(|row| bd::Point { bpp: rate(row), quality: quality(row) }).collect()
     }
 
-    /// BD-rate in % of a scheme against an anchor on one clip; `None` if their curves share no range.
+    /// Returns the BD-rate in % of a scheme against an anchor on one clip; `None` if their curves share no range.
     #[must_use]
     pub fn rate(&self, clip: &str, [scheme, anchor]: [&str; 2], planes: Planes, cost: Cost) -> Option<f64> {
         let [test, anchor] = [scheme, anchor].map(|scheme| self.curve(clip, scheme, planes, cost));
         Some(bd::delta_rate(&anchor, &test)?.percent)
     }
 
-    /// Means over all clips, a line a scheme.
+    /// Returns means over all clips, one line for each scheme.
     #[must_use]
     pub fn summaries(&self, planes: Planes, cost: Cost) -> Vec<Summary> {
         let clips = self.clips();
@@ -122,7 +122,8 @@ impl Report {
         self.schemes().into_iter().map(summary).collect()
     }
 
-    /// Mean over the clips of the population figure: scheme, encodes, mean PSNR in dB, share of receivers without a picture.
+    /// Averages the population figure over the clips: scheme, encodes, mean PSNR in dB, fraction of receivers without a
+    /// picture.
     #[must_use]
     pub fn population(&self) -> Vec<(String, usize, f64, f64)> {
         let ways = distinct(self.outcomes.iter().map(|outcome| (outcome.scheme.as_str(), outcome.encodes)));
@@ -148,7 +149,7 @@ impl Report {
         Ok(())
     }
 
-    /// All tables.
+    /// Returns all tables.
     ///
     /// # Errors
     /// None: it writes into memory.
@@ -198,7 +199,7 @@ impl Report {
         Ok(text)
     }
 
-    /// The BD-rates of every clip against one anchor.
+    /// Writes the BD-rates of every clip against one anchor.
     fn write_clips(&self, text: &mut String, anchor: &str) -> Result<()> {
         let schemes = self.schemes();
         write!(text, "\n## Luma by clip, against {anchor}\n\n| |")?;
@@ -213,7 +214,7 @@ impl Report {
         Ok(())
     }
 
-    /// PSNR over rate, of one clip.
+    /// Draws PSNR over rate, of one clip.
     #[must_use]
     pub fn rate_chart(&self, clip: &str) -> Chart {
         let curve = |scheme: &str| Curve {
@@ -235,7 +236,7 @@ impl Report {
         Chart { title: format!("{clip}: rate and PSNR"), x, y, marks: Vec::new(), curves }
     }
 
-    /// PSNR of every frame at the middle rate, of one clip.
+    /// Draws the PSNR of every frame at the middle rate, of one clip.
     #[must_use]
     pub fn frame_chart(&self, clip: &str) -> Chart {
         let of = || self.frames.iter().filter(|row| row.clip == clip);
@@ -256,19 +257,19 @@ impl Report {
     }
 }
 
-/// The file of a plot of rate and PSNR.
+/// Returns the file of a plot of rate and PSNR.
 #[must_use]
 pub fn rate_plot(clip: &str) -> String {
     format!("rate-{clip}.svg")
 }
 
-/// The file of a plot of frames.
+/// Returns the file of a plot of frames.
 #[must_use]
 pub fn frame_plot(clip: &str) -> String {
     format!("frames-{clip}.svg")
 }
 
-/// A BD-rate as tables have it.
+/// Formats a BD-rate for tables.
 #[must_use]
 pub fn percent(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:+.1}"))
@@ -279,7 +280,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0.0).then(|| sum / count)
 }
 
-/// Each once, in the order of the first.
+/// Returns each value once, in the order of the first.
 fn distinct<T: PartialEq>(values: impl Iterator<Item = T>) -> Vec<T> {
     let mut found = Vec::new();
     values.for_each(|value| {
@@ -343,7 +344,7 @@ mod tests {
         assert!((rates[0].expect("they overlap") + 50.0).abs() < 1e-9, "{rates:?}");
         assert_eq!((rates[2], report().rate("foreman", ["x264", "vp9"], Planes::Luma, Cost::Link)), (None, None));
         let text = report().markdown().expect("writes");
-        // By the link both cost the same; by the bytes x264 leaves half of it unused.
+        // At equal link both cost the same; at equal bytes x264 leaves half of the link unused.
         let (link, bytes) = text.split_once("by the bytes that were used").expect("two tables");
         assert!(link.contains("| x264 | +0.0 | +0.0 | - | - | 36.00 | 38.00 | 35.00 | 0.50 | 50 % | 1.5 |"), "{text}");
         assert!(bytes.contains("| x264 | -50.0 | +0.0 | - | - | 36.00 |"), "{text}");

@@ -10,9 +10,9 @@
 //! | `aom` | libaom (AV1), realtime, speed 7 | the same |
 //! | `svt-av1` | SVT-AV1, preset 8 | low delay, constant rate with a buffer of 1 s |
 //!
-//! The ones that keep 1.5 frames are as late as nestcast; `x264-free`, `vp9`, `aom` and `svt-av1` are allowed more than that,
-//! and the largest frame of each run is in the tables. SVT-AV1 1.4 itself calls its low delay unfinished. One thread each. Bytes are those of the coded frames: x264's notes on
-//! its own settings (SEI) and all containers are left out.
+//! The rivals with 1.5 frames have nestcast's latency. `x264-free`, `vp9`, `aom` and `svt-av1` may take longer; the
+//! tables show the largest frame of each run. SVT-AV1 1.4 itself calls its low delay unfinished. Each uses one thread.
+//! Only the bytes of coded frames count, without x264's notes on its own settings (SEI) and without containers.
 
 use std::path::Path;
 
@@ -42,12 +42,12 @@ enum Setting {
 }
 
 impl Rival {
-    /// The x264 that the goals name, of which the ladder's renditions are.
+    /// Returns the x264 that the goals name, which also codes the ladder's renditions.
     pub(super) fn x264(ffmpeg: &Ffmpeg) -> Self {
         Self::new("x264", "h264", Setting::X264 { tune: "zerolatency", vbv: true, refresh: false }, ffmpeg)
     }
 
-    /// All of them, in the order of tables and plots.
+    /// Returns all of them, in the order of tables and plots.
     pub(super) fn all(ffmpeg: &Ffmpeg) -> Vec<Self> {
         let x264 =
             |id, vbv, refresh| Self::new(id, "h264", Setting::X264 { tune: "psnr,zerolatency", vbv, refresh }, ffmpeg);
@@ -66,12 +66,12 @@ impl Rival {
         Self { id, muxer, setting, ffmpeg: ffmpeg.clone() }
     }
 
-    /// What a run depends on besides the clip.
+    /// Returns everything except the clip that a run depends on.
     pub(super) fn settings(&self, clip: &Clip, kbps: f64) -> String {
         format!("{} {}", self.ffmpeg.version(), self.arguments(clip, kbps).join(" "))
     }
 
-    /// What the encoder is told.
+    /// Returns the encoder's arguments.
     fn arguments(&self, clip: &Clip, kbps: f64) -> Vec<String> {
         let rate = (kbps * 1000.0).round();
         let words = match self.setting {
@@ -97,7 +97,7 @@ impl Rival {
         words.split_whitespace().chain(common).map(str::to_owned).collect()
     }
 
-    /// Codes the raw samples in `raw` at one rate, by way of a file in `folder`.
+    /// Codes the raw samples in `raw` at one rate, through a file in `folder`.
     fn code(&self, clip: &Clip, raw: &Path, folder: &Path, kbps: f64) -> Result<Run> {
         let coded = folder.join("coded");
         let mut words = input(clip);
@@ -113,7 +113,7 @@ impl Rival {
     }
 }
 
-/// How ffmpeg is told of raw samples; their file's name comes next.
+/// Returns ffmpeg's arguments for raw samples; their file's name follows.
 fn input(clip: &Clip) -> Vec<String> {
     let (width, height) = (clip.size.width(), clip.size.height());
     let (frames, seconds) = clip.rate;

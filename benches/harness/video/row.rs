@@ -16,21 +16,21 @@ pub struct Row {
     pub scheme: String,
     /// The receiver's rate in kbit/s.
     pub kbps: f64,
-    /// What was used of it, all bytes counted, in kbit/s.
+    /// The rate in kbit/s that was used, with all bytes counted.
     pub used_kbps: f64,
     /// Mean over frames of the PSNR of luma, in dB.
     pub luma_db: f64,
-    /// The least.
+    /// The least PSNR of luma.
     pub luma_least_db: f64,
-    /// The largest difference between two frames that follow each other.
+    /// The largest difference of luma's PSNR between successive frames.
     pub luma_jump_db: f64,
-    /// The same three of luma and both colour differences, weighted 6:1:1.
+    /// Mean PSNR of luma and both colour differences, weighted 6:1:1.
     pub ycbcr_db: f64,
-    /// See `ycbcr_db`.
+    /// The least of `ycbcr_db`'s PSNR.
     pub ycbcr_least_db: f64,
-    /// See `ycbcr_db`.
+    /// The largest difference of `ycbcr_db`'s PSNR between successive frames.
     pub ycbcr_jump_db: f64,
-    /// How many frame times the largest frame takes at the receiver's rate.
+    /// Frame times that the largest frame takes at the receiver's rate.
     pub largest_frame: f64,
 }
 
@@ -43,7 +43,7 @@ pub struct FrameRow {
     pub scheme: String,
     /// The receiver's rate in kbit/s.
     pub kbps: f64,
-    /// Place in the clip, from 0.
+    /// Index in the clip, from 0.
     pub frame: usize,
     /// Bytes.
     pub bytes: usize,
@@ -52,16 +52,16 @@ pub struct FrameRow {
 }
 
 impl Row {
-    /// The rate in kbit/s that a link must have for it: the receiver's, or what was used where that is more.
+    /// Returns the rate in kbit/s that a link needs: the receiver's, or the used rate if that is higher.
     #[must_use]
     pub fn link_kbps(&self) -> f64 {
         self.kbps.max(self.used_kbps)
     }
 
-    /// The figures of one run.
+    /// Computes the figures of one run.
     ///
     /// # Errors
-    /// If it has too few frames.
+    /// If the run has too few frames.
     pub fn new(clip: &Clip, scheme: &str, kbps: f64, run: &Run) -> Result<Self> {
         ensure!(run.frames.len() > FIRST_FRAME + 1, "a run with too few frames");
         let luma = Summary::of(&run.frames, |frame| frame.luma_db);
@@ -85,7 +85,7 @@ impl Row {
 }
 
 impl FrameRow {
-    /// All frames of one run.
+    /// Returns all frames of one run.
     #[must_use]
     pub fn all(clip: &Clip, scheme: &str, kbps: f64, run: &Run) -> Vec<Self> {
         let row = |(frame, of): (usize, &Frame)| Self {

@@ -15,25 +15,25 @@ use super::{
 
 /// A way to serve receivers of several rates with a clip.
 pub trait Scheme {
-    /// Short name, the same in every table and plot.
+    /// Returns the short name, the same in every table and plot.
     fn id(&self) -> &'static str;
 
-    /// What receivers of these rates in kbit/s see: one run a rate.
+    /// Returns what receivers of these rates in kbit/s show: one run for each rate.
     ///
     /// # Errors
     /// If an encoder or decoder fails.
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>>;
 
-    /// Itself, if a clip is coded once for all receivers.
+    /// Returns the scheme itself, if it codes a clip once for all receivers.
     fn embedded(&self) -> Option<&dyn Embedded> {
         None
     }
 }
 
-/// Those of nestcast.
+/// nestcast's schemes.
 pub const EMBEDDED: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nestcast-3"];
 
-/// The ids of all, in the order of tables and plots.
+/// The ids of all schemes, in the order of tables and plots.
 pub const IDS: [&str; 12] = [
     "nestcast",
     "intra",
@@ -49,7 +49,8 @@ pub const IDS: [&str; 12] = [
     "x264-ladder",
 ];
 
-/// All of them, in the order of tables and plots: nestcast first. Runs of rivals are kept in the folder `cache`.
+/// Returns all schemes, in the order of tables and plots: nestcast first. Runs of rivals are stored in the folder
+/// `cache`.
 pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
     let mut schemes: Vec<Box<dyn Scheme>> = Vec::new();
     for ours in embedded() {
@@ -62,7 +63,7 @@ pub fn all(ffmpeg: &Ffmpeg, cache: &Path) -> Vec<Box<dyn Scheme>> {
     schemes
 }
 
-/// The encoder of the ladders' renditions.
+/// Returns the encoder of the ladders' renditions.
 pub fn rendition(ffmpeg: &Ffmpeg, cache: &Path) -> Box<dyn Scheme> {
     Box::new(Cached::new(Rival::x264(ffmpeg), cache))
 }

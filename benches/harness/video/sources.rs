@@ -1,4 +1,4 @@
-//! Clips that are made out of published files: `benches/video/README.md` has their origin and licence.
+//! Clips that are derived from published files: `benches/video/README.md` has their origin and licence.
 
 use std::{
     fmt::Write as _,
@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use nestcast_lab::ffmpeg::Ffmpeg;
 use sha2::{Digest, Sha256};
 
-/// A clip that is made out of a file.
+/// A clip that is derived from a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
     /// Name of the clip.
@@ -18,11 +18,11 @@ pub struct Source {
     pub file: &'static str,
     /// SHA-256 of the file, in hexadecimal digits.
     sha256: &'static str,
-    /// Width and height of the clip: smaller than the file's, so that traces of its codec go.
+    /// Width and height of the clip: smaller than the file's, so that traces of its codec disappear.
     size: (u32, u32),
 }
 
-/// All of them.
+/// All sources.
 pub const SOURCES: [Source; 2] = [
     Source {
         clip: "bunny_640x360_132f",
@@ -39,10 +39,10 @@ pub const SOURCES: [Source; 2] = [
 ];
 
 impl Source {
-    /// Makes the clip in `folder`, or gives nothing if the file is not among `sources`.
+    /// Makes the clip in `folder`; returns `None` if the file is not in `sources`.
     ///
     /// # Errors
-    /// If the file is another one than it should be, or ffmpeg fails.
+    /// If the file's hash differs, or ffmpeg fails.
     pub fn make(&self, ffmpeg: &Ffmpeg, sources: &Path, folder: &Path) -> Result<Option<PathBuf>> {
         let file = sources.join(self.file);
         if !file.exists() {

@@ -1,4 +1,4 @@
-//! What a receiver sees whose rate rises or falls sixteenfold in the middle of a clip.
+//! A receiver whose rate rises or falls sixteenfold in the middle of a clip.
 
 use anyhow::{Context, Result};
 use nestcast_lab::rate_distortion::rounded;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Clip, Embedded, Rates, Run, embedded::bytes_of_frames};
 
-/// So near to the receiver that always had the high rate, in dB, a receiver has arrived.
+/// The difference in dB at which a receiver counts as level with one that always had the high rate.
 const NEAR_DB: f64 = 1.5;
 
 /// One clip by one scheme.
@@ -16,11 +16,11 @@ pub struct Step {
     pub clip: String,
     /// Id of the scheme.
     pub scheme: String,
-    /// The first frame behind the rise, counted from 1, that is within 1.5 dB of the receiver that always had the high
-    /// rate; none if no frame of the clip is.
+    /// The first frame after the rise, counted from 1, that is within 1.5 dB of the receiver that always had the high
+    /// rate; `None` if no frame of the clip is.
     pub rise_frames: Option<usize>,
-    /// The least PSNR behind the fall over that of the receiver that always had the low rate, in dB: negative where the
-    /// receiver that fell is worse off.
+    /// The least PSNR after the fall minus that of the receiver that always had the low rate, in dB: negative where the
+    /// receiver that fell is worse.
     pub fall_db: f64,
 }
 
@@ -46,7 +46,7 @@ impl Step {
             clip: clip.name.clone(),
             scheme: scheme.id().to_owned(),
             rise_frames: near.map(|frame| frame + 1),
-            // Not -0.
+            // Avoids -0.
             fall_db: rounded(behind(fallen, low).into_iter().fold(f64::INFINITY, f64::min), 2) + 0.0,
         })
     }
@@ -58,7 +58,7 @@ mod tests {
 
     use super::{super::clip::tests::moving, *};
 
-    /// Gives 2 dB more with every frame from a change on, up to 40 dB at the high rate, and 30 dB at the low one.
+    /// Gains 2 dB with every frame after a change, up to 40 dB at the high rate, and has 30 dB at the low one.
     struct Slow;
 
     impl Embedded for Slow {

@@ -1,8 +1,8 @@
-//! A video from standard input, encoded as it comes, for receivers with caps: whether the encoder keeps up, how much of its cap
-//! each receiver gets, and how good it looks.
+//! Broadcasts a live video from standard input to receivers with caps. Shows whether the encoder keeps up, how much of
+//! its cap each receiver gets, and how good it looks.
 //!
-//! Everything is in one process, over loopback. Receivers keep frames, which are decoded when the broadcast is over: ten decoders
-//! of 1280x720 take more than two cores.
+//! Everything runs in one process, over loopback. Receivers store frames and decode them after the broadcast, because
+//! ten decoders of 1280x720 need more than two cores.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -28,11 +28,11 @@ use nestcast_sender::{Broadcast, Identity, LiveSource, Monitor};
 use serde::Serialize;
 use tokio::runtime::Builder;
 
-/// As the program has it.
+/// The program's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The first lines of the table that rows are printed as.
+/// The heading of the printed table.
 const HEADING: &str = "| cap, Mbit/s | frames | missing | undecodable | Mbit/s | of the cap | latency p50 / p95 ms | PSNR dB, mean / least |
 |---:|---:|---:|---:|---:|---:|---:|---:|";
 
@@ -48,7 +48,7 @@ struct Options {
         default_value = "300,500,750,1000,1500,2000,3000,4000,6000,10000"
     )]
     caps: Vec<u64>,
-    /// One frame in so many is compared with its original.
+    /// Compare one frame of this many with its original.
     #[arg(long, value_name = "FRAMES", default_value_t = 5, value_parser = value_parser!(u64).range(1..))]
     every: u64,
     /// The table to write.
@@ -61,9 +61,10 @@ struct Options {
 struct Row {
     cap_mbits: f64,
     frames: u64,
-    /// Frames that were encoded and did not come in time. Those before the receiver joined and after the last one shown do not count.
+    /// Encoded frames that did not arrive in time. Those before the receiver joined and after the last one shown do not
+    /// count.
     missing: u64,
-    /// Frames that came and are no whole picture.
+    /// Frames that arrived but are no whole picture.
     undecodable: usize,
     mbits_per_second: f64,
     of_cap_percent: f64,
@@ -102,7 +103,7 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// Broadcasts standard input to a receiver for each of `caps`, says what that took, and gives what each of them got.
+/// Broadcasts standard input to a receiver for each of `caps`, prints the cost, and returns what each of them got.
 fn broadcast(caps: &[u64], copy: File) -> Result<Vec<Recorder>> {
     let pictures = Pictures::y4m("standard input", u64::MAX, Copied(copy), None)?;
     let threads = std::thread::available_parallelism()?.get();
@@ -125,7 +126,7 @@ fn broadcast(caps: &[u64], copy: File) -> Result<Vec<Recorder>> {
     keeping.into_iter().map(|receiver| receiving.block_on(receiver)?).collect()
 }
 
-/// Keeps what comes until the broadcast ends.
+/// Stores frames until the broadcast ends.
 async fn keep(address: SocketAddr, fingerprint: String, cap: u64) -> Result<Recorder> {
     let trust = Trust::fingerprint(&fingerprint).context("a fingerprint")?;
     let config = Config { max_bitrate: Some(Bitrate::from_bits(cap)), ..Config::new(address, trust) };
@@ -145,7 +146,7 @@ fn tell(monitor: &Monitor, took: Duration, cpu: f64) {
     );
 }
 
-/// Standard input; what is read is written to a file too, to be compared with later.
+/// Standard input that also writes what it reads to a file, for comparison later.
 struct Copied(File);
 
 impl Read for Copied {
@@ -156,12 +157,12 @@ impl Read for Copied {
     }
 }
 
-/// The video as it came in.
+/// The video that was read.
 struct Originals {
     offered: u64,
     empty: Picture,
     interval: Duration,
-    /// Those that frames are compared with.
+    /// The pictures that frames are compared with.
     pictures: BTreeMap<u64, Picture>,
 }
 
@@ -180,7 +181,7 @@ impl Originals {
         Ok(Self { offered, empty, interval, pictures })
     }
 
-    /// Decodes all that came. The first second is that of finding the rate: rate, latency and quality are of what follows.
+    /// Decodes all frames. Rate, latency and quality leave out the first second, in which the sender finds the rate.
     fn row(&self, cap_mbits: f64, recorder: &Recorder) -> Result<Row> {
         let frames = &recorder.frames;
         let first = frames.first().context("a receiver got nothing")?.captured;

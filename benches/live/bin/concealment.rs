@@ -1,4 +1,4 @@
-//! How near concealed pictures are to the frames that they stand in for, beside the last picture held.
+//! How near concealed pictures are to the missing frames, compared with holding the last picture.
 
 use std::path::{Path, PathBuf};
 
@@ -8,20 +8,20 @@ use nestcast_codec::{FrameRate, Picture, Population, VideoDecoder, VideoEncoder,
 use nestcast_lab::clip::Clip;
 use nestcast_lab::metrics::luma_psnr;
 
-/// Frames in a row that are missing.
+/// The numbers of successive missing frames.
 const MISSING: [u32; 3] = [1, 2, 4];
-/// Before these a decoder has not seen motion for long.
+/// The first frame that counts: before it a decoder has seen little motion.
 const FIRST: usize = 8;
-/// By so much a picture must be worse to count.
+/// The difference in dB from which a picture counts as worse.
 const WORSE_DB: f64 = 0.1;
 /// A receiver's rate over the slowest's.
 const RATES: [f64; 2] = [1.5, 8.0];
 
-/// Of y4m clips, every frame behind the eighth is followed by missing ones: PSNR of luma of the picture moved on, less that of the
-/// picture held, as receivers of 1.5 and 8 times the least rate see it.
+/// Lets frames go missing after every frame of y4m clips from the eighth on: PSNR of luma of the picture moved on, less
+/// that of the picture held, as receivers of 1.5 and 8 times the least rate see it.
 #[derive(Parser)]
 struct Options {
-    /// Clips of planar YCbCr 4:2:0; no more than so many frames of each are looked at.
+    /// Clips of planar YCbCr 4:2:0; `--frames` limits how many frames of each are used.
     #[arg(required = true)]
     clips: Vec<PathBuf>,
     /// Frames of each clip.
@@ -29,7 +29,7 @@ struct Options {
     frames: usize,
 }
 
-/// The gains in dB of what was concealed, and how many were losses.
+/// The gains in dB of concealment, and how many of them were losses.
 #[derive(Default, Clone, Copy)]
 struct Gains {
     sum: f64,

@@ -1,8 +1,8 @@
 //! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second.
 //!
-//! The sender and the receivers are processes of their own, so that the sender's processor time and memory are its own.
-//! The time is what the kernel counted (`/proc/PID/stat`): other work on the machine makes a run longer, not dearer.
-//! Linux only.
+//! The sender and the receivers are separate processes, so that the sender's processor time and memory are its own. The
+//! time is what the kernel counted (`/proc/PID/stat`): other work on the machine makes a run longer, but not more
+//! costly. Linux only.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
@@ -19,22 +19,22 @@ use nestcast_live_benches::{
 };
 use serde::Serialize;
 
-/// As the program has it.
+/// The program's allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// What the sender costs for each receiver.
+/// Measures what the sender costs for each receiver.
 #[derive(Parser)]
 struct Options {
     #[command(subcommand)]
     role: Option<Role>,
-    /// How many receivers, one run for each.
+    /// Numbers of receivers, one run for each.
     #[arg(long, value_delimiter = ',', default_value = "1,10,100,500,1000")]
     counts: Vec<usize>,
-    /// Seconds of each run that are measured.
+    /// Measured seconds of each run.
     #[arg(long, default_value_t = 8)]
     seconds: u64,
-    /// Threads of the sender's network; more than one core is no use to a figure per core.
+    /// Threads of the sender's network; a figure per core needs no more than one core.
     #[arg(long, default_value_t = 1)]
     workers: usize,
     /// The table to write.
@@ -142,14 +142,14 @@ impl Part {
         Ok(Self { child, input, output })
     }
 
-    /// The next line that it says.
+    /// Returns the process's next line.
     fn line(&mut self) -> Result<String> {
         let mut line = String::new();
         ensure!(self.output.read_line(&mut line)? > 0, "a process of the benchmark ended early");
         Ok(line.trim().to_owned())
     }
 
-    /// Asks for the frames and the bytes that came by now.
+    /// Asks for the number of frames and bytes received so far.
     fn count(&mut self) -> Result<[u64; 2]> {
         writeln!(self.input)?;
         let line = self.line()?;
@@ -164,7 +164,7 @@ impl Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

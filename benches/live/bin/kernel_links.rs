@@ -1,5 +1,5 @@
 //! Broadcasts over a real kernel's links (`ip netns`, `tc tbf`): how much of each is used, and how many frames lack a
-//! picture. It takes root and iproute2.
+//! picture. It needs root and iproute2.
 
 #[cfg(not(target_os = "linux"))]
 fn main() {
@@ -25,7 +25,7 @@ mod linux {
     use nestcast_tests::netns_links::NetnsLinks;
     use tokio::time::sleep;
 
-    /// The first count that is used: until then the rate is found.
+    /// The first count that is used: the sender has found the rate by then.
     const START: Duration = Duration::from_secs(2);
 
     /// One broadcast to one receiver for every link, in real time.
@@ -57,7 +57,7 @@ mod linux {
         Ok(())
     }
 
-    /// A fall to a tenth or so, in Mbit/s.
+    /// A fall of the rate, in Mbit/s, to about a tenth.
     fn fall(before: u32, after: f64) -> Scenario {
         let rates = vec![(Duration::ZERO, u64::from(before) * 1_000_000), (Duration::from_secs(4), bits(after))];
         Scenario { name: format!("{before}-{after} Mbit/s"), link: Link::varying(rates), seconds: 9 }

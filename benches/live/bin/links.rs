@@ -1,5 +1,5 @@
-//! nestcast beside x264 and Motion JPEG over simulated links, in virtual time: what is seen, how late, how much of the link
-//! is used.
+//! nestcast, x264 and Motion JPEG over simulated links, in virtual time: quality, latency, and how much of the link is
+//! used.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -12,24 +12,25 @@ use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::{Outcome, Scheme, Studio};
 use nestcast_live_benches::steps::Step;
 
-/// The link that is drawn.
+/// The link in the plot.
 const DRAWN: &str = "norway-metro";
-/// By [`Scheme::ALL`].
+/// The strokes by [`Scheme::ALL`].
 const STROKES: [Stroke; 4] = [Stroke::strong(0), Stroke::dashed(5), Stroke::strong(5), Stroke::dashed(2)];
 
-/// One broadcast to one receiver for every link and scheme, in virtual time, by the product's own QUIC. It needs ffmpeg.
+/// Runs one broadcast to one receiver for every link and scheme, in virtual time, over the product's own QUIC. It needs
+/// ffmpeg.
 #[derive(Parser)]
 struct Options {
-    /// Only this link (may be repeated); its name is the table's.
+    /// Only this link (may be repeated), by its name in the table.
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,
-    /// Only this scheme (may be repeated); its name is the table's.
+    /// Only this scheme (may be repeated), by its name in the table.
     #[arg(long, value_name = "NAME")]
     scheme: Vec<String>,
     /// This link too: a trace with two columns, seconds and Mbit/s, or mahimahi's (may be repeated).
     #[arg(long, value_name = "FILE")]
     trace: Vec<PathBuf>,
-    /// In place of the table's links one of these rates, four seconds each.
+    /// Instead of the table's links, one link with these rates, four seconds each.
     #[arg(
         long,
         value_name = "KBIT/S",
@@ -38,7 +39,7 @@ struct Options {
         conflicts_with_all = ["only", "trace", "plot"]
     )]
     steps: Vec<u64>,
-    /// Each change of `--steps` comes so much later, up to 100, and meets another moment of a frame.
+    /// Each change of `--steps` is this much later, up to 100, and hits another moment of a frame.
     #[arg(long, value_name = "MS", default_value_t = 0, requires = "steps", value_parser = value_parser!(u64).range(..=100))]
     later: u64,
     /// The table to write.

@@ -1,4 +1,4 @@
-//! One broadcast of video to five receivers far apart, in one, two and three loops, in virtual time.
+//! One broadcast of video to five very different receivers, in one, two and three renditions, in virtual time.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,13 +11,14 @@ use nestcast_live_benches::figures::{HEADING, Row};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::Studio;
 
-/// One broadcast for each number of loops, by default to five receivers: 0.3, 1 and 4 Mbit/s, and recorded links by metro and by bus.
+/// Runs one broadcast for each number of renditions, by default to five receivers: 0.3, 1 and 4 Mbit/s, and recorded
+/// links by metro and by bus.
 #[derive(Parser)]
 struct Options {
-    /// How long each lasts.
+    /// Seconds of each broadcast.
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     seconds: u32,
-    /// A receiver behind a link of each of these rates, in place of the five.
+    /// A receiver with a link of each of these rates, instead of the five.
     #[arg(long, value_name = "KBIT/S", value_delimiter = ',')]
     rates: Vec<u64>,
     /// The table to write.
@@ -35,7 +36,7 @@ fn main() -> Result<()> {
     let studio = Studio::new()?;
     let mut table = csv::Writer::from_writer(Vec::new());
     println!("{HEADING}");
-    // Of the five nobody starves: as needed is one.
+    // All five receivers get enough from one rendition, so `AsNeeded` would give one.
     let as_needed = (!options.rates.is_empty()).then_some(RenditionLimit::AsNeeded);
     let all = as_needed.into_iter().chain((1..=MAX_LOOPS).map(RenditionLimit::AtMost));
     for loops in all {

@@ -1,6 +1,6 @@
 //! Whether a receiver that reads nothing, vanished or is slow changes another's goodput.
 //!
-//! Each run beside such receivers stands between two without them, and is compared with the mean of these.
+//! Each run with such receivers lies between two runs without them, and is compared with their mean.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -10,19 +10,19 @@ use clap::Parser;
 use nestcast_live_benches::neighbours::{Neighbour, goodput};
 use serde::Serialize;
 
-/// A healthy receiver's goodput, alone and beside others.
+/// Measures a healthy receiver's goodput, alone and with others.
 #[derive(Parser)]
 struct Options {
-    /// Neighbours of one kind at once.
+    /// Simultaneous neighbours of one kind.
     #[arg(long, default_value_t = 4)]
     count: usize,
     /// Runs of each kind.
     #[arg(long, default_value_t = 3)]
     rounds: u32,
-    /// Seconds of each run that are measured.
+    /// Measured seconds of each run.
     #[arg(long, default_value_t = 6)]
     seconds: u64,
-    /// Round trip of the link without a queue, in milliseconds.
+    /// Round trip of the link with an empty queue, in milliseconds.
     #[arg(long, value_name = "MS", default_value_t = 10)]
     rtt: u64,
     /// Packets that the link loses, in percent.
@@ -33,7 +33,7 @@ struct Options {
     csv: Option<PathBuf>,
 }
 
-/// A run beside neighbours, and the two around it.
+/// A run with neighbours, and the two around it.
 #[derive(Debug, Serialize)]
 struct Row {
     path: &'static str,

@@ -11,18 +11,18 @@ use nestcast_tests::hostile_receiver::{client, endpoint, hello};
 use quinn::{Connection, Endpoint, ReadError, RecvStream, SendStream};
 use tokio::sync::Semaphore;
 
-/// Receivers that share a socket: its buffer takes the frames of so many at once.
+/// Receivers that share a socket, whose buffer holds their simultaneous frames.
 const RECEIVERS_PER_SOCKET: usize = 10;
-/// Handshakes at once.
+/// Simultaneous handshakes.
 const MAX_CONNECTING: usize = 16;
-/// How long all may take to get their first frames.
+/// The time in which all must get their first frames.
 const FIRST_FRAMES_TIMEOUT: Duration = Duration::from_secs(60);
-/// What a sender may have on the way to one.
+/// Bytes that a sender may have in flight to one receiver.
 const RECEIVE_WINDOW_BYTES: u32 = 1024 * 1024;
-/// Most bytes of one read.
+/// The most bytes of one read.
 const MAX_READ_BYTES: usize = 64 * 1024;
 
-/// What came, of all receivers.
+/// Counts over all receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     started: AtomicU64,
@@ -30,7 +30,7 @@ pub(crate) struct Counters {
     pub(crate) bytes: AtomicU64,
 }
 
-/// Connects `count` receivers; says `ready` once each has a frame, then answers each line with frames and bytes.
+/// Connects `count` receivers, prints `ready` once each has a frame, then answers each line with frames and bytes.
 pub fn receive(address: SocketAddr, count: usize) -> Result<()> {
     let counters: Arc<Counters> = Arc::default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -64,7 +64,7 @@ async fn start(address: SocketAddr, count: usize, counters: &Arc<Counters>) -> R
     tokio::time::timeout(FIRST_FRAMES_TIMEOUT, all).await.context("not every receiver got a frame")
 }
 
-/// A socket of receivers.
+/// Opens a socket for receivers.
 pub(crate) fn socket() -> Endpoint {
     endpoint(Ipv4Addr::LOCALHOST, client(RECEIVE_WINDOW_BYTES))
 }
@@ -89,15 +89,15 @@ pub(crate) async fn take(connection: &Connection, counters: &Counters) -> Result
     }
 }
 
-/// Says hello; the control stream stays open as long as what is given is kept.
+/// Says hello. The control stream stays open while the caller holds the returned streams.
 pub(crate) async fn greet(connection: &Connection) -> Result<(SendStream, RecvStream)> {
     let (mut control, welcome) = connection.open_bi().await?;
     control.write_chunk(hello(b"")).await?;
     Ok((control, welcome))
 }
 
-/// Reads a stream to its end, or to where the sender reset it, as it does after a fall of the rate; gives its bytes and whether it
-/// ended.
+/// Reads a stream to its end, or until the sender resets it, as it does after a fall of the rate. Returns its bytes and
+/// whether it ended.
 async fn discard(mut stream: RecvStream) -> Result<(u64, bool)> {
     let mut bytes = 0;
     loop {

@@ -1,4 +1,4 @@
-//! From frames and packets to the figures of the table.
+//! Computes the table's figures from frames and packets.
 
 use std::fmt;
 use std::time::Duration;
@@ -8,11 +8,11 @@ use serde::Serialize;
 use crate::links::Scenario;
 use crate::run::{Outcome, Seen};
 
-/// The first second is that of finding the rate.
+/// The first second does not count, because the sender is still finding the rate.
 pub const SETTLED: Duration = Duration::from_secs(1);
-/// The last part of a run is left out: what was captured in it may be on its way.
+/// The last part of a run does not count, because its frames may still be in flight.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
-/// A picture that stands for longer is a freeze.
+/// A picture that stays for longer is a freeze.
 const FREEZE: Duration = Duration::from_millis(100);
 
 /// One row of the table.
@@ -20,32 +20,32 @@ const FREEZE: Duration = Duration::from_millis(100);
 pub struct Row {
     /// The link.
     pub link: String,
-    /// What was sent.
+    /// The scheme.
     pub scheme: String,
-    /// Bytes of shown frames over what the link carries with all headers, in percent.
+    /// Bytes of shown frames divided by what the link carries with all headers, in percent.
     pub used_percent: f64,
-    /// PSNR of luma in dB of what stands on the screen for each frame: the mean.
+    /// Mean PSNR of luma in dB of the picture on the screen at each frame.
     pub psnr_db: f64,
-    /// The least.
+    /// The least of these PSNRs.
     pub psnr_least_db: f64,
     /// Frames that were due.
     pub due: usize,
-    /// Those of them that were not shown.
+    /// Due frames that were not shown.
     pub not_shown: usize,
-    /// How often a picture stood for more than 100 ms.
+    /// The number of times that a picture stayed for more than 100 ms.
     pub freezes: usize,
-    /// The longest time that a picture stood, in ms.
+    /// The longest time that a picture stayed, in ms.
     pub longest_ms: f64,
-    /// From capture until a frame is handed over to be shown, in ms; encoding and decoding take none of virtual time.
+    /// From capture until a frame is handed over to be shown, in ms; encoding and decoding take no virtual time.
     pub latency_p50_ms: f64,
-    /// See `latency_p50_ms`.
+    /// The same at the 95th percentile.
     pub latency_p95_ms: f64,
-    /// How long packets waited before the link, in ms.
+    /// The wait of packets before the link, in ms.
     pub queue_p95_ms: f64,
 }
 
 impl Row {
-    /// The figures of one run.
+    /// Computes the figures of one run.
     pub fn new(scheme: &str, scenario: &Scenario, outcome: &Outcome) -> Self {
         let end = Duration::from_secs(scenario.seconds.into());
         let measured = SETTLED..end - ON_ITS_WAY;
@@ -73,7 +73,7 @@ impl Row {
     }
 }
 
-/// The first lines of the table that rows are printed as.
+/// The heading of the printed table.
 pub const HEADING: &str = "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | queue p95 ms |
 |---|---|---:|---:|---:|---:|---:|---:|";
 
@@ -90,14 +90,14 @@ impl fmt::Display for Row {
     }
 }
 
-/// How long each picture stands; the last one, until all that was captured could be there.
+/// Returns how long each picture stays; the last one stays until everything captured could have arrived.
 fn standing(seen: &[&Seen], end: Duration) -> Vec<Duration> {
     let shown: Vec<Duration> = seen.iter().filter_map(|seen| seen.at).collect();
     let last = shown.last().map(|last| (end - ON_ITS_WAY).saturating_sub(*last));
     shown.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).chain(last).collect()
 }
 
-/// What so many percent of `values` are at most, in ms.
+/// Returns the value in ms that `percent` percent of `values` do not exceed.
 pub fn quantile(values: &mut [Duration], percent: usize) -> f64 {
     values.sort();
     let value = values.get((values.len() * percent / 100).min(values.len().saturating_sub(1)));
@@ -108,7 +108,7 @@ fn milliseconds(time: Duration) -> f64 {
     round(time.as_secs_f64() * 1e3)
 }
 
-/// To a hundredth.
+/// Rounds to a hundredth.
 #[must_use]
 pub fn round(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
@@ -133,7 +133,7 @@ mod tests {
             Seen { captured, at: shown.then(|| captured + ms(30)), bytes: if shown { 1000 } else { 0 }, psnr }
         });
         let row = Row::new("x264", &scenario, &Outcome { seen: seen.collect(), passages: Vec::new() });
-        // Those of the last half second are not counted.
+        // Frames of the last half second do not count.
         assert_eq!((row.due, row.not_shown, row.freezes), (38, 5, 1));
         assert_eq!(
             (row.longest_ms, row.psnr_least_db, row.latency_p50_ms, row.latency_p95_ms),

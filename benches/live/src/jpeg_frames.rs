@@ -1,5 +1,5 @@
-//! A rival: Motion JPEG of one quality. A JPEG is of no use in part, so that all of a frame is its base: it is never cut, and
-//! while it is on its way the newest picture waits.
+//! A rival: Motion JPEG of one quality. A partial JPEG is useless, so the whole frame is its base: it is never cut, and
+//! while it is in flight the newest picture waits.
 
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use nestcast_lab::pace::{Pace, microseconds};
 use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, SourceError, Welcome};
 use nestcast_sender::FrameSource;
 
-/// The quality that is sent where even it takes more than there is room for.
+/// The quality that is sent where even it exceeds the available rate.
 const LOWEST: u8 = 1;
 
 /// The clip as JPEGs.
@@ -25,7 +25,7 @@ pub(crate) struct JpegFrames {
 }
 
 impl JpegFrames {
-    /// The best quality whose frames take at most so many bits a second in the mean.
+    /// Finds the best quality whose frames average at most `bits_per_second`.
     pub(crate) fn new(clip: &Arc<Clip>, jpegs: &Arc<MotionJpeg>, bits_per_second: f64) -> Result<Self> {
         let interval = clip.rate().interval();
         let quality =
@@ -37,7 +37,7 @@ impl JpegFrames {
         let id = self.id;
         self.id += 1;
         let length = self.jpegs.bytes(self.clip.index(id), self.quality)?;
-        // No pixels are sent, as both ends have one set of files: the first byte is the quality.
+        // No pixels are sent, because both ends have the same files: the first byte is the quality.
         let bytes = Bytes::from(vec![self.quality; length]);
         Ok(Frame { id, skipped: 0, captured, since: id, base: length, bytes, join: None }.into())
     }
@@ -48,7 +48,7 @@ fn whole(bytes: f64) -> usize {
     bytes as usize
 }
 
-/// The picture of a frame that came.
+/// Returns the picture of a received frame.
 pub(crate) fn decode(clip: &Clip, jpegs: &MotionJpeg, id: u64, prefix: &[u8]) -> Result<Picture> {
     jpegs.picture(clip.index(id), prefix.first().copied().unwrap_or(LOWEST))
 }

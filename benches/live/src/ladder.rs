@@ -1,23 +1,23 @@
-//! Which rung of a ladder a receiver is on. Its controller is told the link's rate, a little late, and need not find it: what
-//! an estimator of the path gives at best.
+//! The choice of a receiver's rung on a ladder. Its controller learns the link's true rate, a little late, without
+//! having to find it: the best that an estimator of the path could do.
 
 use std::time::Duration;
 
 use nestcast_lab::link::Link;
 
-/// So much later the rate is known.
+/// The delay until the rate is known.
 const KNOWN_AFTER: Duration = Duration::from_millis(200);
-/// So long it must hold before a higher rung is taken.
+/// How long a rate must last before a higher rung is chosen.
 const STEADY: Duration = Duration::from_secs(1);
-/// Looks at the rate in that time.
+/// The number of times that the rate is read in that time.
 const LOOKS: u32 = 50;
-/// Of the rate so much is a rung's: the rest is headers and room for larger pictures.
+/// A rung's fraction of the rate: headers and larger pictures need the rest.
 const SHARE: f64 = 0.9;
 
 /// The rungs for one link.
 #[derive(Debug)]
 pub(crate) struct Ladder {
-    /// Bits a second, ascending.
+    /// The rates in bits a second, ascending.
     rates: Vec<f64>,
     link: Link,
 }
@@ -27,7 +27,7 @@ impl Ladder {
         Self { rates: rates.to_vec(), link: link.clone() }
     }
 
-    /// The highest rung that the link carried all through the last second, as far as is known; the lowest if none.
+    /// Returns the highest rung that the link carried all through the last known second; the lowest if none.
     pub(crate) fn rung(&self, now: Duration) -> usize {
         let last = now.saturating_sub(KNOWN_AFTER);
         let looks = (0..LOOKS).map(|look| last.saturating_sub(STEADY * look / LOOKS));

@@ -1,5 +1,6 @@
-//! Broadcasts that are measured: over simulated links beside x264 and Motion JPEG, in several loops, to crowds of receivers, to one
-//! beside bad ones, of a video that is encoded as it comes, over a kernel's links; and pictures that are concealed.
+//! Measured broadcasts: over simulated links next to x264 and Motion JPEG, in several renditions, to crowds of
+//! receivers, to one receiver among bad ones, of a video that is encoded live, over a kernel's links; and concealed
+//! pictures.
 //!
 //! `cargo run --release -p nestcast-live-benches --bin NAME`: `links`, `loops`, `fanout`, `neighbours`, `capped-receivers`,
 //! `kernel-links`, `concealment`. The results are in `benches/results/live`.

@@ -1,4 +1,4 @@
-//! The links that are measured.
+//! The measured links.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,18 +9,18 @@ use nestcast_lab::link::{
     trace::{NORWAY_BUS, NORWAY_METRO},
 };
 
-/// A link with its name and how long it is measured.
+/// A link, its name and the duration of a run.
 pub struct Scenario {
-    /// For the table.
+    /// The name in the table.
     pub name: String,
     /// The link.
     pub link: Link,
-    /// Seconds.
+    /// The seconds of a run.
     pub seconds: u32,
 }
 
 impl Scenario {
-    /// Constant rates, steps, and traces; 10 ms of round trip, no loss.
+    /// Returns constant rates, steps, and traces; 10 ms of round trip, no loss.
     pub fn all() -> Result<Vec<Self>> {
         let mut all: Vec<Self> = [300, 1000, 4000].into_iter().map(Self::constant).collect();
         all.push(Self::steps(&[4000, 1000, 4000], Duration::ZERO));
@@ -29,7 +29,7 @@ impl Scenario {
         Ok(all)
     }
 
-    /// A constant rate with a longer round trip, and with losses.
+    /// Returns a constant rate with a longer round trip, and one with losses.
     #[must_use]
     pub fn impaired() -> [Self; 2] {
         [("50 ms", 50, 0.0), ("1 % loss", 10, 1.0)].map(|(what, rtt, loss)| {
@@ -38,14 +38,15 @@ impl Scenario {
         })
     }
 
-    /// So many kbit/s.
+    /// Returns a link of a constant rate in kbit/s.
     #[must_use]
     pub fn constant(kilobits: u64) -> Self {
         let name = format!("{} Mbit/s", kilobits as f64 / 1000.0);
         Self { name, link: Link::constant(kilobits * 1000), seconds: 12 }
     }
 
-    /// Five receivers of one broadcast, a factor of thirteen apart, two of them behind recorded links; for `seconds`.
+    /// Returns five receivers of one broadcast, a factor of thirteen apart, two of them with recorded links; for
+    /// `seconds`.
     pub fn population(seconds: u32) -> Result<Vec<Self>> {
         let mut all: Vec<Self> = [300, 1000, 4000].into_iter().map(Self::constant).collect();
         all.push(Self::recorded("norway-metro", NORWAY_METRO)?);
@@ -54,7 +55,7 @@ impl Scenario {
         Ok(all)
     }
 
-    /// So many kbit/s one after another, each for four seconds; every change is `later` by so much.
+    /// Returns a link with these rates in kbit/s, four seconds each; every change is `later` by this much.
     #[must_use]
     pub fn steps(kilobits: &[u64], later: Duration) -> Self {
         const SECONDS: u32 = 4;
@@ -80,7 +81,7 @@ impl Scenario {
     }
 }
 
-/// A link with a round trip of so many milliseconds without queues, and so many percent of the packets lost.
+/// Sets a link's round trip in milliseconds with empty queues, and its loss in percent.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a percentage")]
 pub(crate) fn over(link: Link, rtt: u64, loss: f64) -> Link {
     let seed = link.seed;

@@ -1,4 +1,5 @@
-//! One healthy receiver's goodput, alone and beside receivers that are a burden. Real QUIC, each run a sender of its own.
+//! One healthy receiver's goodput, alone and with receivers that are a burden. QUIC is real, and each run has its own
+//! sender.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -14,34 +15,34 @@ use crate::crowd::{self, Counters};
 use crate::links::over;
 use crate::still_broadcast;
 
-/// The healthy receiver's link, and a slow one's.
+/// The rate of the healthy receiver's link; a slow one's is a tenth of it.
 const LINK: u64 = 4_000_000;
 const TENTH: u64 = LINK / 10;
-/// As good as no link: what a receiver is behind that vanishes.
+/// As good as no link: for a receiver that vanishes.
 const FAST: u64 = 1_000_000_000;
-/// Bytes of a frame: several times what the link carries, 9.6 Mbit/s.
+/// Bytes of a frame: at 9.6 Mbit/s, several times what the link carries.
 const FRAME_BYTES: usize = 40_000;
-/// Until rates are found, and neighbours are what they are.
+/// Time for the sender to find the rates, and for the neighbours to become a burden.
 const SETTLE: Duration = Duration::from_millis(1500);
 
-/// Who else receives.
+/// The other receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbour {
-    /// Nobody.
+    /// No other receiver.
     Nobody,
-    /// One that reads nothing, but acknowledges.
+    /// A receiver that reads nothing, but acknowledges.
     Deaf,
-    /// One that is no longer there and has not said so.
+    /// A receiver that is gone and has not said so.
     Vanished,
-    /// One whose link has a tenth of the rate.
+    /// A receiver whose link has a tenth of the rate.
     Slow,
 }
 
 impl Neighbour {
-    /// Those that are a burden.
+    /// The neighbours that are a burden.
     pub const BURDENS: [Self; 3] = [Self::Deaf, Self::Vanished, Self::Slow];
 
-    /// For the table.
+    /// Returns the name in the table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nobody => "nobody",
@@ -51,7 +52,7 @@ impl Neighbour {
         }
     }
 
-    /// Receives as such a one until what is given is dropped.
+    /// Receives in this way until the returned value is dropped.
     async fn join(self, sender: SocketAddr) -> Result<Option<Joined>> {
         let relay = match self {
             Self::Nobody => return Ok(None),
@@ -64,7 +65,7 @@ impl Neighbour {
         let taker = connection.clone();
         let taking = tokio::spawn(async move {
             if self == Self::Deaf {
-                // The control stream stays open.
+                // Keeps the control stream open.
                 let _control = crowd::greet(&taker).await?;
                 return std::future::pending().await;
             }
@@ -93,10 +94,10 @@ impl Drop for Joined {
     }
 }
 
-/// The goodput of a healthy receiver beside `count` such neighbours, in Mbit/s: behind a link of 4 Mbit/s with a round trip in
-/// milliseconds and a loss in percent, or directly on loopback, where whole frames are the limit.
+/// Returns the goodput of a healthy receiver next to `count` such neighbours, in Mbit/s: over a link of 4 Mbit/s with a
+/// round trip in milliseconds and a loss in percent, or directly on loopback, where whole frames are the limit.
 pub fn goodput(neighbour: Neighbour, count: usize, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
-    // The sender has one thread for its network, as each who receives: what one feed costs another shows.
+    // The sender has one thread for its network, and so does each receiver: the cost of one feed affects another.
     let [sending, receiving, beside] = [worker()?, worker()?, worker()?];
     let sender = sending.block_on(start())?;
     let neighbours = beside.block_on(async {

@@ -1,10 +1,10 @@
-//! What a process took, as Linux counts it.
+//! A process's processor time and memory, as Linux counts them.
 
 use std::time::Duration;
 
 use anyhow::{Context, Result};
 
-/// Linux counts processor time in these on every machine that it runs on today (`getconf CLK_TCK`).
+/// The unit in which Linux counts processor time (`getconf CLK_TCK`).
 const TICKS_PER_SECOND: u64 = 100;
 
 /// Processor time and memory of a process.
@@ -17,14 +17,14 @@ pub struct Usage {
 }
 
 impl Usage {
-    /// That of the process `id` by now.
+    /// Returns the usage of the process `id` so far.
     pub fn of(id: u32) -> Result<Self> {
         let read = |file: &str| {
             let path = format!("/proc/{id}/{file}");
             std::fs::read_to_string(&path).with_context(|| format!("{path} cannot be read: this needs Linux"))
         };
         let stat = read("stat")?;
-        // Behind the name, which may hold anything, come the fields from the third on (man 5 proc).
+        // The fields from the third on follow the name, which may contain anything (man 5 proc).
         let fields: Vec<&str> = stat.rsplit_once(')').context("a process has a name")?.1.split_whitespace().collect();
         let ticks = |field: usize| -> Result<u64> { Ok(fields.get(field - 3).context("a field is missing")?.parse()?) };
         let resident = read("statm")?.split_whitespace().nth(1).context("a field is missing")?.parse()?;
@@ -32,7 +32,7 @@ impl Usage {
     }
 }
 
-/// Bytes of a page.
+/// Returns the bytes of a page.
 pub const fn page_bytes() -> u64 {
     4096
 }

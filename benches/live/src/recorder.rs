@@ -1,4 +1,4 @@
-//! A sink that keeps what comes, for it to be decoded when the broadcast is over.
+//! A sink that stores frames, to decode them after the broadcast.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use bytes::Bytes;
 use nestcast_proto::{Arrived, ReceiveStats};
 use nestcast_receiver::FrameSink;
 
-/// A frame as it came.
+/// A received frame.
 #[derive(Debug, Clone)]
 pub struct Recorded {
     /// Its number.
@@ -16,21 +16,21 @@ pub struct Recorded {
     pub captured: Duration,
     /// When it was handed over to be shown, on the same clock.
     pub at: Duration,
-    /// As much of it as came in time.
+    /// The part of it that arrived in time.
     pub prefix: Bytes,
 }
 
-/// Keeps frames.
+/// Stores frames.
 pub struct Recorder {
     clock: Box<dyn Fn() -> Duration + Send>,
-    /// In the order in which they came.
+    /// The frames in the order of arrival.
     pub frames: Vec<Recorded>,
-    /// What came by the last of them.
+    /// What was received by the last of them.
     pub received: ReceiveStats,
 }
 
 impl Recorder {
-    /// By a clock that says the same as the sender's.
+    /// Takes a clock that agrees with the sender's.
     pub fn new(clock: impl Fn() -> Duration + Send + 'static) -> Self {
         Self { clock: Box::new(clock), frames: Vec::new(), received: ReceiveStats::default() }
     }

@@ -21,29 +21,29 @@ use crate::links::Scenario;
 use crate::recorder::{Recorded, Recorder};
 use crate::x264_frames::{Coder, X264Frames};
 
-/// Of a link's mean rate the share that a rival is made for: headers and larger pictures need the rest.
+/// The fraction of a link's mean rate that a rival is made for: headers and larger pictures need the rest.
 const SHARE: f64 = 0.9;
 /// Bits a second of the ladder's rungs.
 const RUNGS: [f64; 3] = [255e3, 850e3, 3.4e6];
 
-/// What is sent.
+/// The broadcast's codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
     /// Video, cut to the link.
     Nestcast,
-    /// x264 at the link's mean rate, which it is told.
+    /// x264 at the link's mean rate, which it knows.
     X264,
-    /// Three renditions by x264, a keyframe wherever the receiver changes to another; it is told the link's rate.
+    /// Three renditions by x264, with a keyframe wherever the receiver changes to another; it knows the link's rate.
     Ladder,
-    /// Motion JPEG at the best quality for the link's mean rate, which it is told.
+    /// Motion JPEG at the best quality for the link's mean rate, which it knows.
     Jpeg,
 }
 
 impl Scheme {
-    /// All of them.
+    /// All schemes.
     pub const ALL: [Self; 4] = [Self::Nestcast, Self::X264, Self::Ladder, Self::Jpeg];
 
-    /// For the table.
+    /// Returns the name in the table.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Nestcast => "nestcast",
@@ -61,13 +61,13 @@ pub struct Seen {
     pub captured: Duration,
     /// When it was shown, if it was.
     pub at: Option<Duration>,
-    /// Bytes that came of it in time; zero if it was not shown.
+    /// Bytes that arrived in time; zero if it was not shown.
     pub bytes: usize,
-    /// Of luma, in dB, of what stands on the screen for it: where it was not shown, the picture before.
+    /// PSNR of luma, in dB, of the picture on the screen: where the frame was not shown, the picture before.
     pub psnr: f64,
 }
 
-/// What came of it.
+/// The result of a broadcast.
 pub struct Outcome {
     /// Frames that were due, from the first that was shown on.
     pub seen: Vec<Seen>,
@@ -75,7 +75,7 @@ pub struct Outcome {
     pub passages: Vec<Passage>,
 }
 
-/// What broadcasts are made of.
+/// The coders and the clip of broadcasts.
 pub struct Studio {
     clip: Arc<Clip>,
     jpegs: Arc<MotionJpeg>,
@@ -84,7 +84,7 @@ pub struct Studio {
 }
 
 impl Studio {
-    /// With the built-in clip.
+    /// Uses the built-in clip.
     ///
     /// # Errors
     /// If `ffmpeg` is missing.
@@ -98,7 +98,7 @@ impl Studio {
     /// Broadcasts over the link of `scenario`.
     ///
     /// # Errors
-    /// If an encoder or decoder fails, or nothing came.
+    /// If an encoder or decoder fails, or nothing arrives.
     pub fn run(&self, scheme: Scheme, scenario: &Scenario) -> Result<Outcome> {
         let time = Duration::from_secs(scenario.seconds.into());
         let mean = scenario.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
@@ -114,10 +114,10 @@ impl Studio {
         Ok(Outcome { seen: self.look(scheme, &recorded)?, passages })
     }
 
-    /// Broadcasts video to a receiver behind each of `links`, from the beginning on.
+    /// Broadcasts video to one receiver over each of `links`, from the beginning on.
     ///
     /// # Errors
-    /// If a decoder fails, or nothing came to one of them.
+    /// If a decoder fails, or nothing arrives at one of them.
     pub fn run_together(&self, limit: RenditionLimit, links: &[Link], time: Duration) -> Result<Vec<Outcome>> {
         let came = broadcast(links, time, self.video(limit));
         let look = |(recorded, passages): (Vec<_>, _)| {
@@ -133,7 +133,7 @@ impl Studio {
         VideoFrames::new(format, (2, limit), move |id| clip.at(id).clone())
     }
 
-    /// Decodes what came, and looks at every frame that was due.
+    /// Decodes the received frames, and compares every frame that was due.
     fn look(&self, scheme: Scheme, frames: &[Recorded]) -> Result<Vec<Seen>> {
         let mut eye = Eye { clip: &self.clip, frames, seen: Vec::new(), last: None };
         match scheme {
@@ -166,7 +166,7 @@ impl Studio {
     }
 }
 
-/// Compares what stands on the screen with what was captured.
+/// Compares the picture on the screen with what was captured.
 struct Eye<'a> {
     clip: &'a Clip,
     frames: &'a [Recorded],
@@ -175,7 +175,7 @@ struct Eye<'a> {
 }
 
 impl Eye<'_> {
-    /// A frame is shown; those between the one before and it were not.
+    /// Shows a frame; those between the one before and it were not shown.
     fn look(&mut self, place: usize, picture: &Picture) {
         let Recorded { id, captured, at, ref prefix } = self.frames[place];
         if let Some((last, before)) = &self.last {
@@ -193,7 +193,7 @@ impl Eye<'_> {
     }
 }
 
-/// What came to a receiver behind each link, and the packets on it.
+/// Returns the frames that each link's receiver got, and the packets on the link.
 fn broadcast(links: &[Link], time: Duration, source: impl FrameSource) -> Vec<(Vec<Recorded>, Vec<Passage>)> {
     let outcome = broadcast_from(links, network::Scenario::lasting(time), source, |network| {
         let recorder = |network: Bottleneck| Recorder::new(move || network.now());

@@ -1,4 +1,4 @@
-//! How soon a receiver follows where the rate of its link changes and then stays.
+//! How soon a receiver follows when the rate of its link changes and then stays.
 
 use std::time::Duration;
 
@@ -7,26 +7,27 @@ use nestcast_lab::clip::FRAMES_PER_SECOND;
 use crate::links::Scenario;
 use crate::run::Seen;
 
-/// A rate that stays for less than this is none that a receiver settles at.
+/// A rate must last this long for a receiver to settle at it.
 const STAYS: Duration = Duration::from_secs(3);
-/// From so long after a rise on the quality is taken to be settled.
+/// The time after a rise from which the quality counts as settled.
 const SETTLES: Duration = Duration::from_secs(1);
-/// So near to the settled quality, in dB, a receiver has arrived.
+/// The difference in dB at which a receiver counts as settled.
 const NEAR_DB: f64 = 1.5;
-/// So many frames in a row must be as near: one alone may be an easy one.
+/// Successive frames that must be as near: a single one may be an easy one.
 const IN_A_ROW: usize = 3;
 
-/// A change of the rate, and the first frame after it, counted from 1, that has followed; none if none has.
+/// A change of the rate, and the first frame after it, counted from 1, that has followed; `None` if none has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// The first that is shown and has no more bytes than the new rate carries in a frame interval.
+    /// The first shown frame whose bytes fit into a frame interval at the new rate.
     Fall(Option<usize>),
-    /// The first of three in a row within 1.5 dB of the receiver's own later quality: the mean from a second after the rise on.
+    /// The first of three in a row within 1.5 dB of the receiver's own later quality: the mean from a second after the
+    /// rise on.
     Rise(Option<usize>),
 }
 
 impl Step {
-    /// The changes of a link, by what was seen over it.
+    /// Returns the changes of a link, from the frames shown over it.
     #[must_use]
     pub fn of(scenario: &Scenario, seen: &[Seen]) -> Vec<Self> {
         let end = Duration::from_secs(scenario.seconds.into());
@@ -43,13 +44,13 @@ impl Step {
     }
 }
 
-/// The first of these frames, after a fall to `rate`, that is small enough.
+/// Returns the first of these frames, after a fall to `rate`, that is small enough.
 fn fallen(after: &[&Seen], rate: u64) -> Option<usize> {
     let most = rate / 8 / u64::from(FRAMES_PER_SECOND);
     after.iter().position(|seen| seen.at.is_some() && seen.bytes as u64 <= most).map(|at| at + 1)
 }
 
-/// The first of these frames, after a rise at `from`, from which on enough in a row are good enough.
+/// Returns the first of these frames, after a rise at `from`, that begins a long enough run of good ones.
 fn risen(after: &[&Seen], from: Duration) -> Option<usize> {
     let settled: Vec<f64> = after.iter().filter(|seen| seen.captured >= from + SETTLES).map(|seen| seen.psnr).collect();
     if settled.is_empty() {
@@ -96,15 +97,15 @@ mod tests {
         });
         let seen: Vec<_> = seen.collect();
         assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4)), Step::Rise(Some(6))]);
-        // A rate that does not stay is no step.
+        // A rate that does not last is no step.
         let scenario = Scenario { seconds: 10, ..scenario };
         assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4))]);
-        // A rate that changes after the end is none either.
+        // Neither is a change after the end.
         let mut link = scenario.link;
         link.rates.push((ms(13_000), 240_000));
         let scenario = Scenario { link, seconds: 12, ..scenario };
         assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4)), Step::Rise(Some(6))]);
-        // Nothing was seen when the quality would have settled.
+        // Nothing was shown when the quality would have settled.
         assert_eq!(Step::of(&scenario, &seen[..85]), [Step::Fall(Some(4)), Step::Rise(None)]);
     }
 }

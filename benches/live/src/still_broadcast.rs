@@ -8,10 +8,10 @@ use nestcast_tests::still_frames::{RATE, StillFrames};
 
 /// Bytes of a frame: 2 Mbit/s.
 pub const FRAME_BYTES: usize = 2_000_000 / 8 / RATE as usize;
-/// Of these the base: four tenths of what a receiver of 0.6 Mbit/s gets.
+/// Bytes of the base: four tenths of what a receiver of 0.6 Mbit/s gets.
 const BASE_BYTES: usize = 1000;
 
-/// Broadcasts until the process is ended; says its address on standard output.
+/// Broadcasts until the process ends; prints its address on standard output.
 pub fn send(workers: usize) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?;
     runtime.block_on(async {
@@ -21,7 +21,7 @@ pub fn send(workers: usize) -> Result<()> {
     })
 }
 
-/// A broadcast of frames of so many bytes. Call it within a tokio runtime.
+/// Broadcasts frames of this many bytes. Call it in a tokio runtime.
 pub(crate) fn listen(bytes: usize) -> Result<Broadcast<StillFrames>> {
     let everyone = usize::MAX >> 4;
     let config = Config {

@@ -1,8 +1,9 @@
-//! Rivals: x264 made for one receiver, at one rate or as a ladder, over the same session, congestion control and link as nestcast.
+//! Rivals: x264 for one receiver, at one rate or as a ladder, over the same session, congestion control and link as
+//! nestcast.
 //!
-//! A coded picture is of no use in part, so that all of a frame is its base: the session sends it whole, in order and before
-//! anything else, and gives the backlog up for the next keyframe once it is a second old. A keyframe is made at once where
-//! the receiver can go on no other way, as a picture loss indication asks for it (RFC 4585, section 6.3.1).
+//! A partial coded picture is useless, so the whole frame is its base: the session sends it whole, in order and before
+//! anything else, and drops the backlog for the next keyframe once it is a second old. x264 makes a keyframe at once
+//! where the receiver cannot continue otherwise, as a picture loss indication asks for it (RFC 4585, section 6.3.1).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,27 +20,27 @@ use nestcast_sender::FrameSource;
 
 use crate::ladder::Ladder;
 
-/// Frames that are coded at once; then comes a keyframe in any case.
+/// Frames that are coded at once; the next one is always a keyframe.
 const RUN_FRAMES: u64 = 240;
 
-/// Frames one after another, of which the first is a keyframe.
+/// Successive frames, of which the first is a keyframe.
 type Run = Arc<[AccessUnit]>;
 
-/// Runs of frames that were coded already: x264 and the clip are the same for all links.
+/// Runs of frames that are already coded: x264 and the clip are the same for all links.
 pub(crate) struct Coder {
     x264: X264,
     clip: Arc<Clip>,
-    /// By bits a second and place in the clip, there and back.
+    /// The runs by bits a second and place in the clip, forwards and backwards.
     runs: Mutex<BTreeMap<(u64, u64), Run>>,
 }
 
 impl Coder {
-    /// Nothing is coded yet.
+    /// Starts with nothing coded.
     pub(crate) fn new(x264: X264, clip: &Arc<Clip>) -> Self {
         Self { x264, clip: Arc::clone(clip), runs: Mutex::default() }
     }
 
-    /// The frames from `first` on; the first is a keyframe.
+    /// Returns the frames from `first` on; the first is a keyframe.
     fn run(&self, rate: f64, first: u64) -> Result<Run> {
         let key = (rate.to_bits(), first % self.clip.period());
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -53,7 +54,7 @@ impl Coder {
     }
 }
 
-/// The clip as x264 codes it for one receiver, from the moment it is there.
+/// The clip as x264 codes it for one receiver, from the moment the receiver connects.
 pub(crate) struct X264Frames {
     coder: Arc<Coder>,
     rates: Vec<f64>,
@@ -65,14 +66,14 @@ pub(crate) struct X264Frames {
 }
 
 impl X264Frames {
-    /// At these rates in bits a second, ascending, for a receiver behind such a link.
+    /// Takes rates in bits a second, ascending, and the receiver's link.
     pub(crate) fn new(coder: &Arc<Coder>, rates: &[f64], link: &Link) -> Self {
         let pace = Pace::new(coder.clip.rate().interval());
         let (coder, ladder) = (Arc::clone(coder), Ladder::new(rates, link));
         Self { coder, rates: rates.to_vec(), ladder, run: None, id: 0, pace }
     }
 
-    /// The frame that is due; nothing before the receiver is there.
+    /// Returns the frame that is due; `None` before the receiver connects.
     fn frame(&mut self, captured: u64, demand: &Demand) -> Result<Option<BroadcastFrame>> {
         let wants_key = demand.take_join_request();
         let rung = self.ladder.rung(Duration::from_micros(captured));
@@ -98,7 +99,7 @@ impl FrameSource for X264Frames {
         let size = self.coder.clip.size();
         let [width, height] = [size.width(), size.height()].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
         let rate = (self.coder.clip.rate().frames(), self.coder.clip.rate().seconds());
-        // Frames that need those before: the session treats them as such.
+        // Frames need earlier ones; `video` makes the session treat them so.
         let video = Some(Video { residual: [0; 6], full_range: false });
         Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate, video }
     }

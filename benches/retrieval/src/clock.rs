@@ -1,20 +1,20 @@
-//! Time that this thread had a processor: what else the machine does counts by what it takes of caches alone.
+//! The processor time of this thread; other work on the machine affects it only through the caches.
 
-/// Runs `work`; gives what it gives, and microseconds.
+/// Runs `work`; returns its result, and microseconds.
 pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
     let start = now();
     let done = work();
     (done, now() - start)
 }
 
-/// Microseconds of this thread so far.
+/// Returns the microseconds of this thread so far.
 #[cfg(unix)]
 fn now() -> f64 {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     time.tv_sec as f64 * 1e6 + time.tv_nsec as f64 / 1e3
 }
 
-/// Microseconds since the first call, where threads' times are not asked for.
+/// Returns the microseconds since the first call, where the system does not count threads' times.
 #[cfg(not(unix))]
 fn now() -> f64 {
     static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);

@@ -1,5 +1,5 @@
-//! Codes that all methods are measured on: each bit is 1 with a probability of 51/256, as in the paper's beta = 0.2, and
-//! independent of all others, as its analysis assumes. Shorter codes are the first bits of longer ones.
+//! The codes that all methods are measured on. Each bit is 1 with a probability of 51/256, as in the paper's beta =
+//! 0.2, and independent of all others, as its analysis assumes. Shorter codes are the first bits of longer ones.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -9,7 +9,7 @@ use anyhow::Result;
 
 /// 51/256 in binary, the lowest digit first.
 const DIGITS: [bool; 8] = [true, true, false, false, true, true, false, false];
-/// What FAISS is measured on: lengths at a million codes, and numbers of codes at 512 bits.
+/// The databases for FAISS: lengths at a million codes, and numbers of codes at 512 bits.
 const DUMPED: [(usize, usize); 9] = [
     (64, 1_000_000),
     (128, 1_000_000),
@@ -21,7 +21,7 @@ const DUMPED: [(usize, usize); 9] = [
     (512, 100_000),
     (512, 10_000_000),
 ];
-/// Queries that FAISS is given.
+/// The number of queries for FAISS.
 const DUMPED_QUERIES: usize = 200;
 
 /// A database of `count` codes of `bits` bits.
@@ -32,12 +32,12 @@ pub(crate) struct Codes {
 }
 
 impl Codes {
-    /// Bytes of a code.
+    /// Returns the bytes of a code.
     pub(crate) const fn bytes(&self) -> usize {
         self.bits.div_ceil(8)
     }
 
-    /// Writes code `number` over `code`; those from `count` on are not in the database.
+    /// Writes code `number` over `code`; codes from `count` on are not in the database.
     pub(crate) fn put(&self, number: usize, code: &mut [u8]) {
         let mut random = fastrand::Rng::with_seed(number as u64);
         for bytes in code.chunks_mut(8) {
@@ -49,14 +49,14 @@ impl Codes {
         }
     }
 
-    /// All codes, one behind the other.
+    /// Returns all codes, one after another.
     pub(crate) fn all(&self) -> Vec<u8> {
         let mut codes = vec![0; self.count * self.bytes()];
         codes.chunks_mut(self.bytes()).enumerate().for_each(|(number, code)| self.put(number, code));
         codes
     }
 
-    /// `count` queries: codes that are in the database where `indexed`, else codes that are not.
+    /// Returns `count` queries: codes in the database if `indexed`, otherwise codes that are not.
     pub(crate) fn queries(&self, indexed: bool, count: usize) -> Vec<Vec<u8>> {
         let mut random = fastrand::Rng::with_seed(7);
         let query = |number| {
@@ -68,7 +68,7 @@ impl Codes {
     }
 }
 
-/// Writes databases and queries that are not in them as plain bytes.
+/// Writes databases, and queries that are not in them, as plain bytes.
 pub(crate) fn dump(folder: &Path, most: usize) -> Result<()> {
     fs::create_dir_all(folder)?;
     for (bits, count) in DUMPED.into_iter().filter(|(_, count)| *count <= most) {

@@ -9,9 +9,9 @@ use crate::clock::timed;
 use crate::codes::Codes;
 use crate::table::{Row, median, rounded};
 
-/// How many nearest codes are kept.
+/// The number of nearest codes that are kept.
 const NEAREST: usize = 32;
-/// Rounds, and codes that are looked at in each, at least.
+/// The number of rounds, and the least number of codes compared in each.
 const ROUNDS: usize = 5;
 const CODES: usize = 2_000_000;
 
@@ -41,7 +41,7 @@ pub(crate) fn measure(codes: &Codes) -> Row {
     }
 }
 
-/// The nearest codes, each as its distance and number.
+/// Returns the nearest codes, each as its distance and number.
 fn scan(all: &[u8], query: &[u8]) -> BinaryHeap<(u32, usize)> {
     match query.len() {
         2 => nearest(all, query, |a, b| (word::<2>(a) ^ word::<2>(b)).count_ones()),

@@ -1,5 +1,6 @@
-//! Figure 3 of the paper (Rippel, Gelbart, Adams 2014): time of a query against code length and database size, for ordered
-//! retrieval, semantic hashing and a linear scan, all over the same codes on one thread, in its processor time; FAISS by `faiss_rows.py`.
+//! Figure 3 of the paper (Rippel, Gelbart, Adams 2014): time of a query against code length and database size. It
+//! compares ordered retrieval, semantic hashing and a linear scan over the same codes, in the processor time of one
+//! thread; `faiss_rows.py` adds FAISS.
 
 mod clock;
 mod codes;
@@ -17,7 +18,7 @@ use clap::Parser;
 use crate::codes::Codes;
 use crate::table::Row;
 
-/// Lengths of codes, in bits: those of the paper's figure and beyond.
+/// Lengths of codes, in bits: the paper's and longer ones.
 const LENGTHS: [usize; 8] = [16, 32, 64, 128, 256, 512, 1024, 2048];
 /// Numbers of codes.
 const COUNTS: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
@@ -34,7 +35,7 @@ struct Options {
     /// Only draw what was measured
     #[arg(long)]
     draw: bool,
-    /// Only write the codes and queries that FAISS is measured on into this folder: BITS-COUNT.codes and BITS-COUNT.queries
+    /// Only write the codes and queries for FAISS into this folder: BITS-COUNT.codes and BITS-COUNT.queries
     #[arg(long, value_name = "DIR")]
     dump: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! Ordered retrieval: the product's index, in a file that is memory-mapped, as the program opens it.
+//! Ordered retrieval: the product's index in a memory-mapped file, as the program opens it.
 
 use std::hint::black_box;
 use std::io::Write;
@@ -16,7 +16,8 @@ use crate::table::{Row, median, rounded};
 
 /// Terminal cardinalities, as in the paper's figure.
 const TERMINALS: [usize; 3] = [2, 32, 512];
-/// Rounds, and queries of each: no query comes twice, so what one brings into a cache serves another by chance alone.
+/// The rounds, and the queries of each. No query repeats, so only by chance does one use what another brought into a
+/// cache.
 const ROUNDS: usize = 100;
 const QUERIES: usize = 500;
 
@@ -67,7 +68,7 @@ fn build(codes: &Codes, mut file: impl Write) -> Result<()> {
     builder.write(|piece| file.write_all(piece).map_err(anyhow::Error::from))
 }
 
-/// Microseconds of a query, and how many codes it finds.
+/// Returns the microseconds of a query, and how many codes it finds.
 fn time(index: &Index<&[u8]>, queries: &[Vec<u8>], terminal: usize) -> Result<(f64, f64)> {
     let terminal = NonZeroUsize::new(terminal).context("R is at least 1")?;
     let (mut rounds, mut found) = (Vec::new(), 0);

@@ -7,11 +7,11 @@ use nestcast_lab::plot::{Axis, Chart, Curve, Pattern, Stroke};
 
 use crate::table::Row;
 
-/// The database of the first plot, and the length of the second: the paper's.
+/// The database of the first plot, and the code length of the second: the paper's.
 const COUNT: usize = 1_000_000;
 const BITS: usize = 512;
 
-/// What is drawn: method, parameter, name, colour and pattern.
+/// The curves: method, parameter, name, colour and pattern.
 const CURVES: [(&str, &str, &str, usize, Pattern); 10] = [
     ("ordered", "512", "ordered, R = 512", 0, Pattern::Dotted),
     ("ordered", "32", "ordered, R = 32", 0, Pattern::Solid),
@@ -36,7 +36,7 @@ pub(crate) fn draw(rows: &[Row], folder: &Path) -> Result<()> {
     Ok(std::fs::write(folder.join("count.svg"), by_count)?)
 }
 
-/// A row's place on the x axis, if the plot has it.
+/// Returns a row's place on the x axis, if the plot contains the row.
 type Place<'a> = &'a dyn Fn(&Row) -> Option<usize>;
 
 fn plot(rows: &[Row], (title, x): (&str, &str), place: Place<'_>) -> Result<String> {

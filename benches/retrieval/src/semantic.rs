@@ -1,7 +1,7 @@
 //! Semantic hashing (Salakhutdinov, Hinton 2009): a hash table of codes, probed at every code within a Hamming radius.
 //!
-//! The table favours it: a code's hash is the exclusive or of a random word for each bit that is 1, so a probe costs one word
-//! and not the code's length; and a bucket holds only how many codes it has.
+//! The table favours this method. A code's hash is the exclusive or of a random word for each bit that is 1, so a probe
+//! costs one word and not the code's length. A bucket stores only how many codes it has.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -12,11 +12,11 @@ use crate::codes::Codes;
 use crate::table::{Row, median, rounded};
 
 const RADII: [usize; 3] = [1, 2, 3];
-/// Rounds, and probes of each: where a query needs more, so many are measured and its time is scaled.
+/// The rounds, and the most probes of each: if a query needs more, its time is scaled up.
 const ROUNDS: usize = 5;
 const PROBES: u64 = 1_000_000;
 
-/// The hash is the key as it is.
+/// A hasher that returns the key itself.
 #[derive(Default)]
 struct Same(u64);
 
@@ -72,7 +72,7 @@ pub(crate) fn measure(codes: &Codes) -> Vec<Row> {
     RADII.into_iter().map(row).collect()
 }
 
-/// Codes within a radius: the sum of C(bits, i) for i up to it.
+/// Returns the number of codes within a radius: the sum of C(bits, i) for i up to it.
 fn probes(bits: usize, radius: usize) -> u64 {
     let choices = (1..=radius as u64).scan(1, |ways, taken| {
         *ways = *ways * (bits as u64 + 1 - taken) / taken;
@@ -100,7 +100,7 @@ impl Table {
         ones.fold(0, |hash, bit| hash ^ self.bits[bit])
     }
 
-    /// How many codes are within `radius` of a hash, by changes of bits from `first` on; ends when no probes are left.
+    /// Counts the codes within `radius` of a hash, changing bits from `first` on; ends when no probes are left.
     fn probe(&self, hash: u64, first: usize, radius: usize, left: &mut u64) -> u32 {
         if *left == 0 {
             return 0;

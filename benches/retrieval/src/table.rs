@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Row {
     /// `ordered`, `semantic`, `linear` or one of FAISS.
     pub(crate) method: String,
-    /// R of ordered retrieval, the radius of semantic hashing, what FAISS was told; of the others none.
+    /// R of ordered retrieval, the radius of semantic hashing, FAISS's setting; empty for the others.
     pub(crate) parameter: String,
     /// Bits of a code.
     pub(crate) bits: usize,
@@ -20,29 +20,29 @@ pub(crate) struct Row {
     pub(crate) queries: String,
     /// Processor time of a query, microseconds, the median of several rounds.
     pub(crate) us: f64,
-    /// Codes that a query finds, in the mean.
+    /// Mean number of codes that a query finds.
     pub(crate) found: f64,
-    /// Bytes of the whole structure by those of the codes, where it is measured.
+    /// Bytes of the whole structure divided by those of the codes, where measured.
     pub(crate) memory: Option<f64>,
-    /// Whether a part of the query was measured and the time scaled to the whole.
+    /// Whether only a part of the query was measured, and the time scaled to the whole.
     pub(crate) scaled: bool,
-    /// Of a rival that is not exact: the share of the 32 nearest codes by Hamming distance that it finds.
+    /// For an inexact rival, the fraction of the 32 nearest codes by Hamming distance that it finds.
     pub(crate) recall: Option<f64>,
 }
 
 impl Row {
-    /// Whether a row is of this method and parameter.
+    /// Returns whether a row has this method and parameter.
     pub(crate) fn is(&self, method: &str, parameter: &str) -> bool {
         self.method == method && self.parameter == parameter
     }
 }
 
-/// To four digits.
+/// Rounds to four digits.
 pub(crate) fn rounded(value: f64) -> f64 {
     format!("{value:.3e}").parse().unwrap_or(value)
 }
 
-/// The middle of some values.
+/// Returns the median.
 pub(crate) fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)

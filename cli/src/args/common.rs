@@ -36,10 +36,10 @@ impl Transform {
     }
 }
 
-/// Both decoders side by side, the best last.
+/// Both decoders, the better one last.
 pub(crate) const BOTH: &[Transform] = &[Transform::Linear, Transform::Deep];
 
-/// One decoder, or both.
+/// Parses one decoder, or both.
 pub(super) fn decoders() -> impl TypedValueParser<Value = &'static [Transform]> {
     let each = Transform::value_variants().iter().filter_map(Transform::to_possible_value);
     PossibleValuesParser::new(each.chain([PossibleValue::new("both").help("Both")])).map(|name| match &*name {
@@ -82,19 +82,19 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// The number asked for, or that of the cores there are.
+    /// Returns the number asked for, or that of the available cores.
     pub(crate) fn count(&self) -> usize {
         self.threads.unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MAX_THREADS))
     }
 }
 
-/// A model of pictures: the name of a built-in one, or a folder that is there.
+/// Parses a model of pictures: the name of a built-in one, or an existing folder.
 pub(super) fn model(text: &str) -> Result<String, String> {
     name_or_folder(text, &[("pictures", Package::names().collect())])
 }
 
 #[cfg(feature = "retrieval")]
-/// A model of codes, likewise.
+/// Parses a model of codes in the same way.
 pub(super) fn code_model(text: &str) -> Result<String, String> {
     name_or_folder(text, &[("codes", CodePackage::names().collect())])
 }
@@ -108,7 +108,7 @@ pub(super) fn or_of_codes(model: clap::Arg) -> clap::Arg {
     model.value_parser(move |text: &str| name_or_folder(text, &kinds())).help(help)
 }
 
-/// One of the names of each kind, or a folder that is there.
+/// Parses one of the names of each kind, or an existing folder.
 fn name_or_folder(text: &str, kinds: &[(&str, Vec<&str>)]) -> Result<String, String> {
     if Path::new(text).is_dir() || kinds.iter().any(|(_, names)| names.contains(&text)) {
         return Ok(text.to_owned());
@@ -118,7 +118,7 @@ fn name_or_folder(text: &str, kinds: &[(&str, Vec<&str>)]) -> Result<String, Str
 }
 
 #[cfg(any(feature = "plot", feature = "retrieval"))]
-/// A file whose name promises no other format than the one that is written.
+/// Parses a file name, and refuses an extension of another format than the one that is written.
 pub(super) fn named(text: &str, extension: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(text);
     let other = path.extension().is_some_and(|given| !given.eq_ignore_ascii_case(extension));

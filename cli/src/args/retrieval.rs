@@ -12,7 +12,7 @@ use nestcast_models::codes::CodePackage;
 
 use super::common::{Threads, code_model, count, named};
 
-/// Pictures that a search looks at, unless told otherwise.
+/// The default number of pictures that a search compares.
 const USUAL_AMONG: NonZeroUsize = NonZeroUsize::new(16_384).expect("above 0");
 
 #[derive(Debug, Args)]
@@ -58,7 +58,7 @@ pub(crate) struct Search {
 }
 
 impl Search {
-    /// Pictures to which the index is narrowed, at least.
+    /// Returns the least number of pictures to which the search narrows the index.
     pub(crate) fn among(&self) -> NonZeroUsize {
         self.among.unwrap_or(self.top.max(USUAL_AMONG))
     }

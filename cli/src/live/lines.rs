@@ -4,7 +4,7 @@ use nestcast_receiver::{Shown, Totals};
 use nestcast_sender::Statistics;
 use serde::Serialize;
 
-/// Each line that a command prints for programs.
+/// A line that a command prints for programs.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum Line<'a> {

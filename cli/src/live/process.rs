@@ -1,4 +1,4 @@
-//! What both ends need of the process: a runtime with its log, the wish to end, and the token of a file.
+//! What both ends need of the process: a runtime with its log, the signal to end, and the token from a file.
 
 use std::io;
 use std::path::Path;
@@ -15,7 +15,8 @@ use tracing_subscriber::{fmt, util::SubscriberInitExt as _};
 
 use crate::files;
 
-/// What runs the network, and on standard error the log that `RUST_LOG` asks for; without it, warnings as notes.
+/// Starts the network's runtime, and a log on standard error that `RUST_LOG` filters; without it, warnings appear as
+/// notes.
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     let asked: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
     let log = fmt::layer().with_ansi(false);
@@ -26,12 +27,12 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
             bare.with_writer(|| Notes).with_filter(LevelFilter::WARN).boxed()
         }
     };
-    // A second time in one process it fails, and the first one's log is good.
+    // Fails if the process did this before; the first log stays valid.
     let _ = tracing_subscriber::registry().with(log).try_init();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
 }
 
-/// Says every line of a log as a note.
+/// Prints every line of a log as a note.
 struct Notes;
 
 impl io::Write for Notes {
@@ -45,7 +46,7 @@ impl io::Write for Notes {
     }
 }
 
-/// Waits until the process is asked to end. Asked again it ends at once, whatever it waits for.
+/// Waits until the process is asked to end. A second request ends it at once, whatever it waits for.
 pub(super) async fn interrupted() {
     #[cfg(unix)]
     {
@@ -60,11 +61,11 @@ pub(super) async fn interrupted() {
         tokio::spawn(async { ctrl_c().await.map_or((), |()| output::end_at_once(1)) });
         return;
     }
-    // Nobody listens: the system ends the process.
+    // Nobody waits for the signal: the system ends the process.
     std::future::pending().await
 }
 
-/// A token: a file's content without the white space around it.
+/// Reads a token: a file's content without the white space around it.
 pub(super) fn token(path: Option<&Path>) -> Result<Option<Bytes>> {
     let Some(path) = path else { return Ok(None) };
     let mut input = Input::open(path)?;

@@ -1,4 +1,4 @@
-//! `nestcast send`: a source to all who ask for it.
+//! `nestcast send`: a source to every receiver that asks for it.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
     let runtime = process::runtime()?;
     let outcome = runtime.block_on(on_air(options, config(options)?, source));
-    // A thread that still waits for standard input ends with the process.
+    // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
     outcome
 }
@@ -47,7 +47,7 @@ fn config(options: &Send) -> Result<Config> {
     })
 }
 
-/// Broadcasts until the source ends or the program is asked to.
+/// Broadcasts until the source ends or the user ends the program.
 async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
     let broadcast = Broadcast::listen(config, source)?;
@@ -70,7 +70,7 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
         process::interrupted().await;
         let _ = tell_asked.send(());
     };
-    // A task of its own: whoever reads the figures may stop.
+    // A separate task, because the reader of the figures may stop reading.
     let mut run = tokio::spawn(broadcast.run(shutdown));
     let ended = loop {
         tokio::select! {
@@ -92,7 +92,7 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     Ok(ended?)
 }
 
-/// Tells programs the figures, and people the words if there are any.
+/// Prints the figures for programs, or the words, if any, for people.
 fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
     match words {
         _ if json => return Lines::Output.print(&Line::Sent(figures)),
@@ -102,7 +102,7 @@ fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
     Ok(())
 }
 
-/// Serves figures for Prometheus as long as the program runs; gives where.
+/// Serves figures for Prometheus while the program runs; returns the address.
 #[cfg(feature = "metrics")]
 async fn serve_metrics(options: &Send, monitor: nestcast_sender::Monitor) -> Result<Option<String>> {
     let Some(address) = options.metrics else { return Ok(None) };

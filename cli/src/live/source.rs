@@ -1,4 +1,4 @@
-//! What `SOURCE` names: a picture, a folder of pictures, a y4m video, or one on standard input.
+//! The inputs that `SOURCE` can name: a picture, a folder of pictures, a y4m video, or one on standard input.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::args::{Send, Transform};
 use crate::transforms::Model;
 use crate::{files, pictures, video};
 
-/// Opens the source of a broadcast, once: a pipe gives its bytes once.
+/// Opens the source of a broadcast once, because a pipe can be read only once.
 pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let rate = Rate::new(options.rate.unwrap_or(1), 1)?;
@@ -35,7 +35,7 @@ pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
     video(options, Pictures::y4m(&name, max_pixels, input.into_reader(), again)?)
 }
 
-/// Pictures of which each is predicted from those before.
+/// Broadcasts pictures of which each is predicted from earlier ones.
 fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let linear = options.analysis == Transform::Linear;
     ensure!(linear, "--analysis deep is for pictures, and video has only linear: leave it out");
@@ -45,7 +45,7 @@ fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     Ok(LiveSource::new(pictures, encoding.with_effort(options.effort)))
 }
 
-/// Pictures of which each is encoded by itself.
+/// Broadcasts pictures of which each is encoded by itself.
 fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let of_video = options.renditions.is_some() || options.effort.is_some();
     ensure!(
@@ -58,7 +58,7 @@ fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     Ok(LiveSource::new(pictures, encoding.with_package(model.package.archive().into())))
 }
 
-/// The pictures of a folder. In place of one that cannot be read the one before stays, and a note names it.
+/// Reads the pictures of a folder. If one cannot be read, the one before it stays, and a note names it.
 fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictures> {
     let size = |file: &Path| said(Input::open(file).and_then(|input| input.picture_size(max_pixels)));
     let read = move |file: &Path| pictures::read(Input::open(file)?, max_pixels);
@@ -69,7 +69,7 @@ fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictu
     })
 }
 
-/// What was read, or nothing and a note that says why.
+/// Returns what was read, or prints a note that says why it failed.
 fn said<T>(read: Result<T, impl Into<anyhow::Error>>) -> Option<T> {
     read.map_err(|error| files::note_left_out(&error.into())).ok()
 }

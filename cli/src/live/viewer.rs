@@ -1,4 +1,4 @@
-//! Shows what came: PNG pictures in a folder, or y4m on standard output.
+//! Shows a broadcast: PNG pictures in a folder, or y4m on standard output.
 
 use std::io::{self, IsTerminal as _};
 use std::path::PathBuf;
@@ -18,23 +18,23 @@ use crate::args::{Receive, Transform};
 use crate::files::{self, Lines};
 use crate::transforms::{self, Model};
 
-/// What a receiver shows on.
+/// Everything that a receiver shows frames with.
 pub(super) struct Screen {
     model: Model,
     packages: Packages,
-    /// The decoder of pictures: the one asked for, or the usual one once a broadcast of pictures is announced.
+    /// The decoder of pictures: the one asked for, or the default one once a broadcast of pictures is announced.
     decoder: Option<Transform>,
-    /// What shows frames of video, if not the linear decoder alone.
+    /// The restoration of video frames, if the linear decoder is not used alone.
     restoration: Option<Arc<dyn Restoration>>,
     place: FramePlace,
-    /// What takes frames, once their rate is known.
+    /// The writer of frames, once their rate is known.
     frames: Option<FrameWriter>,
     originals: Option<Originals>,
-    /// Where lines for programs go, if anywhere.
+    /// The target of lines for programs, if any.
     lines: Option<Lines>,
-    /// Whether it was said that the originals are not those of what is sent.
+    /// Whether a note already says that the originals differ from what is sent.
     warned: bool,
-    /// What came so far, for who waits for the end.
+    /// The totals so far, for the task that waits for the end.
     pub(super) totals: Arc<Mutex<Totals>>,
 }
 
@@ -83,13 +83,13 @@ impl Screen {
         })
     }
 
-    /// The package that a broadcast is decoded with.
+    /// Returns the package that decodes a broadcast.
     fn wanted(&mut self, announced: &Announcement) -> Wanted {
         let (model, hash) = (announced.model, announced.package.0);
         Wanted { model, hash, networks: self.decoder() == Transform::Deep }
     }
 
-    /// Keeps what was shown, if anything was.
+    /// Finishes the output, if any frame was shown.
     fn keep(&mut self) -> Result<()> {
         let frames = self.frames.take().filter(|frames| !frames.is_empty());
         Ok(frames.map_or(Ok(()), FrameWriter::finish)?)

@@ -14,10 +14,10 @@ use crate::args::{Common, Cut, Decode, Encode, Inspect, Transform};
 use crate::files::{self, Lines};
 use crate::pictures;
 
-/// More bytes than any code file has.
+/// A limit that no code file reaches, in bytes.
 const MAX_BYTES: u64 = 8192;
 
-/// Whether an input begins as a code file does.
+/// Returns whether an input begins as a code file does.
 pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
     Ok(input.read_to(CODE_MAGIC.len() as u64)?.starts_with(&CODE_MAGIC))
 }
@@ -86,8 +86,8 @@ fn read(mut input: Input<'_>) -> Result<CodeFile> {
     CodeFile::parse(input.read_to(MAX_BYTES)?).with_context(|| format!("{name} is refused"))
 }
 
-/// The package of a code, if it is at hand: the one that `--model` names, or without `--model` one that is built in. A code that is
-/// longer than its model makes is refused.
+/// Finds the package of a code, if it is available: the one that `--model` names, or without `--model` a built-in one.
+/// Refuses a code that is longer than its model makes.
 fn package(file: &CodeFile, options: &Common) -> Result<Option<CodePackage>> {
     let package = CodePackage::find_short(options.model(), file.model)?;
     if let (Some(named), Some(found)) = (&options.model, &package) {

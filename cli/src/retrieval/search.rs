@@ -1,4 +1,4 @@
-//! `nestcast search`: the pictures of an index that are most like one, among those that share its first bits.
+//! `nestcast search`: the pictures of an index nearest to one, among those that share its first bits.
 
 use anyhow::{Context, Result, ensure};
 use mmap_io::MemoryMappedFile;

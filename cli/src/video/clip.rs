@@ -10,7 +10,7 @@ use nestcast_media::{FrameRange, Input, InputError, Opened, Replayed};
 use crate::args::Common;
 use crate::files;
 
-/// The tables of video; refuses others.
+/// Opens the tables of video; refuses other models.
 pub(crate) fn model(common: &Common) -> Result<VideoModel> {
     ensure!(common.model.is_none(), "video uses built-in tables: leave --model out");
     Ok(VideoModel::built_in())
@@ -31,7 +31,7 @@ impl Clip {
         Ok(Self { name, frames, progress })
     }
 
-    /// Gives every frame to `work`; says how those are had that stand before a break.
+    /// Passes every frame to `work`. Its error names the option that uses the frames before a break.
     pub(super) fn for_each(&mut self, mut work: impl FnMut(&Picture) -> Result<()>) -> Result<()> {
         let (name, start, mut picture) = (&self.name, self.frames.start(), self.frames.picture());
         let failed = |error| match error {
@@ -48,7 +48,7 @@ impl Clip {
     }
 }
 
-/// Says what was the matter, if anything; refuses a video that gave no frame.
+/// Notes what was wrong, if anything; refuses a video without a single frame.
 pub(super) fn end(name: &str, frames: &Frames<Replayed<Opened>>, given: u64) -> Result<()> {
     if given > 0 {
         if let Some(fault) = frames.fault() {

@@ -1,4 +1,4 @@
-//! `nestcast cut` of a stored video: what a bit rate carries of every frame.
+//! `nestcast cut` of a stored video: the part of every frame that fits a bit rate.
 
 use anyhow::{Result, bail};
 use nestcast_lab::video::kbps;
@@ -10,13 +10,13 @@ use super::clip;
 use crate::args::Cut;
 use crate::files;
 
-/// By how much the bases of all frames may be above a rate before it is said: what heads of records take.
+/// The factor by which all bases may exceed a rate without a note: the heads of records need it.
 const TOLERANCE: f64 = 1.005;
 
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()> {
     let Some(rate) = options.length.bitrate else { bail!("nestcast cuts a video frame by frame: give --bitrate") };
     let (name, rate) = (input.name(), rate.bits() as f64);
-    // Nothing is decoded, so that no memory is taken for pictures.
+    // Nothing is decoded, so pictures need no memory.
     let mut video = input.stored_video(FrameRange::default(), u64::MAX)?;
     let frame_rate = video.reader().header().rate;
     let mut pieces = output.begin()?;

@@ -1,4 +1,4 @@
-//! `nestcast decode` of a stored video: to y4m or PNG pictures, as good as a bit rate gives it.
+//! `nestcast decode` of a stored video: to y4m or PNG pictures, as good as a bit rate allows.
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
         player = player.with_bitrate(rate.bits() as f64);
     }
     player.seek().map_err(failed)?;
-    // What plays the video has the terminal to itself.
+    // The player has the terminal to itself.
     let progress = (!place.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
     show(&name, &mut player, &place, progress.as_ref())?;

@@ -43,7 +43,7 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     files::print_result(&report.table())
 }
 
-/// Whether the table or the plot goes to standard output, which only one of them can.
+/// Returns whether the table or the plot goes to standard output, which only one of them can.
 fn piped(options: &Eval) -> Result<bool> {
     let outputs = [
         options.csv.as_deref(),

@@ -1,4 +1,4 @@
-//! `nestcast inspect` of a stored video: its header, and a line a frame.
+//! `nestcast inspect` of a stored video: its header, and one line for each frame.
 
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::inspect::video::{Comparison, Frames, Line};
@@ -11,7 +11,7 @@ use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
     let (model, common) = (clip::model(&options.common)?, &options.common);
-    // Memory is taken for pictures where they are decoded alone.
+    // Pictures need memory only if they are decoded.
     let max_pixels = if options.original.is_some() { common.max_pixels } else { u64::MAX };
     let name = input.name();
     let mut video = input.stored_video(FrameRange::default(), max_pixels)?;

@@ -5,10 +5,10 @@ use std::path::Path;
 use nestcast_onnx_writer::codes::{decoder, encoder};
 use sha2::{Digest as _, Sha256};
 
-/// Bits of its codes.
+/// The bits of its codes.
 pub(crate) const BITS: u64 = 64;
 
-/// Writes the package. Another `seed` gives another model.
+/// Writes the package. Another `seed` makes another model.
 pub(crate) fn write(folder: &Path, seed: u64) {
     std::fs::create_dir_all(folder).expect("a folder");
     let head = "kind = \"binary-code\"\nformat = 1\nname = \"cells\"\nversion = \"1\"\nlicence = \"MIT\"\ndata = []";

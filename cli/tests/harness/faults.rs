@@ -1,4 +1,4 @@
-//! Faults of the machine: full disks, folders that cannot be written, streams that are closed, processes that are killed.
+//! Faults of the machine: full disks, read-only folders, closed streams, killed processes.
 
 use std::fs::{self, File};
 use std::io::Write as _;
@@ -12,12 +12,12 @@ use rustix::process::{Pid, Signal, geteuid, kill_process};
 
 use super::{Bench, NESTCAST};
 
-/// What `cut` writes in the tests of this kind.
+/// The number of bytes that `cut` writes in these tests.
 pub(crate) const CUT: usize = 4 << 20;
 const CUT_TEXT: &str = "4194304";
 
 impl Bench {
-    /// Writes `large.nst`, a stream that is only good to be cut. Gives the [`CUT`] bytes of it.
+    /// Writes `large.nst`, a stream that can only be cut. Returns its first [`CUT`] bytes.
     pub(crate) fn large_stream(&self) -> Vec<u8> {
         let head = self.stream("small.nst");
         let side = [0xFF, 0x7F]; // 16384
@@ -28,12 +28,12 @@ impl Bench {
         bytes
     }
 
-    /// Runs a shell's command in which `"$0" "$@"` is `nestcast` with its arguments.
+    /// Runs a shell command in which `"$0" "$@"` is `nestcast` with its arguments.
     pub(crate) fn shell(&self, script: &str, arguments: &[&str]) -> Output {
         self.within(&["sh", "-c", script], arguments)
     }
 
-    /// The same in a name space of its own, where the script may mount. Nothing where the machine does not allow it.
+    /// Runs it in a namespace of its own, where the script may mount; `None` where the machine does not allow this.
     pub(crate) fn mounting(&self, script: &str, arguments: &[&str]) -> Option<Output> {
         let probe = self.within(&["unshare", "--mount", "sh", "-c", "mount -t tmpfs none /mnt"], &[]);
         if !probe.status.success() {
@@ -49,7 +49,7 @@ impl Bench {
         command.output().unwrap_or_else(|error| panic!("{}: {error}", outer[0]))
     }
 
-    /// Starts to write [`CUT`] bytes to `out`, once the shell did what `first` says.
+    /// Starts to write [`CUT`] bytes to `out`, after the shell runs `first`.
     pub(crate) fn start_to_write(&self, first: &str) -> Child {
         let mut command = self.command("sh");
         command.args(["-c", &format!(r#"{first} exec "$0" "$@""#), NESTCAST]);
@@ -57,33 +57,33 @@ impl Bench {
         command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("the binary starts")
     }
 
-    /// Makes a pipe with a name; gives its ends, the reader first.
+    /// Makes a named pipe; returns its ends, the reader first.
     pub(crate) fn pipe(&self, name: &str) -> [File; 2] {
         mknodat(CWD, self.path(name), FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).expect("a pipe");
         let open = |read, write| File::options().read(read).write(write).open(self.path(name)).expect("a pipe");
-        // Either end alone would wait for the other.
+        // Opening only one end would wait for the other.
         let _both = open(true, true);
         [open(true, false), open(false, true)]
     }
 
-    /// Fills such a pipe with empty lines: whoever writes to it waits until they are read.
+    /// Fills such a pipe with empty lines: a writer then waits until they are read.
     pub(crate) fn fill(&self, pipe: &str) {
         let flags = OFlags::NONBLOCK.bits().cast_signed();
         let mut pipe = File::options().write(true).custom_flags(flags).open(self.path(pipe)).expect("a pipe");
-        // A page, and what a page that others began has room for.
+        // A whole page, then the rest of a page that is partly full.
         for lines in [&[b'\n'; 4096][..], b"\n"] {
             while pipe.write(lines).is_ok() {}
         }
     }
 
-    /// Unfinished files in the folder.
+    /// Returns the unfinished files in the folder.
     pub(crate) fn temporary_files(&self) -> Vec<PathBuf> {
         let entries = fs::read_dir(self.path(".")).expect("a folder").map(|entry| entry.expect("an entry").path());
         let unfinished = |path: &PathBuf| path.file_name().is_some_and(|name| name.as_encoded_bytes()[0] == b'.');
         entries.filter(unfinished).collect()
     }
 
-    /// Waits until the unfinished file has `length` bytes. False if the process ended before that was seen.
+    /// Waits until the unfinished file has `length` bytes. Returns false if the process ended before that.
     pub(crate) fn wait_for_unfinished(&self, child: &mut Child, length: usize) -> bool {
         while child.try_wait().expect("a child").is_none() {
             let files = self.temporary_files();
@@ -96,13 +96,13 @@ impl Bench {
     }
 }
 
-/// Sends a signal to a child that was not waited for.
+/// Sends a signal to a child that is still running.
 pub(crate) fn send(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("the child is there");
 }
 
-/// Of the signals that end a process those that this one, and so its children, was not started to ignore, as `nohup` and a shell's
-/// background do.
+/// Returns the signals that end this process and its children. `nohup` and a shell's background start processes that
+/// ignore some.
 pub(crate) fn ending_signals() -> Vec<Signal> {
     let ends = |(signal, name): (Signal, &str)| {
         let status = Command::new("sh").args(["-c", &format!("kill -s {name} $$")]).status().expect("a shell");
@@ -119,7 +119,7 @@ pub(crate) fn is_root() -> bool {
     geteuid().is_root()
 }
 
-/// Says that a part of a test was left out. Past the test's capture of its output.
+/// Prints that a part of a test was skipped, bypassing the capture of the test's output.
 pub(crate) fn skip(name: &str, why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {name}: {why}");
 }

@@ -1,8 +1,8 @@
-//! Pictures in files that cost far more than they weigh.
+//! Picture files that are small but costly to read.
 
 use super::png;
 
-/// A progressive grey JPEG: `blocks` bits of its first scan, then `scans` scans of next to nothing.
+/// Makes a progressive grey JPEG: `blocks` bits of its first scan, then `scans` scans of almost nothing.
 pub(crate) fn jpeg((width, height): (u16, u16), blocks: usize, scans: usize) -> Vec<u8> {
     const PROGRESSIVE: u8 = 0xC2;
     let segment = |marker: u8, body: &[u8]| {
@@ -29,14 +29,14 @@ pub(crate) fn jpeg((width, height): (u16, u16), blocks: usize, scans: usize) -> 
     bytes
 }
 
-/// An RGB PNG with a colour profile of about `count` zeros, which take a 160th of that in the file.
+/// Makes an RGB PNG with a colour profile of about `count` zeros, which need a 160th of that in the file.
 pub(crate) fn png_with_profile((width, height): (u32, u32), count: usize) -> Vec<u8> {
     let profile = [b"zeros\0\0", &zeros(count)[..]].concat();
     let data = png::pixels(&super::samples(width, height), width as usize * 3);
     png::file((width, height), 8, png::RGB, &[(b"iCCP", profile), (b"IDAT", data)])
 }
 
-/// About `count` zeros as a zlib stream: one literal, then runs of 258, in deflate's fixed codes.
+/// Packs about `count` zeros as a zlib stream: one literal, then runs of 258, in deflate's fixed codes.
 fn zeros(count: usize) -> Vec<u8> {
     const RUN: usize = 258;
     let runs = count / RUN;

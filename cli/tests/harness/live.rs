@@ -7,7 +7,7 @@ use rcgen::generate_simple_self_signed;
 
 use super::Bench;
 
-/// A short clip of grey noise.
+/// Makes a short clip of grey noise.
 pub(crate) fn clip(frames: u8) -> Vec<u8> {
     let mut video = b"YUV4MPEG2 W32 H24 F30:1 Cmono\n".to_vec();
     for frame in 0..frames {
@@ -24,7 +24,7 @@ pub(crate) fn certify(bench: &Bench, certificate: &str, key: &str) {
     bench.write(key, made.signing_key.serialize_pem().as_bytes());
 }
 
-/// A sender that is ended with the test.
+/// A sender that ends with the test.
 pub(crate) struct Sender {
     pub(crate) child: Child,
     output: BufReader<ChildStdout>,
@@ -34,12 +34,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    /// Sends with lines of JSON, from a port of its own if none is named, and with metrics and logs if the program has them.
+    /// Sends with lines of JSON, from a free port unless one is given, and with metrics and logs if the program has
+    /// them.
     pub(crate) fn start(bench: &Bench, arguments: &[&str]) -> Self {
         Self::start_with(bench, arguments, &[])
     }
 
-    /// Gives it so much of standard input, which stays open.
+    /// Does the same with `input` on standard input, which stays open.
     pub(crate) fn start_with(bench: &Bench, arguments: &[&str], input: &[u8]) -> Self {
         let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
             .arg("send")
@@ -64,21 +65,21 @@ impl Sender {
         Self { child, output, address, fingerprint, metrics }
     }
 
-    /// How to receive from it, with the linear decoder if none is named.
+    /// Returns the arguments to receive from it, with the linear decoder unless one is given.
     pub(crate) fn receive<'a>(&'a self, rest: &[&'a str]) -> Vec<&'a str> {
         let fixed = ["receive", &self.address, "--fingerprint", &self.fingerprint];
         let linear = if rest.contains(&"--decoder") { &[][..] } else { &["--decoder", "linear"] };
         [&fixed[..], linear, rest].concat()
     }
 
-    /// Its next line of JSON.
+    /// Returns its next line of JSON.
     pub(crate) fn line(&mut self) -> serde_json::Value {
         let mut line = String::new();
         self.output.read_line(&mut line).expect("text");
         serde_json::from_str(&line).expect("it goes on, with JSON")
     }
 
-    /// Waits for its end; gives its last line of JSON, and what it said on standard error.
+    /// Waits for its end; returns its last line of JSON, and its messages on standard error.
     pub(crate) fn wait(&mut self) -> (ExitStatus, serde_json::Value, String) {
         let lines: Vec<String> = (&mut self.output).lines().map(|line| line.expect("text")).collect();
         let mut error = String::new();
@@ -90,7 +91,7 @@ impl Sender {
 
 impl Drop for Sender {
     fn drop(&mut self) {
-        // It may have ended already.
+        // The process may have ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

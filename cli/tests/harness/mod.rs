@@ -1,4 +1,4 @@
-//! Runs the built binary in a folder of its own, and makes the pictures it is fed.
+//! Runs the built binary in a folder of its own, and makes its input pictures.
 
 #![allow(dead_code, reason = "each test binary uses a part")]
 
@@ -40,21 +40,21 @@ impl Bench {
         std::fs::read(self.path(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    /// All files in the folder, with their bytes.
+    /// Returns all files in the folder, with their bytes.
     pub(crate) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let entries = std::fs::read_dir(self.folder.path()).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
         names.filter(|name| self.path(name).is_file()).map(|name| (name.clone(), self.read(&name))).collect()
     }
 
-    /// `program`, to be run in the folder where there is no ONNX Runtime.
+    /// Prepares `program` to run in the folder, without ONNX Runtime.
     pub(crate) fn command(&self, program: &str) -> Command {
         let mut command = Command::new(program);
         command.current_dir(self.folder.path()).env("ORT_DYLIB_PATH", "no-such-library");
         command
     }
 
-    /// Runs `nestcast` where there is no ONNX Runtime.
+    /// Runs `nestcast` without ONNX Runtime.
     pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
         let mut child = self
             .command(NESTCAST)
@@ -69,7 +69,7 @@ impl Bench {
         child.wait_with_output().expect("the binary ends")
     }
 
-    /// Runs a command that must succeed; gives its standard output and error.
+    /// Runs a command that must succeed; returns its standard output and error.
     pub(crate) fn succeed(&self, arguments: &[&str]) -> (String, String) {
         let output = self.run(arguments, &[]);
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
@@ -78,8 +78,8 @@ impl Bench {
         (out, error)
     }
 
-    /// Runs a command that must be refused: exit status 1, one line on standard error, no file touched. Once where
-    /// its output does not exist, once where it does. Gives the line.
+    /// Runs a command that must fail: exit status 1, one line on standard error, no file touched. Runs it once without
+    /// and once with an existing output. Returns the line.
     pub(crate) fn refuse(&self, arguments: &[&str]) -> String {
         const OUTPUT: &str = "out";
         let mut line = String::new();
@@ -96,7 +96,8 @@ impl Bench {
         line
     }
 
-    /// Runs a command whose words make no sense: exit status 2, clap's words on standard error, no file touched. Gives them.
+    /// Runs a command with wrong arguments: exit status 2, clap's message on standard error, no file touched. Returns
+    /// the message.
     pub(crate) fn misuse(&self, arguments: &[&str]) -> String {
         let before = self.files();
         let output = self.run(arguments, &[]);
@@ -109,7 +110,7 @@ impl Bench {
         said
     }
 
-    /// Writes a stream of a 64x48 picture; gives its bytes.
+    /// Writes a stream of a 64x48 picture; returns its bytes.
     pub(crate) fn stream(&self, name: &str) -> Vec<u8> {
         self.write("source.png", &png::rgb(64, 48));
         self.succeed(&["encode", "source.png", "-o", name, "--analysis", "linear"]);
@@ -117,7 +118,7 @@ impl Bench {
     }
 }
 
-/// Checks that a command was refused as it should be, and gives the line that says why.
+/// Checks that a command failed as it should, and returns the line that says why.
 pub(crate) fn refusal(arguments: &[&str], output: &Output) -> String {
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{arguments:?}: {error}");
@@ -128,7 +129,7 @@ pub(crate) fn refusal(arguments: &[&str], output: &Output) -> String {
     error.trim_end().to_owned()
 }
 
-/// Samples of a colourful picture, red, green, blue.
+/// Returns the samples of a colourful picture, red, green, blue.
 pub(crate) fn samples(width: u32, height: u32) -> Vec<u8> {
     let pixels = (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
     let colours = pixels.flat_map(|(x, y)| [x * 255 / width, y * 255 / height, (x * 7 + y * 13) % 97 + 60]);

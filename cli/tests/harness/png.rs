@@ -1,4 +1,4 @@
-//! PNG files chunk by chunk, also such as no encoder would write.
+//! PNG files chunk by chunk, including files that no encoder would write.
 
 /// Kinds of colour in a header.
 pub(crate) const GREY: u8 = 0;
@@ -6,7 +6,7 @@ pub(crate) const RGB: u8 = 2;
 pub(crate) const PALETTE: u8 = 3;
 pub(crate) const RGBA: u8 = 6;
 
-/// A PNG with these chunks between its header and its end.
+/// Makes a PNG with these chunks between its header and its end.
 pub(crate) fn file(size: (u32, u32), depth: u8, colour: u8, chunks: &[(&[u8; 4], Vec<u8>)]) -> Vec<u8> {
     let mut bytes = b"\x89PNG\r\n\x1a\n".to_vec();
     let mut header = [size.0.to_be_bytes(), size.1.to_be_bytes()].concat();
@@ -19,7 +19,7 @@ pub(crate) fn file(size: (u32, u32), depth: u8, colour: u8, chunks: &[(&[u8; 4],
     bytes
 }
 
-/// Rows of bytes as a PNG's image data: no filter, not compressed.
+/// Packs rows of bytes as a PNG's image data: no filter, not compressed.
 pub(crate) fn pixels(samples: &[u8], row: usize) -> Vec<u8> {
     let raw: Vec<u8> = samples.chunks(row).flat_map(|row| [&[0], row].concat()).collect();
     let mut data = vec![0x78, 0x01];
@@ -40,12 +40,12 @@ pub(crate) fn pixels(samples: &[u8], row: usize) -> Vec<u8> {
     data
 }
 
-/// An ordinary 8-bit RGB picture.
+/// Makes an ordinary 8-bit RGB picture.
 pub(crate) fn rgb(width: u32, height: u32) -> Vec<u8> {
     of_samples(width, height, &super::samples(width, height))
 }
 
-/// An 8-bit RGB picture of these samples.
+/// Makes an 8-bit RGB picture of these samples.
 pub(crate) fn of_samples(width: u32, height: u32, samples: &[u8]) -> Vec<u8> {
     file((width, height), 8, RGB, &[(b"IDAT", pixels(samples, width as usize * 3))])
 }

@@ -1,8 +1,8 @@
-//! A code block: eight by eight coefficients of a subband, whose flags are the bits of a `u64`, row by row.
+//! A code block: eight by eight coefficients of a subband. Its flags are the bits of a `u64`, row by row.
 //!
-//! Prior art: the blocks are those of zero-block coders, whose emptiness is a symbol of its own (Hsiang and Woods,
-//! EZBC, ISCAS 2000; the sub-blocks of Taubman, EBCOT, 2000, section III-C), not the code blocks of JPEG 2000, which
-//! are streams of their own.
+//! Prior art: the blocks are those of zero-block coders, which code an empty block as one symbol (Hsiang and Woods,
+//! EZBC, ISCAS 2000; the sub-blocks of Taubman, EBCOT, 2000, section III-C). They are not the code blocks of JPEG 2000,
+//! each of which is a stream of its own.
 
 /// Side of a code block, in coefficients.
 pub(crate) const CODE_BLOCK_SIDE: usize = 8;
@@ -11,8 +11,8 @@ const COLUMN_FIRST: u64 = 0x0101_0101_0101_0101;
 const COLUMN_LAST: u64 = COLUMN_FIRST << 7;
 /// Coefficients with a neighbour in another code block.
 const RIM: u64 = 0xFF81_8181_8181_81FF;
-/// The neighbours of each coefficient within its code block: by the sum of 1 for those beside it, 2 for those above and below, and 4
-/// for diagonal ones, then by coefficient.
+/// The neighbours of each coefficient within its code block: by the sum of 1 for the left and right ones, 2 for the
+/// upper and lower ones, and 4 for diagonal ones, then by coefficient.
 static NEIGHBOURS: [[u64; 64]; 8] = {
     let mut masks = [[0; 64]; 8];
     let mut at = 0;
@@ -36,12 +36,12 @@ static NEIGHBOURS: [[u64; 64]; 8] = {
 };
 const ALL_NEIGHBOURS: usize = 7;
 
-/// The neighbours of each coefficient within its code block that are of these kinds: beside it, above and below, diagonal ones.
+/// Returns the neighbours of each coefficient within its code block: left and right, above and below, diagonal ones.
 pub(crate) fn neighbours([beside, above, diagonal]: [bool; 3]) -> &'static [u64; 64] {
     &NEIGHBOURS[usize::from(beside) + 2 * usize::from(above) + 4 * usize::from(diagonal)]
 }
 
-/// What is known of a code block.
+/// The state of a code block that both sides know.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CodeBlock {
     /// Coefficients that exist.
@@ -54,18 +54,18 @@ pub(crate) struct CodeBlock {
     pub(crate) visited: u64,
     /// An encoder's source: all its magnitudes, or-ed. Zero in a decoder.
     pub(crate) all: u16,
-    /// The plane that its significant coefficients are known to; visited ones are known to the next finer one.
+    /// The plane to which its significant coefficients are known; visited ones are known to the next finer one.
     pub(crate) plane: u8,
-    /// It was coded as one that holds a non-zero coefficient.
+    /// Coded as containing a non-zero coefficient.
     pub(crate) nonzero: bool,
-    /// It was so in the current plane.
+    /// Became `nonzero` in the current plane.
     pub(crate) nonzero_since_plane: bool,
-    /// `nonzero` was coded in the current plane.
+    /// Whether it is non-zero was coded in the current plane.
     pub(crate) decided: bool,
 }
 
 impl CodeBlock {
-    /// Closes the current plane: all that is significant is known to it.
+    /// Closes the current plane, to which all significant coefficients are now known.
     #[inline(always)]
     pub(crate) const fn finish_plane(&mut self, plane: u8) {
         self.visited = 0;
@@ -74,7 +74,7 @@ impl CodeBlock {
         self.plane = plane;
     }
 
-    /// It became non-zero in the current plane, and shows no significant coefficient yet.
+    /// Returns whether it became non-zero in the current plane and has no significant coefficient yet.
     #[inline(always)]
     pub(crate) const fn must_hold_one(&self) -> bool {
         self.nonzero_since_plane && self.significant == 0
@@ -87,26 +87,26 @@ impl CodeBlock {
         self.near |= NEIGHBOURS[ALL_NEIGHBOURS][(bit & 63) as usize];
     }
 
-    /// Coefficients that the significance pass codes.
+    /// The coefficients that the significance pass codes.
     #[inline(always)]
     pub(crate) const fn candidates(&self) -> u64 {
         self.near & self.undecided()
     }
 
-    /// Coefficients whose significance is still to be coded in the current plane.
+    /// The coefficients whose significance is not coded yet in the current plane.
     #[inline(always)]
     pub(crate) const fn undecided(&self) -> u64 {
         self.valid & !(self.significant | self.visited)
     }
 
-    /// Significant before the current plane, and not yet refined in it.
+    /// The coefficients that were significant before the current plane and are not refined in it yet.
     #[inline(always)]
     pub(crate) const fn unrefined(&self) -> u64 {
         self.significant & !self.visited
     }
 }
 
-/// Those beside the coefficients of a mask, in the same block.
+/// The left and right neighbours of a mask's coefficients, in the same block.
 const fn beside(mask: u64) -> u64 {
     (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1
 }
@@ -132,7 +132,7 @@ pub(crate) fn mark_outside(blocks: &mut [CodeBlock], at: usize, stride: usize, m
     }
 }
 
-/// How many code blocks a subband of `width` x `height` coefficients has, with its border.
+/// The number of code blocks in a subband of `width` x `height` coefficients, with its border.
 pub(crate) const fn count(width: usize, height: usize) -> usize {
     (width.div_ceil(CODE_BLOCK_SIDE) + 2) * (height.div_ceil(CODE_BLOCK_SIDE) + 2)
 }

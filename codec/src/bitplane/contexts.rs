@@ -1,22 +1,22 @@
-//! What selects a probability (spec, "Contexts"): integers that both sides know at that symbol.
+//! The selection of probabilities (spec, "Contexts"): integers that both sides know before each symbol.
 //!
 //! Prior art: EBCOT (Taubman, "High performance scalable image compression with EBCOT", IEEE Trans. Image Processing
-//! 9(7), 2000, section III) selects by the number of significant neighbours, and codes signs by those beside and above.
-//! Here the magnitudes around are summed with trained weights, over scales too, as in EZBC (Hsiang and Woods, "Embedded
-//! image coding using zeroblocks of subband/wavelet coefficients and context modeling", ISCAS 2000), over bands, and
-//! from luma to chroma.
+//! 9(7), 2000, section III) selects by the number of significant neighbours, and codes signs by the neighbours in the
+//! row and the column. Here trained weights sum the magnitudes around a coefficient. The sums also cover scales, as in
+//! EZBC (Hsiang and Woods, "Embedded image coding using zeroblocks of subband/wavelet coefficients and context
+//! modeling", ISCAS 2000), bands, and chroma from luma.
 
 use crate::model::PRIORS;
 use crate::subband::layout::{Band, Subband};
 use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS};
 
-/// Bins of the expected_magnitude magnitude: two an octave.
+/// Bins of the expected magnitude: two an octave.
 const BINS: usize = 20;
 const CLASSES: usize = 2 * 4 * 3;
-/// By bin, and whether the code block became non-zero in this plane, or the run must hold a one, and none was found
+/// By bin, and whether the code block became non-zero in this plane, or the run must contain a one, and none was found
 /// yet.
 const SIGNIFICANCE: usize = BINS * 2;
-/// What is known at a coefficient's place across bands and components: how many of the two other bands are significant
+/// The known state at the same place in other bands and components: how many of the two other bands are significant
 /// there; in chroma also whether luma is: not, since this plane, or before.
 const CROSS_BAND: [usize; 2] = [3, 3 * 3];
 /// By class, number of coefficients in the run, and whether the code block became non-zero in this plane and shows none
@@ -25,8 +25,8 @@ const ZERO_RUN: usize = CLASSES * 7 * 2;
 /// By class, first or later refinement, and bin.
 const REFINEMENT_BINS: usize = 8;
 const REFINEMENT: usize = CLASSES * 2 * REFINEMENT_BINS;
-/// By band; then the signs beside and above, in chroma also luma's sign and the predicted one. A constellation of signs
-/// and its opposite share a context.
+/// By band; then the signs in the row and in the column, in chroma also luma's sign and the predicted one. A
+/// constellation of signs and its opposite share a context.
 const SIGN: [usize; 2] = [9_usize.div_ceil(2), 81_usize.div_ceil(2)];
 /// By near coefficients, non-zero neighbours, parent, other bands; in chroma also luma.
 const CODE_BLOCK: [usize; 2] = [3 * 4 * 3 * 3, 3 * 4 * 3 * 3 * 3];
@@ -38,26 +38,27 @@ const REFINEMENT_BASE: usize = ZERO_RUN_BASE + ZERO_RUN;
 const SIGN_BASE: usize = REFINEMENT_BASE + REFINEMENT;
 const CODE_BLOCK_BASE: usize = SIGN_BASE + 3 * (SIGN[0] + SIGN[1]);
 const SUBBAND_BASE: usize = CODE_BLOCK_BASE + CODE_BLOCK[0] + CODE_BLOCK[1];
-/// Whether a region is rotated like the one to its left: by which of that, the one above and the one between are alike.
+/// Whether a region is rotated like the one to its left, by which of the regions left, above and diagonally between are
+/// alike.
 const LIKE_LEFT: usize = SUBBAND_BASE + SUBBAND;
-/// Whether it is rotated like the one above, if that and the one to the left are not alike.
+/// Whether it is rotated like the one above, if that and the one to the left differ.
 const LIKE_ABOVE: usize = LIKE_LEFT + 5;
-/// Whether its rotation is a new one, by the number of those so far.
+/// Whether its rotation is a new one, by the number of rotations so far.
 const NEW_ROTATION: usize = LIKE_ABOVE + 3;
-/// Bits of a rotation's number, by node of their tree.
+/// The bits of a rotation's number, by node of their tree.
 const ROTATION: usize = NEW_ROTATION + MAX_ROTATIONS - 1;
-/// Bits of an angle, by axis and node of their tree.
+/// The bits of an angle, by axis and node of their tree.
 const ANGLE: usize = ROTATION + (MAX_ROTATIONS - 1);
 const ANGLE_NODES: usize = (1 << ANGLE_BITS) - 1;
-/// Number of adaptive probabilities of a slice.
+/// The number of a slice's adaptive probabilities.
 const CONTEXTS: usize = ANGLE + 3 * ANGLE_NODES;
 const _: () = assert!(CONTEXTS == PRIORS, "the tables have a prior for every context");
 
-/// The least expected magnitude of the last bin, in 1/64 of a plane's step.
+/// The smallest expected magnitude of the last bin, in 1/64 of a plane's step.
 const LAST_BIN: usize = 512;
 /// The bin of every expected magnitude in 1/64 of a plane's step, up to [`LAST_BIN`].
 static BIN: Bins = bins(1);
-/// Those bins times the contexts that a bin has, by [`CROSS_BAND`].
+/// These bins times the number of contexts in a bin, by [`CROSS_BAND`].
 static SIGNIFICANCE_BINS: [Bins; 2] = [bins(2 * CROSS_BAND[0]), bins(2 * CROSS_BAND[1])];
 type Bins = [u16; LAST_BIN + 1];
 
@@ -74,8 +75,8 @@ const fn bins(factor: usize) -> Bins {
     bins
 }
 
-/// Three times the sign of the sum of two signs, and the sign of that of two others, by these four as digits of base 3, of which 2
-/// stands for a negative one.
+/// Three times the sign of the sum of two signs, plus the sign of the sum of two others. The index has these four signs
+/// as digits of base 3, in which 2 is a negative one.
 static SIGNS_AROUND: [i8; 81] = {
     let mut signs = [0; 81];
     let mut at = 0;
@@ -90,19 +91,19 @@ static SIGNS_AROUND: [i8; 81] = {
 /// The sign of the sum of two signs.
 const SUM_OF_TWO: [i8; 9] = [0, 1, -1, 1, 1, 0, -1, 0, -1];
 
-/// What a table has for an expected magnitude in 1/64 of a plane's step.
+/// Returns the table's entry for an expected magnitude in 1/64 of a plane's step.
 #[inline(always)]
 fn bin(bins: &Bins, expected_magnitude: u16) -> usize {
     usize::from(bins[usize::from(expected_magnitude).min(LAST_BIN)])
 }
 
-/// Whether a region is rotated like the one to its left, by the numbers of the rotations to the left, above, and
-/// diagonally between.
+/// The context of whether a region is rotated like the one to its left, by the numbers of the rotations left, above,
+/// and diagonally between.
 pub(crate) const fn like_left(left: usize, above: usize, between: usize) -> usize {
     LIKE_LEFT + if left == above { 3 + (between == left) as usize } else { odd(left, above, between) }
 }
 
-/// Whether it is rotated like the one above, where those to the left and above differ.
+/// The context of whether it is rotated like the one above, if left and above differ.
 pub(crate) const fn like_above(left: usize, above: usize, between: usize) -> usize {
     LIKE_ABOVE + odd(left, above, between)
 }
@@ -117,7 +118,7 @@ const fn odd(left: usize, above: usize, between: usize) -> usize {
     }
 }
 
-/// `count`: rotations so far, 1 to 7.
+/// `count`: number of rotations so far, 1 to 7.
 pub(crate) const fn new_rotation(count: usize) -> usize {
     NEW_ROTATION + count - 1
 }
@@ -132,12 +133,12 @@ pub(crate) const fn angle(axis: usize, node: usize) -> usize {
     ANGLE + axis * ANGLE_NODES + node - 1
 }
 
-/// Statistics that subbands share.
+/// The contexts that several subbands share.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Class {
     significance: usize,
     significance_bins: &'static Bins,
-    /// Number of values of the knowledge across bands and components.
+    /// The number of values of `cross_band`.
     cross_band: usize,
     zero_run: usize,
     refinement: usize,
@@ -169,14 +170,14 @@ impl Class {
         }
     }
 
-    /// `cross_band`: 0 to 2, for other bands; in chroma three times that, and 0 to 2 for luma.
+    /// `cross_band`: 0 to 2, the number of other bands; in chroma three times that, plus 0 to 2 for luma.
     #[inline(always)]
     pub(crate) fn significance(self, expected_magnitude: u16, must_hold_one: bool, cross_band: usize) -> usize {
         let known = self.significance + if must_hold_one { self.cross_band } else { 0 } + cross_band;
         known + bin(self.significance_bins, expected_magnitude)
     }
 
-    /// For a run of `count` (2 to 8; of others it is that of no run) coefficients around which nothing is known.
+    /// The context of a run of `count` coefficients (2 to 8; others are no run) around which nothing is known.
     #[inline(always)]
     pub(crate) const fn zero_run(self, count: u32, must_hold_one: bool) -> usize {
         self.zero_run - 4 + count as usize * 2 + must_hold_one as usize
@@ -189,8 +190,8 @@ impl Class {
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin
     }
 
-    /// Whether a negative sign is coded as a zero, and the context. `around` is what is known of the neighbours to the left and
-    /// right, above and below; `luma` is luma's sign and the one predicted from it, each -1, 0 or 1; there is none in luma itself.
+    /// Returns whether a negative sign is coded as a zero, and the context. `around`: the known levels left and right,
+    /// above and below; `luma`: luma's sign and the one predicted from it, each -1, 0 or 1; `None` in luma itself.
     #[inline(always)]
     pub(crate) fn sign(self, [left, right, above, below]: [u16; 4], luma: Option<(i8, i8)>) -> (bool, usize) {
         // 0 for zero, 1 for a positive number, 2 for a negative one.
@@ -200,8 +201,9 @@ impl Class {
         (all < 0, self.sign + usize::from(all.unsigned_abs()))
     }
 
-    /// Whether a code block is non-zero, by numbers of coefficients near a significant one in it, of non-zero code
-    /// blocks beside it, and of significant coefficients at its place in the parent, in the other bands, in luma.
+    /// The context of whether a code block is non-zero. It depends on the numbers of its coefficients near a
+    /// significant one, of adjacent non-zero code blocks, and of significant coefficients at its place in the parent,
+    /// the other bands, and luma.
     #[inline(always)]
     pub(crate) fn code_block(self, near: u32, nonzero: usize, parent: u32, others: u32, luma: Option<u32>) -> usize {
         let near = near.div_ceil(2).min(2) as usize;
@@ -210,7 +212,7 @@ impl Class {
         self.code_block + luma.map_or(own, |luma| own * 3 + third(luma, 4))
     }
 
-    /// Whether a subband is non-zero.
+    /// The context of whether a subband is non-zero.
     pub(crate) const fn subband(self) -> usize {
         self.subband
     }

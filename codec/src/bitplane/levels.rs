@@ -1,4 +1,4 @@
-//! Coefficients to a slice's Levels, and what is known of these back to coefficients (spec, "Quantiser").
+//! Turns coefficients into a slice's Levels, and known Levels back into coefficients (spec, "Quantiser").
 
 use std::ops::Range;
 
@@ -14,8 +14,8 @@ use crate::subband::regions;
 const MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
-    /// Takes the Levels of these pixel rows as an encoder's source, and says how many bit planes they take. The slice
-    /// must be empty but for its regions' rotations; `line` is room for a row.
+    /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes. The
+    /// slice must be empty except for its regions' rotations; `line` is memory for a row.
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
@@ -56,8 +56,8 @@ impl Slice {
         (1..=MAX_PLANES).rev().find(|plane| all >> (plane - 1) != 0).unwrap_or(0)
     }
 
-    /// Makes this slice's rows of every subband, by index, the coefficients that are known, with the rotations of its regions
-    /// undone. Rows of subbands that are not `used` are zero.
+    /// Writes the known coefficients into this slice's rows of every subband, by index, with the rotations of its
+    /// regions undone. Rows of subbands that are not `used` are zero.
     pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS], used: &[bool; SUBBANDS]) {
         self.write_values(out, used, |index| {
             let tables = &model.subbands[index];
@@ -68,8 +68,9 @@ impl Slice {
         self.rotations.known().undo(width, out);
     }
 
-    /// Makes this slice's rows of every subband, by index, what is known: the values that `quantiser`, given a subband's index,
-    /// has for magnitudes and the planes they are known to. Rows of subbands that are not `used` are zero.
+    /// Writes the known values into this slice's rows of every subband, by index. `quantiser` takes a subband's index
+    /// and returns the function from a magnitude and its known plane to the value. Rows of subbands that are not `used`
+    /// are zero.
     pub(crate) fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
         out: &mut [&mut [T]; SUBBANDS],
@@ -86,7 +87,7 @@ impl Slice {
                 continue;
             }
             let value = quantiser(map.index);
-            // Row of blocks by row of blocks, while it is in a cache.
+            // One row of blocks after another, while it is in a cache.
             for (by, out) in out.chunks_mut((CODE_BLOCK_SIDE * map.width).max(1)).enumerate() {
                 if used {
                     out.fill(T::default());
@@ -98,7 +99,7 @@ impl Slice {
         }
     }
 
-    /// Writes what is known of a code block into its rows of the subband.
+    /// Writes the known values of a code block into its rows of the subband.
     #[inline(always)]
     fn write_block<T: Signed>(
         &self,
@@ -120,8 +121,8 @@ impl Slice {
         }
     }
 
-    /// Marks, by component, the blocks of 4 x 4 samples of this slice at whose place a coefficient of the component's three
-    /// finest levels is significant: with 3 if it is of the finest, down to 1; `across` of them are a row.
+    /// Marks, by component, the blocks of 4 x 4 samples of this slice in which a coefficient of the component's three
+    /// finest levels is significant: with 3 for the finest, down to 1. A row has `across` blocks.
     pub(crate) fn write_significance(&self, chroma: ChromaFormat, across: [usize; 3], out: &mut [&mut [u8]; 3]) {
         for map in self.subbands.iter().filter(|map| map.nonzero) {
             let Subband { component, level, .. } = Subband::at(map.index);
@@ -145,7 +146,7 @@ impl Slice {
         }
     }
 
-    /// An encoder's source: by subband, row by row.
+    /// Returns an encoder's source by subband, row by row.
     #[cfg(feature = "training")]
     pub(crate) fn source_levels(&self) -> Vec<Vec<i16>> {
         let mut out = vec![Vec::new(); SUBBANDS];
@@ -157,13 +158,13 @@ impl Slice {
         out
     }
 
-    /// The indices of the subbands that may hold what is not zero.
+    /// The indices of the subbands that may have non-zero coefficients.
     pub(crate) fn nonzero_subbands(&self) -> impl Iterator<Item = usize> {
         self.subbands.iter().filter(|map| map.nonzero).map(|map| map.index)
     }
 }
 
-/// Where blocks are marked, so many in a row, and with what.
+/// The blocks to mark, `across` in a row, and the mark.
 struct Marks<'a> {
     out: &'a mut [u8],
     across: usize,
@@ -203,7 +204,7 @@ impl Marks<'_> {
         }
     }
 
-    /// Marks, of eight blocks from this one on, those whose bit is set, if there are so many.
+    /// Marks those of eight blocks from this one on whose bit is set, as far as the row goes.
     fn row(&mut self, bits: u64, [x, y]: [usize; 2]) {
         if bits == 0 || x >= self.across {
             return;
@@ -226,9 +227,9 @@ impl Marks<'_> {
 /// One in each byte.
 const EACH_BYTE: u64 = 0x0101_0101_0101_0101;
 
-/// Values whose sign is taken without a branch: nobody could guess it.
+/// Values whose sign is applied without a branch, because it is unpredictable.
 pub(crate) trait Signed: Copy + Default {
-    /// This value, or if it is `negative` the opposite.
+    /// Returns this value, or its opposite if `negative`.
     fn signed(self, negative: bool) -> Self;
 }
 

@@ -1,4 +1,4 @@
-//! Bit planes: what both sides know of a slice, and the order in which its symbols are coded.
+//! Bit planes: the state of a slice that both sides know, and the order in which its symbols are coded.
 
 mod code_block;
 pub(crate) mod contexts;

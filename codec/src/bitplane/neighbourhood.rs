@@ -1,5 +1,5 @@
-//! What a symbol of a coding pass sees around its coefficient, and what a coefficient that grew tells those around it
-//! (spec, "Contexts" and "State").
+//! The values around a coefficient that a coding pass reads, and the updates around a coefficient that grew (spec,
+//! "Contexts" and "State").
 
 use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
 use crate::bitplane::slice::{Grid, Slice, SubbandMap};
@@ -7,7 +7,7 @@ use crate::entropy::probability::Probability;
 use crate::model::Weights;
 use crate::subband::quantise::NEGATIVE;
 
-/// One subband in one plane, its slice's arrays at hand.
+/// One subband in one plane, with its slice's arrays.
 pub(super) struct CodingPass<'a> {
     pub(super) map: SubbandMap,
     offsets: &'a Offsets,
@@ -21,7 +21,7 @@ pub(super) struct CodingPass<'a> {
     pub(super) probabilities: &'a mut [Probability],
 }
 
-/// Where the code block that is being coded is.
+/// The place of the code block that is being coded.
 #[derive(Clone, Copy)]
 pub(super) struct Here {
     /// Column and row among the code blocks.
@@ -30,7 +30,7 @@ pub(super) struct Here {
     /// Its position in the slice's code blocks, and its first coefficient's in the other arrays.
     pub(super) at: usize,
     pub(super) corner: usize,
-    /// What is significant at the same place in the other two bands.
+    /// The significant coefficients at the same place in the other two bands.
     pub(super) others: [u64; 2],
 }
 
@@ -42,12 +42,12 @@ impl Here {
     }
 }
 
-/// From the first coefficient of a code block to each.
+/// The distances from the first coefficient of a code block to each.
 pub(super) type Offsets = [u32; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE];
 
-/// Those in a subband whose rows are `stride` apart.
+/// The distances in a subband whose rows are `stride` apart.
 pub(super) fn offsets(stride: usize) -> Offsets {
-    // A row has fewer than 2^15 cells.
+    // A row has fewer than 2^15 values.
     let offset = |bit: usize| bit / CODE_BLOCK_SIDE * stride + bit % CODE_BLOCK_SIDE;
     std::array::from_fn(|bit| u32::try_from(offset(bit)).unwrap_or(u32::MAX))
 }
@@ -69,13 +69,13 @@ impl<'a> CodingPass<'a> {
         Here { bx, by, at: self.map.grid.at(bx, by), corner, others: [0; 2] }
     }
 
-    /// Where a coefficient of a code block is in the slice's arrays.
+    /// The place of a code block's coefficient in the slice's arrays.
     #[inline(always)]
     pub(super) const fn place(&self, here: Here, bit: u32) -> usize {
         here.corner + self.offsets[(bit & 63) as usize] as usize
     }
 
-    /// What is significant at the code block's place in the other two bands.
+    /// The significant coefficients at the code block's place in the other two bands.
     #[inline(always)]
     pub(super) fn others(&self, Here { bx, by, .. }: Here) -> [u64; 2] {
         let significant = |grid: Option<Grid>| match grid {
@@ -124,14 +124,14 @@ impl<'a> CodingPass<'a> {
         self.map.class.sign(around, luma)
     }
 
-    /// -1, 0 or 1.
+    /// The sign at a place: -1, 0 or 1.
     #[inline(always)]
     fn sign_at(&self, place: usize) -> i8 {
         let level = self.levels[place];
         i8::from(level != 0) - 2 * i8::from(level & NEGATIVE != 0)
     }
 
-    /// Luma's sign, and the one predicted from it: the same if, around, signs of both are more often the same.
+    /// Luma's sign, and the predicted one: luma's if more of the signs around agree in both components than differ.
     #[inline(always)]
     fn predicted_sign(&self, place: usize, before: usize) -> (i8, i8) {
         let luma = self.sign_at(place - before);
@@ -156,8 +156,8 @@ impl<'a> CodingPass<'a> {
         )
     }
 
-    /// Of three rows of three levels, the first of which is at `above`, by lanes of 16 bits, bits in each for the rows: three that
-    /// say which are not zero, and right of each whether it is negative.
+    /// Packs the signs of three rows of three levels, the first of which is at `above`, into lanes of 16 bits. For each
+    /// row a lane has three bits for the levels that are not zero, and to the right of each the bit of a negative one.
     #[inline(always)]
     fn signs_around(&self, above: usize) -> u64 {
         let row = |row: usize| {
@@ -172,7 +172,7 @@ impl<'a> CodingPass<'a> {
         row(0) | row(1) | row(2)
     }
 
-    /// Those of these coefficients around which nothing is known.
+    /// Returns those of these coefficients around which nothing is known.
     #[inline(always)]
     pub(super) fn unknown_around(&self, here: Here, mask: u64) -> u64 {
         let mut unknown = 0;
@@ -186,7 +186,7 @@ impl<'a> CodingPass<'a> {
         mask & unknown
     }
 
-    /// An encoder's source: whether any of these coefficients is significant in this plane.
+    /// In an encoder: whether any of these coefficients is significant in this plane.
     #[inline(always)]
     pub(super) fn any_significant(&self, here: Here, mut mask: u64) -> bool {
         let mut all = 0;
@@ -197,13 +197,13 @@ impl<'a> CodingPass<'a> {
         (all & !NEGATIVE) >> self.plane != 0
     }
 
-    /// Adds to the expected magnitudes around a coefficient that grew by one step of this plane: of neighbours,
-    /// children, other components.
+    /// Adds to the expected magnitudes around a coefficient that grew by one step of this plane: those of neighbours,
+    /// children and other components.
     #[inline(always)]
     pub(super) fn spread(&mut self, here: Here, bit: u32, place: usize) {
         let map = &self.map;
         let before = place - 1;
-        // Cell by cell: a processor that loads cells which overlap a wider store just made waits for it.
+        // One value at a time: a processor waits if it loads values that overlap a wider store just made.
         let weights = &map.weights;
         for row in [before - map.stride, before + map.stride] {
             let three: &mut [u16; 3] = self.expected_magnitude[row..].first_chunk_mut().expect("the arrays' margin");
@@ -232,17 +232,17 @@ impl<'a> CodingPass<'a> {
     }
 }
 
-/// In each quarter of a number the bits of a level's magnitude, and those that [`CodingPass::signs_around`] has for what is not zero.
+/// In each quarter of a number: the bits of a level's magnitude, and the non-zero bits of [`CodingPass::signs_around`].
 const LANES_MAGNITUDE: u64 = 0x7FFF_7FFF_7FFF_7FFF;
 const LANES_NONZERO: u64 = 0xA800_A800_A800_A800;
 
-/// Four numbers as the quarters of one.
+/// Packs four numbers into the quarters of one.
 #[inline(always)]
 fn packed([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
-/// Bit i is set if number i is zero.
+/// Sets bit i if number i is zero.
 #[inline(always)]
 fn zeros([a, b, c, d, e, f, g, h]: &[u16; CODE_BLOCK_SIDE]) -> u64 {
     const LOW: u64 = 0x7FFF_7FFF_7FFF_7FFF;
@@ -250,7 +250,7 @@ fn zeros([a, b, c, d, e, f, g, h]: &[u16; CODE_BLOCK_SIDE]) -> u64 {
     let first = others(packed([*a, *b, *c, *d])) >> 15;
     let last = others(packed([*e, *f, *g, *h])) >> 11;
     let others = first & 0x0001_0001_0001_0001 | last & 0x0010_0010_0010_0010;
-    // Moves bits 0, 16, 32 and 48 next to each other, and behind them bits 4, 20, 36 and 52.
+    // Moves bits 0, 16, 32 and 48 next to each other, and bits 4, 20, 36 and 52 after them.
     !(others.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) & 0xFF
 }
 

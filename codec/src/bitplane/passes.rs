@@ -1,10 +1,10 @@
 //! The three passes over a code block (spec, "Coding passes").
 //!
 //! Prior art: significance propagation, magnitude refinement and cleanup are those of EBCOT (Taubman, "High performance
-//! scalable image compression with EBCOT", IEEE Trans. Image Processing 9(7), 2000, section III). What differs: a pass
-//! goes over a whole subband before the next begins; a coefficient drawn in by a significant one has its turn in the
-//! same pass wherever it lies in the code block; a run is the zeros of one row of eight, of any number, and its last
-//! one is inferred.
+//! scalable image compression with EBCOT", IEEE Trans. Image Processing 9(7), 2000, section III). Three things differ.
+//! A pass covers a whole subband before the next begins. A coefficient that a significant neighbour adds to a pass is
+//! coded in the same pass, wherever it lies in the code block. A run is any number of zeros in one row of eight; its
+//! last coefficient is inferred.
 
 use std::hint::select_unpredictable;
 
@@ -16,11 +16,11 @@ use crate::subband::quantise::NEGATIVE;
 
 /// Passes over a subband in one plane.
 pub(super) const PASSES: usize = 3;
-/// Codes which coefficients next to a significant one become significant too: the likely ones.
+/// Codes which coefficients next to a significant one become significant too: these are the most likely.
 pub(super) const SIGNIFICANCE: usize = 0;
-/// Codes one more bit of the significant ones.
+/// Codes one more bit of the significant coefficients.
 pub(super) const REFINEMENT: usize = 1;
-/// Codes which of all others become significant.
+/// Codes which of all other coefficients become significant.
 pub(super) const CLEANUP: usize = 2;
 
 /// A place inside a code block.
@@ -28,7 +28,7 @@ pub(super) const CLEANUP: usize = 2;
 pub(super) struct Within {
     /// The bit of a coefficient that became significant and has no sign yet.
     unsigned: Option<u32>,
-    /// The coefficients of a run that is not zero, and whether its first one is still to come.
+    /// The coefficients of a run that is not zero, and whether its first one is not coded yet.
     run: u64,
     must_hold_one: bool,
 }
@@ -44,7 +44,7 @@ impl CodingPass<'_> {
         self.map.grid.down
     }
 
-    /// Codes the sign that the coder starved on, if it did.
+    /// Codes the sign on which the coder starved, if there is one.
     #[inline(always)]
     pub(super) fn resume<C: Coder>(&mut self, bx: usize, by: usize, within: &mut Within, coder: &mut C) -> Option<()> {
         let Some(bit) = within.unsigned else { return Some(()) };
@@ -56,7 +56,7 @@ impl CodingPass<'_> {
         Some(())
     }
 
-    /// One pass over one code block; `None` if the coder starved in it, from where the next call goes on.
+    /// Codes one pass over one code block. Returns `None` if the coder starved in it; the next call goes on from there.
     #[inline(always)]
     pub(super) fn code_block<C: Coder, const PASS: usize>(
         &mut self,
@@ -85,7 +85,7 @@ impl CodingPass<'_> {
         done
     }
 
-    /// Puts a code block back, and lets those around it know what became significant.
+    /// Stores a code block, and marks the coefficients around it that are near a newly significant one.
     #[inline(always)]
     fn leave(&mut self, here: Here, block: CodeBlock) {
         let new = block.significant & !self.blocks[here.at].significant;
@@ -143,7 +143,7 @@ impl CodingPass<'_> {
         Some(())
     }
 
-    /// Closes the plane too.
+    /// Codes the cleanup pass and closes the plane.
     #[inline(always)]
     fn cleanup_pass<C: Coder>(
         &mut self,
@@ -161,7 +161,7 @@ impl CodingPass<'_> {
         Some(())
     }
 
-    /// Codes whether a code block that was zero so far is so in this plane, once a plane.
+    /// Codes, once a plane, whether a code block that was zero so far stays zero in this plane.
     #[inline(always)]
     fn code_nonzero<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, coder: &mut C) -> Option<()> {
         if block.nonzero || block.decided {
@@ -175,7 +175,8 @@ impl CodingPass<'_> {
         Some(())
     }
 
-    /// Around most coefficients nothing is known; a row of such is coded as one symbol while it stays zero, for speed.
+    /// Codes the rest. Nothing is known around most coefficients; a row of these is one symbol while it stays zero, for
+    /// speed.
     #[inline(always)]
     fn clean_up<C: Coder>(
         &mut self,
@@ -188,7 +189,7 @@ impl CodingPass<'_> {
         self.end_run(block, here, &mut unknown, within, coder)?;
         let mut left = block.undecided();
         while left != 0 {
-            // A coefficient or a run: nobody could guess which, so there is no branch on it until there is a one.
+            // A coefficient or a run: which one is unpredictable, so there is no branch on it until there is a one.
             let bit = left.trailing_zeros();
             let one = 1 << bit;
             let row = 0xFF << (bit & !7);
@@ -218,7 +219,7 @@ impl CodingPass<'_> {
         Some(())
     }
 
-    /// Codes the coefficients that are left of a run that is not zero.
+    /// Codes the remaining coefficients of a run that is not zero.
     #[inline(always)]
     fn end_run<C: Coder>(
         &mut self,
@@ -231,7 +232,7 @@ impl CodingPass<'_> {
         let mut left = block.undecided() & within.run;
         while left != 0 {
             let bit = left.trailing_zeros();
-            // The last coefficient of a run that must hold a one is that one.
+            // The last coefficient of a run that must contain a one is that one.
             let certain = within.must_hold_one && left & (left - 1) == 0;
             if certain || self.code_significance(here, bit, within.must_hold_one, coder)? {
                 within.must_hold_one = false;
@@ -260,7 +261,7 @@ impl CodingPass<'_> {
         coder.code::<RATE_1_IN_32>(self.probabilities, context, source)
     }
 
-    /// A coefficient has its first one: codes its sign, now or where the coder goes on.
+    /// Handles the first one of a coefficient: codes its sign, now or when the coder goes on.
     #[inline(always)]
     fn first_one<C: Coder>(
         &mut self,
@@ -278,7 +279,7 @@ impl CodingPass<'_> {
         coded
     }
 
-    /// Codes the sign of a coefficient, which makes it significant, and lets its surroundings know.
+    /// Codes the sign of a coefficient, which makes it significant, and updates its surroundings.
     #[inline(always)]
     fn code_sign<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, bit: u32, coder: &mut C) -> Option<()> {
         let place = self.place(here, bit);

@@ -10,21 +10,21 @@ use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS, Matrix, RANGE, Rotatio
 /// Bits of a rotation's number.
 const NUMBER_BITS: u32 = 3;
 
-/// What both sides know of the rotations of a slice's regions; not every picture has regions.
+/// The known rotations of a slice's regions; some pictures have no regions.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RegionRotations {
     /// Regions in a row.
     across: usize,
-    /// By number, in the order in which they were coded; the first does nothing.
+    /// By number, in the order of coding; the first is the identity.
     rotations: Vec<Rotation>,
-    /// The number of each region's rotation, once it was coded; row by row.
+    /// The number of each region's rotation, once it is coded; row by row.
     numbers: Vec<Option<u8>>,
     /// An encoder's source: each region's rotation. Empty in a decoder.
     source: Vec<Rotation>,
     matrices: Vec<Matrix>,
-    /// The region that is looked at next in the current plane.
+    /// The next region of the current plane.
     next: usize,
-    /// Symbols of that region that came before the coder starved.
+    /// The symbols of that region that were coded before the coder starved.
     known: Symbols,
 }
 
@@ -36,7 +36,7 @@ struct Symbols {
 }
 
 impl RegionRotations {
-    /// Makes these the regions of a slice of `width` x `rows` pixels, of which nothing is known.
+    /// Sets these to the regions of a slice of `width` x `rows` pixels, of which nothing is known.
     pub(super) fn reset(&mut self, chroma: ChromaFormat, width: usize, rows: usize) {
         let (across, down) = regions::count(chroma, width, rows);
         self.across = across;
@@ -49,35 +49,35 @@ impl RegionRotations {
         (self.next, self.known) = (0, Symbols::default());
     }
 
-    /// Tells an encoder each region's rotation; without, none is rotated.
+    /// Sets an encoder's rotation of each region; without this call no region is rotated.
     pub(crate) fn set_source(&mut self, source: impl Iterator<Item = Rotation>) {
         self.source.extend(source);
         self.matrices.extend(self.source.iter().map(|rotation| rotation.matrix()));
     }
 
-    /// An encoder's source: the matrix of each region, row by row, if any does something; and the regions in a row.
+    /// In an encoder: returns each region's matrix, row by row, if any is not the identity; and the regions in a row.
     pub(super) fn source(&self) -> Option<(&[Matrix], usize)> {
         let rotated = self.source.iter().any(|rotation| *rotation != Rotation::default());
         rotated.then_some((&self.matrices, self.across))
     }
 
-    /// An encoder's source: each region's rotation, row by row.
+    /// In an encoder: returns each region's rotation, row by row.
     #[cfg(feature = "training")]
     pub(crate) fn source_rotations(&self) -> &[Rotation] {
         &self.source
     }
 
-    /// What was coded so far.
+    /// Returns the rotations that are coded so far.
     pub(super) fn known(&self) -> Rotations<'_> {
         Rotations { across: self.across, rotations: &self.rotations, numbers: &self.numbers }
     }
 
-    /// Another plane begins.
+    /// Begins another plane.
     pub(super) const fn descend(&mut self) {
         self.next = 0;
     }
 
-    /// The next region of this plane that has no rotation yet; [`RegionRotations::skip`] passes over it.
+    /// Returns the next region of this plane that has no rotation yet; [`RegionRotations::skip`] passes over it.
     pub(super) fn next_without(&mut self) -> Option<[usize; 2]> {
         let rest = self.numbers.get(self.next..)?;
         self.next += rest.iter().position(Option::is_none).unwrap_or(rest.len());
@@ -88,13 +88,13 @@ impl RegionRotations {
         self.next += 1;
     }
 
-    /// The number of a region's rotation; one that has none counts as not rotated.
+    /// Returns the number of a region's rotation; a region without one counts as not rotated.
     fn number(&self, region: Option<usize>) -> usize {
         region.and_then(|region| self.numbers[region]).map_or(0, usize::from)
     }
 
-    /// Codes the rotation of the next region, with those of its neighbours as the context; `None` if the coder starved,
-    /// from where the next call goes on.
+    /// Codes the rotation of the next region, with those of its neighbours as the context. Returns `None` if the coder
+    /// starved; the next call goes on from there.
     pub(super) fn code<C: Coder>(&mut self, probabilities: &mut [Probability], coder: &mut C) -> Option<()> {
         let region = self.next;
         let first = region.is_multiple_of(self.across);
@@ -149,8 +149,8 @@ fn angles(source: Rotation, mut code: impl FnMut(usize, bool) -> Option<bool>) -
     Some(Rotation { angles })
 }
 
-/// Codes `count` bits of a number, the highest first, each told the ones before it as the node of a tree: 1 at its
-/// root.
+/// Codes `count` bits of a number, the highest first. `code` gets the bits before each as the node of a tree, whose
+/// root is 1.
 fn tree(count: u32, number: u8, mut code: impl FnMut(usize, bool) -> Option<bool>) -> Option<u8> {
     let mut node = 1_u8;
     for bit in (0..count).rev() {

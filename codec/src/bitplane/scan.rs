@@ -1,12 +1,12 @@
-//! The order of the symbols: planes from the top, in each the regions' rotations and three passes, in each of these
+//! The order of the symbols: planes from the top; in each plane the regions' rotations and three passes; in each pass
 //! every subband (spec, "Coding passes").
 //!
-//! One traversal serves both sides. Where a decoder runs out of bytes it stops between two symbols and goes on from
-//! there when more arrive; nothing is decoded twice.
+//! One traversal serves both sides. A decoder that runs out of bytes stops between two symbols and goes on from there
+//! when more bytes arrive; it decodes nothing twice.
 //!
-//! Prior art: planes from the top in several passes each, so that a cut anywhere is near a truncation point of EBCOT
-//! (Taubman, 2000, section II); the order is fixed, as in the progression by quality of JPEG 2000, where EBCOT's tier 2
-//! chooses one for every stream.
+//! Prior art: planes from the top in several passes each, so that every cut is near a truncation point of EBCOT
+//! (Taubman, 2000, section II). The order is fixed, as in the progression by quality of JPEG 2000; EBCOT's tier 2
+//! chooses an order for every stream.
 
 use crate::bitplane::neighbourhood::{CodingPass, Offsets, offsets};
 use crate::bitplane::passes::{CLEANUP, PASSES, REFINEMENT, SIGNIFICANCE, Within};
@@ -27,7 +27,7 @@ pub(crate) struct Cursor {
     /// Column and row of the code block.
     bx: usize,
     by: usize,
-    /// Where the coder starved inside the code block, if it did.
+    /// The place inside the code block at which the coder starved, if it did.
     within: Within,
 }
 
@@ -36,8 +36,8 @@ impl Cursor {
         Self { planes, ..Self::default() }
     }
 
-    /// Coding passes of the current plane that are done, with the part of the current one, as a fraction: of how many
-    /// parts, and into how many the current one divides (spec, "Position").
+    /// The completed coding passes of the current plane, with the completed part of the current pass, as a numerator
+    /// and a denominator (spec, "Position").
     pub(crate) fn passes_done(&self, slice: &Slice) -> [u64; 2] {
         let grid = slice.subbands[self.subband].grid;
         let blocks = (grid.across * grid.down).max(1);
@@ -49,8 +49,8 @@ impl Cursor {
 /// The bytes at hand determine no further symbol.
 pub(crate) struct Starved;
 
-/// Codes coding passes from `cursor` on until the last or until the coder starves. `pass_done` is told the coder's
-/// position after every one and answers whether to go on.
+/// Codes coding passes from `cursor` on, until the last or until the coder starves. After each, `pass_done` gets the
+/// coder's position and returns whether to go on.
 pub(crate) fn run<C: Coder>(
     slice: &mut Slice,
     cursor: &mut Cursor,
@@ -80,7 +80,7 @@ pub(crate) fn run<C: Coder>(
     Ok(())
 }
 
-/// One subband in one pass of one plane, from the code block that `cursor` stands at.
+/// Codes one subband in one pass of one plane, from the code block at `cursor` on.
 fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
     let plane = cursor.planes - 1;
     let map = &mut slice.subbands[cursor.subband];
@@ -103,8 +103,8 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
     }
 }
 
-/// All code blocks of a coding pass from the one that `cursor` stands at. What is needed for every symbol is on the stack,
-/// where it stays in registers.
+/// Codes all code blocks of a coding pass from the one at `cursor` on. The data for every symbol are on the stack, so
+/// that they stay in registers.
 #[inline(always)]
 fn code_blocks<C: Coder, const PASS: usize>(
     slice: &mut Slice,

@@ -1,4 +1,4 @@
-//! What both sides know of one slice's coefficients while they are coded (spec, "State").
+//! The state of one slice's coefficients that both sides know during coding (spec, "State").
 
 use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
 use crate::bitplane::contexts::Class;
@@ -10,39 +10,40 @@ use crate::simd::widest;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
-/// An expected magnitude far beyond the least of the last bin, so a bound there changes no context. Twice as much, and
-/// what eleven others add in a plane, 255 each, is less than 65536.
+/// An expected magnitude far above the smallest of the last bin, so this bound changes no context. Twice this value,
+/// plus what eleven others add in a plane, 255 each, is less than 65536.
 const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
-/// Cells behind the last coefficient's, so that eight from any of them on exist.
+/// Values after the last coefficient, so that eight can be read from each coefficient on.
 const MARGIN: usize = CODE_BLOCK_SIDE;
 
-/// One subband's place in the slice's arrays, which have a border of one on every side, and the places of those it is
-/// related to.
+/// One subband's place in the slice's arrays, which have a border of one on every side, and the places of related
+/// subbands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SubbandMap {
     pub(super) index: usize,
     pub(super) width: usize,
     pub(super) height: usize,
-    /// Distance from a coefficient to the one below.
+    /// The distance from a coefficient to the one below.
     pub(super) stride: usize,
-    /// Where the coefficient at (0, 0) is.
+    /// The place of the coefficient at (0, 0).
     pub(super) origin: usize,
     pub(super) grid: Grid,
     pub(super) class: Class,
     pub(super) weights: Weights,
-    /// The next finer subband: where its coefficient at (0, 0) is, its stride, its weight for this one.
+    /// The next finer subband: the place of its coefficient at (0, 0), its stride, and its weight for this one.
     pub(super) child: Option<(usize, usize, u16)>,
-    /// The chroma subbands that look at this one: how far behind its coefficients theirs are, and their weight for it.
+    /// The chroma subbands whose contexts use this one: the distance from its coefficients to theirs, and their weight
+    /// for it.
     pub(super) followers: [Option<(usize, u16)>; 2],
-    /// The luma subband at the same place, for chroma: how far before its coefficients those are, and its code blocks.
+    /// For chroma, the luma subband at the same place: the distance back to its coefficients, and its code blocks.
     pub(super) luma: Option<(usize, Grid)>,
     /// The code blocks of the next coarser subband.
     pub(super) parent: Option<Grid>,
-    /// Those of the other two bands of the same level and component.
+    /// The code blocks of the other two bands of the same level and component.
     pub(super) others: [Option<Grid>; 2],
-    /// It was coded as one that holds a non-zero coefficient.
+    /// Coded as containing a non-zero coefficient.
     pub(super) nonzero: bool,
     /// An encoder's source: all its magnitudes, or-ed.
     pub(super) all: u16,
@@ -54,14 +55,14 @@ pub(super) struct Grid {
     /// Code blocks across and down.
     pub(super) across: usize,
     pub(super) down: usize,
-    /// Distance from a code block to the one below.
+    /// The distance from a code block to the one below.
     pub(super) stride: usize,
-    /// Where the first code block is.
+    /// The place of the first code block.
     origin: usize,
 }
 
 impl Grid {
-    /// Where a code block is in the slice's array.
+    /// The place of a code block in the slice's array.
     #[inline(always)]
     pub(super) const fn at(&self, x: usize, y: usize) -> usize {
         self.origin + y * self.stride + x
@@ -74,17 +75,18 @@ pub(crate) struct Slice {
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
     pub(crate) rotations: RegionRotations,
-    /// What is known: magnitude, and `NEGATIVE`.
+    /// The known levels: magnitude, and `NEGATIVE`.
     pub(super) levels: Vec<u16>,
-    /// What an encoder knows beyond; empty in a decoder.
+    /// The levels that only an encoder knows; empty in a decoder.
     pub(super) source: Vec<u16>,
-    /// From what is known around, in 1/64 of the current plane's step, or at least [`MAX_EXPECTED_MAGNITUDE`].
+    /// Computed from the known levels around, in 1/64 of the current plane's step, or at least
+    /// [`MAX_EXPECTED_MAGNITUDE`].
     pub(super) expected_magnitude: Vec<u16>,
     pub(super) probabilities: Vec<Probability>,
 }
 
 impl Slice {
-    /// Makes this a decoder's slice of `width` x `rows` pixels of which nothing is known, in the memory that it has. It
+    /// Resets this to a decoder's slice of `width` x `rows` pixels of which nothing is known, in the same memory. It
     /// takes about 5 bytes a coefficient.
     pub(crate) fn reset(&mut self, model: &Model, chroma: ChromaFormat, width: usize, rows: usize) {
         self.subbands.clear();
@@ -110,7 +112,7 @@ impl Slice {
         self.rotations.reset(chroma, width, rows);
     }
 
-    /// The map of a subband whose cells begin at `start`, related to those before it alone.
+    /// Returns the map of a subband whose values begin at `start`, related to the subbands before it alone.
     fn place(&self, model: &Model, index: usize, [width, height]: [usize; 2], start: usize) -> SubbandMap {
         let across = width.div_ceil(CODE_BLOCK_SIDE);
         let down = height.div_ceil(CODE_BLOCK_SIDE);
@@ -135,7 +137,7 @@ impl Slice {
         }
     }
 
-    /// Relates a subband to those behind it, and to its other bands.
+    /// Relates a subband to the subbands after it, and to its other bands.
     fn relate(&mut self, at: usize) {
         let SubbandMap { index, origin, .. } = self.subbands[at];
         let child = layout::child(index).and_then(|child| self.find(child));
@@ -154,7 +156,7 @@ impl Slice {
         self.subbands.iter().find(|map| map.index == index)
     }
 
-    /// Goes on to the next finer plane, in whose steps every expected magnitude is twice as much.
+    /// Goes on to the next finer plane; in its steps every expected magnitude is twice as large.
     pub(super) fn descend(&mut self) {
         self.rotations.descend();
         for at in 0..self.subbands.len() {
@@ -171,7 +173,7 @@ impl Slice {
         }
     }
 
-    /// At the start of a plane: codes the rotation of every region that has a significant coefficient and no rotation
+    /// Codes, at the start of a plane, the rotation of every region that has a significant coefficient and no rotation
     /// yet.
     pub(super) fn code_rotations<C: Coder>(&mut self, coder: &mut C) -> Option<()> {
         let Some(mut region) = self.rotations.next_without() else { return Some(()) };
@@ -198,7 +200,7 @@ impl Slice {
         let side = REGION_SIDE >> Subband::at(map.index).level;
         let left = x * side;
         let top = y * side;
-        // As many columns and rows of a code block, or of each of several code blocks.
+        // The columns and rows in a code block, or in each of several code blocks.
         let inside = side.min(CODE_BLOCK_SIDE);
         let blocks = side.div_ceil(CODE_BLOCK_SIDE);
         let row = 0xFF_u64 >> (CODE_BLOCK_SIDE - inside);
@@ -212,7 +214,7 @@ impl Slice {
     }
 }
 
-/// Makes expected magnitudes twice as much, within their bound.
+/// Doubles expected magnitudes, within their bound.
 #[inline(always)]
 fn double(expected_magnitudes: &mut [u16]) {
     for expected in expected_magnitudes {
@@ -220,7 +222,7 @@ fn double(expected_magnitudes: &mut [u16]) {
     }
 }
 
-/// Makes this as many zeros. Memory that is new is not written to: the system gives it as zeros.
+/// Sets `cells` to `count` zeros. New memory is not written to: the system returns it as zeros.
 pub(super) fn zeros(cells: &mut Vec<u16>, count: usize) {
     if cells.capacity() < count {
         *cells = vec![0; count];

@@ -1,8 +1,7 @@
 //! The colour axes of a picture: three orthogonal directions in RGB, as a header holds them (spec, "Colour").
 //!
-//! The colours of most pictures vary along few directions of their own. A picture's planes are its colours along such
-//! axes, which leaves the planes less in common than a matrix for all pictures does; undoing it is a matrix all the
-//! same.
+//! The colours of most pictures vary along a few directions of their own. A picture's planes are its colours along such
+//! axes, so the planes have less in common than after one fixed matrix for all pictures. The inverse is a matrix too.
 //!
 //! Prior art: an adaptive Karhunen-Loeve transform of the components (Hao and Shi, "Reversible integer KLT for
 //! progressive-to-lossless compression of multiple component images", ICIP 2003). Here it is three Givens angles of 10
@@ -10,7 +9,7 @@
 
 use crate::colour::givens::turned;
 
-/// What the angles 0, 0, 0 stand for: grey, yellow to blue, green to red. Not yet of length 1.
+/// The axes for the angles 0, 0, 0: grey, yellow to blue, green to red. Their length is not yet 1.
 const OPPONENT: [[f64; 3]; 3] = [[1.0, 1.0, 1.0], [-1.0, -1.0, 2.0], [1.0, -1.0, 0.0]];
 /// Steps of an angle in half a turn.
 pub(super) const HALF_TURN: f64 = 1024.0;
@@ -19,36 +18,36 @@ pub(super) const RANGE: i16 = 512;
 /// Bits of an angle in a stream.
 const BITS: u32 = 10;
 
-/// Three orthogonal directions in RGB, along which a picture's planes hold its colours.
+/// Three orthogonal directions in RGB: a picture's planes contain its colours along these directions.
 ///
-/// Grey pictures, and those one pixel wide or high, have the default: the planes of grey, of blue against yellow, of
-/// red against green.
+/// Grey pictures, and pictures one pixel wide or high, have the default: planes of grey, of blue against yellow, of red
+/// against green.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Axes {
     pub(super) angles: [i16; 3],
 }
 
 impl Axes {
-    /// The axes of three angles, each -512..=511 in 1/1024 of half a turn; `None` beyond.
+    /// Returns the axes of three angles, each -512..=511 in 1/1024 of half a turn; `None` if one is out of range.
     #[must_use]
     pub fn from_angles(angles: [i16; 3]) -> Option<Self> {
         angles.iter().all(|angle| (-RANGE..RANGE).contains(angle)).then_some(Self { angles })
     }
 
-    /// How far the default axes were turned: in the planes of the first and second, first and third, second and third
-    /// axis.
+    /// Returns how far the default axes were turned: in the planes of the first and second, first and third, second and
+    /// third axis.
     #[must_use]
     pub const fn angles(self) -> [i16; 3] {
         self.angles
     }
 
-    /// As a header holds them.
+    /// Returns the bits of the header's field.
     pub(crate) fn to_bits(self) -> u32 {
         let fields = self.angles.map(|angle| u32::from((angle + RANGE).cast_unsigned()));
         fields[0] | fields[1] << BITS | fields[2] << (2 * BITS)
     }
 
-    /// `None` if a reserved bit is set.
+    /// Reads the bits of the header's field; `None` if a reserved bit is set.
     pub(crate) fn from_bits(bits: u32) -> Option<Self> {
         let field = |index: u32| {
             let [low, high, ..] = (bits >> (index * BITS) & ((1 << BITS) - 1)).to_le_bytes();

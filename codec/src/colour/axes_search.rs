@@ -6,30 +6,30 @@ use crate::colour::ycbcr;
 use crate::picture::{Format, Size, View};
 use crate::scratch::Scratch;
 
-/// Points of a picture that are looked at, about.
+/// The approximate number of points that the search samples in a picture.
 const POINTS: usize = 1024;
 /// Distances, in pixels, over which colours are compared.
 const DISTANCES: [usize; 3] = [1, 2, 4];
-/// Colours that differ by less than so many levels in every channel say nothing.
+/// Colours that differ by fewer levels than this in every channel are ignored.
 const MIN_DIFFERENCE: i32 = 4;
-/// A difference of this many levels is where it begins to cost.
+/// The difference, in levels, from which a difference costs noticeable bits.
 const SMALL_DIFFERENCE: f64 = 10.0;
-/// The first step of the search; then they halve.
+/// The first step of the search; later steps halve.
 const FIRST_STEP: i16 = 128;
-/// Differences that are looked at together.
+/// Differences that are processed together.
 const LANES: usize = 16;
-/// Numbers of these.
+/// The numbers in a chunk of differences.
 const CHUNK: usize = 3 * LANES;
 
 impl Axes {
-    /// Axes along which `picture` takes few bits: its colours' differences are small in most planes. The same on every
-    /// machine but for the rounding of sines.
+    /// Finds axes along which `picture` needs few bits, because its colours' differences are small in most planes. The
+    /// result is the same on every machine, except for the rounding of sines.
     #[must_use]
     pub fn of<'a>(picture: impl Into<View<'a>>) -> Self {
         Self::find(&picture.into(), &Scratch::default())
     }
 
-    /// As [`Axes::of`], in memory that is used again.
+    /// As [`Axes::of`], in reused memory.
     pub(crate) fn find(picture: &View<'_>, scratch: &Scratch) -> Self {
         let size = picture.size;
         match picture.format {
@@ -47,7 +47,7 @@ impl Axes {
         }
     }
 
-    /// Those of the pixels that `pixel` gives, by column and row.
+    /// Finds the axes of the pixels that `pixel` returns by column and row.
     fn find_between(size: Size, scratch: &Scratch, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Self {
         let chunks = pairs(size).count().div_ceil(LANES);
         scratch.lend(chunks * CHUNK, |floats| {
@@ -56,14 +56,14 @@ impl Axes {
                 return Self::default();
             }
             let found = differences.search(Self::default(), FIRST_STEP);
-            // Luma is where most is.
+            // Luma is the plane with the most energy.
             let energies = found.rows().map(|row| differences.energy(row));
             let most = (0..3).fold(0, |most, i| if energies[i] > energies[most] { i } else { most });
             if most == 0 { found } else { differences.search(found.with_first(most), 1) }
         })
     }
 
-    /// About the same axes, with another one first.
+    /// Returns about the same axes, with another one first.
     #[expect(clippy::cast_possible_truncation, reason = "a quarter of a turn at most")]
     fn with_first(self, first: usize) -> Self {
         let mut rows = self.rows();
@@ -77,7 +77,8 @@ impl Axes {
         let across = |row: [f64; 3], axis: usize| dot(row, default[axis]);
         let [x, y, z] = std::array::from_fn(|axis| across(rows[0], axis));
         let a = near(-y.atan2(x));
-        // Not the root of x * x + y * y: the angle may have been turned to the opposite one.
+        // The sign matters, so this is not the root of x * x + y * y: the angle may have been turned to the opposite
+        // one.
         let b = near(-z.atan2(dot(rows[0], Self { angles: [a, 0, 0] }.rows()[0])));
         let turned = Self { angles: [a, b, 0] }.rows();
         let c = near(-dot(rows[1], turned[2]).atan2(dot(rows[1], turned[1])));
@@ -89,7 +90,7 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// Pairs of neighbouring pixels, across and down, at points of a grid.
+/// Pairs of pixels, across and down, at the points of a grid.
 fn pairs(size: Size) -> impl Iterator<Item = [[usize; 2]; 2]> {
     let width = size.width();
     let height = size.height();
@@ -101,8 +102,8 @@ fn pairs(size: Size) -> impl Iterator<Item = [[usize; 2]; 2]> {
     })
 }
 
-/// Differences between the colours of neighbouring pixels, in each chunk of all channels one behind the other; zeros
-/// fill up the last chunk.
+/// Differences between the colours of neighbouring pixels. Each chunk has the differences of all channels, one channel
+/// after the other; zeros fill the last chunk.
 struct Differences<'a> {
     chunks: &'a [[f32; CHUNK]],
 }
@@ -134,7 +135,7 @@ impl<'a> Differences<'a> {
         Self { chunks: &chunks[..count.div_ceil(LANES)] }
     }
 
-    /// The axes of least cost that are found from `best`, by steps that halve.
+    /// Finds the axes of least cost from `best`, by steps that halve.
     fn search(&self, mut best: Axes, mut step: i16) -> Axes {
         let mut least = self.cost(best);
         while step > 0 {
@@ -163,8 +164,9 @@ impl<'a> Differences<'a> {
         squares.sum()
     }
 
-    /// About the bits that these take along `axes`: the sum of log2(1 + (c / [`SMALL_DIFFERENCE`])^2) over all and over
-    /// the three planes. The bits of a float, read as an integer, are its logarithm closely enough.
+    /// Estimates the bits of these differences along `axes`: the sum of log2(1 + (c / [`SMALL_DIFFERENCE`])^2) over all
+    /// differences and the three planes. The bits of a float, read as an integer, approximate its logarithm closely
+    /// enough.
     #[expect(clippy::cast_possible_truncation, reason = "single precision is plenty")]
     fn cost(&self, axes: Axes) -> u64 {
         let m = axes.rows().map(|row| row.map(|value| (value / SMALL_DIFFERENCE) as f32));

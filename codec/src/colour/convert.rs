@@ -1,7 +1,8 @@
 //! Samples to a picture's planes and back, a few rows at a time (spec, "Colour" and "YCbCr").
 //!
-//! Planes hold a picture's colours along its axes, of samples less 128. A format's samples are brought there, and back,
-//! by one matrix: of the axes, or of the axes and the format's own colours. No sample is rounded on the way.
+//! Planes contain a picture's colours along its axes, computed from samples less 128. One matrix converts a format's
+//! samples to planes, and one converts back: it combines the axes with the format's own colours. No sample is rounded
+//! on the way.
 
 use std::ops::Range;
 
@@ -13,12 +14,12 @@ use crate::simd::widest;
 /// Pixels that are converted together; a multiple of eight.
 const BATCH: usize = 64;
 
-/// From samples of a format to planes.
+/// Converts samples of a format to planes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ToPlanes {
     /// Row-major.
     matrix: [f32; 9],
-    /// What is taken off the samples first: a grey of 128.
+    /// The offset to subtract from the samples first: a grey of 128.
     zero: [f32; 3],
 }
 
@@ -33,7 +34,7 @@ impl ToPlanes {
         }
     }
 
-    /// Fills planes, row below row, with these rows of a picture.
+    /// Fills planes, row after row, with these rows of a picture.
     pub(crate) fn rows(&self, picture: &View<'_>, rows: Range<usize>, planes: &mut [&mut [f32]; 3]) {
         let width = picture.size.width();
         for (at, y) in rows.enumerate() {
@@ -70,7 +71,7 @@ impl ToPlanes {
         }
     }
 
-    /// Every colour difference stands for two pixels.
+    /// Every colour difference serves two pixels.
     #[inline(always)]
     fn ycbcr_row(&self, luma: &[u8], [blue, red]: [&[u8]; 2], planes: [&mut [f32]; 3]) {
         let m = &self.matrix;
@@ -91,13 +92,13 @@ impl ToPlanes {
     }
 }
 
-/// From planes to samples of a format.
+/// Converts planes to samples of a format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FromPlanes {
     format: Format,
     /// Row-major.
     matrix: [f32; 9],
-    /// What is added to the samples at last: a grey of 128.
+    /// The offset to add to the samples last: a grey of 128.
     zero: [f32; 3],
 }
 
@@ -112,8 +113,8 @@ impl FromPlanes {
         }
     }
 
-    /// Fills these rows of a picture of `width`, of which the first is even, from planes that begin with the first of
-    /// them.
+    /// Fills these rows of a picture of `width` from planes that begin with the first of these rows, whose number is
+    /// even.
     pub(crate) fn rows(&self, planes: [&[f32]; 3], width: usize, rows: Range<usize>, out: &mut [PlaneMut<'_>; 3]) {
         for (at, y) in rows.clone().enumerate() {
             let row = |at: usize| planes.map(|plane| plane.get(at * width..(at + 1) * width).unwrap_or_default());
@@ -159,7 +160,7 @@ impl FromPlanes {
         }
     }
 
-    /// The means of two by two pixels; of fewer at an edge.
+    /// Writes the means of two by two pixels, of fewer at an edge.
     #[inline(always)]
     fn chroma_row(&self, row: usize, planes: [[&[f32]; 3]; 2], samples: &mut [u8]) {
         let [a, b, c] = [3 * row, 3 * row + 1, 3 * row + 2].map(|at| self.matrix[at]);
@@ -178,7 +179,7 @@ impl FromPlanes {
     }
 }
 
-/// Each sample for two pixels, less `zero`.
+/// Repeats each sample for two pixels, less `zero`.
 #[inline(always)]
 fn twice(samples: &[u8], zero: f32) -> [f32; BATCH] {
     let mut values = [0.0; BATCH];
@@ -195,7 +196,8 @@ fn grey_to_plane(samples: &[u8], plane: &mut [f32]) {
     }
 }
 
-/// Samples of a plane of one component, itself less 128: the nearest, half up, clipped to 0..=255.
+/// Converts a plane of one component, itself less 128, to samples: rounds to the nearest, half up, and clips to
+/// 0..=255.
 #[inline(always)]
 pub(crate) fn plane_to_grey(plane: &[f32], samples: &mut [u8]) {
     for (sample, &value) in samples.iter_mut().zip(plane) {
@@ -203,7 +205,7 @@ pub(crate) fn plane_to_grey(plane: &[f32], samples: &mut [u8]) {
     }
 }
 
-/// The matrix that does `second`, then `first`.
+/// Returns the matrix that does `second`, then `first`.
 fn product(first: &[f64; 9], second: &[f64; 9]) -> [f64; 9] {
     std::array::from_fn(|at| (0..3).map(|k| first[at / 3 * 3 + k] * second[3 * k + at % 3]).sum())
 }
@@ -213,7 +215,7 @@ fn single(matrix: [f64; 9]) -> [f32; 9] {
     matrix.map(|value| value as f32)
 }
 
-/// Pixels of three bytes into the low bytes of words; the fourth byte is any.
+/// Spreads pixels of three bytes into the low bytes of words; the fourth byte is arbitrary.
 #[inline(always)]
 fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
     let (eights, rest) = samples.as_chunks::<24>();
@@ -227,7 +229,7 @@ fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
     }
 }
 
-/// Pixels of three bytes out of the low bytes of words, whose fourth byte is 0.
+/// Packs pixels of three bytes from the low bytes of words, whose fourth byte is 0.
 #[inline(always)]
 fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
     let (eights, rest) = samples.as_chunks_mut::<24>();
@@ -246,9 +248,9 @@ fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
     }
 }
 
-/// Adds `zero`, rounds half up and clips to 0..=255; what is not a number gives 0.
+/// Adds `zero`, rounds half up and clips to 0..=255; NaN gives 0.
 ///
-/// All of it has a vector instruction: between 0 and 256 the sum with `WHOLE` is `WHOLE` and the nearest integer.
+/// Every step has a vector instruction: between 0 and 256 the sum with `WHOLE` is `WHOLE` and the nearest integer.
 #[inline(always)]
 fn to_sample(value: f32, zero: f32) -> u32 {
     const WHOLE: f32 = 8_388_608.0;

@@ -1,8 +1,8 @@
 //! Rotations as products of three plane rotations (Givens, "Computation of plane unitary rotations transforming a
 //! general matrix to triangular form", 1958; as angles of colour axes: spec, "Colour").
 
-/// These rows, turned by three angles in radians: in the planes of the first and second, first and third, second and
-/// third.
+/// Returns these rows, turned by three angles in radians: in the planes of the first and second, first and third,
+/// second and third.
 pub(crate) fn turned(mut rows: [[f64; 3]; 3], angles: [f64; 3]) -> [[f64; 3]; 3] {
     for ((i, j), angle) in [(0, 1), (0, 2), (1, 2)].into_iter().zip(angles) {
         let (sine, cosine) = angle.sin_cos();

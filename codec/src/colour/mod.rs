@@ -1,4 +1,4 @@
-//! Colour: the axes that a header carries, the search for them, and the way between samples and planes.
+//! Colour: the axes in a header, the search for them, and the conversion between samples and planes.
 
 pub(crate) mod axes;
 mod axes_search;

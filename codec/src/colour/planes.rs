@@ -11,7 +11,7 @@ pub struct Planes {
     pub size: Size,
     /// Grey: one plane; RGB: three.
     pub channels: Channels,
-    /// What the planes are.
+    /// The colour axes of the planes.
     pub axes: Axes,
     /// Row-major planes, centred on zero; those of a picture are within -128..128.
     pub components: Vec<Vec<f32>>,

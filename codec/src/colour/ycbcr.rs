@@ -1,14 +1,14 @@
-//! BT.601 between red, green, blue and luma with two colour differences, as matrices (ITU-R BT.601-7, section 2.5;
-//! spec, "YCbCr").
+//! BT.601 as matrices between red, green, blue and luma with two colour differences (ITU-R BT.601-7, section 2.5; spec,
+//! "YCbCr").
 
 use crate::picture::Range;
 
-/// Shares of red and blue in luma.
+/// The weights of red and blue in luma.
 const RED: f64 = 0.299;
 const BLUE: f64 = 0.114;
 const GREEN: f64 = 1.0 - RED - BLUE;
 
-/// Full range is this much of luma's range, and of the colour differences'.
+/// Returns full range divided by this range, for luma and for the colour differences.
 const fn scale(range: Range) -> [f64; 2] {
     match range {
         Range::Full => [1.0, 1.0],
@@ -25,7 +25,7 @@ pub(super) fn middle(range: Range) -> f32 {
     }
 }
 
-/// From luma less [`middle`] and both differences less 128 to red, green, blue less 128; row-major.
+/// The matrix from luma less [`middle`] and both differences less 128 to red, green, blue less 128; row-major.
 pub(super) fn to_rgb(range: Range) -> [f64; 9] {
     let [luma, chroma] = scale(range);
     let red = 2.0 * (1.0 - RED) * chroma;
@@ -35,7 +35,7 @@ pub(super) fn to_rgb(range: Range) -> [f64; 9] {
     [luma, 0.0, red, luma, green_blue, green_red, luma, blue, 0.0]
 }
 
-/// The way back.
+/// The inverse matrix.
 pub(super) fn from_rgb(range: Range) -> [f64; 9] {
     let [luma, chroma] = scale(range);
     let y = [RED, GREEN, BLUE];
@@ -47,7 +47,7 @@ pub(super) fn from_rgb(range: Range) -> [f64; 9] {
     std::array::from_fn(|at| rows[at / 3][at % 3])
 }
 
-/// Gives red, green, blue of pixels, rounded and clipped to 0..=255.
+/// Returns a function that converts pixels to red, green, blue, rounded and clipped to 0..=255.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
 pub(super) fn pixels(range: Range) -> impl Fn([u8; 3]) -> [u8; 3] {
     let m = to_rgb(range);

@@ -1,4 +1,4 @@
-//! Entropy coding: adaptive binary probabilities and the range coder that they drive. Integers only.
+//! Entropy coding: adaptive binary probabilities and the range coder that uses them. Integers only.
 
 pub(crate) mod probability;
 pub(crate) mod range_coder;

@@ -1,20 +1,20 @@
 //! An adaptive binary probability: the mean of a fast and a slow estimate, each an exponential average of the bits so
 //! far.
 //!
-//! Prior art: two rates mixed half and half are those of the arithmetic coder of VVC (Recommendation ITU-T H.266
-//! (2020), section 9.3.4.3); a state that moves by a shift is that of LZMA (Pavlov, LZMA specification, 2015).
+//! Prior art: the mean of two rates comes from the arithmetic coder of VVC (Recommendation ITU-T H.266 (2020), section
+//! 9.3.4.3); a state that moves by a shift comes from LZMA (Pavlov, LZMA specification, 2015).
 
 /// Bits of a probability as the range coder uses it.
 pub(crate) const PROBABILITY_BITS: u32 = 15;
-/// A fast estimate that moves by 1/32 of its error with each bit, and a slow one by 1/256: of significance and
-/// refinement;
+/// The rates of significance and refinement: with each bit, the fast estimate moves by 1/32 of its error, the slow one
+/// by 1/256.
 pub(crate) const RATE_1_IN_32: u32 = rates(5, 8);
-/// by 1/16 and 1/256: of signs, which depend on where in the picture they are, and all else of pictures;
+/// The rates of signs, which depend on the place in the picture, and of all else in pictures: 1/16 and 1/256.
 pub(crate) const RATE_1_IN_16: u32 = rates(4, 8);
-/// by 1/16 and 1/64: of motion, of which a frame has few symbols.
+/// The rates of motion, of which a frame has few symbols: 1/16 and 1/64.
 pub(crate) const RATE_OF_MOTION: u32 = rates(4, 6);
 
-/// Shifts of both estimates as one number, which a type can carry.
+/// Packs the shifts of both estimates into one number, so that it can be a const parameter.
 const fn rates(fast: u32, slow: u32) -> u32 {
     fast | slow << 4
 }
@@ -35,15 +35,15 @@ impl Probability {
         Self { fast: prior, slow: prior }
     }
 
-    /// In 1/32768, at least [`MIN_PROBABILITY`] from either end.
+    /// Returns the probability in 1/32768, at least [`MIN_PROBABILITY`] from either end.
     #[inline(always)]
     pub(crate) fn of_one(self) -> u32 {
         let mean = (u32::from(self.fast) + u32::from(self.slow)) >> 2;
-        // Most are; so the range need not wait for what makes sure of it.
+        // Most means are in range, so the range coder rarely waits for the clamp.
         if mean.wrapping_sub(MIN_PROBABILITY) > MAX_PROBABILITY - MIN_PROBABILITY { clamped(mean) } else { mean }
     }
 
-    /// Moves both estimates towards a bit that nobody can guess, without a branch.
+    /// Moves both estimates towards an unpredictable bit, without a branch.
     #[inline(always)]
     pub(crate) fn learn<const RATES: u32>(&mut self, bit: bool) {
         self.fast = moved(self.fast, bit, RATES & 0xF);
@@ -70,13 +70,13 @@ fn clamped(mean: u32) -> u32 {
     mean.clamp(MIN_PROBABILITY, MAX_PROBABILITY)
 }
 
-/// An estimate that moves by one in 2^`shift` of the way to 65535; rounds down.
+/// Moves an estimate by one in 2^`shift` of the way to 65535; rounds down.
 #[inline(always)]
 const fn risen(estimate: u16, shift: u32) -> u16 {
     estimate + (!estimate >> shift)
 }
 
-/// An estimate that moves by one in 2^`shift` of the way to zero; rounds down.
+/// Moves an estimate by one in 2^`shift` of the way to zero; rounds down.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "at most the estimate")]
 const fn fallen(estimate: u16, shift: u32) -> u16 {

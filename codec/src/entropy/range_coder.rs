@@ -1,29 +1,29 @@
-//! Binary range coder (spec, "Range coder"): integers only, exact at every cut.
+//! Binary range coder (spec, "Range coder"): integers only, exact at every truncation point.
 //!
 //! The coder is that of LZMA (Pavlov, LZMA specification, 2015), a range coder (Martin, "Range encoding: an algorithm
-//! for removing redundancy from a digitised message", 1979) with a carry, but a one takes the lower part of the range,
-//! no byte precedes the code, and probabilities have 15 bits. New is the decoder's end: one whose bytes ran out knows
-//! an interval of possible codes. A bit is decoded if the whole interval agrees on it and refused otherwise, so a
-//! prefix yields every symbol that its bytes determine and no other.
+//! for removing redundancy from a digitised message", 1979) with a carry. It differs in three ways: a one takes the
+//! lower part of the range, no byte precedes the code, and probabilities have 15 bits. The decoder's end is new: a
+//! decoder without further bytes knows an interval of possible codes. It decodes a bit if the whole interval agrees on
+//! it, and refuses it otherwise. So a prefix yields every symbol that its bytes determine and no other.
 
 use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 
-/// The range is renormalised, a byte at a time, as soon as it is below this.
+/// The coder renormalises the range, a byte at a time, as soon as it is below this.
 const MIN_RANGE: u32 = 1 << 24;
-/// Zeros that a decoder puts behind bytes that were written [before zeros](RangeEncoder::finish_before_zeros).
+/// Zeros that a decoder appends to bytes that were written [before zeros](RangeEncoder::finish_before_zeros).
 pub(crate) const ZEROS: [u8; 8] = [0; 8];
 
 /// One side of the coder. The same traversal drives both, so they cannot disagree.
 pub(crate) trait Coder: Default {
-    /// Whether it needs to be told the bits.
+    /// Whether it needs the bits from its caller.
     const WRITES: bool;
 
-    /// Codes one bit with `probabilities[context]`, which moves at the rates `RATES`: an encoder writes `bit` and
-    /// returns it, a decoder ignores `bit` and returns what it read, or `None` if the bytes at hand do not determine
-    /// it.
+    /// Codes one bit with `probabilities[context]`, which moves at the rates `RATES`. An encoder writes `bit` and
+    /// returns it. A decoder ignores `bit` and returns the bit that it read, or `None` if the bytes at hand do not
+    /// determine it.
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
-    /// Codes a bit that is about as often a zero as a one, so that no branch on it is guessed.
+    /// Codes a bit that is about as often zero as one, without a branch on it.
     #[inline(always)]
     fn code_even<const RATES: u32>(
         &mut self,
@@ -34,7 +34,8 @@ pub(crate) trait Coder: Default {
         self.code::<RATES>(probabilities, context, bit)
     }
 
-    /// Says which coefficient the next symbol is of: its subband, and its column and row. Only who learns from symbols listens.
+    /// Announces the coefficient of the next symbol: its subband, column and row. Only coders that train on symbols use
+    /// it.
     #[inline(always)]
     fn about(&mut self, _subband: usize, _place: [usize; 2]) {}
 
@@ -58,7 +59,7 @@ impl RangeEncoder {
         Self { low: 0, range: u32::MAX, held: None, pending: 0, bytes: Vec::new() }
     }
 
-    /// Begins anew, in the memory of `bytes`.
+    /// Begins again, in the memory of `bytes`.
     pub(crate) fn restart(&mut self, mut bytes: Vec<u8>) {
         bytes.clear();
         *self = Self { bytes, ..Self::new() };
@@ -80,7 +81,7 @@ impl RangeEncoder {
         self.low = (self.low & 0x00FF_FFFF) << 8;
     }
 
-    /// Writes what is still held back, so that every bit is determined.
+    /// Writes the bytes that are still held back, so that every bit is determined.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         for _ in 0..5 {
             self.shift();
@@ -90,8 +91,8 @@ impl RangeEncoder {
 }
 
 impl RangeEncoder {
-    /// Writes as few bytes as determine every bit to a decoder that knows that [`ZEROS`] follow: no more zeros than these are
-    /// left out, however many a long run of likely bits ends in.
+    /// Writes the fewest bytes that determine every bit to a decoder that knows that [`ZEROS`] follow. It leaves out no
+    /// more zeros than these, even if a long run of likely bits ends in more.
     pub(crate) fn finish_before_zeros(mut self) -> Vec<u8> {
         let end = self.low + u64::from(self.range);
         let rounded = (0..32).rev().map(|bits| self.low.next_multiple_of(1 << bits));
@@ -169,7 +170,7 @@ impl RangeDecoder {
                 break;
             }
             self.ones = if *byte == 0xFF { self.ones + 1 } else { 4 };
-            // No encoder begins with four bytes of ones, which are beyond the range.
+            // No encoder begins with four bytes of ones, because they are beyond the range.
             if self.ones == 4 && *byte == 0xFF {
                 *byte = 0xFE;
             }
@@ -181,19 +182,19 @@ impl RangeDecoder {
         }
     }
 
-    /// Whether bytes arrived that no symbol was tried on.
+    /// Returns whether bytes arrived on which no symbol was tried yet.
     pub(crate) const fn has_news(&self) -> bool {
         self.news
     }
 
-    /// Begins anew, in the memory that it has.
+    /// Begins again, in the same memory.
     pub(crate) fn restart(&mut self) {
         let mut bytes = std::mem::take(&mut self.bytes);
         bytes.clear();
         *self = Self { bytes, ..Self::new() };
     }
 
-    /// Notes that every symbol was tried, and forgets the bytes that were read.
+    /// Notes that every symbol was tried, and drops the bytes that were read.
     pub(crate) fn wait(&mut self) {
         self.news = false;
         self.bytes.drain(..self.at);
@@ -230,7 +231,8 @@ impl Default for RangeDecoder {
 impl Coder for RangeDecoder {
     const WRITES: bool = false;
 
-    // Two whole ways, not one with selections: a processor that guesses the bit is by then at the next one.
+    // Two complete paths instead of one with selections: a processor that predicts the bit goes on to the next one
+    // early.
     #[inline(always)]
     fn code<const RATES: u32>(
         &mut self,
@@ -290,7 +292,7 @@ mod tests {
     use super::*;
     use crate::entropy::probability::RATE_1_IN_16;
 
-    /// Bits with the context each is coded in.
+    /// Bits, each with its context.
     fn symbols() -> impl Strategy<Value = Vec<(usize, bool)>> {
         prop::collection::vec((0..4_usize, 0..100_u32), 0..3000)
             .prop_map(|all| all.into_iter().map(|(context, dice)| (context, dice < [1, 10, 50, 99][context])).collect())
@@ -309,7 +311,7 @@ mod tests {
         coder.finish()
     }
 
-    /// How many symbols a decoder reads until it starves, checked against those that were written.
+    /// Decodes until the decoder starves, compares with the written symbols, and returns the number of symbols read.
     fn decode(coder: &mut RangeDecoder, probabilities: &mut [Probability], symbols: &[(usize, bool)]) -> usize {
         let read = symbols.iter().take_while(|&&(context, bit)| {
             match coder.code::<RATE_1_IN_16>(probabilities, context, false) {
@@ -358,7 +360,7 @@ mod tests {
                 let mut hasty = RangeDecoder::new();
                 hasty.push(&bytes[..count]);
                 prop_assert_eq!(read, decode(&mut hasty, &mut evenly(), &symbols));
-                // Brute force: the symbols on which the tails of zeros and of ones agree.
+                // Brute force: the symbols on which a tail of zeros and a tail of ones agree.
                 let [zeros, ones] = [0x00, 0xFF].map(|tail| {
                     let mut coder = RangeDecoder::new();
                     coder.push(&bytes[..count]);

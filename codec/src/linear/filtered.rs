@@ -1,4 +1,4 @@
-//! Coefficients or planes to pictures through the post-filter, a row of blocks at a time.
+//! Turns coefficients or planes into pictures through the post-filter, a row of blocks at a time.
 
 use crate::colour::convert::FromPlanes;
 use crate::colour::planes::Planes;
@@ -14,14 +14,14 @@ use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::Division;
 use crate::wavelet::synthesis::{Component, Source};
 
-/// Memory that is used again: floats, and the filter's samples.
+/// Reused memory: floats, and the filter's samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Memory<'a> {
     pub(super) floats: &'a Scratch,
     pub(super) samples: &'a Scratch<i16>,
 }
 
-/// Fills in the picture of these coefficients.
+/// Fills `out` with the picture of these coefficients.
 pub(super) fn of_coefficients(
     taps: &[Taps; LEVELS],
     coefficients: &Coefficients,
@@ -47,7 +47,7 @@ pub(super) fn of_coefficients(
     });
 }
 
-/// Fills in the picture of these planes.
+/// Fills `out` with the picture of these planes.
 pub(super) fn of_planes(
     planes: &Planes,
     filter: (&Filters<'_>, &[Vec<u8>]),
@@ -84,7 +84,7 @@ fn strips(
     parallel::for_each(division.threads, jobs, |(top, strip)| work(top, strip));
 }
 
-/// Rows of a picture, from `top` on, that one thread makes.
+/// The rows of a picture, from `top` on, that one thread makes.
 struct Strip<'a, 'b> {
     filters: &'a Filters<'a>,
     significance: &'a [Vec<u8>],
@@ -95,7 +95,7 @@ struct Strip<'a, 'b> {
 }
 
 impl Strip<'_, '_> {
-    /// Filters planes of `count` components and turns them to samples.
+    /// Filters planes of `count` components and converts them to samples.
     fn run(mut self, rows: &mut impl PlaneRows, count: usize, from_planes: FromPlanes, memory: Memory<'_>) {
         let [width, height] = self.size;
         let [line, samples] = Window::numbers(width, &(0..count));
@@ -133,7 +133,7 @@ impl PlaneRows for Synthesised<'_> {
     }
 }
 
-/// Planes that are there.
+/// Planes that exist already.
 struct Given<'a>(&'a Planes);
 
 impl PlaneRows for Given<'_> {

@@ -1,4 +1,4 @@
-//! The strips against whole arrays: not a bit may differ, whatever the size, the strips and the threads.
+//! Compares strips with whole arrays: not one bit may differ, for any size, strips and number of threads.
 
 use proptest::prelude::*;
 
@@ -39,7 +39,7 @@ fn picture(width: usize, height: usize, channels: Channels) -> Picture {
     Picture::new(size, channels, samples.collect()).expect("all samples")
 }
 
-/// All ways through the transform, in strips of so many rows.
+/// Compares all paths through the transform, in strips of `rows` rows.
 fn check(linear: &Linear, picture: &Picture, threads: usize, rows: usize) {
     let model = &linear.model;
     let scratch = &linear.scratch;
@@ -100,7 +100,7 @@ fn the_public_ways_agree_at_a_size_of_several_strips() {
     }
 }
 
-/// What a decoder has of the first half of a picture's stream.
+/// The decoder's state after the first half of a picture's stream.
 fn half_of_a_stream(picture: &Picture) -> (Coefficients, Position) {
     let codec = Codec::photo();
     let stream = codec.encode(picture).expect("a stream");

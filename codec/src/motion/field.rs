@@ -1,46 +1,48 @@
-//! A frame's motion: one block of 16 x 16 luma samples after another, each of four cells of 8 x 8 (spec, "Motion").
+//! The motion of a frame: its blocks of 16 x 16 luma samples in order, each of four partitions of 8 x 8 (spec,
+//! "Motion").
 
 use std::ops::Range;
 
 use crate::motion::vector::Vector;
 use crate::picture::Size;
 
-/// Luma samples of a block's side.
+/// The side of a block in luma samples.
 pub(crate) const BLOCK: usize = 16;
-/// Luma samples of a cell's side.
+/// The side of a partition in luma samples.
 pub(crate) const CELL: usize = BLOCK / 2;
-/// Levels that a constant prediction may have.
+/// The number of levels of a constant prediction.
 pub(crate) const CONSTANTS: u8 = 64;
 
-/// What a block may be predicted from.
+/// The references from which a block may be predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
-    /// The enhanced picture, or a constant.
+    /// The enhancement reference, or a constant.
     Enhanced,
-    /// The floor picture, or a constant: the block is being refreshed.
+    /// The base-layer reference, or a constant: the block is being refreshed.
     Floor,
     /// A constant alone.
     Constant,
 }
 
-/// How a block is predicted.
+/// The prediction of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Block {
-    /// Cells at the top left, top right, bottom left and bottom right move by these vectors.
+    /// The partitions at the top left, top right, bottom left and bottom right move by these vectors.
     Moved([Vector; 4]),
-    /// The mean of what the first vector leads to in the last picture, and the second in the one before it.
+    /// The mean of two predictions: by the first vector from the last picture, by the second from the picture before
+    /// it.
     Bipredicted([Vector; 2]),
-    /// Luma is this level, 0..[`CONSTANTS`], in steps of four samples; chroma is 128.
+    /// Luma has this level, 0..[`CONSTANTS`], in steps of four samples; chroma is 128.
     Constant(u8),
 }
 
 impl Block {
-    /// All four cells move alike.
+    /// Returns the block whose four partitions move alike.
     pub(crate) const fn whole(vector: Vector) -> Self {
         Self::Moved([vector; 4])
     }
 
-    /// The vector of all four cells, if it is one and all there is.
+    /// Returns the vector of all four partitions, if they share one and it is the only vector.
     pub(crate) fn one_vector(&self) -> Option<Vector> {
         match self {
             Self::Moved([first, rest @ ..]) if rest.iter().all(|vector| vector == first) => Some(*first),
@@ -48,12 +50,12 @@ impl Block {
         }
     }
 
-    /// The same, also if there is a second one.
+    /// As [`Block::one_vector`], or the first vector of a bi-predicted block.
     pub(crate) fn whole_vector(&self) -> Option<Vector> {
         if let Self::Bipredicted([first, _]) = self { Some(*first) } else { self.one_vector() }
     }
 
-    /// The vector into the last picture, of a cell, numbered as in [`Block::Moved`].
+    /// Returns the vector of a partition into the last picture; partitions are numbered as in [`Block::Moved`].
     pub(crate) const fn vector(&self, cell: usize) -> Option<Vector> {
         match self {
             Self::Moved(vectors) => Some(vectors[cell]),
@@ -63,23 +65,23 @@ impl Block {
     }
 }
 
-/// Every block of a frame.
+/// All blocks of a frame.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Field {
     pub(crate) across: usize,
     pub(crate) down: usize,
     /// Row by row.
     pub(crate) blocks: Vec<Block>,
-    /// What each may be predicted from.
+    /// The reference from which each block may be predicted.
     pub(crate) sources: Vec<Source>,
-    /// Blocks may be bi-predicted.
+    /// Whether blocks may be bi-predicted.
     pub(crate) bipredicts: bool,
-    /// Which were not predicted from the enhanced picture in the frame before.
+    /// The blocks that were not predicted from the enhancement reference in the frame before.
     refreshed: Vec<bool>,
 }
 
 impl Field {
-    /// Becomes the same as `other`, in memory that is there.
+    /// Copies `other`, in the same memory.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         (self.across, self.down) = (other.across, other.down);
         self.blocks.clone_from(&other.blocks);
@@ -88,18 +90,19 @@ impl Field {
         self.refreshed.clone_from(&other.refreshed);
     }
 
-    /// Whether block `at` may be bi-predicted. One that was refreshed in the frame before may not: it would bring back what a
-    /// receiver lacked until then.
+    /// Returns whether block `at` may be bi-predicted. A block that was refreshed in the frame before may not: it would
+    /// bring back errors that a receiver had until then.
     pub(crate) fn may_bipredict(&self, at: usize) -> bool {
         self.bipredicts && !self.refreshed[at]
     }
 
-    /// Blocks across and down.
+    /// Returns the number of blocks across and down.
     pub(crate) const fn grid(size: Size) -> [usize; 2] {
         [size.width().div_ceil(BLOCK), size.height().div_ceil(BLOCK)]
     }
 
-    /// A field of this size for frame `phase` of the refresh cycle, of constant blocks, none of which may be bi-predicted.
+    /// Begins frame `phase` of the refresh cycle, of this size, with constant blocks, none of which may be
+    /// bi-predicted.
     pub(crate) fn reset(&mut self, size: Size, phase: u8) {
         [self.across, self.down] = Self::grid(size);
         let count = self.across * self.down;
@@ -116,22 +119,22 @@ impl Field {
         }
     }
 
-    /// Which of so many blocks are predicted from the floor in a frame of this phase: each once in [`FLOOR_CYCLE`] phases. Some of them
-    /// are predicted from nothing instead, in the long cycle.
+    /// Returns which of `count` blocks are predicted from the base-layer reference in a frame of this phase: each once
+    /// in [`FLOOR_CYCLE`] phases. The long cycle predicts some of them from nothing instead.
     pub(crate) const fn refreshed(count: usize, phase: usize) -> Range<usize> {
         part(count, phase, FLOOR_CYCLE)
     }
 }
 
-/// Which of so many blocks have their turn in a phase of a cycle.
+/// Returns which of `count` blocks have their turn in a phase of a cycle.
 const fn part(count: usize, phase: usize, cycle: usize) -> Range<usize> {
     let turn = phase % cycle;
     count * turn / cycle..count * (turn + 1) / cycle
 }
 
-/// Frames in which every block is once predicted without the enhanced picture.
+/// The number of frames in which every block is predicted once without the enhancement reference.
 pub(crate) const FLOOR_CYCLE: usize = 8;
-/// Frames in which every block is once predicted from nothing.
+/// The number of frames in which every block is predicted once from nothing.
 pub(crate) const CONSTANT_CYCLE: usize = 128;
 
 #[cfg(test)]

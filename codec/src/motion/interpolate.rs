@@ -1,18 +1,18 @@
-//! Samples of a reference between its samples (spec, "Interpolation"), in 1/64 of a step: eight taps in luma, at quarters;
-//! four in chroma, at eighths.
+//! Interpolates a reference between its samples (spec, "Interpolation"), in 1/64 of a step: luma at quarters with eight
+//! taps, chroma at eighths with four.
 //!
-//! Prior art: the filters' taps are those of HEVC (Recommendation ITU-T H.265, 2013, section 8.5.3.3.3), chosen by their response to
-//! a shift in Ugur, Alshin, Alshina, Bossen, Han, Park, Lainema, "Motion compensated prediction and interpolation filter design in
-//! H.265/HEVC", 2013.
+//! Prior art: the taps are those of HEVC (Recommendation ITU-T H.265, 2013, section 8.5.3.3.3). Ugur, Alshin, Alshina,
+//! Bossen, Han, Park and Lainema chose them by their response to a shift ("Motion compensated prediction and
+//! interpolation filter design in H.265/HEVC", 2013).
 
 use crate::motion::reference::{BORDER, Past, Plane};
 use crate::motion::taps::{Sums, with_sums};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
-/// The longest side of what is interpolated at once.
+/// The longest side of a block that is interpolated at once.
 pub(super) const MAX_SIDE: usize = 24;
-/// Rows and columns that the longest filter needs beyond.
+/// The additional rows and columns that the longest filter needs.
 const MAX_BEYOND: usize = 7;
 
 const LUMA: [[i16; 8]; 4] = [
@@ -32,15 +32,15 @@ const CHROMA: [[i16; 4]; 8] = [
     [-2, 10, 58, -2],
 ];
 
-/// Samples of a row are made in groups of so many, so that no loop has a rest.
+/// Samples of a row are made in groups of this length, so that no loop has a remainder.
 const GROUP: usize = 8;
 
-/// How many samples the rows of a window have that is `width` wide: those behind the width mean nothing.
+/// The row length of a window that is `width` wide; the samples after the width have no meaning.
 pub(super) const fn row_length(width: usize) -> usize {
     width.next_multiple_of(GROUP)
 }
 
-/// Room for what is interpolated.
+/// Memory for interpolated samples.
 #[derive(Debug)]
 pub(super) struct Window {
     samples: [i16; MAX_SIDE * MAX_SIDE],
@@ -54,7 +54,7 @@ impl Default for Window {
 }
 
 impl Window {
-    /// The `side[0]` x `side[1]` samples whose first is at `corner` moved by `vector`, row by row, each of
+    /// Returns the `side[0]` x `side[1]` samples whose first is at `corner` moved by `vector`, row by row, each of
     /// [`row_length`]; of luma or of a colour difference.
     pub(super) fn fetch(
         &mut self,
@@ -73,8 +73,8 @@ impl Window {
         &self.samples[..length * side[1]]
     }
 
-    /// The mean, rounded down, of what one vector leads to in the last picture and another in the one before, as
-    /// [`Window::fetch`] gives them; `other`: room for the second.
+    /// Returns the mean, rounded down, of the last picture moved by one vector and the one before moved by another, as
+    /// [`Window::fetch`] returns them; `other`: memory for the second.
     pub(super) fn fetch_mean(
         &mut self,
         other: &mut Self,
@@ -102,7 +102,7 @@ impl Window {
         let bits = if luma { 2 } else { 3 };
         let at = |corner: isize, part: i16, length: usize, side: usize| {
             let whole = corner + isize::from(part >> bits);
-            // Beyond this all that is read is the outermost sample continued.
+            // Beyond this, all samples repeat the outermost one.
             let least = 4 - BORDER.cast_signed();
             let most = (length + BORDER - 5 - side).cast_signed();
             (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
@@ -119,8 +119,8 @@ impl Window {
         }
     }
 
-    /// Along rows, then along columns; no taps: whole samples. What is read beyond the width is inside the plane: its last
-    /// row is never the last that is read.
+    /// Filters along rows, then along columns; without taps it copies whole samples. The samples that it reads beyond
+    /// the width are inside the plane, because the plane's last row is never the last that is read.
     #[inline(always)]
     fn filter<const TAPS: usize, const LENGTH: usize>(
         &mut self,
@@ -148,7 +148,7 @@ impl Window {
     }
 }
 
-/// In 16 bits.
+/// Stores the means of both in `first`, in 16 bits.
 #[inline(always)]
 fn mean(first: &mut [i16], second: &[i16]) {
     first.iter_mut().zip(second).for_each(|(a, b)| *a = (*a >> 1) + (b >> 1) + (*a & b & 1));

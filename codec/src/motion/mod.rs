@@ -1,4 +1,4 @@
-//! Motion of blocks between frames: vectors, references, overlapped prediction, side information, and an encoder's search.
+//! Motion of blocks between frames: vectors, references, overlapped prediction, side information, encoder's search.
 
 pub(crate) mod field;
 mod interpolate;

@@ -1,4 +1,4 @@
-//! Prediction of a plane from moved cells whose windows overlap (spec, "Prediction").
+//! Predicts a plane from moved partitions whose windows overlap (spec, "Prediction").
 //!
 //! Prior art: overlapped block motion compensation (Orchard and Sullivan, "Overlapped block motion compensation: an
 //! estimation-theoretic approach", IEEE Trans. Image Processing 3(5), 1994), with windows that rise and fall linearly.
@@ -9,10 +9,10 @@ use crate::motion::reference::{BySource, FRACTION, Past, Plane};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
-/// Room for one prediction after another.
+/// Memory for one prediction after another.
 #[derive(Debug, Default)]
 pub(crate) struct Overlap {
-    /// Sums of samples times weights, for the rows that a row of blocks reaches.
+    /// Sums of samples times weights, for the rows that a row of blocks covers with its overlap.
     sums: Vec<i32>,
     windows: [Window; 2],
 }
@@ -27,7 +27,7 @@ pub(crate) enum Kind {
 impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Luma, Self::Chroma, Self::Chroma];
 
-    /// Samples of a cell's side.
+    /// The side of a partition in samples.
     const fn cell(self) -> usize {
         match self {
             Self::Luma => CELL,
@@ -41,9 +41,9 @@ impl Kind {
     }
 }
 
-/// A block or a cell of it: all of it moves alike.
+/// A block or a partition of it that moves as one.
 pub(super) struct Unit {
-    /// First cell, and cells of a side.
+    /// The first partition, and the number of partitions along a side.
     cell: [usize; 2],
     pub(super) cells: usize,
     pub(super) motion: Motion,
@@ -52,14 +52,14 @@ pub(super) struct Unit {
 #[derive(Clone, Copy)]
 pub(super) enum Motion {
     Moved(Vector),
-    /// The mean of two.
+    /// The mean of two predictions.
     Bipredicted([Vector; 2]),
-    /// In 1/64 of a step.
+    /// A constant in 1/64 of a step.
     Constant(i16),
 }
 
 impl Overlap {
-    /// Makes `out` the prediction of one plane from those of the references; its borders are not continued.
+    /// Predicts one plane from the references' planes into `out`, whose borders are not continued.
     pub(crate) fn predict(&mut self, field: &Field, kind: Kind, references: BySource<Past<&Plane>>, out: &mut Plane) {
         let side = kind.cell();
         let width = field.across * 2 * side;
@@ -91,15 +91,15 @@ impl Overlap {
 
 /// Sums of samples times weights: rows of `width`.
 struct Sums<'a> {
-    /// With [`MAX_SIDE`] more behind the last row, to which nothing is added.
+    /// The rows, and [`MAX_SIDE`] more after the last, to which nothing is added.
     all: &'a mut [i32],
     width: usize,
-    /// Row of the first.
+    /// The number of the first row.
     top: isize,
 }
 
 impl Sums<'_> {
-    /// Adds what the block in this column and row gives.
+    /// Adds the contribution of the block in this column and row.
     fn add(
         &mut self,
         windows: &mut [Window; 2],
@@ -135,7 +135,7 @@ impl Sums<'_> {
     }
 }
 
-/// Adds rows of samples times the weights of their column and row. Behind the last column of a block weights are zero.
+/// Adds rows of samples times the weights of their column and row. Weights after a block's last column are zero.
 #[inline(always)]
 fn add_rows<const LENGTH: usize>(
     sums: &mut [i32],
@@ -154,13 +154,13 @@ fn add_rows<const LENGTH: usize>(
     }
 }
 
-/// Weights along one axis, zero behind the last.
+/// Weights along one axis, zero after the last.
 pub(super) struct Weights {
     values: [i16; MAX_SIDE],
     count: usize,
 }
 
-/// By kind of plane, by cells less 1, and by whether there is a neighbour before and behind.
+/// By kind of plane, by number of partitions less 1, and by whether there is a neighbour before and after.
 static WEIGHTS: [[[[Weights; 2]; 2]; 2]; 2] = {
     const fn of_cells(side: usize, cells: usize) -> [[Weights; 2]; 2] {
         let alone = [Weights::new(side, cells, false, false), Weights::new(side, cells, false, true)];
@@ -173,7 +173,7 @@ static WEIGHTS: [[[[Weights; 2]; 2]; 2]; 2] = {
 };
 
 impl Weights {
-    /// Of a unit, across and down, and where the first weights are.
+    /// Returns a unit's weights, across and down, each with the place of the first.
     pub(super) fn of_unit(unit: &Unit, field: &Field, kind: Kind) -> [(isize, &'static Self); 2] {
         [0, 1].map(|axis| {
             let last = 2 * [field.across, field.down][axis];
@@ -185,13 +185,13 @@ impl Weights {
         &self.values[..self.count]
     }
 
-    /// Those of so many samples, zero behind the last.
+    /// Returns the first `LENGTH` weights, zero after the last.
     pub(super) fn first<const LENGTH: usize>(&self) -> &[i16; LENGTH] {
         self.values.first_chunk().expect("no longer than the longest")
     }
 
-    /// Of `cells` cells from `first` on, of `last` in the frame; and where the first weight is. Outermost cells have no
-    /// neighbour on one side.
+    /// Returns the weights of `cells` partitions from `first` on, of `last` in the frame, and the place of the first
+    /// weight. Outermost partitions have no neighbour on one side.
     fn of(first: usize, cells: usize, last: usize, kind: Kind) -> (isize, &'static Self) {
         let side = kind.cell();
         let before = first > 0;
@@ -201,7 +201,7 @@ impl Weights {
         ((first * side).cast_signed() - overlap.cast_signed(), weights)
     }
 
-    /// They rise over the samples nearest to a border, to `2 * side` in all, and fall alike.
+    /// Makes weights that rise over the samples nearest to a border, to `2 * side` in all, and fall in the same way.
     #[expect(clippy::cast_possible_truncation, reason = "16 at most")]
     const fn new(side: usize, cells: usize, before: bool, behind: bool) -> Self {
         let overlaps = before as usize + behind as usize;
@@ -220,7 +220,7 @@ impl Weights {
     }
 }
 
-/// The parts of a block that move alike.
+/// Returns the parts of a block that each move as one.
 pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<Unit>; 4] {
     let whole = |motion| [Some(Unit { cell: [2 * bx, 2 * by], cells: 2, motion }), None, None, None];
     match (block, block.one_vector()) {
@@ -234,7 +234,7 @@ pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<
     }
 }
 
-/// In 1/64 of a step, less 128.
+/// Returns a constant in 1/64 of a step, less 128.
 fn constant(kind: Kind, level: u8) -> i16 {
     match kind {
         Kind::Luma => (i16::from(level.min(CONSTANTS - 1)) * 4 - 128) << (2 * FRACTION),
@@ -261,7 +261,7 @@ mod tests {
     use crate::motion::reference::Reference;
     use crate::picture::Size;
 
-    /// The specification's formula, a sample at a time.
+    /// Applies the specification's formula, a sample at a time.
     fn naive(field: &Field, kind: Kind, from: Past<&Plane>, x: usize, y: usize) -> i16 {
         let side = kind.cell();
         let mut window = Window::default();

@@ -1,4 +1,4 @@
-//! Pictures that others are predicted from: planes of YCbCr 4:2:0 in eighths of a sample's step, less 128.
+//! Reference pictures: planes of YCbCr 4:2:0 in eighths of a sample's step, less 128.
 
 use std::ops::RangeInclusive;
 
@@ -6,15 +6,15 @@ use crate::motion::field::Source;
 use crate::picture::Size;
 use crate::simd::widest;
 
-/// Bits behind the point of a reference's samples.
+/// Fraction bits of a reference's samples.
 pub(crate) const FRACTION: u32 = 3;
-/// Least and greatest value of a reference's sample: 0 and 255.
+/// The smallest and greatest value of a reference's sample: 0 and 255.
 pub(crate) const LEAST: i16 = -128 << FRACTION;
 pub(crate) const GREATEST: i16 = 127 << FRACTION;
-/// Samples by which a plane is continued on every side.
+/// The number of samples that continue a plane on every side.
 pub(super) const BORDER: usize = 32;
 
-/// One plane, its outermost samples continued on every side.
+/// One plane; its outermost samples are continued on every side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Plane {
     pub(crate) width: usize,
@@ -24,33 +24,33 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    /// All samples 128.
+    /// Makes a plane whose samples are all 128.
     pub(crate) fn new(width: usize, height: usize) -> Self {
         let stride = width + 2 * BORDER;
         Self { width, height, stride, samples: vec![0; stride * (height + 2 * BORDER)] }
     }
 
-    /// A row without its continuation.
+    /// Returns a row without its continuation.
     pub(crate) fn row(&self, y: usize) -> &[i16] {
         &self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
     }
 
-    /// A row without its continuation. [`Plane::continue_borders`] must follow.
+    /// Returns a row without its continuation for writing. Call [`Plane::continue_borders`] afterwards.
     pub(crate) fn row_mut(&mut self, y: usize) -> &mut [i16] {
         &mut self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
     }
 
-    /// Makes every sample this, also those that continue the plane.
+    /// Sets every sample to `value`, including those that continue the plane.
     pub(crate) fn fill(&mut self, value: i16) {
         self.samples.fill(value);
     }
 
-    /// Makes this `enhanced`, moved by a 32nd of its distance towards `floor`.
+    /// Sets this to `enhanced`, moved by a 32nd of its distance towards `floor`.
     pub(crate) fn leak(&mut self, enhanced: &Self, floor: &Self) {
         widest!(leak(&enhanced.samples, &floor.samples, &mut self.samples));
     }
 
-    /// Makes this the sum of a prediction and a residual, which has no borders, held to `range`.
+    /// Sets this to the sum of a prediction and a residual, which has no borders, clamped to `range`.
     pub(crate) fn sum_of(&mut self, predicted: &Self, residual: &[i16], range: RangeInclusive<i16>) {
         let (least, greatest) = range.into_inner();
         for (y, residual) in residual.chunks_exact(self.width).enumerate() {
@@ -59,7 +59,7 @@ impl Plane {
         self.continue_borders();
     }
 
-    /// Makes this the plane of a picture, whose rows begin `stride` samples apart.
+    /// Copies the plane of a picture, whose rows begin `stride` samples apart.
     pub(crate) fn take_samples(&mut self, samples: &[u8], stride: usize) {
         for y in 0..self.height {
             widest!(widen(&samples[y * stride..], self.row_mut(y)));
@@ -92,12 +92,12 @@ pub(crate) struct Reference {
     pub(crate) planes: [Plane; 3],
 }
 
-/// What there is of the two past pictures that a block may be predicted from.
+/// One value for each of the two past pictures from which a block may be predicted.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Past<T> {
-    /// Of the last picture.
+    /// The value of the last picture.
     pub(crate) last: T,
-    /// Of what that was for the frame before.
+    /// The value that `last` had for the frame before.
     pub(crate) before: T,
 }
 
@@ -107,7 +107,7 @@ impl<T> Past<T> {
     }
 }
 
-/// What there is of both kinds of reference.
+/// One value for each kind of reference.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BySource<T> {
     pub(crate) enhanced: T,
@@ -115,7 +115,7 @@ pub(crate) struct BySource<T> {
 }
 
 impl<T> BySource<T> {
-    /// That of the reference that a block's vectors point into; of a block without vectors, source constant, nothing is read.
+    /// Returns the value of the reference into which a block's vectors point; blocks without vectors do not use it.
     pub(crate) const fn of(&self, source: Source) -> &T {
         match source {
             Source::Enhanced => &self.enhanced,
@@ -129,7 +129,7 @@ impl<T> BySource<T> {
 }
 
 impl Reference {
-    /// All samples 128.
+    /// Makes a picture whose samples are all 128.
     pub(crate) fn new(size: Size) -> Self {
         let width = size.width();
         let height = size.height();

@@ -1,7 +1,7 @@
-//! A frame's motion as bits (spec, "Side information"): one traversal that both sides share.
+//! A frame's motion as bits (spec, "Side information"): both sides share one traversal.
 //!
-//! Prior art: vectors predicted by the median of three neighbours (Recommendation ITU-T H.264, section 8.4.1.3), a list
-//! of neighbours whose motion is taken over (merge mode of H.265, section 8.5.3.2.2).
+//! Prior art: vectors predicted by the median of three neighbours (Recommendation ITU-T H.264, section 8.4.1.3), and a
+//! list of neighbours whose motion a block can copy (merge mode of H.265, section 8.5.3.2.2).
 
 use crate::entropy::probability::{Probability, RATE_OF_MOTION};
 use crate::entropy::range_coder::{Coder, RangeDecoder, RangeEncoder, ZEROS};
@@ -10,20 +10,20 @@ use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
 
-/// Vectors that a block may take over.
+/// The vectors that a block can copy.
 pub(crate) const CANDIDATES: usize = 5;
 /// Bits of a constant's level.
 const LEVEL_BITS: u32 = 6;
 
-/// By number of neighbours that take theirs over.
+/// By number of neighbours that copy their vector.
 const MERGE: usize = 0;
 const CANDIDATE: usize = MERGE + 3;
 const CONSTANT: usize = CANDIDATE + CANDIDATES - 1;
 /// By number of neighbours that are split.
 const SPLIT: usize = CONSTANT + 1;
-/// Whether a cell's vector is that of the cell before.
+/// Whether a partition's vector is that of the partition before.
 const SAME: usize = SPLIT + 3;
-/// By component of whole blocks and of cells, and activity.
+/// By component of whole blocks and of partitions, and activity.
 const ZERO: usize = SAME + 3;
 /// By component, activity and length so far.
 const LENGTH: usize = ZERO + 4 * 3;
@@ -32,12 +32,12 @@ const MAX_LENGTH: usize = 15;
 const EVEN: usize = LENGTH + 2 * 3 * MAX_LENGTH;
 /// By number of neighbours that are bi-predicted.
 const BIPREDICTED: usize = EVEN + 1;
-/// Of what a second vector differs by: by component; then by component and length so far.
+/// A second vector's difference: by component; then by component and length so far.
 const SECOND_ZERO: usize = BIPREDICTED + 3;
 const SECOND_LENGTH: usize = SECOND_ZERO + 2;
 const CONTEXTS: usize = SECOND_LENGTH + 2 * MAX_LENGTH;
 
-/// The probability of a one in each context when a frame begins, in 1/256: found on the training clips
+/// The probability of a one in each context at the start of a frame, in 1/256: found on the training clips
 /// (`models/train/nestcast_train/frames/video_tables.py`).
 #[rustfmt::skip]
 const PRIORS: [u8; CONTEXTS] = [
@@ -68,13 +68,13 @@ pub(crate) fn priors() -> impl Iterator<Item = u16> {
     PRIORS.into_iter().map(|prior| u16::from(prior) << 8)
 }
 
-/// What is known of a block besides its motion.
+/// The coded facts about a block besides its motion.
 #[derive(Debug, Clone, Copy, Default)]
 struct Note {
     merged: bool,
     split: bool,
     bipredicted: bool,
-    /// Length of the longest difference coded.
+    /// The length of the longest coded difference.
     activity: u32,
 }
 
@@ -88,7 +88,7 @@ pub(crate) struct SideInfo {
 }
 
 impl SideInfo {
-    /// Begins a frame of so many blocks.
+    /// Begins a frame with the blocks of `field`.
     pub(crate) fn reset(&mut self, field: &Field) {
         self.probabilities.clear();
         self.probabilities.extend(priors().map(Probability::new));
@@ -96,16 +96,16 @@ impl SideInfo {
         self.notes.resize(field.blocks.len(), Note::default());
     }
 
-    /// Stands where `other` does.
+    /// Copies the state of `other`.
     pub(crate) fn copy_from(&mut self, other: &Self) {
         self.probabilities.clone_from(&other.probabilities);
         self.notes.clone_from(&other.notes);
     }
 
-    /// Fills in the field of a frame of this size, in which blocks may be bi-predicted or not, from all of its bytes.
+    /// Decodes the field of a frame of this size, in which blocks may be bi-predicted or not, from all of its bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if they end before the last block's.
+    /// [`Error::Corrupt`] if the bytes end before the last block.
     pub(crate) fn decode(
         &mut self,
         bytes: &[u8],
@@ -130,7 +130,7 @@ impl SideInfo {
         if whole { Ok(()) } else { Err(Error::Corrupt { what: "frame", why }) }
     }
 
-    /// Gives the bytes of a whole field, in the memory of `bytes`.
+    /// Returns the bytes of a whole field, in the memory of `bytes`.
     pub(crate) fn encode(&mut self, field: &Field, bytes: Vec<u8>) -> Vec<u8> {
         self.reset(field);
         let mut coder = RangeEncoder::new();
@@ -142,13 +142,13 @@ impl SideInfo {
         coder.finish_before_zeros()
     }
 
-    /// Codes block `at`; those before it are in the field.
+    /// Codes block `at`; the blocks before it are in the field.
     pub(crate) fn block<C: Coder>(&mut self, coder: &mut C, field: &Field, at: usize, block: Block) -> Option<Block> {
         let near = self.near(field, at);
         self.block_near(coder, &near, block)
     }
 
-    /// Codes the block that this is around.
+    /// Codes the block with the surroundings `near`.
     pub(crate) fn block_near<C: Coder>(&mut self, coder: &mut C, near: &Near, block: Block) -> Option<Block> {
         let (coded, note) = if near.constant {
             (self.constant(coder, block)?, Note::default())
@@ -199,7 +199,7 @@ impl SideInfo {
         Some((Block::Moved(coded), note))
     }
 
-    /// Whether a block that moves by one vector, `first`, has a second one, and which.
+    /// Codes whether a block that moves by one vector, `first`, has a second one, and which.
     fn bipredicted<C: Coder>(
         &mut self,
         coder: &mut C,
@@ -229,7 +229,7 @@ impl SideInfo {
         Some(Block::Constant(coded))
     }
 
-    /// A vector as its difference to `before`; `row`: 0 for blocks, 2 for cells.
+    /// Codes a vector as its difference from `before`; `row`: 0 for blocks, 2 for partitions.
     fn vector<C: Coder>(
         &mut self,
         coder: &mut C,
@@ -252,13 +252,13 @@ impl SideInfo {
         self.magnitude(coder, ZERO + row * 3 + activity, lengths, value)
     }
 
-    /// Zero or not, sign, then the magnitude as an exponential Golomb code.
+    /// Codes whether the value is zero, its sign, then the magnitude as an exponential Golomb code.
     fn magnitude<C: Coder>(&mut self, coder: &mut C, zero: usize, lengths: usize, value: i16) -> Option<i16> {
         if self.bit(coder, zero, value == 0)? {
             return Some(0);
         }
         let negative = self.bit(coder, EVEN, value < 0)?;
-        // A magnitude of 2^15 has no place in 15 bits, and no use.
+        // A magnitude of 2^15 does not fit in 15 bits, and has no use.
         let magnitude = value.unsigned_abs().clamp(1, 0x7FFF);
         let length = magnitude.ilog2() as usize;
         let mut bits = 0;
@@ -276,7 +276,7 @@ impl SideInfo {
         coder.code::<RATE_OF_MOTION>(&mut self.probabilities, context, bit)
     }
 
-    /// What is known around block `at`.
+    /// Returns the known surroundings of block `at`.
     pub(crate) fn near(&self, field: &Field, at: usize) -> Near {
         let x = at % field.across;
         let y = at / field.across;
@@ -312,7 +312,7 @@ impl SideInfo {
     }
 }
 
-/// Codes a whole field with a coder made for so many contexts.
+/// Codes a whole field with a coder that is made for `CONTEXTS` contexts.
 #[cfg(feature = "training")]
 pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
     let mut side_info = SideInfo::default();
@@ -325,35 +325,35 @@ pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
     coder
 }
 
-/// What is known of a block before it is coded, and around it.
+/// The known facts about a block before it is coded, and about its neighbours.
 pub(crate) struct Near {
     pub(crate) at: usize,
-    /// It is predicted from no picture.
+    /// Whether it is predicted from no picture.
     constant: bool,
     pub(crate) may_bipredict: bool,
-    /// What the block may take over.
+    /// The vectors that the block can copy.
     pub(crate) candidates: Candidates,
     merged: usize,
     split: usize,
     bipredicted: usize,
-    /// By how much a neighbour's second vector is not twice its first.
+    /// The difference of a neighbour's second vector from twice its first.
     bend: Vector,
     activity: usize,
 }
 
-/// By how much a block's second vector is not twice its first.
+/// The difference of a block's second vector from twice its first.
 fn bend(block: Block) -> Option<Vector> {
     if let Block::Bipredicted([first, second]) = block { Some(second.minus(first.plus(first))) } else { None }
 }
 
 impl Near {
-    /// What a second vector is coded against: motion goes on as it was, or as it does beside the block.
+    /// The prediction of a second vector: motion goes on at the same speed, or changes as in the adjacent block.
     pub(crate) const fn second(&self, first: Vector) -> Vector {
         first.plus(first).plus(self.bend)
     }
 }
 
-/// Vectors, the first of which is the one that others are coded against.
+/// Vectors; others are coded against the first one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidates {
     vectors: [Vector; CANDIDATES],
@@ -361,7 +361,7 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// From vectors of the cells to the left, above, and above to the right or else to the left.
+    /// Makes them from the vectors of the partitions to the left, above, and above to the right or else to the left.
     fn of(vectors: [Option<Vector>; 3]) -> Self {
         let mut known = vectors.into_iter().flatten();
         let predicted = match (known.next(), known.next(), known.next()) {

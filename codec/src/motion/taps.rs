@@ -1,10 +1,10 @@
-//! Weighted sums of neighbours along rows and columns, on which interpolation spends its time: in plain Rust, and with AVX2's
-//! products of pairs. Both give the same numbers.
+//! Weighted sums of neighbours along rows and columns, which take most of interpolation's time: in plain Rust, and with
+//! AVX2's products of pairs. Both give the same numbers.
 
-/// How such sums are made.
+/// The two kinds of weighted sums.
 pub(super) trait Sums: Copy {
-    /// From eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains, rounded down. A row of `LENGTH` + `TAPS`
-    /// - 1 samples of 11 bits.
+    /// Goes from eighths to 1/64: the taps' sum is 64 times 1/8, so an eighth of it remains, rounded down. A row has
+    /// `LENGTH` + `TAPS` - 1 samples of 11 bits.
     fn along_row<const TAPS: usize, const LENGTH: usize>(
         self,
         row: &[i16],
@@ -12,7 +12,7 @@ pub(super) trait Sums: Copy {
         out: &mut [i16; LENGTH],
     );
 
-    /// As [`Sums::along_row`], of samples of 15 bits, a 64th of the taps' sum.
+    /// As [`Sums::along_row`], for samples of 15 bits: a 64th of the taps' sum.
     fn along_columns<const TAPS: usize, const LENGTH: usize>(
         self,
         rows: &[[i16; LENGTH]; TAPS],
@@ -44,8 +44,8 @@ macro_rules! with_sums {
 }
 pub(super) use with_sums;
 
-/// In 16 bits throughout: the sum of what is above the last bits of the samples, and a part of that of these bits, rounded down
-/// as that of both would be.
+/// Sums in 16 bits throughout: the high bits of the samples apart from the low ones, whose sum is divided and rounded
+/// down. The result equals that of the whole samples.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Plain;
 
@@ -87,7 +87,7 @@ impl Sums for Plain {
     }
 }
 
-/// Sixteen sums at a time, in 32 bits.
+/// Sums in 32 bits, sixteen at a time.
 #[cfg(all(target_arch = "x86_64", not(disable_dispatch_avx2)))]
 mod pairs {
     use std::arch::x86_64::{
@@ -137,7 +137,7 @@ mod pairs {
         }
     }
 
-    /// The firsts of the groups that a row has; the last may overlap the one before.
+    /// The first samples of a row's groups; the last group can overlap the one before.
     #[inline(always)]
     fn groups<const LENGTH: usize>() -> impl Iterator<Item = usize> {
         (0..LENGTH.div_ceil(GROUP)).map(|group| (group * GROUP).min(LENGTH - GROUP))
@@ -155,7 +155,8 @@ mod pairs {
     }
 
     kernel!(
-        /// Sums of even and of odd number apart: each pair of samples of even, or of odd, number is a pair for one of them.
+        /// Computes even and odd sums apart: each pair of samples that begins at an even, or at an odd, place serves
+        /// one of them.
         #[inline(always)]
         fn row_group(avx2: Avx2, samples: &[i16], taps: &[i16]) -> __m256i {
             let mut sums = [_mm256_setzero_si256(); 2];
@@ -186,7 +187,7 @@ mod pairs {
         }
     );
 
-    /// Two taps, over and over.
+    /// Repeats two taps.
     #[inline]
     #[target_feature(enable = "avx2")]
     fn both([first, second]: &[i16; 2]) -> __m256i {
@@ -198,7 +199,7 @@ mod pairs {
 mod tests {
     use super::*;
 
-    /// The formula, a sample at a time.
+    /// Compares with the formula, a sample at a time.
     fn check<const TAPS: usize, const LENGTH: usize>(seed: &mut u32) {
         let mut random = |bits: u32| {
             *seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);

@@ -1,18 +1,19 @@
-//! How much samples change around blocks, summed over four rows and four columns at a time: each such sum counts for the four
-//! blocks that it overlaps. Each loop over a row becomes vector instructions where its function does little else.
+//! Measures how much samples change around blocks, summed over four rows and four columns at a time: each sum counts
+//! for the four blocks that it overlaps. A loop over a row becomes vector instructions where its function does little
+//! else.
 
 use crate::post_filter::BLOCK;
 use crate::post_filter::classes::change;
 use crate::simd::widest;
 
-/// Ways in which samples change, as rows down and columns right: along rows, along columns, and both diagonals.
+/// The directions of change, as rows down and columns right: along rows, along columns, and both diagonals.
 const WAY_STEPS: [(usize, isize); WAYS] = [(0, 1), (1, 0), (1, 1), (1, -1)];
 pub(super) const WAYS: usize = 4;
-/// Rows that sums depend on: those of a block, and one above and below.
+/// Rows that a sum depends on: the block's own, and one above and below.
 pub(super) const ROWS: usize = BLOCK + 2;
 
-/// Makes `sums`, by way, those of the four rows in the middle, from column `first` of these rows on, in memory for four times
-/// as many numbers. They have 16 bits without a sign.
+/// Sets `sums`, by direction, for the four rows in the middle, from column `first` of these rows on. `memory` has four
+/// times as many numbers. Sums are unsigned numbers of 16 bits.
 pub(super) fn sum_up(rows: &[&mut [i16]; ROWS], first: usize, memory: &mut [i16], sums: &mut [&mut [i16]; WAYS]) {
     for (sums, (down, right)) in sums.iter_mut().zip(WAY_STEPS) {
         let sides = |y: usize| {
@@ -24,7 +25,7 @@ pub(super) fn sum_up(rows: &[&mut [i16]; ROWS], first: usize, memory: &mut [i16]
     }
 }
 
-/// Makes `changes` the sums of what two rows change between their sides.
+/// Sets `changes` to the sums of two rows' changes from their neighbours on both sides.
 #[inline(always)]
 fn set_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
     for (sum, (((a, b), c), d)) in changes.iter_mut().zip(a.iter().zip(b).zip(c).zip(d)) {
@@ -32,7 +33,7 @@ fn set_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
     }
 }
 
-/// Adds to `changes` what two rows change between their sides.
+/// Adds two rows' changes from their neighbours on both sides to `changes`.
 #[inline(always)]
 fn add_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
     for (sum, (((a, b), c), d)) in changes.iter_mut().zip(a.iter().zip(b).zip(c).zip(d)) {
@@ -40,7 +41,7 @@ fn add_changes(changes: &mut [i16], [a, b]: [&[i16]; 2], [c, d]: [&[i16]; 2]) {
     }
 }
 
-/// Makes `sums` those of fours of changes.
+/// Sets `sums` to the sums of four changes each.
 #[inline(always)]
 fn add_fours(changes: &[i16], sums: &mut [i16]) {
     for (sum, four) in sums.iter_mut().zip(changes.as_chunks().0) {
@@ -48,7 +49,7 @@ fn add_fours(changes: &[i16], sums: &mut [i16]) {
     }
 }
 
-/// The sum of four numbers, none of which is negative: each is at most four times [`MAX_CHANGE`](super::classes::MAX_CHANGE).
+/// Returns the sum of four non-negative numbers, each at most four times [`MAX_CHANGE`](super::classes::MAX_CHANGE).
 #[inline(always)]
 fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
     let wide = |value: i16| u64::from(value.cast_unsigned());
@@ -57,8 +58,8 @@ fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
     (four.wrapping_mul(0x0001_0001_0001_0001) >> 48) as u16
 }
 
-/// Makes `changes` what changes around each block: the sums of four rows that overlap it from above and from below, each of the
-/// block's first columns and of the next.
+/// Sets `changes` to the change around each block: the sums of the four rows that overlap it from above and of those
+/// that overlap it from below, each for the block's first columns and for the next.
 #[inline(always)]
 pub(super) fn around_blocks(above: &[i16], below: &[i16], changes: &mut [u32]) {
     let wide = |sum: i16| u32::from(sum.cast_unsigned());
@@ -78,7 +79,7 @@ mod tests {
     fn the_largest_sums_have_sixteen_bits() {
         assert_eq!(sum_of(&[4 * MAX_CHANGE; BLOCK]), 65_520);
         assert_eq!(sum_of(&[1, 20, 300, 4000]), 4321);
-        // Pairs of columns of opposite values: samples on both sides of one differ by the most.
+        // Pairs of columns of opposite values: the samples on both sides of a pair's column differ by the maximum.
         let row: [i16; 24] = std::array::from_fn(|x| if x / 2 % 2 == 0 { i16::MAX } else { -i16::MAX });
         let mut rows = [row; ROWS];
         let mut memory = [0; 16];

@@ -1,20 +1,20 @@
-//! The class of a block: how much its samples change against the cut's step, in which direction, and on which level a
-//! coefficient is significant there.
+//! The class of a block: how much its samples change relative to the step of the truncation point, in which direction,
+//! and at which level a coefficient is significant there.
 
 use crate::post_filter::TOLD_LEVELS;
 
-/// Classes of activity, each of twice as much change as the one before.
+/// Classes of activity; each has twice the change of the one before.
 pub(super) const ACTIVITIES: usize = 9;
 /// None, horizontal, vertical, and both diagonals.
 pub(super) const DIRECTIONS: usize = 5;
-/// Change, summed over a block's surroundings, that is the first activity's limit, in steps.
+/// The limit of the first activity: the change in steps, summed over a block's surroundings.
 const FIRST_LIMIT: u32 = 10;
-/// Most that one difference counts, in 1/64, so that eight of them have 15 bits.
+/// The maximum of one difference, in 1/64, so that eight of them fit in 15 bits.
 pub(super) const MAX_CHANGE: i16 = 4095;
 
-/// The classes of blocks with these sums of absolute differences (by way: horizontal, vertical, and both diagonals; by block), at
-/// most 2^18 each, `step` of the cut, and numbers of the finest significant level, at most [`TOLD_LEVELS`]. Each loop becomes
-/// vector instructions where this is inlined.
+/// Returns the classes of blocks. `changes`: sums of absolute differences, by direction (horizontal, vertical, both
+/// diagonals) and block, at most 2^18 each; `step`: that of the truncation point; `significance`: numbers of the finest
+/// significant level, at most [`TOLD_LEVELS`]. Each loop becomes vector instructions where this function is inlined.
 #[inline(always)]
 pub(super) fn classes<const N: usize>(changes: &[[u32; N]; 4], step: i16, significance: &[u8; N]) -> [usize; N] {
     let mut activities = [0; N];
@@ -27,7 +27,7 @@ pub(super) fn classes<const N: usize>(changes: &[[u32; N]; 4], step: i16, signif
     })
 }
 
-/// How many of the limits, each twice the one before, are reached.
+/// Adds the number of limits that are reached; each limit is twice the one before.
 #[inline(always)]
 fn add_activities<const N: usize>(across: &[u32; N], down: &[u32; N], limit: u32, activities: &mut [u32; N]) {
     for (activity, (across, down)) in activities.iter_mut().zip(across.iter().zip(down)) {
@@ -38,7 +38,8 @@ fn add_activities<const N: usize>(across: &[u32; N], down: &[u32; N], limit: u32
     }
 }
 
-/// Which way there is over one and a half times as much change as across it, of the two ways in which that differs more.
+/// Sets the direction with over one and a half times as much change as across it, from the pair of directions that
+/// differs more.
 #[inline(always)]
 fn set_directions<const N: usize>([horizontal, vertical, falling, rising]: &[[u32; N]; 4], directions: &mut [u32; N]) {
     let sorted = |a: u32, b: u32| (a.max(b), a.min(b));
@@ -55,7 +56,7 @@ fn set_directions<const N: usize>([horizontal, vertical, falling, rising]: &[[u3
     }
 }
 
-/// How much two samples differ, at most [`MAX_CHANGE`].
+/// Returns how much two samples differ, at most [`MAX_CHANGE`].
 #[inline(always)]
 pub(super) fn change(a: i16, b: i16) -> i16 {
     let difference = a.saturating_sub(b);

@@ -1,29 +1,30 @@
-//! Some samples of a row at once: what a filter adds to them. Loops over a chunk become vector instructions where a function does
-//! little else and each array that it writes is an argument of its own, so the functions below stay apart, by [`widest!`].
+//! The filter's corrections of some samples of a row at once. Loops over a chunk become vector instructions where a
+//! function does little else and each array that it writes is an argument of its own, so [`widest!`] keeps the
+//! functions apart.
 
 use crate::post_filter::BLOCK;
 use crate::post_filter::table::{CHROMA_TAPS, LUMA_TAPS, Runs};
 use crate::simd::widest;
 
-/// Samples of a row that are filtered together, and blocks.
+/// Samples of a row that are filtered together, and their blocks.
 pub(super) const CHUNK: usize = 64;
 pub(super) const CHUNK_BLOCKS: usize = CHUNK / BLOCK;
-/// Columns and rows that a filter reaches to.
+/// Columns and rows to which a filter reaches.
 pub(super) const REACH: usize = 2;
-/// Samples that a chunk sees in a row.
+/// Samples of a row that a chunk reads.
 pub(super) const SEEN: usize = CHUNK + 2 * REACH;
-/// Rows that a row sees.
+/// Rows that a row of samples reads.
 pub(super) const ROWS: usize = 2 * REACH + 1;
-/// Pairs of neighbours that are nearest, and of those that only luma's filter has.
+/// The nearest pairs of neighbours, and as many farther ones that only luma's filter has.
 const NEAR: usize = 6;
 
 pub(super) type Chunk = [i16; CHUNK];
-/// What a chunk sees of a plane, from two rows above to two below.
+/// The part of a plane that a chunk reads, from two rows above to two below.
 pub(super) type Seen<'a> = [&'a [i16; SEEN]; ROWS];
 /// Two opposite neighbours of each sample.
 type Pair<'a> = [&'a Chunk; 2];
 
-/// The taps of a chunk's blocks, side by side.
+/// Lays the taps of a chunk's blocks next to each other.
 pub(super) fn side_by_side<'a, const N: usize>(filters: impl Iterator<Item = &'a Runs<N>>, taps: &mut [Chunk; N]) {
     for (block, filter) in filters.enumerate().take(CHUNK_BLOCKS) {
         for (chunk, run) in taps.iter_mut().zip(filter) {
@@ -32,7 +33,7 @@ pub(super) fn side_by_side<'a, const N: usize>(filters: impl Iterator<Item = &'a
     }
 }
 
-/// Clipped differences of pairs of opposite neighbours to the sample in their middle, each pair summed, by pair.
+/// Clipped differences of pairs of opposite neighbours to the sample in their middle, summed for each pair.
 #[derive(Debug)]
 pub(super) struct Differences {
     near: [Chunk; NEAR],
@@ -42,7 +43,7 @@ pub(super) struct Differences {
 impl Differences {
     pub(super) const NONE: Self = Self { near: [[0; CHUNK]; NEAR], far: [[0; CHUNK]; NEAR] };
 
-    /// Looks at the six pairs that are nearest.
+    /// Computes the six nearest pairs.
     pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
         let [a, b, c, d, e, f] = &mut self.near;
         let here = here(seen);
@@ -53,7 +54,7 @@ impl Differences {
         });
     }
 
-    /// Looks at the next six.
+    /// Computes the next six.
     pub(super) fn look_far(&mut self, seen: &Seen<'_>, step: i16) {
         let [a, b, c, d, e, f] = &mut self.far;
         let here = here(seen);
@@ -65,7 +66,7 @@ impl Differences {
     }
 }
 
-/// Makes `sum` what luma's filter adds.
+/// Sets `sum` to the correction of luma's filter.
 pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
     let (near, far) = halves(taps);
     widest!({
@@ -75,7 +76,8 @@ pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk
     });
 }
 
-/// Makes `sum` what a chroma component's filter adds, by itself, luma and the other one.
+/// Sets `sum` to the correction of a chroma component's filter, from the component itself, luma and the other
+/// component.
 pub(super) fn chroma([own, luma, other]: [&Differences; 3], taps: &[Chunk; CHROMA_TAPS], sum: &mut Chunk) {
     let (own_taps, luma_taps) = halves(taps);
     widest!({
@@ -86,25 +88,25 @@ pub(super) fn chroma([own, luma, other]: [&Differences; 3], taps: &[Chunk; CHROM
     });
 }
 
-/// The taps of the first six pairs, and of the next six.
+/// Returns the taps of the first six pairs, and of the next six.
 fn halves<const N: usize>(taps: &[Chunk; N]) -> (&[Chunk; NEAR], &[Chunk; NEAR]) {
     let (halves, _) = taps.as_chunks();
     (&halves[0], &halves[1])
 }
 
-/// The samples themselves.
+/// Returns the samples themselves.
 fn here<'a>(seen: &Seen<'a>) -> &'a Chunk {
     seen[REACH][REACH..].first_chunk().expect("a chunk and what it sees")
 }
 
-/// The neighbours below or to the right, and those opposite.
+/// Returns the neighbours below or to the right, and the opposite ones.
 #[inline(always)]
 fn pair<'a, const DOWN: usize, const RIGHT: isize>(seen: &Seen<'a>) -> Pair<'a> {
     let part = |row: usize, column: usize| seen[row][column..].first_chunk().expect("a chunk and what it sees");
     [part(REACH + DOWN, REACH.wrapping_add_signed(RIGHT)), part(REACH - DOWN, REACH.wrapping_add_signed(-RIGHT))]
 }
 
-/// Makes `one` and `two` the clipped differences of two pairs.
+/// Sets `one` and `two` to the clipped differences of two pairs.
 #[inline(always)]
 fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mut Chunk, two: &mut Chunk) {
     for i in 0..CHUNK {
@@ -118,8 +120,8 @@ fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mu
     }
 }
 
-/// Adds the products of taps and differences, in 1/65536: those of even index rounded down; those of odd index, whose taps are stored
-/// negated, rounded up.
+/// Adds the products of taps and differences, in 1/65536. Products of even index are rounded down; those of odd index,
+/// whose taps are stored negated, are rounded up.
 #[inline(always)]
 fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td, te, tf]: &[Chunk; NEAR]) {
     for i in 0..CHUNK {
@@ -131,7 +133,7 @@ fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td,
     }
 }
 
-/// As [`add_six`], of two.
+/// As [`add_six`], for two.
 #[inline(always)]
 fn add_two(sum: &mut Chunk, [even, odd]: [&Chunk; 2], [even_taps, odd_taps]: [&Chunk; 2]) {
     for i in 0..CHUNK {

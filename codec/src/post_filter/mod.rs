@@ -1,9 +1,10 @@
-//! The filter behind the wavelet, in integers (spec, "Post-filter"): every sample of a plane gets a correction that is linear in
-//! clipped differences to its neighbours, with taps from a table by what the decoder knows of the block of 4 x 4 samples
-//! it lies in.
+//! The filter after the wavelet, in integers (spec, "Post-filter"). Every sample of a plane gets a correction that is
+//! linear in clipped differences to its neighbours. The taps come from a table, by the class of the sample's block of 4
+//! x 4 samples.
 //!
-//! Prior art: the adaptive loop filter of VVC (Recommendation ITU-T H.266, section 8.8.5) has classes of 4 x 4 blocks by
-//! activity and direction, symmetric taps and clipped differences. Here tables are trained once and sent never, classes
+//! Prior art: the adaptive loop filter of VVC (Recommendation ITU-T H.266, section 8.8.5) has classes of 4 x 4 blocks
+//! by activity and direction, symmetric taps and clipped differences. Here tables are trained once and never sent,
+//! classes include which coefficients are significant, and taps depend on the place in the wavelet's grid.
 //! know which coefficients are significant, and taps depend on the place in the wavelet's grid.
 
 mod changes;
@@ -16,14 +17,14 @@ pub(crate) mod table;
 mod tests;
 pub(crate) mod window;
 
-/// Samples each way that share a class.
+/// Samples in each direction that share a class.
 pub(crate) const BLOCK: usize = 4;
-/// Levels whose significant coefficients classes tell apart; the finest has the highest number.
+/// Levels whose significant coefficients the classes distinguish; the finest has the highest number.
 pub(crate) const TOLD_LEVELS: usize = 3;
-/// Bits behind the point of a sample.
+/// Fraction bits of a sample.
 pub(crate) const FRACTION: u32 = 6;
 
-/// Blocks along a side of so many samples.
+/// Blocks along a side of `side` samples.
 pub(crate) const fn blocks(side: usize) -> usize {
     side.div_ceil(BLOCK)
 }

@@ -1,9 +1,9 @@
-//! The filter sample by sample, as the specification says it: the slow twin for tests, and what training counts with.
+//! The filter sample by sample, as the specification defines it: the slow twin for tests, also used by training.
 
 use crate::post_filter::classes::{change, classes};
 use crate::post_filter::{BLOCK, FRACTION, blocks};
 
-/// Steps to the neighbours on one side (down, right); those on the other side are opposite.
+/// Steps to the neighbours on one side (down, right); the neighbours on the other side are opposite.
 const NEIGHBOURS: [[isize; 2]; 12] =
     [[0, 1], [0, 2], [1, 0], [2, 0], [1, 1], [1, -1], [1, 2], [1, -2], [2, 1], [2, -1], [2, 2], [2, -2]];
 const NEAR: &[[isize; 2]] = NEIGHBOURS.split_at(6).0;
@@ -18,7 +18,7 @@ pub(crate) struct Samples {
 }
 
 impl Samples {
-    /// The samples nearest to these.
+    /// Rounds planes to the nearest samples.
     #[expect(clippy::cast_possible_truncation, reason = "clamped")]
     pub(crate) fn new(width: usize, height: usize, planes: &[Vec<f32>]) -> Self {
         let unit = f32::from(1_u16 << FRACTION);
@@ -27,7 +27,7 @@ impl Samples {
         Self { width, height, components: components.collect() }
     }
 
-    /// A sample; the outermost are repeated beyond the picture.
+    /// Returns a sample; the outermost ones are repeated beyond the picture.
     fn at(&self, component: usize, y: isize, x: isize) -> i16 {
         let within = |at: isize, side: usize| at.clamp(0, side.cast_signed() - 1).cast_unsigned();
         self.components[component][within(y, self.height) * self.width + within(x, self.width)]
@@ -47,7 +47,7 @@ impl Samples {
         classes(&changes.map(|change| [change]), step, &[significance[by * blocks(self.width) + bx]])[0]
     }
 
-    /// What the taps of a component's filter are multiplied by.
+    /// Returns the differences that a component's filter multiplies with its taps.
     pub(crate) fn differences(&self, component: usize, [x, y]: [usize; 2], step: i16) -> Vec<i16> {
         let x = x.cast_signed();
         let y = y.cast_signed();

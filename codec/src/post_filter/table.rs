@@ -1,4 +1,4 @@
-//! The table of taps, and what it is at a cut.
+//! The table of taps, and its interpolation at a position.
 
 use crate::error::Error;
 use crate::post_filter::TOLD_LEVELS;
@@ -9,37 +9,37 @@ pub(crate) const LUMA_TAPS: usize = 12;
 pub(crate) const CHROMA_TAPS: usize = 14;
 /// Taps of each component's filters.
 pub(crate) const TAPS: [usize; 3] = [LUMA_TAPS, CHROMA_TAPS, CHROMA_TAPS];
-/// Cuts that there is a table for, in bit planes.
+/// The truncation points that have a table, in bit planes.
 pub(crate) const CUTS: [u32; 3] = [1, 3, 5];
 /// Classes of a block: by activity, direction and significance.
 pub(crate) const CLASSES: usize = ACTIVITIES * DIRECTIONS * (TOLD_LEVELS + 1);
 /// Places of a sample in the finest level's grid: by the parities of its row and column.
 pub(crate) const PHASES: usize = 4;
-/// Bytes of the step, and of all: by component, cut, class, phase, tap.
+/// Bytes of the step, and of the whole table: by component, cut, class, phase, tap.
 const STEP_BYTES: usize = 2;
 pub(crate) const BYTES: usize = STEP_BYTES + CUTS.len() * CLASSES * PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
-/// Most that a difference is clipped to, in 1/64 of a sample's step.
+/// The maximum to which differences are clipped, in 1/64 of a sample's step.
 pub(super) const MAX_STEP: u16 = 8191;
-/// Most that the absolute taps of a filter add up to, in 1/256, so that a correction has 16 bits.
+/// The maximum sum of a filter's absolute taps, in 1/256, so that a correction fits in 16 bits.
 pub(crate) const MAX_TAP_SUM: u32 = 511;
-/// Samples of a row that are filtered alike: half of them at even columns.
+/// Samples of a row that share taps: half of them at even columns.
 const RUN: usize = 4;
 
-/// A filter of planes that the linear synthesis or a network behind it made: taps of all classes, in 1/256; checked
+/// A checked filter for planes of the linear synthesis, or of a network after it: the taps of all classes, in 1/256
 /// (spec, "Post-filter").
 #[derive(Debug, Clone)]
 pub struct PostFilter {
-    /// What differences are clipped to at cut 0, in 1/64.
+    /// The clipping limit of differences at cut 0, in 1/64.
     step: u16,
     /// By component; in each by cut, class, phase, tap.
     taps: [Vec<i8>; 3],
 }
 
 impl PostFilter {
-    /// Reads a post-filter as model tables have it behind their priors (spec, "Model tables"): 86,402 bytes.
+    /// Reads a post-filter from the bytes that follow the priors in model tables (spec, "Model tables"): 86,402 bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] with the rule that is broken.
+    /// [`Error::Corrupt`] with the rule that the bytes break.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let corrupt = |why| Error::Corrupt { what: "post-filter", why };
         let table = bytes.try_into().map_err(|_| corrupt("it does not have 86402 bytes"))?;
@@ -49,7 +49,7 @@ impl PostFilter {
     /// Reads a table of [`BYTES`] bytes.
     ///
     /// # Errors
-    /// The rule that is broken.
+    /// The rule that the bytes break.
     pub(crate) fn read(bytes: &[u8; BYTES]) -> Result<Self, &'static str> {
         let ([low, high], mut rest) = (&[bytes[0], bytes[1]], &bytes[STEP_BYTES..]);
         let step = u16::from_le_bytes([*low, *high]);
@@ -70,10 +70,10 @@ impl PostFilter {
         Ok(Self { step, taps })
     }
 
-    /// Numbers of memory that [`PostFilter::at`] takes.
+    /// The numbers of memory that [`PostFilter::at`] takes.
     pub(crate) const NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN;
 
-    /// The filters at a position in 2^-20 of a plane, in memory of [`PostFilter::NUMBERS`].
+    /// Returns the filters at a position in 2^-20 of a plane, in memory of [`PostFilter::NUMBERS`].
     pub(crate) fn at<'a>(&self, position: u32, memory: &'a mut [i16]) -> Filters<'a> {
         let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN);
         let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN);
@@ -87,7 +87,7 @@ impl PostFilter {
         Filters { step: clipped_step(self.step, position), luma, chroma: [blue, red] }
     }
 
-    /// A tap of a component, in 1/65536, by its place among those of a cut.
+    /// Returns a tap of a component, in 1/65536, by its place among the taps of a cut.
     #[cfg(test)]
     fn tap(&self, component: usize, place: usize, between: Between) -> i16 {
         let of_cut = CLASSES * PHASES * TAPS[component];
@@ -95,7 +95,7 @@ impl PostFilter {
         between.value(tap(between.first), tap(between.first + 1))
     }
 
-    /// The taps of one filter at a position, in 1/65536, and what differences are clipped to.
+    /// Returns the taps of one filter at a position, in 1/65536, and the clipping limit of differences.
     #[cfg(test)]
     pub(super) fn filter(&self, position: u32, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
         let count = TAPS[component];
@@ -104,14 +104,14 @@ impl PostFilter {
         (taps.collect(), clipped_step(self.step, position))
     }
 
-    /// What differences are clipped to at a position, in 1/64.
+    /// Returns the clipping limit of differences at a position, in 1/64.
     #[cfg(feature = "training")]
     pub(crate) fn step_at(step: u16, position: u32) -> i16 {
         clipped_step(step, position)
     }
 }
 
-/// `step` times about two to the power of the position: between whole planes on a line.
+/// Returns `step` times about two to the power of the position; it is linear between whole planes.
 #[expect(clippy::cast_possible_truncation, reason = "at most MAX_STEP")]
 fn clipped_step(step: u16, position: u32) -> i16 {
     let planes = position >> 20;
@@ -119,19 +119,19 @@ fn clipped_step(step: u16, position: u32) -> i16 {
     (((u64::from(step) * u64::from(256 + part)) << planes.min(16)) >> 8).min(u64::from(MAX_STEP)) as i16
 }
 
-/// A position between two cuts that have tables.
+/// A position between two truncation points that have tables.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Between {
-    /// The number of the finer one; the other is the next.
+    /// The number of the finer one; the other one is the next.
     pub(crate) first: usize,
-    /// How far it is from there to the next, in 1/256.
+    /// The distance from the finer one towards the next, in 1/256.
     pub(crate) share: i32,
 }
 
 impl Between {
     pub(crate) fn new(position: u32) -> Self {
         let finest = CUTS[0] * 256;
-        // All cuts are as far apart.
+        // The distances between the truncation points are equal.
         let distance = (CUTS[1] - CUTS[0]) * 256;
         let from_finest = (position >> 12).saturating_sub(finest).min((CUTS[2] - CUTS[0]) * 256);
         let first = u32::from(from_finest >= distance);
@@ -139,7 +139,7 @@ impl Between {
         Self { first: first as usize, share: share.cast_signed() }
     }
 
-    /// Filters of a component, by class and parity of the row, from its taps at all cuts.
+    /// Writes the filters of a component, by class and parity of the row, from its taps at all truncation points.
     fn fill<const N: usize>(self, taps: &[i8], filters: &mut [Runs<N>]) {
         let (of_cuts, _) = taps.as_chunks::<N>();
         let filters_of_cut = CLASSES * PHASES;
@@ -152,7 +152,7 @@ impl Between {
         }
     }
 
-    /// Taps of one filter; those of odd number are negated.
+    /// Returns the taps of one filter; those with an odd number are negated.
     fn values<const N: usize>(self, fine: &[i8; N], coarse: &[i8; N]) -> [i16; N] {
         std::array::from_fn(|tap| {
             let value = self.value(fine[tap].into(), coarse[tap].into());
@@ -166,20 +166,20 @@ impl Between {
     }
 }
 
-/// Taps of a filter, in 1/65536, each for a run of four samples; those of odd number are negated.
+/// Taps of a filter, in 1/65536, each for a run of four samples; those with an odd number are negated.
 pub(super) type Runs<const N: usize> = [[i16; RUN]; N];
 
-/// The filters of a picture at its cut.
+/// The filters of a picture at its position.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Filters<'a> {
-    /// What differences are clipped to, in 1/64.
+    /// The clipping limit of differences, in 1/64.
     pub(super) step: i16,
     /// By class, and by the parity of the row.
     pub(super) luma: &'a [Runs<LUMA_TAPS>],
     pub(super) chroma: [&'a [Runs<CHROMA_TAPS>]; 2],
 }
 
-/// Memory as filters.
+/// Views memory as filters.
 fn runs<const N: usize>(memory: &mut [i16]) -> &mut [Runs<N>] {
     memory.as_chunks_mut::<RUN>().0.as_chunks_mut().0
 }

@@ -1,5 +1,5 @@
-//! The filter eight samples at a time against its slow twin: not a bit may differ, whatever the size, the table and the rows
-//! from which it begins.
+//! Compares the filter of eight samples at a time with its slow twin: not one bit may differ, for any size, table and
+//! first row.
 
 #![expect(clippy::cast_possible_truncation, reason = "small numbers")]
 
@@ -13,7 +13,7 @@ use super::window::{PlaneRows, Window};
 use super::{BLOCK, FRACTION, TOLD_LEVELS, blocks};
 use crate::scratch::Arena;
 
-/// Numbers by a linear congruence.
+/// A linear congruential generator.
 struct Random(u32);
 
 impl Random {
@@ -23,7 +23,7 @@ impl Random {
     }
 }
 
-/// Filters of taps up to `most`, of which those that would be too large are none.
+/// Filters with taps up to `most`; a filter that would be too large has none.
 fn table_bytes(random: &mut Random, step: u16, most: u8) -> Box<[u8; BYTES]> {
     let mut bytes = Box::new([0; BYTES]);
     bytes[..2].copy_from_slice(&step.to_le_bytes());
@@ -60,7 +60,7 @@ fn planes(random: &mut Random, [width, height]: [usize; 2], count: usize, change
     (0..count).map(|_| plane(random)).collect()
 }
 
-/// All of `present`, which may lack luma: then it is as one without changes.
+/// Compares all of `present`, which may lack luma; then the filter sees luma without changes.
 fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: u32) {
     let ([width, height], mut random) = (size, Random(seed));
     let step = 1 + random.below(700) as u16;

@@ -1,4 +1,4 @@
-//! The rows of a picture that are at work while it is filtered from top to bottom, four rows at a time.
+//! The rows of a picture that are in use while it is filtered from top to bottom, four rows at a time.
 
 use std::ops::Range;
 
@@ -10,15 +10,15 @@ use crate::post_filter::{BLOCK, FRACTION};
 use crate::scratch::Arena;
 use crate::simd::widest;
 
-/// Rows above and below a block that its class depends on.
+/// Rows above and below a block on which its class depends.
 const AROUND: usize = 3;
-/// Rows at work.
+/// Rows in use.
 const AT_WORK: usize = BLOCK + 2 * AROUND;
-/// Fours of rows whose changes count for a block: from half a block above it on, and to half a block below.
+/// Fours of rows whose changes count for a block: from half a block above it to half a block below it.
 const FOURS: usize = 2;
-/// Columns before the first, and behind the last chunk.
+/// Columns before the first column, and after the last chunk.
 const SIDE: usize = BLOCK;
-/// Where in a row the first column is whose changes count.
+/// The place in a row of the first column whose changes count.
 const FIRST_CHANGE: usize = SIDE - BLOCK / 2;
 
 /// The rows of one component around a row of blocks.
@@ -26,8 +26,8 @@ const FIRST_CHANGE: usize = SIDE - BLOCK / 2;
 struct Component<'a> {
     /// Samples in 1/64, from [`AROUND`] rows above the blocks on; the outermost are repeated beyond the picture.
     rows: [&'a mut [i16]; AT_WORK],
-    /// Sums of the changes in four rows and four columns, from half a block before the first block on, by way; 16 bits without
-    /// a sign.
+    /// Sums of the changes in four rows and four columns, from half a block before the first block on, by direction;
+    /// unsigned numbers of 16 bits.
     changes: [[&'a mut [i16]; WAYS]; FOURS],
 }
 
@@ -39,14 +39,14 @@ pub(crate) struct Window<'a> {
     /// The first row of the blocks.
     top: usize,
     components: [Component<'a>; 3],
-    /// The components that there are: luma, all three, or chroma's two alone, whose filters then see no change in luma.
+    /// The present components: luma, all three, or chroma's two alone, whose filters then see no change in luma.
     present: Range<usize>,
     line: &'a mut [f32],
-    /// For the changes of one way.
+    /// Memory for the changes of one direction.
     changes: &'a mut [i16],
 }
 
-/// What a chunk is filtered with.
+/// Data for filtering a chunk.
 struct Work {
     luma_taps: [Chunk; LUMA_TAPS],
     chroma_taps: [[Chunk; CHROMA_TAPS]; 2],
@@ -63,7 +63,7 @@ impl Work {
         sum: [0; CHUNK],
     };
 
-    /// Lays the taps of the blocks of these classes, by component, for rows of a parity.
+    /// Lays the taps of blocks with these classes, by component, for rows of one parity.
     fn lay_taps(
         &mut self,
         filters: &Filters<'_>,
@@ -83,19 +83,19 @@ impl Work {
     }
 }
 
-/// Where the rows of planes come from, each asked for once, from top to bottom.
+/// The source of the planes' rows; each is read once, from top to bottom.
 pub(crate) trait PlaneRows {
-    /// Makes `out` row `y` of a component.
+    /// Writes row `y` of a component into `out`.
     fn row(&mut self, component: usize, y: usize, out: &mut [f32]);
 }
 
-/// Chunks in a row of so many samples.
+/// Returns the number of chunks in a row of `width` samples.
 const fn chunks(width: usize) -> usize {
     width.div_ceil(CHUNK)
 }
 
 impl<'a> Window<'a> {
-    /// Floats, and short numbers, that [`Window::new`] takes.
+    /// Returns how many floats and how many short numbers [`Window::new`] takes.
     pub(crate) fn numbers(width: usize, present: &Range<usize>) -> [usize; 2] {
         let own = AT_WORK * Self::stride(width) + FOURS * WAYS * Self::quarters(width);
         [width, present.len() * own + BLOCK * Self::quarters(width)]
@@ -105,12 +105,12 @@ impl<'a> Window<'a> {
         SIDE + chunks(width) * CHUNK + SIDE
     }
 
-    /// Fours of columns that count for some block: two for each.
+    /// Returns the number of column groups of four that count for some block: two for each.
     const fn quarters(width: usize) -> usize {
         chunks(width) * CHUNK_BLOCKS + 1
     }
 
-    /// At the blocks whose first row is `top`, a multiple of four.
+    /// Begins at the blocks whose first row is `top`, a multiple of four.
     pub(crate) fn new(
         [width, height]: [usize; 2],
         present: Range<usize>,
@@ -142,7 +142,7 @@ impl<'a> Window<'a> {
         self.enter(AT_WORK - BLOCK, rows);
     }
 
-    /// Fills the rows from `first` on.
+    /// Reads the rows from `first` on.
     fn enter(&mut self, first: usize, rows: &mut impl PlaneRows) {
         let Self { width, height, top, components, present, line, changes } = self;
         for number in present.clone() {
@@ -164,8 +164,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Filters the rows of blocks: makes `out` rows of as many samples as the picture is wide, by component.
-    /// `significance` has that of the blocks in this row, by component.
+    /// Filters the rows of blocks: writes rows as wide as the picture into `out`, by component. `significance` has that
+    /// of the blocks in this row, by component.
     pub(crate) fn filter(&self, filters: &Filters<'_>, significance: [&[u8]; 3], out: &mut [&mut [f32]; 3]) {
         let mut work = Work::NONE;
         for chunk in 0..chunks(self.width) {
@@ -183,7 +183,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Filters a row of a chunk, whose taps are laid.
+    /// Filters a row of a chunk whose taps are laid.
     fn filter_row(&self, [chunk, row]: [usize; 2], step: i16, work: &mut Work, out: &mut [&mut [f32]; 3]) {
         let Work { luma_taps, chroma_taps, differences, sum } = work;
         for component in self.present.clone() {
@@ -209,7 +209,7 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// What the samples of a chunk in a row of its blocks see of a component.
+    /// Returns the samples of a component that a chunk reads in a row of its blocks.
     fn seen(&self, component: usize, chunk: usize, row: usize) -> Seen<'_> {
         let rows: &[&mut [i16]; ROWS] = self.components[component].rows[row + AROUND - REACH..]
             .first_chunk()
@@ -227,7 +227,7 @@ impl<'a> Window<'a> {
 }
 
 impl Component<'_> {
-    /// Makes the first rows, above the picture, what the first one behind them is.
+    /// Copies the first row of the picture into the rows above it.
     fn repeat_top(&mut self, count: usize) {
         let (above, rows) = self.rows.split_at_mut(count);
         for row in above {
@@ -235,7 +235,7 @@ impl Component<'_> {
         }
     }
 
-    /// Sums the changes of the fours of rows from number `first` on.
+    /// Sums the changes of the groups of four rows from number `first` on.
     fn add_changes(&mut self, first: usize, memory: &mut [i16]) {
         for (number, sums) in self.changes.iter_mut().enumerate().skip(first) {
             let rows = self.rows[number * BLOCK..].first_chunk().expect("there are as many rows around the blocks");
@@ -243,7 +243,7 @@ impl Component<'_> {
         }
     }
 
-    /// The classes of a chunk's blocks, as many as have a significance.
+    /// Returns the classes of a chunk's blocks, as many as have a significance.
     fn classes(&self, chunk: usize, step: i16, significance: &[u8]) -> [usize; CHUNK_BLOCKS] {
         let mut changes = [[0; CHUNK_BLOCKS]; WAYS];
         let first = chunk * CHUNK_BLOCKS;
@@ -262,12 +262,12 @@ impl Component<'_> {
     }
 }
 
-/// The samples of a row that a chunk sees.
+/// Returns the samples of a row that a chunk reads.
 fn part(row: &[i16], chunk: usize) -> &[i16; SEEN] {
     row[SIDE - REACH + chunk * CHUNK..].first_chunk().expect("rows have a margin behind whole chunks")
 }
 
-/// Sums in 1/64.
+/// Adds corrections to samples, in 1/64.
 #[inline(always)]
 fn add(samples: &[i16], corrections: &Chunk, out: &mut [f32]) {
     const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
@@ -276,13 +276,13 @@ fn add(samples: &[i16], corrections: &Chunk, out: &mut [f32]) {
     }
 }
 
-/// The nearest multiples of 1/64, behind a row's first columns.
+/// Rounds values to the nearest multiples of 1/64, after a row's first columns.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number becomes 0")]
 fn round(values: &[f32], row: &mut [i16]) {
     const MOST: f32 = i16::MAX as f32;
     const SCALE: f32 = (1 << FRACTION) as f32;
-    /// A sum with this has no bits behind its point.
+    /// A sum with this has no fraction bits.
     const WHOLE: f32 = 12_582_912.0;
     for (sample, value) in row[SIDE..].iter_mut().zip(values) {
         let value = value * SCALE;

@@ -1,4 +1,4 @@
-//! Residuals to the coefficients of their subbands, in floats: what an encoder does here is its own affair.
+//! Splits residuals into the coefficients of their subbands, in floats: the encoder's analysis is not normative.
 
 use crate::model::Model;
 use crate::parallel;
@@ -10,10 +10,10 @@ use crate::subband::layout::{ChromaFormat, LEVELS};
 use crate::wavelet::analysis::component::{Component, Share};
 use crate::wavelet::analysis::own_bands;
 
-/// Steps of a residual in one of a sample of 8 bits.
+/// Residual steps in one step of an 8-bit sample.
 const STEPS_A_SAMPLE: f32 = 8.0;
 
-/// Makes `subbands` those of a residual, in steps of samples. Each plane is one thread's.
+/// Fills `subbands` with those of a residual, in steps of samples. One thread works on each plane.
 pub(super) fn analyse(
     model: &Model,
     residual: &Planes420<i16>,

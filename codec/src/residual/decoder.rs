@@ -1,4 +1,4 @@
-//! Strings, as far as they arrived, to residuals.
+//! Decodes residual bitstreams, as far as they arrived, into residuals.
 
 use crate::error::Error;
 use crate::model::Model;
@@ -12,7 +12,7 @@ use crate::subband::layout::{ChromaFormat, SUBBANDS};
 use crate::subband::quantise::MAX_PLANES;
 use crate::transform::Position;
 
-/// Decodes residual strings, one after another in the same memory.
+/// Decodes residual bitstreams, one after another in the same memory.
 #[derive(Debug)]
 pub(crate) struct ResidualDecoder {
     threads: usize,
@@ -24,7 +24,7 @@ pub(crate) struct ResidualDecoder {
 }
 
 impl ResidualDecoder {
-    /// On up to `threads` threads; the residuals do not depend on it.
+    /// Returns a decoder for up to `threads` threads; the residuals do not depend on their number.
     pub(crate) fn new(threads: usize) -> Self {
         Self {
             threads: threads.max(1),
@@ -35,22 +35,22 @@ impl ResidualDecoder {
         }
     }
 
-    /// Begins a string of a residual of this size and so many bit planes, at most 15.
+    /// Begins the bitstream of a residual of this size with `planes` bit planes, at most 15.
     pub(crate) fn start(&mut self, size: Size, planes: u8) {
         self.size = size;
         self.slices.start(size, ChromaFormat::Half, planes.min(MAX_PLANES));
     }
 
-    /// Takes the next bytes of the string, any number of them, and decodes all that they determine.
+    /// Takes the next bytes of the bitstream, any number of them, and decodes all symbols that they determine.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a length is; what came before it is decoded.
+    /// [`Error::Corrupt`] if a length is corrupt; the bytes before it are decoded.
     pub(crate) fn push(&mut self, model: &Model, bytes: &[u8]) -> Result<(), Error> {
         let pushed = self.slices.push(model, bytes, self.threads);
         pushed.map_err(|why| Error::Corrupt { what: "frame", why })
     }
 
-    /// How far the bytes pushed so far come (spec, "Position").
+    /// Returns how far the bytes pushed so far reach (spec, "Position").
     pub(crate) fn position(&self) -> Position {
         self.slices.position()
     }
@@ -60,7 +60,7 @@ impl ResidualDecoder {
         self.slices.write_significance(out, self.threads);
     }
 
-    /// Makes `out` the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
+    /// Fills `out` with the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
     pub(crate) fn residual_into(&mut self, model: &Model, out: &mut Planes420<i16>) {
         let Self { threads, size, slices, subbands, scratch } = self;
         let mut nonzero = [false; SUBBANDS];

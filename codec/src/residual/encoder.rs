@@ -1,4 +1,4 @@
-//! Residuals to strings.
+//! Encodes residuals into bitstreams.
 
 use bytes::{Bytes, BytesMut};
 
@@ -11,7 +11,7 @@ use crate::stream::slice_encoder::SliceEncoder;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::ChromaFormat;
 
-/// Codes residuals, one after another in the same memory.
+/// Encodes residuals, one after another in the same memory.
 #[derive(Debug)]
 pub(crate) struct ResidualEncoder {
     threads: usize,
@@ -24,7 +24,7 @@ pub(crate) struct ResidualEncoder {
 }
 
 impl ResidualEncoder {
-    /// On up to `threads` threads; the strings do not depend on it.
+    /// Returns an encoder for up to `threads` threads; the bitstreams do not depend on their number.
     pub(crate) fn new(threads: usize) -> Self {
         let threads = threads.max(1);
         Self {
@@ -37,8 +37,9 @@ impl ResidualEncoder {
         }
     }
 
-    /// The bit planes (0..=15) and the string of a residual in 1/8 of a sample's step. With a limit of bytes the string
-    /// is a prefix of the one without. A residual of less than the finest steps has no planes and no bytes.
+    /// Returns the bit planes (0..=15) and the bitstream of a residual in 1/8 of a sample's step. With a limit of
+    /// bytes, the bitstream is a prefix of the one without. A residual below the finest steps has no planes and no
+    /// bytes.
     pub(crate) fn encode(&mut self, model: &Model, residual: &Planes420<i16>, max_bytes: usize) -> (u8, Bytes) {
         let planes = self.quantise(model, residual);
         if planes > 0 {
@@ -57,8 +58,8 @@ impl ResidualEncoder {
         Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands }
     }
 
-    /// The slices of the last residual as they were before they were coded, their bit planes, and the coding passes that
-    /// the string holds.
+    /// The slices of the last residual as they were before they were coded, their bit planes, and the coding passes in
+    /// the bitstream.
     #[cfg(feature = "training")]
     pub(crate) fn uncoded(&mut self, model: &Model) -> (&mut SliceEncoder, u8, usize) {
         let passes = self.slices.passes();

@@ -1,5 +1,5 @@
-//! The residual string of a video frame (spec, "Frames: residual string"): what prediction left, as one string of bytes of
-//! which every prefix decodes. What a prefix gives is made of integers alone, since later frames are predicted from it.
+//! The residual bitstream of a video frame (spec, "Frames: residual string"): it codes the prediction's error, and
+//! every prefix of it decodes. Residuals are computed in integers alone, because later frames are predicted from them.
 
 mod analysis;
 pub(crate) mod decoder;

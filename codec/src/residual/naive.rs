@@ -1,4 +1,4 @@
-//! The slow, obvious twin of the integer synthesis: whole arrays, as the specification says.
+//! The slow, obvious twin of the integer synthesis: it works on whole arrays, as the specification says.
 
 use crate::residual::planes::Planes420;
 use crate::subband::layout::{LEVELS, details};
@@ -6,7 +6,7 @@ use crate::wavelet::lift::{STEPS, Taps};
 
 const BANDS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
 
-/// `s[k] -= ...` for all samples of a line, in integers without bounds that are then taken modulo 2^32.
+/// Does `s[k] -= ...` for all samples of a line, in unbounded integers that are then taken modulo 2^32.
 fn unlift(line: &mut [i32], taps: &Taps<i32>) {
     let n = line.len();
     if n < 2 {
@@ -27,13 +27,13 @@ fn unlift(line: &mut [i32], taps: &Taps<i32>) {
     }
 }
 
-/// Of a number modulo 2^32, the one from -2^31 to 2^31 - 1.
+/// Returns the value from -2^31 to 2^31 - 1 that equals `number` modulo 2^32.
 fn signed(number: i128) -> i32 {
     let number = number.rem_euclid(1 << 32);
     i32::try_from(if number < 1 << 31 { number } else { number - (1 << 32) }).expect("32 bits")
 }
 
-/// The planes of these subbands; all of them have their numbers.
+/// Merges these subbands into planes; every subband has its numbers.
 pub(super) fn synthesise(taps: &[Taps<i32>; LEVELS], subbands: &[Vec<i32>], out: &mut Planes420<i16>) {
     let size = out.size();
     for (component, plane) in out.planes_mut().into_iter().enumerate() {

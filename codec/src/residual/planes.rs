@@ -2,15 +2,15 @@
 
 use crate::picture::Size;
 
-/// Luma of `size`, then the blue and the red difference of half the width and half the height, rounded up. Row by row
-/// without padding.
+/// Luma of `size`, then the blue and the red difference of half the width and half the height, rounded up; each row by
+/// row without padding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Planes420<T> {
     size: Size,
     planes: [Vec<T>; 3],
 }
 
-/// One sample of every plane, to be given another size.
+/// Has one sample in every plane; callers resize it.
 impl<T: Copy + Default> Default for Planes420<T> {
     fn default() -> Self {
         Self::new(Size::ONE)
@@ -25,7 +25,7 @@ impl<T: Copy + Default> Planes420<T> {
         planes
     }
 
-    /// Makes these planes of another picture, of any values, in the memory that they have.
+    /// Resizes the planes for another picture in the same memory; the samples are arbitrary.
     pub(crate) fn resize(&mut self, size: Size) {
         self.size = size;
         for (number, plane) in self.planes.iter_mut().enumerate() {
@@ -45,7 +45,7 @@ impl<T> Planes420<T> {
         &self.planes
     }
 
-    /// The samples of each plane, to be changed.
+    /// The samples of each plane, for writing.
     pub(crate) fn planes_mut(&mut self) -> [&mut [T]; 3] {
         self.planes.each_mut().map(Vec::as_mut_slice)
     }

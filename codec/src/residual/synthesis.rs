@@ -1,4 +1,4 @@
-//! Coefficients back to residuals, in integers.
+//! Turns coefficients back into residuals, in integers.
 
 use crate::parallel;
 use crate::residual::planes::{Planes420, plane_size};
@@ -10,13 +10,13 @@ use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::Division;
 use crate::wavelet::synthesis::{Component, Source};
 
-/// Bits behind the point of a residual.
+/// Fraction bits of a residual.
 const RESIDUAL_FRACTION: u32 = 3;
-/// Residuals are less than 512 steps of a sample either way.
+/// Residuals are less than 512 sample steps in either direction.
 const MIN_RESIDUAL: i16 = -(512 << RESIDUAL_FRACTION);
 const MAX_RESIDUAL: i16 = (512 << RESIDUAL_FRACTION) - 1;
 
-/// Makes `out` the residual of these subbands; one without numbers is zero.
+/// Fills `out` with the residual of these subbands; a subband without numbers is zero.
 pub(super) fn synthesise(
     taps: &[Taps<i32>; LEVELS],
     subbands: &[Vec<i32>],
@@ -50,14 +50,14 @@ pub(super) fn synthesise(
     });
 }
 
-/// The residuals nearest to samples, half up.
+/// Rounds samples to the nearest residuals, half up.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
 fn round(samples: &[i32], residuals: &mut [i16]) {
     const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
     for (residual, sample) in residuals.iter_mut().zip(samples) {
         let nearest = sample.wrapping_add(1 << (SHIFT - 1)) >> SHIFT;
-        // Clamped in two steps, for each of which processors have an instruction.
+        // Clamped in two steps: processors have an instruction for each.
         let short = nearest.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16;
         *residual = short.clamp(MIN_RESIDUAL, MAX_RESIDUAL);
     }

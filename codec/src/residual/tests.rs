@@ -1,4 +1,4 @@
-//! Residuals there and back: every prefix the same integers, however it arrives.
+//! Codes residuals and decodes them: every prefix gives the same integers, in whatever chunks it arrives.
 
 use allocation_counter::measure;
 use proptest::prelude::*;
@@ -42,7 +42,7 @@ fn residual(size: Size, amplitude: i16) -> Planes420<i16> {
     planes
 }
 
-/// R of a string in so many pushes of equal length, or nearly.
+/// The residual of a bitstream that arrives in pushes of about `chunk` bytes.
 fn decoded(size: Size, planes: u8, string: &[u8], chunk: usize, threads: usize) -> Planes420<i16> {
     let model = Model::photo();
     let mut decoder = ResidualDecoder::new(threads);
@@ -53,7 +53,7 @@ fn decoded(size: Size, planes: u8, string: &[u8], chunk: usize, threads: usize) 
     out
 }
 
-/// The mean squared difference, in steps of samples.
+/// The mean squared difference, in sample steps.
 fn mean_square(a: &Planes420<i16>, b: &Planes420<i16>) -> f64 {
     let samples: usize = a.planes().iter().map(Vec::len).sum();
     let pairs = a.planes().iter().flatten().zip(b.planes().iter().flatten());
@@ -61,7 +61,7 @@ fn mean_square(a: &Planes420<i16>, b: &Planes420<i16>) -> f64 {
     f64::from(sum) / 64.0 / f64::from(u32::try_from(samples).expect("few"))
 }
 
-/// Against the naive twin, with these subbands left out.
+/// Compares the synthesis with its naive twin; the subbands for which `zero` holds are left out.
 fn check_synthesis(size: Size, zero: impl Fn(usize) -> bool, value: impl Fn(u32) -> i32, threads: usize) {
     let model = Model::photo();
     let mut state = 5;
@@ -100,7 +100,7 @@ fn subbands_that_are_zero_may_be_left_out() {
     }
 }
 
-/// What the quantiser and the synthesis of pictures, which are floats, make of a string, in steps of samples.
+/// Decodes a bitstream with the float quantiser and synthesis of pictures, in sample steps.
 fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
     let model = Model::photo();
     let mut decoder = SliceDecoder::new();
@@ -261,7 +261,7 @@ proptest! {
 
     #[test]
     fn any_size_is_as_the_whole_array(width in 1..200_u32, height in 1..300_u32, threads in 1..4_usize) {
-        // Any numbers: sums run over.
+        // Any numbers, so sums overflow.
         check_synthesis(size(width, height), |_| false, |random| random.wrapping_mul(0x9E37_79B9).cast_signed(), threads);
     }
 

@@ -1,4 +1,4 @@
-//! Streams, as far as they arrived, to pictures.
+//! Decodes streams, as far as they arrived, into pictures.
 
 use crate::error::Error;
 use crate::model::Model;
@@ -8,37 +8,36 @@ use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::coefficients::Coefficients;
 use crate::transform::{Position, Synthesis, TransformError};
 
-/// Why a stream could not be decoded. That it is short is no reason.
+/// The reason why a stream could not be decoded. A short stream alone is no reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DecodeError {
     /// The synthesis failed.
     #[error("the synthesis failed: {0}")]
     Synthesis(#[from] TransformError),
-    /// There is no header yet, so nobody knows how large the picture is.
+    /// The header is not complete, so the size of the picture is unknown.
     #[error("the stream ends inside its header: {0} more bytes are needed")]
     NeedMore(usize),
 }
 
-/// How far a stream has come.
+/// The part of a stream that has arrived.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Progress {
     /// The header is not complete; at least this many more bytes are needed to render.
     NeedMore(usize),
-    /// Every render gives a picture, better with every byte.
+    /// Rendering gives a picture, and every further byte improves it.
     Picture(Position),
     /// All symbols are known; further bytes change nothing.
     Complete,
 }
 
-/// Pixels that a decoder agrees to hold unless told otherwise. It takes up to 50 bytes a pixel.
+/// The default limit of pixels that a decoder agrees to hold. It needs up to 50 bytes a pixel.
 pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 
-/// Decodes streams with one synthesis, one after another in the same memory. Push bytes as they arrive, render whenever
-/// a picture is wanted.
+/// Decodes streams with one synthesis, one after another in the same memory. You push bytes as they arrive, and render
+/// whenever you want a picture.
 ///
-/// Streams of pictures of the size of the one before are decoded without an allocation; threads that are started take
-/// some.
+/// Decoding allocates nothing if the picture has the size of the one before, except for the threads that it starts.
 pub struct Decoder {
     synthesis: Box<dyn Synthesis>,
     max_pixels: u64,
@@ -47,7 +46,7 @@ pub struct Decoder {
     slices: SliceDecoder,
     /// Memory of the picture before.
     coefficients: Coefficients,
-    /// Why the stream was refused; it stays refused.
+    /// The reason why the stream was refused; it stays refused.
     refused: Option<Error>,
 }
 
@@ -61,7 +60,7 @@ impl std::fmt::Debug for Decoder {
 }
 
 impl Decoder {
-    /// A decoder for the model of `synthesis`, on as many threads as that uses, that accepts up to
+    /// Returns a decoder for the model of `synthesis` that uses as many threads as that does and accepts up to
     /// [`DEFAULT_MAX_PIXELS`].
     #[must_use]
     pub fn new(synthesis: impl Synthesis + 'static) -> Self {
@@ -76,37 +75,37 @@ impl Decoder {
         }
     }
 
-    /// Refuses larger pictures before memory is taken for them.
+    /// Refuses larger pictures before it allocates memory for them.
     #[must_use]
     pub const fn with_max_pixels(mut self, max_pixels: u64) -> Self {
         self.max_pixels = max_pixels;
         self
     }
 
-    /// The stream's header, once it arrived.
+    /// Returns the stream's header, once it has arrived.
     #[must_use]
     pub const fn header(&self) -> Option<Header> {
         self.header
     }
 
-    /// The model whose streams it decodes.
+    /// Returns the model whose streams it decodes.
     #[must_use]
     pub fn model(&self) -> &Model {
         self.synthesis.model()
     }
 
-    /// Forgets the stream: the next byte is another's first. The memory is kept.
+    /// Forgets the stream and keeps the memory: the next byte begins another stream.
     pub fn reset(&mut self) {
         self.head.clear();
         (self.header, self.refused) = (None, None);
     }
 
-    /// Takes the next bytes of the stream, any number of them, and decodes all that they determine.
+    /// Takes the next bytes of the stream, any number of them, and decodes all symbols that they determine.
     ///
     /// # Errors
-    /// [`Error::Corrupt`], [`Error::Version`] or [`Error::Model`] by what the stream says, [`Error::Limit`]
-    /// if the picture is larger than agreed. A stream that is only short is no error. A stream once refused
-    /// stays refused; what it gave before still renders.
+    /// [`Error::Corrupt`], [`Error::Version`] or [`Error::Model`] if the stream breaks the specification or this
+    /// decoder cannot read it; [`Error::Limit`] if the picture is larger than agreed. A short stream is not an error. A
+    /// refused stream stays refused; the bytes before the error still render.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Progress, Error> {
         if let Some(refused) = self.refused {
             return Err(refused);
@@ -143,7 +142,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// How far the stream has come.
+    /// Returns how far the stream has arrived.
     #[must_use]
     pub fn progress(&self) -> Progress {
         match self.header {
@@ -156,7 +155,7 @@ impl Decoder {
         }
     }
 
-    /// The coefficients as far as they are known, and how far the stream came.
+    /// Returns the coefficients as far as they are known, and the stream's position.
     ///
     /// # Errors
     /// [`DecodeError::NeedMore`] before the header is complete.
@@ -182,17 +181,17 @@ impl Decoder {
         })
     }
 
-    /// Makes `out` the picture of the bytes that arrived so far.
+    /// Renders the picture of the bytes that have arrived into `out`.
     ///
     /// # Errors
-    /// [`DecodeError::NeedMore`] before the header is complete, [`DecodeError::Synthesis`] if the synthesis fails or
-    /// `out` has another size or other channels than the header says.
+    /// [`DecodeError::NeedMore`] before the header is complete; [`DecodeError::Synthesis`] if the synthesis fails, or
+    /// if the size or channels of `out` differ from the header's.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), DecodeError> {
         let (_, position) = self.coefficients()?;
         Ok(self.synthesis.synthesise(&mut self.coefficients, position, out.into())?)
     }
 
-    /// The picture of the bytes that arrived so far, grey or RGB as the header says.
+    /// Returns the picture of the bytes that have arrived, grey or RGB as the header says.
     ///
     /// # Errors
     /// As [`Decoder::render_into`].

@@ -5,22 +5,22 @@ use bytes::Bytes;
 use crate::error::Error;
 use crate::stream::header::{Header, Parsed};
 
-/// A stream: one picture, ordered so that every prefix is one too.
+/// The stream of one picture, ordered so that every prefix is a stream too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stream {
     bytes: Bytes,
 }
 
 impl Stream {
-    /// Of bytes that begin with a header.
+    /// Wraps bytes that begin with a header.
     pub(crate) const fn of(bytes: Bytes) -> Self {
         Self { bytes }
     }
 
-    /// Wraps a stream or a prefix of one that holds at least its header.
+    /// Wraps a stream, or a prefix of one that contains at least its header.
     ///
     /// # Errors
-    /// As [`Header::parse`]; [`Error::Corrupt`] if the header is not whole.
+    /// As [`Header::parse`]; [`Error::Corrupt`] if the header is not complete.
     pub fn new(bytes: Bytes) -> Result<Self, Error> {
         match Header::parse(&bytes)? {
             Parsed::Complete(..) => Ok(Self { bytes }),
@@ -28,7 +28,7 @@ impl Stream {
         }
     }
 
-    /// The stream's header.
+    /// Returns the stream's header.
     #[must_use]
     pub fn header(&self) -> Header {
         match Header::parse(&self.bytes) {
@@ -37,13 +37,13 @@ impl Stream {
         }
     }
 
-    /// All bytes.
+    /// Returns all bytes.
     #[must_use]
     pub const fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// The first `count` bytes, or all if there are fewer. Shares the memory: nothing is copied.
+    /// Returns the first `count` bytes, or all if there are fewer, without a copy: both share the memory.
     #[must_use]
     pub fn prefix(&self, count: usize) -> Bytes {
         self.bytes.slice(..count.min(self.bytes.len()))

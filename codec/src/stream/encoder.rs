@@ -1,4 +1,4 @@
-//! Pictures to streams.
+//! Encodes pictures into streams.
 
 use bytes::BytesMut;
 
@@ -11,22 +11,22 @@ use crate::stream::slice_encoder::SliceEncoder;
 use crate::subband::coefficients::Coefficients;
 use crate::transform::{Analysis, TransformError};
 
-/// Why a picture could not be encoded.
+/// The reason why a picture could not be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
     /// The analysis failed.
     #[error("the analysis failed: {0}")]
     Analysis(#[from] TransformError),
-    /// The analysis gave something else than it promises.
+    /// The analysis returned coefficients of another model or of a wrong number.
     #[error(transparent)]
     Codec(#[from] Error),
 }
 
-/// Encodes pictures with one analysis, one after another in the same memory. Encoding once serves every receiver.
+/// Encodes pictures with one analysis, one after another in the same memory. One encode serves every receiver.
 ///
-/// Pictures of the size of the one before are encoded without an allocation, once the streams before were dropped;
-/// threads that are started take some.
+/// Encoding allocates nothing if the picture has the size of the one before and the earlier streams were dropped,
+/// except for the threads that it starts.
 pub struct Encoder {
     analysis: Box<dyn Analysis>,
     max_bytes: usize,
@@ -44,7 +44,7 @@ impl std::fmt::Debug for Encoder {
 }
 
 impl Encoder {
-    /// An encoder for the model of `analysis`, on as many threads as that uses, without a limit.
+    /// Returns an encoder for the model of `analysis`, on as many threads as that uses, without a limit of bytes.
     #[must_use]
     pub fn new(analysis: impl Analysis + 'static) -> Self {
         Self {
@@ -57,34 +57,34 @@ impl Encoder {
         }
     }
 
-    /// Stops after `max_bytes`, but not inside the header: the stream is a prefix of the one without a
-    /// limit, made in less time.
+    /// Stops after `max_bytes`, but not inside the header. The stream is a prefix of the one without a limit, and takes
+    /// less time to make.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.set_max_bytes(max_bytes);
         self
     }
 
-    /// As [`Encoder::with_max_bytes`], for the pictures from now on.
+    /// As [`Encoder::with_max_bytes`], for the pictures from the next one on.
     pub fn set_max_bytes(&mut self, max_bytes: usize) {
         self.max_bytes = max_bytes;
     }
 
-    /// The limit of [`Encoder::with_max_bytes`].
+    /// Returns the limit of [`Encoder::with_max_bytes`].
     #[must_use]
     pub const fn max_bytes(&self) -> usize {
         self.max_bytes
     }
 
-    /// Whether the components of regions may be rotated, as they are unless told otherwise. Without, an RGB picture is
-    /// encoded a third faster and mostly takes 1 to 8 % more bytes. Decoders need not be told.
+    /// Sets whether the components of regions may be rotated; the default is yes. Without rotations, an RGB picture is
+    /// encoded a third faster and usually needs 1 to 8 % more bytes. Decoders read both.
     #[must_use]
     pub const fn with_rotations(mut self, rotations: bool) -> Self {
         self.rotations = rotations;
         self
     }
 
-    /// The model whose tables the streams are coded with.
+    /// Returns the model whose tables the streams are coded with.
     #[must_use]
     pub fn model(&self) -> &Model {
         self.analysis.model()
@@ -93,7 +93,7 @@ impl Encoder {
     /// Encodes a picture.
     ///
     /// # Errors
-    /// [`EncodeError::Analysis`] if the analysis fails, [`EncodeError::Codec`] if it gives what does not fit.
+    /// [`EncodeError::Analysis`] if the analysis fails, [`EncodeError::Codec`] if its coefficients do not fit together.
     pub fn encode<'a>(&mut self, picture: impl Into<View<'a>>) -> Result<Stream, EncodeError> {
         let mut coefficients = std::mem::take(&mut self.coefficients);
         let analysed = self.analysis.analyse(picture.into(), &mut coefficients);
@@ -102,7 +102,7 @@ impl Encoder {
         stream
     }
 
-    /// Encodes what an analysis gave.
+    /// Encodes the coefficients of an analysis.
     ///
     /// # Errors
     /// As [`Coefficients::check`].
@@ -120,7 +120,7 @@ impl Encoder {
         Ok(Stream::of(bytes.split().freeze()))
     }
 
-    /// Makes the slices of these coefficients, and says how many bit planes they take.
+    /// Makes the slices of these coefficients and returns the number of their bit planes.
     fn quantise(&mut self, coefficients: &Coefficients) -> Result<u8, Error> {
         let Self { analysis, slices, rotations, .. } = self;
         let model = &**analysis.model();
@@ -128,8 +128,8 @@ impl Encoder {
         Ok(slices.quantise(model, coefficients.bands(), *rotations, analysis.threads()))
     }
 
-    /// How often each adaptive probability meets a zero and a one while `coefficients` are coded; from
-    /// such counts over many pictures come a model's priors (spec, "Model tables").
+    /// Counts how often each adaptive probability codes a zero and a one while `coefficients` are coded. Such counts
+    /// over many pictures give a model's priors (spec, "Model tables").
     ///
     /// # Errors
     /// As [`Encoder::encode_coefficients`].
@@ -139,7 +139,7 @@ impl Encoder {
         Ok(self.slices.count(planes))
     }
 
-    /// The slices of these coefficients, not coded yet, and how many bit planes they take.
+    /// Returns the slices of these coefficients before they are coded, and the number of their bit planes.
     #[cfg(feature = "training")]
     pub(crate) fn quantised(&mut self, coefficients: &Coefficients) -> Result<(&mut SliceEncoder, u8), Error> {
         let planes = self.quantise(coefficients)?;

@@ -7,14 +7,14 @@ use crate::error::{Error, ModelId};
 use crate::picture::{Channels, MAX_SIDE, Size};
 use crate::subband::quantise::MAX_PLANES;
 
-/// What a stream begins with.
+/// The bytes that begin a stream.
 pub(crate) const MAGIC: [u8; 3] = *b"nst";
 /// The version of the stream that this build writes and reads.
 pub(crate) const VERSION: u8 = 1;
-/// Most bytes that a header takes.
+/// The maximum length of a header in bytes.
 pub const MAX_HEADER: usize = 20;
 
-/// What a decoder must know before the first symbol.
+/// The facts that a decoder needs before the first symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Header {
     /// Width and height.
@@ -23,16 +23,16 @@ pub struct Header {
     pub channels: Channels,
     /// The model whose tables the stream was coded with.
     pub model: ModelId,
-    /// Bit planes, 0..=15.
+    /// Number of bit planes, 0..=15.
     pub planes: u8,
-    /// What the planes of an RGB picture hold; the default for grey.
+    /// The colour axes of an RGB picture's planes; the default for grey.
     pub axes: Axes,
 }
 
-/// What the bytes at hand say of a header.
+/// The result of reading a header from the bytes at hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed {
-    /// A header, and its length in bytes.
+    /// The header, and its length in bytes.
     Complete(Header, usize),
     /// The bytes end inside the header; at least this many more are needed.
     NeedMore(usize),
@@ -60,9 +60,8 @@ impl Header {
     /// Reads a header from the start of a stream.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if this is no nestcast stream, [`Error::Version`] if it is of another version,
-    /// [`Error::Limit`] if a side is too long. A prefix
-    /// of a header is no error.
+    /// [`Error::Corrupt`] if this is no nestcast stream, [`Error::Version`] if it has another version, [`Error::Limit`]
+    /// if a side is too long. A prefix of a header is not an error.
     pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
         let start = bytes.len().min(MAGIC.len());
         if bytes[..start] != MAGIC[..start] {
@@ -102,7 +101,7 @@ impl Header {
 /// The fields of a header, one after another.
 struct Fields<'a> {
     bytes: &'a [u8],
-    /// Where the next one begins, also if that is behind the end.
+    /// Where the next field begins; this can lie past the end.
     at: usize,
 }
 
@@ -113,12 +112,12 @@ impl Fields<'_> {
         taken.and_then(|taken| taken.try_into().ok())
     }
 
-    /// What is missing of the fields that were asked for.
+    /// Returns how many bytes of the fields read so far are missing.
     const fn need_more(&self) -> Parsed {
         Parsed::NeedMore(self.at.saturating_sub(self.bytes.len()))
     }
 
-    /// A side in pixels; nothing if the bytes end in it.
+    /// Reads a side in pixels; `None` if the bytes end inside it.
     fn side(&mut self) -> Result<Option<u32>, Error> {
         let mut value = 0;
         for shift in [0, 7] {

@@ -1,8 +1,8 @@
-//! How the slices' payloads share one stream (spec, "Interleave").
+//! The interleave of the slices' payloads in one stream (spec, "Interleave").
 //!
-//! Every slice has one range-coded payload. The stream is a row of segments, each of which brings all slices to the end
-//! of the same coding pass; a segment takes a share of each payload in turn, many times, so that every prefix holds all
-//! slices to nearly the same place. A picture of one slice needs no lengths at all.
+//! Every slice has one range-coded payload. The stream is a sequence of segments, each of which brings all slices to
+//! the end of the same coding pass. A segment takes a chunk of each payload in turn, many times, so that every prefix
+//! contains all slices to nearly the same depth. A picture of one slice needs no lengths at all.
 
 use std::ops::Range;
 
@@ -11,16 +11,17 @@ use bytes::BytesMut;
 use crate::stream::header::write_varint;
 use crate::subband::layout::MAX_SLICES;
 
-/// Least bytes of a segment, in the mean of its slices. A length takes about two.
+/// The fewest bytes of a segment, as a mean over its slices. A length takes about two.
 const MIN_SLICE_BYTES: usize = 512;
-/// While fewer bytes than these are before a segment, in the mean of the slices, it holds as many as those.
+/// While all segments so far have fewer bytes than this, as a mean over slices, the next has at least as many as they
+/// have.
 const DOUBLING_SLICE_BYTES: usize = 4096;
-/// A segment holds at least one byte for every so many bytes before it.
+/// A segment has at least one byte for this many bytes before it.
 const BYTES_BEFORE_A_BYTE: usize = 4;
-/// Shares into which a segment divides each payload.
+/// Chunks into which a segment divides each payload.
 const SHARES: usize = 16;
 
-/// A coded slice: its payload, and how many bytes of it were written after each coding pass.
+/// A coded slice: its payload, and the bytes written by the end of each coding pass.
 #[derive(Debug, Default)]
 pub(super) struct Coded {
     pub(super) bytes: Vec<u8>,
@@ -29,10 +30,10 @@ pub(super) struct Coded {
     pub(super) complete: bool,
 }
 
-/// Where segments end.
+/// The ends of segments.
 pub(super) struct Ends {
     slices: usize,
-    /// Bytes of all slices in the segments that are closed.
+    /// Bytes of all slices in the closed segments.
     pub(super) closed: usize,
 }
 
@@ -41,8 +42,8 @@ impl Ends {
         Self { slices, closed: 0 }
     }
 
-    /// Whether a segment ends behind a coding pass up to which all slices have `written` bytes. A single slice is cut
-    /// anywhere.
+    /// Says whether a segment ends after a coding pass by which all slices have `written` bytes. A single slice can be
+    /// cut anywhere.
     pub(super) fn close(&mut self, written: usize) -> bool {
         let doubled = self.closed.min(DOUBLING_SLICE_BYTES * self.slices);
         let least = (self.closed / BYTES_BEFORE_A_BYTE).max(doubled).max(MIN_SLICE_BYTES * self.slices);
@@ -84,25 +85,25 @@ pub(super) fn write<'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item 
     }
 }
 
-/// The bytes of a payload's share, of `length` in the segment.
+/// The byte range of a payload's chunk, if the segment has `length` bytes of the payload.
 const fn share(length: usize, number: usize) -> Range<usize> {
     length * number / SHARES..length * (number + 1) / SHARES
 }
 
-/// Gives a stream's bytes back to the slices as they arrive.
+/// Returns a stream's bytes to the slices as they arrive.
 #[derive(Debug)]
 pub(super) struct Deinterleaver {
     /// Bytes for each slice in this segment.
     lengths: [usize; MAX_SLICES],
     /// Number of slices.
     count: usize,
-    /// Lengths read so far of the segment; all of them while its shares are read.
+    /// The segment's lengths that were read so far; all of them while its chunks are read.
     read: usize,
-    /// The share that is read, whose it is, and how many bytes of it are still to come.
+    /// The chunk that is being read, its slice, and its missing bytes.
     share: usize,
     slice: usize,
     left: usize,
-    /// A length of which some bytes arrived, and how many bits those are.
+    /// A length of which some bytes arrived, and the number of their bits.
     partial: (usize, u32),
 }
 
@@ -111,10 +112,10 @@ impl Deinterleaver {
         Self { lengths: [0; MAX_SLICES], count: slices, read: 0, share: 0, slice: 0, left: 0, partial: (0, 0) }
     }
 
-    /// Hands out `bytes`, calling `give(slice, bytes)`.
+    /// Hands `bytes` to their slices by calls of `give(slice, bytes)`.
     ///
     /// # Errors
-    /// If a length takes more than four bytes.
+    /// If a length has more than four bytes.
     pub(super) fn push(&mut self, mut bytes: &[u8], mut give: impl FnMut(usize, &[u8])) -> Result<(), &'static str> {
         if self.count == 1 {
             give(0, bytes);
@@ -153,7 +154,7 @@ impl Deinterleaver {
         Ok(())
     }
 
-    /// Passes over shares without bytes, and on to the next segment.
+    /// Skips chunks without bytes, and goes on to the next segment.
     fn advance(&mut self) {
         while self.left == 0 {
             self.slice += 1;
@@ -173,7 +174,7 @@ impl Deinterleaver {
 mod tests {
     use super::*;
 
-    /// Where segments end, if slices can be parted behind every byte, up to `last`.
+    /// The ends of segments up to `last`, if slices can be divided after every byte.
     fn ends(slices: usize, last: usize) -> Vec<usize> {
         let mut ends = Ends::new(slices);
         (1..=last).filter(|&written| ends.close(written)).collect()

@@ -1,4 +1,4 @@
-//! The stream: header, slices side by side, whole encodes and decodes.
+//! The stream: its header, the interleaved slices, and whole encodes and decodes.
 
 pub(crate) mod decoder;
 pub(crate) mod encoded;

@@ -1,5 +1,5 @@
-//! Slices to payloads, pass by pass side by side: so an encoder with a limit stops all of them near the same coding
-//! pass.
+//! Codes all slices into payloads, one coding pass of each in turn, so that an encoder with a limit stops all of them
+//! near the same coding pass.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use crate::subband::layout::MAX_SLICES;
 #[derive(Debug, Default)]
 pub(super) struct SliceCoder {
     jobs: Vec<Job>,
-    /// For each coding pass how many slices have passed it, and how many bytes they had there.
+    /// For each coding pass the number of slices that have passed it, and their bytes at that point.
     passed: Vec<(usize, usize)>,
 }
 
@@ -27,9 +27,9 @@ struct Job {
 }
 
 impl SliceCoder {
-    /// Codes slices down to the last plane, or to the end of the segment that holds the `bytes`th byte of all. On
-    /// several threads those that are ahead come further, up to the last plane if the system grants fewer threads than
-    /// asked for.
+    /// Codes slices down to the last plane, or to the end of the segment that contains byte number `bytes` of all. On
+    /// several threads, faster slices are coded further: down to the last plane if the system grants fewer threads than
+    /// requested.
     pub(super) fn code<'a>(
         &mut self,
         slices: impl ExactSizeIterator<Item = &'a mut Slice>,
@@ -43,8 +43,8 @@ impl SliceCoder {
         jobs.iter_mut().for_each(|job| job.start(planes));
         passed.clear();
         let progress = Mutex::new(Progress { passed, done: 0, ends: Ends::new(count), reached: false });
-        // Neighbours are alike, so they are dealt out. Without a limit each is coded to its end by whichever thread is
-        // free.
+        // Neighbouring slices cost about the same, so they are dealt out in turn. Without a limit, any free thread
+        // takes the next slice and codes it to its end.
         let hands = if bytes == usize::MAX { count } else { threads.min(count) };
         let mut all = slices.zip(jobs.iter_mut());
         let mut all: [Option<_>; MAX_SLICES] = std::array::from_fn(|_| all.next());
@@ -67,7 +67,7 @@ impl SliceCoder {
         self.jobs.iter_mut().for_each(Job::finish);
     }
 
-    /// What was coded.
+    /// The coded slices.
     pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded> + Clone {
         self.jobs.iter().map(|job| &job.coded)
     }
@@ -80,7 +80,7 @@ impl Job {
         self.coded.marks.clear();
     }
 
-    /// Codes one coding pass; the bytes written by its end.
+    /// Codes one coding pass and returns the bytes written by its end.
     fn code_pass(&mut self, slice: &mut Slice) -> usize {
         let mut position = 0;
         let done = scan::run(slice, &mut self.cursor, &mut self.coder, |now| {
@@ -98,18 +98,18 @@ impl Job {
     }
 }
 
-/// How far all slices have come.
+/// The depth that all slices have reached.
 struct Progress<'a> {
     passed: &'a mut Vec<(usize, usize)>,
     /// Coding passes that all slices have passed.
     done: usize,
     ends: Ends,
-    /// Whether the limit was reached in these.
+    /// Whether the limit was reached in these passes.
     reached: bool,
 }
 
 impl Progress<'_> {
-    /// So many slices have passed a coding pass, with so many bytes.
+    /// Notes that `slices` slices have passed a coding pass, with `written` bytes.
     fn note(&mut self, pass: usize, slices: usize, written: usize, all: usize, bytes: usize) {
         if self.passed.len() == pass {
             self.passed.push((0, 0));

@@ -1,4 +1,4 @@
-//! One string of bytes, as far as it arrived, to what is known of every slice.
+//! Decodes one bitstream, as far as it arrived, into the known state of every slice.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::subband::coefficients;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS};
 use crate::transform::Position;
 
-/// Bytes that are worth decoding on several threads.
+/// From this many new bytes on, several threads save time.
 const MIN_PARALLEL_BYTES: usize = 4096;
 
 /// Decodes the slices of pictures, one picture after another in the same memory.
@@ -28,19 +28,19 @@ pub(crate) struct SliceDecoder {
 /// A slice, as far as it arrived.
 #[derive(Debug, Default)]
 struct Part {
-    /// Pixel rows.
+    /// The pixel rows of the slice.
     rows: Range<usize>,
     slice: Slice,
     /// Components, width and rows that the slice has memory for.
     shape: Option<(ChromaFormat, usize, usize)>,
-    /// Bytes arrived, and the slice is that of this picture.
+    /// Whether bytes of this picture arrived; if so, `slice` belongs to this picture.
     begun: bool,
     cursor: Cursor,
     coder: RangeDecoder,
 }
 
 impl Part {
-    /// Makes the slice one of these components, width and rows of which nothing is known.
+    /// Begins a slice with these components, width and rows, of which nothing is known.
     fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize)) {
         self.slice.reset(model, chroma, width, rows);
         self.begun = true;
@@ -54,14 +54,14 @@ impl Part {
 }
 
 impl SliceDecoder {
-    /// Of a grey picture of one pixel without planes, until another is begun.
+    /// Returns the decoder of a grey picture of one pixel without planes, until [`SliceDecoder::start`].
     pub(crate) fn new() -> Self {
         let size = Size::ONE;
         let chroma = ChromaFormat::None;
         Self { size, chroma, deinterleaver: Deinterleaver::new(1), parts: vec![Part { rows: 0..1, ..Part::default() }] }
     }
 
-    /// Begins a picture of which nothing is known but its size, components and number of bit planes.
+    /// Begins a picture of which only the size, the components and the number of bit planes are known.
     pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8) {
         let slices = layout::slices(size);
         (self.size, self.chroma) = (size, chroma);
@@ -73,10 +73,10 @@ impl SliceDecoder {
         }
     }
 
-    /// Takes the next bytes, any number of them, and decodes all that they determine.
+    /// Takes the next bytes, any number of them, and decodes all symbols that they determine.
     ///
     /// # Errors
-    /// If a length in them is corrupt; what came before is decoded all the same.
+    /// If a length in them is corrupt; the bytes before it are decoded all the same.
     pub(crate) fn push(&mut self, model: &Model, bytes: &[u8], threads: usize) -> Result<(), &'static str> {
         let Self { size, chroma, deinterleaver, parts } = self;
         let given = deinterleaver.push(bytes, |slice, bytes| {
@@ -84,7 +84,8 @@ impl SliceDecoder {
                 parts[slice].coder.push(bytes);
             }
         });
-        // New memory here, not on the thread that fills it: what a thread allocates is returned to the system when it ends.
+        // Allocates here, not on the thread that fills the memory: the memory of a thread returns to the system when it
+        // ends.
         for part in parts.iter_mut().filter(|part| part.coder.has_news() && !part.begun) {
             let shape = (*chroma, size.width(), part.rows.len());
             if part.shape.replace(shape) != Some(shape) {
@@ -109,7 +110,7 @@ impl SliceDecoder {
         self.parts.iter().all(|part| part.cursor.planes == 0)
     }
 
-    /// How far all slices have come (spec, "Position").
+    /// The depth that all slices have reached (spec, "Position").
     #[expect(clippy::cast_possible_truncation, reason = "at most 15 planes, in 2^-20")]
     pub(crate) fn position(&self) -> Position {
         let passes = 3 * layout::subbands(self.chroma).count() as u64;
@@ -131,7 +132,7 @@ impl SliceDecoder {
     }
 
     /// Marks, by component, the blocks of 4 x 4 samples at which coefficients of the finest levels are significant, as
-    /// [`Slice::write_significance`] does; `out` must have all blocks of the components, and those are marked with zero.
+    /// [`Slice::write_significance`] does. `out` must have all blocks of the components, each marked with zero.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>], threads: usize) {
         let parts = self.parts.iter();
         let blocks = self.blocks();
@@ -140,14 +141,14 @@ impl SliceDecoder {
         });
     }
 
-    /// The slices of which bytes arrived.
+    /// The slices that have received bytes.
     pub(crate) fn begun(&self) -> impl Iterator<Item = &Slice> {
         self.parts.iter().filter(|part| part.begun).map(|part| &part.slice)
     }
 
-    /// Calls `write` for each slice of which bytes arrived, with its rows of these subbands, and makes those of others zero, but
-    /// for subbands that are not `used`, which are zero. Marks `significance` as [`SliceDecoder::write_significance`] does,
-    /// unless there is none.
+    /// Calls `write` for each slice that has received bytes, with its rows of these subbands. Sets the rows of the
+    /// other slices to zero, except in subbands that are not `used`, which are zero already. Marks `significance` as
+    /// [`SliceDecoder::write_significance`] does, unless it is `None`.
     pub(crate) fn write_to<T: Send + Copy + Default>(
         &self,
         subbands: &mut [Vec<T>],
@@ -183,18 +184,18 @@ struct Blocks<'a> {
 }
 
 impl<'a> Blocks<'a> {
-    /// As many as cover this many pixels.
+    /// The blocks that cover this many pixels.
     fn count(&self, pixels: usize, component: usize) -> usize {
         let samples = pixels.div_ceil(1 << (self.chroma.finest_level(component).min(2) - 1));
         samples.div_ceil(4)
     }
 
-    /// In a row, by component.
+    /// The blocks in a row, by component.
     fn across(&self) -> [usize; 3] {
         [0, 1, 2].map(|component| self.count(self.width, component))
     }
 
-    /// What each slice has of what all have, by component; of a component that is missing nothing.
+    /// Splits `all` into each slice's blocks, by component; empty for a missing component.
     fn rows<'b>(&self, all: &'b mut [Vec<u8>]) -> impl Iterator<Item = [&'b mut [u8]; 3]> + use<'_, 'a, 'b> {
         let (across, mut rest): (_, [&mut [u8]; 3]) = (self.across(), coefficients::as_slices(all));
         self.parts.iter().map(move |part| {

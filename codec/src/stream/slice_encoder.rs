@@ -1,4 +1,4 @@
-//! Coefficients to the payloads of their slices, side by side in one string of bytes.
+//! Codes coefficients into the interleaved payloads of their slices.
 
 use std::ops::Range;
 
@@ -20,7 +20,7 @@ pub(crate) struct SliceEncoder {
     coder: SliceCoder,
 }
 
-/// What turns one slice's coefficients to Levels.
+/// Turns one slice's coefficients into Levels.
 #[derive(Debug, Default)]
 struct Source {
     rows: Range<usize>,
@@ -28,13 +28,13 @@ struct Source {
     search: RotationSearch,
     /// A row of a rotated subband.
     line: Vec<f32>,
-    /// Bit planes that the Levels take.
+    /// Bit planes of the Levels.
     planes: u8,
 }
 
 impl SliceEncoder {
-    /// Makes the Levels of these coefficients, and says how many bit planes they take. `rotations`: regions may be
-    /// rotated, if there are any.
+    /// Makes the Levels of these coefficients and returns the number of their bit planes. `rotations`: whether regions
+    /// may be rotated, if there are any.
     pub(crate) fn quantise(&mut self, model: &Model, bands: Bands<'_>, rotations: bool, threads: usize) -> u8 {
         let slices = layout::slices(bands.size);
         self.sources.resize_with(slices.len(), Source::default);
@@ -47,20 +47,20 @@ impl SliceEncoder {
         self.sources.iter().map(|source| source.planes).max().unwrap_or(0)
     }
 
-    /// Codes these Levels from plane `planes` - 1 down to the last, or until a prefix of `bytes` bytes is sure; says
-    /// how many bytes all payloads take.
+    /// Codes these Levels from plane `planes` - 1 down to the last, or until `bytes` bytes of a prefix are final.
+    /// Returns the bytes of all payloads.
     pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: usize) -> usize {
         let Self { sources, coder } = self;
         coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, bytes, threads);
         coder.coded().map(|slice| slice.bytes.len()).sum()
     }
 
-    /// Appends what was coded, interleaved.
+    /// Appends the coded slices, interleaved.
     pub(crate) fn write(&self, out: &mut BytesMut) {
         interleave::write(out, self.coder.coded());
     }
 
-    /// Coding passes that [`SliceEncoder::code`] coded of every slice.
+    /// The coding passes that [`SliceEncoder::code`] completed in every slice.
     #[cfg(feature = "training")]
     pub(crate) fn passes(&self) -> usize {
         self.coder.coded().map(|slice| slice.marks.len()).min().unwrap_or(0)
@@ -74,7 +74,7 @@ impl SliceEncoder {
 }
 
 impl Source {
-    /// `steps`: those of the subbands, if regions may be rotated.
+    /// `steps`: the steps of the subbands, if regions may be rotated.
     fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, bands: Bands<'_>) {
         let Self { rows, slice, search, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());

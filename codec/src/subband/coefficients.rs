@@ -7,27 +7,27 @@ use crate::error::{Error, ModelId};
 use crate::picture::{Channels, Size};
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 
-/// What a picture is turned into: one band of numbers per subband, in the model's own scale.
+/// The transformed picture: one band of numbers per subband, in the model's own scale.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Coefficients {
-    /// The model whose scale it is.
+    /// The model whose scale the numbers have.
     pub model: ModelId,
     /// Size of the picture.
     pub size: Size,
     /// Grey pictures have no chroma subbands.
     pub channels: Channels,
-    /// What the components are.
+    /// The colour axes of the components.
     pub axes: Axes,
-    /// By subband in the order of the stream: row-major, [`Subband::size`] wide and high; empty if the picture has
-    /// none.
+    /// By subband in the order of the stream: row-major, [`Subband::size`] wide and high; empty if the picture does not
+    /// have the subband.
     pub subbands: Vec<Vec<f32>>,
-    /// By component, of each block of 4 x 4 pixels, row by row: 4 less the finest of levels 1 to 3 of which a
-    /// coefficient at that place is significant, 0 if none is. None of any component if these are not what a stream's
-    /// bytes tell, or the model has no post-filter.
+    /// By component, for each block of 4 x 4 pixels, row by row: 4 less the finest of levels 1 to 3 that has a
+    /// significant coefficient at that place, 0 if none has. Empty for all components if the coefficients were not
+    /// decoded from a stream, or if the model has no post-filter.
     pub significance: Vec<Vec<u8>>,
 }
 
-/// Those of no model and no picture: memory to be filled.
+/// Belongs to no model and no picture; callers reset it.
 impl Default for Coefficients {
     fn default() -> Self {
         let size = Size::ONE;
@@ -39,13 +39,13 @@ impl Default for Coefficients {
 }
 
 impl Coefficients {
-    /// Makes these the coefficients of such a picture, of any values and without significance, in the memory that they
-    /// have.
+    /// Makes these the coefficients of such a picture, with arbitrary values and without significance, in the same
+    /// memory.
     pub fn reset(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) {
         self.reset_some(model, size, channels, axes);
     }
 
-    /// As [`Coefficients::reset`]. Gives, by subband, whether its coefficients may not be zero.
+    /// As [`Coefficients::reset`]. Returns, by subband, whether its coefficients can be other than zero.
     pub(crate) fn reset_some(
         &mut self,
         model: ModelId,
@@ -58,16 +58,17 @@ impl Coefficients {
         resize(&mut self.subbands, |index| count(index, size, channels.into()))
     }
 
-    /// As [`Coefficients::reset`], and every coefficient is zero.
+    /// As [`Coefficients::reset`], with every coefficient zero.
     pub fn reset_to_zero(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) {
         self.subbands.iter_mut().for_each(Vec::clear);
         self.reset(model, size, channels, axes);
     }
 
-    /// Whether these are coefficients of `model` with as many numbers as the picture's size and channels fix.
+    /// Checks that these coefficients belong to `model` and have as many numbers as the picture's size and channels
+    /// fix.
     ///
     /// # Errors
-    /// [`Error::Model`] for another model, [`Error::Argument`] for other numbers.
+    /// [`Error::Model`] for another model, [`Error::Argument`] for a wrong number of coefficients.
     pub fn check(&self, model: ModelId) -> Result<(), Error> {
         if self.model != model {
             return Err(Error::Model { needed: self.model, given: model });
@@ -82,7 +83,7 @@ impl Coefficients {
         }
     }
 
-    /// Makes it known that nothing is significant, for a picture of `count` blocks.
+    /// Sets all significance to none, for a picture of `count` blocks.
     pub(crate) fn reset_significance(&mut self, count: usize) {
         self.significance.resize_with(self.channels.count(), Vec::new);
         for component in &mut self.significance {
@@ -91,13 +92,13 @@ impl Coefficients {
         }
     }
 
-    /// What is coded of these.
+    /// Borrows the subbands for coding.
     pub(crate) fn bands(&self) -> Bands<'_> {
         Bands { size: self.size, chroma: self.channels.into(), subbands: &self.subbands }
     }
 }
 
-/// The subbands of a picture, borrowed to be coded.
+/// The borrowed subbands of a picture for coding.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Bands<'a> {
     pub(crate) size: Size,
@@ -106,8 +107,8 @@ pub(crate) struct Bands<'a> {
     pub(crate) subbands: &'a [Vec<f32>],
 }
 
-/// Makes every subband as long as `count` says by its index, in the memory that it has. Memory that is new is not
-/// written to: the system gives it as zeros. Gives, by subband, whether its numbers may be others.
+/// Resizes every subband to `count` of its index, in the same memory. New memory is not written to: the system returns
+/// it as zeros. Returns, by subband, whether its numbers can be other than zero.
 pub(crate) fn resize<T: Copy + Default>(
     subbands: &mut Vec<Vec<T>>,
     count: impl Fn(usize) -> usize,
@@ -126,8 +127,8 @@ pub(crate) fn resize<T: Copy + Default>(
     used
 }
 
-/// The rows of each slice in every subband of a picture of `size`, given the slices' pixel rows from the top down
-/// without a gap. A subband that is empty has none.
+/// Returns the rows of each slice in every subband of a picture of `size`. `slices` are the slices' pixel rows from the
+/// top down without a gap. An empty subband has no rows.
 pub(crate) fn slices_mut<'a, T>(
     subbands: &'a mut [Vec<T>],
     size: Size,
@@ -146,13 +147,13 @@ pub(crate) fn slices_mut<'a, T>(
     })
 }
 
-/// All subbands, or components, whole; those that are missing are empty.
+/// Returns all subbands, or components, as slices; missing ones are empty.
 pub(crate) fn as_slices<T, const N: usize>(subbands: &mut [Vec<T>]) -> [&mut [T]; N] {
     let mut all = subbands.iter_mut();
     std::array::from_fn(|_| all.next().map_or_else(Default::default, Vec::as_mut_slice))
 }
 
-/// Numbers in a subband of such a picture.
+/// Returns how many numbers a subband of such a picture has.
 pub(crate) fn count(index: usize, size: Size, chroma: ChromaFormat) -> usize {
     let subband = Subband::at(index);
     let (width, height) = subband.size(size.width(), size.height());

@@ -1,28 +1,28 @@
-//! Where the subbands are, in the order of the stream, and the slices of a picture (spec, "Subbands" and "Slices").
+//! The places of the subbands, in the order of the stream, and the slices of a picture (spec, "Subbands" and "Slices").
 //!
 //! Prior art: a dyadic tree of subbands whose coefficients have four children each (Shapiro, "Embedded image coding
 //! using zerotrees of wavelet coefficients", IEEE Trans. Signal Processing 41(12), 1993).
 
 use crate::picture::{Channels, Size};
 
-/// Wavelet levels of every model: a low-pass sample stands for 64 x 64 pixels.
+/// Wavelet levels of every model: a low-pass sample covers 64 x 64 pixels.
 pub const LEVELS: usize = 6;
-/// Subbands of an RGB picture: three low-pass bands, and three details a level and component.
+/// Subbands of an RGB picture: three low-pass bands, and three details for each level and component.
 pub const SUBBANDS: usize = 3 + 9 * LEVELS;
 /// Rows of pixels that a slice's border must be a multiple of.
 const SLICE_ROWS: usize = 1 << LEVELS;
-/// Least pixels of a slice; the picture is coded on as many cores as it has slices.
+/// The fewest pixels of a slice; a picture is coded on as many cores as it has slices.
 const SLICE_PIXELS: usize = 196_608;
-/// Most slices a picture has.
+/// The most slices of a picture.
 pub(crate) const MAX_SLICES: usize = 64;
 
-/// Which components there are, and how large the chroma ones.
+/// The components of a picture, and the size of the chroma ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChromaFormat {
     /// Luma alone.
     None,
-    /// 4:2:0: half the width and half the height of luma, rounded up. Chroma has no subbands of level 1: those of the
-    /// levels 2 to 6 are a wavelet of five levels of its smaller planes.
+    /// 4:2:0: half the width and half the height of luma, rounded up. Chroma has no subbands of level 1: levels 2 to 6
+    /// are a wavelet of five levels of its smaller planes.
     Half,
     /// 4:4:4: the size of luma. The components of regions may be rotated.
     Full,
@@ -38,7 +38,7 @@ impl From<Channels> for ChromaFormat {
 }
 
 impl ChromaFormat {
-    /// The finest level of a component; beyond [`LEVELS`] if there is no such component.
+    /// Returns the finest level of a component; a value above [`LEVELS`] if there is no such component.
     pub(crate) const fn finest_level(self, component: usize) -> usize {
         match (self, component) {
             (_, 0) | (Self::Full, _) => 1,
@@ -47,13 +47,13 @@ impl ChromaFormat {
         }
     }
 
-    /// Whether there is such a subband.
+    /// Returns whether the picture has this subband.
     pub(crate) const fn has(self, subband: Subband) -> bool {
         subband.level >= self.finest_level(subband.component)
     }
 }
 
-/// The frequencies that a subband holds.
+/// The frequencies of a subband.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Band {
     /// Low horizontally and vertically.
@@ -80,7 +80,7 @@ pub struct Subband {
 const DETAILS: [Band; 3] = [Band::Hl, Band::Lh, Band::Hh];
 
 impl Subband {
-    /// The subband at `index` in `0..SUBBANDS`, in the order of the stream.
+    /// Returns the subband at `index` in `0..SUBBANDS`, in the order of the stream.
     #[must_use]
     pub const fn at(index: usize) -> Self {
         if index < 3 {
@@ -91,7 +91,7 @@ impl Subband {
         Self { component: within / 3, level, band: DETAILS[within % 3] }
     }
 
-    /// Width and height in coefficients, for a picture (or slice) of `width` x `height` pixels.
+    /// Returns the width and height in coefficients, for a picture or slice of `width` x `height` pixels.
     #[must_use]
     pub fn size(self, width: usize, height: usize) -> (usize, usize) {
         let (low_x, high_x) = halves(width, self.level);
@@ -105,22 +105,22 @@ impl Subband {
     }
 }
 
-/// Index of the subband one level finer, at the same place and band, if there is one.
+/// Returns the index of the subband one level finer, of the same band and component, if there is one.
 pub(crate) const fn child(index: usize) -> Option<usize> {
     if index < 3 || index + 9 >= SUBBANDS { None } else { Some(index + 9) }
 }
 
-/// Index of the subband one level coarser, at the same place and band, if there is one.
+/// Returns the index of the subband one level coarser, of the same band and component, if there is one.
 pub(crate) const fn parent(index: usize) -> Option<usize> {
     if index < 12 { None } else { Some(index - 9) }
 }
 
-/// Index of the same band in another component.
+/// Returns the index of the same band in another component.
 pub(crate) const fn sibling(index: usize, component: usize) -> usize {
     if index < 3 { component } else { index - 3 * Subband::at(index).component + 3 * component }
 }
 
-/// Indices of the other two bands of the same level and component; the low band has none.
+/// Returns the indices of the other two bands of the same level and component; the low band has none.
 pub(crate) const fn other_bands(index: usize) -> [Option<usize>; 2] {
     if index < 3 {
         return [None; 2];
@@ -129,13 +129,13 @@ pub(crate) const fn other_bands(index: usize) -> [Option<usize>; 2] {
     [Some(index - band + (band + 1) % 3), Some(index - band + (band + 2) % 3)]
 }
 
-/// The subbands of a component that are the detail bands of a level: HL, LH, HH.
+/// Returns the indices of a component's detail bands of a level: HL, LH, HH.
 pub(crate) const fn details(component: usize, level: usize) -> std::ops::Range<usize> {
     let first = 3 + 9 * (LEVELS - level) + 3 * component;
     first..first + 3
 }
 
-/// Lengths of the low and the high half of `n` samples after `level` levels.
+/// Returns the lengths of the low and the high half of `n` samples after `level` levels.
 const fn halves(n: usize, level: usize) -> (usize, usize) {
     let mut low = n;
     let mut high = 0;
@@ -148,17 +148,17 @@ const fn halves(n: usize, level: usize) -> (usize, usize) {
     (low, high)
 }
 
-/// Width and height of the low band of a level of a picture; level 0 is the picture.
+/// Returns the width and height of the low band of a level of a picture; level 0 is the picture.
 pub(crate) fn side(size: Size, level: usize) -> [usize; 2] {
     [size.width(), size.height()].map(|side| side.div_ceil(1 << level))
 }
 
-/// The subbands that a picture has, in order.
+/// Returns the indices of a picture's subbands, in order.
 pub(crate) fn subbands(chroma: ChromaFormat) -> impl Iterator<Item = usize> {
     (0..SUBBANDS).filter(move |&index| chroma.has(Subband::at(index)))
 }
 
-/// Rows of pixels of each slice, top to bottom: `start..end`.
+/// Returns the rows of pixels of each slice, top to bottom.
 pub(crate) fn slices(size: Size) -> impl ExactSizeIterator<Item = std::ops::Range<usize>> {
     let bands = size.height().div_ceil(SLICE_ROWS);
     let count = (size.pixels() / SLICE_PIXELS).clamp(1, MAX_SLICES.min(bands));
@@ -166,7 +166,7 @@ pub(crate) fn slices(size: Size) -> impl ExactSizeIterator<Item = std::ops::Rang
     (0..count).map(move |i| border(i)..border(i + 1))
 }
 
-/// Rows of a subband that belong to the slice of these pixel rows.
+/// Returns the rows of a subband that belong to the slice of these pixel rows.
 pub(crate) fn rows(subband: Subband, height: usize, slice: &std::ops::Range<usize>) -> std::ops::Range<usize> {
     let at = |row: usize| if row == height { subband.size(1, height).1 } else { row >> subband.level };
     at(slice.start)..at(slice.end)

@@ -1,4 +1,4 @@
-//! Subbands: where they are, the border between floats and integers, and the rotation of regions.
+//! Subbands: their layout, the border between floats and integers, and the rotation of regions.
 
 pub(crate) mod coefficients;
 pub(crate) mod layout;

@@ -1,23 +1,23 @@
-//! The border between floats and integers (spec, "Quantiser"): past this file all is integer.
+//! The border between floats and integers (spec, "Quantiser"): after this file all values are integers.
 //!
-//! Prior art: a uniform quantiser with a dead zone of two steps around zero, whose bit planes are quantisers of twice,
+//! Prior art: a uniform quantiser with a dead zone of two steps around zero; its bit planes are quantisers of twice,
 //! four times, ... the step (Taubman and Marcellin, "JPEG2000: image compression fundamentals", 2002, section 3.2.7).
-//! The point in a bin at which a value is reconstructed is trained for every subband and plane.
+//! The reconstruction point of a bin is trained for every subband and plane.
 //!
-//! What pictures show is reconstructed in floats, what frames are predicted from in integers ([`Dequantiser`]).
+//! Pictures are reconstructed in floats; references of video frames are reconstructed in integers ([`Dequantiser`]).
 
 use crate::simd::widest;
 
-/// In a Level of 16 bits: set if the coefficient is negative. The others are its magnitude in steps.
+/// The bit of a 16-bit Level that is set if the coefficient is negative. The other bits are its magnitude in steps.
 pub(crate) const NEGATIVE: u16 = 1 << 15;
 /// Bit planes of the largest magnitude.
 pub(crate) const MAX_PLANES: u8 = 15;
 /// Largest magnitude, in steps.
 const MAX_MAGNITUDE: u16 = NEGATIVE - 1;
 
-/// Bits behind the point of a coefficient that is an integer, and of a sample while it is made of such.
+/// Fraction bits of an integer coefficient, and of a sample that is made from such coefficients.
 pub(crate) const COEFFICIENT_FRACTION: u32 = 4;
-/// Bits behind the point of a step and of a reconstruction point that are integers.
+/// Fraction bits of an integer step and of an integer reconstruction point.
 const STEP_FRACTION: u32 = 12;
 const PLANES: usize = MAX_PLANES as usize;
 
@@ -28,18 +28,18 @@ pub(crate) struct Quantiser {
 }
 
 impl Quantiser {
-    /// With this finest step.
+    /// Returns the quantiser with this finest step.
     pub(crate) fn new(step: f32) -> Self {
         Self { inverse: 1.0 / step }
     }
 
-    /// The Levels of a row of coefficients. What is not a number becomes zero.
+    /// Quantises a row of coefficients to Levels. NaN becomes zero.
     pub(crate) fn levels(self, values: &[f32], levels: &mut [u16]) {
         widest!(set_levels(values, self.inverse, levels));
     }
 }
 
-/// Each step has a vector instruction: below 2^23 a sum with that is it and the nearest integer.
+/// Each step has a vector instruction: below 2^23, the sum with 2^23 is 2^23 plus the nearest integer.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "at most MAX_MAGNITUDE")]
 fn set_levels(values: &[f32], inverse: f32, levels: &mut [u16]) {
@@ -59,12 +59,12 @@ fn set_levels(values: &[f32], inverse: f32, levels: &mut [u16]) {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dequantiser {
     step: i32,
-    /// What is added to a magnitude that is known to plane 0, 1, ...
+    /// The offset to add to a magnitude that is known to plane 0, 1, ...
     points: [i32; PLANES],
 }
 
 impl Dequantiser {
-    /// Of a finest step, and the reconstruction points inside a bin by plane.
+    /// Makes it from a finest step and the reconstruction points inside a bin, by plane.
     pub(crate) fn new(step: f32, offsets: &[f32; PLANES]) -> Self {
         let step = f64::from(step);
         let point = |plane: usize| f64::from(offsets[plane]) * step * f64::from(1_u32 << plane);
@@ -72,8 +72,8 @@ impl Dequantiser {
         Self { step: fixed_point(step, STEP_FRACTION), points }
     }
 
-    /// The absolute value of a coefficient whose magnitude is known to `plane`, 0..=14; [`COEFFICIENT_FRACTION`] bits
-    /// are behind its point.
+    /// Returns the absolute value of a coefficient whose magnitude is known to `plane`, 0..=14, with
+    /// [`COEFFICIENT_FRACTION`] fraction bits.
     #[inline]
     pub(crate) fn value(&self, magnitude: u16, plane: usize) -> i32 {
         const SHIFT: u32 = STEP_FRACTION - COEFFICIENT_FRACTION;
@@ -83,8 +83,8 @@ impl Dequantiser {
     }
 }
 
-/// The integer nearest to `value` * 2^`fraction`, half up, modulo 2^32. It is exact for a product of two floats of
-/// single precision and powers of two, if it is below 2^53: such a product has 48 bits.
+/// Returns the integer nearest to `value` * 2^`fraction`, half up, modulo 2^32. It is exact for a product below 2^53 of
+/// two single-precision floats and powers of two: such a product has 48 bits.
 #[expect(clippy::cast_possible_truncation, reason = "modulo 2^32")]
 pub(crate) fn fixed_point(value: f64, fraction: u32) -> i32 {
     (value * f64::from(1_u32 << fraction) + 0.5).floor() as i64 as i32
@@ -128,7 +128,7 @@ mod tests {
         let dequantiser = Dequantiser::new(0.3, &offsets);
         // 0.3 is 1229 / 4096. 9 steps, known to plane 0: 43.2 sixteenths; 12 and 1.5 more, to plane 2: 64.8.
         assert_eq!((dequantiser.value(9, 0), dequantiser.value(12, 2)), (43, 65));
-        // 32767 steps of 9999.5 are beyond 2^32 in 1/4096: (32767 * 40957952) modulo 2^32, signed, then / 256 rounded.
+        // 32767 steps of 9999.5 are above 2^32 in 1/4096: (32767 * 40957952) modulo 2^32, signed, then / 256 rounded.
         assert_eq!(Dequantiser::new(9999.5, &offsets).value(u16::MAX >> 1, 0), 7_966_472);
     }
 }

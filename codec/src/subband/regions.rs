@@ -6,15 +6,15 @@ use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation, transposed};
 
 /// Side of a region in pixels.
 pub(crate) const REGION_SIDE: usize = 32;
-/// The coarsest level of which a region has coefficients of its own: one.
+/// The coarsest level at which a region has its own coefficients: one.
 const COARSEST_LEVEL: usize = 5;
 
-/// Whether the subband is one whose coefficients are rotated; the low ones are not, being of the last level.
+/// Returns whether the subband's coefficients are rotated; those of the low bands, which have the last level, are not.
 pub(crate) const fn rotates(subband: Subband) -> bool {
     subband.level <= COARSEST_LEVEL
 }
 
-/// Regions across and down a slice of `width` x `rows` pixels: none, unless chroma has the size of luma.
+/// Returns the regions across and down a slice of `width` x `rows` pixels: none, unless chroma has the size of luma.
 pub(crate) fn count(chroma: ChromaFormat, width: usize, rows: usize) -> (usize, usize) {
     match chroma {
         ChromaFormat::None | ChromaFormat::Half => (0, 0),
@@ -22,8 +22,8 @@ pub(crate) fn count(chroma: ChromaFormat, width: usize, rows: usize) -> (usize, 
     }
 }
 
-/// Makes, of a subband's row `y` in all components, what its own component has there after each region's rotation;
-/// there are `across` regions in a row.
+/// Rotates a subband's row `y` by each region's matrix: takes the row of all components and returns that of the
+/// subband's own component. A row has `across` regions.
 pub(crate) fn rotate(
     matrices: &[Matrix],
     across: usize,
@@ -43,7 +43,7 @@ pub(crate) fn rotate(
     }
 }
 
-/// What is known of the rotations of a slice's regions.
+/// The known rotations of a slice's regions.
 pub(crate) struct Rotations<'a> {
     /// Regions in a row.
     pub(crate) across: usize,
@@ -54,7 +54,7 @@ pub(crate) struct Rotations<'a> {
 }
 
 impl Rotations<'_> {
-    /// Undoes them in a slice's rows of all subbands; `width` is the width of a subband by its index.
+    /// Undoes the rotations in a slice's rows of all subbands; `width` is the width of a subband by its index.
     pub(crate) fn undo(&self, width: impl Fn(usize) -> usize, subbands: &mut [&mut [f32]; SUBBANDS]) {
         if self.all_default() {
             return;
@@ -78,7 +78,7 @@ impl Rotations<'_> {
         }
     }
 
-    /// Undoes them in one row of the three components, which passes through row `down` of the regions.
+    /// Undoes the rotations in one row of the three components, which passes through row `down` of the regions.
     fn undo_row(&self, matrices: &[Matrix; MAX_ROTATIONS], side: usize, down: usize, [luma, u, v]: [&mut [f32]; 3]) {
         let parts = luma.chunks_mut(side).zip(u.chunks_mut(side)).zip(v.chunks_mut(side));
         for (((luma, u), v), number) in parts.zip(&self.numbers[down * self.across..]) {
@@ -87,14 +87,14 @@ impl Rotations<'_> {
         }
     }
 
-    /// Whether no region is known to have a rotation that does something.
+    /// Returns whether no region is known to have a rotation other than the identity.
     fn all_default(&self) -> bool {
         let mut numbers = self.numbers.iter().flatten();
         numbers.all(|&number| self.rotations[usize::from(number)] == Rotation::default())
     }
 }
 
-/// Turns coefficients of the three components. Memory that was never written to is not taken either.
+/// Rotates coefficients of the three components. Memory that was never written to stays untouched.
 #[inline(always)]
 fn turn([to_luma, to_u, to_v]: &Matrix, [luma, u, v]: [&mut [f32]; 3]) {
     let any = |band: &[f32]| band.iter().fold(0, |any, value| any | value.to_bits() << 1) != 0;

@@ -8,9 +8,9 @@ use crate::colour::givens::turned;
 const HALF_TURN: f64 = 64.0;
 /// Bits of an angle in a stream.
 pub(crate) const ANGLE_BITS: u32 = 6;
-/// Angles are in `-RANGE..RANGE`: a quarter of a turn and more each way.
+/// Angles are in `-RANGE..RANGE`: a quarter of a turn each way.
 pub(crate) const RANGE: i8 = 1 << (ANGLE_BITS - 1);
-/// Rotations of a slice, with the one that does nothing.
+/// The most rotations of a slice, including the identity.
 pub(crate) const MAX_ROTATIONS: usize = 8;
 
 /// A rotation of luma and both chroma components by three angles in 1/64 of half a turn: in the planes of the first and
@@ -20,7 +20,7 @@ pub(crate) struct Rotation {
     pub(crate) angles: [i8; 3],
 }
 
-/// Rows: what each component becomes of all three. Its transpose undoes it.
+/// Row `i` gives component `i` from all three. The transpose is the inverse.
 pub(crate) type Matrix = [[f32; 3]; 3];
 
 impl Rotation {
@@ -31,7 +31,7 @@ impl Rotation {
         turned(identity, angles).map(|row| row.map(|value| value as f32))
     }
 
-    /// This rotation with one angle changed, if it stays within its range.
+    /// Returns this rotation with one angle changed, if the angle stays within its range.
     pub(crate) fn changed(mut self, angle: usize, by: i8) -> Option<Self> {
         self.angles[angle] += by;
         (-RANGE..RANGE).contains(&self.angles[angle]).then_some(self)

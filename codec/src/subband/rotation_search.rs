@@ -1,8 +1,8 @@
 //! An encoder's choice of the regions' rotations (spec, "Encoders"): a few for a slice, along which its regions'
-//! coefficients take few bits.
+//! coefficients need few bits.
 //!
-//! Prior art: HEVC's screen content extensions (Recommendation ITU-T H.265, 2016) choose a colour transform for every
-//! block, of one; here a slice has up to eight, found by descent over Givens angles.
+//! Prior art: for every block, HEVC's screen content extensions (Recommendation ITU-T H.265, 2016) choose whether to
+//! apply one colour transform. Here a slice has up to eight rotations, found by descent over Givens angles.
 
 use std::ops::Range;
 
@@ -12,27 +12,27 @@ use crate::subband::quantise::MAX_PLANES;
 use crate::subband::regions::{self, REGION_SIDE};
 use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation};
 
-/// Squares that are looked at together.
+/// Squares that are processed together.
 const LANES: usize = 8;
 /// Coefficients of a square.
 const SQUARE: f32 = 4.0;
-/// Squares of the coarsest level looked at have a region to themselves.
+/// The coarsest level that the search uses: there a region has one square.
 const COARSEST_LEVEL: usize = 4;
-/// Squares whose components all have a lower mean square, in squared steps, say nothing.
+/// Squares whose components all have a lower mean square, in squared steps, are ignored.
 const MIN_MEAN_SQUARE: f32 = 4.0;
-/// Bit planes that are looked at together.
+/// Bit planes that are evaluated together.
 const PLANES: usize = 3;
-/// The finest of them is the first in which a pixel takes, by estimate, at most so many bits.
+/// The finest of them is the first in which a pixel needs, by estimate, at most this many bits.
 const MAX_BITS_A_PIXEL: f32 = 0.8;
-/// Chunks of squares that are looked at to find rotations, and groups of regions that are started from, about.
+/// The approximate number of chunks in the sketch for the search, and of groups of regions from which it starts.
 const SKETCH_CHUNKS: usize = 1024;
 const SEEDS: usize = 32;
-/// The first step of the search for a group's rotation, and for that of all regions that share it.
+/// The first step of the search for a group's rotation, and of the search for all regions that share it.
 const FIRST_STEP: i8 = 8;
 const LATER_STEP: i8 = 2;
-/// Estimated bits that a rotation must save to be worth its own.
+/// Estimated bits that a rotation must save to justify its own.
 const MIN_SAVED_BITS: f32 = 30.0;
-/// Estimated bits that a region costs for every neighbour rotated otherwise.
+/// Estimated bits that a region costs for every neighbour with another rotation.
 const BITS_AN_UNLIKE_NEIGHBOUR: f32 = 0.5;
 
 /// Finds the rotations of slices, one after another, in the same memory.
@@ -40,29 +40,29 @@ const BITS_AN_UNLIKE_NEIGHBOUR: f32 = 0.5;
 pub(crate) struct RotationSearch {
     regions: Squares,
     sketch: Squares,
-    /// The rotation that each group of regions would take.
+    /// The best rotation of each group of regions.
     seeds: Vec<Rotation>,
-    /// The rotations that the slice takes; the first does nothing.
+    /// The rotations of the slice; the first is the identity.
     found: Vec<Rotation>,
-    /// What each region costs: under every one of some rotations, one rotation after another; under the best of those
-    /// taken.
+    /// The cost of each region: under every one of some rotations, one rotation after another; and under the best of
+    /// the chosen ones.
     costs: Vec<f32>,
     least: Vec<f32>,
     /// By region: the number of its rotation.
     numbers: Vec<usize>,
-    /// Regions that are looked at together.
+    /// Regions that are fitted together.
     group: Vec<usize>,
 }
 
-/// Squares of two by two coefficients of one band: mean products of each two components, and the inverse squared step
-/// of each component. Zeros fill up the last of a region.
+/// Squares of two by two coefficients of one band: the mean products of every two components, and the inverse squared
+/// step of each component. Zeros fill the last chunk of a region.
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
     products: [[f32; LANES]; 6],
     inverses: [[f32; LANES]; 3],
 }
 
-/// What the regions of a slice hold.
+/// The squares of a slice's regions.
 #[derive(Debug, Clone, Default)]
 struct Squares {
     across: usize,
@@ -71,7 +71,7 @@ struct Squares {
     ends: Vec<usize>,
 }
 
-/// The bit planes that matter, and how much.
+/// The bit planes that matter, with their weights.
 struct Scale {
     /// By plane: the inverse of its squared step, in squared finest steps.
     inverses: [f32; PLANES],
@@ -79,8 +79,8 @@ struct Scale {
 }
 
 impl RotationSearch {
-    /// The rotation of every region of the slice of these rows, row by row; none if there are no regions. `steps` are the finest steps
-    /// of the subbands.
+    /// Returns the rotation of every region of the slice of these rows, row by row; none if there are no regions.
+    /// `steps`: the finest steps of the subbands.
     pub(crate) fn run<'a>(
         &'a mut self,
         steps: &[f32; SUBBANDS],
@@ -100,8 +100,8 @@ impl RotationSearch {
         self.numbers.iter().map(|&number| self.found[number])
     }
 
-    /// Finds the rotations worth their bits, the one that does nothing first; squares of the sketch stand for `stride`
-    /// of them each.
+    /// Finds the rotations that are worth their bits, the identity first. Each chunk of the sketch represents `stride`
+    /// chunks.
     fn choose(&mut self, scale: &Scale, stride: usize) {
         let share = 1.0 / stride as f32;
         self.found.clear();
@@ -129,7 +129,7 @@ impl RotationSearch {
         self.fit(scale, share);
     }
 
-    /// Fits each rotation to the regions that take it.
+    /// Fits each rotation to the regions that use it.
     fn fit(&mut self, scale: &Scale, share: f32) {
         let Self { sketch, found, costs, numbers, group, .. } = self;
         sketch.assign(found, scale, BITS_AN_UNLIKE_NEIGHBOUR * share, costs, numbers);
@@ -140,7 +140,7 @@ impl RotationSearch {
         }
     }
 
-    /// Finds the rotations of some squares of two by two regions, spread over the slice.
+    /// Finds the rotations of some groups of two by two regions, spread over the slice.
     fn seed(&mut self, scale: &Scale) {
         let Self { sketch, seeds, group, .. } = self;
         let across = sketch.across;
@@ -162,8 +162,8 @@ impl RotationSearch {
 }
 
 impl Scale {
-    /// Where the slice has the rates that matter. That all count alike means that a bit counts the more the coarser
-    /// its plane is; the root makes that less.
+    /// Finds the planes that the slice's important rates reach. If all planes weighed alike, a bit would count more in
+    /// a coarser plane; the square root reduces this effect.
     fn of(sketch: &Squares, pixels: f32) -> Self {
         let inverse = |plane: u8| 0.25_f32.powi(i32::from(plane));
         let bits = |plane: u8| {
@@ -210,7 +210,8 @@ impl Squares {
         }
     }
 
-    /// Adds the square at one place in all components, if it says anything; `count` of its region were added before.
+    /// Adds the square at one place in all components, unless it is ignored; `count` squares of its region were added
+    /// before.
     #[inline]
     fn push(&mut self, [a, b, c]: [[f32; 4]; 3], inverses: [f32; 3], count: &mut usize) {
         let own = [product(a, a), product(b, b), product(c, c)];
@@ -231,7 +232,7 @@ impl Squares {
         *count += 1;
     }
 
-    /// Makes this every so many chunks of each region of `all`.
+    /// Makes this every `stride`th chunk of each region of `all`.
     fn thin(&mut self, all: &Self, stride: usize) {
         self.across = all.across;
         self.chunks.clear();
@@ -247,8 +248,8 @@ impl Squares {
         region.checked_sub(1).map_or(0, |before| self.ends[before])..self.ends[region]
     }
 
-    /// About the bits that these chunks take when rotated: half of log2(1 + mean square) for each coefficient, over
-    /// the planes. The bits of a float, read as an integer, are its logarithm closely enough.
+    /// Estimates the bits of these rotated chunks: half of log2(1 + mean square) for each coefficient, over the planes.
+    /// The bits of a float, read as an integer, approximate its logarithm closely enough.
     fn cost(&self, chunks: Range<usize>, matrix: &Matrix, scale: &Scale) -> f32 {
         let mut sums = [0.0; LANES];
         for Chunk { products: [aa, bb, cc, ab, ac, bc], inverses } in &self.chunks[chunks] {
@@ -268,7 +269,7 @@ impl Squares {
         sums.iter().sum::<f32>() * (SQUARE / 2.0 / (1 << 23) as f32)
     }
 
-    /// The rotation of least cost for these regions that is found from `best`, by steps that halve.
+    /// Finds the rotation of least cost for these regions from `best`, by steps that halve.
     fn search(&self, regions: &[usize], mut best: Rotation, mut step: i8, scale: &Scale) -> Rotation {
         let cost = |rotation: Rotation| -> f32 {
             let matrix = rotation.matrix();
@@ -291,13 +292,13 @@ impl Squares {
         best
     }
 
-    /// Appends what each region costs under a rotation.
+    /// Appends the cost of each region under a rotation.
     fn add_costs(&self, rotation: Rotation, scale: &Scale, costs: &mut Vec<f32>) {
         let matrix = rotation.matrix();
         costs.extend((0..self.ends.len()).map(|region| self.cost(self.range(region), &matrix, scale)));
     }
 
-    /// Makes `numbers` the number of each region's rotation: of little cost, and mostly its neighbours'.
+    /// Sets `numbers` to the number of each region's rotation: one of low cost that mostly equals its neighbours'.
     fn assign(
         &self,
         rotations: &[Rotation],

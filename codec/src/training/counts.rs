@@ -1,4 +1,4 @@
-//! For those who train models: how often each context meets a zero and a one, and tables with priors from such counts.
+//! For those who train models: counts of zeros and ones in each context, and tables with priors from such counts.
 
 use crate::bitplane::scan::{self, Cursor};
 use crate::entropy::probability::Probability;
@@ -8,8 +8,8 @@ use crate::model::{LENGTH, Model, PRIORS};
 use crate::stream::slice_encoder::SliceEncoder;
 
 impl SliceEncoder {
-    /// How often each adaptive probability meets a zero and a one while the Levels are coded from plane `planes` - 1
-    /// down.
+    /// Counts how often each adaptive probability codes a zero and a one while the Levels are coded from plane
+    /// `planes` - 1 down.
     pub(crate) fn count(&mut self, planes: u8) -> Vec<[u64; 2]> {
         let mut counter = Counter::new();
         for slice in self.slices() {
@@ -21,10 +21,10 @@ impl SliceEncoder {
 }
 
 impl Model {
-    /// The tables in `bytes` with other priors: the probability of a one in each context, in 1/65536.
+    /// Returns the tables in `bytes` with other priors: the probability of a one in each context, in 1/65536.
     ///
     /// # Errors
-    /// As [`Model::from_bytes`]; [`Error::Argument`] if there is not one prior for every context.
+    /// As [`Model::from_bytes`]; [`Error::Argument`] unless there is one prior for every context.
     pub fn with_priors(bytes: &[u8], priors: &[u16]) -> Result<Vec<u8>, Error> {
         Self::from_bytes(bytes)?;
         if priors.len() != PRIORS {
@@ -37,7 +37,7 @@ impl Model {
     }
 }
 
-/// Counts bits instead of writing them.
+/// A coder that counts bits instead of writing them.
 struct Counter {
     counts: Vec<[u64; 2]>,
 }
@@ -49,7 +49,7 @@ impl Counter {
 }
 
 impl Default for Counter {
-    /// A stand-in that counts nothing.
+    /// Makes a stand-in that counts nothing.
     fn default() -> Self {
         Self { counts: Vec::new() }
     }

@@ -1,4 +1,4 @@
-//! For those who train models: what coding meets, and tables from it.
+//! For those who train models: statistics of coding, and tables from them.
 
 mod counts;
 pub(crate) mod post_filter;

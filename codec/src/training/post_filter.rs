@@ -1,4 +1,4 @@
-//! The fit of the post-filter's table: least squares over what decoders have of photos at their cuts.
+//! Fits the post-filter's table: least squares over photos as decoders have them at the table's truncation points.
 
 use crate::colour::planes::Planes;
 use crate::error::Error;
@@ -15,21 +15,21 @@ use crate::video::shown::Unfiltered;
 
 /// A tap of 1 in the table.
 const ONE: f64 = 256.0;
-/// The pull of each filter towards the one that serves all classes, as a share of the equations of all.
+/// The pull of each filter towards the filter for all classes, as a fraction of the equations of all.
 const RIDGE: f64 = 1e-5;
-/// What keeps equations solvable that nothing was added to.
+/// A small pull that keeps equations without data solvable.
 const LEAST: f64 = 1e-9;
 
-/// The normal equations of all filters. Those of several pictures and cuts are summed, each weighed by the inverse of
-/// the error that the filter finds.
+/// The normal equations of all filters, summed over pictures and truncation points; each is weighted by the inverse of
+/// the error before the filter.
 #[derive(Debug)]
 pub struct FilterFit {
     step: u16,
-    /// By component and cut.
+    /// By component and truncation point.
     equations: [[Vec<Equations>; CUTS.len()]; 3],
 }
 
-/// The lower triangle of a symmetric matrix, and the other side.
+/// The lower triangle of a symmetric matrix, and the right-hand side.
 #[derive(Debug, Clone)]
 struct Equations {
     square: Vec<f64>,
@@ -37,27 +37,27 @@ struct Equations {
 }
 
 impl FilterFit {
-    /// Of filters whose differences are clipped to `step` at cut 0, in 1/64 of a sample's step.
+    /// Begins a fit of filters whose differences are clipped to `step` at cut 0, in 1/64 of a sample's step.
     #[must_use]
     pub fn new(step: u16) -> Self {
         let none = |count: usize| vec![Equations::new(count); CLASSES * PHASES];
         Self { step, equations: TAPS.map(|count| std::array::from_fn(|_| none(count))) }
     }
 
-    /// Adds what a decoder has of a picture, at its position.
+    /// Adds the coefficients that a decoder has of a picture, at its position.
     ///
     /// # Errors
-    /// [`Error`] if the coefficients are not of the picture's size, or have no significance.
+    /// [`Error`] if the coefficients do not have the picture's size, or have no significance.
     pub fn add(&mut self, linear: &Linear, known: (&Coefficients, Position), picture: &Picture) -> Result<(), Error> {
         let (coefficients, position) = known;
         let planes = linear.compose(coefficients)?;
         self.add_planes(linear, &planes, (&coefficients.significance, position), picture)
     }
 
-    /// Adds planes of a picture, made of what a decoder has of it: their coefficients' significance, and its position.
+    /// Adds planes of a picture that were made from a decoder's coefficients, with their significance and the position.
     ///
     /// # Errors
-    /// [`Error::Argument`] if the planes are not of the picture's size, or the significance is not theirs.
+    /// [`Error::Argument`] if the planes do not have the picture's size, or the significance belongs to other planes.
     pub fn add_planes(
         &mut self,
         linear: &Linear,
@@ -80,17 +80,17 @@ impl FilterFit {
         Ok(())
     }
 
-    /// Adds what a decoder of video has of its last frame, `weight` times.
+    /// Adds the last frame of a video decoder, `weight` times.
     ///
     /// # Errors
-    /// [`Error`] if the picture is none of the decoder's size, planar YCbCr 4:2:0.
+    /// [`Error`] unless the picture is planar YCbCr 4:2:0 of the decoder's size.
     pub fn add_frame(&mut self, decoder: &mut VideoDecoder, picture: &Picture, weight: f64) -> Result<(), Error> {
         let wanted = planes_of(picture, decoder.size())?;
         let Some(Unfiltered { planes, significance, position }) = decoder.unfiltered()? else { return Ok(()) };
         let [luma, blue, red] = planes;
         let size = decoder.size();
         let half = decoder.size().halved();
-        // Luma has another size: to the filters of colour differences it is without changes.
+        // Luma has another size, so the filters of colour differences see luma without changes.
         let none = vec![0.0; half.pixels()];
         let groups = [(size, 0..1, vec![luma]), (half, 1..3, vec![none, blue, red])];
         for (size, components, planes) in groups {
@@ -122,7 +122,7 @@ impl FilterFit {
         }
     }
 
-    /// `tables` with the post-filter that fits best, in place of what they have.
+    /// Returns `tables` with the best-fitting post-filter in place of their own.
     ///
     /// # Errors
     /// As [`Model::from_bytes`].
@@ -134,7 +134,7 @@ impl FilterFit {
         Ok(out)
     }
 
-    /// The post-filter that fits best, as [`PostFilter::from_bytes`] takes it.
+    /// Returns the best-fitting post-filter, in the form that [`PostFilter::from_bytes`] reads.
     #[must_use]
     pub fn post_filter(&self) -> Vec<u8> {
         let mut out = self.step.to_le_bytes().to_vec();
@@ -150,7 +150,7 @@ impl FilterFit {
     }
 }
 
-/// The planes of a frame of video, less 128.
+/// Returns the planes of a video frame, less 128.
 fn planes_of(picture: &Picture, size: Size) -> Result<[Vec<f32>; 3], Error> {
     if picture.size() != size || !matches!(picture.format(), Format::Ycbcr420(_)) {
         return Err(Error::Argument("the picture is no planar YCbCr 4:2:0 of the decoder's size"));
@@ -167,8 +167,8 @@ fn squares<'a>(one: impl IntoIterator<Item = &'a f32>, other: impl IntoIterator<
     one.into_iter().zip(other).map(|(a, b)| f64::from(a - b).powi(2)).sum()
 }
 
-/// The equations of a component at one cut, by class and phase, from every second block, as on a board of chess: blocks side
-/// by side tell much the same.
+/// Returns the equations of a component at one truncation point, by class and phase, from every second block, as on a
+/// chessboard: adjacent blocks give nearly the same equations.
 fn counted(samples: &Samples, component: usize, (step, significance): (i16, &[u8]), target: &[f32]) -> Vec<Equations> {
     let mut out = vec![Equations::new(TAPS[component]); CLASSES * PHASES];
     let unit = f64::from(1_u32 << FRACTION);
@@ -186,11 +186,11 @@ fn counted(samples: &Samples, component: usize, (step, significance): (i16, &[u8
     out
 }
 
-/// Taps as the table has them.
+/// Returns taps in the table's format.
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
 fn in_bytes(taps: Vec<f64>) -> impl Iterator<Item = u8> {
     let sum: f64 = taps.iter().map(|tap| tap.abs() * ONE).sum();
-    // Rounding adds half of one to each at most.
+    // Rounding adds at most half of one to each tap.
     let most = f64::from(MAX_TAP_SUM) - taps.len() as f64 / 2.0;
     let scale = ONE * (most / sum).min(1.0);
     taps.into_iter().map(move |tap| ((tap * scale).round().clamp(-127.0, 127.0) as i8).cast_unsigned())
@@ -216,7 +216,7 @@ impl Equations {
         self.product.iter_mut().zip(&other.product).for_each(|(sum, value)| *sum += weight * value);
     }
 
-    /// What solves these with a pull of [`RIDGE`] of `all` towards `centre`, by Cholesky's decomposition.
+    /// Solves these equations with a pull of [`RIDGE`] of `all` towards `centre`, by Cholesky's decomposition.
     fn solved(&self, all: &Self, centre: &[f64]) -> Vec<f64> {
         let count = self.product.len();
         let at = |i: usize, j: usize| i.max(j) * (i.max(j) + 1) / 2 + i.min(j);

@@ -1,5 +1,5 @@
-//! Every symbol of a picture, with the probability that it met and the coefficient that it is of: from these follows what a context
-//! would gain that nobody has tried yet.
+//! Every symbol of a picture, with its probability and its coefficient. From these you can compute the gain of a new
+//! context.
 
 use crate::bitplane::scan::{self, Cursor};
 use crate::bitplane::slice::Slice;
@@ -9,34 +9,34 @@ use crate::error::Error;
 use crate::stream::encoder::Encoder;
 use crate::subband::coefficients::Coefficients;
 
-/// What the stream has of one slice.
+/// The coded data of one slice.
 #[derive(Debug)]
 pub struct SliceSymbols {
     /// The rotation of each region, row by row: three angles in 1/64 of half a turn (spec, "Quantiser").
     pub rotations: Vec<[i8; 3]>,
-    /// By subband, row by row; empty if the picture has no such subband.
+    /// The Levels by subband, row by row; empty if the picture has no such subband.
     pub levels: Vec<Vec<i16>>,
-    /// In the order of the stream.
+    /// The symbols in the order of the stream.
     pub symbols: Vec<Symbol>,
 }
 
-/// A symbol, and what it met.
+/// A symbol and its coding state.
 #[derive(Debug, Clone, Copy)]
 pub struct Symbol {
-    /// The bit plane that it is in.
+    /// The bit plane of the symbol.
     pub plane: u8,
     /// Its context (spec, "Contexts").
     pub context: u16,
     /// The probability of a one, in 1/32768.
     pub one: u16,
-    /// What was coded.
+    /// The coded bit.
     pub bit: bool,
-    /// Of a significance or a sign the coefficient: subband, and column and row in the slice.
+    /// The coefficient, if the symbol is a significance or a sign: subband, and column and row in the slice.
     pub coefficient: Option<(u8, [u16; 2])>,
 }
 
 impl Encoder {
-    /// Every symbol of `coefficients`, slice by slice.
+    /// Returns every symbol of `coefficients`, slice by slice.
     ///
     /// # Errors
     /// As [`Encoder::encode_coefficients`].
@@ -60,7 +60,7 @@ fn symbols(slice: &mut Slice, planes: u8) -> SliceSymbols {
     SliceSymbols { rotations, levels: slice.source_levels(), symbols: log.symbols }
 }
 
-/// Keeps bits instead of writing them.
+/// A coder that keeps bits instead of writing them.
 #[derive(Default)]
 struct Log {
     symbols: Vec<Symbol>,

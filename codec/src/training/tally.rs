@@ -1,4 +1,4 @@
-//! What coding frames of video meets: what each prior should have been, and where in their bins the coefficients lie.
+//! Statistics of coded video frames: the better value of each prior, and the mean place of coefficients in their bins.
 
 use crate::bitplane::scan::{self, Cursor};
 use crate::entropy::probability::{PROBABILITY_BITS, Probability};
@@ -11,20 +11,19 @@ use crate::subband::coefficients::{self, Bands};
 use crate::subband::layout::SUBBANDS;
 use crate::subband::quantise::MAX_PLANES;
 
-/// Symbols, of as much say as the first ones, that agree with the prior as it was: a context that is seldom met moves
-/// little.
+/// The weight of the old prior, in symbols with the weight of the first ones: the prior of a rare context moves little.
 const PRIOR_SYMBOLS: f64 = 4.0;
-/// Coefficients that agree with the reconstruction point as it was.
+/// The weight of the old reconstruction point, in coefficients.
 const POINT_COEFFICIENTS: f64 = 32.0;
-/// Least and greatest prior, in 1/65536: the unlikely symbol costs ten bits.
+/// The smallest and the greatest prior, in 1/65536: the unlikely symbol costs ten bits.
 const PRIOR_RANGE: [f64; 2] = [64.0, 65472.0];
-/// Bits of a plane's number beside a magnitude.
+/// Bits of the plane's number that is packed with a magnitude.
 const PLANE_BITS: u32 = 4;
 
-/// What coding met, summed over frames. Sums of several frames may be weighed and added.
+/// Statistics of coding, summed over frames. Sums of several frames can be weighted and added.
 #[derive(Debug, Clone)]
 pub struct Tally {
-    /// Length of the strings, by the probabilities that their symbols met.
+    /// The length of the bitstreams in bits, by the probabilities of their symbols.
     pub bits: f64,
     /// By context.
     priors: Vec<Slope>,
@@ -32,7 +31,7 @@ pub struct Tally {
     points: Vec<[[f64; 2]; PLANES]>,
 }
 
-/// How the length of the code changes with a prior: what one step of Fisher scoring takes.
+/// How the length of the code changes with a prior: the input of one step of Fisher scoring.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Slope {
     /// Minus the derivative of the length, in nats.
@@ -47,7 +46,7 @@ impl Slope {
         self.curves += weight * other.curves;
     }
 
-    /// The better prior, in 1/65536.
+    /// Returns the better prior, in 1/65536.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped to 16 bits")]
     pub(crate) fn better(self, prior: u16) -> u16 {
         let [least, greatest] = PRIOR_RANGE;
@@ -65,7 +64,7 @@ impl Default for Tally {
 }
 
 impl Tally {
-    /// Adds what other frames met, each of them counted `weight` times.
+    /// Adds the statistics of other frames, each counted `weight` times.
     pub fn add(&mut self, other: &Self, weight: f64) {
         self.bits += weight * other.bits;
         self.priors.iter_mut().zip(&other.priors).for_each(|(own, other)| own.add(*other, weight));
@@ -74,7 +73,7 @@ impl Tally {
         }
     }
 
-    /// `tables`, with which all was coded, with better priors and reconstruction points.
+    /// Returns `tables`, with which everything was coded, with better priors and reconstruction points.
     ///
     /// # Errors
     /// As [`Model::from_bytes`].
@@ -97,7 +96,7 @@ impl Tally {
         Ok(out)
     }
 
-    /// Meets the symbols of the first `passes` coding passes of every slice, which must be new.
+    /// Counts the symbols of the first `passes` coding passes of every slice. The slices must be new.
     pub(crate) fn meet_symbols(&mut self, slices: &mut SliceEncoder, planes: u8, passes: usize) {
         for slice in slices.slices() {
             let mut meter = Meter::new(PRIORS);
@@ -112,10 +111,10 @@ impl Tally {
         }
     }
 
-    /// Meets the coefficients that a prefix of their string makes known.
+    /// Counts the coefficients that a prefix of their bitstream determines.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a length in the string is.
+    /// [`Error::Corrupt`] if a length in the bitstream is corrupt.
     pub(crate) fn meet_points(
         &mut self,
         model: &Model,
@@ -153,13 +152,13 @@ fn known_plane(plane: usize) -> i32 {
     i32::try_from(plane).unwrap_or_default()
 }
 
-/// Measures a code instead of writing it.
+/// A coder that measures a code instead of writing it.
 pub(crate) struct Meter {
     /// Length in bits.
     pub(crate) bits: f64,
     /// By context.
     pub(crate) slopes: Vec<Slope>,
-    /// By context: what is left of the prior in the fast and in the slow estimate.
+    /// By context: the remaining weight of the prior in the fast and in the slow estimate.
     left: Vec<[f64; 2]>,
 }
 
@@ -170,7 +169,7 @@ impl Meter {
 }
 
 impl Default for Meter {
-    /// A stand-in that measures nothing.
+    /// Makes a stand-in that measures nothing.
     fn default() -> Self {
         Self::new(0)
     }

@@ -1,4 +1,4 @@
-//! What coding a frame of video met.
+//! Statistics of a coded video frame.
 
 use crate::error::Error;
 use crate::motion::side_info;
@@ -7,11 +7,11 @@ use crate::video::encoder::VideoEncoder;
 use crate::video::frame::Frame;
 
 impl VideoEncoder {
-    /// What coding `frame`, the last one, met: its symbols down to its last byte, and what is known of it after each of
-    /// `cuts` bytes.
+    /// Returns the statistics of `frame`, the last one that was coded: its symbols down to its last byte, and the
+    /// coefficients that are known after each of `cuts` bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if it is no frame.
+    /// [`Error::Corrupt`] if the bytes are no frame.
     pub fn tally(&mut self, frame: &Frame, cuts: &[usize]) -> Result<Tally, Error> {
         let (model, _, coder) = self.last();
         let model = model.of(frame.key);
@@ -30,10 +30,10 @@ impl VideoEncoder {
     }
 }
 
-/// What coding the motion of frames met.
+/// Statistics of coded motion.
 #[derive(Debug, Clone, Default)]
 pub struct MotionTally {
-    /// Length of the side information, by the probabilities that its symbols met.
+    /// The length of the side information in bits, by the probabilities of its symbols.
     pub bits: f64,
     slopes: Vec<Slope>,
 }
@@ -48,7 +48,7 @@ impl MotionTally {
         self.slopes.iter_mut().zip(meter.slopes).for_each(|(own, met)| own.add(met, weight));
     }
 
-    /// Better priors of the side information's contexts than those of this build, in 1/65536.
+    /// Returns better priors for the side information's contexts than those of this build, in 1/65536.
     #[must_use]
     pub fn better_priors(&self) -> Vec<u16> {
         side_info::priors().zip(&self.slopes).map(|(before, slope)| slope.better(before)).collect()

@@ -1,31 +1,32 @@
-//! Residuals weighed by how long what they add will last (spec, "Floor and enhanced picture").
+//! Temporal-decay weighting of residuals: by how long their effect will last (spec, "Floor and enhanced picture").
 //!
-//! What is added to a block that was just refreshed serves the seven frames that are predicted from it; what is added to one that is about to be
-//! refreshed serves none. So the encoder makes the residual of the first larger and that of the second smaller, and the string, which knows
-//! nothing of it, gives more of its first bytes to what lasts.
+//! A correction of a block that was just refreshed serves the seven frames that are predicted from it. A correction of
+//! a block that is about to be refreshed serves none. So the encoder enlarges the residual of the first and reduces
+//! that of the second. The bitstream is coded without regard to age, and so spends more of its first bytes on what
+//! lasts.
 
 use crate::motion::field::{BLOCK, CELL, FLOOR_CYCLE, Field};
 use crate::parallel;
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
 
-/// What a decoder multiplies samples by, in 1/256, by the frames since their block was refreshed: 2^(0.7 (age / 7 - 1/2)).
+/// The decoder's gains, in 1/256, by the frames since a block was refreshed: 2^(0.7 (age / 7 - 1/2)).
 const GAINS: [i32; FLOOR_CYCLE] = [201, 215, 231, 247, 265, 284, 304, 326];
 
-/// Makes a frame's residual what its string is to hold.
+/// Weights a frame's residual for its bitstream.
 pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
     let mut inverse = GAINS;
-    // Nearly so: opposite ages have gains whose product is 1.
+    // This is almost the inverse: opposite ages have gains whose product is about 1.
     inverse.reverse();
     multiply(residual, phase, inverse, threads);
 }
 
-/// Makes what a frame's string holds its residual.
+/// Undoes the weights in the residual from a frame's bitstream.
 pub(super) fn weigh_back(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
     multiply(residual, phase, GAINS, threads);
 }
 
-/// Multiplies the samples of every block by what its age says.
+/// Multiplies the samples of every block by the gain of its age.
 fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; FLOOR_CYCLE], threads: usize) {
     let size = residual.size();
     let [across, down] = Field::grid(size);
@@ -47,7 +48,7 @@ fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; FLOOR_CYCLE]
     });
 }
 
-/// Residuals have 13 bits, gains are less than 2.
+/// Scales residuals of 13 bits by a gain of less than 2.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "14 bits")]
 fn scale(samples: &mut [i16], gain: i32) {

@@ -1,53 +1,53 @@
-//! How many bytes of each frame make the floor and the enhanced picture.
+//! Rate allocation: how many bytes of each frame make the base layer and the enhancement reference.
 //!
-//! The enhanced picture is always made of the bytes of one receiver of the population: who has exactly these is served best, as
-//! by a prediction loop of its own; with a few bytes less a receiver loses about a decibel, and between two receivers nobody wins. Which
-//! one follows from the video, by what errors the encoder has at hand.
+//! The enhancement reference always has the bytes of one receiver of the population. A receiver with exactly these
+//! bytes is served best, as if by its own prediction loop. With a few bytes less it loses about a decibel, and a size
+//! between two receivers helps neither. The video selects the receiver, through the errors that the encoder measures.
 
 use crate::video::population::{FrameRate, Population};
 
-/// Bytes of a frame if nobody is known to receive.
+/// The bytes of a frame if there are no known receivers.
 const NOBODY: usize = 1 << 20;
-/// The enhanced picture should have more bytes while its prediction lacks less than this many times what it lacks itself: then
-/// frames bring little that is new, and its bytes serve many of them. Found on the training clips, as are those below.
+/// The enhancement reference should have more bytes while its prediction's error is less than this many times its own:
+/// then frames bring little new, and its bytes serve many of them. Found on the training clips, as are those below.
 const OLD: f64 = 3.5;
-/// It should have fewer where the prediction lacks more than this many times as much: its bytes are soon worth
-/// nothing.
+/// It should have fewer bytes where the prediction's error exceeds its own by more than this factor: its bytes soon
+/// lose their use.
 const NEW: f64 = 11.0;
-/// Frames in a row that must agree before its bytes change.
+/// Consecutive frames that must agree before the bytes change.
 const AGREEING: i8 = 3;
 
-/// Bytes of one frame, head and side information included.
+/// Bytes of one frame, including head and side information.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Shares {
-    /// All that the slowest receiver gets.
+    /// All bytes that the slowest receiver gets.
     pub(super) floor: usize,
-    /// What the enhanced picture is made of.
+    /// The bytes of the enhancement reference.
     pub(super) enhanced: usize,
-    /// The most that anybody gets.
+    /// The most bytes that any receiver gets.
     pub(super) most: usize,
 }
 
-/// Squared errors of one frame.
+/// The squared errors of one frame.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Errors {
-    /// Of the enhanced picture's prediction.
+    /// The error of the enhancement reference's prediction.
     pub(super) predicted: u64,
     pub(super) enhanced: u64,
     pub(super) floor: u64,
 }
 
-/// Follows the population and the video.
+/// Adapts to the population and the video.
 #[derive(Debug, Default)]
 pub(super) struct Allotment {
-    /// The last frame's.
+    /// The shares of the last frame.
     shares: Option<Shares>,
-    /// Frames in a row that asked for more bytes of the enhanced picture; below zero for fewer.
+    /// Consecutive frames that asked for more bytes of the enhancement reference; negative for fewer.
     leaning: i8,
 }
 
 impl Allotment {
-    /// The next frame's.
+    /// Returns the shares of the next frame.
     pub(super) fn shares(&mut self, population: &Population, rate: FrameRate) -> Shares {
         let bytes = |receiver: Option<f64>| receiver.map_or(NOBODY, |receiver| rate.bytes(receiver));
         let floor = bytes(population.slowest());
@@ -70,12 +70,13 @@ impl Allotment {
         shares
     }
 
-    /// Learns from a frame.
+    /// Adapts to the errors of a frame.
     pub(super) fn learn(&mut self, errors: Errors) {
         let Some(shares) = self.shares else { return };
         let [predicted, enhanced, floor] = [errors.predicted, errors.enhanced, errors.floor].map(|error| error as f64);
         let spread = shares.enhanced as f64 / shares.floor.max(1) as f64;
-        // What the enhanced picture lacks, times how often its bytes are the floor's, to the power of 7/8 and of 1/2.
+        // The error of the enhancement reference, times the ratio of its bytes to the base layer's, to the power of 7/8
+        // and of 1/2.
         let [half, quarter, eighth] = [spread.sqrt(), spread.sqrt().sqrt(), spread.sqrt().sqrt().sqrt()];
         let falls = |by: f64| floor >= by * enhanced;
         let more = predicted < OLD * enhanced && falls(half * quarter * eighth);
@@ -88,7 +89,7 @@ impl Allotment {
     }
 }
 
-/// The bytes of the receiver that are nearest to these, by their ratio.
+/// Returns the bytes of the receiver that are nearest to `bytes`, by ratio.
 fn nearest(receivers: impl Iterator<Item = usize>, bytes: usize) -> Option<usize> {
     let apart = |receiver: usize| receiver.max(bytes) as f64 / receiver.min(bytes).max(1) as f64;
     receivers.min_by(|a, b| apart(*a).total_cmp(&apart(*b)))
@@ -100,7 +101,7 @@ mod tests {
 
     const RATE: FrameRate = FrameRate { frames: 10, seconds: 1 };
 
-    /// Bytes of the enhanced picture after frames of such errors.
+    /// Returns the bytes of the enhancement reference after frames with these errors.
     fn enhanced(errors: Errors, frames: usize) -> usize {
         let population = Population::log_uniform(8_000.0..=128_000.0);
         let mut allotment = Allotment::default();

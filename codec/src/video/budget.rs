@@ -1,31 +1,31 @@
-//! Cutting frame after frame to a rate, as a sender would.
+//! Cuts frame after frame to a rate, as a sender would.
 
 use crate::error::Error;
 use crate::video::head::Head;
 use crate::video::population::FrameRate;
 
-/// What one receiver's rate allows.
+/// The byte budget of one receiver's rate.
 #[derive(Debug, Clone)]
 pub struct Budget {
-    /// Bytes of a frame at this rate, and what of a byte is left over.
+    /// Bytes of a frame at this rate, with the fraction of a byte.
     bytes_a_frame: f64,
-    /// Bytes in hand; below zero where bases took more than there was.
+    /// Bytes in hand; negative after bases that needed more.
     left: f64,
 }
 
 impl Budget {
-    /// Of a receiver of so many bits a second.
+    /// Begins the budget of a receiver with `bits_per_second`.
     #[must_use]
     pub fn new(bits_per_second: f64, rate: FrameRate) -> Self {
         let bytes_a_frame = bits_per_second.max(0.0) / 8.0 * f64::from(rate.seconds) / f64::from(rate.frames.max(1));
         Self { bytes_a_frame, left: 0.0 }
     }
 
-    /// How many of a frame's bytes to send, when `overhead` more carry them: what the rate allows, but the whole base in
-    /// any case. What a base takes too much is saved at the frames behind it; what is left over is not kept.
+    /// Returns how many of a frame's bytes to send, with `overhead` bytes more on the network: as many as the rate
+    /// allows, but at least the whole base. Later frames pay for a base that is too large; unused bytes expire.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the frame's head is, or is cut.
+    /// [`Error::Corrupt`] if the frame's head is corrupt or cut.
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,

@@ -1,35 +1,35 @@
-//! The motion of a frame that did not come: that of the last frame, carried on. No decoder needs it, and nothing is predicted
-//! from it.
+//! The motion for a missing frame: that of the last frame, continued. Decoding does not need it, and nothing is
+//! predicted from it.
 
 use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
 
-/// The motion of the last frames, and room for that of the next.
+/// The motion of the last frames, and memory for that of the next.
 #[derive(Debug, Default)]
 pub(super) struct Motion {
-    /// Of no blocks if the last frame was predicted from nothing, or there was none.
+    /// Without blocks if the last frame was predicted from nothing, or there was none.
     last: Field,
     before: Field,
-    /// Where the next frame's is decoded to, or the last one's carried on.
+    /// The memory into which the next frame's motion is decoded, or the last one's continued.
     pub(super) next: Field,
 }
 
 impl Motion {
-    /// `next` is a frame's: gives it.
+    /// Advances to a frame whose motion is in `next`, and returns that motion.
     pub(super) fn advance(&mut self) -> &Field {
         std::mem::swap(&mut self.before, &mut self.next);
         std::mem::swap(&mut self.before, &mut self.last);
         &self.last
     }
 
-    /// A frame was predicted from nothing: no motion leads to it.
+    /// Notes a frame that was predicted from nothing: no motion leads to it.
     pub(super) fn forget(&mut self) {
         self.last.blocks.clear();
         self.before.blocks.clear();
     }
 
-    /// Makes `next` the last frame's motion over so many frames more, of which each has the persistent share of the motion of the
-    /// one before. Gives whether anything moves.
+    /// Sets `next` to the last frame's motion over `frames` more frames; each has the persistent fraction of the motion
+    /// of the one before. Returns whether anything moves.
     pub(super) fn carry_on(&mut self, frames: u32) -> bool {
         let Self { last, before, next } = self;
         let persistence = persistence(last, before);
@@ -50,13 +50,14 @@ impl Motion {
     }
 }
 
-/// Behind so many frames nothing moves on.
+/// After this many frames all motion has ended.
 const MAX_FRAMES: u32 = 64;
 
-/// The share of a frame's motion that the next one has too, 0 to 1: how alike the last two frames' vectors are, one with all of
-/// the other. Of it the square root, since each frame's vectors stray by themselves too, which counts twice.
+/// Returns the fraction of a frame's motion that persists in the next one, 0 to 1. It is the square root of how much
+/// the last two frames' vectors agree: each frame's vectors have errors of their own, which count twice in a
+/// comparison.
 ///
-/// A hand that shakes a camera moves back as often as on: there it is near 0, and the picture had better stand.
+/// A shaken camera moves back as often as on. Then the fraction is near 0, and the picture stands.
 fn persistence(last: &Field, before: &Field) -> f64 {
     let mut both = 0;
     let mut squares = [0; 2];
@@ -85,7 +86,7 @@ mod tests {
     use super::*;
     use crate::picture::Size;
 
-    /// Of two blocks, of which the second stands.
+    /// A field of two blocks, the second of which is static.
     fn field(x: i16, y: i16) -> Field {
         let mut field = Field::default();
         field.reset(Size::new(32, 16).expect("a valid size"), 0);
@@ -108,7 +109,7 @@ mod tests {
         let at = |x, y| Some(vec![Block::whole(Vector { x, y }), still]);
         assert_eq!(moved([field(8, -4), field(8, -4)], 1), at(8, -4));
         assert_eq!(moved([field(8, -4), field(8, -4)], 3), at(24, -12));
-        // Four times as fast as before: half of it is believed, a quarter in the frame behind.
+        // Four times as fast as before: half of the motion persists, and a quarter in the frame after.
         assert_eq!(moved([field(4, 0), field(16, 0)], 1), at(8, 0));
         assert_eq!(moved([field(4, 0), field(16, 0)], 2), at(12, 0));
         assert_eq!(moved([field(i16::MIN, 0), field(i16::MIN, 0)], u32::MAX), at(i16::MIN, 0));

@@ -1,7 +1,8 @@
 //! A stored video: a header, frames one after another, an index (spec, "Stored video").
 //!
-//! A prefix of a stored video is one of fewer frames, the last of which may be cut. Frames may be cut one by one too. A
-//! video of several loops has a record of each loop for every frame, the slowest loop's first.
+//! A prefix of a stored video is a stored video with fewer frames, the last of which may be cut. Single frames may be
+//! cut too. A video of several renditions has one record for each rendition of every frame, the slowest rendition's
+//! first.
 
 use bytes::Bytes;
 
@@ -11,41 +12,41 @@ use crate::stream::header::MAGIC;
 use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::population::FrameRate;
 
-/// The version of stored videos and of their frames; streams of pictures have one of their own.
+/// The version of stored videos and of their frames; streams of pictures have another one.
 const VERSION: u8 = 1;
-/// The kind of content, where streams of pictures have 0 or 1.
+/// The kind of content; streams of pictures have 0 or 1 in its place.
 const KIND: u8 = 2;
-/// The kind of a video of several loops.
+/// The kind of a video of several renditions.
 const KIND_OF_LOOPS: u8 = 3;
-/// What a stored video ends with, behind its index.
+/// The bytes that end a stored video, after its index.
 const INDEX_MAGIC: [u8; 4] = *b"nsti";
-/// Bytes of a number: below 2^35.
+/// The maximum bytes of a number, which is below 2^35.
 const MAX_VARINT: usize = 5;
 
 fn corrupt(why: &'static str) -> Error {
     Error::Corrupt { what: "video", why }
 }
 
-/// What must be known before the first frame.
+/// The facts that a decoder needs before the first frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VideoHeader {
     /// Width and height of every frame.
     pub size: Size,
     /// Frames a second.
     pub rate: FrameRate,
-    /// The values that samples take.
+    /// The range of the samples' values.
     pub range: Range,
-    /// Tables of frames predicted from nothing, and of residuals.
+    /// The tables for frames predicted from nothing, and for residuals.
     pub models: [ModelId; 2],
-    /// How many loops there are, and for whom each is.
+    /// The number of renditions, and the receivers that each serves.
     pub loops: LoopRates,
 }
 
 impl VideoHeader {
-    /// Bytes that a header takes at most.
+    /// The maximum length of a header in bytes.
     pub const MAX_BYTES: usize = MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + MAX_LOOPS * MAX_VARINT;
 
-    /// Whether bytes begin like a stored video, and not like a picture's stream.
+    /// Returns whether bytes begin as a stored video, not as a picture's stream.
     #[must_use]
     pub fn is_video(bytes: &[u8]) -> bool {
         bytes.len() > MAGIC.len() + 1
@@ -53,7 +54,7 @@ impl VideoHeader {
             && [KIND, KIND_OF_LOOPS].contains(&bytes[MAGIC.len() + 1])
     }
 
-    /// The header's bytes.
+    /// Returns the header's bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
@@ -70,11 +71,11 @@ impl VideoHeader {
         out
     }
 
-    /// Reads a header, and says how many bytes it takes.
+    /// Reads a header and returns it with its length in bytes.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if this is no stored video, or its header is cut; [`Error::Version`], [`Error::Limit`] by what
-    /// it says.
+    /// [`Error::Corrupt`] if this is no stored video, or its header is cut; [`Error::Version`] or [`Error::Limit`] if
+    /// this build cannot read it.
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Error> {
         let mut rest = bytes;
         let short = corrupt("it ends inside its header");
@@ -109,7 +110,7 @@ impl VideoHeader {
     }
 }
 
-/// Number and rates of several loops; nothing if the bytes end in them.
+/// Reads the number and rates of several renditions; `None` if the bytes end in them.
 fn read_loops(bytes: &mut &[u8]) -> Result<Option<LoopRates>, Error> {
     let Some(count) = bytes.split_off_first() else { return Ok(None) };
     let count = usize::from(*count);
@@ -124,27 +125,27 @@ fn read_loops(bytes: &mut &[u8]) -> Result<Option<LoopRates>, Error> {
     LoopRates::new(&rates[..count]).map(Some).ok_or(corrupt("the rates of its loops do not rise"))
 }
 
-/// Writes a stored video piece by piece: the caller writes what each call gives, one behind the other.
+/// Writes a stored video in pieces: the caller writes the bytes of each call, one after the other.
 #[derive(Debug)]
 pub struct VideoWriter {
-    /// Bytes given so far.
+    /// Bytes returned so far.
     length: u64,
     /// Records so far.
     records: u64,
-    /// Records where a decoder may begin: number, and the byte.
+    /// Records where a decoder can begin: their number and first byte.
     keys: Vec<[u64; 2]>,
 }
 
 impl VideoWriter {
-    /// Begins a video; the first bytes to write are its header's.
+    /// Begins a video; returns the header's bytes, which come first.
     #[must_use]
     pub fn new(header: &VideoHeader) -> (Self, Vec<u8>) {
         let bytes = header.to_bytes();
         (Self { length: bytes.len() as u64, records: 0, keys: Vec::new() }, bytes)
     }
 
-    /// The record of the next frame, or of a prefix of it; `key`: a decoder may begin with it. Of several loops a frame has
-    /// as many records, by rising rate, and only the first is such a beginning.
+    /// Returns the record of the next frame, or of a prefix of it; `key`: a decoder can begin with it. In a video of
+    /// several renditions a frame has a record for each, by rising rate; only the first can be a key.
     #[must_use]
     pub fn frame(&mut self, frame: &[u8], key: bool) -> Vec<u8> {
         if key {
@@ -158,7 +159,7 @@ impl VideoWriter {
         out
     }
 
-    /// The index, which ends the video.
+    /// Returns the index, which ends the video.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
         let mut index = vec![0];
@@ -178,23 +179,23 @@ impl VideoWriter {
     }
 }
 
-/// What a record of a stored video begins with.
+/// The first bytes of a record of a stored video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordHead {
-    /// A frame of so many bytes follows.
+    /// A frame of this many bytes follows.
     Frame(u64),
     /// The index follows: there are no more frames.
     Index,
 }
 
 impl RecordHead {
-    /// Bytes that it takes at most.
+    /// The maximum length in bytes.
     const MAX_BYTES: usize = MAX_VARINT;
 
-    /// Reads one, and says how many bytes it takes; nothing if the bytes end in it.
+    /// Reads the head of a record and returns it with its length in bytes; `None` if the bytes end in it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a length takes more than five bytes.
+    /// [`Error::Corrupt`] if a length has more than five bytes.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let mut rest = bytes;
         let Some(length) = varint(&mut rest)? else { return Ok(None) };
@@ -202,10 +203,10 @@ impl RecordHead {
         Ok(Some((head, bytes.len() - rest.len())))
     }
 
-    /// Bytes that the head of a frame of so many bytes takes.
+    /// Returns the length of a record's head for a frame of `frame` bytes.
     #[must_use]
     pub fn bytes_of_frame(frame: usize) -> usize {
-        // Seven bits of the length to a byte.
+        // Each byte has seven bits of the length.
         let length = frame as u64 + 1;
         ((u64::BITS - length.leading_zeros()).div_ceil(7) as usize).min(Self::MAX_BYTES)
     }
@@ -214,24 +215,24 @@ impl RecordHead {
 /// The index of a stored video: where a decoder may begin.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VideoIndex {
-    /// How many records there are: frames times loops.
+    /// Number of records: frames times renditions.
     pub records: u64,
-    /// Records that a decoder may begin with, in order: number, and at which byte they begin.
+    /// The records with which a decoder can begin, in order: their number and first byte.
     keys: Vec<[u64; 2]>,
 }
 
 impl VideoIndex {
-    /// Bytes at the end of a stored video that tell how long its index is.
+    /// Bytes at the end of a stored video that contain the length of its index.
     pub const TAIL: usize = 4 + INDEX_MAGIC.len();
 
-    /// How many bytes the index takes before its tail; nothing if a video with this end has none.
+    /// Returns the length in bytes of the index before its tail; `None` if a video with this end has no index.
     #[must_use]
     pub fn length(end: &[u8]) -> Option<usize> {
         let length = end.strip_suffix(&INDEX_MAGIC)?.last_chunk()?;
         usize::try_from(u32::from_le_bytes(*length)).ok()
     }
 
-    /// Reads the bytes before the tail; nothing if they are no index.
+    /// Reads the bytes before the tail; `None` if they are no index.
     #[must_use]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut number = || varint(&mut bytes).ok().flatten();
@@ -241,14 +242,14 @@ impl VideoIndex {
         let mut keys = Vec::new();
         let mut key = [0_u64; 2];
         for _ in 0..count {
-            // As many as there are bytes for: memory is taken one by one.
+            // There are at most as many keys as bytes: memory grows one key at a time.
             key = [key[0].checked_add(number()?)?, key[1].checked_add(number()?)?];
             keys.push(key);
         }
         Some(Self { records, keys })
     }
 
-    /// The last record at or before this one that a decoder may begin with, and at which byte it begins.
+    /// Returns the last record at or before this one with which a decoder can begin, and its first byte.
     #[must_use]
     pub fn key(&self, record: u64) -> Option<[u64; 2]> {
         self.keys.iter().take_while(|key| key[0] <= record).last().copied()
@@ -274,17 +275,17 @@ impl VideoFile {
         Ok(Self { header, bytes, at })
     }
 
-    /// What it says of its frames.
+    /// Returns the header.
     #[must_use]
     pub const fn header(&self) -> &VideoHeader {
         &self.header
     }
 
-    /// The next record's frame, as many bytes as there are; nothing behind the last. Records go frame by frame, of each by
-    /// rising rate of the loops.
+    /// Returns the frame of the next record, as far as its bytes go; `None` after the last. Records are in order of
+    /// frames, and for each frame in order of rising rate.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a length takes more than five bytes.
+    /// [`Error::Corrupt`] if a length has more than five bytes.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
         let Some((RecordHead::Frame(length), head)) = RecordHead::parse(&self.bytes[self.at..])? else {
             return Ok(None);
@@ -295,11 +296,11 @@ impl VideoFile {
         Ok(Some(self.bytes.slice(start..start + count)))
     }
 
-    /// Goes to the last record at or before this one that a decoder may begin with, and says which that is. Without an
-    /// index that is the first.
+    /// Goes to the last record at or before this one with which a decoder can begin, and returns its number. Without an
+    /// index it goes to the first record.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the index leads nowhere.
+    /// [`Error::Corrupt`] if the index points past the end.
     pub fn seek(&mut self, record: u64) -> Result<u64, Error> {
         let (_, first) = VideoHeader::parse(&self.bytes)?;
         let [number, at] = self.index().and_then(|index| index.key(record)).unwrap_or([0, first as u64]);
@@ -308,7 +309,7 @@ impl VideoFile {
         Ok(number)
     }
 
-    /// The index, if there is one.
+    /// Returns the index, if there is one.
     fn index(&self) -> Option<VideoIndex> {
         let body = &self.bytes[..self.bytes.len().checked_sub(VideoIndex::TAIL)?];
         let length = VideoIndex::length(&self.bytes)?;
@@ -324,7 +325,7 @@ fn write_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value.to_le_bytes()[0]);
 }
 
-/// Nothing if the bytes end in it.
+/// Reads a number; `None` if the bytes end in it.
 fn varint(bytes: &mut &[u8]) -> Result<Option<u64>, Error> {
     let mut value = 0;
     for at in 0..MAX_VARINT {

@@ -1,4 +1,4 @@
-//! Bytes to frames: any prefix of each, in order.
+//! Decodes frames in order, from any prefix of each.
 
 use std::sync::Arc;
 
@@ -20,29 +20,29 @@ use crate::video::restoration::{Restoration, Told};
 use crate::video::shown::{self, Frame};
 use crate::video::state::State;
 
-/// How much of a frame was there.
+/// The part of a frame that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arrived {
-    /// Not all of its head and side information: it was left out, and the picture before stays.
+    /// The head or side information is incomplete: the frame was skipped, and the picture before stays.
     Nothing,
-    /// Less than the floor: what follows is damaged until blocks were refreshed.
+    /// Less than the base layer: later frames are damaged until their blocks were refreshed.
     Part,
-    /// The floor or more.
+    /// The base layer or more.
     Base,
-    /// All that later frames are predicted from, or more.
+    /// All bytes from which later frames are predicted, or more.
     Enhanced,
 }
 
 /// Decodes the frames of one video, one after another.
 ///
-/// A frame is decoded from any prefix of its bytes. Bytes beyond [`crate::Frame::base`] may be missing from any frame
-/// and never do harm for long; one whose base is missing damages what follows until its blocks were refreshed.
+/// It decodes a frame from any prefix of its bytes. Any frame may lack bytes beyond [`crate::Frame::base`] without
+/// lasting harm. A frame without its whole base damages later frames until their blocks were refreshed.
 pub struct VideoDecoder {
     model: VideoModel,
     size: Size,
     max_pixels: u64,
     threads: usize,
-    /// Of one pixel until the first frame is there.
+    /// One pixel in size until the first frame arrives.
     pub(super) state: State,
     motion: Motion,
     side_info: SideInfo,
@@ -51,12 +51,12 @@ pub struct VideoDecoder {
     residual: Planes420<i16>,
     filter: shown::Memory,
     restoration: Option<Arc<dyn Restoration>>,
-    /// Bytes of the string that `residual` is made of; none before it is.
+    /// Bytes of the bitstream in `residual`; `None` before there is one.
     shown: Option<usize>,
-    /// The frame at hand, and the bytes of its string.
+    /// The current frame's head, and the bytes of its bitstream.
     head: Option<Head>,
     arrived: usize,
-    /// How far the bytes of the floor and of the enhanced picture come.
+    /// The positions of the bytes of the base layer and of the enhancement reference.
     positions: [Position; 2],
 }
 
@@ -67,9 +67,9 @@ impl std::fmt::Debug for VideoDecoder {
 }
 
 impl VideoDecoder {
-    /// A decoder for frames of this size, on so many threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It takes about
-    /// 66 bytes a pixel, with the first frame; of frames narrower than 64 samples more, since pictures go on by 32 on every
-    /// side.
+    /// Returns a decoder for frames of this size, on `threads` threads, that accepts up to [`DEFAULT_MAX_PIXELS`]. It
+    /// allocates about 66 bytes a pixel with the first frame, and more for frames narrower than 64 samples, because
+    /// pictures are continued by 32 samples on every side.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
         let threads = threads.max(1);
@@ -93,27 +93,27 @@ impl VideoDecoder {
         }
     }
 
-    /// Refuses larger frames before memory is taken for them.
+    /// Refuses larger frames before it allocates memory for them.
     #[must_use]
     pub const fn with_max_pixels(mut self, max_pixels: u64) -> Self {
         self.max_pixels = max_pixels;
         self
     }
 
-    /// Shows frames as this makes them of decoded ones; what is decoded does not depend on it.
+    /// Shows frames through this restoration; decoding does not depend on it.
     #[must_use]
     pub fn with_restoration(mut self, restoration: Arc<dyn Restoration>) -> Self {
         self.restoration = Some(restoration);
         self
     }
 
-    /// Width and height of its frames.
+    /// Returns the width and height of its frames.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.size
     }
 
-    /// Takes memory, if it was not yet.
+    /// Allocates memory, unless it did so already.
     fn begin(&mut self) -> Result<(), Error> {
         let given = self.size.pixels() as u64;
         if given > self.max_pixels {
@@ -126,11 +126,11 @@ impl VideoDecoder {
         Ok(())
     }
 
-    /// Takes the next frame, or a prefix of it.
+    /// Decodes the next frame, or a prefix of it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if the bytes break the specification; the picture before then stays. [`Error::Limit`] if frames
-    /// are larger than agreed.
+    /// [`Error::Corrupt`] if the bytes break the specification; then the picture before stays. [`Error::Limit`] if
+    /// frames are larger than agreed.
     pub fn decode(&mut self, frame: &[u8]) -> Result<Arrived, Error> {
         self.begin()?;
         let Some((head, length)) = Head::parse(frame)? else { return Ok(Arrived::Nothing) };
@@ -140,7 +140,7 @@ impl VideoDecoder {
             motion.forget();
             state.predict_nothing();
         } else {
-            // Checked whole before the state changes.
+            // Checked completely before the state changes.
             side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
             if head.switches {
                 state.predict_switch(motion.advance(), *threads, room);
@@ -159,7 +159,7 @@ impl VideoDecoder {
         })
     }
 
-    /// Moves floor and enhanced picture on.
+    /// Advances the base-layer reference and the enhancement reference.
     fn advance(&mut self, head: &Head, string: &[u8]) {
         let floor = head.floor.min(string.len());
         let enhanced = head.enhanced.min(string.len());
@@ -174,12 +174,12 @@ impl VideoDecoder {
         self.push(head, &string[enhanced..]);
     }
 
-    /// A string whose lengths are corrupt ends there.
+    /// Decodes more bytes of the bitstream, which ends at a corrupt length.
     fn push(&mut self, head: &Head, bytes: &[u8]) {
         let _ = self.decoder.push(self.model.of(head.key), bytes);
     }
 
-    /// Makes the residual of `count` bytes, if it is not yet.
+    /// Computes the residual of `count` bytes, unless it is current.
     fn make(&mut self, head: &Head, count: usize) {
         if self.shown != Some(count) {
             self.decoder.residual_into(self.model.of(head.key), &mut self.residual);
@@ -190,7 +190,7 @@ impl VideoDecoder {
         }
     }
 
-    /// The last frame before the filter, if there is one.
+    /// Returns the last frame before the filter, if there is one.
     #[cfg(feature = "training")]
     pub(crate) fn unfiltered(&mut self) -> Result<Option<shown::Unfiltered>, Error> {
         self.begin()?;
@@ -200,7 +200,7 @@ impl VideoDecoder {
         Ok(Some(shown::Unfiltered::new(frame, &self.decoder, self.size)))
     }
 
-    /// Makes `out` the last frame, planar YCbCr 4:2:0; grey before the first.
+    /// Renders the last frame into `out`, planar YCbCr 4:2:0; grey before the first frame.
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format, [`Error::Limit`] if frames are larger than agreed;
@@ -211,9 +211,9 @@ impl VideoDecoder {
         self.render(out)
     }
 
-    /// Makes `out` a picture for the `frames`th frame behind the last one, of which nothing came: the last one, its motion carried
-    /// on. What is decoded later does not depend on it. Gives whether anything moves; if not, `out` stays as it is. Nothing moves
-    /// unless the last two frames were both predicted with motion, and in like directions.
+    /// Renders a picture for the `frames`th missing frame after the last one into `out`: the last one with its motion
+    /// continued. Later decoding does not depend on it. Returns whether anything moves; if not, `out` stays as it is.
+    /// Motion needs two last frames that were both predicted with motion, in similar directions.
     ///
     /// # Errors
     /// As [`VideoDecoder::render_into`].
@@ -232,7 +232,7 @@ impl VideoDecoder {
         Ok(true)
     }
 
-    /// Refuses a picture that no frame fits, and takes memory, if it was not yet.
+    /// Refuses a picture of another size or format, and allocates memory, unless it did so already.
     fn check(&mut self, out: &ViewMut<'_>) -> Result<(), Error> {
         if out.size() != self.size || !matches!(out.format(), Format::Ycbcr420(_)) {
             return Err(Error::Argument("the picture to render into is no planar YCbCr 4:2:0 of the frames' size"));

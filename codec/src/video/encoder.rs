@@ -1,4 +1,4 @@
-//! Frames to bytes.
+//! Encodes frames into bytes.
 
 use crate::error::Error;
 use crate::motion::search::aim::Effort;
@@ -26,7 +26,7 @@ impl std::fmt::Debug for VideoEncoder {
 }
 
 impl VideoEncoder {
-    /// An encoder for frames of this size.
+    /// Returns an encoder for frames of this size.
     #[must_use]
     pub fn new(model: VideoModel, settings: VideoSettings) -> Self {
         let threads = settings.threads.max(1);
@@ -34,26 +34,26 @@ impl VideoEncoder {
         Self { source: Source::new(settings.size), encoder: LoopEncoder::new(model, &settings), settings }
     }
 
-    /// Searches for motion as long as this says; decoders need not be told.
+    /// Sets how long it searches for motion; decoders do not depend on it.
     #[must_use]
     pub const fn with_effort(mut self, effort: Effort) -> Self {
         self.encoder.effort = effort;
         self
     }
 
-    /// What the last frame was coded with: tables, motion, residual.
+    /// Returns the tables, motion and residual of the last frame.
     #[cfg(feature = "training")]
     pub(crate) const fn last(&mut self) -> (&VideoModel, &Field, &mut ResidualEncoder) {
         (&self.encoder.model, &self.encoder.field, &mut self.encoder.coder)
     }
 
-    /// The tables that it codes with.
+    /// Returns the tables with which it codes.
     #[must_use]
     pub const fn model(&self) -> &VideoModel {
         &self.encoder.model
     }
 
-    /// Says who receives from the next frame on.
+    /// Sets the receivers from the next frame on.
     pub fn set_population(&mut self, population: Population) {
         self.encoder.population = population.clone();
         self.settings.population = population;
@@ -70,10 +70,10 @@ impl VideoEncoder {
         Ok(frame)
     }
 
-    /// A frame for receivers that have none of those before: it stands in place of the last one, and makes their floor
-    /// and enhanced picture of an embedded picture of the floor, of at most `max_bytes`. They go on with the next frame, near to all
-    /// others at once, and nearer with every block that is refreshed. That next frame has no block that is predicted from two
-    /// pictures.
+    /// Returns a random-access frame for receivers that have none of the frames before. It replaces the last frame, and
+    /// sets their two references to an embedded picture of the base-layer reference, of at most `max_bytes`. They
+    /// continue with the next frame: at once close to all other receivers, and closer with every refreshed block. That
+    /// next frame has no bi-predicted blocks.
     #[must_use]
     pub fn join(&mut self, max_bytes: usize) -> Frame {
         self.encoder.join(self.source.last_phase(), max_bytes)

@@ -1,38 +1,39 @@
-//! One coded frame, and how it is put together.
+//! One coded frame, and its layout.
 
 use bytes::{Bytes, BytesMut};
 
 use crate::video::allotment::Shares;
 use crate::video::head::{Head, MAX_HEAD};
 
-/// One coded frame: any prefix of its bytes is of use, from [`Frame::base`] bytes on all of it.
+/// One coded frame. Any prefix of its bytes is useful; from [`Frame::base`] bytes on, every byte is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
-    /// Head, side information, and the string of the residual.
+    /// Head, side information, and the bitstream of the residual.
     pub bytes: Bytes,
-    /// Bytes that every receiver needs of it, now or later, before any later frame: up to the end of the floor.
+    /// Bytes of it that every receiver needs before any later frame: up to the end of the base layer.
     pub base: usize,
-    /// Bytes that the enhanced picture is made of: up to here each serves later frames too.
+    /// Bytes of the enhancement reference: each byte up to here serves later frames too.
     pub enhanced: usize,
     /// Bytes of head and side information.
     pub side: usize,
-    /// It is predicted from nothing, so that a receiver may begin here.
+    /// Whether it is predicted from nothing, so that a receiver can begin here.
     pub key: bool,
 }
 
 impl Frame {
-    /// Of bytes of which the string begins at `side`.
+    /// Makes it from bytes whose bitstream begins at `side`.
     pub(super) fn new(head: &Head, side: usize, bytes: Bytes) -> Self {
         let end = |count: usize| (side + count).min(bytes.len());
         Self { base: end(head.floor), enhanced: end(head.enhanced), side, key: head.key, bytes }
     }
 }
 
-/// Makes `out` a frame, and gives its head, with the lengths that `head` lacks, and the bytes before its string.
+/// Writes a frame into `out`; returns its head, with the lengths that `head` lacks, and the bytes before its bitstream.
 pub(super) fn compose(out: &mut BytesMut, mut head: Head, side: &[u8], string: &[u8], shares: Shares) -> (Head, usize) {
     out.reserve(MAX_HEAD + side.len() + string.len());
     head.side = side.len();
-    // The head's length depends on both numbers, which depend on it: the second time it is no longer than the first.
+    // The head's length and the two numbers depend on each other: in the second round it is at most as long as in the
+    // first.
     for _ in 0..2 {
         let over = out.len() + side.len();
         head.enhanced = shares.enhanced.saturating_sub(over).min(string.len());
@@ -47,11 +48,12 @@ pub(super) fn compose(out: &mut BytesMut, mut head: Head, side: &[u8], string: &
     (head, start)
 }
 
-/// A frame that is floor alone, of at most `max_bytes` behind its side information: receivers go on from its floor.
+/// Returns a frame with a base layer alone, of at most `max_bytes` after its side information, as a random-access
+/// point.
 pub(super) fn floor_alone(out: &mut BytesMut, head: Head, side: &[u8], string: &[u8], max_bytes: usize) -> Frame {
     let shares = Shares { floor: max_bytes, enhanced: max_bytes, most: max_bytes };
     let (head, side) = compose(out, head, side, string, shares);
-    // A head that became shorter than it was thought to be leaves room for a byte that the floor has not.
+    // A head that came out shorter than expected leaves a byte that the base layer does not have.
     out.truncate(side + head.floor);
     Frame::new(&head, side, out.split().freeze())
 }

@@ -1,60 +1,61 @@
-//! What a coded frame begins with (spec, "Frames").
+//! The first bytes of a coded frame (spec, "Frames").
 
 use crate::error::Error;
 use crate::motion::field::CONSTANT_CYCLE;
 use crate::subband::quantise::MAX_PLANES;
 
-/// Bytes that a head takes at most.
+/// The maximum length of a head in bytes.
 pub(super) const MAX_HEAD: usize = 2 + 3 * MAX_VARINT;
-/// Bytes of a number: up to 2^28 - 1.
+/// The maximum bytes of a number, which is at most 2^28 - 1.
 const MAX_VARINT: usize = 4;
 /// The frame is predicted from nothing, and has no side information.
 const KEY: u16 = 1 << 7;
 /// Blocks may be bi-predicted.
 const BIPREDICTS: u16 = 1 << 12;
-/// The frame leads to another loop.
+/// The frame leads to another rendition.
 const SWITCHES: u16 = 1 << 13;
 
-/// What must be known before a frame's first symbol.
+/// The facts that a decoder needs before a frame's first symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Head {
-    /// Place in the refresh cycle, 0..128.
+    /// The place in the refresh cycle, 0..128.
     pub(crate) phase: u8,
-    /// Predicted from nothing.
+    /// Whether the frame is predicted from nothing.
     pub(crate) key: bool,
-    /// Bit planes of the residual string, 0..=15.
+    /// Bit planes of the residual bitstream, 0..=15.
     pub(crate) planes: u8,
-    /// Blocks may be predicted from two pictures; not in a frame that is predicted from nothing.
+    /// Whether blocks may be predicted from two pictures; never in a frame that is predicted from nothing.
     pub(crate) bipredicts: bool,
-    /// Floor and enhanced picture are predicted from the floor alone, and become those of another loop; not with `key` or
-    /// `bipredicts`.
+    /// Whether both references are predicted from the base-layer reference alone, and become those of another
+    /// rendition; never with `key` or `bipredicts`.
     pub(crate) switches: bool,
     /// Bytes of side information.
     pub(crate) side: usize,
-    /// Bytes of the string that the floor picture is made of.
+    /// Bytes of the bitstream in the base-layer reference.
     pub(crate) floor: usize,
-    /// Bytes of the string that the enhanced picture is made of, at least as many.
+    /// Bytes of the bitstream in the enhancement reference, at least as many.
     pub(crate) enhanced: usize,
 }
 
-/// What a coded frame says of itself: where it may be cut, and what it is good for.
+/// A coded frame's description of itself: where it can be cut, and what it serves.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHead {
-    /// It is predicted from nothing, so that a decoder may begin here.
+    /// Whether it is predicted from nothing, so that a decoder can begin here.
     pub key: bool,
-    /// Bytes of head and side information: fewer are of no use.
+    /// Bytes of head and side information: fewer have no use.
     pub side: usize,
-    /// Bytes up to the end of the floor, as [`crate::Frame::base`]; more than there are where the frame was cut.
+    /// Bytes up to the end of the base layer, as [`crate::Frame::base`]; can exceed the bytes of a cut frame.
     pub base: usize,
-    /// Bytes up to the end of the enhanced picture, as [`crate::Frame::enhanced`]; more than there are where the frame was cut.
+    /// Bytes up to the end of the enhancement reference, as [`crate::Frame::enhanced`]; can exceed the bytes of a cut
+    /// frame.
     pub enhanced: usize,
 }
 
 impl FrameHead {
-    /// Reads what a frame, or a prefix of one, begins with; nothing if the bytes end in it.
+    /// Reads the head of a frame, or of a prefix of one; `None` if the bytes end in it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a reserved bit is set or a number takes more than four bytes.
+    /// [`Error::Corrupt`] if a reserved bit is set or a number has more than four bytes.
     pub fn parse(frame: &[u8]) -> Result<Option<Self>, Error> {
         let parsed = Head::parse(frame)?;
         Ok(parsed.map(|(head, length)| {
@@ -82,10 +83,10 @@ impl Head {
         varint(out, self.enhanced - self.floor);
     }
 
-    /// Reads a head and how many bytes it takes; nothing if the bytes end in it.
+    /// Reads a head and returns it with its length in bytes; `None` if the bytes end in it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a reserved bit is set or a number takes more than four bytes.
+    /// [`Error::Corrupt`] if a reserved bit is set or a number has more than four bytes.
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let Some((fixed, mut rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let fixed = u16::from_le_bytes(*fixed);
@@ -114,7 +115,7 @@ fn varint(out: &mut impl Extend<u8>, mut value: usize) {
     out.extend([value.to_le_bytes()[0]]);
 }
 
-/// Nothing if the bytes end in it.
+/// Reads a number; `None` if the bytes end in it.
 fn number(bytes: &mut &[u8]) -> Result<Option<usize>, Error> {
     let mut value = 0;
     for at in 0..MAX_VARINT {

@@ -1,4 +1,4 @@
-//! Frames to bytes, for one loop: its references, its string, its side information.
+//! Encodes the frames of one rendition: its references, its bitstream, its side information.
 
 use bytes::BytesMut;
 
@@ -23,7 +23,7 @@ use crate::video::source::Source;
 use crate::video::state::State;
 use crate::video::switch::Switch;
 
-/// Encodes what is given to it frame by frame.
+/// Encodes one rendition, frame by frame.
 pub(super) struct LoopEncoder {
     pub(super) model: VideoModel,
     pub(super) effort: Effort,
@@ -33,7 +33,7 @@ pub(super) struct LoopEncoder {
     pub(super) population: Population,
     pub(super) state: State,
     allotment: Allotment,
-    /// Bytes of a frame that somebody may have use for, whatever the population is.
+    /// Bytes of a frame that some receiver may use, whatever the population is.
     pub(super) useful: usize,
     residual: Planes420<i16>,
     pub(super) field: Field,
@@ -46,7 +46,7 @@ pub(super) struct LoopEncoder {
     bytes: BytesMut,
 }
 
-/// The most of the slowest receiver's bytes that side information should take.
+/// The fraction of the slowest receiver's bytes that side information should not exceed.
 const SIDE_SHARE: [usize; 2] = [3, 10];
 
 impl LoopEncoder {
@@ -74,7 +74,7 @@ impl LoopEncoder {
         }
     }
 
-    /// A loop that goes on from where this one is.
+    /// Returns an encoder for a rendition that branches off here.
     pub(super) fn branch(&self, settings: &VideoSettings) -> Self {
         let settings = VideoSettings { population: self.population.clone(), ..settings.clone() };
         let effort = self.effort;
@@ -83,8 +83,8 @@ impl LoopEncoder {
         Self { effort, state, useful, choice: self.choice.branch(), ..Self::new(self.model.clone(), &settings) }
     }
 
-    /// Encodes the frame in `source`. `key`: it is predicted from nothing; `searched`: another loop has looked for its
-    /// vectors, so that only modes are left to choose.
+    /// Encodes the frame in `source`. `key`: predict it from nothing; `searched`: another rendition has searched its
+    /// vectors, so that only the modes remain to be chosen.
     pub(super) fn encode(&mut self, source: &mut Source, key: bool, searched: bool) -> Result<Frame, Error> {
         let phase = source.phase();
         let shares = self.allotment.shares(&self.population, self.rate);
@@ -117,10 +117,11 @@ impl LoopEncoder {
         Ok(Frame::new(&head, side, self.bytes.split().freeze()))
     }
 
-    /// The floor as a picture of its own, of at most `max_bytes`, in place of the frame of this phase.
+    /// Returns the base-layer reference as a picture of its own, of at most `max_bytes`, in place of the frame of this
+    /// phase.
     pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> Frame {
         let Self { state, residual, coder, model, bytes, choice, .. } = self;
-        // Who joins has no picture before this one.
+        // A receiver that joins has no picture before this one.
         choice.begin_anew();
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.floor.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
@@ -131,8 +132,8 @@ impl LoopEncoder {
         floor_alone(bytes, head, &[], &string, max_bytes)
     }
 
-    /// The floor for receivers who come from another loop, in place of the frame of this phase; nothing if that is predicted from
-    /// nothing.
+    /// Returns the base-layer reference for receivers that come from another rendition, in place of the frame of this
+    /// phase; `None` if that frame is predicted from nothing.
     pub(super) fn switch(&mut self, source: &Source, switch: &mut Switch, max_bytes: usize) -> Option<Frame> {
         if self.state.begins {
             switch.arrive();
@@ -146,7 +147,7 @@ impl LoopEncoder {
         let head = Head { phase: source.last_phase(), planes, switches: true, ..Head::default() };
         let frame = floor_alone(bytes, head, side, &string, max_bytes);
         decoder.start(*size, planes);
-        // A string whose lengths are corrupt would end there; this one's are not.
+        // A bitstream would end at a corrupt length; this one has none.
         let _ = decoder.push(model, &frame.bytes[frame.side..]);
         decoder.residual_into(model, residual);
         let theirs = switch.advance(residual, *threads);
@@ -154,7 +155,7 @@ impl LoopEncoder {
             .map(|picture| squared_error(&source.planes.planes()[0], &picture.planes[0]));
         switch.handle_frame(theirs, floor, enhanced);
         if switch.arrived() {
-            // Who arrives has no picture before this one.
+            // A receiver that arrives has no picture before this one.
             choice.begin_anew();
         }
         Some(frame)
@@ -176,7 +177,7 @@ impl LoopEncoder {
         state.predict(field, *threads, room);
     }
 
-    /// Tells the allotment how much was new.
+    /// Passes the frame's errors to the rate allocation.
     fn learn(&mut self, source: &Planes420<i16>) {
         let luma = &source.planes()[0];
         let [predicted, enhanced, floor] = [&self.state.predicted, &self.state.enhanced, &self.state.floor]
@@ -184,7 +185,7 @@ impl LoopEncoder {
         self.allotment.learn(Errors { predicted, enhanced, floor });
     }
 
-    /// Moves floor and enhanced picture on, as every decoder does.
+    /// Advances both references, as every decoder does.
     fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
         self.decoder.start(self.size, head.planes);
         self.push(head, &string[..head.floor])?;
@@ -196,7 +197,7 @@ impl LoopEncoder {
         Ok(())
     }
 
-    /// Makes the residual that of the next bytes of the string, too.
+    /// Updates the residual with the next bytes of the bitstream.
     fn push(&mut self, head: &Head, bytes: &[u8]) -> Result<(), Error> {
         let Self { decoder, residual, model, threads, .. } = self;
         decoder.push(model.of(head.key), bytes)?;
@@ -208,14 +209,15 @@ impl LoopEncoder {
     }
 }
 
-/// Luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has fewer bits.
+/// Returns the luma steps of difference that a bit of motion is worth, in 1/16: more where the slowest receiver has
+/// fewer bits.
 fn lambda(size: Size, slowest: usize) -> u32 {
     let bits = (16 * slowest.min(1 << 20)).max(1) as u64;
     let pixels = size.pixels() as u64;
     u32::try_from((pixels * 12 * 16 / (10 * bits)).clamp(4 * 16, 20 * 16)).unwrap_or(20 * 16)
 }
 
-/// Makes `residual` what `predicted` lacks of a picture, given by its planes' rows.
+/// Sets `residual` to the difference of a picture, given by its planes' rows, from `predicted`.
 fn subtract<'a>(residual: &mut Planes420<i16>, row: impl Fn(usize, usize) -> &'a [i16], predicted: &Reference) {
     for (plane, (out, predicted)) in residual.planes_mut().into_iter().zip(&predicted.planes).enumerate() {
         for (y, out) in out.chunks_exact_mut(predicted.width).enumerate() {
@@ -225,7 +227,7 @@ fn subtract<'a>(residual: &mut Planes420<i16>, row: impl Fn(usize, usize) -> &'a
     }
 }
 
-/// Of samples without borders for a plane.
+/// Returns the squared error of samples without borders against a plane.
 fn squared_error(samples: &[i16], plane: &Plane) -> u64 {
     let square = |(a, b): (&i16, &i16)| u64::from(u32::from(a.abs_diff(*b)).pow(2));
     let rows = samples.chunks_exact(plane.width).enumerate();

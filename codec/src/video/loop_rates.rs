@@ -1,12 +1,12 @@
-//! For whom the loops of one video are.
+//! The receivers that each rendition of one video serves.
 
-/// Loops that one video has at most.
+/// The most renditions of one video.
 pub const MAX_LOOPS: usize = 3;
 
 /// Rates are below this, in bits a second: stored videos have no larger numbers.
 const RATES: u64 = 1 << 35;
 
-/// How many loops a video has, and for which receivers each of several is.
+/// The number of renditions of a video, and the receivers of each if there are several.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopRates {
     count: usize,
@@ -14,11 +14,11 @@ pub struct LoopRates {
 }
 
 impl LoopRates {
-    /// One loop, for everybody.
+    /// One rendition for all receivers.
     pub const ONE: Self = Self { count: 1, rates: [0; MAX_LOOPS] };
 
-    /// Of loops for receivers from these rates on, in bits a second, rising; one rate is one loop, whatever it is. Nothing
-    /// if there are none or more than [`MAX_LOOPS`], if they do not rise, or reach 2^35.
+    /// Makes renditions for receivers from these rates on, in bits a second, rising; a single rate means one rendition
+    /// for all. Returns `None` for no rates or more than [`MAX_LOOPS`], and if rates do not rise or reach 2^35.
     #[must_use]
     pub fn new(rates: &[u64]) -> Option<Self> {
         let rise = rates.windows(2).all(|pair| pair[0] < pair[1]) && rates.iter().all(|rate| *rate < RATES);
@@ -33,20 +33,20 @@ impl LoopRates {
         }
     }
 
-    /// How many loops there are, 1 to [`MAX_LOOPS`].
+    /// Returns the number of renditions, 1 to [`MAX_LOOPS`].
     #[must_use]
     pub const fn count(&self) -> usize {
         self.count
     }
 
-    /// What the slowest receiver of each loop carries, in bits a second, rising; 0 of a single loop.
+    /// Returns the rate of each rendition's slowest receiver, in bits a second, rising; 0 for a single rendition.
     #[must_use]
     pub fn rates(&self) -> &[u64] {
         &self.rates[..self.count]
     }
 
-    /// The loop, from 0, for a receiver of this rate, to the whole bit a second: the fastest whose slowest receiver has no
-    /// more, or else the slowest.
+    /// Returns the rendition, from 0, for a receiver of this rate, rounded to whole bits a second: the fastest one
+    /// whose rate it reaches, otherwise the slowest.
     #[must_use]
     pub fn serving(&self, bits_per_second: f64) -> usize {
         let carried = |rate: &&u64| **rate as f64 <= bits_per_second.round();

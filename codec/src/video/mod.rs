@@ -1,4 +1,5 @@
-//! Frames of video: each predicted from those before, as one embedded string that every receiver may cut anywhere.
+//! Video frames: each is predicted from those before, and its embedded bitstream can be cut anywhere for every
+//! receiver.
 
 mod ages;
 mod allotment;

@@ -1,4 +1,4 @@
-//! The tables of video: of frames predicted from nothing, and of the residuals of all others.
+//! The tables of video: for frames predicted from nothing, and for the residuals of all others.
 
 use std::sync::{Arc, LazyLock};
 
@@ -6,7 +6,7 @@ use crate::error::ModelId;
 use crate::model::Model;
 use crate::tables;
 
-/// Two models that the frames of one video are coded with.
+/// The two models with which the frames of one video are coded.
 #[derive(Debug, Clone)]
 pub struct VideoModel {
     pub(crate) key: Arc<Model>,
@@ -14,7 +14,7 @@ pub struct VideoModel {
 }
 
 impl VideoModel {
-    /// The tables of the model `video`, which are part of this build.
+    /// Returns the tables of the model `video`, which are part of this build.
     #[must_use]
     pub fn built_in() -> Self {
         static VIDEO: LazyLock<VideoModel> = LazyLock::new(|| {
@@ -25,13 +25,13 @@ impl VideoModel {
         VIDEO.clone()
     }
 
-    /// Tables for frames predicted from nothing, and for residuals.
+    /// Joins the tables for frames predicted from nothing with those for residuals.
     #[must_use]
     pub const fn new(key: Arc<Model>, residual: Arc<Model>) -> Self {
         Self { key, residual }
     }
 
-    /// The names of both in what is stored and sent.
+    /// Returns the names of both in stored videos and in sessions.
     #[must_use]
     pub fn ids(&self) -> [ModelId; 2] {
         [self.key.id(), self.residual.id()]

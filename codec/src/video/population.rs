@@ -14,7 +14,7 @@ pub struct FrameRate {
 }
 
 impl FrameRate {
-    /// Bytes of a frame at this many bits a second.
+    /// Returns the bytes of a frame at this many bits a second.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are finite and positive")]
     pub fn bytes(self, bits_per_second: f64) -> usize {
@@ -22,7 +22,7 @@ impl FrameRate {
     }
 }
 
-/// Bandwidths of receivers with their weights: what Equation 16 of Rippel, Gelbart and Adams (2014) takes the mean over.
+/// Bandwidths of receivers with their weights: Equation 16 of Rippel, Gelbart and Adams (2014) is the mean over them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Population {
     /// Bits a second and weight, by rising rate.
@@ -31,17 +31,18 @@ pub struct Population {
 
 /// Rates of a log-uniform population.
 const RATES: u32 = 5;
-/// Bits a second of the usual population's slowest receiver, of a video of [`USUAL_SAMPLES`]: 27 to 36 dB, by clip.
+/// Bits a second of the usual population's slowest receiver, for a video of [`USUAL_SAMPLES`]: 27 to 36 dB, by clip.
 const USUAL_LEAST: f64 = 80e3;
 /// Luma samples a second of 320x180 pixels, 30 times a second.
 const USUAL_SAMPLES: f64 = 320.0 * 180.0 * 30.0;
 /// Rate grows with this power of the samples a second: larger pictures are smoother, faster ones change less.
 const GROWTH: f64 = 0.75;
-/// How many times the slowest receiver's rate the fastest has: 40 to 48 dB.
+/// The ratio of the fastest receiver's rate to the slowest one's: 40 to 48 dB.
 const FACTOR: u64 = 16;
 
 impl Population {
-    /// Receivers of these rates in bits a second, each with its weight. What is not positive and finite is left out.
+    /// Makes receivers of these rates in bits a second, each with its weight. It skips values that are not positive and
+    /// finite.
     #[must_use]
     pub fn new(receivers: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let real = |value: f64| value.is_finite() && value > 0.0;
@@ -51,7 +52,7 @@ impl Population {
         Self { receivers }
     }
 
-    /// Receivers whose rates, in bits a second, are spread evenly on a logarithmic scale over this range.
+    /// Makes receivers whose rates, in bits a second, are spread evenly on a logarithmic scale over this range.
     #[must_use]
     pub fn log_uniform(rates: RangeInclusive<f64>) -> Self {
         let (least, most) = rates.into_inner();
@@ -59,8 +60,8 @@ impl Population {
         Self::new((0..RATES).map(|number| (at(number), 1.0)))
     }
 
-    /// What the slowest and the fastest receiver of a video carry where nobody says: whole kilobits a second, a factor of 16
-    /// apart, by luma samples a second.
+    /// Returns the default rates of a video's slowest and fastest receiver, by luma samples a second: whole kilobits a
+    /// second, a factor of 16 apart.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
     pub fn usual_bitrates(size: Size, rate: FrameRate) -> [u64; 2] {
@@ -70,8 +71,8 @@ impl Population {
         [least, FACTOR * least]
     }
 
-    /// The receivers in at most so many groups of neighbours, by rising rate, of about equal weight: whoever stands at a
-    /// border is in the faster group.
+    /// Splits the receivers into at most `groups` groups of neighbours, by rising rate, of about equal weight. A
+    /// receiver at a border is in the faster group.
     #[must_use]
     pub fn split(&self, groups: usize) -> Vec<Self> {
         let all: f64 = self.receivers.iter().map(|receiver| receiver.1).sum();
@@ -79,12 +80,12 @@ impl Population {
         let mut below = 0.0;
         let mut last = 0;
         for &(rate, weight) in &self.receivers {
-            // A little less, so that sums of equal parts reach what they should.
+            // A little less, so that sums of equal parts reach their target.
             let reached = |group: &usize| (below + weight / 2.0) * groups as f64 >= *group as f64 * all * (1.0 - 1e-9);
             let group = (1..groups).filter(reached).count();
             below += weight;
             match found.last_mut() {
-                // In whole bits a second groups are apart.
+                // Groups differ by at least a whole bit a second.
                 Some(before) if group == last || before.fastest().is_none_or(|before| rate < before + 1.0) => {
                     before.receivers.push((rate, weight));
                 }
@@ -97,24 +98,24 @@ impl Population {
         found
     }
 
-    /// All rates, rising.
+    /// Returns all rates, rising.
     pub(crate) fn rates(&self) -> impl Iterator<Item = f64> {
         self.receivers.iter().map(|receiver| receiver.0)
     }
 
-    /// The slowest receiver's rate; none if there is nobody.
+    /// Returns the slowest receiver's rate; `None` without receivers.
     #[must_use]
     pub fn slowest(&self) -> Option<f64> {
         self.receivers.first().map(|receiver| receiver.0)
     }
 
-    /// The fastest receiver's rate; none if there is nobody.
+    /// Returns the fastest receiver's rate; `None` without receivers.
     #[must_use]
     pub fn fastest(&self) -> Option<f64> {
         self.receivers.last().map(|receiver| receiver.0)
     }
 
-    /// The rate that half of the weight is at or below; none if there is nobody.
+    /// Returns the rate at or below which half of the weight lies; `None` without receivers.
     #[must_use]
     pub fn median(&self) -> Option<f64> {
         let half = self.receivers.iter().map(|receiver| receiver.1).sum::<f64>() / 2.0;

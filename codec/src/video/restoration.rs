@@ -1,12 +1,12 @@
-//! The seam between decoded frames and shown ones; `nestcast-models` implements it with a network. Nothing is predicted from what it
-//! gives.
+//! The interface between decoded frames and shown ones; `nestcast-models` implements it with a network. Nothing is
+//! predicted from its result.
 
 use crate::motion::reference::{FRACTION, Reference};
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 use crate::transform::{Position, TransformError};
 
-/// A decoded frame, planar YCbCr 4:2:0, behind the post-filter, and what its decoder knows of it.
+/// A decoded frame after the post-filter, planar YCbCr 4:2:0, and its decoding conditions.
 #[derive(Debug, Clone, Copy)]
 pub struct DecodedFrame<'a> {
     filtered: &'a Planes420<f32>,
@@ -15,16 +15,16 @@ pub struct DecodedFrame<'a> {
     told: Told,
 }
 
-/// How much of a frame came.
+/// The decoding conditions: how much of a frame arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Told {
-    /// Predicted from nothing.
+    /// Whether the frame is predicted from nothing.
     pub key: bool,
-    /// Of the bytes that the floor took.
+    /// The position of the bytes in the base-layer reference.
     pub floor: Position,
-    /// Of those that the enhanced picture took.
+    /// The position of the bytes in the enhancement reference.
     pub enhanced: Position,
-    /// Of all that came.
+    /// The position of all bytes that arrived.
     pub shown: Position,
 }
 
@@ -38,20 +38,21 @@ impl<'a> DecodedFrame<'a> {
         Self { filtered, predicted, significance, told }
     }
 
-    /// Width and height.
+    /// Returns the width and height.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.filtered.size()
     }
 
-    /// Width and height of a plane: 0 is luma, 1 and 2 are the blue and the red difference, of half either side, rounded up.
+    /// Returns the width and height of a plane: 0 is luma; 1 and 2 are the blue and the red difference, of half each
+    /// side, rounded up.
     #[must_use]
     pub const fn plane(&self, plane: usize) -> [usize; 2] {
         let size = if plane == 0 { self.size() } else { self.size().halved() };
         [size.width(), size.height()]
     }
 
-    /// A row of a plane behind the post-filter, in steps of samples less 128.
+    /// Returns a row of a plane after the post-filter, in steps of samples less 128.
     ///
     /// # Panics
     /// If there is no such row.
@@ -61,7 +62,7 @@ impl<'a> DecodedFrame<'a> {
         &self.filtered.planes()[plane][y * width..][..width]
     }
 
-    /// A row of what the frame was predicted to be, in 1/8 of a step less 128; of a key frame all zero.
+    /// Returns a row of the frame's prediction, in 1/8 of a step less 128; all zero in a key frame.
     ///
     /// # Panics
     /// If there is no such row.
@@ -71,8 +72,8 @@ impl<'a> DecodedFrame<'a> {
         self.predicted.planes[plane].row(y)
     }
 
-    /// Of a row of blocks of 4 x 4 samples of a plane, at which level coefficients are significant: 3 at the finest, 0 at none of
-    /// the three finest.
+    /// Returns the level of significant coefficients for a row of blocks of 4 x 4 samples of a plane: 3 at the finest,
+    /// 0 at none of the three finest.
     ///
     /// # Panics
     /// If there is no such row.
@@ -82,16 +83,16 @@ impl<'a> DecodedFrame<'a> {
         &self.significance[plane][row * across..][..across]
     }
 
-    /// How much of it came.
+    /// Returns the decoding conditions.
     #[must_use]
     pub const fn told(&self) -> Told {
         self.told
     }
 }
 
-/// Decoded frames to shown ones.
+/// Turns decoded frames into shown ones.
 pub trait Restoration: Send + Sync {
-    /// Makes `out`, planar YCbCr 4:2:0 of the frame's size, what is shown of a frame.
+    /// Renders the shown picture of a frame into `out`, planar YCbCr 4:2:0 of the frame's size.
     ///
     /// # Errors
     /// [`TransformError::Network`] if a network fails.

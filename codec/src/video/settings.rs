@@ -1,18 +1,19 @@
-//! What an encode is for.
+//! The purpose of an encode.
 
 use crate::picture::Size;
 use crate::video::population::{FrameRate, Population};
 
-/// What an encode is for.
+/// The settings of an encode.
 #[derive(Debug, Clone)]
 pub struct VideoSettings {
     /// Width and height of every frame.
     pub size: Size,
     /// Frames a second.
     pub rate: FrameRate,
-    /// The receivers' bandwidths: the slowest one's bytes make the floor, the fastest's are the most that a frame takes.
-    /// The enhanced picture is made of the median's bytes at first, and then of those of whichever receiver the video asks for.
+    /// The receivers' bandwidths: the slowest one's bytes make the base layer, and the fastest one's are the most bytes
+    /// of a frame. The enhancement reference has the median's bytes at first, then those of the receiver that the video
+    /// selects.
     pub population: Population,
-    /// Threads that may work at a time; the bytes do not depend on them.
+    /// Threads that may work at the same time; the bytes do not depend on them.
     pub threads: usize,
 }

@@ -1,5 +1,5 @@
-//! Frames as they are shown: prediction and residual, through the post-filter of the residual's tables (spec, "Shown frames"). It is
-//! in no loop: nothing is predicted from what it gives.
+//! Shows frames: prediction and residual, through the post-filter of the residual's tables (spec, "Shown frames"). The
+//! filter is outside the prediction loop: nothing is predicted from its result.
 
 use std::ops::Range;
 
@@ -18,9 +18,9 @@ use crate::transform::Position;
 use crate::video::restoration::{DecodedFrame, Told};
 use crate::wavelet::strips::Division;
 
-/// Luma by itself, then both colour differences, whose filters see no change in luma: it has another size.
+/// Luma alone, then both colour differences, whose filters see no change in luma because it has another size.
 const GROUPS: [Range<usize>; 2] = [0..1, 1..3];
-/// Rows of luma that strips begin on a multiple of: so those of the colour differences begin with a block.
+/// Strips begin on a multiple of this many rows of luma, so that those of the colour differences begin with a block.
 const ALIGN: usize = 2 * BLOCK;
 
 /// A frame before the filter.
@@ -30,10 +30,10 @@ pub(super) struct Frame<'a> {
     pub(super) residual: &'a Planes420<i16>,
 }
 
-/// A frame before the filter and what the filter is told, for its fit.
+/// A frame before the filter and the filter's other inputs, for its fit.
 #[cfg(feature = "training")]
 pub(crate) struct Unfiltered {
-    /// In steps of samples, less 128.
+    /// The samples in steps, less 128.
     pub(crate) planes: [Vec<f32>; 3],
     pub(crate) significance: [Vec<u8>; 3],
     pub(crate) position: Position,
@@ -64,7 +64,7 @@ pub(super) struct Memory {
 }
 
 impl Memory {
-    /// Makes `out` the frame, filtered by what `decoder` knows of its residual.
+    /// Renders the frame into `out`, filtered by what `decoder` knows of its residual.
     pub(super) fn filter(
         &mut self,
         table: &PostFilter,
@@ -78,7 +78,7 @@ impl Memory {
         self.filter_into(table, decoder.position(), (frame, size), threads, |rows| out.split_off(rows));
     }
 
-    /// The frame behind the filter, if there is one, in numbers of its own, and what `decoder` knows of it.
+    /// Returns the frame after the filter, if there is one, in its own numbers, and what `decoder` knows of it.
     pub(super) fn filtered<'a>(
         &'a mut self,
         table: Option<&PostFilter>,
@@ -110,7 +110,7 @@ impl Memory {
         DecodedFrame::new(&self.filtered, frame.predicted, &self.significance, told)
     }
 
-    /// Filters into strips of so many rows of luma that `split_off` gives, from top to bottom.
+    /// Filters into strips from top to bottom; `split_off` returns a strip of the given number of luma rows.
     fn filter_into<T: Take>(
         &self,
         table: &PostFilter,
@@ -136,7 +136,7 @@ impl Memory {
         });
     }
 
-    /// Notes where coefficients are significant.
+    /// Notes the significant coefficients.
     fn look(&mut self, decoder: &ResidualDecoder, size: Size) {
         for (component, of_blocks) in self.significance.iter_mut().enumerate() {
             let [width, height] = plane(size, component);
@@ -147,13 +147,13 @@ impl Memory {
     }
 }
 
-/// Width and height of a component of a frame of this size.
+/// Returns the width and height of a component of a frame of this size.
 fn plane(size: Size, component: usize) -> [usize; 2] {
     let size = if component == 0 { size } else { size.halved() };
     [size.width(), size.height()]
 }
 
-/// Takes filtered rows of one plane.
+/// Receives filtered rows of one plane.
 trait Take: Send {
     fn take(&mut self, y: usize, values: &[f32]);
 }
@@ -164,7 +164,7 @@ impl Take for PlaneMut<'_> {
     }
 }
 
-/// Rows of a plane as they are.
+/// Stores rows of a plane unchanged.
 struct Rows<'a> {
     width: usize,
     numbers: &'a mut [f32],
@@ -176,7 +176,7 @@ impl Take for Rows<'_> {
     }
 }
 
-/// Rows of luma, and the colour differences at their place.
+/// Rows of luma, and the colour differences at the same place.
 struct Strip<'a, T> {
     filters: &'a Filters<'a>,
     significance: &'a [Vec<u8>; 3],
@@ -233,7 +233,7 @@ impl PlaneRows for Frame<'_> {
     }
 }
 
-/// In steps of samples, less 128.
+/// Adds in steps of samples, less 128.
 #[inline(always)]
 fn sum(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
     const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;

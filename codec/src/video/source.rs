@@ -1,4 +1,4 @@
-//! The frame to encode, and what of its motion does not depend on how good the references are.
+//! The frame to encode, and the part of its motion search that does not depend on the references.
 
 use crate::error::Error;
 use crate::motion::field::CONSTANT_CYCLE;
@@ -7,14 +7,14 @@ use crate::motion::search::Search;
 use crate::picture::{Format, Size, View};
 use crate::residual::planes::Planes420;
 
-/// Samples of the frame at hand.
+/// The samples of the current frame.
 pub(super) struct Source {
     size: Size,
-    /// In 1/8 of a step, less 128.
+    /// The samples in 1/8 of a step, less 128.
     pub(super) planes: Planes420<i16>,
     luma: Vec<u8>,
     pub(super) search: Search,
-    /// Frames before this one.
+    /// Number of frames before this one.
     count: usize,
 }
 
@@ -23,7 +23,7 @@ impl Source {
         Self { size, planes: Planes420::new(size), luma: Vec::new(), search: Search::default(), count: 0 }
     }
 
-    /// Takes the next frame's samples over, and says whether a scene begins with them.
+    /// Copies the next frame's samples, and returns whether a scene begins with them.
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.
@@ -48,17 +48,17 @@ impl Source {
         Ok(self.search.begin(self.size, &self.luma, threads) || self.count == 0)
     }
 
-    /// The frame is coded: the next one follows.
+    /// Ends the frame: the next one follows.
     pub(super) const fn finish(&mut self) {
         self.count += 1;
     }
 
-    /// The frame's place in the refresh cycle.
+    /// Returns the frame's place in the refresh cycle.
     pub(super) fn phase(&self) -> u8 {
         phase(self.count)
     }
 
-    /// The place of the frame before it.
+    /// Returns the place of the frame before it.
     pub(super) fn last_phase(&self) -> u8 {
         phase(self.count.saturating_sub(1))
     }

@@ -1,9 +1,9 @@
-//! The pictures that frames are predicted from, and how a frame moves them on (spec, "Floor and enhanced picture").
+//! The reference pictures, and their update by a frame (spec, "Floor and enhanced picture").
 //!
-//! Prior art: two prefixes of one embedded residual for two references are those of progressive fine granularity
-//! scalability (Wu, Li and Zhang, "A framework for efficient progressive fine granularity scalable video coding", IEEE
-//! Trans. Circuits and Systems for Video Technology 11(3), 2001). Here the enhanced picture (there: the high-quality
-//! reference) leaks towards the floor (the low-quality one), and blocks leave it in turn.
+//! Prior art: progressive fine granularity scalability makes two references from two prefixes of one embedded residual
+//! (Wu, Li and Zhang, "A framework for efficient progressive fine granularity scalable video coding", IEEE Trans.
+//! Circuits and Systems for Video Technology 11(3), 2001). Here the enhancement reference (there: the high-quality
+//! reference) leaks towards the base-layer reference (the low-quality one), and blocks leave it in turn.
 
 use crate::motion::field::Field;
 use crate::motion::overlap::{Kind, Overlap};
@@ -12,26 +12,26 @@ use crate::parallel;
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 
-/// Floor, enhanced picture, and what the frame at hand is predicted to be.
+/// Both references, and the prediction of the current frame.
 #[derive(Debug, Clone)]
 pub(crate) struct State {
     pub(crate) size: Size,
     pub(crate) floor: Reference,
     pub(crate) enhanced: Reference,
-    /// The enhanced picture after its leak.
+    /// The enhancement reference after its leak.
     leaked: Reference,
-    /// What both were for the frame before.
+    /// Both references as they were for the frame before.
     leaked_before: Reference,
     floor_before: Reference,
-    /// Nothing was before the last frame.
+    /// Whether the last frame has no pictures before it.
     pub(super) begins: bool,
     predicted_floor: Reference,
-    /// Also what a shown frame is made of.
+    /// Also the prediction of the shown frame.
     pub(crate) predicted: Reference,
 }
 
 impl State {
-    /// Grey pictures.
+    /// Begins with grey pictures.
     pub(crate) fn new(size: Size) -> Self {
         let grey = Reference::new(size);
         Self {
@@ -47,7 +47,8 @@ impl State {
         }
     }
 
-    /// Moves the enhanced picture by a 32nd of its distance towards the floor: that is what its blocks are predicted from.
+    /// Moves the enhancement reference by a 32nd of its distance towards the base-layer one, and returns all
+    /// references.
     pub(crate) fn leak(&mut self, threads: usize) -> BySource<Past<&Reference>> {
         std::mem::swap(&mut self.leaked, &mut self.leaked_before);
         let planes = self.leaked.planes.iter_mut().zip(&self.enhanced.planes).zip(&self.floor.planes);
@@ -62,7 +63,7 @@ impl State {
         }
     }
 
-    /// Predicts a frame, behind [`State::leak`].
+    /// Predicts a frame, after [`State::leak`].
     pub(crate) fn predict(&mut self, field: &Field, threads: usize, room: &mut [Overlap; 6]) {
         let Self { floor, leaked, leaked_before, floor_before, predicted, predicted_floor, .. } = self;
         let outs = predicted.planes.iter_mut().chain(&mut predicted_floor.planes).zip(room);
@@ -76,7 +77,8 @@ impl State {
         });
     }
 
-    /// Predicts a frame that leads to another loop, both pictures from the floor; what was before it counts no more.
+    /// Predicts a frame that leads to another rendition, both pictures from the base-layer reference; earlier ones
+    /// expire.
     pub(crate) fn predict_switch(&mut self, field: &Field, threads: usize, room: &mut [Overlap; 6]) {
         let Self { floor, predicted, predicted_floor, begins, .. } = self;
         *begins = true;
@@ -84,7 +86,7 @@ impl State {
         predicted_floor.clone_from(predicted);
     }
 
-    /// What `field` makes of a shown picture, in the room that the next frame begins with: floor and enhanced picture stay.
+    /// Predicts from a shown picture by `field`, in the memory that the next frame uses first; both references stay.
     pub(crate) fn carry_on(
         &mut self,
         field: &Field,
@@ -111,13 +113,13 @@ impl State {
         }
     }
 
-    /// Makes the floor of what its bytes of the residual give.
+    /// Sets the base-layer reference to its prediction plus its bytes of the residual.
     pub(crate) fn advance_floor(&mut self, residual: &Planes420<i16>, threads: usize) {
         std::mem::swap(&mut self.floor, &mut self.floor_before);
         sum(&mut self.floor, &self.predicted_floor, residual, threads);
     }
 
-    /// Makes the enhanced picture of what its bytes of the residual give.
+    /// Sets the enhancement reference to its prediction plus its bytes of the residual.
     pub(crate) fn advance_enhanced(&mut self, residual: &Planes420<i16>, threads: usize) {
         sum(&mut self.enhanced, &self.predicted, residual, threads);
     }
@@ -138,7 +140,7 @@ pub(super) fn predict_from(
     });
 }
 
-/// Makes `out` a prediction and what a residual adds to it.
+/// Sets `out` to the sum of a prediction and a residual.
 pub(super) fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: usize) {
     let planes = out.planes.iter_mut().zip(&predicted.planes).zip(residual.planes());
     parallel::for_each(threads, planes, |((out, predicted), residual): ((&mut Plane, _), _)| {

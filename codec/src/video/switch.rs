@@ -1,5 +1,5 @@
-//! From one loop to another: frames that stand in the place of the new loop's, and are predicted from the floor that
-//! receivers of the old one have (spec, "Frames").
+//! Frames that lead from one rendition to another: they replace the new rendition's frames, and are predicted from the
+//! base-layer reference that receivers of the old one have (spec, "Frames").
 //!
 //! Prior art: the switching pictures of H.264 (Karczewicz and Kurceren, "The SP- and SI-frames design for H.264/AVC", IEEE
 //! Trans. Circuits and Systems for Video Technology 13(7), 2003), and the switch frames of AV1.
@@ -11,15 +11,16 @@ use crate::motion::side_info::SideInfo;
 use crate::residual::planes::Planes420;
 use crate::video::state;
 
-/// Frames in which receivers arrive, however much they lack then.
+/// The number of frames after which receivers have arrived, whatever their error.
 const MAX_FRAMES: u8 = 3;
-/// They have arrived when the squared error of their picture exceeds that of the new loop's floor by at most this share of the enhanced
-/// picture's.
+/// They have arrived when the squared error of their picture exceeds that of the new rendition's base-layer reference by
+/// at most this fraction of the enhancement reference's error.
 const NEAR: [u64; 2] = [1, 8];
 
-/// Receivers on their way from one loop of [`VideoLoops`](crate::VideoLoops) to another, which takes them one to three frames.
+/// Receivers that switch from one rendition of [`VideoLoops`](crate::VideoLoops) to another, which takes one to three
+/// frames.
 pub struct Switch {
-    /// Their floor.
+    /// Their base-layer reference.
     floor: Reference,
     predicted: Reference,
     field: Field,
@@ -36,7 +37,7 @@ impl std::fmt::Debug for Switch {
 }
 
 impl Switch {
-    /// Of receivers who have this floor.
+    /// Begins a switch of receivers that have this base-layer reference.
     pub(super) fn new(floor: &Reference) -> Self {
         Self {
             floor: floor.clone(),
@@ -49,19 +50,19 @@ impl Switch {
         }
     }
 
-    /// Whether they go on with the new loop's next frame.
+    /// Returns whether they continue with the new rendition's next frame.
     #[must_use]
     pub const fn arrived(&self) -> bool {
         self.arrived
     }
 
-    /// A frame that is predicted from nothing is theirs too.
+    /// Ends the switch at a frame that is predicted from nothing, because they get that frame too.
     pub(super) const fn arrive(&mut self) {
         self.arrived = true;
     }
 
-    /// Predicts the new loop's frame from their floor, by its motion but for second vectors, which lead into a picture that they
-    /// do not have. Gives its side information and the prediction.
+    /// Predicts the new rendition's frame from their base-layer reference, by the frame's motion without second
+    /// vectors, which point into a picture that they do not have. Returns the side information and the prediction.
     pub(super) fn predict(&mut self, motion: &Field, threads: usize, room: &mut [Overlap; 6]) -> (&[u8], &Reference) {
         let Self { floor, predicted, field, side, side_info, .. } = self;
         field.copy_from(motion);
@@ -76,14 +77,14 @@ impl Switch {
         (side, predicted)
     }
 
-    /// Moves their floor on as every decoder does.
+    /// Advances their base-layer reference as every decoder does.
     pub(super) fn advance(&mut self, residual: &Planes420<i16>, threads: usize) -> &Reference {
         state::sum(&mut self.floor, &self.predicted, residual, threads);
         &self.floor
     }
 
-    /// They have a frame more. The squared errors for the source are of their floor, and of the new loop's floor and enhanced
-    /// picture.
+    /// Counts one more frame. The squared errors against the source are those of their base-layer reference, and of the
+    /// new rendition's base-layer reference and enhancement reference.
     pub(super) const fn handle_frame(&mut self, theirs: u64, floor: u64, enhanced: u64) {
         self.frames += 1;
         let near = theirs.saturating_sub(floor) / NEAR[0] <= enhanced / NEAR[1];

@@ -1,4 +1,4 @@
-//! What decoders with different histories have in common: floors and enhanced pictures are compared as they are.
+//! Compares the references of decoders with different histories.
 
 use proptest::prelude::*;
 
@@ -47,19 +47,19 @@ fn decoder(size: Size) -> VideoDecoder {
     VideoDecoder::new(VideoModel::built_in(), size, 1)
 }
 
-/// The largest difference between samples of two pictures, in 1/8 of a step.
+/// Returns the largest difference between samples of two pictures, in 1/8 of a step.
 fn apart(a: &Reference, b: &Reference) -> u16 {
     let rows = a.planes.iter().zip(&b.planes).flat_map(|(a, b)| (0..a.height).map(|y| (a.row(y), b.row(y))));
     rows.flat_map(|(a, b)| a.iter().zip(b)).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
 }
 
-/// The bytes of a frame's base, and this share of those behind it.
+/// Returns the bytes of a frame's base, and this fraction of the bytes after it, in 1/65536.
 fn beyond(frame: &Frame, share: u16) -> &[u8] {
     let rest = frame.bytes.len() - frame.base;
     &frame.bytes[..frame.base + ((usize::from(share) * (rest + 1)) >> 16)]
 }
 
-/// Frames of a test in which enhanced pictures come together.
+/// The frames of a test in which the enhancement references converge.
 const COUNT: usize = 72;
 
 proptest! {
@@ -119,7 +119,7 @@ fn who_always_has_the_base_alone_has_a_loop_that_is_the_floor() {
 
 #[test]
 fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
-    // Of many blocks, which eight zeros do not tell.
+    // With enough blocks that eight zeros cannot describe them.
     let size = Size::new(160, 160).expect("a valid size");
     let frames = encode(size, 6, 400);
     let mut decoder = decoder(size);
@@ -147,7 +147,7 @@ fn concealing_changes_nothing_that_comes_later() {
         let mut pictures = [Picture::zero(size, FORMAT), Picture::zero(size, FORMAT)];
         let mut moved = 0;
         let mut frames = encode(size, 12, width * height / 64 + 20);
-        // A scene cut, or a join behind an outage.
+        // A scene cut, or a random-access frame after an outage.
         frames.insert(6, frames[0].clone());
         for (number, frame) in frames.iter().enumerate() {
             let [one, other] = &mut both;
@@ -156,7 +156,7 @@ fn concealing_changes_nothing_that_comes_later() {
                 assert!(!moves || !matches!(number, 0..=2 | 7 | 8), "frame {number} comes behind nothing that moved");
                 moved += u32::from(moves);
             }
-            // One that is corrupt is left out.
+            // A corrupt frame is skipped.
             assert!(one.decode(&[0, 0x40, 0]).is_err());
             let bytes = &frame.bytes[..frame.base + (frame.bytes.len() - frame.base) * (number % 3) / 2];
             for decoder in [&mut *one, &mut *other] {
@@ -175,7 +175,7 @@ fn concealing_changes_nothing_that_comes_later() {
     }
 }
 
-/// The mean square of the difference of two pictures' luma.
+/// Returns the mean squared difference of two pictures' luma.
 fn distortion(a: &Picture, b: &Picture) -> f64 {
     let luma = a.size().pixels();
     let square = |(a, b): (&u8, &u8)| f64::from(a.abs_diff(*b)).powi(2);
@@ -216,7 +216,7 @@ fn where_nothing_moves_concealing_leaves_the_picture_as_it_is() {
     assert!(decoder.conceal_into(&mut Picture::zero(other, FORMAT), 1).is_err(), "another size");
 }
 
-/// A decoder that has all of the first ten frames of what `original` gives.
+/// Returns a decoder that has all bytes of the first ten frames of `original`.
 fn decoder_of(size: Size, original: impl Fn(usize) -> Picture) -> VideoDecoder {
     let mut encoder = encoder(size, 400, 1);
     let mut decoder = decoder(size);

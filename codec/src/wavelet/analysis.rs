@@ -1,5 +1,5 @@
-//! Pictures or planes to coefficients, row by row: a row of a level is handed on to the coarser one as soon as it is
-//! final, so that no level is ever held whole but the one at which strips of rows meet.
+//! Splits pictures or planes into coefficients, row by row. A level passes a row on to the coarser one as soon as the
+//! row is final, so no level is ever stored whole, except the one at which strips of rows meet.
 
 pub(crate) mod component;
 
@@ -16,15 +16,15 @@ use crate::subband::layout::{LEVELS, SUBBANDS, Subband, side};
 use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::{Division, TILE};
 
-/// Levels done in strips. A strip does rows around it again, the more the more levels; those of all six levels would
-/// be most of the picture. What the other levels need is small.
+/// The levels that strips compute. A strip repeats rows around it, and more of them with every level; six levels would
+/// repeat most of the picture. The other levels need little time.
 const IN_STRIPS: RangeInclusive<usize> = 1..=2;
 /// The other levels.
 const WHOLE: RangeInclusive<usize> = 3..=LEVELS;
-/// Least samples of all components for which the levels that are not done in strips are worth a thread.
+/// The fewest samples of all components for which the levels outside the strips justify a thread.
 const MIN_PARALLEL_SAMPLES: usize = 1 << 17;
 
-/// Fills in the coefficients of these planes, so divided.
+/// Fills `out` with the coefficients of these planes, in strips of `division`.
 pub(crate) fn of_planes(
     taps: &[Taps; LEVELS],
     planes: &Planes,
@@ -42,7 +42,7 @@ pub(crate) fn of_planes(
     });
 }
 
-/// Fills in the coefficients of this picture along the axes that `out` has, so divided.
+/// Fills `out` with the coefficients of this picture along the axes in `out`, in strips of `division`.
 pub(crate) fn of_picture(
     taps: &[Taps; LEVELS],
     picture: View<'_>,
@@ -67,8 +67,8 @@ pub(crate) fn of_picture(
     });
 }
 
-/// Calls `feed` for every strip to push the rows it needs, lending it a tile of every component; then does the other
-/// levels.
+/// Calls `feed` for every strip, which pushes the rows that the strip needs and borrows a tile of every component; then
+/// does the other levels.
 fn analyse(
     taps: &[Taps; LEVELS],
     out: &mut Coefficients,
@@ -110,7 +110,7 @@ fn analyse(
     });
 }
 
-/// Does the levels that are not done in strips, from the low bands of the last one that is.
+/// Does the levels outside the strips, from the low bands of the last level in strips.
 fn analyse_whole(taps: &[Taps; LEVELS], out: &mut Coefficients, threads: usize, scratch: &Scratch, lows: &mut [f32]) {
     let size = out.size;
     let count = out.channels.count();
@@ -133,7 +133,7 @@ fn analyse_whole(taps: &[Taps; LEVELS], out: &mut Coefficients, threads: usize, 
     });
 }
 
-/// Takes a component's bands, those that [`Component`] looks at.
+/// Takes a component's bands, which are those that [`Component`] uses.
 pub(crate) fn own_bands<'a>(bands: &mut [&'a mut [f32]; SUBBANDS], component: usize) -> [&'a mut [f32]; SUBBANDS] {
     std::array::from_fn(|index| {
         let is_own = Subband::at(index).component == component;

@@ -1,5 +1,5 @@
-//! Lifting along a line (spec, "Wavelet"): four steps, each of which adds to the samples of one parity a symmetric
-//! combination of their two nearest and two next neighbours, which are of the other parity.
+//! Lifting along a line (spec, "Wavelet"). It has four steps. Each adds to the samples of one parity a symmetric
+//! combination of their two nearest and two next neighbours, which have the other parity.
 //!
 //! Prior art: lifting (Sweldens, "The lifting scheme", 1998; Daubechies and Sweldens, "Factoring wavelet transforms
 //! into lifting steps", J. Fourier Anal. Appl. 4(3), 1998). The 9/7 filters of Cohen, Daubechies and Feauveau
@@ -18,15 +18,15 @@ pub(crate) type Taps<T = f32> = [[T; 2]; STEPS];
 /// Rows or samples that a step looks ahead and back.
 pub(super) const REACH: usize = 3;
 
-/// Bits behind the point of an integer tap.
+/// Fraction bits of an integer tap.
 const TAP_FRACTION: u32 = 12;
 
-/// What is lifted: floats, or integers of any scale.
+/// The samples that are lifted: floats, or integers of any scale.
 pub(crate) trait Sample: Copy + Default {
-    /// The tap that undoes what this one does.
+    /// Returns the tap that reverses this one.
     fn inverse(tap: Self) -> Self;
 
-    /// What one step makes of `value`; the neighbours are those at the distances -3, -1, 1, 3.
+    /// Returns `value` after one step; the neighbours are those at the distances -3, -1, 1, 3.
     fn lifted(value: Self, taps: [Self; 2], neighbours: [Self; 4]) -> Self;
 }
 
@@ -41,7 +41,7 @@ impl Sample for f32 {
     }
 }
 
-/// Modulo 2^32 (spec, "Frames: residual string"): what synthesis takes away is rounded, half up.
+/// Modulo 2^32 (spec, "Frames: residual string"): synthesis rounds the sum that it subtracts, half up.
 impl Sample for i32 {
     fn inverse(tap: Self) -> Self {
         tap.wrapping_neg()
@@ -55,19 +55,19 @@ impl Sample for i32 {
     }
 }
 
-/// The taps of all levels as integers (spec, "Frames: residual string").
+/// Returns the taps of all levels as integers (spec, "Frames: residual string").
 pub(crate) fn integers(taps: &[Taps; LEVELS]) -> [Taps<i32>; LEVELS] {
     taps.map(|level| level.map(|step| step.map(|tap| fixed_point(f64::from(tap), TAP_FRACTION))))
 }
 
-/// Which way a level runs.
+/// The direction of a level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Direction {
     Analysis,
     Synthesis,
 }
 
-/// The four steps of a level in the order in which they are done.
+/// The four steps of a level, in order.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Steps<T> {
     /// (near, far), signed.
@@ -87,13 +87,13 @@ impl<T: Sample> Steps<T> {
     }
 }
 
-/// Where a line of `n` >= 2 samples, mirrored about its first and its last, has what is asked for at `position`.
+/// Returns the index of `position` in a line of `n` >= 2 samples that is mirrored about its first and its last sample.
 #[inline]
 pub(super) fn mirror(position: isize, n: usize) -> usize {
     let last = n - 1;
     let distance = position.unsigned_abs();
     let period = 2 * last;
-    // Without a division unless the line is shorter than what is asked for is beyond it.
+    // Without a division, unless `position` is farther beyond the line than the line is long.
     if distance <= last {
         distance
     } else if distance <= period {

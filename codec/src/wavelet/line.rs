@@ -4,11 +4,11 @@ use crate::scratch::Arena;
 use crate::simd::widest;
 use crate::wavelet::lift::{Direction, Sample, Steps, Taps, mirror};
 
-/// Mirrored samples that a half has on either side.
+/// Mirrored samples on either side of a half.
 const PAD: usize = 2;
 
-/// One row while it is lifted: its even and its odd samples apart, each with room for mirrored ones on both sides,
-/// so that the steps know no border.
+/// One row during lifting: its even and its odd samples apart, each with room for mirrored ones on both sides, so that
+/// the steps need no special case at a border.
 #[derive(Debug, Default)]
 pub(super) struct Line<'a, T> {
     steps: Steps<T>,
@@ -17,7 +17,7 @@ pub(super) struct Line<'a, T> {
 }
 
 impl<'a, T: Sample> Line<'a, T> {
-    /// Numbers that [`Line::new`] takes.
+    /// The number of samples that [`Line::new`] takes.
     pub(super) const fn numbers(width: usize) -> usize {
         width + 4 * PAD
     }
@@ -27,7 +27,8 @@ impl<'a, T: Sample> Line<'a, T> {
         Self { steps: Steps::new(taps, direction), width, halves }
     }
 
-    /// Synthesis: makes `out` of its even half and, behind that, its odd half, which may be left out if it is zero.
+    /// Synthesis: joins the even half and, after it, the odd half into `out`; the odd half may be missing if it is
+    /// zero.
     pub(super) fn join(&mut self, halves: &[T], out: &mut [T]) {
         let (left, right) = halves.split_at(self.width.div_ceil(2));
         if self.width < 2 {
@@ -47,7 +48,7 @@ impl<'a, T: Sample> Line<'a, T> {
         self.step(1, second);
         self.step(0, third);
         self.mirror(0);
-        // The last step, on odd samples, while the halves are interleaved.
+        // The last step changes odd samples, while the halves are interleaved.
         let [even, odd] = &self.halves;
         widest!(interleave(&even[1..], &odd[PAD..], last, out));
         if !self.width.is_multiple_of(2) {
@@ -55,7 +56,7 @@ impl<'a, T: Sample> Line<'a, T> {
         }
     }
 
-    /// Analysis: takes the low and the high half out of `row`.
+    /// Analysis: splits `row` into the low and the high half.
     pub(super) fn split(&mut self, row: &[T]) -> [&[T]; 2] {
         let [even, odd] = &mut self.halves;
         widest!(separate(row, &mut even[PAD..], &mut odd[PAD..]));
@@ -99,7 +100,7 @@ impl<'a, T: Sample> Line<'a, T> {
     }
 }
 
-/// As [`step`], of values that stay.
+/// Does as [`step`], but keeps `values` unchanged.
 #[inline(always)]
 fn step_from<T: Sample>(values: &[T], taps: [T; 2], source: &[T], out: &mut [T]) {
     for ((out, value), around) in out.iter_mut().zip(values).zip(source.array_windows()) {
@@ -114,7 +115,7 @@ fn step<T: Sample>(target: &mut [T], taps: [T; 2], source: &[T]) {
     }
 }
 
-/// Even samples, from the one before the first on, and odd ones, which the step changes.
+/// Interleaves even samples, from the one before the first on, with odd ones, which the step changes.
 #[inline(always)]
 fn interleave<T: Sample>(even: &[T], odd: &[T], taps: [T; 2], out: &mut [T]) {
     let pairs = out.as_chunks_mut::<2>().0.iter_mut();

@@ -1,4 +1,5 @@
-//! The slow, obvious twin of the wavelet: whole arrays, every column and every row as the specification says.
+//! The slow, obvious twin of the wavelet: it works on whole arrays, every column and every row as the specification
+//! says.
 
 use crate::colour::planes::Planes;
 use crate::error::ModelId;

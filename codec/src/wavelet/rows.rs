@@ -4,25 +4,26 @@ use crate::scratch::Arena;
 use crate::simd::widest;
 use crate::wavelet::lift::{Direction, REACH, STEPS, Sample, Steps, Taps, mirror};
 
-/// Rows by which the last step is behind the newest row.
+/// The number of rows between the newest row and the last step.
 pub(super) const DELAY: usize = REACH * STEPS;
-/// Rows in the window: from the newest to the farthest that the last step reads.
+/// The rows in the window: from the newest to the farthest that the last step reads.
 const ROWS: usize = DELAY + REACH + 1;
 
-/// The rows of a level that are at work. Rows enter one by one, top to bottom; a row has its final values when the
-/// row [`DELAY`] below it, or one more, has entered, and stays for [`REACH`] rows more.
+/// The rows of a level in progress. Rows enter one by one, top to bottom. A row has its final values when the row
+/// [`DELAY`] below it, or one more, has entered, and stays for [`REACH`] more rows.
 #[derive(Debug, Default)]
 pub(super) struct Window<'a, T> {
     steps: Steps<T>,
     height: usize,
-    /// The first row that enters. Unless it is the picture's, the [`DELAY`] first rows never get their final values.
+    /// The first row that enters. Unless it is the picture's first, the first [`DELAY`] rows never get their final
+    /// values.
     first: usize,
     /// Row `y` at `y % ROWS`.
     rows: [&'a mut [T]; ROWS],
 }
 
 impl<'a, T: Sample> Window<'a, T> {
-    /// Numbers that [`Window::new`] takes.
+    /// The number of samples that [`Window::new`] takes.
     pub(super) const fn numbers(width: usize) -> usize {
         ROWS * width
     }
@@ -46,7 +47,7 @@ impl<'a, T: Sample> Window<'a, T> {
         self.rows[y % ROWS]
     }
 
-    /// Does all steps that row `newest` makes possible. Below the picture rows without samples enter.
+    /// Does all steps that row `newest` makes possible. Below the picture, rows without samples enter.
     pub(super) fn enter(&mut self, newest: usize) {
         if newest % 2 == self.steps.first || self.height < 2 {
             return;

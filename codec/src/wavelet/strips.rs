@@ -1,29 +1,29 @@
-//! How a picture is divided among threads: into strips of rows, each of which needs some rows around it too. What
-//! comes out does not depend on it.
+//! Divides a picture among threads into strips of rows. Each strip also needs some rows around it. The result does not
+//! depend on the division.
 
 use std::ops::Range;
 
 use crate::picture::Size;
 
-/// Rows of all components that are between wavelet and colour at a time: few enough to stay in cache.
+/// Rows of all components that are between wavelet and colour at the same time: few enough to stay in cache.
 pub(super) const TILE: usize = 8;
 /// Strips begin on a multiple of this, so that they share no row of a band of the two finest levels.
 const ALIGN: usize = 4;
-/// Least pixels of a strip that is worth a thread.
+/// The fewest pixels of a strip that justify a thread.
 const MIN_STRIP_PIXELS: usize = 1 << 15;
-/// Least rows, since a strip does some work of its neighbours again.
+/// The fewest rows of a strip, because it repeats some work of its neighbours.
 const MIN_STRIP_ROWS: usize = 64;
 
-/// How a picture is divided.
+/// The division of a picture into strips.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Division {
     pub(crate) threads: usize,
-    /// Rows to a strip; a multiple of [`ALIGN`].
+    /// Rows of a strip; a multiple of [`ALIGN`].
     pub(crate) rows: usize,
 }
 
 impl Division {
-    /// As many strips as threads, unless they become too small.
+    /// Makes as many strips as threads, unless they become too small.
     pub(crate) fn new(size: Size, threads: usize) -> Self {
         let least = (MIN_STRIP_PIXELS / size.width()).max(MIN_STRIP_ROWS);
         Self { threads, rows: size.height().div_ceil(threads).max(least).next_multiple_of(ALIGN) }

@@ -1,5 +1,5 @@
-//! Coefficients to planes or pictures, row by row: a row of a level is made when the finer level asks for it, so that
-//! no level but the last is ever held whole.
+//! Merges coefficients into planes or pictures, row by row. A level makes a row when the finer level needs it, so no
+//! level is ever stored whole but the last.
 
 use crate::colour::convert::FromPlanes;
 use crate::colour::planes::Planes;
@@ -13,7 +13,7 @@ use crate::wavelet::line::Line;
 use crate::wavelet::rows::{DELAY, Window};
 use crate::wavelet::strips::{Division, TILE};
 
-/// The planes of these coefficients, so divided.
+/// Returns the planes of these coefficients, in strips of `division`.
 pub(crate) fn planes(
     taps: &[Taps; LEVELS],
     coefficients: &Coefficients,
@@ -39,7 +39,7 @@ pub(crate) fn planes(
     Planes { size, channels, axes: coefficients.axes, components }
 }
 
-/// Fills in the picture of these coefficients, so divided.
+/// Fills `out` with the picture of these coefficients, in strips of `division`.
 pub(crate) fn picture(
     taps: &[Taps; LEVELS],
     coefficients: &Coefficients,
@@ -81,17 +81,17 @@ pub(crate) fn picture(
     });
 }
 
-/// What a component is made of.
+/// The data that a component is made from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a, T> {
     /// By level, the finest first.
     pub(crate) taps: &'a [Taps<T>; LEVELS],
-    /// Of all components. One without numbers is zero.
+    /// The subbands of all components; one without numbers is zero.
     pub(crate) subbands: &'a [Vec<T>],
-    /// Of the picture.
+    /// The size of the picture.
     pub(crate) size: Size,
     pub(crate) component: usize,
-    /// The finest level of the component: it has the size of the low band of the next finer one.
+    /// The finest level of the component: the plane has the size of the low band of the next finer one.
     pub(crate) finest: usize,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Source<'a, f32> {
 pub(crate) struct Component<'a, T> {
     /// Finest first.
     levels: [Level<'a, T>; LEVELS],
-    /// How many of them there are.
+    /// The number of levels in use.
     count: usize,
     low: &'a [T],
 }
@@ -133,13 +133,13 @@ struct Level<'a, T> {
 }
 
 impl<'a, T: Sample> Component<'a, T> {
-    /// Numbers that [`Component::new`] takes.
+    /// The number of samples that [`Component::new`] takes.
     pub(crate) fn numbers(source: &Source<'_, T>) -> usize {
         let widths = (source.finest..=LEVELS).map(|level| side(source.size, level - 1)[0]);
         widths.map(|width| Window::<T>::numbers(width) + Line::<T>::numbers(width)).sum()
     }
 
-    /// Gives row `first` first.
+    /// Its first row is row `first`.
     pub(crate) fn new(source: Source<'a, T>, mut first: usize, arena: &mut Arena<'a, T>) -> Self {
         let Source { taps, subbands, size, component, finest } = source;
         let mut levels: [Level<'a, T>; LEVELS] = Default::default();
@@ -164,13 +164,13 @@ impl<'a, T: Sample> Component<'a, T> {
         Self { levels, count: LEVELS + 1 - finest, low: &subbands[component] }
     }
 
-    /// Row `y` of the plane. Rows are asked for one after another.
+    /// Writes row `y` of the plane. Callers read rows in order.
     pub(crate) fn row(&mut self, y: usize, out: &mut [T]) {
         row(&mut self.levels[..self.count], self.low, y, out);
     }
 }
 
-/// Row `y` of the finest of these levels.
+/// Writes row `y` of the finest of these levels.
 fn row<T: Sample>(levels: &mut [Level<'_, T>], low: &[T], y: usize, out: &mut [T]) {
     let Some((level, coarser)) = levels.split_first_mut() else {
         return copy_row(low, y, out);
@@ -181,7 +181,7 @@ fn row<T: Sample>(levels: &mut [Level<'_, T>], low: &[T], y: usize, out: &mut [T
     level.line.join(level.window.row(y), out);
 }
 
-/// Makes `out` row `y` of a band as wide.
+/// Copies row `y` of a band of the same width into `out`.
 fn copy_row<T: Sample>(band: &[T], y: usize, out: &mut [T]) {
     if band.is_empty() {
         out.fill(T::default());

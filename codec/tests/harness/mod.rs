@@ -1,11 +1,11 @@
-//! A clip, and what a decoder shows of it.
+//! A clip, and the pictures that a decoder shows of it.
 
 use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoDecoder, VideoModel};
 
 pub(crate) const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 pub(crate) const FORMAT: Format = Format::Ycbcr420(Range::Limited);
 
-/// A texture that moves to the left above one that stands still; from frame `cut` on another.
+/// A texture that moves to the left above a static one; from frame `cut` on another texture.
 pub(crate) fn clip(size: Size, count: usize, cut: usize) -> Vec<Picture> {
     let sample = |x: usize, y: usize, seed: usize| {
         let wave = if seed == 0 { ((x * 7 + y * 3) % 64).abs_diff(32) * 4 } else { (x / 3 * 5 + y * y) % 120 };

@@ -1,18 +1,18 @@
-//! Whether an encoder has time for one more rendition, or for those that it has.
+//! Checks whether an encoder has time for one more rendition, or for its present ones.
 
-/// A rendition is added while a frame takes no more than this share of its interval to encode: one more takes up to six tenths
+/// A rendition is added while encoding a frame takes at most this part of its interval: one more takes up to six tenths
 /// of that time.
 const HAS_ROOM: f64 = 0.5;
-/// A rendition is given up where frames take more: pictures would soon be skipped.
+/// A rendition is removed if frames take more: pictures would soon be skipped.
 const TOO_LONG: f64 = 0.9;
-/// A frame counts for this many intervals at most: a machine that stood still says nothing of the next frames.
+/// The most intervals that one frame counts for: a machine that paused says nothing about the next frames.
 const LONGEST: f64 = 2.0;
-/// Seconds over which the time that frames take is averaged.
+/// Seconds over which encoding time is averaged.
 const AVERAGED: f64 = 0.5;
-/// Seconds after one was given up in which no rendition is added.
+/// Seconds without a new rendition after one was removed.
 const WAITS: f64 = 10.0;
 
-/// The recent mean time to encode a frame, as a share of the frame interval. There is room before any is known.
+/// The recent mean encoding time of a frame, as a part of the frame interval. Until it is known there is room.
 #[derive(Debug)]
 pub(super) struct EncoderTime {
     frames_a_second: f64,
@@ -26,7 +26,7 @@ impl EncoderTime {
         Self { frames_a_second, share: None, waits: 0.0 }
     }
 
-    /// A frame took this many seconds.
+    /// Notes that a frame took this many seconds.
     pub(super) fn handle_encoded(&mut self, seconds: f64) {
         let weight = (1.0 / (AVERAGED * self.frames_a_second)).min(1.0);
         let now = (seconds * self.frames_a_second).min(LONGEST);
@@ -34,17 +34,17 @@ impl EncoderTime {
         self.waits = (self.waits - 1.0 / self.frames_a_second).max(0.0);
     }
 
-    /// A rendition was given up for want of time: the rest show their own time.
+    /// Notes that a rendition was removed for lack of time: the others' time is measured anew.
     pub(super) const fn handle_given_up(&mut self) {
         (self.share, self.waits) = (None, WAITS);
     }
 
-    /// Whether there is time for one more rendition.
+    /// Returns whether there is time for one more rendition.
     pub(super) fn has_room(&self) -> bool {
         self.waits <= 0.0 && self.share.is_none_or(|share| share <= HAS_ROOM)
     }
 
-    /// Whether there is too little time for those that there are.
+    /// Returns whether there is too little time for the present renditions.
     pub(super) fn is_short(&self) -> bool {
         self.share.is_some_and(|share| share > TOO_LONG)
     }

@@ -1,26 +1,26 @@
-//! Where a rendition would branch: its receivers' settled rates, split so that each part is as even as can be.
+//! Splits a rendition by its receivers' settled rates, so that the rates in each part differ as little as possible.
 //!
-//! The best split takes most off the sum of squared differences from the mean, as one step of Ward's hierarchical
-//! grouping ("Hierarchical Grouping to Optimize an Objective Function", 1963) the other way round.
+//! The best split removes most of the sum of squared differences from the mean. It is the reverse of one step of Ward's
+//! hierarchical grouping ("Hierarchical Grouping to Optimize an Objective Function", 1963).
 
-/// A rendition branches where the upper of its receivers are this many times faster than the lower, in the geometric mean.
+/// A rendition branches if its faster receivers are this many times faster than the slower ones, in the geometric mean.
 const BRANCH_ABOVE_RATIO: f64 = 2.0;
 
-/// Where a rendition would branch.
+/// A possible branch of a rendition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Split {
-    /// The number of the rendition.
+    /// The rendition's number.
     pub(super) rendition: u64,
     /// The settled rate of the slowest receiver that leaves.
     pub(super) from: f64,
-    /// The difference of the parts' means.
+    /// The difference between the parts' means.
     gap: f64,
-    /// How much the sum of squared differences from the mean falls.
+    /// The fall of the sum of squared differences from the mean.
     pub(super) worth: f64,
 }
 
 impl Split {
-    /// The best [wide](Self::is_wide) split of these rates, which rise.
+    /// Returns the best [wide](Self::is_wide) split of these ascending rates.
     pub(super) fn best(rendition: u64, rates: &[f64]) -> Option<Self> {
         let all: f64 = rates.iter().sum();
         let mut below = 0.0;
@@ -31,13 +31,13 @@ impl Split {
         splits.filter(Self::is_wide).max_by(|a, b| a.worth.total_cmp(&b.worth))
     }
 
-    /// The split above the first `lower` of these rates, which rise; none if a part would be empty.
+    /// Returns the split above the first `lower` of these ascending rates; `None` if a part would be empty.
     pub(super) fn at(rendition: u64, rates: &[f64], lower: usize) -> Option<Self> {
         let (below, above) = rates.split_at_checked(lower)?;
         Self::between(rendition, rates, lower, [below, above].map(|part| part.iter().sum()))
     }
 
-    /// The same, given the sums of both parts.
+    /// Returns the same split, given the sums of both parts.
     fn between(rendition: u64, rates: &[f64], lower: usize, [below, above]: [f64; 2]) -> Option<Self> {
         let upper = rates.len().checked_sub(lower).filter(|upper| *upper > 0 && lower > 0)?;
         let gap = above / upper as f64 - below / lower as f64;
@@ -49,8 +49,8 @@ impl Split {
     }
 }
 
-/// How much larger the sum of squared differences from the mean is for two parts together than for each by itself: parts
-/// of `one` and `other` rates whose means are `gap` apart.
+/// Returns by how much the sum of squared differences from the mean is larger for two parts together than for each
+/// alone. The parts have `one` and `other` rates, and their means are `gap` apart.
 pub(super) fn sum_of_squares_between(one: usize, other: usize, gap: f64) -> f64 {
     one as f64 * other as f64 / (one + other) as f64 * gap * gap
 }

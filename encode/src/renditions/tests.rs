@@ -2,15 +2,16 @@
 
 use super::*;
 
-/// Frames of a second.
+/// Frames in a second.
 const SECOND: usize = 30;
 
-/// A receiver, by its number and rate, that owes nothing.
+/// Returns a receiver with this number and rate, without a backlog.
 fn known((number, rate): (u64, f64)) -> Receiver {
     Receiver { number, rate, owed_frames: 0, needs_join: false }
 }
 
-/// Encodes this many frames for receivers numbered from 0 on; each frame brings those that change to their rendition. Returns how renditions changed.
+/// Encodes this many frames for receivers numbered from 0; each frame brings those that change to their rendition.
+/// Returns how the renditions changed.
 fn run(renditions: &mut Renditions, joins: &mut JoinBudget, rates: &[f64], frames: usize) -> Vec<Change> {
     let receivers: Vec<Receiver> = (0..).zip(rates).map(|(number, rate)| known((number, *rate))).collect();
     let due = |_| {
@@ -23,7 +24,8 @@ fn run(renditions: &mut Renditions, joins: &mut JoinBudget, rates: &[f64], frame
     (0..frames).flat_map(due).filter(|change| !matches!(change, Change::Switch { .. })).collect()
 }
 
-/// A frame with the bases that receivers of these rates get: two fifths of the slowest's rate, but a tenth of the median.
+/// Makes a frame with the base layers that receivers of these rates get: two fifths of the slowest's rate, but at least
+/// a tenth of the median.
 fn make_bases(renditions: &mut Renditions, rates: &[f64]) {
     for at in 0..renditions.all().len() {
         let inside =
@@ -36,7 +38,7 @@ fn make_bases(renditions: &mut Renditions, rates: &[f64]) {
     }
 }
 
-/// The receivers of every rendition, by the renditions' numbers.
+/// Returns the receivers of every rendition, by the renditions' numbers.
 fn who(renditions: &Renditions) -> Vec<Vec<u64>> {
     (0..renditions.all().len()).map(|at| renditions.receivers(at)).collect()
 }
@@ -52,7 +54,7 @@ fn receivers_far_apart_branch_off_after_a_second_and_stay() {
     assert_eq!(renditions.slowest(), 0);
 }
 
-/// A slow start over 100 ms: nothing is known at first, then rates double with each round trip.
+/// Simulates a slow start over 100 ms: nothing is known at first, then rates double with each round trip.
 #[test]
 fn who_comes_over_a_long_path_is_not_taken_for_slow() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
@@ -243,7 +245,7 @@ fn moves(limit: RenditionLimit, rates: &[f64], seconds: usize) -> usize {
 
 #[test]
 fn at_steady_rates_nobody_changes_renditions_for_ever() {
-    // Two close renditions became one here, and in place of the third that then branched they were apart again.
+    // Two close renditions merged here; in place of the third, which then branched, they were apart again.
     let rates = [0.17e6, 4.77e6, 7.09e6, 2.31e6, 2.89e6, 3.1e6, 7.76e6, 0.71e6];
     assert_eq!(moves(RenditionLimit::AtMost(3), &rates, 60), 0);
     let mut random = fastrand::Rng::with_seed(1);
@@ -256,7 +258,7 @@ fn at_steady_rates_nobody_changes_renditions_for_ever() {
     }
 }
 
-/// Two renditions, and a third receiver that falls from the faster one's rate to the slower one's.
+/// Returns two renditions, and a third receiver that falls from the faster one's rate to the slower one's.
 fn falls(needs_join: bool) -> (Renditions, JoinBudget, Vec<Receiver>) {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
     let mut joins = JoinBudget::default();

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use anyhow::{Context as _, Error, Result, bail, ensure};
 
-/// Most points a grid may have.
+/// The most points of a grid.
 const MAX_POINTS: f64 = 10_000.0;
 
 /// Evenly spaced rates, in bits per pixel; in text `START:STOP:STEP`.
@@ -21,7 +21,7 @@ pub struct Grid {
     points: usize,
 }
 
-/// From 0.1 to 1.5 by 0.05.
+/// Goes from 0.1 to 1.5 in steps of 0.05.
 impl Default for Grid {
     fn default() -> Self {
         Self { start: 0.1, step: 0.05, points: 29 }
@@ -29,7 +29,7 @@ impl Default for Grid {
 }
 
 impl Grid {
-    /// All rates, lowest first.
+    /// Returns all rates, lowest first.
     pub fn rates(self) -> impl Iterator<Item = f64> {
         // Rounded, so that 0.1 + 2 * 0.05 prints as 0.2.
         (0..self.points).map(move |i| ((self.start + i as f64 * self.step) * 1e6).round() / 1e6)
@@ -48,7 +48,7 @@ impl FromStr for Grid {
         let [start, stop, step] = text.split(':').map(number).collect::<Result<Vec<f64>>>()?[..] else {
             bail!("give three numbers, START:STOP:STEP");
         };
-        // A step that misses the stop by rounding alone reaches it.
+        // A step that misses the stop only by rounding reaches it.
         let points = ((stop - start) / step + 1e-6).floor() + 1.0;
         ensure!((1.0..=MAX_POINTS).contains(&points), "that is no grid of 1 to {MAX_POINTS} points");
         Ok(Self { start, step, points: points as usize })

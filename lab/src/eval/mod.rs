@@ -1,4 +1,4 @@
-//! What `nestcast eval` measures, and how it is shown: pictures on a grid of rates, a video at five.
+//! What `nestcast eval` measures and prints: pictures on a grid of rates, a video at five.
 
 mod grid;
 pub mod pictures;
@@ -8,10 +8,10 @@ use anyhow::{Context as _, Result};
 pub use grid::Grid;
 use serde::Serialize;
 
-/// Rows as CSV, below their names.
+/// Formats rows as CSV, with their names in the first line.
 ///
 /// # Errors
-/// If a row is none of a table.
+/// If a row cannot be a line of a table.
 pub fn csv(rows: &[impl Serialize]) -> Result<String> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for row in rows {

@@ -10,7 +10,7 @@ use crate::metrics::{self, MsSsim};
 use crate::progress::Progress;
 use crate::rate_distortion::{Row, rounded};
 
-/// What all pictures are measured with.
+/// The coders and rates that all pictures are measured with.
 #[derive(Debug)]
 pub struct Bench {
     analysis: &'static str,
@@ -25,7 +25,7 @@ pub struct Bench {
 #[derive(Debug, Serialize)]
 pub struct Mean {
     decoder: &'static str,
-    /// The budget; what a picture took may be less by part of a byte, or where its stream ends earlier.
+    /// The budget. A picture may use less, by part of a byte or because its stream ends earlier.
     budget_bpp: f64,
     pictures: usize,
     bpp: f64,
@@ -39,11 +39,11 @@ pub struct Mean {
     butteraugli: Option<f64>,
 }
 
-/// SSIMULACRA2 and Butteraugli of a picture beside an original.
+/// Returns SSIMULACRA2 and Butteraugli of a picture compared with an original.
 type Look = Box<dyn Fn(&Picture) -> [f64; 2]>;
 
 impl Bench {
-    /// An encoder and decoders by the names of their transforms, and rates in bits per pixel, lowest first.
+    /// Takes an encoder, decoders by the names of their transforms, and rates in bits per pixel, lowest first.
     #[must_use]
     pub fn new(
         (analysis, encoder): (&'static str, Encoder),
@@ -60,20 +60,20 @@ impl Bench {
         }
     }
 
-    /// Measures what decoded pictures look like too, where they are large enough.
+    /// Measures SSIMULACRA2 and Butteraugli too, for pictures that are large enough.
     #[cfg(feature = "perceptual")]
     #[must_use]
     pub fn with_perceptual(self, perceptual: bool) -> Self {
         Self { perceptual, ..self }
     }
 
-    /// Rows of a picture.
+    /// Returns the number of rows of a picture.
     #[must_use]
     pub fn points(&self) -> usize {
         self.decoders.len() * self.rates.len()
     }
 
-    /// What decoded pictures look like beside this one, where that is asked for and the picture is large enough.
+    /// Prepares the perceptual comparison, if it is asked for and the picture is large enough.
     #[cfg(feature = "perceptual")]
     fn look(&self, original: &Picture) -> Option<Look> {
         let original = self.perceptual.then(|| metrics::Perceptual::new(original)).flatten()?;
@@ -89,7 +89,8 @@ impl Bench {
         None
     }
 
-    /// Encodes a picture once, and decodes it from nothing at every cut with every decoder; a step of `progress` is one of them.
+    /// Encodes a picture once and decodes every cut from the start with every decoder; each decoding is a step of
+    /// `progress`.
     ///
     /// # Errors
     /// Those of the encoder and the decoders.
@@ -102,7 +103,7 @@ impl Bench {
         let mut rows = Vec::new();
         for (decoder_name, decoder) in &mut self.decoders {
             for &rate in &self.rates {
-                // A picture of a few pixels costs its header at least.
+                // A picture of a few pixels needs at least its header.
                 let prefix = stream.prefix(metrics::budget(rate, picture.size()).max(MAX_HEADER));
                 let start = Instant::now();
                 let decoded = decode(decoder, &prefix)?;
@@ -126,7 +127,7 @@ impl Bench {
         Ok(rows)
     }
 
-    /// Means over the pictures, by decoder, then rate. Rows come in that order for each picture.
+    /// Returns means over the pictures, by decoder, then rate. Each picture's rows must have that order.
     #[must_use]
     pub fn means(&self, rows: &[Row]) -> Vec<Mean> {
         let each = self.points();
@@ -150,7 +151,7 @@ impl Bench {
         points.collect()
     }
 
-    /// The means as lines of text, by the bits per pixel that were used.
+    /// Formats the means as lines of text, by the bits per pixel used.
     #[must_use]
     pub fn table(&self, means: &[Mean]) -> String {
         use std::fmt::Write;
@@ -167,7 +168,7 @@ impl Bench {
         }
         text.push('\n');
         for index in 0..self.rates.len() {
-            // What was used: a stream may end before the rate that was asked for. It is the same for every decoder.
+            // The rate used, because a stream may end before the rate asked for. It is the same for every decoder.
             let _ = write!(text, "{:>7.3}", means[index].bpp);
             for mean in means.iter().skip(index).step_by(self.rates.len()) {
                 let similarity = figure(mean.ms_ssim, 4);
@@ -183,7 +184,7 @@ impl Bench {
     }
 }
 
-/// Decodes a prefix from nothing.
+/// Resets the decoder and decodes a prefix.
 fn decode(decoder: &mut Decoder, prefix: &[u8]) -> Result<Picture> {
     decoder.reset();
     decoder.push(prefix)?;
@@ -195,7 +196,7 @@ fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// A figure with so many digits behind the point, `-` where it was not measured.
+/// Formats a figure with `digits` digits after the point, `-` where it was not measured.
 fn figure(value: Option<f64>, digits: usize) -> String {
     value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"))
 }

@@ -1,4 +1,4 @@
-//! A video at five rates: encoded once, decoded as receivers of these would.
+//! A video at five rates: encoded once, decoded as the receivers of these rates would.
 
 use anyhow::Result;
 use nestcast_codec::{FrameRate, Size};
@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::rate_distortion::rounded;
 use crate::video::{Frame, Measured, Run, kbps};
 
-/// Rates that are measured.
+/// The number of rates.
 const RATES: u32 = 5;
 
-/// What was measured of a video at all rates.
+/// The measurements of a video at all rates.
 #[derive(Debug, Serialize)]
 pub struct Report {
     video: String,
@@ -20,7 +20,7 @@ pub struct Report {
     frames_per_second: f64,
     encode_frames_per_second: f64,
     rates: Vec<Row>,
-    /// Against every frame coded alone, in percent.
+    /// BD-rate against coding every frame alone, in percent.
     bd_rate_luma: Option<f64>,
     bd_rate_ycbcr: Option<f64>,
 }
@@ -51,7 +51,7 @@ struct FrameRow {
     ycbcr_db: f64,
 }
 
-/// From the first to the second, by equal factors.
+/// Returns rates from `least` to `most`, each the same factor above the one before.
 #[must_use]
 pub fn rates(least: u64, most: u64) -> Vec<f64> {
     let factor = most as f64 / least as f64;
@@ -59,7 +59,7 @@ pub fn rates(least: u64, most: u64) -> Vec<f64> {
 }
 
 impl Report {
-    /// Of a video of this name and shape.
+    /// Takes the name and shape of the video.
     #[must_use]
     pub fn new(video: &str, size: Size, rate: FrameRate, measured: &Measured) -> Self {
         let frames = measured.video[0].frames.len();
@@ -77,7 +77,7 @@ impl Report {
         }
     }
 
-    /// The figures as lines of text.
+    /// Formats the figures as lines of text.
     #[must_use]
     pub fn table(&self) -> String {
         use std::fmt::Write;
@@ -109,7 +109,7 @@ impl Report {
         text
     }
 
-    /// PSNR over rate, as SVG.
+    /// Draws PSNR over rate, as SVG.
     ///
     /// # Errors
     /// If it cannot be drawn.
@@ -155,7 +155,7 @@ impl Row {
     }
 }
 
-/// A line for each frame at each rate, as CSV.
+/// Formats a line for each frame at each rate, as CSV.
 ///
 /// # Errors
 /// As [`csv`](super::csv).

@@ -1,4 +1,4 @@
-//! A code's file: how much of the code it has, and of which model it is.
+//! A code's file: how many bits of the code it holds, and of which model.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -6,21 +6,21 @@ use nestcast_models::codes::{CodePackage, SIDE};
 use nestcast_retrieval::CodeFile;
 use serde::Serialize;
 
-/// What there is to say of a code.
+/// The report on a code.
 #[derive(Debug, Serialize)]
 pub struct Report {
     file: String,
     bits: usize,
-    /// Whether these are all bits that its model makes; absent where the model is not at hand.
+    /// Whether these are all bits that its model makes; absent without the model.
     whole: Option<bool>,
-    /// As the model's hash begins, in hexadecimal.
+    /// The first digits of the model's hash, in hexadecimal.
     model_id: String,
-    /// The model's name if it is the one at hand.
+    /// The model's name, if the model is available.
     model: Option<String>,
 }
 
 impl Report {
-    /// Of a file of this name; `package` is the code's model if it is at hand.
+    /// Takes the file's name; `package` is the code's model if it is available.
     #[must_use]
     pub fn new(file: String, code: &CodeFile, package: Option<&CodePackage>) -> Self {
         Self {

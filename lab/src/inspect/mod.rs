@@ -1,4 +1,4 @@
-//! What `nestcast inspect` tells of streams and stored videos, as text and for programs.
+//! What `nestcast inspect` prints of streams and stored videos, as text and for programs.
 
 #[cfg(feature = "search")]
 pub mod code;

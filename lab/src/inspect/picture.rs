@@ -1,4 +1,4 @@
-//! A picture's stream: its header, and what its cuts give.
+//! A picture's stream: its header, and the precision of its cuts.
 
 use std::fmt::{self, Display, Formatter};
 
@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use crate::metrics;
 
-/// Shares of the stream that the table shows, in percent.
+/// The cuts in the table, in percent of the stream.
 const PERCENTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
 
-/// What there is to say of a stream.
+/// The report on a stream.
 #[derive(Debug, Serialize)]
 pub struct Report {
     file: String,
@@ -24,11 +24,11 @@ pub struct Report {
     /// Angles of the colour axes, in 1/1024 of half a turn; absent for grey.
     axes: Option<[i16; 3]>,
     model_id: String,
-    /// The model's name if this is the one at hand.
+    /// The model's name, if the model is available.
     model: Option<String>,
-    /// Whether further bytes would change nothing; absent where the model is not at hand.
+    /// Whether further bytes would change nothing; absent without the model.
     whole: Option<bool>,
-    /// What the stream breaks behind its header; cuts end before it.
+    /// The rule that the stream breaks after its header; cuts end before it.
     fault: Option<String>,
     /// Bit planes that are still missing.
     planes_left: Option<f32>,
@@ -44,7 +44,7 @@ struct Cut {
 }
 
 impl Report {
-    /// Of a stream of this name, whose header has so many bytes; `model` is the name of its model if it is at hand.
+    /// Takes the stream's name and its header's length; `model` is the model's name if it is available.
     #[must_use]
     pub fn new(file: String, stream: &Stream, header_bytes: usize, model: Option<String>) -> Self {
         let header = stream.header();
@@ -67,10 +67,10 @@ impl Report {
         }
     }
 
-    /// Finds what the cuts give, by decoding the stream from cut to cut.
+    /// Decodes the stream from cut to cut, and reports what each cut gives.
     ///
     /// # Errors
-    /// Those of the decoder, but for what breaks the specification: that is told.
+    /// Those of the decoder, except a stream that breaks the specification: the report says so.
     pub fn with_cuts(mut self, stream: &Stream, decoder: &mut Decoder) -> Result<Self, Error> {
         let mut at = 0;
         for percent in PERCENTS {

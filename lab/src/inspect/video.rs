@@ -1,4 +1,4 @@
-//! A stored video: its header, and a line a frame.
+//! A stored video: its header, and one line for each frame.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::metrics::{YcbcrPsnr, ycbcr_psnr};
 use crate::rate_distortion::rounded;
 use crate::video::kbps;
 
-/// Everything that is told, one line each.
+/// Everything that is printed, one line each.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Line {
@@ -20,11 +20,11 @@ pub enum Line {
     Video(Video),
     /// A frame.
     Frame(Frame),
-    /// All frames.
+    /// The sums over all frames.
     Total(Total),
 }
 
-/// What a video says of itself.
+/// The header of a video.
 #[derive(Debug, Serialize)]
 pub struct Video {
     file: String,
@@ -32,7 +32,7 @@ pub struct Video {
     height: usize,
     frames_per_second: f64,
     full_range: bool,
-    /// Of frames predicted from nothing, and of residuals.
+    /// The models of frames predicted from nothing, and of residuals.
     model_ids: [String; 2],
     /// The bit rate of each rendition's slowest receiver, in bits a second, if the video has several renditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -45,7 +45,7 @@ pub struct Video {
     compared: bool,
 }
 
-/// A frame; nothing of it is known where it was cut inside its head.
+/// A frame; its parts are unknown if it was cut inside its head.
 #[derive(Debug, Serialize)]
 pub struct Frame {
     frame: u64,
@@ -60,7 +60,7 @@ pub struct Frame {
     ycbcr_db: Option<f64>,
 }
 
-/// Sums, and the mean of what was compared.
+/// Sums over all frames, and the mean of the compared ones.
 #[derive(Debug, Serialize)]
 pub struct Total {
     frames: u64,
@@ -71,7 +71,7 @@ pub struct Total {
 }
 
 impl Line {
-    /// Of a video of this name, of which rendition `chosen` is read, and whose frames are compared with an original or not.
+    /// Takes the video's name, the rendition that is read, and whether frames are compared with an original.
     #[must_use]
     pub fn of_header(file: &str, header: &VideoHeader, chosen: usize, compared: bool) -> Self {
         let several = header.loops.count() > 1;
@@ -89,18 +89,18 @@ impl Line {
     }
 }
 
-/// Counts frames, of which it makes lines.
+/// Counts frames, and makes a line of each.
 #[derive(Debug, Default)]
 pub struct Frames {
     frames: u64,
     keys: u64,
     bytes: u64,
-    /// PSNR of luma of those that were compared.
+    /// PSNR of luma of the compared frames.
     luma_db: Vec<f64>,
 }
 
 impl Frames {
-    /// The line of the next frame, compared with the original or not.
+    /// Returns the line of the next frame; `psnr` is its comparison with the original, if any.
     pub fn line(&mut self, frame: &StoredFrame, psnr: Option<YcbcrPsnr>) -> Line {
         let head = frame.head;
         let bytes = frame.bytes.len();
@@ -120,13 +120,13 @@ impl Frames {
         })
     }
 
-    /// How many there were.
+    /// Returns the number of frames so far.
     #[must_use]
     pub const fn count(&self) -> u64 {
         self.frames
     }
 
-    /// The line of them all.
+    /// Returns the line of all frames together.
     #[must_use]
     pub fn total(&self, rate: FrameRate) -> Line {
         let Self { frames, keys, bytes, ref luma_db } = *self;
@@ -136,7 +136,7 @@ impl Frames {
     }
 }
 
-/// Decodes frames beside the video that they were made of.
+/// Decodes frames and compares them with their original video.
 #[derive(Debug)]
 pub struct Comparison<R> {
     decoder: VideoDecoder,
@@ -146,7 +146,7 @@ pub struct Comparison<R> {
 }
 
 impl<R: Read> Comparison<R> {
-    /// Of frames of the original's size and range of samples, decoded on so many threads.
+    /// Decodes frames of the original's size and range of samples, on `threads` threads.
     #[must_use]
     pub fn new(model: VideoModel, original: y4m::Frames<R>, threads: usize) -> Self {
         let decoder = VideoDecoder::new(model, original.size(), threads).with_max_pixels(u64::MAX);
@@ -155,7 +155,7 @@ impl<R: Read> Comparison<R> {
         Self { decoder, frames: original, original: picture, decoded }
     }
 
-    /// PSNR of the next frame; nothing for one that cannot be decoded, or is not in the original.
+    /// Returns the PSNR of the next frame; `None` if it cannot be decoded, or is not in the original.
     ///
     /// # Errors
     /// If the original cannot be read.

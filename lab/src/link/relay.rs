@@ -1,4 +1,4 @@
-//! The relay: a socket for clients, one to the server for each of them, and a schedule for each direction.
+//! The relay: a socket for clients, a socket to the server for each client, and a schedule for each direction.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -12,23 +12,23 @@ use tokio::task::JoinSet;
 
 use super::schedule::{Link, Schedule};
 
-/// The most bytes of a UDP packet.
+/// The largest UDP packet in bytes.
 const MAX_PACKET_BYTES: usize = 65_536;
-/// Packets that were read and wait to be scheduled.
+/// The most packets that wait to be scheduled.
 const MAX_WAITING_PACKETS: usize = 1024;
-/// Packets that go on in a millisecond after having been held back: a socket takes them.
+/// Held packets that the relay releases each millisecond: few enough for a socket's buffer.
 const RELEASED_PER_MILLISECOND: usize = 16;
 
-/// What gets through.
+/// The traffic that a relay passes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Traffic {
-    /// Both directions.
+    /// Both directions pass.
     Both,
-    /// Both, but the relay keeps what comes from the server until the next change.
+    /// Both directions, but the relay holds what the server sends until the next change.
     Held,
-    /// What clients send, and no answer.
+    /// Packets of clients pass, the server's answers do not.
     ToServer,
-    /// Nothing.
+    /// Nothing passes.
     Nothing,
 }
 
@@ -41,11 +41,11 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Begins to relay between clients of [`Relay::address`] and the server at `server`, which must be on this machine.
-    /// Call it within a tokio runtime.
+    /// Starts to relay between clients of [`Relay::address`] and the server at `server`, which must be on this machine.
+    /// Call it in a tokio runtime.
     ///
     /// # Errors
-    /// If there is no free port, or the server is elsewhere.
+    /// If no port is free, or the server is on another machine.
     pub async fn start(server: SocketAddr, link: Link) -> io::Result<Self> {
         if !server.ip().is_loopback() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "a simulated link stays on this machine"));
@@ -65,26 +65,26 @@ impl Relay {
         Ok(Self { address, traffic, _task: task })
     }
 
-    /// Where clients find the server behind the link.
+    /// Returns the address at which clients find the server over the link.
     #[must_use]
     pub const fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// From now on this gets through.
+    /// Sets the traffic that passes from now on.
     pub fn set_traffic(&self, traffic: Traffic) {
         self.traffic.send_replace(traffic);
     }
 }
 
-/// A packet of a client's, in either direction.
+/// A packet from or to a client.
 #[derive(Debug)]
 struct Packet {
     client: SocketAddr,
     bytes: Vec<u8>,
 }
 
-/// Where a packet was read.
+/// The socket on which a packet was read.
 #[derive(Debug)]
 enum Read {
     FromClient(Packet),
@@ -129,7 +129,7 @@ impl Ends {
                         self.push_down(packet);
                     }
                 }
-                // It fails once the relay is dropped: then this task is too.
+                // Fails once the relay is dropped; this task then ends too.
                 _ = following.changed() => {}
                 () = until(due.map(|due| self.began + due)) => {}
             }
@@ -138,7 +138,7 @@ impl Ends {
         }
     }
 
-    /// A socket to the server for a client that is new.
+    /// Opens a socket to the server for a new client.
     async fn open(&mut self, client: SocketAddr, outlet: &mpsc::Sender<Read>) {
         if self.clients.contains_key(&client) {
             return;
@@ -153,11 +153,11 @@ impl Ends {
 
     fn push_down(&mut self, packet: Packet) {
         let bytes = packet.bytes.len();
-        // What the queue has no room for is lost.
+        // A packet is lost if the queue has no room for it.
         let _ = self.down.push(self.began.elapsed(), bytes, packet);
     }
 
-    /// Sends what has arrived. What cannot be sent is lost.
+    /// Sends the packets that have arrived. A packet that cannot be sent is lost.
     async fn deliver(&mut self, traffic: Traffic) {
         let now = self.began.elapsed();
         while let Some(packet) = self.up.pop(now) {
@@ -176,7 +176,7 @@ impl Ends {
 async fn read_clients(near: Arc<UdpSocket>, outlet: mpsc::Sender<Read>) {
     let mut buffer = vec![0; MAX_PACKET_BYTES];
     loop {
-        // An error is that of an earlier packet, which nobody listened for: as if it were lost.
+        // An error belongs to an earlier packet that nobody listened for; it counts as lost.
         let Ok((length, client)) = near.recv_from(&mut buffer).await else { continue };
         let packet = Packet { client, bytes: buffer[..length].to_vec() };
         if outlet.send(Read::FromClient(packet)).await.is_err() {

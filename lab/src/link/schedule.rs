@@ -5,51 +5,51 @@ use std::time::Duration;
 
 use super::trace;
 
-/// What UDP and IPv4 add to a packet.
+/// Bytes that UDP and IPv4 add to a packet.
 const OVERHEAD: u64 = 28;
-/// Bits per second of the way back.
+/// Bits per second from clients to the server.
 const BACK: u64 = 1_000_000_000;
-/// Nothing waits for longer than this, even where a rate stays at zero.
+/// The longest wait, even where a rate stays at zero.
 const FOREVER: Duration = Duration::from_secs(3600);
 
 /// A token bucket (RFC 2697).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Policer {
-    /// Bits a second, those of UDP and IPv4 among them.
+    /// Bits a second, with the headers of UDP and IPv4.
     pub rate: u64,
-    /// Bytes that may go at once.
+    /// Bytes that may pass at once.
     pub burst: u64,
 }
 
-/// One direction of a link; the other has its delay, loss and jitter alone.
+/// One direction of a link; the other direction has only its delay, loss and jitter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Link {
-    /// From each moment on so many bits per second, by time; before the first, the first.
+    /// The rates in bits per second, each with the moment from which it applies; the first applies from the start.
     pub rates: Vec<(Duration, u64)>,
-    /// One way: half of the round trip without queues.
+    /// The delay one way: half of the round trip without queues.
     pub delay: Duration,
-    /// What would wait longer is dropped.
+    /// A packet that would wait longer is dropped.
     pub queue: Duration,
-    /// Of a million packets so many are lost on the air, behind the queue.
+    /// The number of packets lost on the air, after the queue, in each million.
     pub loss: u32,
-    /// A packet is late by up to so much, and may be overtaken.
+    /// The most by which a packet is late; another packet may overtake it.
     pub jitter: Duration,
-    /// What exceeds it is dropped before the queue.
+    /// Drops what exceeds it before the queue.
     pub policer: Option<Policer>,
-    /// From this moment on each way takes so much longer: another route.
+    /// The moment from which each way is longer, and by how much: another route.
     pub longer_route: Option<(Duration, Duration)>,
-    /// Of loss and jitter: the same seed, the same losses.
+    /// The seed of loss and jitter: the same seed gives the same losses.
     pub seed: u64,
 }
 
 impl Link {
-    /// A constant rate; 5 ms each way and a queue of 100 ms, without loss or jitter.
+    /// Creates a link of a constant rate, with 5 ms each way and a queue of 100 ms, without loss or jitter.
     #[must_use]
     pub fn constant(bits_per_second: u64) -> Self {
         Self::varying(vec![(Duration::ZERO, bits_per_second)])
     }
 
-    /// A rate that changes at moments after the start; 5 ms each way and a queue of 100 ms, without loss or jitter.
+    /// Creates a link whose rate changes, with 5 ms each way and a queue of 100 ms, without loss or jitter.
     #[must_use]
     pub const fn varying(rates: Vec<(Duration, u64)>) -> Self {
         let delay = Duration::from_millis(5);
@@ -57,7 +57,7 @@ impl Link {
         Self { rates, delay, queue, loss: 0, jitter: Duration::ZERO, policer: None, longer_route: None, seed: 1 }
     }
 
-    /// The rates of a trace; 5 ms each way and a queue of 100 ms, without loss or jitter.
+    /// Creates a link with the rates of a trace, 5 ms each way and a queue of 100 ms, without loss or jitter.
     ///
     /// # Errors
     /// Those of [`trace::parse`].
@@ -65,44 +65,44 @@ impl Link {
         Ok(Self::varying(trace::parse(text)?))
     }
 
-    /// With a round trip of `rtt` where no queue stands.
+    /// Sets the round trip while the queue is empty.
     #[must_use]
     pub fn with_rtt(self, rtt: Duration) -> Self {
         Self { delay: rtt / 2, ..self }
     }
 
-    /// With `loss` packets of a million lost in each direction.
+    /// Loses `loss` packets of a million in each direction.
     #[must_use]
     pub fn with_loss(self, loss: u32, seed: u64) -> Self {
         Self { loss, seed, ..self }
     }
 
-    /// With a policer of `rate` bits a second that lets `burst` bytes through at once.
+    /// Adds a policer of `rate` bits a second that lets `burst` bytes through at once.
     #[must_use]
     pub fn with_policer(self, rate: u64, burst: u64) -> Self {
         Self { policer: Some(Policer { rate, burst }), ..self }
     }
 
-    /// With a round trip that is longer by `rtt` from a moment on.
+    /// Lengthens the round trip by `rtt` from a moment on.
     #[must_use]
     pub fn with_longer_route(self, from: Duration, rtt: Duration) -> Self {
         Self { longer_route: Some((from, rtt / 2)), ..self }
     }
 
-    /// The other direction: as fast as makes no difference, without a policer, with the same delay, loss and jitter.
+    /// Returns the other direction: fast enough not to matter, without a policer, with the same delay, loss and jitter.
     #[must_use]
     pub fn back(&self) -> Self {
         Self { rates: vec![(Duration::ZERO, BACK)], policer: None, seed: !self.seed, ..self.clone() }
     }
 
-    /// Bits per second at a moment.
+    /// Returns the bits per second at a moment.
     #[must_use]
     pub fn rate(&self, at: Duration) -> u64 {
         let current = self.rates.iter().rfind(|(from, _)| *from <= at);
         current.or(self.rates.first()).map_or(0, |(_, rate)| *rate)
     }
 
-    /// The bits that go through between two moments; a policer's burst is not counted.
+    /// Returns the bits that pass between two moments; a policer's burst does not count.
     #[must_use]
     pub fn capacity(&self, from: Duration, to: Duration) -> f64 {
         let mut bits = 0.0;
@@ -116,7 +116,7 @@ impl Link {
         bits
     }
 
-    /// When `bits` are through that begin at `at`.
+    /// Returns when `bits` that begin at `at` have passed.
     fn through(&self, mut at: Duration, bits: u64) -> Duration {
         let end = at + FOREVER;
         let mut left = bits as f64;
@@ -138,29 +138,29 @@ impl Link {
     }
 }
 
-/// The packets on a link: first in, first out, but for jitter.
+/// The packets on a link: first in, first out, except for jitter.
 #[derive(Debug)]
 pub struct Schedule<T> {
     link: Link,
-    /// When the last packet has left the queue.
+    /// When the last packet leaves the queue.
     busy: Duration,
-    /// Bits that the policer's bucket lacked at a moment.
+    /// The bits that the policer's bucket lacked, and when.
     lacking: (f64, Duration),
-    /// By arrival, then by number.
+    /// The packets by arrival, then by number.
     packets: BTreeMap<(Duration, u64), T>,
     count: u64,
     random: u64,
 }
 
 impl<T> Schedule<T> {
-    /// An empty link.
+    /// Creates an empty link.
     #[must_use]
     pub const fn new(link: Link) -> Self {
         let random = link.seed;
         Self { link, busy: Duration::ZERO, lacking: (0.0, Duration::ZERO), packets: BTreeMap::new(), count: 0, random }
     }
 
-    /// A packet of `bytes` comes; gives how long it waits for those before it, or nothing if the queue has no room for it.
+    /// Adds a packet of `bytes`. Returns how long it waits for earlier ones, or `None` if the queue has no room for it.
     pub fn push(&mut self, now: Duration, bytes: usize, packet: T) -> Option<Duration> {
         let wait = self.busy.saturating_sub(now);
         if !self.passes_policer(now, bytes) || wait > self.link.queue {
@@ -178,7 +178,7 @@ impl<T> Schedule<T> {
         Some(wait)
     }
 
-    /// Whether the policer lets a packet of `bytes` through.
+    /// Returns whether the policer lets a packet of `bytes` through.
     fn passes_policer(&mut self, now: Duration, bytes: usize) -> bool {
         let Some(Policer { rate, burst }) = self.link.policer else { return true };
         let (lacking, at) = &mut self.lacking;
@@ -190,19 +190,19 @@ impl<T> Schedule<T> {
         passes
     }
 
-    /// When the next packet arrives.
+    /// Returns when the next packet arrives.
     #[must_use]
     pub fn due(&self) -> Option<Duration> {
         self.packets.first_key_value().map(|((at, _), _)| *at)
     }
 
-    /// A packet that has arrived.
+    /// Returns a packet that has arrived.
     pub fn pop(&mut self, now: Duration) -> Option<T> {
         self.due().filter(|due| *due <= now)?;
         self.packets.pop_first().map(|(_, packet)| packet)
     }
 
-    /// A number below `below`, or zero: SplitMix64 (Steele, Lea, Flood 2014).
+    /// Returns a number below `below`, or zero: SplitMix64 (Steele, Lea, Flood 2014).
     const fn random(&mut self, below: u64) -> u64 {
         self.random = self.random.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -232,7 +232,7 @@ mod tests {
         assert_eq!(schedule.due(), Some(milliseconds(8 + 5)));
         assert_eq!(schedule.pop(milliseconds(12)), None);
         assert_eq!(schedule.pop(milliseconds(13)), Some('a'));
-        // The second goes halfway at the first rate, the rest at the second.
+        // Half of the second packet goes at the first rate, the rest at the second.
         assert_eq!(schedule.due(), Some(milliseconds(12 + 40 + 5)));
     }
 

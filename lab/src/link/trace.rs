@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 
-/// 17 seconds of a 3G commute by bus in Norway; `traces/README.md` says where it is from.
+/// 17 seconds of a 3G commute by bus in Norway; `traces/README.md` names its origin.
 pub const NORWAY_BUS: &str = include_str!("../../traces/norway_bus_14.txt");
 /// 20 seconds of a 3G commute by metro in Oslo.
 pub const NORWAY_METRO: &str = include_str!("../../traces/norway_metro_2.txt");
@@ -13,15 +13,14 @@ pub const NORWAY_METRO: &str = include_str!("../../traces/norway_metro_2.txt");
 const PACKET: u64 = 1500;
 /// The time over which the packets of a mahimahi trace are counted.
 const SLOT: Duration = Duration::from_millis(100);
-/// Most slots: a trace of a day.
+/// The most slots: a trace of a day.
 const MAX_SLOTS: u64 = 24 * 3600 * 10;
 
-/// Reads a trace: from each moment on so many bits per second, rounded down.
+/// Reads a trace into rates in bits per second, rounded down, each with the moment from which it applies.
 ///
-/// A line has two columns, seconds and Mbit/s, or one, the millisecond at which a packet goes through, as mahimahi has it.
+/// A line has two columns, seconds and Mbit/s; or one, the millisecond at which a packet passes, as mahimahi writes it.
 ///
-/// # Errors
-/// If it is neither.
+/// # Errors If the text has neither form.
 pub fn parse(text: &str) -> Result<Vec<(Duration, u64)>> {
     let lines = text.lines().filter(|line| !line.trim().is_empty());
     let lines: Result<Vec<Vec<f64>>> = lines.map(numbers).collect();
@@ -49,7 +48,7 @@ fn bits(megabits: f64) -> u64 {
     (megabits * 1e6) as u64
 }
 
-/// The packets of every slot as a rate.
+/// Counts the packets of every slot as a rate.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; they are not negative")]
 fn packets(milliseconds: &[f64]) -> Result<Vec<(Duration, u64)>> {
     let slot = |time: &f64| *time as u64 / SLOT.as_millis() as u64;

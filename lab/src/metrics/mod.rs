@@ -1,7 +1,7 @@
-//! How many bytes a picture took and how near it is to its original: bits per pixel, PSNR and MS-SSIM.
+//! The rate of a picture and its distance from the original: bits per pixel, PSNR and MS-SSIM.
 //!
-//! All but [`ycbcr_psnr`] and [`luma_psnr`], which are for frames of video, work on 8-bit samples as a viewer gets them, grey or RGB, which
-//! planar pictures are turned to; figures of luma alone are not comparable.
+//! [`ycbcr_psnr`] and [`luma_psnr`] are for frames of video. All others work on 8-bit samples as a viewer gets them,
+//! grey or RGB; planar pictures are converted. Figures of luma alone are not comparable with theirs.
 //!
 //! ```
 //! use nestcast_codec::{Channels, Picture, Size};

@@ -1,16 +1,17 @@
 //! MS-SSIM: the structural similarity of two pictures at five scales, multiplied.
 //!
-//! As Wang, Simoncelli and Bovik define it ("Multi-scale structural similarity for image quality assessment", Asilomar
-//! 2003): an 11x11 Gaussian window of standard deviation 1.5, taken only where all of it is inside, and their five
-//! exponents. The paper takes luma; here each channel is measured and the channels are averaged, as in pytorch_msssim,
-//! which CompressAI and most papers on learned codecs use: no padding but for odd sides, negative means taken as zero.
+//! The definition is that of Wang, Simoncelli and Bovik ("Multi-scale structural similarity for image quality
+//! assessment", Asilomar 2003): an 11x11 Gaussian window of standard deviation 1.5, used only where all of it is
+//! inside, and their five exponents. The paper measures luma. This module measures each channel and averages the
+//! channels, as pytorch_msssim does, which CompressAI and most papers on learned codecs use: no padding except for odd
+//! sides, negative means count as zero.
 
 use nestcast_codec::{Channels, Picture, Size};
 use nestcast_media::to_rgb;
 
 use super::shape::shape;
 
-/// Exponents of the scales, finest first (the paper's cross-scale calibration).
+/// The exponents of the scales, finest first (the paper's cross-scale calibration).
 const EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 /// Taps of the window along a side.
 const TAPS: usize = 11;
@@ -21,21 +22,21 @@ const C1: f32 = 6.5025;
 /// Keeps the contrast-structure term finite where both pictures are flat: (0.03 * 255)^2.
 const C2: f32 = 58.5225;
 
-/// MS-SSIM on the scale of its error, in dB: `-10 log10(1 - value)`. What plots and BD-rates use.
+/// Returns MS-SSIM on the scale of its error, in dB: `-10 log10(1 - value)`. Plots and BD-rates use it.
 #[must_use]
 pub fn ms_ssim_db(value: f64) -> f64 {
     -10.0 * (1.0 - value).log10()
 }
 
-/// An original, prepared to be compared with many decoded pictures.
+/// An original, prepared for comparison with many decoded pictures.
 #[derive(Debug)]
 pub struct MsSsim {
-    /// By channel, then by scale.
+    /// The scales by channel, finest first.
     channels: Vec<Vec<Scale>>,
     shape: (Size, Channels),
 }
 
-/// One channel of the original at one scale, with what the window says of it.
+/// One channel of the original at one scale, with its windowed statistics.
 #[derive(Debug)]
 struct Scale {
     plane: Plane,
@@ -44,10 +45,10 @@ struct Scale {
 }
 
 impl MsSsim {
-    /// The shortest side that is measured: the window must fit into the coarsest scale, a sixteenth rounded up.
+    /// The shortest side that can be measured: the window must fit into the coarsest scale, a sixteenth rounded up.
     pub const MIN_SIDE: usize = (TAPS - 1) * 16 + 1;
 
-    /// `None` if a side is shorter than [`MIN_SIDE`](Self::MIN_SIDE).
+    /// Prepares an original; `None` if a side is shorter than [`MIN_SIDE`](Self::MIN_SIDE).
     #[must_use]
     pub fn new(original: &Picture) -> Option<Self> {
         if original.size().width().min(original.size().height()) < Self::MIN_SIDE {
@@ -65,7 +66,7 @@ impl MsSsim {
         Some(Self { channels: channels.collect(), shape: shape(original) })
     }
 
-    /// MS-SSIM, 0 to 1, and 1 for equal pictures.
+    /// Returns MS-SSIM, 0 to 1; equal pictures give 1.
     ///
     /// # Panics
     /// If the pictures differ in size or channels; a decoder keeps both.
@@ -80,7 +81,7 @@ impl MsSsim {
     }
 }
 
-/// A channel at all scales, finest first.
+/// Returns a channel at all scales, finest first.
 fn scales(plane: Plane) -> impl Iterator<Item = Plane> {
     std::iter::successors(Some(plane), |plane| Some(plane.halved())).take(EXPONENTS.len())
 }
@@ -96,7 +97,7 @@ fn channel(original: &[Scale], decoded: Plane, window: &[f32; TAPS]) -> f64 {
     product
 }
 
-/// Means over one scale: of the contrast-structure term, and of that times the luminance term.
+/// Returns the means over one scale of the contrast-structure term, and of that times the luminance term.
 fn means(a: &Scale, b: &Plane, window: &[f32; TAPS]) -> (f64, f64) {
     let mean = b.blurred(window);
     let mean_square = b.times(b).blurred(window);
@@ -136,7 +137,7 @@ impl Plane {
         Self { width: self.width, samples: samples.collect() }
     }
 
-    /// The Gaussian mean around every pixel that has the whole window inside.
+    /// Returns the Gaussian mean around every pixel whose whole window is inside.
     fn blurred(&self, window: &[f32; TAPS]) -> Self {
         let width = self.width;
         let narrow = width + 1 - TAPS;
@@ -155,7 +156,8 @@ impl Plane {
         Self { width: narrow, samples }
     }
 
-    /// Half the size: means of 2x2 pixels. An odd side gets a border of zeros on both ends first, as in pytorch_msssim.
+    /// Halves the size with means of 2x2 pixels. An odd side first gets a border of zeros on both ends, as in
+    /// pytorch_msssim.
     fn halved(&self) -> Self {
         let width = self.width;
         let height = self.samples.len() / self.width;
@@ -199,7 +201,7 @@ mod tests {
         MsSsim::new(original).expect("large enough").compare(decoded)
     }
 
-    /// The figures are from a double-precision script that spells out pytorch_msssim; the second has odd sides.
+    /// The figures come from a double-precision script that spells out pytorch_msssim; the second has odd sides.
     #[test]
     fn agrees_with_the_reference() {
         for (sides, expected) in [([192, 176], 0.802_078_536), ([181, 203], 0.802_476_426)] {

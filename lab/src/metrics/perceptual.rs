@@ -1,4 +1,5 @@
-//! How different two pictures look: SSIMULACRA2 and Butteraugli, which follow what people say better than PSNR and MS-SSIM do.
+//! How different two pictures look: SSIMULACRA2 and Butteraugli, which agree with people's ratings better than PSNR and
+//! MS-SSIM.
 
 use std::borrow::Cow;
 
@@ -9,17 +10,18 @@ use nestcast_media::to_rgb;
 
 use super::shape::shape;
 
-/// What both say of a picture.
+/// Both scores of a picture.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PerceptualScores {
-    /// SSIMULACRA2: 100 for equals, above 90 hardly anybody sees a difference, 70 is high quality, 50 medium, 30 low; may be negative.
+    /// SSIMULACRA2: 100 for equal pictures, above 90 hardly anybody sees a difference, 70 is high quality, 50 medium,
+    /// 30 low; may be negative.
     pub ssimulacra2: f64,
-    /// Butteraugli, the 3-norm over the picture as libjxl's tools have it, for a screen of 80 nits: 0 for equals, below 1 hardly
-    /// anybody sees a difference.
+    /// Butteraugli, the 3-norm over the picture as in libjxl's tools, for a screen of 80 nits: 0 for equal pictures,
+    /// below 1 hardly anybody sees a difference.
     pub butteraugli: f64,
 }
 
-/// An original, prepared to be compared with any number of pictures.
+/// An original, prepared for comparison with many pictures.
 pub struct Perceptual {
     original: Picture,
     ssimulacra2: Ssimulacra2Reference,
@@ -27,7 +29,7 @@ pub struct Perceptual {
 }
 
 impl Perceptual {
-    /// The shortest side that both metrics take.
+    /// The shortest side for both metrics.
     pub const MIN_SIDE: usize = 8;
 
     /// Prepares an original, as RGB; `None` if a side is shorter than [`Self::MIN_SIDE`].
@@ -64,7 +66,7 @@ impl Perceptual {
     }
 }
 
-/// Interleaved RGB; grey as three equal samples.
+/// Returns interleaved RGB; grey becomes three equal samples.
 fn rgb_samples(picture: &Picture) -> Cow<'_, [u8]> {
     if picture.channels() == Channels::Grey {
         return picture.samples().iter().flat_map(|&grey| [grey; 3]).collect();

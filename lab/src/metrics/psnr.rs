@@ -8,9 +8,11 @@ use super::shape::shape;
 /// The largest sample.
 const PEAK: f64 = 255.0;
 
-/// Peak signal-to-noise ratio in dB, of the mean squared error over all samples of all channels; infinite for equals.
+/// Returns the peak signal-to-noise ratio in dB, from the mean squared error over all samples of all channels; infinite
+/// for equal pictures.
 ///
-/// Planar pictures are compared as RGB. Means over pictures are of these figures, as is usual, and not of the squared errors.
+/// Planar pictures are compared as RGB. A mean over pictures averages these figures, as is usual, not the squared
+/// errors.
 ///
 /// # Panics
 /// If the pictures differ in size or channels; a decoder keeps both.
@@ -48,7 +50,7 @@ mod tests {
         assert!((psnr(&a, &b) - 43.359_591_5).abs() < 1e-6);
     }
 
-    /// The figures are from the same double-precision script as those of MS-SSIM.
+    /// The figures come from the same double-precision script as those of MS-SSIM.
     #[test]
     fn agrees_with_the_reference() {
         for (sides, expected) in [([192, 176], 16.658_365_486), ([181, 203], 16.652_345_854)] {

@@ -1,25 +1,25 @@
-//! Bits per pixel, of bytes and back; bytes of a rival as a network carries it.
+//! Bits per pixel from bytes and back; the bytes of a rival as a network carries it.
 
 use nestcast_codec::Size;
 
-/// What a rounding error may take from a whole number of bytes and still leave it whole.
+/// The rounding error, in bytes, that still counts as a whole number of bytes.
 const SLACK_BYTES: f64 = 1e-6;
 
-/// Bits per pixel of a picture coded in so many bytes.
+/// Returns the bits per pixel of a picture coded in `bytes`.
 #[must_use]
 pub fn bpp(bytes: usize, size: Size) -> f64 {
     8.0 * bytes as f64 / size.pixels() as f64
 }
 
-/// Whole bytes that so many bits per pixel pay for: [`bpp`] backwards, rounded down.
+/// Returns the whole bytes that `bpp` pays for: the inverse of [`bpp`], rounded down.
 #[must_use]
 #[expect(clippy::cast_possible_truncation, reason = "a cast to an integer saturates")]
 pub fn budget(bpp: f64, size: Size) -> usize {
     (bpp * size.pixels() as f64 / 8.0 + SLACK_BYTES) as usize
 }
 
-/// Bytes of a baseline JPEG as RTP carries it (RFC 2435): its entropy-coded scan and a header of 8 bytes, as the tables follow
-/// from one number. `None` if `file` has no scan.
+/// Returns the bytes of a baseline JPEG as RTP carries it (RFC 2435): its entropy-coded scan and a header of 8 bytes,
+/// because one number determines the tables. `None` if `file` has no scan.
 #[must_use]
 pub fn jpeg_over_rtp(file: &[u8]) -> Option<usize> {
     /// RFC 2435, section 3.1.

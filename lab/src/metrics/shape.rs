@@ -1,8 +1,8 @@
-//! What pictures that are compared have in common.
+//! The properties that compared pictures must share.
 
 use nestcast_codec::{Channels, Picture, Size};
 
-/// What two pictures must share to be compared sample by sample.
+/// Returns what two pictures must share to be compared sample by sample.
 pub(super) fn shape(picture: &Picture) -> (Size, Channels) {
     (picture.size(), picture.channels())
 }

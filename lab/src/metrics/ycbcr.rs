@@ -1,4 +1,4 @@
-//! PSNR of planar frames of video: of luma, and of all three planes weighted 6:1:1, as common test conditions have it.
+//! PSNR of planar frames of video: of luma, and of all three planes weighted 6:1:1, as in common test conditions.
 
 use nestcast_codec::{Format, Picture, Range};
 
@@ -10,14 +10,14 @@ const PEAK: f64 = 255.0;
 /// PSNR of each plane in dB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct YcbcrPsnr {
-    /// Of luma.
+    /// Luma.
     pub luma: f64,
-    /// Of the blue and the red difference.
+    /// The blue and the red difference.
     pub differences: [f64; 2],
 }
 
 impl YcbcrPsnr {
-    /// The mean of the three, weighted 6:1:1.
+    /// Returns the mean of the three, weighted 6:1:1.
     #[must_use]
     pub fn weighted(&self) -> f64 {
         let planes = [self.luma, self.differences[0], self.differences[1]];
@@ -26,8 +26,8 @@ impl YcbcrPsnr {
     }
 }
 
-/// PSNR of a frame of planar YCbCr 4:2:0. Equal planes count as if one sample were off by one, so that means over frames
-/// stay finite.
+/// Returns the PSNR of a frame of planar YCbCr 4:2:0. Equal planes count as if one sample were off by one, so that
+/// means over frames stay finite.
 ///
 /// # Panics
 /// If a picture is not planar, or they differ in size or format; a decoder of video keeps both.
@@ -48,8 +48,8 @@ pub fn ycbcr_psnr(original: &Picture, decoded: &Picture) -> YcbcrPsnr {
     YcbcrPsnr { luma: plane(0), differences: [plane(1), plane(2)] }
 }
 
-/// PSNR in dB of the luma of a frame of planar YCbCr 4:2:0 against what a viewer got: a frame of the same kind, or RGB, whose
-/// luma is that of ITU-R BT.601-7, not rounded. Equal planes count as in [`ycbcr_psnr`].
+/// Returns the PSNR in dB of a planar YCbCr 4:2:0 frame's luma against what a viewer got: a frame of the same kind, or
+/// RGB, whose luma is that of ITU-R BT.601-7, not rounded. Equal planes count as in [`ycbcr_psnr`].
 ///
 /// # Panics
 /// If the original is not planar, the other is grey, or they differ in size.
@@ -70,7 +70,7 @@ pub fn luma_psnr(original: &Picture, decoded: &Picture) -> f64 {
     }
 }
 
-/// Luma of red, green and blue, as planes of a range have it (ITU-R BT.601-7, sections 2.5.1 and 2.5.3).
+/// Returns luma of red, green and blue, as planes of a range store it (ITU-R BT.601-7, sections 2.5.1 and 2.5.3).
 fn luma_of(rgb: &[u8; 3], range: Range) -> f64 {
     let [red, green, blue] = rgb.map(f64::from);
     let full = 0.299 * red + 0.587 * green + 0.114 * blue;

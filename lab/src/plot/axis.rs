@@ -1,12 +1,12 @@
-//! Axes: a range, its ticks, and where a value stands on it.
+//! Axes: a range, its ticks, and the place of a value.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-/// Wanted number of ticks; the real number is within a factor of two.
+/// The wanted number of ticks; the real number is within a factor of two.
 const TICKS: f64 = 10.0;
-/// Room beyond the lowest and the highest value, as a part of their range.
+/// The margin past the lowest and the highest value, as a fraction of their range.
 const MARGIN: f64 = 0.06;
 
 /// One axis of a chart.
@@ -21,17 +21,17 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// Equal steps are equal differences.
+    /// Creates an axis on which equal steps are equal differences.
     pub fn linear(label: &str, range: (f64, f64)) -> Self {
         Self { label: label.to_owned(), range, log: false }
     }
 
-    /// Equal steps are equal factors.
+    /// Creates an axis on which equal steps are equal factors.
     pub fn log(label: &str, range: (f64, f64)) -> Self {
         Self { label: label.to_owned(), range, log: true }
     }
 
-    /// A linear axis that holds all finite values, with a margin; 0 to 1 where they span no range.
+    /// Creates a linear axis that covers all finite values, with a margin; 0 to 1 where they span no range.
     pub fn fitting(label: &str, values: impl Iterator<Item = f64>) -> Self {
         let finite = values.filter(|value| value.is_finite());
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
@@ -41,24 +41,24 @@ impl Axis {
         Self::linear(label, if low < high { (low - margin, high + margin) } else { (0.0, 1.0) })
     }
 
-    /// The same axis with another lowest value: curves are cut off below it.
+    /// Sets the lowest value: curves are cut off below it.
     #[must_use]
     pub fn starting_at(self, low: f64) -> Self {
         Self { range: (low, self.range.1.max(low + f64::EPSILON)), ..self }
     }
 
-    /// Where a value stands, on a scale of equal steps.
+    /// Returns the place of a value, on a scale of equal steps.
     pub(super) fn place(&self, value: f64) -> f64 {
         if self.log { value.ln() } else { value }
     }
 
-    /// The places of both ends.
+    /// Returns the places of both ends.
     pub(super) fn ends(&self) -> (f64, f64) {
         (self.place(self.range.0), self.place(self.range.1))
     }
 }
 
-/// An [`Axis`] as plotters takes it: over places, with labelled ticks.
+/// An [`Axis`] for plotters: places, with labelled ticks.
 pub(super) struct Scale {
     ends: (f64, f64),
     /// Places and labels.
@@ -66,7 +66,7 @@ pub(super) struct Scale {
 }
 
 impl Scale {
-    /// Letters of the longest label.
+    /// Returns the letters of the longest label.
     pub(super) fn widest(&self) -> usize {
         self.ticks.iter().map(|(_, label)| label.chars().count()).max().unwrap_or(0)
     }
@@ -104,7 +104,7 @@ impl ValueFormatter<f64> for Scale {
     }
 }
 
-/// Round values within a range (steps of 1, 2 or 5 times a power of ten), with their labels.
+/// Returns round values in a range (steps of 1, 2 or 5 times a power of ten), with their labels.
 fn steps((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let rough = (high - low) / TICKS;
     let power = 10_f64.powf(rough.log10().floor());
@@ -116,14 +116,14 @@ fn steps((low, high): (f64, f64)) -> Vec<(f64, String)> {
     values.map(|value| (value, format!("{value:.decimals$}"))).collect()
 }
 
-/// 1, 2 and 5 times powers of ten within a range, with their labels.
+/// Returns 1, 2 and 5 times powers of ten in a range, with their labels.
 fn factors((low, high): (f64, f64)) -> Vec<(f64, String)> {
     let values = (-6..9).flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power)));
     let within = values.filter(|value| (low * 0.999..=high * 1.001).contains(value));
     within.map(|value| (value, shortened(value))).collect()
 }
 
-/// From ten thousand on in thousands (k) or millions (M), so that neighbouring labels do not meet.
+/// Writes numbers from ten thousand on in thousands (k) or millions (M), so that neighbouring labels do not touch.
 fn shortened(value: f64) -> String {
     match value {
         1e6.. => format!("{}M", value / 1e6),

@@ -3,7 +3,7 @@
 /// x and y.
 pub(super) type Point = (f64, f64);
 
-/// The polylines that are left of a curve within ranges of x and y; a point that is no number breaks it.
+/// Returns the polylines of a curve inside ranges of x and y; a point that is no number breaks the curve.
 pub(super) fn clip(points: &[Point], x: (f64, f64), y: (f64, f64)) -> Vec<Vec<Point>> {
     let mut parts: Vec<Vec<Point>> = Vec::new();
     for pair in points.windows(2) {
@@ -16,7 +16,7 @@ pub(super) fn clip(points: &[Point], x: (f64, f64), y: (f64, f64)) -> Vec<Vec<Po
     parts
 }
 
-/// The part of a segment inside (Liang and Barsky, 1984).
+/// Returns the part of a segment inside (Liang and Barsky, 1984).
 fn segment(from: Point, to: Point, x: (f64, f64), y: (f64, f64)) -> Option<(Point, Point)> {
     let dx = to.0 - from.0;
     let dy = to.1 - from.1;

@@ -1,4 +1,4 @@
-//! Line charts as SVG: static, without scripts, light or dark by what the reader's system prefers.
+//! Line charts as SVG: static, without scripts, light or dark as the reader's system prefers.
 
 mod axis;
 mod clip;
@@ -20,76 +20,76 @@ use self::{
 /// A chart of curves.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// Heading.
+    /// The heading.
     pub title: String,
-    /// What runs to the right.
+    /// The axis to the right.
     pub x: Axis,
-    /// What runs upwards.
+    /// The axis upwards.
     pub y: Axis,
-    /// Ranges of x that are pointed out, from left to right.
+    /// Highlighted ranges of x, from left to right.
     pub marks: Vec<Mark>,
     /// The curves, in the order of the legend; the first lies on top.
     pub curves: Vec<Curve>,
 }
 
-/// A range of x that is pointed out; a line where both ends are one.
+/// A highlighted range of x; a line where both ends are equal.
 #[derive(Clone, Debug)]
 pub struct Mark {
     /// First and last x.
     pub range: (f64, f64),
-    /// What is written above; left out where the mark before is too near.
+    /// The text above; left out where the mark before is too near.
     pub label: String,
 }
 
 /// One curve.
 #[derive(Clone, Debug)]
 pub struct Curve {
-    /// Its name in the legend; without one it is not there.
+    /// Its name in the legend; an empty name is left out.
     pub name: String,
     /// x and y, by x; a point that is no number is a gap.
     pub points: Vec<(f64, f64)>,
     /// How it is drawn.
     pub stroke: Stroke,
-    /// What is written at its points, as many as there are labels.
+    /// Labels of its points; there may be fewer labels than points.
     pub labels: Vec<String>,
 }
 
-/// The y of all points of some curves within a range of x.
+/// Returns the y of all points of some curves within a range of x.
 pub fn shown(curves: &[Curve], x: (f64, f64)) -> impl Iterator<Item = f64> {
     let points = curves.iter().flat_map(|curve| &curve.points);
     points.filter(move |point| (x.0..=x.1).contains(&point.0)).map(|point| point.1)
 }
 
-// Plotters counts whole pixels, so a drawing has twice the pixels that it is shown with.
+// Plotters counts whole pixels, so a drawing has twice the pixels of its size on the page.
 
 /// Width of a drawing.
 const WIDTH: u32 = 1880;
 /// Height of a drawing, unless the legend needs more.
 const HEIGHT: u32 = 1112;
-/// From where on the legend stands.
+/// The left edge of the legend.
 const LEGEND: i32 = 1410;
-/// From one line of the legend to the next.
+/// The distance between lines of the legend.
 const LEGEND_STEP: u32 = 42;
-/// Room above the plot, for the title and what is written above marks.
+/// The room above the plot, for the title and the texts of marks.
 const TOP: u32 = 112;
-/// Room for an axis's name and ticks' labels of [`SHORT_LABEL`] letters.
+/// The room for an axis's name and tick labels of [`SHORT_LABEL`] letters.
 const LABELS: u32 = 100;
 const SHORT_LABEL: u32 = 3;
-/// Room for a further letter of a label beside the y axis.
+/// The room for each further letter of a label at the y axis.
 const LETTER: u32 = 17;
-/// Room between texts and the drawing's edges.
+/// The room between texts and the drawing's edges.
 const MARGIN: i32 = 32;
-/// Least distance of two marks that both have a label.
+/// The least distance between two marks that both have a label.
 const MARK_STEP: i32 = 72;
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Plot<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Scale, Scale>>;
 
 impl Chart {
-    /// The chart as an SVG document; in a page, it may stand as an element.
+    /// Returns the chart as an SVG document, which may also be an element of a page.
     ///
     /// # Errors
-    /// If the drawing library refuses.
+    /// If the drawing library fails.
     pub fn svg(&self) -> Result<String> {
         let legend = LEGEND_STEP * u32::try_from(self.curves.len())?;
         let mut svg = String::new();
@@ -177,7 +177,7 @@ impl Chart {
     }
 }
 
-/// A line of the legend: a piece of the curve, and its name.
+/// Draws a line of the legend: a piece of the curve, and its name.
 fn legend(root: &Area<'_>, curve: &Curve, line: i32) -> Result<()> {
     let y = i32::try_from(TOP + LEGEND_STEP / 2)? + line * i32::try_from(LEGEND_STEP)?;
     let colour = curve.stroke.colour();
@@ -211,7 +211,7 @@ fn title() -> TextStyle<'static> {
     letters(34.0).style(FontStyle::Bold).color(&Part::Ink.colour())
 }
 
-/// Letters of a height in pixels; plotters divides it by 1.24.
+/// Returns letters of a height in pixels; plotters divides it by 1.24.
 fn letters(height: f64) -> FontDesc<'static> {
     FontDesc::new(FontFamily::Name("system-ui, sans-serif"), height * 1.24, FontStyle::Normal)
 }
@@ -237,7 +237,7 @@ mod tests {
             (1, 1, 1, 0),
             "{svg}"
         );
-        // Two points and the legend's; the third is no number.
+        // Two points, and the legend's; the third point is no number.
         assert_eq!((count("<circle"), count("\nlow\n")), (3, 1), "{svg}");
         Ok(())
     }

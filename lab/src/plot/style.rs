@@ -1,13 +1,14 @@
-//! Colours and strokes of charts, in light and dark by what the reader's system prefers.
+//! Colours and strokes of charts, in light and dark as the reader's system prefers.
 //!
-//! Plotters writes colours as attributes. A style sheet in the drawing is keyed by them, and gives what attributes
-//! cannot: the colour in the dark, and the pattern of a line. Without style sheets all is there, light and solid.
+//! Plotters writes colours as attributes. A style sheet in the drawing matches these and adds what attributes cannot
+//! express: the colour in the dark, and the pattern of a line. Without style sheets the drawing is complete, but light
+//! and solid.
 
 use std::fmt::Write as _;
 
 use plotters::style::RGBColor;
 
-/// Light and dark, as red, green and blue.
+/// A light and a dark colour, as red, green and blue.
 type Pair = (u32, u32);
 
 /// Colours of curves.
@@ -34,7 +35,7 @@ pub(super) enum Part {
     Mark,
 }
 
-/// By [`Part`].
+/// The colours by [`Part`].
 const PARTS: [Pair; 6] = [
     (0xFFFFFF, 0x17171A),
     (0x1C1C1E, 0xEEEEF2),
@@ -69,19 +70,19 @@ pub struct Stroke {
 }
 
 impl Stroke {
-    /// A thick, solid line.
+    /// Returns a thick, solid line.
     #[must_use]
     pub const fn strong(colour: usize) -> Self {
         Self { colour, pattern: Pattern::Solid, strong: true, dots: false }
     }
 
-    /// A thin, dashed line.
+    /// Returns a thin, dashed line.
     #[must_use]
     pub const fn dashed(colour: usize) -> Self {
         Self { colour, pattern: Pattern::Dashed, strong: false, dots: false }
     }
 
-    /// The light colour, whose last two bits are the pattern.
+    /// Returns the light colour, whose last two bits are the pattern.
     pub(super) const fn colour(self) -> RGBColor {
         rgb(self.key())
     }
@@ -92,7 +93,7 @@ impl Stroke {
 }
 
 impl Part {
-    /// Its light colour.
+    /// Returns the light colour.
     pub(super) const fn colour(self) -> RGBColor {
         rgb(PARTS[self as usize].0)
     }
@@ -103,7 +104,7 @@ const fn rgb(colour: u32) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// The same colours for a page: `--c0` to `--c8` as in [`COLOURS`], and those of paper, ink and lines.
+/// Returns the same colours for a page: `--c0` to `--c8` as in [`COLOURS`], and those of paper, ink and lines.
 #[must_use]
 pub fn variables() -> String {
     const NAMES: [&str; PARTS.len()] = ["paper", "ink", "faint", "grid", "axis", "mark"];
@@ -120,7 +121,7 @@ pub fn variables() -> String {
     format!("{}\n@media(prefers-color-scheme:dark){{{}}}\n", block(|pair| pair.0), block(|pair| pair.1))
 }
 
-/// The style sheet of a drawing with these strokes.
+/// Returns the style sheet of a drawing with these strokes.
 pub(super) fn sheet(strokes: impl Iterator<Item = Stroke>) -> String {
     let mut keys: Vec<(u32, u32, Pattern)> =
         strokes.map(|stroke| (stroke.key(), COLOURS[stroke.colour].1, stroke.pattern)).collect();

@@ -1,4 +1,4 @@
-//! Codes of files: of pictures, and of what the first bytes of streams show.
+//! Codes of files: of pictures, and of streams that were cut.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -9,7 +9,7 @@ use nestcast_media::{Input, InputError, Kind, to_rgb};
 use nestcast_models::codes::{CodeEncoder, CodePackage};
 use nestcast_models::{Package, Runtime};
 
-/// Bytes of a stream that are read: what is behind them changes little in 32x32 pixels.
+/// The bytes of a stream that are read: later ones change little in 32x32 pixels.
 const STREAM_BYTES: usize = 1024;
 
 /// Makes codes of files, on as many threads at once as it was opened for.
@@ -22,19 +22,19 @@ pub struct Coder {
     transforms: OnceLock<Vec<Package>>,
 }
 
-/// What is searched for.
+/// What to search for.
 #[derive(Debug)]
 pub struct Query {
     /// The picture itself, RGB.
     pub picture: Picture,
     /// The code of the picture.
     pub whole: Vec<u8>,
-    /// The codes of what it may be a crop of.
+    /// The codes of the pictures that it may be a crop of.
     pub uncropped: Vec<Vec<u8>>,
 }
 
 impl Coder {
-    /// Codes of this package, for so many threads; pictures of more than `max_pixels` are refused.
+    /// Makes codes with this package on `threads` threads, and refuses pictures of more than `max_pixels`.
     ///
     /// # Errors
     /// If ONNX Runtime refuses the package's network.
@@ -43,19 +43,19 @@ impl Coder {
         Ok(Self { package, encoder, max_pixels, transforms: OnceLock::new() })
     }
 
-    /// The package.
+    /// Returns the package.
     #[must_use]
     pub const fn package(&self) -> &CodePackage {
         &self.package
     }
 
-    /// The model's id, as indices have it.
+    /// Returns the model's id, as in indices.
     #[must_use]
     pub const fn model(&self) -> nestcast_retrieval::ModelId {
         nestcast_retrieval::ModelId(self.package.hash())
     }
 
-    /// The code of the picture in a file.
+    /// Returns the code of the picture in a file.
     ///
     /// # Errors
     /// As [`read`](Self::read), and those of ONNX Runtime.
@@ -64,7 +64,7 @@ impl Coder {
         self.encoder.encode(&to_rgb(&picture)).with_context(|| no_code(path))
     }
 
-    /// The codes by which the picture in a file is searched for.
+    /// Returns the codes for a search for the picture in a file.
     ///
     /// # Errors
     /// As [`code`](Self::code).
@@ -75,10 +75,10 @@ impl Coder {
         Ok(Query { picture, whole, uncropped })
     }
 
-    /// Reads a picture, or what the first bytes of a stream show of one.
+    /// Reads a picture, or decodes the first bytes of a stream.
     ///
     /// # Errors
-    /// If it is neither, is not sound, is too large, or is a stream of a model that is not built in.
+    /// If the file is neither, is not valid, is too large, or is a stream of a model that is not built in.
     pub fn read(&self, path: &Path) -> Result<Picture> {
         let mut input = Input::open(path)?;
         match input.kind()? {
@@ -88,7 +88,7 @@ impl Coder {
         }
     }
 
-    /// What the first bytes of a stream show, as far as it keeps to the specification.
+    /// Decodes the first bytes of a stream, as far as it follows the specification.
     fn shown(&self, input: Input<'_>) -> Result<Picture> {
         let name = input.name();
         let failed = || format!("{name} cannot be decoded");
@@ -101,7 +101,7 @@ impl Coder {
         }
     }
 
-    /// The built-in package that has the tables of this id.
+    /// Returns the built-in package with the tables of this id.
     fn transforms(&self, model: ModelId) -> Result<&Package> {
         let packages = self.transforms.get_or_init(|| Package::built_in().collect());
         let package = packages.iter().find(|package| package.id() == model);

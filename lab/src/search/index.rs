@@ -1,4 +1,4 @@
-//! A folder's pictures as an index of their codes.
+//! An index of the codes of a folder's pictures.
 
 use std::fmt::{self, Display, Formatter};
 use std::path::{Path, PathBuf};
@@ -15,10 +15,10 @@ use super::Coder;
 use crate::encoded::Names;
 use crate::progress::Progress;
 
-/// The extension of what is indexed besides pictures.
+/// The extension of streams, which are indexed in addition to pictures.
 const STREAM: &str = "nst";
 
-/// What an index was made of: a line for people, and figures for programs.
+/// The contents of an index: a line for people, and figures for programs.
 #[derive(Debug, Serialize)]
 pub struct Summary {
     folder: String,
@@ -34,7 +34,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// An index of so many bytes that holds so many pictures of a folder, others being left out.
+    /// Describes an index of `bytes` with `pictures` pictures of a folder, without the `left_out` that could not be
+    /// read.
     #[must_use]
     pub fn new(names: Names, coder: &Coder, pictures: usize, left_out: usize, bytes: u64) -> Self {
         let Names { input: folder, output } = names;
@@ -58,10 +59,10 @@ impl Display for Summary {
     }
 }
 
-/// The files of a folder, and of the folders in it, that are pictures or streams by their extension.
+/// Returns the files of a folder and its subfolders that are pictures or streams by their extension.
 ///
 /// # Errors
-/// If a folder cannot be read, or there are none.
+/// If a folder cannot be read, or there are no such files.
 pub fn pictures_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let is_stream = |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(STREAM));
     let found = picture::below(folder, is_stream);
@@ -72,11 +73,11 @@ pub fn pictures_below(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The codes of all pictures that can be read, by their names, made on so many threads; and how many there are. `left_out` is told
-/// why one cannot.
+/// Makes the codes of all readable pictures, with their names, on `threads` threads, and returns their number. Calls
+/// `left_out` with the reason for each picture that cannot be read.
 ///
 /// # Errors
-/// If not one can be read, or they are too many.
+/// If no picture can be read, or there are too many.
 pub fn index(
     coder: &Coder,
     pictures: &[PathBuf],
@@ -109,7 +110,7 @@ pub fn index(
     Ok((builder, codes.len()))
 }
 
-/// The name that the index has for a file: with slashes on every system.
+/// Returns the index's name of a file: with slashes on every system.
 fn named(path: &Path) -> Result<String> {
     let name = path.to_str().with_context(|| format!("{} is not UTF-8: rename it", path.display()))?;
     Ok(if cfg!(windows) { name.replace('\\', "/") } else { name.to_owned() })

@@ -1,5 +1,5 @@
-//! Pictures found by ordered binary codes: [`Coder`] makes codes of files, [`index`] gathers those of many, and [`Report`] is what a
-//! search found, for people, for programs and drawn.
+//! Pictures found by ordered binary codes: [`Coder`] makes codes of files, [`index`] gathers those of many, and
+//! [`Report`] shows what a search found, for people, for programs and drawn.
 
 mod coder;
 mod index;

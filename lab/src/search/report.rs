@@ -17,12 +17,12 @@ use crate::rate_distortion::rounded;
 use crate::sheet::{self, Cell, Row};
 use crate::thumbnail::thumbnail;
 
-/// Pixels of a picture on the sheet, at most, each way; pictures in a row; and letters of a name.
+/// The most pixels of a picture on the sheet, each way; pictures in a row; and letters of a name.
 const CELL: u32 = 180;
 const COLUMNS: usize = 5;
 const NAME: usize = 18;
 
-/// The pictures of an index that are most like one, among those that share its first bits.
+/// The pictures of an index nearest to one, among those that share its first bits.
 #[derive(Debug, Serialize)]
 pub struct Report {
     index: String,
@@ -31,13 +31,13 @@ pub struct Report {
     pictures: usize,
     /// Bits of a code.
     bits: usize,
-    /// First bits that all of the neighbourhood of the query's own code share with it.
+    /// First bits that the query's own code shares with all of its neighbourhood.
     depth: usize,
-    /// Pictures in that neighbourhood; those that are shown are the nearest of it and of those of `uncropped`.
+    /// Pictures in that neighbourhood; the nearest of it and of the neighbourhoods of `uncropped` are shown.
     neighbourhood: usize,
-    /// Codes that were searched for besides, of what the query may be a crop of.
+    /// The number of further codes searched for, of pictures that the query may be a crop of.
     uncropped: usize,
-    /// Time of the search among the codes, for all of these.
+    /// The time of the search for all of these codes.
     microseconds: f64,
     found: Vec<Found>,
 }
@@ -45,20 +45,20 @@ pub struct Report {
 #[derive(Debug, Serialize)]
 struct Found {
     picture: String,
-    /// First bits that it shares with the nearest of the codes that were searched for.
+    /// First bits that the picture shares with the nearest of the searched codes.
     shared_bits: usize,
-    /// Bits in which it differs from that code.
+    /// Bits in which the picture differs from that code.
     hamming_distance: u32,
-    /// Whether that is a code of what the query may be a crop of.
+    /// Whether that code is of a picture that the query may be a crop of.
     as_crop: bool,
 }
 
 impl Report {
-    /// Searches an index for the `top` pictures that are nearest by all bits, of the `among` or more that share a query's first bits. The
-    /// index and the picture searched for have these names.
+    /// Searches an index for the `top` pictures nearest by all bits, among the `among` or more that share a query's
+    /// first bits. The names are those of the index and of the picture searched for.
     ///
     /// # Errors
-    /// If the index is damaged, or its codes have another length.
+    /// If the index is damaged, or its codes have another length than the query's.
     pub fn new<B: AsRef<[u8]>>(
         [index_name, query_name]: [String; 2],
         index: &Index<B>,
@@ -66,7 +66,7 @@ impl Report {
         [top, among]: [NonZeroUsize; 2],
     ) -> Result<Self, Error> {
         let start = Instant::now();
-        // The query's own code first: of codes that are as near, it is the one that is named.
+        // The query's own code is first, so that it is named among codes that are equally near.
         let codes = iter::once(&query.whole).chain(&query.uncropped);
         let near: Vec<_> = codes.map(|code| index.neighbourhood(code, among)).collect::<Result<_, _>>()?;
         let microseconds = start.elapsed().as_secs_f64() * 1e6;
@@ -83,14 +83,14 @@ impl Report {
         })
     }
 
-    /// Pictures found whose files are not there, as the index names them; and all that were found.
+    /// Returns how many of the found pictures have no file where the index names it, and how many were found.
     #[must_use]
     pub fn missing(&self) -> (usize, usize) {
         (self.found.iter().filter(|found| !Path::new(&found.picture).is_file()).count(), self.found.len())
     }
 
-    /// The picture that was searched for, and those that were found, read as codes were made of them. What is no longer there is an
-    /// empty cell.
+    /// Draws the picture searched for and those found, read as for their codes. A file that is missing leaves an empty
+    /// cell.
     ///
     /// # Errors
     /// If the sheet is larger than a picture may be.
@@ -128,7 +128,7 @@ impl Found {
     }
 }
 
-/// Names may hold what a terminal obeys: control characters become `?`.
+/// Names may hold control characters that a terminal obeys; they become `?`.
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { query, pictures, bits, depth, neighbourhood, uncropped, microseconds, .. } = self;

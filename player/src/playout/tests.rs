@@ -12,7 +12,7 @@ use crate::corrupt::MAX_CORRUPT_FRAMES;
 
 const SIDES: [u32; 2] = [96, 64];
 
-/// What is put on the screen: frames by number, concealed ones by number, and pictures again.
+/// What is shown: frames by number, concealed frames by number, and repeated pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Given {
     Shown(u64),
@@ -21,7 +21,7 @@ enum Given {
 }
 use Given::{Concealed, Held, Shown};
 
-/// Drives a player and notes what it shows, with its picture.
+/// Drives a player and records what it shows, with the picture.
 struct Screen {
     playout: Playout,
     now: Duration,
@@ -40,20 +40,20 @@ impl Screen {
         self.playout.handle_decoding(self.now, decoding(&announced).expect("tables of this build"));
     }
 
-    /// Frames come, and are shown.
+    /// Passes frames to the player and shows them.
     fn show(&mut self, frames: &[Arrived]) {
         self.now += welcome().interval();
         frames.iter().for_each(|frame| self.playout.handle_frame(self.now, frame.clone()).expect("a frame"));
         self.look();
     }
 
-    /// Nothing comes until the player has something to say.
+    /// Passes nothing until the player has output.
     fn wait(&mut self) {
         self.now = self.playout.poll_timeout().expect("a picture is on the screen");
         self.look();
     }
 
-    /// Notes what is to be shown now.
+    /// Records what to show now.
     fn look(&mut self) {
         let Some(present) = self.playout.handle_time(self.now).expect("a picture") else { return };
         let (note, is_frame) = match present {
@@ -86,7 +86,7 @@ fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> Arrived {
     Arrived { header, prefix: prefix.clone(), first, shown }
 }
 
-/// Waves that move by two samples a frame.
+/// Returns waves that move by two samples a frame.
 fn frames(count: u32) -> Vec<Arrived> {
     let [width, height] = SIDES;
     let size = Size::new(width, height).expect("a valid size");
@@ -109,7 +109,7 @@ fn frames(count: u32) -> Vec<Arrived> {
     (0..count).map(frame).collect()
 }
 
-/// Shows every frame in this grey.
+/// A restoration that makes every frame this grey.
 struct Grey(u8);
 
 impl Restoration for Grey {
@@ -225,7 +225,7 @@ fn what_cannot_be_concealed_is_held_and_counts_as_corrupt() {
     assert_eq!(screen.playout.poll_corrupt().map(|frame| frame.id), Some(8));
 }
 
-/// Pictures of noise, and a player of them.
+/// Returns pictures of noise, and a player of them.
 fn pictures(count: u64) -> (Screen, Vec<Arrived>) {
     let (codec, [width, height]) = (Codec::photo(), SIDES);
     let size = Size::new(width, height).expect("a valid size");

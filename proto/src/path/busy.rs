@@ -1,34 +1,35 @@
-//! What a path carries while a queue stands before it: then, and only then, what arrives shows its rate.
+//! The delivery-rate sampler: measures a path's rate while its queue is not empty, the only time when arrivals show it.
 
 use std::time::Duration;
 
-/// How long the path must have been busy for its rate to be known, as acknowledgements are late by milliseconds, and with how
-/// many packets.
+/// How long the path must be busy, and with how many packets, before its rate is known: acknowledgements are late by
+/// milliseconds.
 const KNOWN: Duration = Duration::from_millis(20);
 const KNOWN_PACKETS: u64 = 6;
-/// A path that delivers nothing for so long was out, which says nothing of its rate: a packet takes less at 48 kbit/s.
+/// A path that delivers nothing for this long was out, which says nothing about its rate: a packet takes less at 48
+/// kbit/s.
 const OUTAGE: Duration = Duration::from_millis(200);
 
-/// Deliveries between acknowledgements of packets that waited in a queue.
+/// The deliveries between acknowledgements of packets that waited in a queue.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Busy {
-    /// When the last acknowledgements came, and what was delivered by then, if their packets had waited.
+    /// When the last acknowledgements came, and the bytes delivered by then, if their packets had waited.
     last: Option<(Duration, u64)>,
-    /// How long the path was busy since the rate was taken, and what it delivered then.
+    /// How long the path was busy since the last sample, and the bytes that it delivered in that time.
     time: Duration,
     bytes: u64,
 }
 
 impl Busy {
-    /// Acknowledgements came together; the newest packet, of at most `mtu` bytes, met a queue of `queue`, which is none if
-    /// it is less than `least`.
+    /// Processes acknowledgements that came together. Their newest packet, of at most `mtu` bytes, met a queue of
+    /// `queue`; less than `least` counts as none.
     pub(crate) fn handle_batch(&mut self, now: Duration, delivered: u64, mtu: u64, queue: Duration, least: Duration) {
         let waited = queue >= least;
         if let Some((then, before)) = self.last.filter(|_| waited) {
             let gap = now.saturating_sub(then);
             let bytes = delivered - before;
             let packets = u32::try_from(bytes / mtu.max(1)).unwrap_or(u32::MAX).max(1);
-            // All of these packets were there before those of the last batch had left.
+            // All of these packets were queued before those of the last batch had left.
             if queue >= (gap - gap / packets).max(gap / 2) && gap < OUTAGE {
                 self.time += gap;
                 self.bytes += bytes;
@@ -37,7 +38,7 @@ impl Busy {
         self.last = waited.then_some((now, delivered));
     }
 
-    /// Bytes a second, if the path was busy for long enough, with packets of at most `mtu` bytes; begins anew then.
+    /// Takes a sample in bytes a second, if the path was busy for long enough; packets have at most `mtu` bytes.
     pub(crate) fn take(&mut self, mtu: u64) -> Option<f64> {
         (self.time >= KNOWN && self.bytes >= KNOWN_PACKETS * mtu).then(|| {
             let rate = self.bytes as f64 / self.time.as_secs_f64();
@@ -58,7 +59,7 @@ mod tests {
         Duration::from_millis(milliseconds)
     }
 
-    /// The rate after ten batches of so many bytes, one every so many milliseconds, that met a queue.
+    /// Returns the sample after ten batches of `bytes`, one every `every` milliseconds, that met a queue.
     fn rate(every: u64, bytes: u64, queue: u64) -> Option<f64> {
         let mut busy = Busy::default();
         (1..=10).for_each(|count| busy.handle_batch(at(count * every), count * bytes, 1200, at(queue), LEAST));

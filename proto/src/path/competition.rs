@@ -1,83 +1,85 @@
-//! Finds that another flow fills the queue until packets are lost, as loss-based congestion control does (CUBIC, RFC 9438).
+//! Detects another flow that fills the queue until packets are lost, as loss-based congestion control does (CUBIC, RFC
+//! 9438).
 //!
-//! A window that keeps the queue short would leave such a flow everything. Beside it the window grows and is cut by loss as
-//! the other's is, by CUBIC's law; Copa (Arun and Balakrishnan 2018, section 4) changes between two modes for the
-//! same reason.
+//! A window that keeps the queue short would leave everything to such a flow. While it is there, this flow is in a
+//! TCP-competitive mode: its window grows and is cut by loss like the other's, by CUBIC's law. Copa (Arun and
+//! Balakrishnan 2018, section 4) changes between two modes for the same reason.
 
 use std::time::Duration;
 
 use crate::path::shortest::Shortest;
 
-/// For how long a queue must stand that this flow did not make, half of it at least. This flow's own is gone in each round
-/// in which its window shrinks to see the path without a queue.
+/// How long a queue that this flow did not make must last, or at least half of that. This flow's own queue vanishes in
+/// each round-trip probe.
 const STANDS: Duration = Duration::from_secs(5);
-/// So much stands all the time before a flow that fills the queue.
+/// The least queue that remains at all times if a flow fills it.
 const STANDING: Duration = Duration::from_millis(40);
-/// So much stands on average where such a flow's cuts, which are a share of the path and the queue together, empty it again and
-/// again: on long round trips.
+/// The least mean queue with such a flow on long round trips, where its cuts, a part of path and queue together, empty
+/// the queue again and again.
 const STANDING_ON_AVERAGE: Duration = Duration::from_millis(50);
-/// Over which time, and what of a queue counts at most.
+/// The averaging time, and the longest queue that counts.
 const AVERAGED: Duration = Duration::from_millis(2500);
 const COUNTED: Duration = Duration::from_millis(200);
-/// On shorter round trips flows like this one make queues of up to this many times what one alone aims at.
+/// On shorter round trips, several flows like this one make queues of up to this many times the target of one alone.
 const LONG_ROUND_TRIP: Duration = Duration::from_millis(75);
 const QUEUES: u32 = 3;
-/// More than that stands, and more than flows like this one make together; less than the other leaves there is none.
+/// A queue above the first is another flow's if flows like this one do not make it; below the second there is none.
 const LONG: Duration = Duration::from_millis(40);
 const SHORT: Duration = Duration::from_millis(15);
-/// Rounds in a row that must find the queue empty while this flow's drains, before the other is taken for gone: in one its window may have been
-/// cut just before.
+/// Consecutive probe rounds that must find an empty queue before the other flow counts as gone: in a single one its
+/// window may just have been cut.
 const EMPTY_ROUNDS: u32 = 2;
-/// For how long such a flow is suspected behind a long queue.
+/// How long such a flow is suspected after a long queue.
 const SUSPICION: Duration = Duration::from_secs(5);
-/// Since a moment without a long queue it is not: that queue was this flow's own.
+/// A shorter time without a long queue ends the suspicion: the queue was this flow's own.
 const TRUST: Duration = Duration::from_secs(1);
 
-/// How much a window grows in a round trip until the first loss beside the other: that is slow start, with less lost than by doubling.
+/// The growth of a window in a round trip until the first loss in competitive mode: slow start that loses less than
+/// doubling.
 const START: f64 = 1.5;
-/// CUBIC's constants (RFC 9438, section 4.1): how fast a window grows, in packets a cubic second, and what a loss leaves.
+/// CUBIC's constants (RFC 9438, section 4.1): the growth in packets a cubic second, and the part that a loss leaves.
 const CUBIC_GROWTH: f64 = 0.4;
 const CUBIC_CUT: f64 = 0.7;
 
-/// What a round trip showed of the queue.
+/// The queue in a round trip.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Queue {
-    /// All packets met one of at least this length, whoever made it.
+    /// The shortest queue that its packets met, whichever flow made it.
     pub(crate) standing: Duration,
-    /// What one flow like this one aims at if it has the path alone.
+    /// The target of one flow like this one if it has the path alone.
     pub(crate) target: Duration,
     /// The path's round trip without queues.
     pub(crate) min_rtt: Duration,
-    /// This flow had left the path partly empty.
+    /// Whether this flow had left the path partly empty.
     pub(crate) draining: bool,
 }
 
 impl Queue {
-    /// How long a queue flows like this one make together, at most.
+    /// Returns the longest queue that flows like this one make together.
     fn of_others_like_this(self) -> Duration {
         if self.min_rtt > LONG_ROUND_TRIP { Duration::ZERO } else { QUEUES * self.target }
     }
 }
 
-/// Whether there is such a flow.
+/// The detector of such a flow.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Competition {
     queue: Shortest,
-    /// The queue's average, in seconds, as of a moment.
+    /// The mean queue in seconds, and when it was last updated.
     average: (f64, Duration),
-    /// Rounds in a row that found none while this flow's drained.
+    /// Consecutive probe rounds that found no queue.
     empty: u32,
     there: bool,
-    /// When a long queue last stood.
+    /// When there last was a long queue.
     long: Option<Duration>,
-    /// When none did.
+    /// When there last was none.
     clear: Option<Duration>,
-    /// When this flow's window was last cut beside the other, and what it was before, in packets.
+    /// When loss last cut this flow's window in competitive mode, and the window before, in packets.
     cut: Option<(Duration, f64)>,
 }
 
 impl Competition {
-    /// A round trip is over.
+    /// Processes the end of a round trip.
     pub(crate) fn handle_round(&mut self, now: Duration, queue: Queue) {
         let standing = queue.standing;
         self.queue.of(now, standing, true, STANDS);
@@ -96,10 +98,10 @@ impl Competition {
         if queue.draining {
             self.empty = if standing < SHORT { self.empty + 1 } else { 0 };
         }
-        // Where flows like this one make long queues too, one that is gone for a moment was theirs.
+        // If flows like this one make long queues too, a queue that vanishes for a moment was theirs.
         let ours = standing < SHORT && queue.of_others_like_this() > STANDING_ON_AVERAGE;
         if self.there && (self.empty >= EMPTY_ROUNDS || ours) {
-            // The queue of before was made by both: of what stands now nothing is known.
+            // Both flows made the earlier queue: nothing is known of the present one.
             *self = Self { clear: self.clear, average: (0.0, now), ..Self::default() };
         } else {
             self.there = self.there || self.stands(queue);
@@ -110,15 +112,15 @@ impl Competition {
         }
     }
 
-    /// Whether a queue stands that flows like this one would not make.
+    /// Returns whether there is a queue that flows like this one would not make.
     fn stands(&self, queue: Queue) -> bool {
         self.queue.of_a_while().is_some_and(|queue| queue > STANDING)
             || self.average.0 > queue.of_others_like_this().max(STANDING_ON_AVERAGE).as_secs_f64()
     }
 
-    /// The window beside it, in packets of which `window` were used in a round trip of `rtt`, in which some were `lost`: CUBIC's own
-    /// (RFC 9438, section 4.2), so that both get the same. It starts from what the other left of it, so it grows by a half until
-    /// the first loss.
+    /// Returns the window in competitive mode, in packets, of which `window` were used in a round trip of `rtt`; `lost`
+    /// says whether packets were lost in it. It follows CUBIC (RFC 9438, section 4.2), so that both flows get the same.
+    /// It starts from what the other flow left, so it grows by a half until the first loss.
     pub(crate) fn window(&mut self, now: Duration, rtt: Duration, window: f64, lost: bool) -> f64 {
         let Some((cut, before)) = self.cut.filter(|(cut, _)| !lost || now.saturating_sub(*cut) <= rtt) else {
             if !lost {
@@ -129,19 +131,19 @@ impl Competition {
         };
         let full = (before * (1.0 - CUBIC_CUT) / CUBIC_GROWTH).cbrt();
         let cubic = before + CUBIC_GROWTH * (now.saturating_sub(cut).as_secs_f64() - full).powi(3);
-        // Section 4.3: no less than Reno, which on short round trips is faster.
+        // Section 4.3: at least Reno's window, which grows faster on short round trips.
         let reno = window + 1.0;
         cubic.clamp(reno, reno.max(1.5 * window))
     }
 
-    /// Whether there may be one: this flow looks at the path without its own queue more often then, and remembers for longer
-    /// how long the path's round trip was.
+    /// Returns whether there may be such a flow. If so, this flow probes the path more often, and remembers the path's
+    /// shortest round trip for longer.
     pub(crate) fn is_suspected(&self, now: Duration) -> bool {
         let within = |at: Option<Duration>, time| at.is_some_and(|at| now.saturating_sub(at) < time);
         self.there || within(self.long, SUSPICION) && !within(self.clear, TRUST)
     }
 
-    /// Whether there is one: its queue stood for long, and still does.
+    /// Returns whether there is such a flow: its queue lasted long, and still does.
     pub(crate) const fn is_there(&self) -> bool {
         self.there
     }
@@ -158,7 +160,8 @@ mod tests {
         draining: false,
     };
 
-    /// What is found after five seconds of queues of so many milliseconds, over a round trip of so many.
+    /// Returns the detector's result after five seconds, for `queue` in milliseconds by time, over a round trip of
+    /// `min_rtt` milliseconds.
     fn after(min_rtt: u64, queue: impl Fn(u64) -> u64) -> bool {
         let mut competition = Competition::default();
         for moment in (0..5000).step_by(10) {
@@ -181,7 +184,7 @@ mod tests {
         assert_eq!(competition.window(second, rtt, 60.0, false), 90.0, "until the first loss");
         assert_eq!(competition.window(2 * second, rtt, 100.0, true), 70.0);
         assert!(competition.window(2 * second + rtt / 2, rtt, 70.0, true) >= 71.0, "it was cut for that");
-        // 100 packets again after the cube root of 100 * 0.3 / 0.4 seconds.
+        // The window is 100 packets again after the cube root of 100 * 0.3 / 0.4 seconds.
         let full = 2 * second + Duration::from_secs_f64(75.0_f64.cbrt());
         assert!((competition.window(full, rtt, 90.0, false) - 100.0).abs() < 0.01);
         assert!(competition.window(full + second, rtt, 99.0, false) > 100.0);

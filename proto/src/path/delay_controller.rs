@@ -1,16 +1,20 @@
-//! A path's bandwidth and delay from acknowledged bytes: how much may be in flight so that the queue stays short.
+//! The delay controller: from acknowledged bytes, computes how much may be in flight so that the queue stays short.
 //!
-//! While a queue stands before the path's slowest link, and only then, what arrives shows its rate ([`Busy`]). Once in a
-//! round trip the window becomes what that rate carries in the shortest round trip, a short queue, and one packet, the one
-//! that is being sent: the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the rate does not depend on
-//! the window. Behind a queue that stays too long it is the flow's share that counts, bytes in flight over the round trip
-//! ([`Target`] says how long that queue should be). Where no queue shows, the window doubles in a round trip at first (slow start, RFC 9002, section 7.3.1), and
-//! later grows by steps, since the path may have become faster. A fall of the rate to less than half shows in the deliveries
-//! before a round is over ([`RateDropDetector`]). What a peer acknowledges together is sent together: the queue has room for that.
-//! A router's mark is an order to be shorter than that ([`DelayController::handle_mark`]). Loss counts only where there is much of it, where another flow fills the queue
-//! ([`Competition`]), or where what exceeds a rate is dropped without one ([`Policer`]).
-//! A path that became longer is told from a queue by what is in flight ([`RouteChange`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
-//! for one round.
+//! While there is a queue before the path's slowest link, and only then, arrivals show the link's rate ([`Busy`]). Once
+//! in a round trip the window becomes what that rate carries in the shortest round trip and a short queue, plus the
+//! packet in transmission. This is the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
+//! rate does not depend on the window. If the queue stays too long, the flow's own part of the rate counts: bytes in
+//! flight over the round trip ([`Target`] defines the length of the queue).
+//!
+//! If no queue shows, the window first doubles in a round trip (slow start, RFC 9002, section 7.3.1), and later grows
+//! by steps, because the path may have become faster. A fall of the rate to less than half shows in the deliveries
+//! before a round ends ([`RateDropDetector`]). What a peer acknowledges together is sent together, so the queue has
+//! room for that. A router's mark demands a shorter queue ([`DelayController::handle_mark`]).
+//!
+//! Loss counts in three cases: there is much of it, another flow fills the queue ([`Competition`]), or a policer drops
+//! what exceeds a rate without a queue ([`Policer`]). Bytes in flight distinguish a longer path from a queue
+//! ([`RouteChange`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
+//! for one round ([`Drain`]).
 
 mod window;
 
@@ -32,38 +36,37 @@ use crate::path::shortest::Shortest;
 use crate::path::stats::PathStats;
 use crate::path::target::Target;
 
-/// Most bytes in flight: 80 Mbit/s at 100 ms.
+/// The most bytes in flight: 80 Mbit/s at 100 ms.
 pub(super) const MAX_WINDOW: u64 = 1024 * 1024;
-/// How long a smallest round trip is believed, and where another flow's queue may hide the path.
+/// How long a shortest round trip is believed: as a rule, and while another flow's queue may hide the path.
 const MIN_RTT_LIFE: Duration = Duration::from_secs(10);
 const MIN_RTT_LIFE_BEHIND_QUEUE: Duration = Duration::from_secs(60);
 
-/// A queue that is shorter than this may be nothing but late clocks and acknowledgements.
+/// A queue shorter than this may be an error of clocks and acknowledgements.
 const SURE_QUEUE: Duration = Duration::from_millis(3);
-/// A packet on a slow link, of 0.3 Mbit/s.
+/// The transmission time of a packet on a slow link, of 0.3 Mbit/s.
 const SLOW_PACKET: Duration = Duration::from_millis(32);
-/// A path that carries less, in bytes a second, was out, and comes again as it was: 48 kbit/s.
+/// A path with a lower rate, in bytes a second, was out, and returns as it was: 48 kbit/s.
 const OUT: f64 = 6000.0;
 
-/// Watches one path. The transport tells it of every packet that it sent, that arrived or was lost.
+/// Controls one path. The transport reports every packet that it sent, that arrived or that was lost.
 #[derive(Debug, Clone, Default)]
 pub struct DelayController {
     path: PathStats,
     shortest: Shortest,
-    /// The shortest round trip, without what a fall of the rate added to it.
+    /// The shortest round trip, without the time that a fall of the rate added.
     fastest: Shortest,
-    /// The shortest round trip as it was, of packets of any length.
+    /// The shortest round trip of packets of any size, as measured.
     shortest_unscaled: Shortest,
     round: Round,
-    /// Moments at which packets were sent, with the bytes in flight before them and of those that arrived; what is
-    /// older than the last acknowledgement is gone.
+    /// When packets were sent, with the bytes in flight before them and those that have arrived; entries older than the
+    /// last acknowledgement are removed.
     sent: VecDeque<(Duration, u64)>,
     batch: Batch,
     news: Option<News>,
-    /// What the path carried when it was last seen busy, in bytes a second; `None` while the window doubles.
+    /// The last measured rate of the path, in bytes a second; `None` while the window doubles.
     rate: Option<f64>,
-    /// Rounds in a row that saw no queue although all that the path should carry was in flight, and rounds that saw a long
-    /// one.
+    /// Consecutive rounds without a queue although the path was full, and consecutive rounds with too long a queue.
     free: u32,
     late: u32,
     /// When the window was last filled.
@@ -86,40 +89,41 @@ struct Batch {
     newest: Option<Newest>,
 }
 
-/// The newest packet of a batch: others waited for it to be acknowledged.
+/// The newest packet of a batch; the acknowledgements of the others waited for it.
 #[derive(Debug, Clone, Copy)]
 struct Newest {
     sent: Duration,
-    /// Until its acknowledgement came.
+    /// The time until its acknowledgement came.
     rtt: Duration,
-    /// Bytes that were in flight when it was sent, and its own.
+    /// Bytes in flight when it was sent, including its own.
     flight: u64,
     bytes: u64,
 }
 
-/// A batch of which it is not known yet for how long the peer held it back.
+/// A batch whose ack delay is not known yet.
 #[derive(Debug, Clone, Copy)]
 struct News {
     newest: Newest,
-    /// Bytes that had been delivered when it came.
+    /// Bytes delivered when it came.
     delivered: u64,
 }
 
-/// A round trip as a whole packet would have had it.
+/// A round trip, converted to that of a whole packet.
 #[derive(Debug, Clone, Copy)]
 struct ScaledTrip {
     rtt: Duration,
-    /// Whether it counts for the shortest.
+    /// Whether it counts for the shortest round trip.
     counts: bool,
 }
 
-/// For how long a smallest round trip is believed.
+/// Returns how long a shortest round trip is believed.
 const fn min_rtt_life(behind_queue: bool) -> Duration {
     if behind_queue { MIN_RTT_LIFE_BEHIND_QUEUE } else { MIN_RTT_LIFE }
 }
 
 impl DelayController {
-    /// For packets of `mtu` bytes. `clock` is the time on a clock that flows share, as UTC, when this one's begins.
+    /// Makes a controller for packets of `mtu` bytes. `clock` is the time of a clock that flows share, such as UTC,
+    /// when this flow begins.
     #[must_use]
     pub fn new(mtu: u64, clock: Duration) -> Self {
         Self {
@@ -130,18 +134,18 @@ impl DelayController {
         }
     }
 
-    /// What is known now.
+    /// Returns the current state of the path.
     #[must_use]
     pub const fn path(&self) -> PathStats {
         self.path
     }
 
-    /// Packets grew or shrank.
+    /// Notes that the size of packets changed.
     pub const fn handle_mtu(&mut self, mtu: u64) {
         self.path.mtu = mtu;
     }
 
-    /// Packets of so many bytes were sent.
+    /// Notes that packets with `bytes` bytes in total were sent.
     pub fn handle_sent(&mut self, now: Duration, bytes: u64) {
         if self.sent.back().is_none_or(|(at, _)| *at < now) {
             self.sent.push_back((now, self.path.in_flight));
@@ -150,8 +154,8 @@ impl DelayController {
         self.round.busiest = self.round.busiest.max(self.path.in_flight);
     }
 
-    /// The transport's smoothed round trip and the shortest that it saw, as they were before the acknowledgements at hand:
-    /// those show for how long the peer held back the ones before (RFC 9002, section 5.3).
+    /// Takes the transport's smoothed and shortest round trip, as they were before the present acknowledgements: they
+    /// show the ack delay of the acknowledgements before (RFC 9002, section 5.3).
     pub fn handle_transport(&mut self, now: Duration, smoothed: Duration, shortest: Duration) {
         let news = self.news.take();
         let held = self.held.handle_transport(smoothed, shortest, news.map(|news| news.newest.rtt));
@@ -160,7 +164,7 @@ impl DelayController {
         }
     }
 
-    /// A packet of `bytes` that was sent at `sent` arrived.
+    /// Notes that a packet of `bytes` that was sent at `sent` arrived.
     pub fn handle_ack(&mut self, now: Duration, sent: Duration, bytes: u64) {
         self.path.delivered += bytes;
         self.batch.delivered += bytes;
@@ -173,11 +177,11 @@ impl DelayController {
         }
     }
 
-    /// Bytes were lost; `all` if nothing got through for long.
+    /// Notes that bytes were lost; `all` if nothing arrived for long.
     pub fn handle_loss(&mut self, now: Duration, bytes: u64, all: bool) {
         self.policer.handle_loss(now, self.path.delivered, bytes);
         self.path.lost += bytes;
-        // A transport may tell of acknowledgements first, when what was lost was still in flight.
+        // A transport may report acknowledgements first, while the lost bytes still count as in flight.
         self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
         self.path.repairing += bytes;
         self.round.lost += bytes;
@@ -187,29 +191,29 @@ impl DelayController {
         }
     }
 
-    /// A router on the path marked a packet rather than drop it, since its queue grows (ECN, RFC 3168): that is answered
-    /// as a drop by a full queue is, once in a round trip (RFC 9002, section 7.1).
+    /// Notes that a router marked a packet instead of dropping it, because its queue grows (ECN, RFC 3168). The
+    /// controller reacts as to a drop by a full queue, once in a round trip (RFC 9002, section 7.1).
     pub const fn handle_mark(&mut self) {
         self.round.marked = true;
     }
 
-    /// All acknowledgements that came together were told; `in_flight` bytes are still on their way.
+    /// Ends a batch of acknowledgements; `in_flight` bytes are still on their way.
     pub fn handle_acks_end(&mut self, now: Duration, in_flight: u64) {
         self.path.in_flight = in_flight;
         let Batch { delivered: batch, newest } = std::mem::take(&mut self.batch);
         self.round.delivered += batch;
         let Some(newest) = newest else { return };
         self.news = Some(News { newest, delivered: self.path.delivered });
-        // Until more is known this one may have been held back for as long as others.
+        // Until its ack delay is known, this packet may have been delayed as long as others.
         let queue = newest.rtt.saturating_sub(self.path.min_rtt + self.held.longest());
         if self.rate.is_none() && self.used() && queue < self.target.of_path(&self.path, f64::MAX) {
-            // Twice as much in a round trip, until a queue shows the path's rate.
+            // Doubles the window in a round trip, until a queue shows the path's rate.
             self.path.window = (self.path.window + batch).min(MAX_WINDOW);
         }
         self.watch_falls(now, queue);
     }
 
-    /// A batch was held back for so long.
+    /// Processes a batch whose ack delay is known.
     fn handle_news(&mut self, now: Duration, News { newest, delivered }: News, held: Duration) {
         self.see_round_trip(now, &newest, held);
         let queue = self.path.queue();
@@ -226,18 +230,19 @@ impl DelayController {
         }
     }
 
-    /// Notes the round trip of the newest packet, and the shortest ones.
+    /// Records the newest packet's round trip, and the shortest ones.
     fn see_round_trip(&mut self, now: Duration, newest: &Newest, held: Duration) {
         let unscaled = newest.rtt.saturating_sub(held);
         let scaled = self.scale_to_packet(now, newest, unscaled);
-        // Behind a competitor's queue the shortest round trip is not seen, and is as it was.
+        // A competitor's queue hides the shortest round trip, which is taken to be unchanged.
         let suspected = min_rtt_life(self.competition.is_suspected(now));
         let certain = min_rtt_life(self.competition.is_there());
         let min_rtt = self.shortest.of(now, scaled.rtt, scaled.counts, suspected);
         self.fastest.of(now, scaled.rtt, scaled.counts, certain);
         let min_unscaled = self.shortest_unscaled.of(now, unscaled, true, suspected);
-        // A whole packet takes longer by the difference of the shortest round trips, and by half of it for late clocks: where the path
-        // became faster unseen, short packets would seem to wait for ever, and nothing but short ones be sent.
+        // A whole packet takes longer by the difference of the shortest round trips, plus half of it for the error of
+        // clocks. If the path became faster unseen, short packets would otherwise seem to wait for ever, and only short
+        // ones would be sent.
         let longer = min_rtt.saturating_sub(min_unscaled) * 3 / 2;
         let rtt = scaled.rtt.min(unscaled + longer).max(min_rtt);
         self.path.min_rtt = min_rtt;
@@ -245,8 +250,8 @@ impl DelayController {
         self.path.held = held;
     }
 
-    /// The round trip `unscaled` as a whole packet would have had it: that takes longer to be sent. Where the path's rate is not
-    /// known yet, packets that are much shorter do not count.
+    /// Converts the round trip `unscaled` to that of a whole packet, which takes longer to transmit. Until the path's
+    /// rate is known, much shorter packets do not count.
     fn scale_to_packet(&mut self, now: Duration, newest: &Newest, unscaled: Duration) -> ScaledTrip {
         let mtu = self.path.mtu;
         let missing = mtu.saturating_sub(newest.bytes);
@@ -258,19 +263,19 @@ impl DelayController {
         ScaledTrip { rtt: unscaled + longer, counts: true }
     }
 
-    /// The round trip without a queue, as far as can be told from another flow's: where a fall of the rate was that flow's doing, a
-    /// packet does not take longer to be sent.
+    /// Returns the round trip without a queue, as seen for another flow's queue: if that flow caused a fall of the
+    /// rate, a packet does not take longer to transmit.
     fn alone(&self) -> Duration {
         let shorter = self.path.min_rtt.saturating_sub(SLOW_PACKET);
         self.fastest.shortest().map_or(self.path.min_rtt, |rtt| rtt.max(shorter))
     }
 
-    /// Whether all of the window was in flight in this round.
+    /// Returns whether the whole window was in flight in this round.
     const fn used(&self) -> bool {
         self.round.busiest + self.path.mtu >= self.path.window
     }
 
-    /// Ends the doubling of the window once a queue showed the path's rate.
+    /// Ends the doubling of the window once a queue has shown the path's rate.
     fn start(&mut self) {
         self.rate = self.busy.take(self.path.mtu);
         if let Some(rate) = self.rate {
@@ -280,14 +285,15 @@ impl DelayController {
         }
     }
 
-    /// Takes the window down at once if the path delivers less than half of what it is for, behind a queue.
+    /// Shrinks the window at once if the path, with a queue, delivers less than half of the rate that the window is
+    /// for.
     fn watch_falls(&mut self, now: Duration, queue: Duration) {
         let busy = 2 * self.path.in_flight >= self.path.window && !self.competition.is_there();
         let Some(rate) = self.falls.rate(now, self.path.delivered, busy) else { return };
         // The queue of several flows is longer by itself.
         let target = self.target.of_share(&self.path, rate);
         let aim = whole(rate * seconds(self.path.min_rtt + target)).max(self.least());
-        // Without a queue these are the gaps between what was sent in bursts, or the queue drains.
+        // Without a queue these are gaps between bursts of the sender, or a probe drains the queue.
         let (window, longest) = match self.drain.window() {
             Some(window) => (window, 2 * target),
             None => (self.path.window, target),
@@ -297,7 +303,7 @@ impl DelayController {
             self.path.falls += 1;
             self.path.fell = Duration::ZERO;
             if rate >= OUT {
-                // A packet takes longer to be sent now, which is no queue.
+                // The transmission time of a packet rose, which is not a queue.
                 self.shortest.lengthen(self.target.handle_fall(now, self.path.mtu, rate));
                 self.rate = Some(rate);
             }
@@ -326,7 +332,7 @@ impl DelayController {
         let window = self.path.window as f64;
         let aim = if self.competition.is_there() {
             let mtu = self.path.mtu as f64;
-            // What is drained for, and what the window begins with when the other is gone.
+            // A probe uses this rate, and the window begins with it when the other flow is gone.
             self.rate = self.busy.take(self.path.mtu).map(|rate| rate.min(round.flown())).or(self.rate);
             mtu * self.competition.window(now, round.mean_rtt(), window / mtu, round.lost > 0 || round.marked)
         } else {
@@ -339,11 +345,11 @@ impl DelayController {
         }
     }
 
-    /// Looks whether what exceeds a rate is dropped, though no queue stands.
+    /// Checks whether a policer drops what exceeds a rate, without a queue.
     fn watch_policer(&mut self, now: Duration, round: &Round) {
         let queue = round.mean_queue() > self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX));
         if let Some(since) = self.policer.handle_round(now, round, queue, self.path.mtu) {
-            // What is to come again of that would be in the way of bases.
+            // Sending the lost bytes again would delay base layers.
             self.path.falls += 1;
             self.path.fell = now.saturating_sub(since);
         }
@@ -353,9 +359,9 @@ impl DelayController {
             (rate.map(|(all, _)| bits(all)), rate.map_or(Bitrate::default(), |(_, tried)| bits(tried)));
     }
 
-    /// Looks whether the path became longer, and begins anew on it with the rate of before.
+    /// Checks whether the path became longer; if so, restarts on it with the earlier rate.
     fn watch_route(&mut self, now: Duration, round: &Round) -> bool {
-        // While the queue drains little is in flight by itself.
+        // During a probe few bytes are in flight anyway.
         if self.drain.window().is_some() {
             return false;
         }
@@ -385,7 +391,7 @@ impl DelayController {
         true
     }
 
-    /// What competition is seen by.
+    /// Returns the measurements from which competition is detected.
     fn queue_of(&self, round: &Round) -> Queue {
         Queue {
             standing: round.standing,
@@ -395,7 +401,7 @@ impl DelayController {
         }
     }
 
-    /// Leaves the path partly empty, so that the queue drains.
+    /// Begins a round-trip probe: leaves the path partly empty, so that the queue drains.
     fn begin_drain(&mut self, now: Duration) {
         let Some(rate) = self.rate else { return };
         self.path.window = self.drain.begin(now, self.path.window, (rate, self.path.min_rtt), self.path.mtu);

@@ -1,60 +1,61 @@
-//! When a flow leaves the path partly empty, so that the path is seen without its queue.
+//! The round-trip probe: a flow leaves the path partly empty for a moment, to measure the path without its queue.
 //!
-//! All flows do that at the same moments of a clock that they share: those behind one link see it without the others' queues
-//! too, or who came last would take theirs for the path.
+//! All flows probe at the same times of a shared clock. So flows on one link do not see each other's queues either;
+//! otherwise the last flow to start would take the others' queues for the path.
 
 use std::time::Duration;
 
 use crate::path::round::{seconds, whole};
 
-/// How often the queue is drained to see the path without it, well within that life; costs a round trip's bytes at most.
+/// The probe interval, well within the life of a shortest round trip; a probe costs at most a round trip's bytes.
 const DRAIN_EVERY: Duration = Duration::from_secs(5);
-/// How much less than the shortest round trip is in flight then, if that is not half of it: as long as a queue that was taken
-/// for the path may be.
+/// How much less than the shortest round trip a probe keeps in flight, at most half of it: the length of a queue that
+/// may have been taken for the path.
 const DRAIN_DEPTH: Duration = Duration::from_millis(30);
-/// How long that takes at least: flows that share a link begin within a round trip of each other.
+/// The least length of a probe: flows that share a link begin within a round trip of each other.
 const DRAIN_LEAST: Duration = Duration::from_millis(30);
-/// The same while a queue stands that another flow may have made.
+/// The probe interval while another flow may have made the queue.
 const DRAIN_SUSPECTED: Duration = Duration::from_millis(1000);
 
-/// The round trip in which the queue drains.
+/// The round-trip probe, during which the queue drains.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Drain {
-    /// The window to return to, and when it began.
+    /// The window to return to, and when the probe began.
     window: Option<(u64, Duration)>,
-    /// What the sender's clock says at the zero of this flow's.
+    /// The shared clock's time at this flow's time zero.
     clock: Duration,
-    /// When turns were last looked at.
+    /// When the flow last checked for a turn.
     looked: Duration,
 }
 
 impl Drain {
-    /// `clock` is the time on the clock that all flows of a sender share, when this one's begins.
+    /// Makes a probe; `clock` is the time of the sender's shared clock when this flow begins.
     pub(crate) fn new(clock: Duration) -> Self {
         Self { clock, ..Self::default() }
     }
 
-    /// The window to return to, while the queue drains.
+    /// Returns the window to return to, during a probe.
     pub(crate) fn window(&self) -> Option<u64> {
         self.window.map(|(window, _)| window)
     }
 
-    /// Whether a turn came since the last call; they come more often where another flow is `suspected`.
+    /// Returns whether a turn came since the last call; turns are more frequent if another flow is `suspected`.
     pub(crate) fn is_due(&mut self, now: Duration, suspected: bool) -> bool {
         let every = if suspected { DRAIN_SUSPECTED } else { DRAIN_EVERY };
         let turn = |at: Duration| (self.clock + at).as_nanos() / every.as_nanos();
         turn(now) != turn(std::mem::replace(&mut self.looked, now))
     }
 
-    /// Begins, on a path that carries `rate` bytes a second, `min_rtt` long; gives the window until [`Drain::end`], of `mtu` bytes
-    /// at least.
+    /// Begins a probe on a path of `rate` bytes a second and round trip `min_rtt`. Returns the window until
+    /// [`Drain::end`], at least `mtu` bytes.
     pub(crate) fn begin(&mut self, now: Duration, window: u64, (rate, min_rtt): (f64, Duration), mtu: u64) -> u64 {
         self.window = Some((window, now));
         let path = (min_rtt / 2).max(min_rtt.saturating_sub(DRAIN_DEPTH));
         whole(rate * seconds(path)).clamp(mtu, window.max(mtu))
     }
 
-    /// A round trip of `rtt` is over: the window to return to, if the queue has drained for long enough.
+    /// Processes the end of a round trip of `rtt`. Returns the window to return to, if the probe has lasted long
+    /// enough.
     pub(crate) fn end(&mut self, now: Duration, rtt: Duration) -> Option<u64> {
         let (window, since) = self.window?;
         if now.saturating_sub(since) < DRAIN_LEAST.max(rtt) {
@@ -64,7 +65,7 @@ impl Drain {
         Some(window)
     }
 
-    /// Nothing drains any longer.
+    /// Ends the probe.
     pub(crate) fn give_up(&mut self) {
         self.window = None;
     }

@@ -1,17 +1,17 @@
-//! For how long a peer holds acknowledgements back: part of a round trip, but no queue.
+//! The ack delay: how long a peer delays acknowledgements, which is part of a round trip but not a queue.
 
 use std::time::Duration;
 
-/// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2), and what clocks are late by.
+/// The longest ack delay of a peer (RFC 9000, section 18.2), plus the error of clocks.
 const MOST: Duration = Duration::from_millis(30);
-/// What stays of the mean with each acknowledgement, as in a smoothed round trip (RFC 9002, section 5.3).
+/// The weight of the old mean with each acknowledgement, as in a smoothed round trip (RFC 9002, section 5.3).
 const KEPT: u32 = 7;
-/// The same of the longest.
+/// The part of the longest delay that remains with each acknowledgement.
 const LONGEST_KEPT: f64 = 0.9;
 
-/// How late acknowledgements leave the peer. A transport is told of that by the peer (the field ACK Delay, RFC 9000, section
-/// 19.3) and tells it by its smoothed round trip alone, `(7 * smoothed + round trip less delay) / 8` (RFC 9002, section 5.3):
-/// what it was before and after an acknowledgement gives the delay of that one.
+/// The ack delays of a peer. A transport learns them from the peer (the field ACK Delay, RFC 9000, section 19.3), and
+/// shows them only through its smoothed round trip, `(7 * smoothed + round trip less delay) / 8` (RFC 9002, section
+/// 5.3). From its values before and after an acknowledgement follows the delay of that one.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Held {
     /// The transport's smoothed round trip.
@@ -21,8 +21,8 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    /// The transport's round trips, `smoothed` and the `shortest`, and what it measured last, `rtt`, if that was since the last
-    /// call. Gives for how long that was held back.
+    /// Takes the transport's round trips, `smoothed` and the `shortest`, and its last measurement `rtt`, if it made one
+    /// since the last call. Returns the ack delay of that measurement.
     pub(crate) fn handle_transport(
         &mut self,
         smoothed: Duration,
@@ -34,7 +34,7 @@ impl Held {
         let without = (8 * smoothed).saturating_sub(KEPT * before).max(shortest);
         let held = rtt.saturating_sub(without);
         if held > MOST {
-            // The transport measured more than this one since the last call.
+            // The transport made more measurements than this one since the last call.
             return self.mean;
         }
         self.mean = (KEPT * self.mean + held) / (KEPT + 1);
@@ -42,12 +42,12 @@ impl Held {
         held
     }
 
-    /// The mean of late.
+    /// Returns the recent mean.
     pub(crate) const fn mean(&self) -> Duration {
         self.mean
     }
 
-    /// The longest of late.
+    /// Returns the longest recent delay.
     pub(crate) const fn longest(&self) -> Duration {
         self.longest
     }

@@ -1,12 +1,12 @@
-//! Tells loss by a full queue from that of the air, by how much there is.
+//! Distinguishes loss by a full queue from loss by radio, by its amount.
 
 use crate::path::round::Round;
 
-/// More loss than this, of so many packets or more, is taken for a full queue; less is the air's.
+/// Loss above this, over at least this many packets, counts as a full queue; less is radio loss.
 const LOSS_IS_CONGESTION: f64 = 0.08;
 const LOSS_COUNTED: u64 = 100;
 
-/// Loss over enough packets to tell a full queue from the air.
+/// Loss over enough packets to tell a full queue from radio.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Loss {
     lost: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    /// Counts a round's packets; whether too many were lost of the last.
+    /// Counts a round's packets; returns whether too many of the last packets were lost.
     pub(crate) fn is_congestion(&mut self, round: &Round, mtu: u64) -> bool {
         self.lost += round.lost;
         self.delivered += round.delivered;

@@ -1,4 +1,4 @@
-//! The path to a receiver: what it carries, and how many bytes may be in flight on it.
+//! The path to a receiver: its rate and delay, and how many bytes may be in flight on it.
 
 mod busy;
 mod competition;

@@ -1,65 +1,65 @@
-//! Finds that a path drops whatever exceeds a rate, without a queue: a policer with a token bucket (RFC 2697), as many
-//! networks have one (Flach and others 2016).
+//! Detects a policer: a token bucket that drops what exceeds a rate, without a queue (RFC 2697). Many networks have one
+//! (Flach and others 2016).
 //!
-//! No delay tells of it. A window that grows until a queue shows grows for ever, and most of what is sent is lost. Behind a
-//! loss, when the bucket is empty, exactly the policer's rate arrives, however much is sent (as in BBR: Cardwell and others
-//! 2016, "Token-bucket policers"). One such interval is believed for a short time, and then a little more is tried, step by
-//! step: parity of frames, which nobody misses. Each time that the same rate is found it is believed for
-//! longer, so a mistake costs seconds, and a policer a few packets a minute.
+//! No delay reveals it. A window that grows until a queue shows would grow for ever, and most bytes would be lost. But
+//! after a loss, when the bucket is empty, exactly the policer's rate arrives, however much is sent (as in BBR:
+//! Cardwell and others 2016, "Token-bucket policers"). The sender believes one such interval for a short time. Then it
+//! probes a little more, step by step, with parity of frames, which nobody misses. Each time that it finds the same
+//! rate, it believes it for longer. So a mistake costs seconds, and a policer costs a few packets a minute.
 
 use std::time::Duration;
 
 use crate::path::round::{Round, seconds};
 
-/// The least share of loss that tells of a policer: of all packets, and of those sent to try a higher rate. Less is that of a radio
-/// link, or of a queue.
+/// The least fraction of loss that reveals a policer: of all packets, and of those sent to probe a higher rate. Less
+/// loss is that of a radio link, or of a queue.
 const LOST: f64 = 0.2;
 const LOST_OF_TRIAL: f64 = 0.05;
-/// Packets that arrive in an interval at least, and where more is tried, since that rate is taken for longer. One in which more arrived and
-/// less was lost shows nothing, and another begins.
+/// The least packets that arrive in an interval, and the least in a probe, whose rate is believed for longer. With this
+/// many packets and too little loss an interval shows nothing, and another begins.
 const PACKETS: u64 = 16;
 const PACKETS_OF_TRIAL: u64 = 40;
 const MOST_PACKETS: u64 = 80;
-/// Two rates are the same within this part of one.
+/// The largest relative difference between rates that count as the same.
 const SAME: f64 = 0.125;
-/// What of the rate is sent: the bucket must fill, or every burst would lose packets.
+/// The part of the rate that is sent: the bucket must fill, or every burst would lose packets.
 const KEPT: f64 = 0.95;
-/// For how long a rate is believed, before more is tried: twice as long each time that the same is found, up to the most.
+/// How long a rate is believed before a probe; the time doubles each time that the same rate is found, up to the most.
 const BELIEVED: Duration = Duration::from_secs(3);
 const BELIEVED_MOST: Duration = Duration::from_secs(60);
-/// How much more is tried in each step, and for how long beside round trips: it must empty the bucket. Where so many times the
-/// rate went through there is no policer.
+/// The factor of each probe step, and how long it lasts in addition to round trips: it must empty the bucket. If this
+/// many times the rate passes, there is no policer.
 const STEP: f64 = 1.25;
 const STEP_LASTS: Duration = Duration::from_millis(600);
 const STEP_ROUNDS: u32 = 3;
 const GONE: f64 = 2.0;
 
-/// What a path delivered from one loss, when the bucket was empty, to another, and lost in between, in bytes.
+/// The bytes that a path delivered from one loss, when the bucket was empty, to another, and the bytes lost in between.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     since: Duration,
     until: Duration,
-    /// Of all that was delivered on the path, that before.
+    /// All bytes delivered on the path before the interval.
     before: u64,
     delivered: u64,
     lost: u64,
 }
 
-/// A rate that is believed, in bytes a second.
+/// A believed rate, in bytes a second.
 #[derive(Debug, Clone, Copy)]
 struct Belief {
     rate: f64,
     since: Duration,
-    /// Whether what is lost now was sent since.
+    /// Whether the packets lost now were sent after the rate was found.
     settled: bool,
-    /// For how long, and when that or the step is over.
+    /// How long the rate is believed, and when that time or the probe step ends.
     time: Duration,
     until: Duration,
-    /// How many times the rate is sent: more than once where more is tried.
+    /// The factor of the rate that is sent: above 1 in a probe.
     tried: f64,
 }
 
-/// Whether a path has a policer, and of which rate.
+/// The detector of a policer and its rate.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Policer {
     interval: Option<Interval>,
@@ -67,7 +67,7 @@ pub(crate) struct Policer {
 }
 
 impl Policer {
-    /// Bytes were lost, when so many had been delivered since the connection began.
+    /// Notes that `bytes` were lost, when `delivered` bytes had arrived since the connection began.
     pub(crate) fn handle_loss(&mut self, now: Duration, delivered: u64, bytes: u64) {
         if bytes == 0 || self.belief.is_some_and(|belief| !belief.settled) {
             return;
@@ -82,15 +82,15 @@ impl Policer {
         }
     }
 
-    /// A round trip is over; its packets met a `queue` or none, and have `mtu` bytes. If a rate was found now that much exceeded:
-    /// since when that was lost.
+    /// Processes the end of a round trip with packets of `mtu` bytes; `queue` says whether they met a queue. If this
+    /// finds a rate that was far exceeded, returns since when packets were lost.
     pub(crate) fn handle_round(&mut self, now: Duration, round: &Round, queue: bool, mtu: u64) -> Option<Duration> {
         if let Some(belief) = &mut self.belief {
             belief.settled |= round.began >= belief.since;
         }
         if queue {
             self.interval = None;
-            // The path has another limit, which tells of itself.
+            // The path has another limit, which shows by a queue.
             self.belief = self.belief.filter(|belief| !belief.is_trial());
             return None;
         }
@@ -110,7 +110,7 @@ impl Policer {
         (found && interval.loses(LOST)).then_some(interval.since)
     }
 
-    /// Tries more where a rate was believed for long enough, or a step was taken.
+    /// Probes a higher rate if the rate was believed for long enough, or a probe step ended.
     fn try_more(&mut self, now: Duration, round: &Round) {
         let Some(belief) = self.belief.as_mut().filter(|belief| now >= belief.until) else { return };
         belief.tried *= STEP;
@@ -120,7 +120,7 @@ impl Policer {
         }
     }
 
-    /// An interval was of this rate.
+    /// Processes an interval of this rate.
     fn handle_rate(&mut self, now: Duration, rate: f64) {
         let again = self.belief.filter(|belief| (rate - belief.rate).abs() <= SAME * rate.max(belief.rate));
         let (rate, time) = again.map_or((rate, BELIEVED), |belief| {
@@ -130,7 +130,8 @@ impl Policer {
         self.belief = Some(Belief { rate, since: now, settled: false, time, until: now + time, tried: 1.0 });
     }
 
-    /// What may be sent, in bytes a second, while a policer's rate is believed, and what of that is only tried.
+    /// Returns the sending rate in bytes a second while a policer's rate is believed, and the part of it that is a
+    /// probe.
     pub(crate) fn rate(&self) -> Option<(f64, f64)> {
         self.belief.map(|Belief { rate, tried, .. }| (KEPT * rate * tried, KEPT * rate * (tried - 1.0)))
     }
@@ -143,12 +144,12 @@ impl Belief {
 }
 
 impl Interval {
-    /// Bytes a second.
+    /// Returns the rate in bytes a second.
     fn rate(&self) -> f64 {
         self.delivered as f64 / seconds(self.until.saturating_sub(self.since))
     }
 
-    /// Whether so much was lost.
+    /// Returns whether at least the fraction `share` was lost.
     fn loses(&self, share: f64) -> bool {
         self.lost as f64 >= share * (self.delivered + self.lost) as f64
     }
@@ -162,7 +163,7 @@ mod tests {
     const MTU: u64 = 1200;
     const RATE: f64 = 240_000.0;
 
-    /// A path's policer, if any, and what is found of it.
+    /// A path's policer, if any, and the detector's results.
     #[derive(Default)]
     struct Path {
         policer: Policer,
@@ -172,7 +173,7 @@ mod tests {
     }
 
     impl Path {
-        /// Rounds in which so many bytes arrive and are lost.
+        /// Runs rounds in each of which `delivered` bytes arrive and `lost` bytes are lost.
         fn rounds(&mut self, rounds: u32, (delivered, lost): (u64, u64), queue: bool) {
             for _ in 0..rounds {
                 self.now += ROUND;
@@ -185,7 +186,7 @@ mod tests {
             }
         }
 
-        /// A while in which what the policer allows is sent, and what exceeds [`RATE`] is lost if it is `there`.
+        /// Sends what the detector allows for a time; if the policer is `there`, what exceeds [`RATE`] is lost.
         fn send(&mut self, time: Duration, there: bool) {
             let end = self.now + time;
             while self.now < end {
@@ -198,7 +199,7 @@ mod tests {
             }
         }
 
-        /// Of [`RATE`] what is sent.
+        /// Returns the sending rate as a part of [`RATE`].
         fn share(&self) -> Option<f64> {
             self.policer.rate().map(|(rate, _)| rate / RATE)
         }

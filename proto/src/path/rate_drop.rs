@@ -1,24 +1,25 @@
-//! Finds that a path's rate fell: a queue that grows makes round trips long, and one of them late news.
+//! Detects that a path's rate fell, from deliveries: a growing queue makes round trips long, so they report the fall
+//! too late.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
-/// Over how long deliveries are counted to see that a rate fell, and how long that must last.
+/// The span over which deliveries are counted, and how long they must be too few.
 const FALL_SEEN: Duration = Duration::from_millis(25);
 const FALL_CERTAIN: Duration = Duration::from_millis(4);
 
-/// What a path delivers while it has enough to carry.
+/// The deliveries of a path while it has enough to carry.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct RateDropDetector {
-    /// When acknowledgements came, and what was delivered by then, while more than half of a window was on the way.
+    /// When acknowledgements came, and the bytes delivered by then, while more than half of a window was in flight.
     delivered: VecDeque<(Duration, u64)>,
     /// Since when deliveries are too few for the window.
     since: Option<Duration>,
 }
 
 impl RateDropDetector {
-    /// Acknowledgements came; `busy` if the path had enough to carry. Gives its rate, in bytes a second, if it is seen
-    /// for long enough.
+    /// Processes acknowledgements; `busy` if the path had enough to carry. Returns its rate in bytes a second, once it
+    /// has been measured for long enough.
     pub(crate) fn rate(&mut self, now: Duration, delivered: u64, busy: bool) -> Option<f64> {
         if !busy {
             *self = Self::default();
@@ -33,7 +34,7 @@ impl RateDropDetector {
         (time >= FALL_SEEN).then(|| (delivered - before) as f64 / time.as_secs_f64())
     }
 
-    /// Whether deliveries are too few for a while: acknowledgements that were held up come one after the other.
+    /// Returns whether deliveries have been too few for a while: delayed acknowledgements come one after another.
     pub(crate) fn certain(&mut self, now: Duration, few: bool) -> bool {
         let since = *self.since.get_or_insert(now);
         if !few {

@@ -1,4 +1,4 @@
-//! What one round trip showed: it ends when a packet is acknowledged that was sent after it began.
+//! The measurements of one round trip, which ends when a packet is acknowledged that was sent after it began.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Round {
     pub(crate) began: Duration,
-    /// The sum of the round trips, of the queues and of the bytes in flight of the batches' newest packets.
+    /// Sums over the batches' newest packets: round-trip times, queues, and bytes in flight.
     time: Duration,
     queue: Duration,
     flight: u64,
     batches: u32,
-    /// The shortest queue that those met.
+    /// The shortest queue that these met.
     pub(crate) standing: Duration,
-    /// The largest of the bytes in flight when they were sent, a round trip ago.
+    /// The most bytes in flight when they were sent, a round trip ago.
     pub(crate) largest: u64,
-    /// Most bytes in flight now.
+    /// The most bytes in flight now.
     pub(crate) busiest: u64,
     pub(crate) delivered: u64,
     pub(crate) lost: u64,
-    /// The path marked a packet.
+    /// Whether the path marked a packet.
     pub(crate) marked: bool,
 }
 
@@ -28,8 +28,8 @@ impl Round {
         Self { began: now, busiest: in_flight, standing: Duration::MAX, ..Self::default() }
     }
 
-    /// Acknowledgements came together; the newest packet took `rtt`, met a queue of `queue`, and made `flight` bytes with those
-    /// before it.
+    /// Processes acknowledgements that came together. Their newest packet took `rtt` and met a queue of `queue`;
+    /// `flight` is the bytes in flight when it was sent, with its own.
     pub(crate) fn handle_batch(&mut self, rtt: Duration, queue: Duration, flight: u64) {
         self.time += rtt;
         self.queue += queue;
@@ -38,7 +38,7 @@ impl Round {
         self.largest = self.largest.max(flight);
     }
 
-    /// A batch's newest packet met so long a queue, whoever made it.
+    /// Records the queue that a batch's newest packet met, whichever flow made it.
     pub(crate) fn handle_standing(&mut self, queue: Duration) {
         self.standing = self.standing.min(queue);
     }
@@ -51,28 +51,29 @@ impl Round {
         self.queue / self.batches.max(1)
     }
 
-    /// In bytes.
+    /// Returns the mean bytes in flight.
     pub(crate) fn mean_flight(&self) -> f64 {
         self.flight as f64 / f64::from(self.batches.max(1))
     }
 
-    /// Bytes that were acknowledged together, on average.
+    /// Returns the mean of the bytes acknowledged together.
     pub(crate) fn lump(&self) -> f64 {
         self.delivered as f64 / f64::from(self.batches.max(1))
     }
 
-    /// Bytes a second by Little's law: no more than the path carries, and less if it was not always busy.
+    /// Returns the rate in bytes a second by Little's law: at most what the path carries, and less if it was not always
+    /// busy.
     pub(crate) fn flown(&self) -> f64 {
         self.mean_flight() / seconds(self.mean_rtt())
     }
 }
 
-/// At least a tenth of a millisecond, to divide by.
+/// Returns seconds, at least a tenth of a millisecond, as a divisor.
 pub(crate) fn seconds(time: Duration) -> f64 {
     time.max(Duration::from_micros(100)).as_secs_f64()
 }
 
-/// Bytes without their fraction.
+/// Rounds bytes down.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a few windows at most, and positive")]
 pub(crate) fn whole(bytes: f64) -> u64 {
     bytes as u64

@@ -1,55 +1,56 @@
-//! Finds that a path became longer for good, as by another route.
+//! Detects that a path became longer for good, for instance by another route.
 //!
-//! Its round trips look as if a queue stood. But a queue becomes shorter with what its flow has in flight, and another flow's
-//! grows and is cut. Where round trips stay the same while what is in flight falls to a third, and little is lost, they are
-//! the path's.
+//! Its round trips look as if a queue had formed. But a flow's own queue shrinks with the flow's bytes in flight, and
+//! another flow's queue grows until it is cut. If round trips stay the same while the bytes in flight fall to a third,
+//! and little is lost, the path itself is longer.
 
 use std::time::Duration;
 
 use crate::path::limits::MIN_WINDOW_PACKETS;
 
-/// How long round trips must stay the same, and over how many of them.
+/// How long round trips must stay the same, and for how many rounds.
 const LASTS: Duration = Duration::from_millis(300);
 const ROUNDS: u32 = 5;
-/// They are the same within this.
+/// The largest difference between round trips that count as the same.
 const SAME: Duration = Duration::from_millis(3);
-/// To this part, or the least window, what is in flight falls meanwhile. Of two flows that come to share a path one falls to half.
+/// The part to which the bytes in flight must fall meanwhile, or to the least window. When two flows begin to share a
+/// path, one falls to half.
 const FALLS_TO: f64 = 1.0 / 3.0;
-/// How much may be lost: before a full queue round trips stay the same too.
+/// The most loss: with a full queue round trips stay the same too.
 const LOST: f64 = 0.05;
 
-/// What one round trip showed.
+/// The measurements of one round trip.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Trip {
-    /// The shortest in it.
+    /// The shortest round-trip time in it.
     pub(crate) time: Duration,
-    /// It seems that a queue stood.
+    /// Whether a queue seems to have formed.
     pub(crate) queue: bool,
-    /// Most bytes in flight.
+    /// The most bytes in flight.
     pub(crate) flight: u64,
-    /// Bytes that were delivered, and lost.
+    /// Bytes delivered, and bytes lost.
     pub(crate) delivered: u64,
     pub(crate) lost: u64,
-    /// What the path was thought to carry, in bytes a second.
+    /// The estimated rate of the path, in bytes a second.
     pub(crate) rate: Option<f64>,
 }
 
-/// Round trips of one length.
+/// A run of round trips of one length.
 #[derive(Debug, Clone, Copy)]
 struct Level {
     since: Duration,
-    /// No queue stood before.
+    /// Whether there was no queue before it.
     first: bool,
     rounds: u32,
     shortest: Duration,
     longest: Duration,
     delivered: u64,
     lost: u64,
-    /// The last round trip before.
+    /// The last round trip before it.
     before: Trip,
 }
 
-/// Whether there is another route.
+/// The detector of another route.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RouteChange {
     level: Option<Level>,
@@ -57,8 +58,8 @@ pub(crate) struct RouteChange {
 }
 
 impl RouteChange {
-    /// A round trip is over; packets have `mtu` bytes. Gives the new path's shortest round trip and what it was thought to
-    /// carry before, once it is known.
+    /// Processes the end of a round trip; packets have `mtu` bytes. Returns the new path's shortest round trip and the
+    /// earlier rate estimate, once a longer path is certain.
     pub(crate) fn handle_round(&mut self, now: Duration, trip: Trip, mtu: u64) -> Option<(Duration, Option<f64>)> {
         let last = std::mem::replace(&mut self.last, trip);
         if !trip.queue {
@@ -69,7 +70,7 @@ impl RouteChange {
         let shortest = level.shortest.min(trip.time);
         let longest = level.longest.max(trip.time);
         if longest - shortest > SAME {
-            // The first may have begun before the change, and what was in flight before that one counts.
+            // The first may have begun before the change; then the bytes in flight before it count.
             let before = if level.first { level.before } else { last };
             *level = Level { first: false, ..Level::new(now, trip.time, before) };
             return None;
@@ -97,7 +98,7 @@ impl Level {
         Self { since, first: true, rounds: 0, shortest: time, longest: time, delivered: 0, lost: 0, before }
     }
 
-    /// Whether so many bytes are few beside those in flight before; no window is smaller than `least`.
+    /// Returns whether `flight` is small compared with the bytes in flight before; no window is smaller than `least`.
     fn fell(&self, flight: u64, least: u64) -> bool {
         let before = self.before.flight;
         flight as f64 <= FALLS_TO * before as f64 || flight <= least && before >= 2 * least
@@ -114,7 +115,8 @@ mod tests {
 
     const MTU: u64 = 1200;
 
-    /// What is found after a second at 50 ms with 24 kB in flight, and then round trips of so many milliseconds, kB in flight and kB lost.
+    /// Returns the detector's result after a second at 50 ms with 24 kB in flight, and then `trips`: milliseconds, kB
+    /// in flight, kB lost.
     fn after(trips: impl IntoIterator<Item = (u64, u64, u64)>) -> Option<(Duration, Option<f64>)> {
         let mut change = RouteChange::default();
         let mut now = Duration::ZERO;

@@ -1,18 +1,18 @@
-//! The shortest of the times that were seen of late.
+//! The shortest of the recent times: a windowed minimum.
 
 use std::time::Duration;
 
-/// The shortest time of this half of a while and of the half before.
+/// The shortest time of the current half of the window, and of the half before.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Shortest {
     halves: [Option<(Duration, Duration)>; 2],
-    /// One of them is that of a whole packet.
+    /// Whether one of them belongs to a whole packet.
     whole: bool,
 }
 
 impl Shortest {
-    /// The shortest of the last `life`, after `time` was seen now. The first time that is of a `whole` packet takes the place of
-    /// all before, and later those of others do not count.
+    /// Adds `time` now, and returns the shortest of the last `life`. The first time of a `whole` packet replaces all
+    /// earlier ones; from then on times of shorter packets are ignored.
     pub(crate) fn of(&mut self, now: Duration, time: Duration, whole: bool, life: Duration) -> Duration {
         if whole && !std::mem::replace(&mut self.whole, true) {
             self.halves = [None; 2];
@@ -26,17 +26,17 @@ impl Shortest {
         self.shortest().unwrap_or(time)
     }
 
-    /// All of them would take `time` longer now.
+    /// Lengthens all recorded times by `time`.
     pub(crate) fn lengthen(&mut self, time: Duration) {
         self.halves.iter_mut().flatten().for_each(|(_, shortest)| *shortest += time);
     }
 
-    /// That of at least half of a while, if so much is known.
+    /// Returns the shortest time, if at least half of a window is known.
     pub(crate) fn of_a_while(&self) -> Option<Duration> {
         self.halves[0].and(self.shortest())
     }
 
-    /// That of late, if any is known.
+    /// Returns the shortest recent time, if any is known.
     pub(crate) fn shortest(&self) -> Option<Duration> {
         self.halves.iter().flatten().map(|(_, time)| *time).min()
     }

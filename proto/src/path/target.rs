@@ -1,4 +1,4 @@
-//! How long packets should wait before a path's slowest link: short, and the same for all flows that share it.
+//! The queue target: how long packets should wait before a path's slowest link. It is short, and fair to all flows.
 
 use std::time::Duration;
 
@@ -7,61 +7,62 @@ use crate::path::round::{Round, seconds};
 use crate::path::shortest::Shortest;
 use crate::path::stats::PathStats;
 
-/// A fast link stays busy with less: as many packets as are acknowledged together, and what the ends' clocks and
-/// schedulers need. When its rate falls, what stands in the queue is what all later frames wait for.
+/// The target in packets. A fast link stays busy with less: as many packets as are acknowledged together, and what the
+/// clocks and schedulers of both ends need. If its rate falls, all later frames wait for the queue.
 const QUEUE_PACKETS: f64 = 4.0;
-/// The same of the round trip: a rate is known to a few percent, and what that is of a long round trip must be there.
+/// The target as a part of the round trip: rates are known to a few percent, and the queue must cover that error.
 const QUEUE_OF_RTT: f64 = 1.0 / 16.0;
 
-/// A packet takes no longer to be sent, as far as is counted: 96 kbit/s.
+/// The longest counted transmission time of a packet: 96 kbit/s.
 const LONGEST_PACKET: Duration = Duration::from_millis(100);
-/// For how long the highest rate of a path is believed. Of flows that share it some see no more than their share for long.
+/// How long the highest rate of a path is remembered. A flow that shares the path may see only its own part for long.
 const RATE_LIFE: Duration = Duration::from_secs(60);
-/// A flow that has the path alone sees its rate within this factor.
+/// The factor within which a flow that has the path alone measures its rate.
 const ALONE: f64 = 1.5;
-/// Power of the number of flows with which the queue grows that each aims at, and the most that are counted.
+/// The power of the number of flows with which each flow's target grows, and the most flows counted.
 const SHARE_SCALING: f64 = 0.75;
 const SHARES_MOST: f64 = 16.0;
-/// As long as a peer may hold acknowledgements back (RFC 9000, section 18.2).
+/// The longest ack delay of a peer (RFC 9000, section 18.2).
 const LUMP_MOST: Duration = Duration::from_millis(25);
-/// How often a queue is halved for a router that marks packets, at most, and for how long it stays so without a mark.
+/// The most halvings of the target for a router that marks packets, and how long one lasts without a mark.
 const HALVINGS_MOST: u8 = 3;
 const HALVING_LIFE: Duration = Duration::from_secs(10);
-/// What stays in each round of how much is acknowledged together.
+/// The part of the ack batch size that remains after each round.
 const LUMP_KEPT: f64 = 0.9;
 
-/// What the queue's length depends on.
+/// The state on which the queue target depends.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Target {
-    /// How long the path takes for a whole packet. Beside others a flow's rate is a part of the path's: the highest of late is
-    /// the closest.
+    /// The transmission time of a whole packet. A flow that shares the path measures only its part of the rate, so the
+    /// highest recent rate is the closest.
     packet: Shortest,
-    /// Bytes that the peer acknowledges together. An average over a round: less than in the last one only slowly, since
-    /// windows that are too small for a peer's habit make it acknowledge fewer together, but late.
+    /// Bytes that the peer acknowledges together, averaged over a round. It falls only slowly: windows that are too
+    /// small for the peer's habit make it acknowledge fewer bytes together, but late.
     lump: f64,
-    /// How often the queue was halved because packets were marked, and since when no more.
+    /// The number of halvings because of marked packets, and since when it has not risen.
     halvings: (u8, Duration),
 }
 
 impl Target {
-    /// The path carries at least `rate` bytes a second; gives how long it takes for a packet of `mtu` bytes.
+    /// Notes that the path carries at least `rate` bytes a second; returns the transmission time of a packet of `mtu`
+    /// bytes.
     pub(crate) fn handle_rate(&mut self, now: Duration, mtu: u64, rate: f64) -> Duration {
         self.packet.of(now, of_packet(mtu, rate), true, RATE_LIFE)
     }
 
-    /// The path carries no more than `rate` any longer; gives how much longer it takes for a packet now.
+    /// Notes that the rate fell to `rate`; returns by how much the transmission time of a packet rose.
     pub(crate) fn handle_fall(&mut self, now: Duration, mtu: u64, rate: f64) -> Duration {
         let longer = of_packet(mtu, rate).saturating_sub(self.handle_rate(now, mtu, rate));
         self.packet.lengthen(longer);
         longer
     }
 
-    /// The highest rate of late, in bytes a second, for packets of `mtu` bytes.
+    /// Returns the highest recent rate, in bytes a second, for packets of `mtu` bytes.
     pub(crate) fn highest_rate(&self, mtu: u64) -> Option<f64> {
         self.packet.shortest().map(|packet| mtu as f64 / seconds(packet))
     }
 
-    /// A round trip is over. If packets were marked in it, a router wants a shorter queue.
+    /// Processes the end of a round trip. If packets were marked in it, a router wants a shorter queue.
     pub(crate) fn handle_round(&mut self, now: Duration, round: &Round) {
         let (halvings, since) = &mut self.halvings;
         if round.marked {
@@ -74,22 +75,23 @@ impl Target {
         self.lump = round.lump().max(LUMP_KEPT * self.lump);
     }
 
-    /// How long packets should wait before a path that carries `rate` bytes a second, and be sent.
+    /// Returns how long packets should wait and be transmitted on a path of `rate` bytes a second.
     pub(crate) fn of_path(&self, path: &PathStats, rate: f64) -> Duration {
         let most = QUEUE_TARGET.as_secs_f64();
         let least = QUEUE_LEAST.max(path.min_rtt.mul_f64(QUEUE_OF_RTT)).as_secs_f64().min(most);
         let packet = path.mtu as f64 / rate.max(1.0);
-        // What is acknowledged together is sent together, and waits for itself.
+        // Bytes acknowledged together are sent together, and wait for each other.
         let lump = (self.lump / rate.max(1.0) - QUEUE_PACKETS * packet).clamp(0.0, LUMP_MOST.as_secs_f64());
-        // Whole packets alone are sent: the window has room for one that the path has no room for yet.
+        // Only whole packets are sent: the window has room for a packet for which the path has no room yet.
         let waits = (QUEUE_PACKETS * packet).clamp(least, most) / f64::from(1_u8 << self.halvings.0);
         Duration::from_secs_f64(waits + packet.min(1.3 * most) + lump)
     }
 
-    /// The same for a flow that has `rate` of a path: the smaller its part, the longer, so that flows behind one queue come to have
-    /// the same (flow-based scaling of Swift: Kumar and others 2020, section 3.1). Beside others it is no less than a packet of its
-    /// own takes at `rate`: flows that keep as many bytes in a queue as each other come to have the same of the path (FAST TCP:
-    /// Wei, Jin, Low, Hegde 2006), those that keep theirs for the same time stay as they are.
+    /// Returns the same for a flow that has `rate` of a path. The smaller its part, the longer the queue, so that flows
+    /// in one queue converge to equal rates (flow-based scaling of Swift: Kumar and others 2020, section 3.1). If the
+    /// flow shares the path, the queue is at least the transmission time of a packet at `rate`. Flows that keep equal
+    /// bytes in a queue converge to equal rates (FAST TCP: Wei, Jin, Low, Hegde 2006); flows that keep equal times do
+    /// not change.
     pub(crate) fn of_share(&self, path: &PathStats, rate: f64) -> Duration {
         let whole = self.highest_rate(path.mtu).unwrap_or_default();
         let parts = whole / rate.max(1.0) / ALONE;
@@ -98,7 +100,7 @@ impl Target {
     }
 }
 
-/// How long a packet of `mtu` bytes takes at `rate` bytes a second.
+/// Returns the transmission time of a packet of `mtu` bytes at `rate` bytes a second.
 fn of_packet(mtu: u64, rate: f64) -> Duration {
     Duration::from_secs_f64(mtu as f64 / rate.max(1.0)).min(LONGEST_PACKET)
 }

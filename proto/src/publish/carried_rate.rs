@@ -1,46 +1,46 @@
-//! What a path is thought to carry now: the estimate of a receiver's bandwidth that an encoder goes by.
+//! The bandwidth estimate of a receiver's path, which encoders use.
 //!
-//! What decides it: the target rate of the delay controller (`path/stats.rs`), and how long nothing was delivered. `docs/glossary.md`
-//! has a table of all rates.
+//! It depends on the delay controller's target rate (`path/stats.rs`), and on how long nothing was delivered.
+//! `docs/glossary.md` has a table of all rates.
 
 use std::time::Duration;
 
 use crate::bitrate::Bitrate;
 use crate::path::stats::PathStats;
 
-/// While nothing is acknowledged a path is thought to carry at least its rate before then, divided by this. Bases of video take
-/// 0.4 of that: ten frames' bases are what the path carried in one frame interval. So an outage is soon caught up with if the
-/// rate comes again as it was, and a tenth of it still carries them.
+/// While nothing is acknowledged, the bandwidth estimate is at least the last rate divided by this. Base layers of
+/// video need 0.4 of that, so ten frames' base layers fit into what the path carried in one frame interval. An outage
+/// is soon caught up with if the rate returns to what it was, and a tenth of that rate still carries the base layers.
 const STALL_DIVISOR: u64 = 4;
 
-/// For how long a path delivered nothing.
+/// How long a path has delivered nothing.
 #[derive(Debug)]
 pub(super) struct CarriedRate {
     interval: Duration,
-    /// Bytes that had been delivered when the last frame was due.
+    /// Bytes delivered when the last frame was due.
     delivered: u64,
-    /// Frames in a row that were due while no byte was delivered.
+    /// Consecutive frames that were due while no byte was delivered.
     silent_frames: u32,
 }
 
 impl CarriedRate {
-    /// For frames that are due every `interval`.
+    /// Makes an estimate for frames that are due every `interval`.
     pub(super) const fn new(interval: Duration) -> Self {
         Self { interval, delivered: 0, silent_frames: 0 }
     }
 
-    /// A frame is due; `delivered` bytes arrived since the connection began.
+    /// Records a frame that is due; `delivered` bytes arrived since the connection began.
     pub(super) const fn handle_frame(&mut self, delivered: u64) {
         self.silent_frames = if delivered == self.delivered { self.silent_frames + 1 } else { 0 };
         self.delivered = delivered;
     }
 
-    /// Frames in a row that were due while no byte was delivered.
+    /// Returns the number of consecutive frames that were due while no byte was delivered.
     pub(super) const fn silent_frames(&self) -> u32 {
         self.silent_frames
     }
 
-    /// For how long no byte was delivered, in whole frame intervals.
+    /// Returns how long no byte was delivered, in whole frame intervals.
     pub(super) fn silence(&self) -> Duration {
         self.interval * self.silent_frames
     }

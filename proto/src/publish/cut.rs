@@ -1,55 +1,56 @@
-//! Where a frame is cut for one receiver, and why.
+//! Truncation points: where a frame is cut for one receiver, and why.
 //!
-//! What decides where a stream ends: the writer asks [`cut`] when it begins a stream, after every write, and when something
-//! happens that a stream must give way to. The answer is a position and its reason. The first of these that holds counts:
+//! The writer calls [`cut`] when it begins a stream, after every write, and when something happens that a stream must
+//! give way to. The answer is a position and its reason. The first of these that holds counts:
 //!
-//! 1. The path's rate fell: the stream is reset where it is, since the bases of all frames on the way go again.
-//! 2. The base is not written yet: the stream goes on, whatever waits.
+//! 1. The path's rate fell: the stream is reset at once, because the base layers of all frames in flight are sent
+//! again.
+//! 2. The base layer is unwritten: the stream continues, whatever waits.
 //! 3. The broadcast ends: late bytes are no longer sent.
-//! 4. All is written that the frame has, or that the receiver's cap and the path's policer let through.
-//! 5. What was written keeps the path busy until the next frame is due (video, see `pace.rs`).
-//! 6. The next frame is due, or the same picture is due again, whose rest follows as late bytes (see `still.rs`).
+//! 4. Everything is written that the frame has, or that the receiver's cap and the path's policer allow.
+//! 5. Written bytes keep the path busy until the next frame is due (video, see `pace.rs`).
+//! 6. The next frame is due. Or the same picture is due again; then the rest follows as late bytes (see `still.rs`).
 
-/// Why a stream ends where it ends.
+/// The reason for a stream's end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CutReason {
-    /// It has all that the frame has.
+    /// The frame is complete.
     Whole,
-    /// The receiver's cap, or the path's policer, lets no more through.
+    /// The receiver's cap, or the path's policer, allows no more.
     Cap,
     /// The next frame is due.
     NextDue,
     /// The same picture is due again.
     PictureStays,
-    /// What was written keeps the path busy until the next frame is due.
+    /// Written bytes keep the path busy until the next frame is due.
     PathBusy,
-    /// The path's rate fell, and bases go again.
+    /// The path's rate fell, and base layers are sent again.
     RateFell,
-    /// No frame comes any more.
+    /// No more frames come.
     BroadcastEnds,
 }
 
 /// How far a stream is written.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Extent {
-    /// Bytes of the frame, or of the rest of a picture that stays.
+    /// Size in bytes of the frame, or of the rest of a picture that stays.
     pub(crate) full: usize,
-    /// Bytes of its base, which are sent whatever the cap is.
+    /// Size in bytes of its base layer, which is sent whatever the cap is.
     pub(crate) base: usize,
-    /// Bytes that the receiver's cap and the path's policer let through.
+    /// Bytes that the receiver's cap and the path's policer allow.
     pub(crate) allowed: usize,
-    /// Bytes that are written, without the stream's head.
+    /// Bytes written, without the stream's head.
     pub(crate) written: usize,
-    /// Whether the head and the base are written.
+    /// Whether the head and the base layer are written.
     pub(crate) has_base: bool,
 }
 
-/// What a stream may have to give way to.
+/// Everything that a stream may have to give way to.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Situation {
-    /// The path's rate fell so far that most of what is on the way is lost.
+    /// Whether the path's rate fell so far that most bytes in flight are lost.
     pub(crate) rate_fell: bool,
-    /// What was written keeps the path busy until the next frame is due.
+    /// Whether written bytes keep the path busy until the next frame is due.
     pub(crate) path_busy: bool,
     /// What follows this stream.
     pub(crate) next: Next,
@@ -58,29 +59,29 @@ pub(crate) struct Situation {
 /// What follows a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Next {
-    /// Nothing that is known yet.
+    /// Nothing known yet.
     #[default]
     Nothing,
     /// Another frame, which is due.
     Frame,
     /// The same picture, which is due again.
     SamePicture,
-    /// Nothing any more.
+    /// Nothing: the broadcast ends.
     End,
 }
 
-/// Where a stream ends as far as is known now.
+/// Where a stream ends, as far as is known now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cut {
-    /// Bytes that it has then, without its head.
+    /// Its length in bytes then, without its head.
     pub(crate) at: usize,
     /// Why it has no more.
     pub(crate) reason: CutReason,
-    /// Whether it ends now. Else it goes on, up to there at most.
+    /// Whether it ends now. Otherwise it continues, up to `at` at most.
     pub(crate) ends: bool,
 }
 
-/// Where the stream ends, and why: see the top of this file.
+/// Returns where the stream ends, and why: see the top of this file.
 pub(crate) fn cut(stream: &Extent, situation: Situation) -> Cut {
     let here = |reason, ends| Cut { at: stream.written, reason, ends };
     if situation.rate_fell {
@@ -106,7 +107,7 @@ pub(crate) fn cut(stream: &Extent, situation: Situation) -> Cut {
     }
 }
 
-/// Where the stream ends if it gives way to nothing: with all that is allowed of it, but never within its base.
+/// Returns where the stream ends if it gives way to nothing: after all allowed bytes, but never within its base layer.
 fn limit(stream: &Extent) -> Cut {
     let at = stream.allowed.clamp(stream.base, stream.full);
     let reason = if at < stream.full { CutReason::Cap } else { CutReason::Whole };

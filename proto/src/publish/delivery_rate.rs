@@ -1,4 +1,4 @@
-//! What a path delivered of late. `docs/glossary.md` has a table of all rates.
+//! The recent delivery rate of a path. `docs/glossary.md` has a table of all rates.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -8,22 +8,22 @@ use crate::bitrate::Bitrate;
 /// Frames over which deliveries are counted.
 const MEASURED_FRAMES: usize = 8;
 
-/// The delivery rate of the last frames (draft-cardwell-iccrg-bbr-congestion-control, section 4.1.1), all headers counted.
-/// Where frames have fewer bytes than the path takes it is theirs, not the path's.
+/// The delivery rate of the last frames (draft-cardwell-iccrg-bbr-congestion-control, section 4.1.1), with all headers.
+/// If frames are smaller than the path allows, this is the frames' rate, not the path's.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct DeliveryRate {
-    /// When a frame was due, and the bytes that had been delivered by then; oldest first.
+    /// When a frame was due, and the bytes delivered by then; oldest first.
     delivered: VecDeque<(Duration, u64)>,
     rate: Bitrate,
 }
 
 impl DeliveryRate {
-    /// As of the last frame that was due; zero before the second.
+    /// Returns the rate as of the last frame that was due; zero before the second.
     pub(crate) const fn rate(&self) -> Bitrate {
         self.rate
     }
 
-    /// A frame is due; `delivered` bytes arrived since the connection began.
+    /// Records a frame that is due; `delivered` bytes arrived since the connection began.
     pub(crate) fn handle_frame(&mut self, now: Duration, delivered: u64) {
         if let Some(&(then, before)) = self.delivered.front() {
             let rate = Bitrate::of(delivered.saturating_sub(before), now.saturating_sub(then));
@@ -49,7 +49,7 @@ mod tests {
             rate.handle_frame(Duration::from_millis(100 * frame), delivered);
             delivered += bytes;
         }
-        // In each of the eight intervals that are measured 3000 bytes were delivered.
+        // In each of the eight measured intervals 3000 bytes were delivered.
         assert_eq!(rate.rate(), Bitrate::from_bits(240_000));
     }
 }

@@ -1,50 +1,51 @@
-//! How much parity pays on a path, by how often it loses packets.
+//! The FEC controller: chooses how much parity pays on a path, from how often it loses packets.
 
 use crate::wire::limits::MAX_PIECES;
 
-/// Frame intervals that count: four seconds at 30 frames a second. A full queue loses many packets in few of them, the air
-/// few in many.
+/// The frame intervals counted: four seconds at 30 frames a second. A full queue loses many packets in a few of them;
+/// radio loses a few packets in many.
 const COUNTED: u32 = u128::BITS;
-/// How often packets were lost where more are to be expected, and over how many intervals at least: a queue that is full for once
-/// loses many within a few round trips.
+/// The least number of loss events from which more loss is expected, and the least number of intervals that they span.
+/// A queue that is full once loses many packets within a few round trips.
 const FEWEST: u32 = 3;
 const LEAST_SPAN: u32 = 32;
 
-/// In which of the last frame intervals packets were lost.
+/// The recent frame intervals in which packets were lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LossyIntervals {
-    /// The newest is the lowest bit.
+    /// One bit for each interval; the newest is the lowest bit.
     lossy: u128,
     seen: u32,
-    /// Bytes that had been lost when the last frame was due.
+    /// Bytes lost when the last frame was due.
     lost: u64,
 }
 
 impl LossyIntervals {
-    /// A frame is due; `lost` bytes were lost since the connection began.
+    /// Records a frame that is due; `lost` bytes were lost since the connection began.
     pub(crate) fn handle_frame(&mut self, lost: u64) {
         self.lossy = self.lossy << 1 | u128::from(lost > self.lost);
         self.lost = lost;
         self.seen = COUNTED.min(self.seen + 1);
     }
 
-    /// Whether packets were lost again and again.
+    /// Returns whether packets were lost again and again.
     pub(crate) const fn is_lossy(&self) -> bool {
         let span = COUNTED.saturating_sub(self.lossy.leading_zeros() + self.lossy.trailing_zeros());
         (self.lossy & !(self.lossy << 1)).count_ones() >= FEWEST && span >= LEAST_SPAN
     }
 
-    /// Returns into how many pieces a frame of `packets` packets is cut, each with a packet of parity; none where that would
-    /// cost more than it saves.
+    /// Returns the number of FEC groups into which a frame of `packets` packets is cut, each with one packet of parity;
+    /// 0 if parity would cost more than it saves.
     ///
-    /// Lost packets are taken for independent: where a share `q` of the intervals loses any, `-ln(1-q)` are lost in an interval on
-    /// average. Of `n` packets, each lost with probability `p`, the most arrives in front of the first hole that parity does not
-    /// fill with about `n sqrt(p) / 2` pieces; by enumeration, for `n` up to 130 and `p` from 0.003 to 0.05.
+    /// Losses are taken as independent: if a fraction `q` of the intervals loses packets, an interval loses `-ln(1-q)`
+    /// on average. Take `n` packets, each lost with probability `p`. The longest prefix without a gap that parity
+    /// cannot fill arrives with about `n sqrt(p) / 2` pieces, found by enumeration for `n` up to 130 and `p` from 0.003
+    /// to 0.05.
     pub(crate) fn pieces(&self, packets: u64) -> u64 {
         if !self.is_lossy() {
             return 0;
         }
-        // Where every interval loses some, no more is known than that.
+        // If every interval loses packets, the loss rate is unknown above this.
         let share = (f64::from(self.lossy.count_ones()) / f64::from(self.seen)).min(0.99);
         let lost = -(1.0 - share).ln();
         let pays = |pieces: &u64| {
@@ -59,7 +60,7 @@ impl LossyIntervals {
 mod tests {
     use super::*;
 
-    /// After `intervals` intervals of which every `nth` lost a packet.
+    /// The state after `intervals` intervals of which every `nth` lost a packet.
     fn after(intervals: u64, nth: u64) -> LossyIntervals {
         let mut lossy = LossyIntervals::default();
         (1..=intervals).for_each(|interval| lossy.handle_frame(interval / nth * 1200));

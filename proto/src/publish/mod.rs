@@ -1,7 +1,8 @@
-//! A sender's side of one receiver: which bytes of which frame go out next.
+//! The sender's half of one receiver's session: decides which bytes of which frame go out next.
 //!
-//! [`publisher`] is what the rest of the crate sees. It has one [`writer`], which writes one [`stream`] after the other, and one
-//! [`policy`], which says what to write: [`pictures`] or [`video`]. Where a frame ends for this receiver is decided in [`cut`].
+//! The rest of the crate sees [`publisher`]. It has one [`writer`], which writes one [`stream`] after another, and one
+//! [`policy`], which chooses what to write: [`pictures`] or [`video`]. [`cut`] decides where a frame ends for this
+//! receiver.
 
 mod cap;
 mod carried_rate;

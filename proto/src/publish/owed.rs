@@ -1,26 +1,26 @@
-//! The frames of video that one receiver has yet to get: every base in order, or a new beginning.
+//! The backlog of one receiver of video: every base layer in order, or a random-access frame.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::wire::frame::Frame;
 
-/// Most frames of video whose bases one receiver may be owed, and over how long: what a viewer waits for rather than lose.
-/// Beyond it a new picture of one frame is there sooner.
+/// The most frames of video in one receiver's backlog, and over how long: a delay that a viewer accepts rather than
+/// lose frames. With more, a random-access frame arrives sooner.
 const MAX_OWED_FRAMES: usize = 64;
 const MAX_OWED_TIME: Duration = Duration::from_secs(1);
 
-/// Frames that were due and are not begun, and how far the receiver has all that the next one needs.
+/// Frames that were due but not begun, and whether the receiver has everything that the next one needs.
 #[derive(Debug)]
 pub(super) struct Owed {
     frames: VecDeque<Frame>,
-    /// Most frames that wait.
+    /// The most frames that wait.
     most: usize,
-    /// The next frame must be one that stands for all before it.
+    /// Whether the next frame must be a random-access frame.
     broken: bool,
-    /// A frame was handed out.
+    /// Whether a frame was queued before.
     begun: bool,
-    /// The last join among them.
+    /// The last random-access frame that was queued.
     joined: Option<u64>,
     /// The last frame that was due.
     newest: Option<u64>,
@@ -29,7 +29,7 @@ pub(super) struct Owed {
 }
 
 impl Owed {
-    /// For frames that are due every `interval`.
+    /// Makes a backlog for frames that are due every `interval`.
     pub(super) fn new(interval: Duration) -> Self {
         let in_time = MAX_OWED_TIME.as_nanos() / interval.as_nanos().max(1);
         let most = usize::try_from(in_time).unwrap_or(MAX_OWED_FRAMES).clamp(1, MAX_OWED_FRAMES);
@@ -45,12 +45,12 @@ impl Owed {
         self.frames.is_empty()
     }
 
-    /// Whether the receiver can go on only with a [`Join`](crate::Join).
+    /// Returns whether the receiver needs a random-access frame ([`Join`](crate::Join)) to continue.
     pub(super) const fn needs_join(&self) -> bool {
         self.broken
     }
 
-    /// A frame is due. Returns how many are given up for it; it may be among them.
+    /// Queues a frame that is due. Returns how many frames are dropped for it, which may include this one.
     pub(super) fn put(&mut self, frame: &Frame) -> u64 {
         self.newest = Some(frame.id);
         let mut given_up = 0;
@@ -68,31 +68,33 @@ impl Owed {
         given_up
     }
 
-    /// What waits is of no use any more. Returns how many frames that were.
+    /// Drops the waiting frames. Returns their number.
     pub(super) fn give_up(&mut self) -> u64 {
         self.miss(0)
     }
 
-    /// `count` frames were due and never handed over. Returns how many wait and are given up with them.
+    /// Notes that `count` frames were due but never came. Returns the number of waiting frames that are dropped with
+    /// them.
     pub(super) fn miss(&mut self, count: u64) -> u64 {
         let waited = self.frames.len() as u64;
         self.frames.clear();
         self.break_off(waited + count).saturating_sub(count)
     }
 
-    /// Whether the receiver may lack frame `lost`: it was due, and there is no join after it, nor will the next frame be one.
+    /// Returns whether the receiver may lack frame `lost`: it was due, no random-access frame followed, and the next
+    /// frame will not be one.
     pub(super) fn may_lack(&self, lost: u64) -> bool {
         let no_join_since = self.joined.is_none_or(|joined| joined <= lost);
         let was_due = self.newest.is_some_and(|newest| lost <= newest);
         !self.broken && no_join_since && was_due
     }
 
-    /// The frame to begin.
+    /// Returns the frame to begin.
     pub(super) fn take(&mut self) -> Option<Frame> {
         self.frames.pop_front()
     }
 
-    /// `count` frames are not sent. Returns how many the receiver had reason to wait for.
+    /// Notes that `count` frames are not sent. Returns how many of them the receiver expected.
     const fn break_off(&mut self, count: u64) -> u64 {
         self.broken = true;
         if !self.begun {

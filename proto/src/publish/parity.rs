@@ -1,7 +1,8 @@
-//! How much parity follows a frame, and the parity itself (spec, "Parity").
+//! Forward error correction: how much parity follows a frame, and the parity itself (spec, "Parity").
 //!
-//! Parity is sent where the path loses packets so often that it pays and a lost packet comes again too late, and where more is
-//! tried than the path is known to carry: nobody misses parity, and it makes up for what is lost of the frame.
+//! Parity is sent in two cases: if the path loses packets so often that it pays and a repaired packet comes too late;
+//! and while a probe exceeds the known rate, because nobody misses lost parity, and it makes up for losses of the
+//! frame.
 
 use std::time::Duration;
 
@@ -15,24 +16,24 @@ use crate::wire::limits::{MAX_HEAD_BYTES, MAX_PARITY_BLOCK, MAX_PIECES};
 use crate::wire::parity::ParityHeader;
 use crate::wire::stream::StreamHead;
 
-/// Bytes of a packet that are no stream's: its header, its seal, and a STREAM frame's header take that many or more.
+/// The least overhead of a packet in bytes: its header, its authentication tag, and a STREAM frame's header.
 const PACKET_OVERHEAD: u64 = 20;
 
-/// What decides how much parity a frame has.
+/// The state that decides how much parity a frame has.
 #[derive(Debug)]
 pub(super) struct Parity {
     interval: Duration,
     /// How often packets are lost, and how long they are.
     lossy: LossyIntervals,
     mtu: u64,
-    /// Whether what is lost comes again before its frame is shown.
+    /// Whether lost packets are repaired before their frame is shown.
     repairs_in_time: bool,
-    /// Bytes of parity for each byte of a frame because more is tried.
+    /// Bytes of parity for each byte of a frame, from the probe rate.
     tried: f64,
 }
 
 impl Parity {
-    /// For frames that are due every `interval`.
+    /// Makes a state for frames that are due every `interval`.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
             interval,
@@ -43,7 +44,7 @@ impl Parity {
         }
     }
 
-    /// A frame is due.
+    /// Processes a frame that is due.
     pub(super) fn handle_frame(&mut self, path: &PathStats) {
         self.lossy.handle_frame(path.lost);
         self.mtu = path.mtu;
@@ -54,19 +55,19 @@ impl Parity {
         });
     }
 
-    /// Whether the path lost packets again and again.
+    /// Returns whether the path lost packets again and again.
     pub(super) const fn is_lossy(&self) -> bool {
         self.lossy.is_lossy()
     }
 
-    /// Most bytes of parity for a stream of `length` bytes.
+    /// Returns the most bytes of parity for a stream of `length` bytes.
     pub(super) fn most_bytes(&self, length: u64) -> u64 {
         let pieces = self.pieces(length);
         if pieces == 0 { 0 } else { pieces * self.block_bytes() + MAX_HEAD_BYTES as u64 }
     }
 
-    /// The parity of a frame's stream that ended, its head first; `None` for other streams, and where parity does not pay. It is
-    /// written to `out`, whose memory is used again.
+    /// Returns the parity of a frame's finished stream, its head first; `None` for other streams, or if parity does not
+    /// pay. It is written to `out`, whose memory is reused.
     pub(super) fn protect(&self, sent: &Stream, out: &mut BytesMut) -> Option<Bytes> {
         if sent.kind != Kind::Frame {
             return None;
@@ -85,7 +86,7 @@ impl Parity {
         Some(out.split().freeze())
     }
 
-    /// Into how many pieces a stream of `length` bytes is cut for its parity.
+    /// Returns the number of pieces into which a stream of `length` bytes is cut for its parity.
     fn pieces(&self, length: u64) -> u64 {
         let packets = length.div_ceil(self.block_bytes());
         let pays = if self.repairs_in_time { 0 } else { self.lossy.pieces(packets) };
@@ -93,7 +94,7 @@ impl Parity {
         pays.max(tried)
     }
 
-    /// Bytes of a block: as many as a packet carries.
+    /// Returns the bytes of a block: as many as a packet carries.
     fn block_bytes(&self) -> u64 {
         self.mtu.saturating_sub(PACKET_OVERHEAD).clamp(1, MAX_PARITY_BLOCK)
     }

@@ -1,7 +1,7 @@
-//! Pictures, each coded by itself: the newest counts, and more of one that stays is sent while nothing newer is due.
+//! Independent pictures: the newest counts, and a picture that stays is refined while nothing newer is due.
 //!
-//! What decides which frame goes next: one frame waits at most, the newest, until the base of the one before is written. What
-//! decides whether more of a picture is sent: `still.rs`. Where a frame ends: `cut.rs`.
+//! At most one frame waits, the newest, until the base layer before it is written; it goes next. `still.rs` decides
+//! whether more of a picture is sent, and `cut.rs` where a frame ends.
 
 use std::time::Duration;
 
@@ -18,19 +18,19 @@ use crate::publish::writer::Writer;
 use crate::wire::frame::Frame;
 use crate::wire::limits::STAYS_EVERY;
 
-/// What one receiver has of the last picture, and what waits.
+/// What one receiver has of the last picture, and the waiting frame.
 #[derive(Debug, Default)]
 pub(super) struct Pictures {
-    /// The frame that waits for the base of the one before it.
+    /// The frame that waits for the base layer of the one before it.
     waiting: Option<Frame>,
-    /// The picture that is sent, or was last.
+    /// The picture that is being sent, or was sent last.
     still: Still,
-    /// When a frame was begun, or late bytes.
+    /// When a frame or late bytes last began.
     began: Duration,
 }
 
 impl Pictures {
-    /// Begins the frame that waits, or ends the stream before it.
+    /// Begins the waiting frame, or ends the stream before it.
     fn admit(&mut self, writer: &mut Writer) {
         if writer.stream().is_some() {
             writer.cut(self.situation());
@@ -46,7 +46,7 @@ impl Pictures {
         Situation { next, ..Situation::default() }
     }
 
-    /// The same picture is due again: its frame ends as any does, and what is left of it follows.
+    /// Continues the same picture, which is due again: its frame ends like any other, and the rest follows.
     fn go_on(&mut self, writer: &mut Writer) {
         if writer.late().is_some() {
             writer.count_late_bytes();
@@ -57,7 +57,8 @@ impl Pictures {
         }
     }
 
-    /// Begins a stream of late bytes, if there are any or it is time to say that there are none, and nothing is in their way.
+    /// Begins a stream of late bytes if none is open. It begins one without bytes if it is time to say that the picture
+    /// stays.
     fn begin_late(&mut self, writer: &mut Writer) {
         if writer.stream().is_some() {
             return;
@@ -71,7 +72,7 @@ impl Pictures {
         writer.begin_late(header, body);
     }
 
-    /// If the path's rate fell, the bases on the way go again.
+    /// Sends the base layers in flight again, if the path's rate fell.
     fn send_again(&mut self, writer: &mut Writer, path: &PathStats) {
         if let Some(bases) = writer.recent.handle_path(writer.due(), path) {
             self.still.handle_reset();
@@ -87,7 +88,7 @@ impl Policy for Pictures {
             return self.go_on(writer);
         }
         self.still.end();
-        // What was not sent because the picture stayed is not waited for.
+        // The receiver does not wait for frames that were not sent because the picture stayed.
         if let Some(frame) = frame.for_receiver(self.still.repeated(), false) {
             writer.recent.handle_frame(writer.due(), &frame);
             let before = self.waiting.replace(frame);
@@ -106,12 +107,13 @@ impl Policy for Pictures {
         self.begin_late(writer);
     }
 
-    /// The base alone, then the rest.
+    /// Returns the base layer alone, then the rest.
     fn unwritten(&self, _writer: &Writer, stream: &Stream) -> [Bytes; 2] {
         if stream.owes_nothing() { stream.unwritten.clone() } else { stream.unwritten_base() }
     }
 
-    /// What waits fills the packet of the next base, where nothing is lost: else that would leave with a base alone.
+    /// Without loss, waiting bytes fill the packet of the next base layer, which would otherwise leave with a base
+    /// layer alone.
     fn slow_window(&self, path: &PathStats) -> u64 {
         let fills = path.window / path.mtu.max(1) * path.mtu.saturating_sub(payload(path.mtu));
         path.window + if path.repairing == 0 { fills } else { 0 }

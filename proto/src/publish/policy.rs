@@ -1,4 +1,4 @@
-//! What pictures and video do differently. A writer (`writer.rs`) does all else alike.
+//! The differences between pictures and video. The writer (`writer.rs`) treats them alike otherwise.
 
 use std::fmt;
 use std::time::Duration;
@@ -12,48 +12,49 @@ use crate::publish::writer::Writer;
 use crate::wire::frame::Frame;
 use crate::wire::message::JoinRequest;
 
-/// Says which frame is begun next, and what the one that is being written must give way to.
+/// Chooses the next frame, and what the current one must give way to.
 pub(super) trait Policy: fmt::Debug + Send + Sync {
-    /// A frame is due.
+    /// Processes a frame that is due.
     fn handle_frame(&mut self, writer: &mut Writer, frame: &Frame, path: &PathStats);
 
-    /// `body` bytes of a frame were written.
+    /// Processes `body` written bytes of a frame.
     fn handle_written(&mut self, writer: &mut Writer, now: Duration, body: usize, path: &PathStats);
 
-    /// A stream was finished: what waits may begin, unless its parity comes first.
+    /// Processes a finished stream: a waiting frame may begin, unless the stream's parity comes first.
     fn handle_finished(&mut self, writer: &mut Writer);
 
-    /// What of the stream is to be written next.
+    /// Returns the bytes of the stream to write next.
     fn unwritten(&self, writer: &Writer, stream: &Stream) -> [Bytes; 2];
 
-    /// Bytes that the transport should hold at most on a slow path that loses nothing, unless a base is owed.
+    /// Returns the most bytes that the transport should hold on a slow path without loss, unless a base layer is
+    /// unwritten.
     fn slow_window(&self, path: &PathStats) -> u64;
 
-    /// Packets that may go beyond the window.
+    /// Returns how many packets may exceed the window.
     fn packets_beyond(&self, writer: &Writer, carried: &CarriedRate, path: &PathStats) -> u64;
 
-    /// Frames that were due and are not begun.
+    /// Returns how many frames were due but not begun.
     fn owed_frames(&self) -> u64;
 
-    /// Whether the next frame must have a join.
+    /// Returns whether the next frame must have a random-access frame.
     fn needs_join(&self) -> bool {
         false
     }
 
-    /// The receiver lacks a frame for good.
+    /// Processes the request of a receiver that lacks a frame for good.
     fn handle_join_request(&mut self, _writer: &mut Writer, _now: Duration, _request: JoinRequest) {}
 
-    /// The next frame is not predicted from those before.
+    /// Notes that the next frame is not predicted from the earlier ones.
     fn handle_other_loop(&mut self, _writer: &mut Writer) {}
 
-    /// The receiver could show nothing of what was written so far.
+    /// Notes that the receiver could show nothing written so far.
     fn handle_unseen(&mut self, writer: &mut Writer);
 
-    /// `count` frames were due and never handed over.
+    /// Notes that `count` frames were due but never came.
     fn handle_missed(&mut self, writer: &mut Writer, count: u64) {
         writer.skip(count);
     }
 
-    /// No frame comes any more.
+    /// Notes that no more frames come.
     fn handle_end(&mut self, _writer: &mut Writer) {}
 }

@@ -1,4 +1,4 @@
-//! The last frames, whose bases are sent again where a fall of the path's rate may have lost them.
+//! The last frames, whose base layers are sent again if a fall of the path's rate may have lost them.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::wire::bases;
 use crate::wire::frame::Frame;
 use crate::wire::limits::{MAX_BASE_AGAIN, MAX_OPEN_FRAMES};
 
-/// Frames that are on their way to one receiver.
+/// Frames in flight to one receiver.
 #[derive(Debug)]
 pub(crate) struct Recent {
     interval: Duration,
-    /// With the moments at which they were due, those of video with when they were begun.
+    /// Each frame with the time at which it was due; for video, when it was begun.
     frames: VecDeque<(Duration, Frame)>,
     /// Falls of the path's rate that were answered.
     falls: u64,
@@ -25,7 +25,7 @@ impl Recent {
         Self { interval, frames: VecDeque::new(), falls: 0 }
     }
 
-    /// A frame is due.
+    /// Adds a frame that is due.
     pub(crate) fn handle_frame(&mut self, now: Duration, frame: &Frame) {
         if self.frames.len() == MAX_OPEN_FRAMES {
             self.frames.pop_front();
@@ -33,8 +33,8 @@ impl Recent {
         self.frames.push_back((now, frame.clone()));
     }
 
-    /// If the path's rate fell: what carries the bases again of all frames that were sent since then and shortly before, when
-    /// those packets left that the fall met on the way.
+    /// If the path's rate fell, returns the stream of base layers to send again: those of all frames sent since, or
+    /// shortly before, the packets in flight at the fall were sent.
     pub(crate) fn handle_path(&mut self, now: Duration, path: &PathStats) -> Option<Bytes> {
         if std::mem::replace(&mut self.falls, path.falls) == path.falls {
             return None;
@@ -47,23 +47,23 @@ impl Recent {
     }
 }
 
-/// Where every base must arrive.
+/// For video, whose base layers must all arrive.
 impl Recent {
-    /// Whether the path's rate fell since the last frame.
+    /// Returns whether the path's rate fell since the last frame.
     pub(crate) const fn has_fallen(&self, path: &PathStats) -> bool {
         self.falls != path.falls
     }
 
-    /// All that was sent of the frames up to this one arrived.
+    /// Notes that everything sent of the frames up to this one arrived.
     pub(crate) fn handle_arrived(&mut self, id: u64) {
         while self.frames.front().is_some_and(|(_, frame)| frame.id <= id) {
             self.frames.pop_front();
         }
     }
 
-    /// As [`Recent::handle_path`]: the oldest frame that is not known to have arrived, and what carries the bases of all from
-    /// it on. From `unfinished` on none is left out; where that is too far back, or one is too long, none goes again: the
-    /// transport repairs what was lost.
+    /// Like [`Recent::handle_path`], but returns the oldest frame not known to have arrived, and the base layers of all
+    /// frames from it on. No frame from `unfinished` on may be left out. If that is too far back, or a base layer is
+    /// too long, none is sent again: the transport repairs the loss.
     pub(crate) fn owed_again(&mut self, path: &PathStats, unfinished: Option<u64>) -> Option<(u64, Bytes)> {
         if std::mem::replace(&mut self.falls, path.falls) == path.falls {
             return None;
@@ -84,7 +84,8 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(33);
 
-    /// The ids whose bases go again after a fall, if frames with such bases were due one an interval.
+    /// Returns the ids whose base layers are sent again after a fall, if frames with these base sizes were due one an
+    /// interval.
     fn again(bases: &[usize], rtt: Duration) -> Vec<u64> {
         let mut recent = Recent::new(INTERVAL);
         for (id, &base) in (0..).zip(bases) {

@@ -1,4 +1,4 @@
-//! A frame as an encoder hands it to all receivers, and the rendition of it that one receiver gets.
+//! A frame as an encoder passes it to all receivers, and the rendition of it that one receiver gets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,37 +8,39 @@ use crate::wire::frame::Frame;
 /// A frame in all its renditions. Clones share its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BroadcastFrame {
-    /// The frame; where there are renditions, that of the first.
+    /// The frame; if there are renditions, the first one's.
     pub frame: Frame,
-    /// The frame in each rendition, of video that may have several. Numbers of frames, pictures skipped and moments of
-    /// capture are the same in all.
+    /// The frame in each rendition, for video that may have several. Frame numbers, skipped pictures and capture times
+    /// are the same in all.
     pub renditions: Option<Arc<[Rendition]>>,
-    /// How long encoding took, in all renditions.
+    /// How long encoding took, for all renditions together.
     pub encode_time: Duration,
 }
 
-/// A frame of video encoded for a part of the receivers.
+/// A frame of video encoded for some of the receivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rendition {
-    /// The rendition's number, which no other rendition of the video has or had.
+    /// The rendition's number, unique in the video's lifetime.
     pub number: u64,
-    /// The rendition whose receivers can decode this frame, too: this one branches off it with this frame, or takes its receivers over.
+    /// A rendition whose receivers can decode this frame too: this one branches off it with this frame, or takes over
+    /// its receivers.
     pub follows: Option<u64>,
-    /// The receivers in it, by rising [numbers](crate::DemandEntry::receiver). A receiver that no rendition names gets the first.
+    /// The receivers in it, in ascending order of their [numbers](crate::DemandEntry::receiver). A receiver that no
+    /// rendition names gets the first.
     pub receivers: Vec<u64>,
-    /// The frame for them.
+    /// The frame for these receivers.
     pub frame: Frame,
 }
 
 impl From<Frame> for BroadcastFrame {
-    /// One rendition, which took no time.
+    /// Makes a frame with one rendition and zero encoding time.
     fn from(frame: Frame) -> Self {
         Self { frame, renditions: None, encode_time: Duration::ZERO }
     }
 }
 
 impl BroadcastFrame {
-    /// Returns the rendition of a receiver; none where the frame has no renditions.
+    /// Returns a receiver's rendition; `None` if the frame has no renditions.
     #[must_use]
     pub fn rendition_of(&self, receiver: u64) -> Option<&Rendition> {
         let renditions = self.renditions.as_ref()?;
@@ -47,7 +49,7 @@ impl BroadcastFrame {
     }
 }
 
-/// Chooses a receiver's rendition of each frame, and tells where one rendition does not go on from the other.
+/// Chooses a receiver's rendition of each frame, and detects when it does not continue the previous one.
 #[derive(Debug, Clone)]
 pub struct RenditionFollower {
     receiver: u64,
@@ -59,8 +61,8 @@ pub struct RenditionFollower {
 pub struct Followed<'a> {
     /// The frame for the receiver.
     pub frame: &'a Frame,
-    /// Whether the receiver cannot decode it from the frames before: what it is owed of the other rendition is of no use any
-    /// more, and it needs a [`Join`](crate::Join).
+    /// Whether the receiver cannot decode it from the earlier frames: its backlog in the other rendition is useless,
+    /// and it needs a random-access frame ([`Join`](crate::Join)).
     pub begins_anew: bool,
 }
 
@@ -71,7 +73,7 @@ impl RenditionFollower {
         Self { receiver, rendition: None }
     }
 
-    /// The number of the rendition that the newest frame was of; none before the first, and where there are no renditions.
+    /// Returns the rendition's number of the newest frame; `None` before the first, and if there are no renditions.
     #[must_use]
     pub const fn rendition(&self) -> Option<u64> {
         self.rendition
@@ -94,7 +96,7 @@ mod tests {
 
     use super::*;
 
-    /// A rendition of frame `id`; its bytes tell its number.
+    /// Makes a rendition of frame `id`, whose length tells its number.
     fn rendition(id: u64, number: u64, follows: Option<u64>, receivers: &[u64]) -> Rendition {
         let bytes = Bytes::from(vec![7; 100 + usize::try_from(number).expect("small")]);
         let frame = Frame { id, skipped: 0, captured: 0, since: id, base: 9, bytes, join: None };

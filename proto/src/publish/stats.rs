@@ -1,46 +1,47 @@
-//! What one receiver was given, and why its frames ended where they did.
+//! What one receiver was sent, and why its frames ended where they did.
 
 use crate::publish::cut::CutReason;
 
-/// What a receiver was given.
+/// What a receiver was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct SendStats {
-    /// Frames of which at least the base was written.
+    /// Frames whose base layer, at least, was written.
     pub frames: u64,
-    /// Frames that were due while an earlier one's base was not written yet, or missed; nothing of these was sent. Of video:
-    /// those that were given up because too many bases were owed.
+    /// Frames of which nothing was sent: they were due while an earlier base layer was unwritten, or were missed. For
+    /// video: frames dropped because the backlog was too long.
     pub skipped: u64,
     /// Frames that the path or the deadline cut: the sum [`CutCounts::cut`].
     pub cut: u64,
     /// Bytes of frames that were written.
     pub bytes: u64,
-    /// Bytes that those frames have in full.
+    /// Full size of those frames in bytes.
     pub full: u64,
-    /// How often the bases of frames on the way were sent again.
+    /// How often the base layers of frames in flight were sent again.
     pub again: u64,
     /// Why frames ended where they did.
     pub cut_reasons: CutCounts,
 }
 
-/// How many frames of one receiver ended for which reason. Together they are the frames whose streams ended, or were reset before.
+/// One receiver's frames by the reason for their end. The sum is the number of frames whose streams finished or were
+/// reset.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CutCounts {
     /// All bytes of the frame were written.
     pub whole: u64,
-    /// The receiver's cap, or the path's policer, let no more through.
+    /// The receiver's cap, or the path's policer, allowed no more.
     pub cap: u64,
     /// The next frame was due.
     pub next_due: u64,
-    /// The same picture was due again: the rest of the frame follows as late bytes.
+    /// The same picture was due again: the rest of the frame follows as progressive refinement.
     pub picture_stays: u64,
-    /// What was written kept the path busy until the next frame was due.
+    /// Written bytes kept the path busy until the next frame was due.
     pub path_busy: u64,
-    /// The path's rate fell, and the bases of the frames on the way went again.
+    /// The path's rate fell, and the base layers of the frames in flight were sent again.
     pub rate_fell: u64,
 }
 
 impl CutCounts {
-    /// Every count with its name.
+    /// Returns every count with its name.
     #[must_use]
     pub const fn each(&self) -> [(&'static str, u64); 6] {
         [
@@ -53,7 +54,7 @@ impl CutCounts {
         ]
     }
 
-    /// Frames that the path or the deadline cut. A frame that has all that the cap allows is not among them.
+    /// Returns the frames that the path or the deadline cut. It does not count frames with all that the cap allows.
     #[must_use]
     pub const fn cut(&self) -> u64 {
         self.next_due + self.picture_stays + self.path_busy + self.rate_fell
@@ -71,7 +72,7 @@ impl SendStats {
             CutReason::PictureStays => reasons.picture_stays += 1,
             CutReason::PathBusy => reasons.path_busy += 1,
             CutReason::RateFell => reasons.rate_fell += 1,
-            // Late bytes end so, and no frame.
+            // Only late bytes end like this, not frames.
             CutReason::BroadcastEnds => {}
         }
         self.cut = reasons.cut();

@@ -1,4 +1,4 @@
-//! What a receiver has of a picture that stays, and what of it goes out next (spec, "Late bytes").
+//! Progressive refinement: what a receiver has of a picture that stays, and what goes out next (spec, "Late bytes").
 
 use bytes::Bytes;
 
@@ -9,22 +9,22 @@ use crate::wire::stream::LateHeader;
 #[derive(Debug, Default)]
 pub(crate) struct Still {
     frame: Option<Frame>,
-    /// Bytes from the first on that were written, and that may be, as the receiver's cap has it.
+    /// The number of leading bytes that were written, and that the receiver's cap allows.
     written: usize,
     allowed: usize,
-    /// It was due again, with the same picture, and nothing newer was.
+    /// Whether the same picture was due again, and nothing newer.
     stays: bool,
-    /// Frames that were due and not sent because the picture stayed, of all so far.
+    /// The number of frames so far that were not sent because the picture stayed.
     repeated: u64,
 }
 
 impl Still {
-    /// Of all frames so far, those that were not sent because the picture stayed.
+    /// Returns the number of frames so far that were not sent because the picture stayed.
     pub(crate) const fn repeated(&self) -> u64 {
         self.repeated
     }
 
-    /// A frame is begun, of which `allowed` bytes may be written.
+    /// Begins a frame, of which `allowed` bytes may be written.
     pub(crate) fn begin(&mut self, frame: Frame, allowed: usize) {
         self.frame = Some(frame);
         self.written = 0;
@@ -32,20 +32,21 @@ impl Still {
         self.stays = false;
     }
 
-    /// So many more bytes of it were written.
+    /// Counts `count` more written bytes.
     pub(crate) const fn handle_written(&mut self, count: usize) {
         self.written += count;
     }
 
-    /// Its streams are reset: no more than its base will be there, and what goes again takes of the receiver's cap anew.
+    /// Notes that its streams are reset: the receiver gets only the base layer, and bytes sent again count against the
+    /// cap again.
     pub(crate) fn handle_reset(&mut self) {
         let base = self.frame.as_ref().map_or(0, |frame| frame.base);
         self.written = self.written.min(base);
         self.allowed = self.allowed.min(self.written);
     }
 
-    /// Whether `frame`, which is due, is the same picture. It may have more bytes by now, and `most` of them more may be
-    /// written.
+    /// Returns whether `frame`, which is due, is the same picture. It may have more bytes by now, of which `most` more
+    /// may be written.
     pub(crate) fn repeats(&mut self, frame: &Frame, most: usize) -> bool {
         let Some(still) = self.frame.as_mut().filter(|still| still.since == frame.since) else { return false };
         still.bytes = frame.bytes.clone();
@@ -55,18 +56,19 @@ impl Still {
         true
     }
 
-    /// The receiver has nothing of it: the picture is sent anew though it stays.
+    /// Forgets the picture because the receiver has nothing of it: it is sent anew even if it stays.
     pub(crate) fn forget(&mut self) {
         self.frame = None;
         self.stays = false;
     }
 
-    /// Something newer is due, or nothing more is.
+    /// Notes that something newer is due, or that the broadcast ends.
     pub(crate) const fn end(&mut self) {
         self.stays = false;
     }
 
-    /// The head of a stream of late bytes, and the bytes that may be written of them; `None` if the picture does not stay.
+    /// Returns the head of a stream of late bytes, and the bytes that may be written; `None` if the picture does not
+    /// stay.
     pub(crate) fn late(&self) -> Option<(LateHeader, Bytes)> {
         let frame = self.frame.as_ref().filter(|_| self.stays)?;
         let offset = self.written as u64;

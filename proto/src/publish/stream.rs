@@ -9,22 +9,22 @@ use crate::publish::step::Step;
 #[derive(Debug)]
 pub(super) struct Stream {
     pub(super) kind: Kind,
-    /// The frame, or the oldest one of which it has the base.
+    /// The frame, or the oldest frame whose base layer it has.
     pub(super) first: u64,
-    /// How it begins, until it did.
+    /// The step that opens it, until it is done.
     pub(super) open: Option<Step>,
-    /// The transport's number of it.
+    /// The transport's number of the stream.
     pub(super) number: Option<u64>,
-    /// Head and body: all that may be written to it, and what of that is not written yet.
+    /// Head and body: everything that may be written to it, and the unwritten part.
     pub(super) whole: [Bytes; 2],
     pub(super) unwritten: [Bytes; 2],
-    /// Bytes to write until head and base are whole; of late bytes the head is.
+    /// Bytes to write until the head is complete, and in a frame's stream the base layer too.
     pub(super) base_left: usize,
-    /// Bytes of the frame that were written; of late bytes, those since the last frame was due.
+    /// Bytes of the frame that were written; for late bytes, those since the last frame was due.
     pub(super) written: usize,
-    /// Where it ends was decided.
+    /// Whether its end is decided.
     pub(super) finish: bool,
-    /// Bytes of the frame in full, and of its base.
+    /// Size in bytes of the full frame, and of its base layer.
     pub(super) full: usize,
     pub(super) base: usize,
 }
@@ -35,24 +35,25 @@ pub(super) enum Kind {
     Frame,
     /// More of a picture that stays.
     Late,
-    /// Bases of earlier frames.
+    /// Base layers of earlier frames.
     Again,
     /// Parity of the frame's stream.
     Parity,
 }
 
-/// What a write took of a stream.
+/// The bytes of one write.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Taken {
     /// Bytes of its head and of its body.
     pub(super) head: usize,
     pub(super) body: usize,
-    /// Whether the base is whole since.
+    /// Whether this write completed the base layer.
     pub(super) ends_base: bool,
 }
 
 impl Stream {
-    /// A stream that begins with `open`. All of its head must be written; the caller sets `base_left` where more must be.
+    /// Makes a stream that begins with `open`. All of its head must be written; the caller sets `base_left` if more
+    /// must be.
     pub(super) fn new(kind: Kind, first: u64, open: Step, parts: [Bytes; 2]) -> Self {
         let [head, body] = &parts;
         Self {
@@ -70,37 +71,37 @@ impl Stream {
         }
     }
 
-    /// How far it is written.
+    /// Returns how far it is written.
     pub(super) fn extent(&self) -> Extent {
         let allowed = self.whole[1].len();
         let written = allowed - self.unwritten[1].len();
         Extent { full: self.full, base: self.base, allowed, written, has_base: self.owes_nothing() }
     }
 
-    /// Whether head and base are written.
+    /// Returns whether head and base layer are written.
     pub(super) const fn owes_nothing(&self) -> bool {
         self.base_left == 0
     }
 
-    /// What is not written yet of its head and its base.
+    /// Returns the unwritten bytes of its head and its base layer.
     pub(super) fn unwritten_base(&self) -> [Bytes; 2] {
         let [head, body] = self.unwritten.clone();
         let base = self.base_left.saturating_sub(head.len()).min(body.len());
         [head, body.slice(..base)]
     }
 
-    /// Bytes that are not written yet.
+    /// Returns the number of unwritten bytes.
     pub(super) fn unwritten_bytes(&self) -> usize {
         self.unwritten.iter().map(Bytes::len).sum()
     }
 
-    /// Bytes that are written, its head's among them.
+    /// Returns the number of written bytes, including its head's.
     pub(super) fn written_bytes(&self) -> usize {
         let whole: usize = self.whole.iter().map(Bytes::len).sum();
         whole - self.unwritten_bytes()
     }
 
-    /// The transport took `count` bytes of what is not written.
+    /// Advances past `count` bytes that the transport accepted.
     pub(super) fn handle_written(&mut self, count: usize) -> Taken {
         let head = count.min(self.unwritten[0].len());
         let body = (count - head).min(self.unwritten[1].len());
@@ -112,7 +113,7 @@ impl Stream {
         Taken { head, body, ends_base }
     }
 
-    /// What is not written of its body is left out.
+    /// Drops the unwritten part of its body.
     pub(super) fn leave_rest(&mut self) {
         self.unwritten[1] = Bytes::new();
     }

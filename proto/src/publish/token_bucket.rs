@@ -1,38 +1,39 @@
-//! What a rate lets through over time, with bursts that have a bound.
+//! A token bucket: limits the mean rate, and the size of bursts.
 
 use std::time::Duration;
 
 use crate::bitrate::Bitrate;
 
-/// The bucket's depth, in frame intervals: after two frames in a row that are left out the next may have the bytes of three.
+/// The bucket's depth, in frame intervals: after two skipped frames in a row the next may have the bytes of three.
 const DEPTH_INTERVALS: u32 = 3;
-/// The least depth: at any rate the bucket saves up more than a stream's head.
+/// The least depth: at any rate the bucket can hold more than a stream's head.
 const MIN_DEPTH_BYTES: u64 = 256;
-/// What is written although the bucket is empty, bases and what goes again, is a debt. Later frames pay it, up to the bytes of eight
-/// frame intervals: a base of any size leaves at most eight frames without more than their own base.
+/// Base layers and bytes sent again are written even if the bucket is empty, and become debt. Later frames pay it, up
+/// to the bytes of eight frame intervals: after a base layer of any size, at most eight frames get only their own base
+/// layer.
 const MAX_DEBT_INTERVALS: u32 = 8;
 
-/// A token bucket of bytes. In any time it lets through no more than the rate and, once, its depth.
+/// A token bucket of bytes. In any time it allows at most the rate and, once, its depth.
 #[derive(Debug)]
 pub(crate) struct TokenBucket {
     rate: Bitrate,
     interval: Duration,
-    /// When it was told the time first.
+    /// The first time that it learned.
     began: Option<Duration>,
-    /// Bytes that came into it since then, and that were taken out of it or ran over.
+    /// Bytes that entered since then, and bytes that were taken or overflowed.
     filled: u64,
     taken: u64,
-    /// Bytes that came into it since the time before.
+    /// Bytes that entered since the previous time.
     came: u64,
 }
 
 impl TokenBucket {
-    /// One that has the bytes of one frame interval to begin with.
+    /// Makes a bucket that begins with the bytes of one frame interval.
     pub(crate) fn new(interval: Duration, rate: Bitrate) -> Self {
         Self { rate, interval, began: None, filled: 0, taken: 0, came: 0 }
     }
 
-    /// It is `now`.
+    /// Advances the time to `now`.
     pub(crate) fn handle_time(&mut self, now: Duration) {
         let began = *self.began.get_or_insert(now);
         let since = now.saturating_sub(began).saturating_add(self.interval);
@@ -44,28 +45,29 @@ impl TokenBucket {
         self.taken = self.taken.clamp(least, most);
     }
 
-    /// So many bytes go through, whether it has them or not.
+    /// Takes `bytes`, whether the bucket has them or not.
     pub(crate) const fn take(&mut self, bytes: u64) {
         self.taken = self.taken.saturating_add(bytes);
     }
 
-    /// Bytes that it has.
+    /// Returns the bytes in the bucket.
     pub(crate) const fn bytes(&self) -> u64 {
         self.filled.saturating_sub(self.taken)
     }
 
-    /// Bytes that it will have next, if `bytes` are taken until then and as much comes as of late, or in a frame interval.
+    /// Returns the bytes that it will have next, if `bytes` are taken until then. It expects as many new bytes as
+    /// entered last, or those of a frame interval if that is more.
     pub(crate) fn next_bytes(&self, bytes: u64) -> u64 {
         let filled = self.filled.saturating_add(self.came.max(self.intervals(1)));
         filled.saturating_sub(self.taken.saturating_add(bytes)).min(self.depth())
     }
 
-    /// The most bytes that it holds.
+    /// Returns the most bytes that it holds.
     fn depth(&self) -> u64 {
         self.intervals(DEPTH_INTERVALS).max(MIN_DEPTH_BYTES)
     }
 
-    /// What comes into it in so many frame intervals.
+    /// Returns the bytes that enter in `count` frame intervals.
     pub(crate) fn intervals(&self, count: u32) -> u64 {
         self.rate.bytes_in(self.interval.saturating_mul(count))
     }
@@ -103,7 +105,7 @@ mod tests {
                 let mut bytes = 0;
                 for &(at, count) in &written[first..] {
                     bytes += count;
-                    // What came in before is whole bytes.
+                    // Earlier arrivals are rounded down to whole bytes.
                     let most = rate.bytes_in(at - from) + rate.bytes_in(DEPTH_INTERVALS * INTERVAL).max(MIN_DEPTH_BYTES) + 2;
                     prop_assert!(bytes <= most, "{bytes} of {most} in {:?}", at - from);
                 }

@@ -1,8 +1,8 @@
-//! Video, whose frames need those before: every base is sent, in order, from a join on.
+//! Video, whose frames depend on earlier ones: every base layer is sent, in order, from a random-access frame on.
 //!
-//! What decides which frame goes next: the bases that are owed, oldest first (`owed.rs`). After a fall of the path's rate those on
-//! the way go again (`recent.rs`). What decides how much is written at once: a part of a frame, so that it may end at the end of
-//! a packet; all of it where nothing waits and the path has room. Where a frame ends: `cut.rs`.
+//! The next frame is the oldest of the backlog (`owed.rs`). After the path's rate fell, the base layers in flight are
+//! sent again (`recent.rs`). One write has a part of a frame, so that the frame may end at the end of a packet; it has
+//! all of the frame if nothing waits and the path has room. `cut.rs` decides where a frame ends.
 
 use std::time::Duration;
 
@@ -21,28 +21,28 @@ use crate::wire::frame::Frame;
 use crate::wire::limits::MIN_JOIN_INTERVAL;
 use crate::wire::message::JoinRequest;
 
-/// A frame is written in four parts at least, if it has as many packets.
+/// A frame is written in at least four parts, if it has that many packets.
 const MIN_PARTS_PER_FRAME: u64 = 4;
 
-/// The frames that one receiver is owed.
+/// The backlog of one receiver.
 #[derive(Debug)]
 pub(super) struct Video {
     owed: Owed,
-    /// When the receiver last asked for a join and got one.
+    /// When the receiver's last answered request for a random-access frame came.
     asked: Option<Duration>,
-    /// Whether the frame that was begun last is written in one, since nothing waits and the path has room for all of it.
+    /// Whether the last frame is written at once, because nothing waits and the path has room for all of it.
     at_once: bool,
-    /// Whether what follows the base is written in parts, since the frame may have to end soon.
+    /// Whether bytes after the base layer are written in parts, because the frame may have to end soon.
     in_parts: bool,
 }
 
 impl Video {
-    /// For frames that are due every `interval`.
+    /// Makes a policy for frames that are due every `interval`.
     pub(super) fn new(interval: Duration) -> Self {
         Self { owed: Owed::new(interval), asked: None, at_once: false, in_parts: true }
     }
 
-    /// Begins the oldest frame that is owed, or ends the stream before it.
+    /// Begins the oldest frame of the backlog, or ends the stream before it.
     fn admit(&mut self, writer: &mut Writer) {
         if writer.stream().is_some() {
             writer.cut(Situation { next: self.next(), ..Situation::default() });
@@ -56,16 +56,16 @@ impl Video {
         if self.owed.is_empty() { Next::Nothing } else { Next::Frame }
     }
 
-    /// If the path's rate fell, the bases go again of all frames that are not known to have arrived.
+    /// Sends again the base layers of all frames not known to have arrived, if the path's rate fell.
     fn send_again(&self, writer: &mut Writer, path: &PathStats) {
-        // Of what is not begun yet nothing is lost.
+        // Nothing is lost of a frame that is not begun.
         let unfinished = writer.stream().map(|stream| stream.first);
         if let Some((first, bases)) = writer.recent.owed_again(path, unfinished) {
             writer.begin_again(first, bases);
         }
     }
 
-    /// Whether a frame was just begun of which the path has room for all.
+    /// Returns whether a frame was just begun for which the path has room in full.
     fn takes_whole(&self, writer: &Writer, path: &PathStats) -> bool {
         let interval = writer.interval();
         let Some(stream) = writer.stream() else { return false };
@@ -81,8 +81,8 @@ impl Video {
     }
 }
 
-/// Whether what was written keeps the path busy until the next frame is due. What came later of this one would be in the next
-/// one's way, and its end arrives sooner without.
+/// Returns whether written bytes keep the path busy until the next frame is due. More bytes of this frame would delay
+/// the next one, and without them this frame's end arrives sooner.
 fn keeps_busy(writer: &Writer, now: Duration, path: &PathStats) -> bool {
     let next_due = writer.due() + writer.interval();
     now + busy_time(path, writer.interval()) >= next_due
@@ -101,7 +101,7 @@ impl Policy for Video {
         let owes_nothing = writer.base_left() == 0;
         let path_busy = owes_nothing && keeps_busy(writer, now, path);
         self.at_once = false;
-        // A path that carries more than a packet in an interval tells before the next frame is due whether it is busy.
+        // A path that carries more than a packet in an interval shows before the next frame is due whether it is busy.
         self.in_parts = path_busy || !carries_two_packets(path, writer.interval());
         writer.cut(Situation { path_busy, next: self.next(), rate_fell: false });
     }
@@ -110,7 +110,7 @@ impl Policy for Video {
         self.admit(writer);
     }
 
-    /// The base alone, then the rest, in parts; both where the path has room for both.
+    /// Returns the base layer alone, then the rest, in parts; both at once if the path has room for both.
     fn unwritten(&self, writer: &Writer, stream: &Stream) -> [Bytes; 2] {
         if self.at_once {
             return stream.unwritten.clone();
@@ -121,13 +121,13 @@ impl Policy for Video {
         if self.in_parts { next_part(writer, stream) } else { stream.unwritten.clone() }
     }
 
-    /// A transport sends whole packets alone: the next one waits, and is filled by one frame.
+    /// The transport sends only whole packets: one frame fills the next packet while it waits.
     fn slow_window(&self, path: &PathStats) -> u64 {
         path.window.div_ceil(path.mtu.max(1)) * payload(path.mtu)
     }
 
-    /// Bases of video are long: all at once they would be lost again before a path that became slow. The first window of them
-    /// shows what is lost of all before, and then they go as they arrive.
+    /// Base layers of video are long: sent all at once, a path that became slow would lose them again. The first window
+    /// of them reveals which earlier data is lost; the others go as these arrive.
     fn packets_beyond(&self, writer: &Writer, carried: &CarriedRate, path: &PathStats) -> u64 {
         let is_silent = carried.silent_frames() >= 2 && carried.silence() >= path.rtt;
         let news = u64::from(is_silent);
@@ -169,7 +169,7 @@ impl Policy for Video {
     }
 }
 
-/// What is not written up to the end of a packet, so that the frame may end there.
+/// Returns unwritten bytes up to the end of a packet, so that the frame may end there.
 fn next_part(writer: &Writer, stream: &Stream) -> [Bytes; 2] {
     let [head, body] = stream.unwritten.clone();
     let packets = writer.last_bytes() / writer.packet_bytes() / MIN_PARTS_PER_FRAME;

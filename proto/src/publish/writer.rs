@@ -1,7 +1,8 @@
-//! Writes one stream after the other for one receiver: frames, their parity, late bytes, and bases that go again.
+//! Writes one stream after another for one receiver: frames, their parity, late bytes, and base layers that are sent
+//! again.
 //!
-//! What decides the order of the bytes: a stream is written until `cut.rs` ends it, its parity follows, and then a policy
-//! (`pictures.rs` or `video.rs`) begins the next one.
+//! A stream is written until `cut.rs` ends it; then its parity follows, and then a policy (`pictures.rs` or `video.rs`)
+//! begins the next one.
 
 use std::time::Duration;
 
@@ -22,10 +23,10 @@ use crate::wire::stream::{LateHeader, StreamHead};
 
 /// Room for the heads of about 30 frames, more than a transport holds.
 const HEADS_BYTES: usize = 1024;
-/// How many times the bytes of the last frame a receiver is thought able to take of the next.
+/// The most growth from one frame's bytes to the next that a receiver may use.
 const USEFUL_GROWTH: u64 = 2;
 
-/// What is written for one receiver, whatever a frame is.
+/// The writer for one receiver, for pictures and video alike.
 #[derive(Debug)]
 pub(super) struct Writer {
     interval: Duration,
@@ -34,15 +35,15 @@ pub(super) struct Writer {
     cap: Cap,
     /// The stream that is being written.
     stream: Option<Stream>,
-    /// Bytes of the last frame that was written.
+    /// The size in bytes of the last frame as written.
     last_bytes: u64,
-    /// Bytes of streams that a whole packet carries.
+    /// The stream bytes of a whole packet.
     packet_bytes: u64,
     parity: Parity,
-    /// The frames on their way, whose bases may go again.
+    /// The frames in flight, whose base layers may be sent again.
     pub(super) recent: Recent,
     stats: SendStats,
-    /// Where heads are written: its memory is used again once the transport has let go of those before.
+    /// The buffer for heads, reused once the transport has released earlier ones.
     heads: BytesMut,
 }
 
@@ -63,60 +64,60 @@ impl Writer {
         }
     }
 
-    /// From one frame to the next.
+    /// Returns the time from one frame to the next.
     pub(super) const fn interval(&self) -> Duration {
         self.interval
     }
 
-    /// When the last frame was due.
+    /// Returns when the last frame was due.
     pub(super) const fn due(&self) -> Duration {
         self.due
     }
 
-    /// The stream that is being written.
+    /// Returns the stream that is being written.
     pub(super) const fn stream(&self) -> Option<&Stream> {
         self.stream.as_ref()
     }
 
-    /// What this receiver was given so far.
+    /// Returns what this receiver was sent so far.
     pub(super) const fn stats(&self) -> SendStats {
         self.stats
     }
 
-    /// Bytes of the last frame that was written.
+    /// Returns the size in bytes of the last frame as written.
     pub(super) const fn last_bytes(&self) -> u64 {
         self.last_bytes
     }
 
-    /// Bytes of streams that a whole packet carries.
+    /// Returns the stream bytes of a whole packet.
     pub(super) const fn packet_bytes(&self) -> u64 {
         self.packet_bytes
     }
 
-    /// Whether the path lost packets again and again.
+    /// Returns whether the path lost packets again and again.
     pub(super) const fn is_lossy(&self) -> bool {
         self.parity.is_lossy()
     }
 
-    /// Bytes of a base, or of another stream's head, that are not written yet.
+    /// Returns the unwritten bytes of a base layer, or of another stream's head.
     pub(super) fn base_left(&self) -> u64 {
         self.stream.as_ref().map_or(0, |stream| stream.base_left as u64)
     }
 
-    /// The most bytes of the next frame that this receiver may have use for.
+    /// Returns the most bytes of the next frame that this receiver can use.
     pub(super) fn useful_bytes(&self) -> u64 {
         let written = self.stream.as_ref().map_or(0, |stream| stream.written as u64);
         let unwritten = self.stream.as_ref().map_or(0, |stream| stream.unwritten_bytes() as u64);
         written.max(self.last_bytes).saturating_mul(USEFUL_GROWTH).min(self.cap.useful_bytes(unwritten))
     }
 
-    /// Bytes of late bytes that the cap lets through now.
+    /// Returns how many late bytes the cap allows now.
     pub(super) fn late_bytes_allowed(&self) -> usize {
         let bytes = self.cap.bytes().saturating_sub(MAX_HEAD_BYTES as u64);
         usize::try_from(bytes).unwrap_or(usize::MAX)
     }
 
-    /// A frame is due.
+    /// Processes a frame that is due.
     pub(super) fn handle_frame(&mut self, now: Duration, path: &PathStats) {
         self.due = now;
         self.packet_bytes = payload(path.mtu);
@@ -124,7 +125,7 @@ impl Writer {
         self.cap.handle_frame(now, path.policed);
     }
 
-    /// `count` frames that were due are not sent.
+    /// Counts `count` frames that were due but are not sent.
     pub(super) const fn skip(&mut self, count: u64) {
         self.stats.skipped += count;
     }
@@ -152,7 +153,7 @@ impl Writer {
         self.stream = Some(Stream::new(Kind::Late, header.id, open, [head, body]));
     }
 
-    /// Resets what is being written for a stream of `bases`, the oldest of which is of frame `first`.
+    /// Resets the current stream and begins one of `bases`, the oldest of which belongs to frame `first`.
     pub(super) fn begin_again(&mut self, first: u64, bases: Bytes) {
         self.cut(Situation { rate_fell: true, ..Situation::default() });
         self.stats.again += 1;
@@ -160,15 +161,15 @@ impl Writer {
         self.stream = Some(Stream::new(Kind::Again, first, open, [bases, Bytes::new()]));
     }
 
-    /// The stream that was opened last has this number.
+    /// Notes the number of the stream opened last.
     pub(super) const fn handle_opened(&mut self, number: u64) {
         if let Some(stream) = &mut self.stream {
             stream.number = Some(number);
         }
     }
 
-    /// The transport took `count` bytes. Returns how many of them are a frame's, without its head; `None` if nothing was being
-    /// written.
+    /// Counts `count` bytes that the transport accepted. Returns how many belong to a frame, without its head; `None`
+    /// if no stream was being written.
     pub(super) fn handle_written(&mut self, count: usize) -> Option<usize> {
         let stream = self.stream.as_mut()?;
         let taken = stream.handle_written(count);
@@ -191,12 +192,12 @@ impl Writer {
         }
     }
 
-    /// The stream of late bytes that is being written, if it is one.
+    /// Returns the current stream if it carries late bytes.
     pub(super) fn late(&mut self) -> Option<&mut Stream> {
         self.stream.as_mut().filter(|stream| stream.kind == Kind::Late)
     }
 
-    /// What a stream of late bytes took in a frame interval tells what the path may take of a frame.
+    /// Counts the late bytes of a frame interval, which show how much of a frame the path may carry.
     pub(super) fn count_late_bytes(&mut self) {
         if let Some(stream) = self.late() {
             let written = std::mem::take(&mut stream.written) as u64;
@@ -204,7 +205,8 @@ impl Writer {
         }
     }
 
-    /// What to do now for the stream that is being written. With [`Step::Finish`] its parity is begun, or none is left.
+    /// Returns the next action for the current stream. With [`Step::Finish`] the stream's parity begins, or no stream
+    /// is left.
     pub(super) fn poll(&mut self) -> Option<Step> {
         let stream = self.stream.as_mut()?;
         if let Some(step) = stream.open.take() {
@@ -223,7 +225,7 @@ impl Writer {
         Some(Step::Finish)
     }
 
-    /// Begins the parity of the stream that ended, if it has any. Like a base it is never cut.
+    /// Begins the parity of the stream that ended, if it has any. Like a base layer it is never cut.
     fn begin_parity(&mut self) {
         let Some(sent) = self.stream.take() else { return };
         if let Some(parity) = self.parity.protect(&sent, &mut self.heads) {
@@ -232,7 +234,7 @@ impl Writer {
         }
     }
 
-    /// Bytes of a frame of `full` bytes that the cap lets through now, with its stream's head and its parity.
+    /// Returns how many bytes of a frame of `full` bytes the cap allows now, after its stream's head and its parity.
     fn frame_bytes_allowed(&self, head: usize, full: usize) -> usize {
         let cap = self.cap.bytes();
         let parity = self.parity.most_bytes(cap.min(full as u64));

@@ -1,4 +1,4 @@
-//! The receiver's end of a session, from its hello to the close.
+//! The receiver's side of a session, from its hello to the close.
 
 mod deadlines;
 pub(crate) mod output;
@@ -21,33 +21,33 @@ use crate::wire::control::Control;
 use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES};
 use crate::wire::message::{Hello, Message, ModelRequest, PackageHash, Welcome};
 
-/// A receiver keeps this many bytes of a frame, and this many more for each pixel. Noise takes 3 bytes for each pixel of RGB, and a
-/// prefix is a picture.
+/// How much of a frame a receiver keeps: this many bytes, plus this many for each pixel. RGB noise takes 3 bytes for
+/// each pixel, and any prefix is a picture.
 const KEPT_BYTES: u64 = 64 * 1024;
 const KEPT_BYTES_PER_PIXEL: u64 = 4;
-/// Most frames in a second: no display shows more, and a player shows held pictures at this rate.
+/// The most frames in a second: no display shows more, and a player shows repeated frames at this rate.
 const MAX_FRAMES_PER_SECOND: u32 = 1000;
 
-/// How far the greeting has come.
+/// The phase of the greeting.
 #[derive(Debug)]
 enum Greeting {
     Welcome,
     Clock(Welcome),
-    /// The caller finds out whether it can show the broadcast.
+    /// Waits for the caller to find out whether it can show the broadcast.
     Answer(PackageHash),
     Done,
 }
 
 /// One connection to a sender, from the hello to the end. See the crate's example for the loop of a driver.
 ///
-/// Moments are [`Duration`]s since the session began; each call's is no earlier than the one before. After every input the driver
-/// calls [`ReceiverSession::poll`] until it gives nothing, and again at [`ReceiverSession::poll_timeout`].
+/// Times are [`Duration`]s since the session began, and never go back. After every input, call
+/// [`ReceiverSession::poll`] until it returns `None`; call it again at [`ReceiverSession::poll_timeout`].
 ///
-/// A sender can make a session hold no more than the specification's section 9 allows; the transport must grant it at most
-/// [`MAX_STREAMS`](crate::MAX_STREAMS) streams at once.
+/// A session holds no more memory than section 9 of the specification allows, whatever the sender does. The transport
+/// must allow at most [`MAX_STREAMS`](crate::MAX_STREAMS) streams at once.
 #[derive(Debug)]
 pub struct ReceiverSession {
-    /// Whether a missing package may be asked for.
+    /// Whether the session may ask for a missing package.
     may_fetch: bool,
     max_bitrate: Option<Bitrate>,
     control: Control,
@@ -55,18 +55,19 @@ pub struct ReceiverSession {
     rtt: Duration,
     streams: Streams,
     fetch: Option<PackageFetch>,
-    /// From the welcome on.
+    /// Set once the welcome has come.
     subscriber: Option<Subscriber>,
     deadlines: Deadlines,
     outputs: VecDeque<ReceiverOutput>,
-    /// The connection ended: what came before is still shown.
+    /// Whether the connection ended: earlier frames are still shown.
     is_closed: bool,
-    /// This end ended the session.
+    /// Whether this end ended the session.
     has_ended: bool,
 }
 
 impl ReceiverSession {
-    /// Begins a session with `hello`, at moment zero. `may_fetch`: whether it asks the sender for a missing model package.
+    /// Begins a session with `hello`, at time zero. `may_fetch` says whether it may ask the sender for a missing model
+    /// package.
     #[must_use]
     pub fn new(hello: Hello, may_fetch: bool) -> Self {
         let max_bitrate = hello.max_bitrate;
@@ -88,13 +89,13 @@ impl ReceiverSession {
         session
     }
 
-    /// What came so far.
+    /// Returns what came so far.
     #[must_use]
     pub fn stats(&self) -> ReceiveStats {
         self.subscriber.as_ref().map(Subscriber::stats).unwrap_or_default()
     }
 
-    /// The path's round trip is this now; zero while it is unknown.
+    /// Sets the path's round-trip time; zero while it is unknown.
     pub const fn handle_rtt(&mut self, rtt: Duration) {
         self.rtt = rtt;
         if let Some(subscriber) = &mut self.subscriber {
@@ -102,12 +103,12 @@ impl ReceiverSession {
         }
     }
 
-    /// The transport took all bytes of the oldest [`ReceiverOutput::Say`] that was not answered so.
+    /// Notes that the transport accepted all bytes of the oldest pending [`ReceiverOutput::Say`].
     pub fn handle_said(&mut self) {
         self.deadlines.handle_said();
     }
 
-    /// Bytes of the control stream came, in order.
+    /// Processes bytes of the control stream, in order.
     pub fn handle_control_bytes(&mut self, bytes: &[u8]) {
         if self.has_ended {
             return;
@@ -122,7 +123,7 @@ impl ReceiverSession {
         }
     }
 
-    /// The caller can show the broadcast: frames are used from now on.
+    /// Notes that the caller can show the broadcast: the session uses frames from now on.
     pub fn handle_ready(&mut self, now: Duration) {
         if !matches!(self.greeting, Greeting::Answer(_)) {
             return;
@@ -131,7 +132,7 @@ impl ReceiverSession {
         self.deadlines.handle_frame(now);
     }
 
-    /// The caller lacks the model package that the welcome named.
+    /// Notes that the caller lacks the model package that the welcome named.
     pub fn handle_package_missing(&mut self, now: Duration) {
         let Greeting::Answer(package) = self.greeting else { return };
         if self.has_ended {
@@ -145,7 +146,7 @@ impl ReceiverSession {
         self.say(now, &Message::ModelRequest(ModelRequest { package }), "it takes no request for its model");
     }
 
-    /// The package of [`ReceiverOutput::Package`] is right: frames are used from now on.
+    /// Notes that the package of [`ReceiverOutput::Package`] is right: the session uses frames from now on.
     pub fn handle_package_taken(&mut self, now: Duration) {
         if let Some(fetch) = &mut self.fetch {
             fetch.handle_taken();
@@ -153,24 +154,24 @@ impl ReceiverSession {
         }
     }
 
-    /// The caller could not use this frame of video, which it was given, or those that waited with it: what follows cannot be
-    /// decoded as it should.
+    /// Notes that the caller could not use this frame of video, or frames that waited with it, so later frames cannot
+    /// be decoded correctly.
     pub fn handle_undecoded(&mut self, frame: u64) {
         if let Some(subscriber) = &mut self.subscriber {
             subscriber.handle_undecoded(frame);
         }
     }
 
-    /// The sender opened a unidirectional stream of this number (RFC 9000, section 2.1). Streams are to be told in the order in
-    /// which they were opened, as far as the transport knows it, and before their bytes.
+    /// Notes that the sender opened the unidirectional stream of this number (RFC 9000, section 2.1). Report streams
+    /// before their bytes, and in the order in which they were opened as far as the transport knows it.
     pub fn handle_opened(&mut self, stream: u64) {
         if !self.has_ended {
             self.streams.open(stream);
         }
     }
 
-    /// Bytes of a stream came, `offset` of its bytes stand before them. They must come in order until
-    /// [`ReceiverOutput::ReadUnordered`] says otherwise; others are ignored.
+    /// Processes bytes of a stream that begin at `offset`. They must come in order until
+    /// [`ReceiverOutput::ReadUnordered`]; the session ignores others.
     pub fn handle_stream_bytes(&mut self, now: Duration, stream: u64, offset: u64, bytes: Bytes) {
         if self.has_ended {
             return;
@@ -182,7 +183,7 @@ impl ReceiverSession {
         }
     }
 
-    /// A stream ended, by its end or a reset: nothing more comes of it.
+    /// Notes that a stream ended or was reset: it brings nothing more.
     pub fn handle_stream_end(&mut self, now: Duration, stream: u64) {
         if !self.has_ended {
             self.streams.end(stream);
@@ -190,7 +191,7 @@ impl ReceiverSession {
         }
     }
 
-    /// The connection ended. [`ReceiverSession::poll`] gives what came before and was not shown yet.
+    /// Notes that the connection ended. [`ReceiverSession::poll`] still returns frames that came earlier.
     pub const fn handle_close(&mut self) {
         self.is_closed = true;
         if let Some(subscriber) = &mut self.subscriber {
@@ -198,7 +199,7 @@ impl ReceiverSession {
         }
     }
 
-    /// What to do next; nothing until the next input or [`ReceiverSession::poll_timeout`].
+    /// Returns the next action; `None` until the next input or [`ReceiverSession::poll_timeout`].
     pub fn poll(&mut self, now: Duration) -> Option<ReceiverOutput> {
         if let Some(output) = self.outputs.pop_front() {
             return Some(output);
@@ -220,7 +221,7 @@ impl ReceiverSession {
         self.outputs.pop_front()
     }
 
-    /// When to poll again even if nothing comes.
+    /// Returns when to poll again even without input.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         let frames = self.subscriber.as_ref().and_then(Subscriber::poll_timeout);
@@ -234,7 +235,7 @@ impl ReceiverSession {
         [frames, fetch, self.deadlines.next()].into_iter().flatten().min()
     }
 
-    /// Frames are of use once the caller is ready and has the model.
+    /// Returns whether frames are useful: the caller is ready and has the model.
     fn shows_frames(&self) -> bool {
         let is_ready = matches!(self.greeting, Greeting::Done);
         is_ready && !self.fetch.as_ref().is_some_and(PackageFetch::is_open)
@@ -259,7 +260,7 @@ impl ReceiverSession {
         };
     }
 
-    /// Prepares for what a sender announced.
+    /// Prepares for the broadcast that a sender announced.
     fn accept(&mut self, welcome: &Welcome) -> Result<(), Close> {
         let (frames, seconds) = welcome.rate;
         if frames > seconds.saturating_mul(MAX_FRAMES_PER_SECOND) {
@@ -274,7 +275,7 @@ impl ReceiverSession {
         Ok(())
     }
 
-    /// Hands on what streams brought.
+    /// Handles what streams brought.
     fn take_arrivals(&mut self, now: Duration) {
         while let Some(arrival) = self.streams.poll() {
             if let Err(close) = self.handle_arrival(now, arrival) {
@@ -324,7 +325,7 @@ impl ReceiverSession {
         Ok(())
     }
 
-    /// The next frame that is due, or more of the last one.
+    /// Returns the next frame that is due, or more of the last one.
     fn poll_frames(&mut self, now: Duration) -> Option<ReceiverOutput> {
         let subscriber = self.subscriber.as_mut()?;
         if let Some(frame) = subscriber.poll(now) {
@@ -334,7 +335,7 @@ impl ReceiverSession {
         subscriber.poll_more(now).map(ReceiverOutput::More)
     }
 
-    /// What the sender is late with, if with anything.
+    /// Returns what the sender is late with, if anything.
     fn late(&mut self, now: Duration) -> Option<&'static str> {
         if let Some(why) = self.deadlines.late_answer(now) {
             return Some(why);
@@ -345,7 +346,7 @@ impl ReceiverSession {
         if !self.deadlines.lacks_frames(now) {
             return None;
         }
-        // While the model comes no frame can be shown; the model has deadlines of its own.
+        // While the model comes no frame can be shown; the model has its own deadlines.
         if self.fetch.as_ref().is_some_and(PackageFetch::is_open) {
             self.deadlines.handle_frame(now);
             return None;
@@ -353,7 +354,7 @@ impl ReceiverSession {
         Some("no frame came")
     }
 
-    /// Says a message; `why`: what is said of a sender that does not take it.
+    /// Sends a message; `why` is the reason if the transport does not accept it in time.
     fn say(&mut self, now: Duration, message: &Message, why: &'static str) {
         self.deadlines.handle_say(now, why);
         self.outputs.push_back(ReceiverOutput::Say(message.encode()));
@@ -372,7 +373,7 @@ impl ReceiverSession {
     }
 }
 
-/// Bytes of a frame that are kept.
+/// Returns how many bytes of a frame are kept.
 fn kept_bytes(welcome: &Welcome) -> u64 {
     let pixels = u64::from(welcome.width) * u64::from(welcome.height);
     (KEPT_BYTES + KEPT_BYTES_PER_PIXEL * pixels).min(MAX_FRAME)

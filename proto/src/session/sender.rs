@@ -1,4 +1,4 @@
-//! The sender's end of one receiver's session, from the hello to the close.
+//! The sender's side of one receiver's session, from the hello to the close.
 
 mod finished;
 pub(crate) mod output;
@@ -31,48 +31,48 @@ use crate::wire::version::VersionRange;
 /// What a broadcast offers to every receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// What it announces.
+    /// The broadcast's announcement.
     pub welcome: Welcome,
-    /// The model package that the welcome names, if it is handed out.
+    /// The model package that the welcome names, if the sender sends it.
     pub package: Option<Bytes>,
-    /// What a receiver must know; `None` lets everyone in.
+    /// The token that a receiver must present; `None` admits everyone.
     pub token: Option<Bytes>,
 }
 
-/// Most bytes of messages that wait while a place is looked for.
+/// The most bytes of messages that wait for admission.
 const MAX_HELD_BYTES: usize = 4 * MAX_MESSAGE;
 
-/// How far the session has come.
+/// The session's phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
-    /// The receiver says hello.
+    /// Waits for the receiver's hello.
     Hello,
-    /// The driver looks for a place, for a receiver that speaks these versions.
+    /// Waits for the driver to admit a receiver that speaks these versions.
     Admission(VersionRange),
     /// Frames flow.
     Live,
-    /// There are no more frames: what was written arrives, and then the receiver is told.
+    /// There are no more frames: what was written arrives, and then the session closes.
     Ending(Close),
-    /// The receiver was told.
+    /// The session has ended.
     Ended,
 }
 
-/// The stream that is written.
+/// The stream that is being written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Current {
-    /// The oldest frame on it.
+    /// The oldest frame on the stream.
     frame: u64,
-    /// Its number, once it is open.
+    /// The stream's number, once it is open.
     stream: Option<u64>,
 }
 
 /// One receiver's session, from its hello to the end. See the crate's example for the loop of a driver.
 ///
-/// Moments are [`Duration`]s since a moment of the driver's choice. After every input the driver calls [`SenderSession::poll`] until it gives
-/// [`SenderOutput::Write`] or nothing, and again at [`SenderSession::poll_timeout`].
+/// Times are [`Duration`]s since an origin that the driver chooses. After every input, call [`SenderSession::poll`]
+/// until it returns [`SenderOutput::Write`] or `None`; call it again at [`SenderSession::poll_timeout`].
 ///
-/// The session has no timeout of its own for the hello: how long a peer may take before it is let in depends on how many others
-/// wait (spec, "Floods").
+/// The session has no timeout of its own for the hello: how long a peer may take depends on how many others wait (spec,
+/// "Floods").
 #[derive(Debug)]
 pub struct SenderSession {
     offer: Arc<Offer>,
@@ -83,20 +83,21 @@ pub struct SenderSession {
     follower: RenditionFollower,
     current: Option<Current>,
     finished: Finished,
-    /// Whether the package was asked for before.
+    /// Whether the receiver has asked for the package.
     was_asked: bool,
     package: Option<PackageStream>,
-    /// Of pictures: the newest that was due while the package goes.
+    /// For pictures: the newest frame that was due while the package is sent.
     kept: Option<BroadcastFrame>,
     /// The path as of the last frame.
     path: PathStats,
-    /// Whether the driver was asked to await the last stream.
+    /// Whether the session has asked the driver to await the last stream.
     awaits_last: bool,
     outputs: VecDeque<SenderOutput>,
 }
 
 impl SenderSession {
-    /// Waits for a receiver's hello. `receiver`: the number by which [renditions](crate::Rendition) name it.
+    /// Waits for a receiver's hello. `receiver` is the number by which [renditions](crate::Rendition) name the
+    /// receiver.
     #[must_use]
     pub fn new(offer: Arc<Offer>, receiver: u64) -> Self {
         let publisher = Publisher::new(offer.welcome.interval(), None);
@@ -118,25 +119,25 @@ impl SenderSession {
         }
     }
 
-    /// The most that the receiver asked for.
+    /// Returns the receiver's cap.
     #[must_use]
     pub const fn max_bitrate(&self) -> Option<Bitrate> {
         self.max_bitrate
     }
 
-    /// What cuts frames for the receiver: its figures.
+    /// Returns the publisher that cuts frames for the receiver, for its figures.
     #[must_use]
     pub const fn publisher(&self) -> &Publisher {
         &self.publisher
     }
 
-    /// What the receiver was given so far.
+    /// Returns what was sent to the receiver so far.
     #[must_use]
     pub const fn stats(&self) -> SendStats {
         self.publisher.stats()
     }
 
-    /// What the receiver wants of the next frames, on a path of which this is known.
+    /// Returns what the receiver wants of the next frames, given the state of its path.
     #[must_use]
     pub fn demand(&self, path: &PathStats) -> ReceiverDemand {
         ReceiverDemand {
@@ -149,19 +150,19 @@ impl SenderSession {
         }
     }
 
-    /// Whether the receiver can go on only with a [`Join`](crate::Join), and could show it.
+    /// Returns whether the receiver needs a random-access frame ([`Join`](crate::Join)) to continue, and could show it.
     #[must_use]
     pub fn needs_join(&self) -> bool {
         self.package.is_none() && self.publisher.needs_join()
     }
 
-    /// The number of the rendition that the newest frame was of; `None` before the first, and where there are no renditions.
+    /// Returns the rendition's number of the newest frame; `None` before the first, and if there are no renditions.
     #[must_use]
     pub const fn rendition(&self) -> Option<u64> {
         self.follower.rendition()
     }
 
-    /// Bytes of the control stream came, in order.
+    /// Processes bytes of the control stream, in order.
     pub fn handle_control_bytes(&mut self, now: Duration, bytes: &[u8]) {
         if self.phase == Phase::Ended {
             return;
@@ -173,7 +174,8 @@ impl SenderSession {
         }
     }
 
-    /// The receiver has a place. `clock`: the time now, in microseconds since 1970-01-01 UTC, by the clock of frames' `captured`.
+    /// Admits the receiver. `clock` is the time now, in microseconds since 1970-01-01 UTC, by the clock of frames'
+    /// `captured`.
     pub fn handle_admitted(&mut self, now: Duration, clock: u64) {
         let Phase::Admission(versions) = self.phase else { return };
         let Some(version) = versions.common(VersionRange::SPOKEN) else { return };
@@ -188,8 +190,8 @@ impl SenderSession {
         self.take_messages(now);
     }
 
-    /// A frame is due, on a path of which this is known. If [`SenderSession::wants_arrivals`] says so, tell which streams arrived
-    /// before.
+    /// Processes a frame that is due, given the state of the path. If [`SenderSession::wants_arrivals`] returns true,
+    /// report the streams that arrived first.
     pub fn handle_frame(&mut self, now: Duration, frame: &BroadcastFrame, path: &PathStats) {
         if self.phase != Phase::Live {
             return;
@@ -210,7 +212,7 @@ impl SenderSession {
         self.outputs.push_back(SenderOutput::AllowBeyond(self.publisher.packets_beyond(&self.path)));
     }
 
-    /// While the model goes no frame can be shown: of pictures the newest waits, of video the next one begins anew.
+    /// Skips frames while the model is sent: the newest picture waits; after video the next frame begins anew.
     fn keep_frame(&mut self, frame: &BroadcastFrame) {
         let is_video = self.offer.welcome.video.is_some();
         if is_video || self.kept.replace(frame.clone()).is_some() {
@@ -218,7 +220,7 @@ impl SenderSession {
         }
     }
 
-    /// The model is sent: the receiver could show nothing before.
+    /// Begins anew after the model package: the receiver could show nothing before.
     fn end_package(&mut self, now: Duration) {
         self.package = None;
         self.publisher.handle_unseen();
@@ -227,12 +229,12 @@ impl SenderSession {
         }
     }
 
-    /// So many frames were due and are not there any more.
+    /// Notes that `count` frames were due but never came.
     pub fn handle_missed(&mut self, count: u64) {
         self.publisher.handle_missed(count);
     }
 
-    /// No frame comes any more: what the receiver has a claim to is still sent, and then it is told `close`.
+    /// Ends the session with `close`, once the frames already begun are sent. No frame may follow.
     pub fn handle_end(&mut self, close: Close) {
         if self.phase == Phase::Live {
             self.publisher.handle_end();
@@ -240,9 +242,10 @@ impl SenderSession {
         }
     }
 
-    /// The transport opened the stream that [`SenderOutput::Open`] asked for.
+    /// Notes the number of the stream that [`SenderOutput::Open`] asked for.
     pub fn handle_opened(&mut self, stream: u64) {
-        // While a package is sent no frame's stream is asked for: one that is being opened was asked for before.
+        // While a package is sent, the session asks for no frame's stream; one that is being opened was requested
+        // earlier.
         if let Some(current) = self.current.as_mut().filter(|current| current.stream.is_none()) {
             current.stream = Some(stream);
             self.publisher.handle_opened(stream);
@@ -251,26 +254,27 @@ impl SenderSession {
         }
     }
 
-    /// What [`SenderOutput::Write`] is to write: two parts, one after the other.
+    /// Returns what [`SenderOutput::Write`] is to write: two parts, in order.
     #[must_use]
     pub fn unwritten(&self) -> [Bytes; 2] {
         self.package.as_ref().map_or_else(|| self.publisher.unwritten(), PackageStream::unwritten)
     }
 
-    /// How many bytes of streams the transport should have at most, on a path of which this is known.
+    /// Returns how many stream bytes the transport may hold, given the state of the path.
     #[must_use]
     pub fn room(&self, path: &PathStats) -> Room {
         let room = self.publisher.room(path);
         self.package.as_ref().map_or(room, |package| package.room(room))
     }
 
-    /// Whether a base is not written yet: a driver writes it before it takes the next frame, and takes frames first else.
+    /// Returns whether a base layer is unwritten. If so, the driver writes it before it takes the next frame; otherwise
+    /// the next frame goes first.
     #[must_use]
     pub fn owes_base(&self) -> bool {
         self.publisher.owes_base()
     }
 
-    /// The transport took `count` bytes of [`SenderSession::unwritten`].
+    /// Counts `count` bytes of [`SenderSession::unwritten`] that the transport accepted.
     pub fn handle_written(&mut self, now: Duration, count: usize, path: &PathStats) {
         match &mut self.package {
             Some(package) => package.handle_written(now, count),
@@ -278,25 +282,26 @@ impl SenderSession {
         }
     }
 
-    /// Whether it is of use to know now which streams arrived: call [`SenderSession::handle_settled`] for each of
-    /// [`SenderSession::unsettled`] that did. To be asked before [`SenderSession::handle_frame`] and before a write.
+    /// Returns whether the session can use news of arrivals now. If so, call [`SenderSession::handle_settled`] for each
+    /// stream of [`SenderSession::unsettled`] that arrived. Ask before [`SenderSession::handle_frame`] and before a
+    /// write.
     #[must_use]
     pub fn wants_arrivals(&self, path: &PathStats) -> bool {
         path.repairing > 0 || self.publisher.sends_again(path)
     }
 
-    /// Streams that were finished and are not known to have arrived, the oldest first.
+    /// Returns the finished streams that are not known to have arrived, oldest first.
     pub fn unsettled(&self) -> impl Iterator<Item = u64> {
         self.finished.unsettled()
     }
 
-    /// All bytes of a finished stream arrived, or its receiver wants no more of it.
+    /// Notes that all bytes of a finished stream arrived, or that the receiver stopped it.
     pub fn handle_settled(&mut self, stream: u64) {
         if self.phase == Phase::Ended {
             return;
         }
         if !self.finished.settle(stream) {
-            // The transport keeps none of it for packets that were lost and are not needed any more.
+            // The transport drops its copy, which it kept only for lost packets that nobody needs any more.
             self.outputs.push_back(SenderOutput::Reset(stream));
         }
         while let Some((frame, stream)) = self.finished.pop_settled() {
@@ -305,7 +310,7 @@ impl SenderSession {
         }
     }
 
-    /// What to do next; nothing until the next input or [`SenderSession::poll_timeout`].
+    /// Returns the next action; `None` until the next input or [`SenderSession::poll_timeout`].
     pub fn poll(&mut self, now: Duration) -> Option<SenderOutput> {
         if let Some(output) = self.outputs.pop_front() {
             return Some(output);
@@ -321,7 +326,7 @@ impl SenderSession {
             return None;
         }
         if self.current.is_some_and(|current| current.stream.is_none()) {
-            // The transport opens its stream.
+            // The transport is still opening its stream.
             return None;
         }
         match self.publisher.poll() {
@@ -330,13 +335,13 @@ impl SenderSession {
         }
     }
 
-    /// When to poll again even if nothing comes.
+    /// Returns when to poll again even without input.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.package.as_ref().and_then(PackageStream::turn)
     }
 
-    /// Does what the publisher asks for.
+    /// Carries out a step of the publisher.
     fn step(&mut self, step: Step) -> SenderOutput {
         match step {
             Step::Write => return SenderOutput::Write,
@@ -352,7 +357,7 @@ impl SenderSession {
                 self.outputs.push_back(SenderOutput::Open(Urgency::First));
             }
         }
-        // One of them at least was put there.
+        // Every branch above has pushed at least one output.
         self.outputs.pop_front().unwrap_or(SenderOutput::Write)
     }
 
@@ -364,7 +369,7 @@ impl SenderSession {
         }
     }
 
-    /// Streams of frames from `first` on are not worth their bytes any more.
+    /// Resets the streams of frames from `first` on.
     fn reset_from(&mut self, first: u64) {
         let current = self.current.take().and_then(|current| Some((current.frame, current.stream?)));
         let is_reset = current.filter(|(frame, _)| *frame >= first).map(|(_, stream)| stream);
@@ -376,7 +381,7 @@ impl SenderSession {
         }
     }
 
-    /// Nothing is left to write: at the end, what was written arrives before the receiver is told.
+    /// Ends the session once nothing is left to write and what was written has arrived.
     fn poll_end(&mut self) -> Option<SenderOutput> {
         let Phase::Ending(close) = self.phase else { return None };
         if let Some(newest) = self.finished.newest_unsettled() {
@@ -417,7 +422,7 @@ impl SenderSession {
         self.outputs.push_back(SenderOutput::Hello(hello));
     }
 
-    /// Answers the one request that a receiver may make.
+    /// Answers a receiver's one model request.
     fn handle_model_request(&mut self, request: &ModelRequest) {
         if std::mem::replace(&mut self.was_asked, true) {
             return self.violation("the model was asked for before");

@@ -1,53 +1,55 @@
-//! More bytes of the picture that is shown, put together in whatever order streams bring them (spec, "Late bytes").
+//! Progressive refinement of the shown picture: its late bytes, reassembled in any order of arrival (spec, "Late
+//! bytes").
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-/// Pieces that wait for bytes before them: one for each stream that overtook another, and a sender has few at once.
+/// The most pieces that wait for earlier bytes: one for each stream that overtook another, and a sender has few at
+/// once.
 const MAX_AHEAD: usize = 4;
 
-/// More of a picture that was handed out: the bytes behind those that came before.
+/// More of a picture already returned: the bytes that follow those returned before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct More {
     /// The number of its frame.
     pub frame: u64,
     /// The bytes, at least one.
     pub bytes: Bytes,
-    /// How many the whole picture has, as far as the sender said.
+    /// The size of the whole picture in bytes, as the sender last stated it.
     pub full: u64,
 }
 
 /// Late bytes of one frame.
 #[derive(Debug, Default)]
 pub(crate) struct Late {
-    /// The frame, and whether it was handed out.
+    /// The frame, and whether it was returned.
     frame: Option<u64>,
     shown: bool,
-    /// The last frame that was handed out.
+    /// The last frame that was returned.
     last: Option<u64>,
-    /// Bytes that the sender says there are; 0 until it sent late bytes.
+    /// The size that the sender states; 0 until it sent late bytes.
     full: u64,
-    /// Most bytes of a frame that are kept.
+    /// The most bytes kept of a frame.
     most: u64,
-    /// Bytes that were handed out, and those that came behind them.
+    /// Bytes returned, and the bytes that follow them.
     given: u64,
     ready: BytesMut,
-    /// Pieces that came out of order, by their offset, and the sum of their lengths.
+    /// Pieces that came out of order, by their offset, and their total length.
     ahead: BTreeMap<u64, BytesMut>,
     held: u64,
-    /// When bytes were handed out last.
+    /// When bytes were last returned.
     at: Duration,
 }
 
 impl Late {
-    /// Of frames of which no more than the first `most` bytes are kept.
+    /// Keeps at most the first `most` bytes of a frame.
     pub(crate) fn new(most: u64) -> Self {
         Self { most, ..Self::default() }
     }
 
-    /// A frame was handed out with its first `given` bytes: late bytes of those before are of no use.
+    /// Notes that a frame was returned with its first `given` bytes: late bytes of earlier frames are useless.
     pub(crate) fn handle_shown(&mut self, now: Duration, frame: u64, given: u64) {
         if self.frame != Some(frame) {
             self.begin(frame);
@@ -56,7 +58,7 @@ impl Late {
         self.join();
     }
 
-    /// Bytes of a frame came that stand at `offset` in it. `full`: it is said to have so many.
+    /// Adds bytes of a frame at `offset`; `full` is the frame's size as the sender states it.
     pub(crate) fn handle_bytes(&mut self, frame: u64, offset: u64, bytes: &[u8], full: Option<u64>) {
         match self.frame {
             Some(current) if frame < current => return,
@@ -69,17 +71,17 @@ impl Late {
         self.join();
     }
 
-    /// Whether this frame was handed out last.
+    /// Returns whether this frame was returned last.
     pub(crate) fn is_shown(&self, frame: u64) -> bool {
         self.last == Some(frame)
     }
 
-    /// When there is more to hand out: an interval after the last, if it is of a picture that stays.
+    /// Returns when there is more to return: one interval after the last bytes, for a picture that stays.
     pub(crate) fn due(&self, interval: Duration) -> Option<Duration> {
         (self.shown && self.full > 0 && !self.ready.is_empty()).then(|| self.at + interval)
     }
 
-    /// What came.
+    /// Returns the bytes that are ready.
     pub(crate) fn take(&mut self, now: Duration) -> Option<More> {
         let frame = self.frame?;
         let bytes = self.ready.split().freeze();
@@ -116,7 +118,7 @@ impl Late {
         self.held += length;
     }
 
-    /// Takes up what is no longer ahead.
+    /// Moves pieces that are now in order to the ready bytes.
     fn join(&mut self) {
         while self.shown
             && let Some(first) = self.ahead.first_entry()

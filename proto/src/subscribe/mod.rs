@@ -1,4 +1,4 @@
-//! A receiver's side of one sender: streams to the frames that are shown.
+//! A receiver's half of the session: turns streams into frames to show.
 
 pub(crate) mod late;
 pub(crate) mod repair;

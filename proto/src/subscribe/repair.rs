@@ -1,4 +1,4 @@
-//! What a lost packet carried follows from the rest of a stream and its parity (spec, "Parity").
+//! Repair: computes the bytes of lost packets from the rest of a stream and its parity (spec, "Parity").
 
 use std::ops::Range;
 
@@ -7,25 +7,25 @@ use bytes::{Bytes, BytesMut};
 use crate::wire::close::Close;
 use crate::wire::parity::{ParityHeader, combine};
 
-/// Most holes that are kept of a stream whose parity came: packets that one frame lost.
+/// The most gaps tracked in a stream whose parity came: packets that one frame lost.
 const MAX_HOLES: usize = 1024;
 
-/// A stream whose parity came, while bytes of it are missing.
+/// An incomplete stream whose parity came.
 #[derive(Debug)]
 pub struct Repair {
     header: ParityHeader,
     parity: Bytes,
     /// The whole stream, with zeros where bytes are missing.
     bytes: BytesMut,
-    /// What is missing, in order.
+    /// The missing ranges, in order.
     holes: Vec<Range<usize>>,
-    /// Bytes that were given out.
+    /// Bytes returned so far.
     given: usize,
 }
 
 impl Repair {
-    /// For a stream of which `begin` was given out already; nothing if the header says that it is shorter. `parity` has
-    /// [`ParityHeader::parity_bytes`] bytes.
+    /// Begins the repair of a stream of which `begin` was already read. Returns `None` if that is longer than the
+    /// header says, or if `parity` does not have [`ParityHeader::parity_bytes`] bytes.
     #[must_use]
     pub fn new(header: ParityHeader, parity: Bytes, mut begin: BytesMut) -> Option<Self> {
         let given = begin.len();
@@ -38,12 +38,12 @@ impl Repair {
         Some(Self { header, parity, bytes: begin, holes, given })
     }
 
-    /// Bytes of the stream came, the first of them behind `offset` others.
+    /// Adds bytes of the stream that begin at `offset`.
     ///
-    /// Bytes that leave more than 1024 holes are ignored.
+    /// It ignores bytes that would leave more than 1024 gaps.
     ///
     /// # Errors
-    /// If they go beyond the stream's end.
+    /// If they go past the stream's end.
     pub fn handle_bytes(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Close> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(bytes.len());
@@ -61,7 +61,7 @@ impl Repair {
         if left.is_some() && right.is_some() && self.holes.len() >= MAX_HOLES {
             return Ok(());
         }
-        // What was given out is as it was, whatever comes again.
+        // Bytes already returned stay as they are, whatever comes again.
         let from = start.max(self.given);
         if from < end {
             self.bytes[from..end].copy_from_slice(&bytes[from - start..]);
@@ -70,7 +70,8 @@ impl Repair {
         Ok(())
     }
 
-    /// The next bytes of the stream in order, those that follow from the parity among them; `None` until more come, or at its end.
+    /// Returns the next bytes in order, including those computed from the parity; `None` until more come, or at the
+    /// end.
     pub fn poll(&mut self) -> Option<Bytes> {
         self.repair();
         let until = self.holes.first().map_or(self.bytes.len(), |hole| hole.start);
@@ -79,13 +80,13 @@ impl Repair {
         (!next.is_empty()).then(|| Bytes::copy_from_slice(&self.bytes[next]))
     }
 
-    /// Whether all of the stream was given out.
+    /// Returns whether all of the stream was returned.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.given == self.bytes.len()
     }
 
-    /// Fills the holes of each piece in which they meet no byte of the parity twice.
+    /// Fills the gaps of each piece in which they meet no parity byte twice.
     fn repair(&mut self) {
         for (piece, parity) in self.header.ranges() {
             let within = |hole: &Range<usize>| hole.start.max(piece.start)..hole.end.min(piece.end);
@@ -120,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// A stream in two chunks, and its parity.
+    /// Returns a stream, protected in two chunks, and its parity.
     fn protected(length: u64, pieces: u64, block: u64) -> (Vec<u8>, ParityHeader, Bytes) {
         let bytes: Vec<u8> = (0..length).map(|at| (at * at % 251) as u8).collect();
         let header = ParityHeader { stream: 3, length, pieces, block };
@@ -143,7 +144,7 @@ mod tests {
             prop_assert_eq!(parity.len(), header.parity_bytes());
             let begin = begin.min(bytes.len());
             let mut repair = Repair::new(header, parity, BytesMut::from(&bytes[..begin])).expect("it is no longer");
-            // In each piece a hole of a block or what the piece has, anywhere behind what was given out.
+            // In each piece a gap of one block, or of the whole piece if that is shorter, anywhere after what was read.
             let mut holes: Vec<Range<usize>> = Vec::new();
             for (piece, parity) in header.ranges() {
                 let start = piece.start + usize::try_from(place % piece.len() as u64).expect("small");

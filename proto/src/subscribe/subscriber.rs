@@ -1,4 +1,4 @@
-//! A receiver's side: puts frames together and says when to show what came of them.
+//! The receiver's frames: reassembles them and decides when to show each.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,71 +13,72 @@ use crate::wire::limits::{JOIN_REQUEST_INTERVAL, MAX_OPEN_FRAMES};
 use crate::wire::message::JoinRequest;
 use crate::wire::stream::LateHeader;
 
-/// How long a receiver waits for a base that did not come while later ones did, if that is longer than two frames. A
-/// path that falls to a tenth drops bases, and the sender learns of it from behind what stands in the queue.
+/// How long a receiver waits for a missing base layer while later ones come, or two frames if that is longer. A path
+/// whose rate falls to a tenth drops base layers, and the sender learns of it only after the queue has drained.
 const BASE_WAIT: Duration = Duration::from_millis(400);
-/// It waits for no more frames than this, so that those which came meanwhile have room.
+/// The most frames that it waits for, so that those which came meanwhile have room.
 const BASE_WAIT_FRAMES: u32 = 12;
-/// How long it waits for a base of video, which every later frame needs, if there is room for so many frames.
+/// How long it waits for a base layer of video, which every later frame needs, while there is room for that many
+/// frames.
 const BASE_WAIT_OF_VIDEO: Duration = Duration::from_secs(1);
 
-/// Frames of video that are behind a shown one before they are no longer shown one by one.
+/// The most later frames of video that may be here while frames are still shown one by one.
 const MAX_BEHIND: usize = 2;
-/// Frames whose memory is kept to be used again: one that is decoded, and one that waits for that.
+/// The most buffers kept for reuse: one frame is decoded while another waits.
 const MAX_SPARES: usize = 2;
 
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Arrived {
-    /// What the frame said of itself.
+    /// The frame's header.
     pub header: FrameHeader,
-    /// As much of it as came; at least its base.
+    /// The bytes that came, at least the base layer.
     pub prefix: Bytes,
-    /// When its first bytes came.
+    /// When the first bytes came.
     pub first: Duration,
-    /// When it was given out.
+    /// When it was returned.
     pub shown: Duration,
 }
 
 /// What came so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ReceiveStats {
-    /// Frames that were given out.
+    /// Frames returned.
     pub shown: u64,
-    /// Frames that were encoded and not given out: the base did not come in time, or nothing did.
+    /// Frames with a missing base: they were encoded, but the base layer or the whole frame did not come in time.
     pub blank: u64,
     /// Bytes of frames, in time or not.
     pub bytes: u64,
-    /// Those that came in time.
+    /// Bytes that came in time.
     pub useful: u64,
 }
 
-/// Puts the frames of one connection together.
+/// Reassembles the frames of one connection.
 #[derive(Debug)]
 pub struct Subscriber {
     interval: Duration,
-    /// Frames need those before.
+    /// Whether frames depend on earlier ones.
     video: bool,
-    /// Most bytes that are kept of a frame.
+    /// The most bytes kept of a frame.
     max_frame: u64,
     open: BTreeMap<u64, Open>,
-    /// Of pictures: more of the one that is shown.
+    /// For pictures: the progressive refinement of the picture that is shown.
     late: Late,
-    /// That one, while its own stream goes on, and how many of its bytes came.
+    /// The picture that is shown, while its own stream continues, and how many of its bytes came.
     coming: Option<(u64, u64)>,
-    /// The memory of frames that were given out, which may be in use.
+    /// Buffers of returned frames, which may still be in use.
     spares: Vec<BytesMut>,
-    /// The last frame that was given out or given up: its number, and pictures that were skipped before it.
+    /// The last frame returned or dropped: its number, and how many pictures were skipped before it.
     last: Option<(u64, u64)>,
-    /// When the last frame was given out.
+    /// When the last frame was returned.
     shown: Option<Duration>,
-    /// The path's.
+    /// The path's round-trip time.
     rtt: Duration,
-    /// Of video, the newest frame that was given up, until it is told.
+    /// For video, the newest dropped frame, until it is reported.
     lost: Option<u64>,
-    /// When that was last told.
+    /// When a dropped frame was last reported.
     told: Option<Duration>,
-    /// Nothing more comes.
+    /// Whether the connection has ended.
     closed: bool,
     stats: ReceiveStats,
 }
@@ -88,19 +89,19 @@ struct Open {
     /// Bytes that came, and those of them that are kept.
     came: u64,
     bytes: BytesMut,
-    /// Most bytes that are kept.
+    /// The most bytes that are kept.
     most: usize,
     first: Duration,
-    /// When its base was there.
+    /// When its base layer was complete.
     based: Option<Duration>,
     finished: bool,
-    /// It has the base that came again: what else comes of it is not put together with that.
+    /// Whether it has the base layer that was sent again; other bytes of the frame are then ignored.
     again: bool,
 }
 
 impl Subscriber {
-    /// For frames that come every `interval`, of which no more than the first `max_frame` bytes are kept: of
-    /// [`MAX_OPEN_FRAMES`] so many are held at most.
+    /// Reassembles frames that come every `interval`. It keeps at most the first `max_frame` bytes of each, and at most
+    /// [`MAX_OPEN_FRAMES`] frames.
     #[must_use]
     pub fn new(interval: Duration, max_frame: u64) -> Self {
         Self {
@@ -121,30 +122,31 @@ impl Subscriber {
         }
     }
 
-    /// For video, whose frames need those before: bases are waited for longer, and what was held up is given out at once.
+    /// Switches to video, whose frames depend on earlier ones: base layers are waited for longer, and delayed frames
+    /// come at once.
     #[must_use]
     pub const fn of_video(mut self) -> Self {
         self.video = true;
         self
     }
 
-    /// What came so far.
+    /// Returns what came so far.
     #[must_use]
     pub const fn stats(&self) -> ReceiveStats {
         self.stats
     }
 
-    /// A stream began with this head. If too many frames are open, as when a path that was down carries again, the oldest
-    /// is given up.
+    /// Begins a frame with the head of its stream. If too many frames are open, as after a path was down, the oldest is
+    /// dropped.
     ///
     /// # Errors
-    /// If the frame is on the way already.
+    /// If the frame has already begun on another stream.
     pub fn handle_head(&mut self, now: Duration, header: FrameHeader) -> Result<(), Close> {
         if self.last.is_some_and(|(last, _)| header.id <= last) {
             return Ok(());
         }
         match self.open.get(&header.id) {
-            // Its base came again, and overtook it.
+            // Its base layer was sent again, and overtook it.
             Some(open) if open.again => return Ok(()),
             Some(_) => return Err(Close::violation("a frame came on two streams")),
             None => self.open(now, header),
@@ -152,7 +154,7 @@ impl Subscriber {
         Ok(())
     }
 
-    /// The base of a frame came again, on a stream for such. It counts where the frame's own stream has not brought it.
+    /// Processes a base layer that was sent again. It counts unless the frame's own stream has brought the base layer.
     pub fn handle_base(&mut self, now: Duration, header: FrameHeader, base: &[u8]) {
         self.stats.bytes += base.len() as u64;
         if base.is_empty() || self.last.is_some_and(|(last, _)| header.id <= last) {
@@ -173,7 +175,7 @@ impl Subscriber {
         if self.open.len() >= MAX_OPEN_FRAMES
             && let Some(oldest) = self.open.first_entry()
         {
-            // One that is older still would be given up next.
+            // A frame older than all of them would be dropped next.
             if header.id < *oldest.key() {
                 return;
             }
@@ -182,24 +184,24 @@ impl Subscriber {
             self.stats.blank += 1;
             self.lost = Some(oldest.header.id);
         }
-        // All that may be kept of it, at once: what grows leaves as much behind again.
+        // Allocates all that may be kept at once: growing would leave the same amount unused again.
         let most = usize::try_from(header.full.min(self.max_frame)).unwrap_or(usize::MAX);
         let bytes = self.memory(most);
         let open = Open { header, came: 0, bytes, most, first: now, based: None, finished: false, again: false };
         self.open.insert(header.id, open);
     }
 
-    /// Memory for `most` bytes, used again if whoever was given a frame has let go of it.
+    /// Returns a buffer of `most` bytes, reused if the holder of an earlier frame has released it.
     fn memory(&mut self, most: usize) -> BytesMut {
         let free = self.spares.iter_mut().position(|spare| spare.try_reclaim(most));
         free.map_or_else(|| BytesMut::with_capacity(most), |free| self.spares.swap_remove(free))
     }
 
-    /// More bytes came of a picture whose own stream ended, behind `header`; none where the sender says no more than that it
-    /// stays. Gives whether it is the one that was given out last.
+    /// Adds late bytes (progressive refinement) of a picture whose own stream ended. Without bytes, `header` only says
+    /// that the picture stays. Returns whether it is the picture that was returned last.
     ///
     /// # Errors
-    /// Of video, whose frames have no late bytes.
+    /// If the broadcast is video, whose frames have no late bytes.
     pub fn handle_late(&mut self, header: LateHeader, bytes: &[u8]) -> Result<bool, Close> {
         if self.video {
             return Err(Close::violation("late bytes came of video"));
@@ -211,11 +213,11 @@ impl Subscriber {
         Ok(self.late.is_shown(header.id))
     }
 
-    /// More bytes of frame `id` came, in their order. Those of a frame that was dropped are only counted, and of one that was
-    /// shown they come with [`Subscriber::poll_more`] if the sender sends late bytes of it.
+    /// Adds bytes of frame `id`, in order. Bytes of a dropped frame are only counted. Bytes of a shown frame come
+    /// through [`Subscriber::poll_more`] if the sender sends late bytes of it.
     ///
     /// # Errors
-    /// If they are more than the head announced.
+    /// If there are more than the head announced.
     pub fn handle_bytes(&mut self, now: Duration, id: u64, bytes: &[u8]) -> Result<(), Close> {
         self.stats.bytes += bytes.len() as u64;
         if let Some((shown, came)) = self.coming.filter(|(shown, _)| *shown == id) {
@@ -236,24 +238,24 @@ impl Subscriber {
         Ok(())
     }
 
-    /// The stream of frame `id` ended: no more of it comes.
+    /// Notes that the stream of frame `id` ended.
     pub fn handle_end(&mut self, id: u64) {
         if let Some(open) = self.open.get_mut(&id) {
             open.finished = true;
         }
     }
 
-    /// The path's round trip is this now.
+    /// Sets the path's round-trip time.
     pub const fn handle_round_trip(&mut self, rtt: Duration) {
         self.rtt = rtt;
     }
 
-    /// The connection ended: what is there is not waited for.
+    /// Notes that the connection ended: frames that are here are no longer delayed.
     pub const fn handle_close(&mut self) {
         self.closed = true;
     }
 
-    /// The next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
+    /// Returns the next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
     pub fn poll(&mut self, now: Duration) -> Option<Arrived> {
         while let Some((&id, open)) = self.open.first_key_value() {
             if self.due(id, open).is_none_or(|due| now < due) {
@@ -282,8 +284,8 @@ impl Subscriber {
         None
     }
 
-    /// More of the picture that was given out last, an interval after what came of it before, while the sender says that it
-    /// stays and nothing newer is there. To be asked behind [`Subscriber::poll`].
+    /// Returns more of the picture that was returned last, one interval after its last bytes, while the sender says
+    /// that it stays and nothing newer is here. Call it after [`Subscriber::poll`].
     pub fn poll_more(&mut self, now: Duration) -> Option<More> {
         if !self.open.is_empty() || self.late.due(self.interval).is_none_or(|due| now < due && !self.closed) {
             return None;
@@ -293,8 +295,8 @@ impl Subscriber {
         Some(more)
     }
 
-    /// Asks for a join where a frame of video was given up, and so what follows cannot be decoded as it should; once a second at
-    /// most. To be asked behind [`Subscriber::poll`].
+    /// Asks for a random-access frame if a frame of video was dropped, so that later ones cannot be decoded correctly;
+    /// once a second at most. Call it after [`Subscriber::poll`].
     pub fn poll_join_request(&mut self, now: Duration) -> Option<JoinRequest> {
         let soon = self.told.is_some_and(|told| now.saturating_sub(told) < JOIN_REQUEST_INTERVAL);
         if !self.video || soon {
@@ -305,12 +307,12 @@ impl Subscriber {
         Some(JoinRequest { lost })
     }
 
-    /// Whoever decodes lost this frame, which came: what follows cannot be decoded as it should.
+    /// Notes that the decoder lost this frame after it came, so later frames cannot be decoded correctly.
     pub fn handle_undecoded(&mut self, frame: u64) {
         self.lost = self.lost.max(Some(frame));
     }
 
-    /// A frame is given out or given up, and with it those before it that did not come.
+    /// Passes a frame that is returned or dropped, and with it the missing ones before it.
     fn pass(&mut self, header: &FrameHeader) {
         let missing = self.last.map_or(0, |last| missing(last, header));
         self.stats.blank += missing;
@@ -320,7 +322,7 @@ impl Subscriber {
         self.last = Some((header.id, header.skipped));
     }
 
-    /// When to poll again even if nothing comes.
+    /// Returns when to poll again even without input.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         match self.open.first_key_value() {
@@ -330,31 +332,31 @@ impl Subscriber {
         }
     }
 
-    /// When the oldest frame is given out, or given up.
+    /// Returns when the oldest frame is shown or dropped.
     fn due(&self, id: u64, open: &Open) -> Option<Duration> {
         if self.closed {
             return Some(Duration::ZERO);
         }
         let turn = self.in_turn(open);
         if open.based.is_none() {
-            // It may come again on another stream.
+            // Its base layer may come again on another stream.
             return self.overdue();
         }
         let ready = if turn { self.whole(id, open) } else { self.overdue()? };
         if self.video && self.behind(id) > MAX_BEHIND {
             return Some(ready);
         }
-        // What was held up comes several frames at a time; at once, only the last of them would be seen.
+        // Delayed frames come several at a time; if all were shown at once, only the last would be seen.
         let seen = self.shown.map_or(Duration::ZERO, |shown| shown + self.interval / 2);
         Some(ready.max(seen))
     }
 
-    /// Frames behind this one whose base is there.
+    /// Counts the frames after this one whose base layer is here.
     fn behind(&self, id: u64) -> usize {
         self.open.range(id.saturating_add(1)..).filter(|(_, open)| open.based.is_some()).count()
     }
 
-    /// When bases that did not come are no longer waited for: at once where there is no room for another frame.
+    /// Returns when missing base layers are no longer waited for: at once if there is no room for another frame.
     fn overdue(&self) -> Option<Duration> {
         if self.open.len() >= MAX_OPEN_FRAMES {
             return Some(Duration::ZERO);
@@ -364,8 +366,8 @@ impl Subscriber {
         first.map(|first| first + wait.max(2 * self.interval))
     }
 
-    /// When no more of a frame is waited for: it ended, was overtaken, or was cut by the sender more than an interval ago,
-    /// longer than the last packet takes on a link that carries one a frame.
+    /// Returns when a frame is complete enough: its stream ended, a newer frame overtook it, or the sender must have
+    /// cut it more than an interval ago. That is longer than the last packet takes on a link that carries one a frame.
     fn whole(&self, id: u64, open: &Open) -> Duration {
         if open.finished {
             return Duration::ZERO;
@@ -374,25 +376,25 @@ impl Subscriber {
         self.overtaken(id).map_or(latest, |at| at.min(latest))
     }
 
-    /// How long the end of a frame is waited for when the next one is there: the two may come in one packet, and a packet that
-    /// was lost comes again after a round trip, if that is soon enough.
+    /// Returns how long to wait for a frame's end once the next frame is here: one packet may carry both, and a lost
+    /// packet comes again after a round trip, if that is soon enough.
     fn grace(&self) -> Duration {
         repaired_in_time(self.rtt, self.interval).unwrap_or(self.interval / 8)
     }
 
-    /// When a newer frame's base will have been there for long enough.
+    /// Returns when a newer frame's base layer will have been here long enough.
     fn overtaken(&self, id: u64) -> Option<Duration> {
         let newer = self.open.range(id.saturating_add(1)..).filter_map(|(_, open)| open.based).min();
         newer.map(|based| based + self.grace())
     }
 
-    /// Whether all frames before it were given out.
+    /// Returns whether all frames before it were returned.
     fn in_turn(&self, open: &Open) -> bool {
         self.last.is_none_or(|last| missing(last, &open.header) == 0)
     }
 }
 
-/// Frames that were encoded between the one that was `last` and this one.
+/// Counts the encoded frames between the `last` one and this one.
 fn missing((id, skipped): (u64, u64), header: &FrameHeader) -> u64 {
     (header.id - id - 1).saturating_sub(header.skipped.saturating_sub(skipped))
 }

@@ -1,4 +1,4 @@
-//! Bases that are sent again, where they may have been lost: a stream of its own carries those of several frames.
+//! Base retransmission: base layers that may have been lost are sent again, those of several frames on one stream.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 
@@ -8,7 +8,7 @@ use crate::wire::limits::{MAX_BASE_AGAIN, MAX_OPEN_FRAMES};
 use crate::wire::stream::StreamHead;
 use crate::wire::varint::Reader;
 
-/// The stream that carries the bases of `frames` again, its head first.
+/// Encodes a stream with the base layers of `frames`, its head first.
 pub(crate) fn encode<'a>(frames: impl Iterator<Item = &'a Frame>) -> Bytes {
     let mut out = BytesMut::from(&StreamHead::Bases.encode()[..]);
     for frame in frames {
@@ -19,7 +19,7 @@ pub(crate) fn encode<'a>(frames: impl Iterator<Item = &'a Frame>) -> Bytes {
     out.freeze()
 }
 
-/// Reads what follows the head of a stream of bases.
+/// Reads what follows the head of a stream of base layers.
 #[derive(Debug, Default)]
 pub struct Bases {
     bytes: BytesMut,
@@ -27,15 +27,15 @@ pub struct Bases {
 }
 
 impl Bases {
-    /// More bytes of the stream came.
+    /// Adds bytes of the stream.
     pub fn handle_bytes(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// The next frame's header with its base; `None` until more bytes come.
+    /// Returns the next frame's header with its base layer; `None` until more bytes come.
     ///
     /// # Errors
-    /// If a header or a base breaks the limits, or there are too many.
+    /// If a header or a base layer exceeds a limit, or there are too many.
     pub fn poll(&mut self) -> Result<Option<(FrameHeader, Bytes)>, Close> {
         let mut reader = Reader::new(&self.bytes);
         let Some(header) = FrameHeader::read(&mut reader)? else { return Ok(None) };

@@ -1,12 +1,12 @@
-//! Why a connection ends (spec, "Close codes").
+//! Reasons for the end of a connection (spec, "Close codes").
 
 use std::fmt;
 
-/// A close code, as both ends know it.
+/// A close code; both ends know it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Code {
-    /// The broadcast or the receiver came to its end.
+    /// The broadcast or the receiver ended normally.
     Done,
     /// The peer broke the session's rules.
     Violation,
@@ -14,17 +14,17 @@ pub enum Code {
     Version,
     /// The token is missing or wrong.
     Token,
-    /// The sender has as many receivers as it takes.
+    /// The sender has no slot left.
     Full,
-    /// The peer took too long to say what it must.
+    /// The peer took too long for a required message.
     Slow,
-    /// The model cannot be had: the sender does not hand it out, or the receiver does not take it.
+    /// The model is unavailable: the sender does not send it, or the receiver does not accept it.
     Model,
-    /// Something failed inside the peer.
+    /// The peer failed internally.
     Failed,
     /// The broadcast's source broke off.
     Source,
-    /// The receiver does not know what the sender announces, as a kind of frames of a later version.
+    /// The receiver does not know what the sender announces, such as a kind of frames of a later version.
     Unsupported,
     /// A code that this build does not know.
     Other(u64),
@@ -45,7 +45,7 @@ const CODES: [(Code, u64); 10] = [
 ];
 
 impl Code {
-    /// The number on the wire.
+    /// Returns the number on the wire.
     #[must_use]
     pub fn number(self) -> u32 {
         let number = match self {
@@ -55,13 +55,13 @@ impl Code {
         u32::try_from(number).unwrap_or(u32::MAX)
     }
 
-    /// The code that a number stands for.
+    /// Returns the code of a number.
     #[must_use]
     pub fn from_number(number: u64) -> Self {
         CODES.iter().find(|(_, known)| *known == number).map_or(Self::Other(number), |(code, _)| *code)
     }
 
-    /// A word for it, for programs.
+    /// Returns a word for programs.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -79,7 +79,7 @@ impl Code {
         }
     }
 
-    /// Whether trying again may help without anyone changing anything (session specification, section 8).
+    /// Returns whether a retry may help although nobody changes anything (session specification, section 8).
     #[must_use]
     pub const fn may_retry(self) -> bool {
         matches!(self, Self::Full | Self::Slow | Self::Failed)
@@ -105,24 +105,24 @@ impl fmt::Display for Code {
     }
 }
 
-/// An end to a connection that this end decided: what to tell the peer, and what to log.
+/// A close that this end decides: the code for the peer, and the text for the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
 pub struct Close {
-    /// What the peer is told.
+    /// The code that the peer gets.
     pub code: Code,
     /// The rule that was broken.
     pub why: &'static str,
 }
 
 impl Close {
-    /// The peer broke a rule.
+    /// Makes a close for a peer that broke a rule.
     pub(crate) const fn violation(why: &'static str) -> Self {
         Self { code: Code::Violation, why }
     }
 }
 
-/// A message ends before its fields do.
+/// The close for a message that ends before its fields do.
 pub(crate) const SHORT: Close = Close::violation("a control message is shorter than its fields");
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The control stream: bytes as they arrive, to messages.
+//! The control stream: turns bytes into messages, as they arrive.
 
 use bytes::{Buf as _, BytesMut};
 
@@ -7,30 +7,30 @@ use crate::wire::limits::MAX_MESSAGE;
 use crate::wire::message::Message;
 use crate::wire::varint::Reader;
 
-/// Puts the control stream's messages together, and skips those of types that this build does not know.
+/// Reassembles the control stream's messages, and skips those of types that this build does not know.
 #[derive(Debug, Default)]
 pub struct Control {
     buffer: BytesMut,
-    /// Whether the first message came, which states versions and is of a known type in all of them.
+    /// Whether the first message came. It states versions, and its type is known in all of them.
     begun: bool,
 }
 
 impl Control {
-    /// Takes bytes of the stream, in order. Poll until nothing comes before the next bytes: what is held is then
-    /// less than one message.
+    /// Adds bytes of the stream, in order. Poll until `None` before the next bytes: the buffer then holds less than one
+    /// message.
     pub fn handle_bytes(&mut self, bytes: &[u8]) {
         self.buffer.extend_from_slice(bytes);
     }
 
-    /// Bytes that are held: of messages that are not whole, or were not polled.
+    /// Returns the number of buffered bytes: of incomplete messages, or of messages not yet polled.
     pub(crate) fn held_bytes(&self) -> usize {
         self.buffer.len()
     }
 
-    /// The next whole message of a known type.
+    /// Returns the next complete message of a known type.
     ///
     /// # Errors
-    /// If the bytes are no message, one that is too long, or a first one of an unknown type: then the connection must be closed.
+    /// If the bytes are no message, one that is too long, or a first one of an unknown type: close the connection then.
     pub fn poll(&mut self) -> Result<Option<Message>, Close> {
         while let Some((message, length)) = self.held()? {
             self.buffer.advance(length);
@@ -45,7 +45,8 @@ impl Control {
         Ok(None)
     }
 
-    /// The first message that is held, if its type is known, and how many bytes it takes; `None` while they are not all there.
+    /// Returns the first buffered message, if its type is known, and its length in bytes; `None` while it is
+    /// incomplete.
     fn held(&self) -> Result<Option<(Option<Message>, usize)>, Close> {
         let mut reader = Reader::new(&self.buffer);
         let (Some(kind), Some(length)) = (reader.varint(), reader.varint()) else { return Ok(None) };
@@ -67,13 +68,13 @@ mod tests {
         Video, Welcome,
     };
 
-    /// A message of any type and body, as later versions may have.
+    /// Encodes a message of any type and body, as later versions may define.
     fn raw(kind: u8, body: &[u8]) -> Vec<u8> {
         let [high, low] = u16::try_from(body.len()).expect("short").to_be_bytes();
         [&[kind, high | 0x40, low], body].concat()
     }
 
-    /// The messages in a stream, or why it is refused.
+    /// Returns the messages in a stream, or the code with which it is refused.
     fn read(bytes: &[u8]) -> Result<Vec<Message>, Code> {
         let mut control = Control::default();
         control.handle_bytes(bytes);

@@ -6,27 +6,29 @@ use crate::wire::close::Close;
 use crate::wire::limits::MAX_FRAME;
 use crate::wire::varint::{Reader, put_varint};
 
-/// One encoded frame: any prefix of `bytes` is worth something. All receivers share its memory.
+/// One encoded frame: any prefix of `bytes` is useful. All receivers share its memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Frame {
     /// The number of its picture in the source.
     pub id: u64,
-    /// Pictures before this one that do not come, of all so far.
+    /// The number of earlier pictures that are not sent, of all so far.
     pub skipped: u64,
-    /// When it was captured, in microseconds since 1970-01-01 UTC.
+    /// The capture time, in microseconds since 1970-01-01 UTC.
     pub captured: u64,
-    /// Of pictures: the number of the first frame of a run whose picture does not change; `id` if it differs from the one
-    /// before, and of video. All of a run have bytes of one stream, later ones as many as those before or more.
+    /// For pictures: the number of the first frame of a run whose picture stays the same; `id` if the picture differs
+    /// from the one before, and for video. All frames of a run are prefixes of one stream, each at least as long as the
+    /// one before.
     pub since: u64,
-    /// How many of the first bytes belong to the base: it is sent first and never cut.
+    /// The number of leading bytes in the base layer, which is sent first and never cut.
     pub base: usize,
-    /// All of it.
+    /// All bytes of the frame.
     pub bytes: Bytes,
-    /// Of video: what a receiver that lacks the frames before gets in its place, if that was made.
+    /// For video: the random-access frame for a receiver that lacks the earlier frames, if the encoder made one.
     pub join: Option<Join>,
 }
 
-/// A frame that is predicted from nothing and stands in the place of one that is not: who has it can decode the next.
+/// A random-access frame: predicted from nothing, it replaces a frame that is not. A receiver that has it can decode
+/// the next frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Join {
     /// See [`Frame::base`].
@@ -36,8 +38,8 @@ pub struct Join {
 }
 
 impl Frame {
-    /// The frame for a receiver that does not get `dropped` earlier frames either; `joins`: in the form that it may begin with,
-    /// `None` if that was not made.
+    /// Returns the frame for a receiver that also misses `dropped` earlier frames. With `joins` it is the random-access
+    /// form; `None` if the encoder made none.
     pub(crate) fn for_receiver(&self, dropped: u64, joins: bool) -> Option<Self> {
         let mut frame = Self { skipped: (self.skipped + dropped).min(self.id), join: None, ..self.clone() };
         if joins {
@@ -46,7 +48,7 @@ impl Frame {
         Some(frame)
     }
 
-    /// What goes before the frame's bytes.
+    /// Returns the header that precedes the frame's bytes.
     #[must_use]
     pub fn header(&self) -> FrameHeader {
         let full = self.bytes.len() as u64;
@@ -55,7 +57,7 @@ impl Frame {
     }
 }
 
-/// What goes before a frame's bytes on its stream.
+/// The header of a frame, which precedes its bytes on the stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
     /// See [`Frame::id`].
@@ -64,9 +66,9 @@ pub struct FrameHeader {
     pub skipped: u64,
     /// See [`Frame::captured`].
     pub captured: u64,
-    /// How many bytes the whole frame has.
+    /// The size of the whole frame in bytes.
     pub full: u64,
-    /// How many of these belong to the base.
+    /// The size of its base layer in bytes.
     pub base: u64,
 }
 
@@ -77,7 +79,7 @@ impl FrameHeader {
         }
     }
 
-    /// `None` while the bytes end inside the header.
+    /// Reads a header; `None` while it is incomplete.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Close> {
         let mut number = || reader.varint();
         let (Some(id), Some(skipped), Some(captured)) = (number(), number(), number()) else { return Ok(None) };

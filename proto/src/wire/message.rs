@@ -1,4 +1,4 @@
-//! Control messages (spec, "Messages"): what each end says of itself before frames flow.
+//! Control messages (spec, "Messages"): what each end says about itself before frames flow.
 
 use std::fmt;
 use std::time::Duration;
@@ -22,9 +22,9 @@ const CLOCK: u64 = 5;
 pub enum DecoderKind {
     /// Plain arithmetic.
     Linear,
-    /// With networks.
+    /// By networks.
     Deep,
-    /// In a way that this build does not know, by its number on the wire.
+    /// In a way that this build does not know, with its number on the wire.
     Other(u64),
 }
 
@@ -46,20 +46,20 @@ impl DecoderKind {
     }
 }
 
-/// A receiver's first words.
+/// A receiver's first message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hello {
-    /// The versions of the session that it speaks; the sender chooses one.
+    /// The session versions that it speaks; the sender chooses one.
     pub versions: VersionRange,
-    /// What lets it in; empty if it has none. At most [`MAX_TOKEN`] bytes.
+    /// The token that admits it; empty if it has none. At most [`MAX_TOKEN`] bytes.
     pub token: Bytes,
-    /// The most that it wants, over time (spec, "Bandwidth").
+    /// The receiver's cap: the highest mean rate that it wants (spec, "Bandwidth").
     pub max_bitrate: Option<Bitrate>,
     /// How it decodes.
     pub decoder: DecoderKind,
 }
 
-/// A model package's name: the SHA-256 of its manifest, which has the SHA-256 of every file.
+/// A model package's name: the SHA-256 of its manifest, which contains the SHA-256 of every file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PackageHash(pub [u8; 32]);
 
@@ -69,35 +69,36 @@ impl fmt::Display for PackageHash {
     }
 }
 
-/// What a sender announces, once, after a hello.
+/// A sender's announcement, once, after a hello.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Welcome {
-    /// The model id that every picture's stream has, and of video that of frames predicted from nothing: of the tables
-    /// alone.
+    /// The model id of every picture's stream; for video, that of frames predicted from nothing. It names only the
+    /// tables.
     pub model: [u8; 6],
-    /// The package with these tables and the networks that go with them; zeros for video.
+    /// The package with these tables and their networks; zeros for video.
     pub package: PackageHash,
-    /// Pixels.
+    /// Width in pixels.
     pub width: u32,
-    /// Pixels.
+    /// Height in pixels.
     pub height: u32,
-    /// Frames in `rate.1` seconds; both at least 1.
+    /// The frame rate: `rate.0` frames in `rate.1` seconds; both at least 1.
     pub rate: (u32, u32),
-    /// Frames are video, each predicted from those before; `None`: every one is a picture by itself.
+    /// The announcement of video, whose frames are predicted from earlier ones; `None` if every frame is an independent
+    /// picture.
     pub video: Option<Video>,
 }
 
-/// What a sender of video announces besides.
+/// The additional announcement of a sender of video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Video {
-    /// The model id of the residuals of predicted frames; [`Welcome::model`] is that of the others.
+    /// The model id of the residuals of predicted frames; [`Welcome::model`] is for the other frames.
     pub residual: [u8; 6],
-    /// Samples take all values, 0 to 255, not those of broadcast video alone (ITU-R BT.601-7, section 2.5.3).
+    /// Whether samples use all values, 0 to 255, or only those of broadcast video (ITU-R BT.601-7, section 2.5.3).
     pub full_range: bool,
 }
 
 impl Welcome {
-    /// The time from one frame to the next.
+    /// Returns the time from one frame to the next.
     #[must_use]
     pub fn interval(&self) -> Duration {
         let (frames, seconds) = self.rate;
@@ -108,21 +109,22 @@ impl Welcome {
 /// Asks for a model package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelRequest {
-    /// The one that the welcome named.
+    /// The package that the welcome named.
     pub package: PackageHash,
 }
 
-/// Asks for a [`Join`](crate::Join): what a receiver of video has does not serve to decode what comes.
+/// Asks for a random-access frame ([`Join`](crate::Join)): a receiver of video cannot decode the next frames from what
+/// it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct JoinRequest {
     /// The number of the newest frame that it lacks.
     pub lost: u64,
 }
 
-/// What the sender's clock says when this is sent.
+/// The sender's clock at the time of sending.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Clock {
-    /// Microseconds since 1970-01-01 UTC, as frames have the moment of their capture.
+    /// Microseconds since 1970-01-01 UTC, the unit of frames' capture times.
     pub micros: u64,
 }
 
@@ -130,25 +132,25 @@ pub struct Clock {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Message {
-    /// Receiver to sender, first.
+    /// The receiver's first message.
     Hello(Hello),
-    /// Sender to receiver, first.
+    /// The sender's first message.
     Welcome {
-        /// The version of the session that the sender chose, for both ends from now on.
+        /// The session version that the sender chose, for both ends from now on.
         version: u64,
-        /// What it broadcasts.
+        /// The broadcast's announcement.
         welcome: Welcome,
     },
-    /// Receiver to sender.
+    /// From receiver to sender.
     ModelRequest(ModelRequest),
-    /// Receiver to sender.
+    /// From receiver to sender.
     JoinRequest(JoinRequest),
-    /// Sender to receiver, behind the welcome.
+    /// From sender to receiver, after the welcome.
     Clock(Clock),
 }
 
 impl Message {
-    /// The message as it goes over the wire: type, length, body.
+    /// Encodes the message for the wire: type, length, body.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut body = BytesMut::new();
@@ -193,12 +195,12 @@ impl Message {
         out.freeze()
     }
 
-    /// Reads a body of the given type; gives `None` for a type that this build does not know. Skips what follows the fields
-    /// that it knows.
+    /// Reads a body of the given type; returns `None` for a type that this build does not know. Skips bytes after the
+    /// fields that it knows.
     ///
     /// # Errors
-    /// [`Code::Version`] for a hello without a version that this build speaks, [`Code::Unsupported`] for a broadcast that it
-    /// cannot show, [`Code::Violation`] for a broken rule.
+    /// [`Code::Version`] for a hello without a version that this build speaks, [`Code::Unsupported`] for a broadcast
+    /// that it cannot show, [`Code::Violation`] for a broken rule.
     pub(crate) fn decode(kind: u64, body: &[u8]) -> Result<Option<Self>, Close> {
         let mut reader = Reader::new(body);
         let message = match kind {
@@ -251,7 +253,7 @@ fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
     }))
 }
 
-/// One of two values; others are of broadcasts that later versions may have.
+/// Reads one of two values; later versions may give others a meaning.
 fn flag(reader: &mut Reader<'_>, why: &'static str) -> Result<bool, Close> {
     match reader.varint().ok_or(SHORT)? {
         0 => Ok(false),
@@ -265,7 +267,7 @@ fn model_id(reader: &mut Reader<'_>) -> Result<[u8; 6], Close> {
     id.try_into().map_err(|_| Close::violation("a model id is not 6 bytes"))
 }
 
-/// The version that a sender chose.
+/// Reads the version that a sender chose.
 fn version(reader: &mut Reader<'_>) -> Result<u64, Close> {
     let version = reader.varint().ok_or(SHORT)?;
     if !VersionRange::SPOKEN.contains(version) {
@@ -278,7 +280,7 @@ fn package(reader: &mut Reader<'_>) -> Result<PackageHash, Close> {
     package_hash(reader.bytes().ok_or(SHORT)?)
 }
 
-/// A hash of the one length that it has.
+/// Reads a hash of exactly 32 bytes.
 pub(crate) fn package_hash(bytes: &[u8]) -> Result<PackageHash, Close> {
     bytes.try_into().map(PackageHash).map_err(|_| Close::violation("a model package's hash is not 32 bytes"))
 }

@@ -1,4 +1,4 @@
-//! What crosses the network: every byte of it, and what each end refuses (`spec/session.md`).
+//! The wire format: every byte that crosses the network, and what each end refuses (`spec/session.md`).
 
 pub(crate) mod bases;
 pub(crate) mod close;

@@ -1,4 +1,4 @@
-//! Parity of a frame's stream: what a lost packet carried follows from the rest, without a round trip (spec, "Parity").
+//! Parity of a frame's stream: restores a lost packet's bytes from the rest, without a round trip (spec, "Parity").
 
 use std::ops::Range;
 
@@ -8,18 +8,18 @@ use crate::wire::close::Close;
 use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES, MAX_PARITY_BLOCK, MAX_PIECES};
 use crate::wire::varint::{Reader, put_varint};
 
-/// What goes before parity on its stream.
+/// The header of parity, which precedes it on its stream.
 ///
-/// The stream that it protects is cut into pieces of one length, the last may be shorter, and each piece into blocks; the parity of
-/// a piece is the exclusive or of its blocks. A packet carries no more of the stream than a block has bytes, so what it carried
-/// meets each byte of the parity once at most, wherever its bytes stand.
+/// The protected stream is cut into pieces of equal length (the last may be shorter), and each piece into blocks. The
+/// parity of a piece is the exclusive or of its blocks. A packet carries at most one block's bytes of the stream. So
+/// its bytes meet each byte of the parity at most once, wherever they lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParityHeader {
-    /// The transport's number of the stream that it protects.
+    /// The transport's number of the protected stream.
     pub stream: u64,
-    /// All bytes of that stream, its head among them; at least 1.
+    /// The length of that stream in bytes, including its head; at least 1.
     pub length: u64,
-    /// Into how many pieces it is cut, 1 to 16.
+    /// The number of pieces, 1 to 16.
     pub pieces: u64,
     /// Bytes of a block, 1 to 4096.
     pub block: u64,
@@ -32,7 +32,7 @@ impl ParityHeader {
         }
     }
 
-    /// `None` while the bytes end inside the header.
+    /// Reads a header; `None` while it is incomplete.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Close> {
         let mut number = || reader.varint();
         let (Some(stream), Some(length), Some(pieces), Some(block)) = (number(), number(), number(), number()) else {
@@ -47,13 +47,13 @@ impl ParityHeader {
         Ok(Some(Self { stream, length, pieces, block }))
     }
 
-    /// Bytes of parity that follow: of each piece those of a block, or as many as it has.
+    /// Returns the bytes of parity that follow: for each piece a block, or the piece's length if that is less.
     #[must_use]
     pub fn parity_bytes(&self) -> usize {
         self.ranges().map(|(_, parity)| parity.len()).sum()
     }
 
-    /// Of each piece the bytes of the stream, and those of its parity.
+    /// Returns for each piece the range of the stream, and the range of its parity.
     pub(crate) fn ranges(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
         let [length, pieces, block] =
             [self.length, self.pieces, self.block].map(|number| usize::try_from(number).unwrap_or(usize::MAX));
@@ -67,7 +67,7 @@ impl ParityHeader {
         })
     }
 
-    /// Appends the parity of a stream that is `chunks` one behind the other.
+    /// Appends the parity of a stream that is the concatenation of `chunks`.
     pub(crate) fn protect(&self, chunks: &[Bytes], out: &mut BytesMut) {
         let begin = out.len();
         out.resize(begin + self.parity_bytes(), 0);
@@ -86,7 +86,7 @@ impl ParityHeader {
     }
 }
 
-/// Adds bytes to a parity, the first of them to its byte `column`.
+/// Adds bytes to a parity, beginning at its byte `column`.
 pub(crate) fn combine(parity: &mut [u8], column: usize, bytes: &[u8]) {
     let (first, rest) = bytes.split_at(bytes.len().min(parity.len() - column));
     let add = |parity: &mut [u8], block: &[u8]| parity.iter_mut().zip(block).for_each(|(sum, byte)| *sum ^= byte);

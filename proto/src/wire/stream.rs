@@ -1,4 +1,4 @@
-//! What a sender's stream begins with (spec, "Streams"): its kind, then that kind's header.
+//! The head of a sender's stream (spec, "Streams"): its kind, then that kind's header.
 
 use bytes::{Bytes, BytesMut};
 
@@ -22,38 +22,38 @@ pub enum StreamHead {
     Frame(FrameHeader),
     /// A model package follows.
     Model(ModelHeader),
-    /// Bases that may have been lost follow, each behind its frame's header: see [`crate::Bases`].
+    /// Base layers that may have been lost follow, each after its frame's header: see [`crate::Bases`].
     Bases,
-    /// More bytes of a picture follow, whose own stream ended.
+    /// More bytes of a picture (progressive refinement) follow, whose own stream ended.
     Late(LateHeader),
     /// Parity of a frame's stream follows.
     Parity(ParityHeader),
-    /// Something follows that this build does not know: a stream of this kind is to be stopped.
+    /// A kind that this build does not know: stop the stream.
     Unknown(u64),
 }
 
-/// What goes before late bytes of a picture.
+/// The header of late bytes of a picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LateHeader {
     /// The number of its frame.
     pub id: u64,
-    /// How many bytes of the frame stand before those that follow.
+    /// The offset in the frame of the bytes that follow.
     pub offset: u64,
-    /// How many the whole frame has by now; at least `offset`.
+    /// The size of the whole frame in bytes by now; at least `offset`.
     pub full: u64,
 }
 
-/// What goes before a model package.
+/// The header of a model package.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ModelHeader {
-    /// Its name.
+    /// The package's name.
     pub package: PackageHash,
-    /// Its length in bytes.
+    /// The package's length in bytes.
     pub length: u64,
 }
 
 impl StreamHead {
-    /// The head as it goes over the wire.
+    /// Encodes the head for the wire.
     #[must_use]
     pub fn encode(&self) -> Bytes {
         let mut out = BytesMut::with_capacity(MAX_HEAD_BYTES);
@@ -87,10 +87,10 @@ impl StreamHead {
         }
     }
 
-    /// The head, and how many bytes it takes; `None` while they are not all there.
+    /// Reads the head, and returns it with its length in bytes; `None` while it is incomplete.
     ///
     /// # Errors
-    /// If the head announces more than is allowed.
+    /// If the head announces more than a limit allows.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Close> {
         let mut reader = Reader::new(bytes);
         let head = match reader.varint() {

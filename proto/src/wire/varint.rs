@@ -5,7 +5,7 @@ use bytes::{BufMut as _, BytesMut};
 /// The largest integer on the wire.
 pub(crate) const MAX_VARINT: u64 = (1 << 62) - 1;
 
-/// Appends an integer of at most 62 bits in its shortest form; a larger one is written as the largest.
+/// Appends an integer of at most 62 bits in its shortest form; writes the largest for a larger one.
 pub(crate) fn put_varint(out: &mut BytesMut, value: u64) {
     let value = value.min(MAX_VARINT);
     let bytes = value.to_be_bytes();
@@ -20,13 +20,13 @@ pub(crate) fn put_varint(out: &mut BytesMut, value: u64) {
     }
 }
 
-/// Appends a length and so many bytes.
+/// Appends a length and the bytes.
 pub(crate) fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.put_slice(bytes);
 }
 
-/// Reads from the front of a slice; every read gives `None` where the bytes end first.
+/// Reads from the front of a slice; every read returns `None` if the slice ends first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reader<'a> {
     rest: &'a [u8],
@@ -37,7 +37,7 @@ impl<'a> Reader<'a> {
         Self { rest: bytes }
     }
 
-    /// Bytes that are left.
+    /// Returns the number of bytes left.
     pub(crate) const fn left(&self) -> usize {
         self.rest.len()
     }

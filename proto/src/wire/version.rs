@@ -1,11 +1,11 @@
-//! Versions of the session (spec, "Growth"): a receiver offers a range, the sender chooses one of it.
+//! Session versions (spec, "Growth"): a receiver offers a range, and the sender chooses one version in it.
 
 use bytes::BytesMut;
 
 use crate::wire::close::{Close, SHORT};
 use crate::wire::varint::{Reader, put_varint};
 
-/// The versions of the session that an end speaks: all from the lowest to the highest.
+/// The session versions that an end speaks: all from the lowest to the highest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct VersionRange {
     lowest: u64,
@@ -16,19 +16,19 @@ impl VersionRange {
     /// The versions that this build speaks.
     pub const SPOKEN: Self = Self { lowest: 1, highest: 1 };
 
-    /// A range with both ends; `None` if the lowest version is above the highest.
+    /// Makes a range that includes both ends; `None` if the lowest version is above the highest.
     #[must_use]
     pub const fn new(lowest: u64, highest: u64) -> Option<Self> {
         if lowest <= highest { Some(Self { lowest, highest }) } else { None }
     }
 
-    /// Whether a version lies in the range.
+    /// Returns whether the range contains a version.
     #[must_use]
     pub const fn contains(self, version: u64) -> bool {
         self.lowest <= version && version <= self.highest
     }
 
-    /// The highest version that lies in both ranges: the one that a sender chooses.
+    /// Returns the highest version in both ranges, which the sender chooses.
     #[must_use]
     pub fn common(self, other: Self) -> Option<u64> {
         let highest = self.highest.min(other.highest);

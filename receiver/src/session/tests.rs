@@ -1,4 +1,4 @@
-//! Sessions over a transport that is none, in virtual time: however a sender makes its receiver wait, there is an end.
+//! Sessions over a test transport, in virtual time: however a sender makes its receiver wait, there is an end.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -20,12 +20,12 @@ const KNOWN: [u8; 6] = [1; 6];
 const MISSING: [u8; 6] = [9; 6];
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 
-/// Takes one model; another is refused by what its package is.
+/// A sink with one model; it refuses another by the name of its package.
 #[derive(Default)]
 struct Judge {
-    /// Frames that it was handed.
+    /// Frames that it got.
     frames: u64,
-    /// It could not decode the first of them.
+    /// The first of them, which it could not decode.
     lost: Option<u64>,
 }
 
@@ -50,12 +50,12 @@ impl FrameSink for Judge {
     }
 }
 
-/// A sender's stream: each part comes so long after the one before.
+/// A sender's stream: each part comes this long after the one before.
 #[derive(Default)]
 struct Script {
     parts: VecDeque<(Duration, Bytes)>,
     ends: bool,
-    /// Its number, and what came out of order.
+    /// Its number, and the parts that came out of order.
     number: u64,
     scattered: VecDeque<(u64, Bytes)>,
 }
@@ -65,7 +65,7 @@ impl Script {
         Self { parts: [(Duration::ZERO, bytes.into())].into(), ends: true, ..Self::default() }
     }
 
-    /// Then nothing, and no end.
+    /// Whether nothing follows, not even an end.
     fn open(self) -> Self {
         Self { ends: false, ..self }
     }
@@ -102,17 +102,17 @@ impl Scattered for Script {
     }
 }
 
-/// A sender by its script: what it says on the control stream, if it grants one, and its streams.
+/// A scripted sender: its messages on the control stream, if it allows one, and its streams.
 struct Sender {
     control: Mutex<Option<Script>>,
     streams: tokio::sync::Mutex<Script>,
     scripts: Mutex<VecDeque<Script>>,
     takes_requests: bool,
-    /// The connection has ended when the receiver says something after its hello.
+    /// Whether the connection ends when the receiver sends something after its hello.
     is_gone: bool,
-    /// What the receiver said after its hello.
+    /// The receiver's messages after its hello.
     said: Arc<Mutex<Vec<Bytes>>>,
-    /// When it closes the connection, and why.
+    /// When the receiver closes the connection, and why.
     closes: Option<(Duration, Code)>,
     close: Mutex<Option<Close>>,
 }
@@ -136,7 +136,7 @@ impl Sender {
     }
 }
 
-/// What the sender hears.
+/// The sender's end of the control stream.
 struct Ear {
     greeted: bool,
     takes_requests: bool,
@@ -182,7 +182,7 @@ impl Connection for Sender {
             (scripts.pop_front(), scripts.len())
         };
         match script {
-            // Each has a number of its own.
+            // Each stream has its own number.
             Some(script) => Ok(Script { number: u64::MAX - left as u64, ..script }),
             None => std::future::pending().await,
         }
@@ -207,7 +207,7 @@ fn welcome_at(model: [u8; 6], rate: (u32, u32)) -> Bytes {
     announce(model, rate, None)
 }
 
-/// A welcome, and the clock behind it.
+/// Returns a welcome, and the clock after it.
 fn announce(model: [u8; 6], rate: (u32, u32), video: Option<Video>) -> Bytes {
     let welcome = Welcome { model, package: PACKAGE, width: 64, height: 48, rate, video };
     [Message::Welcome { version: 1, welcome }.encode(), Message::Clock(Clock { micros: 7 }).encode()].concat().into()
@@ -221,13 +221,13 @@ fn model_head(length: u64) -> Bytes {
     StreamHead::Model(ModelHeader { package: PACKAGE, length }).encode()
 }
 
-/// A frame that is no stream of the codec.
+/// Returns a frame that is no stream of the codec.
 fn frame(id: u64) -> Script {
     let head = StreamHead::Frame(FrameHeader { id, skipped: 0, captured: 0, full: 4, base: 1 }).encode();
     Script::at_once([&head[..], b"junk"].concat())
 }
 
-/// Runs a session to its end; gives why it ended, the code that the sender was told, and how long it took.
+/// Runs a session to its end; returns why it ended, the code that the sender got, and how long it took.
 async fn meet(sender: &Sender) -> (Error, Code, Duration) {
     meet_with(sender, None, &mut Judge::default()).await
 }
@@ -243,14 +243,14 @@ async fn meet_with(sender: &Sender, max_bitrate: Option<Bitrate>, sink: &mut Jud
     (error, code, took)
 }
 
-/// Meets a sender that is too slow; gives for how long it was waited for.
+/// Runs a session with a sender that is too slow; returns how long the receiver waited.
 async fn slow(sender: &Sender) -> Duration {
     let (error, code, took) = meet(sender).await;
     assert!(matches!(error, Error::Session(ReceiverEnd::Late(_))) && code == Code::Slow, "{error}");
     took
 }
 
-/// Meets a sender that breaks a rule; gives which.
+/// Runs a session with a sender that breaks a rule; returns which one.
 async fn rude(sender: &Sender) -> &'static str {
     let (error, code, _) = meet(sender).await;
     assert_eq!(code, Code::Violation, "{error}");

@@ -2,13 +2,13 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// Of an IPv6 network of its own, the least that a site is given, a peer can take any address.
+/// The addresses of one peer: within an IPv6 /64, the least that a site is given, a peer can take any address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AddressPrefix(IpAddr);
 
 impl AddressPrefix {
     pub(crate) fn of(address: SocketAddr) -> Self {
-        // A socket that takes both families shows IPv4 addresses as IPv6 ones, all with one prefix.
+        // A dual-stack socket shows IPv4 addresses as IPv6 ones, all with one prefix.
         Self(match address.ip().to_canonical() {
             IpAddr::V6(ip) => Ipv6Addr::from_bits(ip.to_bits() & (u128::MAX << 64)).into(),
             ip @ IpAddr::V4(_) => ip,

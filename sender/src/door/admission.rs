@@ -1,4 +1,4 @@
-//! Who may begin a handshake, and when: peers come faster than handshakes can be made, and some never say hello.
+//! Admission of peers to the handshake: some come faster than the sender can make handshakes, and some never say hello.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use crate::door::waiting::Waiting;
 use crate::figures::statistics::Counters;
 use crate::quic::endpoint::{Handshake, Listener};
 
-/// How long a handshake and the hello behind it may take while there is room for others.
+/// The longest time from the start of a handshake to its hello, while there is room for others.
 const HELLO_WITHIN: Duration = Duration::from_secs(3);
-/// Most connections that have not said hello: more than may begin within the time that one is undisturbed.
+/// The most connections without a hello: more than may begin within the time that each is undisturbed.
 const UNADMITTED: usize = 1024;
-/// Connections without a hello beyond which addresses are validated: what comes from an address that has not answered may be
-/// forged.
+/// The number of connections without a hello from which addresses are validated, because an address that has not
+/// answered may be forged.
 const RETRY_ABOVE: usize = 64;
-/// Most peers that wait for their handshake.
+/// The most peers that wait for their handshake.
 const WAITING: usize = 1024;
-/// Between two handshakes, and how many may begin before that holds: a TLS handshake takes about half a millisecond, so that a
-/// long flood takes a quarter of a core,
+/// The gap between two handshakes, and how many may begin before the gap applies. A TLS handshake takes about half a
+/// millisecond, so a long flood uses a quarter of a core,
 const LONG: (Duration, u32) = (Duration::from_millis(2), 512);
-/// and a thousand that come at once take half of one for a second.
+/// and a thousand peers at once use half a core for a second.
 const SHORT: (Duration, u32) = (Duration::from_millis(1), 32);
 
-/// Handshakes at a bounded rate.
+/// A rate limit for handshakes.
 #[derive(Debug)]
 struct Rate {
     gap: Duration,
     burst: Duration,
-    /// When the next would begin if none could begin sooner.
+    /// When the next handshake would begin without a burst.
     next: Instant,
 }
 
@@ -67,7 +67,7 @@ impl Admission {
         Self { listener, waiting, unadmitted, rates: [LONG, SHORT].map(Rate::new), counters }
     }
 
-    /// The next peer that may begin; nothing once the endpoint is closed. May be dropped while it waits.
+    /// Returns the next peer that may begin; `None` once the endpoint is closed. May be dropped while it waits.
     pub(crate) async fn next(&mut self) -> Option<(Handshake, Ticket)> {
         loop {
             let start = self.start_at();
@@ -82,12 +82,12 @@ impl Admission {
         }
     }
 
-    /// Closes what is still open and waits until peers have been told.
+    /// Closes the open connections and waits until peers have been told.
     pub(crate) async fn close(self, close: Close) {
         self.listener.close(close).await;
     }
 
-    /// A peer came.
+    /// Queues a new peer, or has it validate its address first.
     fn receive(&mut self, handshake: Handshake) {
         let pressed = self.unadmitted.len() + self.waiting.len() >= RETRY_ABOVE;
         if pressed && !handshake.address_validated() {
@@ -101,7 +101,7 @@ impl Admission {
         }
     }
 
-    /// When the next peer may begin.
+    /// Returns when the next peer may begin.
     fn start_at(&self) -> Instant {
         let now = Instant::now();
         let room = self.unadmitted.room_at(now);
@@ -120,7 +120,7 @@ impl Admission {
     }
 }
 
-/// Waits until a peer has had its time to say hello.
+/// Waits until a peer's time for its hello is over.
 pub(crate) async fn time_is_up(mut ticket: Ticket) -> Close {
     tokio::select! {
         () = ticket.evicted() => Close { code: Code::Slow, why: "others wait, and no hello came" },

@@ -1,4 +1,5 @@
-//! Who is let in: peers wait for their handshake, have a while to say hello, and take a place. What strangers cost is bounded here.
+//! Admission: peers wait for their handshake, have a while to say hello, and take a place. Bounds what strangers can
+//! cost.
 
 mod address_prefix;
 pub(crate) mod admission;

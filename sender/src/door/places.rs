@@ -1,4 +1,4 @@
-//! Places of receivers that were let in: so many in all, so many for each address.
+//! Slots of admitted receivers: a limit in all, and a limit for each address.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::door::address_prefix::AddressPrefix;
 
-/// All places of a broadcast.
+/// All slots of a broadcast.
 #[derive(Debug)]
 pub(crate) struct Places {
     limit: usize,
@@ -17,11 +17,11 @@ pub(crate) struct Places {
 #[derive(Debug, Default)]
 struct Taken {
     count: usize,
-    /// Of each prefix at least one.
+    /// The number of slots for each prefix that has any.
     of: BTreeMap<AddressPrefix, usize>,
 }
 
-/// A receiver's place, until it is dropped.
+/// A receiver's slot; dropping it frees the slot.
 #[derive(Debug)]
 pub(crate) struct Place {
     prefix: AddressPrefix,
@@ -33,7 +33,7 @@ impl Places {
         Self { limit, limit_per_address, taken: Mutex::default() }
     }
 
-    /// A place for a receiver, if one is free.
+    /// Takes a slot for a receiver, if one is free.
     pub(crate) fn take(self: &Arc<Self>, address: SocketAddr) -> Option<Place> {
         let prefix = AddressPrefix::of(address);
         let mut taken = self.taken();

@@ -1,4 +1,4 @@
-//! Connections that have not said hello: how many there may be, and which makes room for another.
+//! Half-open connections, which have not said hello: how many there may be, and which one makes room for another.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 use crate::door::address_prefix::AddressPrefix;
 
-/// The time that a connection has for its handshake and its hello, however many others come: a hello takes one round trip,
-/// two if a packet is lost.
+/// The least time that a connection has for its handshake and hello, however many others come. A hello takes one round
+/// trip, or two if a packet is lost.
 pub(crate) const UNDISTURBED: Duration = Duration::from_secs(1);
 
-/// All connections that have not said hello.
+/// All half-open connections.
 #[derive(Debug, Clone)]
 pub(crate) struct Unadmitted {
     table: Arc<Mutex<Table>>,
@@ -22,7 +22,7 @@ pub(crate) struct Unadmitted {
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Of each prefix at least one connection, oldest first.
+    /// The connections of each prefix that has any, oldest first.
     connections: BTreeMap<AddressPrefix, VecDeque<Entry>>,
     count: usize,
     number: u64,
@@ -32,11 +32,11 @@ struct Table {
 struct Entry {
     number: u64,
     since: Instant,
-    /// Whoever holds the ticket sees when this is dropped.
+    /// Dropping it tells the holder of the ticket.
     _alive: oneshot::Sender<()>,
 }
 
-/// One connection's part of the limit, until it is dropped.
+/// One half-open connection, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Ticket {
     prefix: AddressPrefix,
@@ -46,7 +46,7 @@ pub(crate) struct Ticket {
 }
 
 impl Unadmitted {
-    /// At most `limit` connections.
+    /// Allows at most `limit` half-open connections.
     pub(crate) fn new(limit: usize) -> Self {
         Self { table: Arc::default(), limit }
     }
@@ -55,7 +55,7 @@ impl Unadmitted {
         held(&self.table).count
     }
 
-    /// When there will be room, at the latest.
+    /// Returns the latest time at which there will be room.
     pub(crate) fn room_at(&self, now: Instant) -> Instant {
         let table = held(&self.table);
         if table.count < self.limit {
@@ -65,8 +65,8 @@ impl Unadmitted {
         oldest.map_or(now, |since| since + UNDISTURBED)
     }
 
-    /// Takes a part of the limit. If all of it is taken, another makes room that had its time: the oldest of the address
-    /// prefix that holds the most of them.
+    /// Adds a half-open connection. At the limit it evicts one that is no longer undisturbed: the oldest of the address
+    /// prefix with the most of them.
     pub(crate) fn enter(&self, now: Instant, prefix: AddressPrefix) -> Option<Ticket> {
         let mut table = held(&self.table);
         if table.count >= self.limit {
@@ -106,7 +106,7 @@ impl Table {
 impl Ticket {
     /// Waits until the connection has to make room.
     pub(crate) async fn evicted(&mut self) {
-        // Nothing is ever sent.
+        // Nothing is ever sent; dropping the sender ends the wait.
         let _ = (&mut self.evicted).await;
     }
 }

@@ -1,4 +1,4 @@
-//! Peers whose handshake has not begun, and whose turn is next.
+//! Peers that wait for their handshake, and whose turn is next.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -8,35 +8,36 @@ use tokio::time::Instant;
 
 use crate::door::address_prefix::AddressPrefix;
 
-/// Once a peer waited for so long, more come than handshakes can be made.
+/// If a peer has waited this long, more peers come than handshakes can be made.
 const OVERLOAD: Duration = Duration::from_millis(500);
-/// How long a peer waits at most. A client sends its first packet again after a second (RFC 9002, section 6.2.2): it is the
-/// newest then, which one that still waits is not.
+/// The longest wait of a peer. A client repeats its first packet after a second (RFC 9002, section 6.2.2), and is the
+/// newest then; if it still waited, it would not be.
 const WAIT: Duration = Duration::from_millis(900);
-/// For how long it is known whose turn was.
+/// How long a turn is remembered.
 const MEMORY: Duration = Duration::from_secs(10);
 
-/// One turn in so many goes to an address prefix that had one before, however many new ones there are: a peer with an IPv6 network
-/// of 48 bits has 65,536 of them.
+/// One turn in this many goes to an address prefix that had one before, however many new prefixes there are: a peer
+/// with an IPv6 /48 has 65,536 of them.
 const OTHERS_EVERY: u64 = 4;
 
-/// Address prefixes take turns: next is a prefix that had none of late, so that a newcomer does not wait for strangers who
-/// had theirs, then the one whose turn was longest ago. Of a prefix, peers go first whose address and port had no turn of late: who connects again
-/// and again does not keep out who comes once. Of these the oldest is first, and under overload the newest: most of those
-/// that waited for long have given up, and who has just come is served in time.
+/// Address prefixes take turns. First comes a prefix without a recent turn, so that a newcomer does not wait for
+/// strangers who had theirs; then the prefix whose turn was longest ago. Within a prefix, peers whose address and port
+/// had no recent turn go first, so that a peer which reconnects again and again cannot keep a newcomer out. Among these
+/// the oldest goes first, but under overload the newest: most peers that have waited long have given up, and a newcomer
+/// is served in time.
 #[derive(Debug)]
 pub(crate) struct Waiting<T> {
-    /// Of each prefix at least one peer.
+    /// The peers of each prefix that has any.
     queues: BTreeMap<AddressPrefix, Queue<T>>,
     count: usize,
     limit: usize,
-    /// How many turns there were.
+    /// The number of turns so far.
     turn: u64,
-    /// The last turn of each prefix that had one of late.
+    /// The last turn of each prefix that had one recently.
     last_turns: BTreeMap<AddressPrefix, u64>,
-    /// Who had a turn, oldest first, and which.
+    /// The time, address and number of each recent turn, oldest first.
     turns: VecDeque<(Instant, SocketAddr, u64)>,
-    /// The last turn of each of them.
+    /// The last turn of each address and port in `turns`.
     had_turn: BTreeMap<SocketAddr, u64>,
 }
 
@@ -44,7 +45,7 @@ pub(crate) struct Waiting<T> {
 #[derive(Debug)]
 struct Queue<T> {
     new: VecDeque<Waiter<T>>,
-    /// Those that had a turn of late.
+    /// Peers that had a turn recently.
     again: VecDeque<Waiter<T>>,
 }
 
@@ -56,7 +57,7 @@ struct Waiter<T> {
 }
 
 impl<T> Waiting<T> {
-    /// At most `limit` peers.
+    /// Holds at most `limit` peers.
     pub(crate) fn new(limit: usize) -> Self {
         Self {
             queues: BTreeMap::new(),
@@ -73,8 +74,8 @@ impl<T> Waiting<T> {
         self.count
     }
 
-    /// Gives those that no longer wait: they did for too long, or there are too many, of which the prefix with the most
-    /// loses its oldest.
+    /// Adds a peer. Returns the peers that it drops: those that waited too long, and, above the limit, the oldest of
+    /// the prefix with the most.
     pub(crate) fn push(&mut self, now: Instant, address: SocketAddr, it: T) -> Vec<T> {
         let queue = self.queues.entry(AddressPrefix::of(address)).or_default();
         let again = self.had_turn.contains_key(&address);
@@ -88,7 +89,7 @@ impl<T> Waiting<T> {
         dropped
     }
 
-    /// Whose turn is next.
+    /// Returns the peer whose turn is next.
     pub(crate) fn pop(&mut self, now: Instant) -> Option<T> {
         self.forget(now);
         let prefix = self.next_prefix()?;
@@ -112,7 +113,7 @@ impl<T> Waiting<T> {
         self.turns.push_back((now, address, self.turn));
     }
 
-    /// Forgets turns that are long past.
+    /// Forgets turns older than [`MEMORY`].
     fn forget(&mut self, now: Instant) {
         while let Some((_, address, turn)) = self.turns.pop_front_if(|(at, ..)| *at + MEMORY < now) {
             if self.had_turn.get(&address) == Some(&turn) {
@@ -160,7 +161,7 @@ impl<T> Queue<T> {
         self.new.len() + self.again.len()
     }
 
-    /// Since when its oldest peer waits.
+    /// Returns since when its oldest peer has waited.
     fn since(&self) -> Option<Instant> {
         [&self.new, &self.again].into_iter().filter_map(VecDeque::front).map(|peer| peer.since).min()
     }
@@ -175,7 +176,7 @@ impl<T> Queue<T> {
         new.or_else(|| self.again.pop_front())
     }
 
-    /// One that waited for too long; if there is none, the oldest.
+    /// Removes a peer that has waited too long; if there is none, the oldest.
     fn drop_one(&mut self, now: Instant) -> Option<Waiter<T>> {
         let overdue = |peer: &mut Waiter<T>| peer.since + WAIT < now;
         let overdue = self.new.pop_front_if(overdue).or_else(|| self.again.pop_front_if(overdue));
@@ -214,7 +215,7 @@ mod tests {
             waiting.push(now, address(stranger, 1), stranger);
             waiting.push(now, address(stranger, 2), stranger);
         }
-        // While some had none, every fourth turn is a second one.
+        // While some prefixes had no turn, every fourth turn is a second one.
         let mut strangers: Vec<_> = (0..86).filter_map(|_| waiting.pop(now)).collect();
         strangers.sort_unstable();
         strangers.dedup();

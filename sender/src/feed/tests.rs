@@ -1,5 +1,5 @@
-//! Feeds over a transport that is none, in virtual time: what one receiver gets beside others, and what a feed does that
-//! wakes late.
+//! Feeds over a test transport, in virtual time: what one receiver gets while there are others, and what a feed does
+//! that wakes late.
 
 use std::future::pending;
 use std::net::SocketAddr;
@@ -23,18 +23,18 @@ const BASE: usize = 400;
 const FULL: usize = 20_000;
 /// Bytes of the model.
 const MODEL: usize = 250_000;
-/// What a receiver's buffer takes at once.
+/// The bytes that a receiver's buffer holds.
 const BUFFER: f64 = 6000.0;
-/// Streams that a receiver counts without taking memory anew.
+/// Streams that a receiver counts without a new allocation.
 const MOST_STREAMS: usize = 2000;
 
-/// A receiver that takes so many bytes a second.
+/// A receiver that reads `rate` bytes a second.
 #[derive(Clone)]
 struct Taker {
     rate: f64,
     began: Instant,
     says: Bytes,
-    /// Its machine is gone.
+    /// Notified when its machine is lost.
     gone: Arc<Notify>,
     taken: Arc<Mutex<Taken>>,
 }
@@ -66,7 +66,7 @@ impl Taker {
         self.taken().streams.clone()
     }
 
-    /// Takes of `offered` bytes what there is room for.
+    /// Takes as many of `offered` bytes as the buffer has room for.
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a buffer's bytes")]
     fn take(&self, stream: usize, offered: usize) -> usize {
         let mut taken = self.taken();
@@ -80,7 +80,7 @@ impl Taker {
     }
 }
 
-/// A stream to a taker; none is that of its control stream, which takes all.
+/// A stream to a taker; `None` is the control stream, which takes all.
 struct Stream(Option<usize>, Taker);
 
 impl Outgoing for Stream {
@@ -116,7 +116,7 @@ impl Outgoing for Stream {
 }
 
 impl Drop for Stream {
-    /// quinn finishes a stream that is dropped.
+    /// Notes an early end: quinn finishes a stream that is dropped.
     fn drop(&mut self) {
         let mut taken = self.1.taken();
         taken.ended_before_close |= self.0.is_none() && taken.closed.is_none();
@@ -204,7 +204,7 @@ fn feed(taker: Taker, shared: &Arc<Shared>, frames: &FrameReceiver) -> impl Futu
     run(taker, pending(), shared.demand.register(), Arc::clone(shared), frames.clone())
 }
 
-/// Feeds receivers of such rates with 300 frames; gives the bytes of each frame that the first one got.
+/// Feeds receivers of these rates with 300 frames; returns the bytes of each frame that the first one got.
 async fn first_of(rates: &[f64]) -> Vec<usize> {
     let fanout = FrameFanout::new(INTERVAL);
     let frames = fanout.subscribe();

@@ -18,18 +18,18 @@ use tokio::task::AbortHandle;
 use crate::figures::monitor::Monitor;
 use crate::figures::open_metrics::OpenMetrics;
 
-/// Connections at once; who scrapes needs one. The oldest makes room for another, so that idle ones keep nobody out.
+/// The most connections at once; a scraper needs one. The oldest makes room for a new one, so idle ones block nobody.
 const CONNECTIONS: usize = 64;
-/// How long a request and its answer may take.
+/// The longest time for a request and its answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Answers requests for `/metrics` with a broadcast's figures, for ever. Any number of clients costs a bounded number of connections.
+/// Answers requests for `/metrics` with a broadcast's figures, for ever. Bounds the number of connections.
 pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
     let figures = Arc::new(OpenMetrics::new(monitor));
     let mut connections = VecDeque::with_capacity(CONNECTIONS);
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // No file descriptors are left, for instance.
+            // For instance, no file descriptors are left.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };

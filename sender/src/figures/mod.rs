@@ -1,4 +1,4 @@
-//! What a broadcast did so far, for people: nothing here decides anything.
+//! A broadcast's figures, for people: nothing here decides anything.
 
 #[cfg(feature = "metrics")]
 pub(crate) mod metrics_server;

@@ -1,15 +1,15 @@
-//! Reads figures of a broadcast from outside.
+//! Reads a broadcast's figures from outside.
 
 use std::sync::Arc;
 
 use crate::figures::statistics::{Counters, Statistics};
 
-/// Reads the figures of a broadcast that runs.
+/// Reads the figures of a broadcast, during it and after it.
 #[derive(Debug, Clone)]
 pub struct Monitor(pub(crate) Arc<Counters>);
 
 impl Monitor {
-    /// The figures of now.
+    /// Returns the current figures.
     #[must_use]
     pub fn read(&self) -> Statistics {
         self.0.read()

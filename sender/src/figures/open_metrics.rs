@@ -16,10 +16,10 @@ use crate::figures::statistics::{ReceiverStatistics, Statistics};
 pub struct OpenMetrics(Registry);
 
 impl OpenMetrics {
-    /// The page's type, as HTTP has it.
+    /// The page's HTTP content type.
     pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-    /// Of the broadcast that is watched.
+    /// Serves the figures that `monitor` reads.
     #[must_use]
     pub fn new(monitor: Monitor) -> Self {
         let mut registry = Registry::with_prefix("nestcast");
@@ -27,7 +27,7 @@ impl OpenMetrics {
         Self(registry)
     }
 
-    /// The figures of now.
+    /// Returns the current figures as text.
     #[must_use]
     pub fn page(&self) -> String {
         let mut text = String::new();
@@ -37,7 +37,7 @@ impl OpenMetrics {
     }
 }
 
-/// What a broadcast did so far and each receiver's path, as they are when they are asked for.
+/// The figures of a broadcast and of each receiver's path, read when Prometheus asks.
 #[derive(Debug)]
 struct Figures(Monitor);
 
@@ -80,7 +80,7 @@ impl Collector for Figures {
     }
 }
 
-/// The renditions of a video, and the receivers of each.
+/// Encodes a video's renditions, and the receivers of each.
 fn encode_renditions(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> fmt::Result {
     page.encode_descriptor("renditions", "Renditions of the newest frame", None, Gauge)?
         .encode_gauge(&figures.renditions)?;
@@ -99,10 +99,10 @@ fn encode_renditions(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> 
     Ok(())
 }
 
-/// A name, what it means, and where it is found in `F`.
+/// A name, its meaning, and a function that reads it from `F`.
 type Figure<F, N> = (&'static str, &'static str, fn(&F) -> N);
 
-/// What is told of the broadcast.
+/// The figures of the broadcast.
 const TOTALS: [Figure<Statistics, f64>; 7] = [
     ("frames", "Frames that were encoded", |all| all.frames as f64),
     ("frames_skipped", "Pictures that could not be encoded in time", |all| all.skipped as f64),
@@ -113,7 +113,7 @@ const TOTALS: [Figure<Statistics, f64>; 7] = [
     ("source_failures", "Times that the source broke off", |all| all.source_failures as f64),
 ];
 
-/// What is counted for each receiver.
+/// The counters of each receiver.
 const COUNTERS: [Figure<ReceiverStatistics, u64>; 6] = [
     ("receiver_frames", "Frames that were sent", |one| one.sent.frames),
     ("receiver_frames_skipped", "Frames that the path had no room for", |one| one.sent.skipped),
@@ -123,7 +123,7 @@ const COUNTERS: [Figure<ReceiverStatistics, u64>; 6] = [
     ("receiver_lost_bytes", "Bytes that were lost on the path", |one| one.path.lost),
 ];
 
-/// How each receiver's path is.
+/// The state of each receiver's path.
 const GAUGES: [Figure<ReceiverStatistics, f64>; 4] = [
     ("receiver_target_rate_bits_per_second", "What the delay controller lets through", |one| {
         one.path.target_rate().bits() as f64
@@ -135,7 +135,7 @@ const GAUGES: [Figure<ReceiverStatistics, f64>; 4] = [
     ("receiver_queue_seconds", "The last packet's wait in queues", |one| one.path.queue().as_secs_f64()),
 ];
 
-/// Counters come without examples of what they counted.
+/// Counters have no exemplars.
 const NO_EXEMPLAR: Option<&Exemplar<NoLabelSet, f64>> = None;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Figures for programs, as `nestcast send --json` prints them. Times are milliseconds, rates bits a second.
+//! Figures as JSON, as `nestcast send --json` prints them. Times are milliseconds, rates bits a second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

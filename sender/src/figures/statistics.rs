@@ -1,4 +1,4 @@
-//! What a broadcast did so far, for people; nothing is decided by it. Frames are counted without locks.
+//! A broadcast's figures, for people: nothing here decides anything. Frames are counted without locks.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,12 +9,12 @@ use std::time::Duration;
 
 use nestcast_proto::{Bitrate, BroadcastFrame, PathStats, SendStats};
 
-/// A moment's figures.
+/// The figures at one moment.
 #[derive(Debug, Clone, Default)]
 pub struct Statistics {
     /// Frames that were made.
     pub frames: u64,
-    /// Frames that were due and not made, because the source was late.
+    /// Frames that were due but not made, because the source was late.
     pub skipped: u64,
     /// Bytes of these frames, in all renditions of video.
     pub encoded_bytes: u64,
@@ -24,25 +24,26 @@ pub struct Statistics {
     pub encode_time: Duration,
     /// Receivers that were let in.
     pub accepted: u64,
-    /// Peers that were turned away or closed for what they did, by [`Code::name`](nestcast_proto::Code::name);
-    /// `"handshake"`: those that are none of nestcast, or never got so far.
+    /// Peers refused or closed for what they did, by [`Code::name`](nestcast_proto::Code::name). `"handshake"` counts
+    /// peers that do not speak nestcast or did not complete the handshake.
     pub refusals: BTreeMap<&'static str, u64>,
     /// Peers whose address was validated first, because many handshakes were in flight.
     pub retries: u64,
-    /// Times that the source broke off; the broadcast ends with the first.
+    /// Times that the source broke off; the first ends the broadcast.
     pub source_failures: u64,
-    /// The receivers of now.
+    /// The current receivers.
     pub receivers: Vec<ReceiverStatistics>,
 }
 
 impl Statistics {
-    /// Peers that were turned away or closed for what they did.
+    /// Returns the number of peers refused or closed for what they did.
     #[must_use]
     pub fn refused(&self) -> u64 {
         self.refusals.values().sum()
     }
 
-    /// How many receivers got their newest frame of which [rendition](nestcast_proto::Rendition), by the renditions' numbers.
+    /// Returns the number of receivers of each [rendition](nestcast_proto::Rendition), by the number of their newest
+    /// frame's.
     #[must_use]
     pub fn rendition_receivers(&self) -> BTreeMap<u64, u64> {
         let mut receivers = BTreeMap::new();
@@ -52,7 +53,7 @@ impl Statistics {
     }
 }
 
-/// In a line: what was made, and for whom.
+/// One line: frames encoded, and receivers served.
 impl fmt::Display for Statistics {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self { frames, skipped, accepted, .. }, refused) = (self, self.refused());
@@ -69,24 +70,24 @@ fn counted(count: u64, noun: &str) -> String {
 /// One receiver.
 #[derive(Debug, Clone, Copy)]
 pub struct ReceiverStatistics {
-    /// The sender's number of it, which no other receiver of the broadcast had.
+    /// The sender's number for the receiver, unique within the broadcast.
     pub number: u64,
-    /// Where it is.
+    /// The receiver's address.
     pub address: SocketAddr,
-    /// The number of the rendition that its newest frame was of; nothing where a broadcast has one at most.
+    /// The number of its newest frame's rendition; `None` if the broadcast has one at most.
     pub rendition: Option<u64>,
-    /// What its path delivered over the last eight frames, all headers counted: less than [`PathStats::target_rate`], what the
-    /// delay controller lets through, where frames have fewer bytes than that.
+    /// The rate that its path delivered over the last eight frames, with all headers. It is below
+    /// [`PathStats::target_rate`], the delay controller's limit, if frames are smaller than that allows.
     pub delivery_rate: Bitrate,
-    /// The most bytes of the next frame that it may have use for.
+    /// The most bytes of the next frame that it can use.
     pub useful_bytes: u64,
-    /// What it was given.
+    /// What the sender sent to it.
     pub sent: SendStats,
     /// Its path.
     pub path: PathStats,
 }
 
-/// The counters behind [`Statistics`].
+/// The counters of [`Statistics`].
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub(crate) frames: AtomicU64,
@@ -106,7 +107,7 @@ impl Counters {
         counter.fetch_add(count, Ordering::Relaxed);
     }
 
-    /// The source made a frame.
+    /// Counts a frame that the source made.
     pub(crate) fn handle_frame(&self, made: &BroadcastFrame) {
         let BroadcastFrame { frame, renditions, encode_time } = made;
         Self::add(&self.frames, 1);
@@ -120,12 +121,12 @@ impl Counters {
         self.skipped.store(frame.skipped, Ordering::Relaxed);
     }
 
-    /// A peer was turned away.
+    /// Counts a refused peer.
     pub(crate) fn refuse(&self, why: &'static str) {
         *held(&self.refusals).entry(why).or_default() += 1;
     }
 
-    /// A receiver is served from now on, until what is given is dropped.
+    /// Adds a receiver, until the returned handle is dropped.
     pub(crate) fn serve(self: &Arc<Self>, receiver: u64, figures: ReceiverStatistics) -> Served {
         let figures = Arc::new(Mutex::new(figures));
         held(&self.receivers).insert(receiver, Arc::clone(&figures));
@@ -149,7 +150,7 @@ impl Counters {
     }
 }
 
-/// Where the figures of one receiver are noted, without a lock that others hold.
+/// The figures of one receiver, updated without a lock that others hold.
 #[derive(Debug)]
 pub(crate) struct Served {
     receiver: u64,
@@ -158,7 +159,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Puts its figures in the place of its last ones.
+    /// Replaces the receiver's figures.
     pub(crate) fn note(&self, figures: ReceiverStatistics) {
         *held(&self.figures) = figures;
     }

@@ -1,4 +1,4 @@
-//! One source, several consumers: each frame goes to every feed, recorder and relay that subscribed.
+//! The fan-out of one source: each frame goes to every feed, recorder and relay that subscribed.
 
 use std::time::Duration;
 
@@ -6,13 +6,13 @@ use nestcast_proto::BroadcastFrame;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
-/// How long a consumer may be late, and frames at least.
+/// How late a consumer may be without missing a frame, and the least number of frames kept.
 const KEPT: Duration = Duration::from_millis(250);
 const MIN_KEPT_FRAMES: usize = 8;
-/// Frames at most: of the fastest source those of this long.
+/// The most frames kept, for a source with a very short interval.
 const MAX_KEPT_FRAMES: usize = 256;
 
-/// Hands frames to all who subscribed, and never waits for one of them.
+/// Hands frames to all subscribers, and never waits for one of them.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,15 +40,15 @@ pub struct FrameFanout {
     all: broadcast::Sender<BroadcastFrame>,
 }
 
-/// Takes the frames of a [`FrameFanout`]. It begins with the newest frame; one that is late still gets each frame of the last quarter of a
-/// second, in order. A clone begins with the frame that is the newest when it is made.
+/// Receives the frames of a [`FrameFanout`], beginning with the newest. A late receiver still gets each frame of the
+/// last quarter of a second, in order. A clone begins with the frame that is newest when it is cloned.
 #[derive(Debug)]
 pub struct FrameReceiver {
     newest: watch::Receiver<Option<BroadcastFrame>>,
     all: broadcast::Receiver<BroadcastFrame>,
     /// The frame to begin with.
     first: Option<BroadcastFrame>,
-    /// The number of the last frame that was taken.
+    /// The number of the last frame received.
     last: Option<u64>,
 }
 
@@ -57,14 +57,14 @@ pub struct FrameReceiver {
 pub enum NextFrame {
     /// The next frame.
     Frame(BroadcastFrame),
-    /// The consumer was late by too long: it missed this many frames, and goes on with the oldest that is kept.
+    /// The consumer was too late: it missed this many frames, and continues with the oldest that is kept.
     Missed(u64),
     /// There are no more frames.
     End,
 }
 
 impl FrameFanout {
-    /// For frames of which one is due every `interval`.
+    /// Makes a fan-out for a source with one frame every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         let due = KEPT.as_nanos() / interval.as_nanos().max(1);
@@ -72,10 +72,10 @@ impl FrameFanout {
         Self { newest: watch::Sender::new(None), all: broadcast::Sender::new(kept) }
     }
 
-    /// Hands a frame to all who subscribed, if anybody did. Numbers of frames rise.
+    /// Hands a frame to all subscribers, if there are any. Frame numbers must rise.
     pub fn send(&self, frame: BroadcastFrame) {
         self.newest.send_replace(Some(frame.clone()));
-        // It fails where nobody subscribed.
+        // It fails if nobody has subscribed.
         let _ = self.all.send(frame);
     }
 
@@ -93,8 +93,8 @@ impl Clone for FrameReceiver {
 }
 
 impl FrameReceiver {
-    /// `all` is subscribed before the newest frame is read: a frame may come twice then, and is known by its number; the other
-    /// way round it could be missed.
+    /// Subscribes to `all` before it reads the newest frame. A frame may then come twice, and `next` skips it by its
+    /// number; in the other order a frame could be missed.
     fn begin(all: broadcast::Receiver<BroadcastFrame>, newest: watch::Receiver<Option<BroadcastFrame>>) -> Self {
         let first = newest.borrow().clone();
         Self { newest, all, first, last: None }

@@ -1,10 +1,10 @@
-//! A source of live frames: two threads that make frames of pictures and never wait for the network.
+//! A source of live frames: two threads that encode pictures and never wait for the network.
 //!
 //! ```text
 //! PictureStream (thread, at its rate) -> newest picture -> FrameEncoder (thread) -> frames
 //! ```
 //!
-//! An encoder that is late finds the newest picture; those before it are skipped and counted.
+//! An encoder that is late gets the newest picture; older ones are skipped and counted.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -21,10 +21,12 @@ use crate::clock;
 use crate::frames::newest::Newest;
 use crate::frames::source::FrameSource;
 
-/// Pictures that wait to be overwritten: one is read while another is encoded, and an encoder may keep one to compare with.
+/// The most used pictures kept for reuse: one is read while another is encoded, and an encoder may keep one for
+/// comparison.
 const MAX_SPENT_PICTURES: usize = 2;
 
-/// Makes frames of the pictures of any stream with any encoder. Nothing is read or encoded before the first frame is asked for.
+/// Encodes the pictures of any stream with any encoder. It reads and encodes nothing before the first frame is
+/// requested.
 ///
 /// ```
 /// use std::time::Duration;
@@ -108,7 +110,7 @@ enum State<P> {
 }
 
 impl<P: Send + 'static> LiveSource<P> {
-    /// Makes frames of the pictures of `stream` with `encoder`.
+    /// Encodes the pictures of `stream` with `encoder`.
     pub fn new(
         stream: impl PictureStream<Picture = P> + 'static,
         encoder: impl FrameEncoder<Picture = P> + 'static,
@@ -154,7 +156,7 @@ impl<P: Send + 'static> FrameSource for LiveSource<P> {
     }
 }
 
-/// The threads at work. They end when it is dropped; one that waits for its input is left to itself.
+/// The running threads. They end when it is dropped; it does not wait for a thread that waits for input.
 #[derive(Debug)]
 struct Running<P> {
     frames: mpsc::Receiver<BroadcastFrame>,
@@ -181,7 +183,8 @@ impl<P: Send + 'static> Running<P> {
         Self { frames, slot, stopped: false, threads: Some([encoding, reading]) }
     }
 
-    /// Returns how it ended, once the encoder did. A picture that cannot be encoded ends the reading with the next picture.
+    /// Returns the outcome, once the encoder has ended. After a picture that cannot be encoded, reading ends with the
+    /// next picture.
     async fn join(mut self) -> Result<(), SourceError> {
         let Some([encoding, reading]) = self.threads.take() else { return Ok(()) };
         if self.stopped && !reading.is_finished() {
@@ -199,7 +202,7 @@ impl<P> Drop for Running<P> {
     }
 }
 
-/// Reads pictures, and gives the stream those that are `spent`.
+/// Reads pictures, and gives `spent` pictures back to the stream for reuse.
 fn read<P: Send + 'static>(
     mut stream: Stream<P>,
     slot: &Newest<Captured<P>>,
@@ -215,14 +218,14 @@ fn read<P: Send + 'static>(
             break;
         }
         let StreamPicture { picture, captured } = next;
-        // A stream's own times go by the driver's clock, and later pictures were captured later.
+        // A stream's own times use the driver's clock, which may go back; capture times must not.
         last = captured.unwrap_or_else(clock::microseconds).max(last);
         skipped = slot.put(Captured { id, at: last, picture }).map(|captured| captured.picture);
     }
     Ok(())
 }
 
-/// When the next picture is due, where the stream does not wait itself.
+/// The time at which the next picture is due, for a stream that does not wait itself.
 struct Due {
     interval: Option<Duration>,
     next: Instant,
@@ -239,7 +242,7 @@ impl Due {
         let now = Instant::now();
         match self.next.checked_duration_since(now) {
             Some(early) => thread::sleep(early),
-            // A live source that lags sets the pace.
+            // If a live source lags, the schedule moves to it.
             None if now - self.next > interval => self.next = now,
             None => {}
         }
@@ -247,7 +250,7 @@ impl Due {
     }
 }
 
-/// Makes frames of the newest pictures, until there are no more or nobody takes them.
+/// Encodes the newest pictures until there are no more, or nobody receives the frames.
 fn encode<P: Send + 'static>(
     mut encoder: Encoder<P>,
     demand: &Demand,
@@ -267,7 +270,7 @@ fn encode<P: Send + 'static>(
         if frames.blocking_send(BroadcastFrame { encode_time, ..frame }).is_err() {
             break;
         }
-        // A picture that finds no room is given up.
+        // A picture that finds no room is dropped.
         let _ = spent.map(|picture| spend.try_send(picture));
     }
     Ok(())
@@ -281,11 +284,11 @@ mod tests {
 
     use super::*;
 
-    /// A camera that paces itself and has capture times of its own. Its "pictures" are the numbers of its buffers.
+    /// A camera that paces itself and has its own capture times. Its "pictures" are the numbers of its buffers.
     struct Camera {
         times: std::vec::IntoIter<u64>,
         buffers: u64,
-        /// Tells that a picture is being encoded; without it pictures follow at once.
+        /// Signals that a picture is being encoded; without it, pictures follow at once.
         encoding: Option<Receiver<()>>,
     }
 
@@ -315,7 +318,7 @@ mod tests {
         }
     }
 
-    /// Makes a frame of the buffer's number, and tells what it was told.
+    /// An encoder that makes a frame of the buffer's number, and reports the encoding times that it gets.
     struct Numbers {
         encoding: Sender<()>,
         times: Sender<Duration>,
@@ -347,7 +350,7 @@ mod tests {
         }
     }
 
-    /// All frames of a camera, and how long encoding each took as the encoder was told.
+    /// Returns all frames of a camera, and the encoding times that the encoder got.
     async fn frames(times: Vec<u64>, waits: bool) -> (Vec<BroadcastFrame>, Vec<Duration>) {
         let ((encoding, encoded), (told, tells)) = (channel(), channel());
         let camera: Box<dyn PictureStream<Picture = u64>> = Box::new(Camera::new(times, waits.then_some(encoded)));

@@ -1,4 +1,4 @@
-//! Where frames come from, and how they get from there to everyone who takes them.
+//! Sources of frames, and the fan-out to all consumers.
 
 pub(crate) mod fanout;
 pub(crate) mod live_source;

@@ -1,8 +1,8 @@
-//! Room for one thing between two threads: whoever takes it finds the newest.
+//! A latest-value slot between two threads: the reader gets the newest value.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// The newest of what was put and not taken.
+/// The newest value that was put and not yet taken.
 #[derive(Debug)]
 pub(crate) struct Newest<T> {
     state: Mutex<State<T>>,
@@ -22,20 +22,20 @@ impl<T> Default for Newest<T> {
 }
 
 impl<T> Newest<T> {
-    /// Replaces what was not taken, and gives it back.
+    /// Replaces the value that was not taken, and returns it.
     pub(crate) fn put(&self, it: T) -> Option<T> {
         let replaced = self.state().newest.replace(it);
         self.news.notify_one();
         replaced
     }
 
-    /// Waits for something; `None` when nothing is left and nothing will come.
+    /// Waits for a value; returns `None` once the slot is closed and empty.
     pub(crate) fn take(&self) -> Option<T> {
         let nothing = |state: &mut State<T>| state.newest.is_none() && !state.closed;
         self.news.wait_while(self.state(), nothing).unwrap_or_else(PoisonError::into_inner).newest.take()
     }
 
-    /// Nothing more is put, or taken.
+    /// Closes the slot: a waiting reader returns.
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.news.notify_all();
@@ -45,7 +45,7 @@ impl<T> Newest<T> {
         self.state().closed
     }
 
-    /// Closes it when what is given is dropped, however its thread ends.
+    /// Closes the slot when the returned guard is dropped, however the thread ends.
     pub(crate) fn close_on_drop(&self) -> CloseOnDrop<'_, T> {
         CloseOnDrop(self)
     }

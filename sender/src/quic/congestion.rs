@@ -1,4 +1,4 @@
-//! The delay controller of [`nestcast_proto`] as quinn's congestion control, and what it and a feed tell each other.
+//! The delay controller of [`nestcast_proto`] as quinn's congestion control, and the state that it shares with a feed.
 
 use std::any::Any;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -11,40 +11,40 @@ use tokio::sync::Notify;
 
 use crate::clock;
 
-/// How long a path is waited on before it is looked whether the peer has moved to another.
+/// How long a feed waits for room before it checks whether the peer has moved to another path.
 const PATH_STAYS: Duration = Duration::from_millis(250);
 
-/// What a connection's congestion control and its feed tell each other.
+/// State that a connection's congestion control shares with its feed.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     state: Mutex<State>,
-    /// Tells that fewer bytes may be in flight than were.
+    /// Notified when the bytes in flight have fallen.
     acknowledged: Notify,
-    /// Packets that may go beyond the window.
+    /// Packets that may exceed the window.
     beyond: AtomicU64,
-    /// The next packet is the connection's close. quinn-proto 0.11.19 counts it against the window while stream bytes
-    /// are unsent, and reads no acknowledgements any more: a close that finds the window full would never be sent.
+    /// Whether the next packet is the connection's close. quinn-proto 0.11.19 counts the close against the window while
+    /// stream bytes are unsent, and reads no further acknowledgements: with a full window it would never be sent.
     closing: AtomicBool,
 }
 
 #[derive(Debug, Default)]
 struct State {
     path: PathStats,
-    /// Bytes of streams that the transport holds and has not sent, or must send again: no fewer than it does. It does not tell,
-    /// and what it says is buffered has bytes in it that arrived behind a lost packet.
+    /// An upper bound on the stream bytes that the transport holds unsent or must send again. quinn does not report
+    /// this number; what it reports as buffered includes bytes that arrived after a lost packet.
     unsent: u64,
-    /// Whether anything was sent since bytes were last written.
+    /// Whether anything was sent since the last write.
     sent: bool,
-    /// When streams were last reset: what was on the way then is not sent again.
+    /// When streams were last reset: bytes in flight at that time are not sent again.
     reset: Option<Instant>,
 }
 
 impl State {
-    /// Bytes that may be written so that no more than `pending` are in flight or unsent, not counting packets' headers: what fills
-    /// whole packets, so that every acknowledged one makes room for one that is sent at once, and nothing waits for its rest.
+    /// Returns how many bytes may be written so that at most `pending` are in flight or unsent, without packet headers.
+    /// It returns whole packets, so that each acknowledged packet makes room for one that is sent at once, in full.
     fn room(&mut self, pending: u64) -> u64 {
-        // Where nothing is on the way nothing waits to be sent, whatever was lost of streams that were stopped: nothing is to come
-        // that would say so.
+        // With nothing in flight nothing is unsent, whatever was lost of streams that were stopped: no later event
+        // would say so.
         if self.path.in_flight == 0 && self.sent {
             self.unsent = 0;
         }
@@ -54,14 +54,14 @@ impl State {
 }
 
 impl Known {
-    /// What is known of the path now.
+    /// Returns the current state of the path.
     pub(crate) fn path(&self) -> PathStats {
         let state = held(&self.state);
         PathStats { unsent: state.unsent, ..state.path }
     }
 
-    /// Waits until bytes may be written so that no more than `pending` are in flight or unsent; gives how many, or nothing if that
-    /// takes so long that the peer may have moved to another path.
+    /// Waits until bytes may be written so that at most `pending` are in flight or unsent, and returns how many.
+    /// Returns `None` after [`PATH_STAYS`], when the peer may have moved to another path.
     pub(crate) async fn room(&self, pending: Option<u64>) -> Option<usize> {
         let Some(pending) = pending else { return Some(usize::MAX) };
         let waiting = async {
@@ -76,31 +76,31 @@ impl Known {
         tokio::time::timeout(PATH_STAYS, waiting).await.ok()
     }
 
-    /// The streams that were written last were reset.
+    /// Notes that the streams written last were reset.
     pub(crate) fn handle_reset(&self) {
         let mut state = held(&self.state);
         (state.unsent, state.reset) = (0, Some(tokio::time::Instant::now().into_std()));
     }
 
-    /// So many bytes were written to streams.
+    /// Notes that `bytes` bytes were written to streams.
     pub(crate) fn handle_written(&self, bytes: u64) {
         let mut state = held(&self.state);
         state.unsent += bytes;
         state.sent = false;
     }
 
-    /// So many packets may go beyond the window.
+    /// Lets `packets` packets exceed the window.
     pub(crate) fn allow_beyond(&self, packets: u64) {
         self.beyond.store(packets, Ordering::Relaxed);
     }
 
-    /// The close comes next.
+    /// Notes that the close comes next.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }
 }
 
-/// That of a connection.
+/// Returns the state that a connection's congestion control shares.
 pub(crate) fn known(connection: &quinn::Connection) -> Arc<Known> {
     let state = connection.congestion_state().into_any();
     state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
@@ -123,7 +123,7 @@ impl SharedClock {
         Self { began: tokio::time::Instant::now().into_std(), time: Duration::ZERO }
     }
 
-    /// Shows the time of the world (UTC), so that the senders of several machines share it too.
+    /// Shows UTC, so that senders on several machines share it.
     pub(crate) fn utc() -> Self {
         let (began, time) = clock::began();
         Self { began, time }
@@ -150,7 +150,7 @@ impl ControllerFactory for Factory {
 struct Congestion {
     controller: DelayController,
     epoch: Instant,
-    /// What the feed reads: quinn would copy all of this for it each time.
+    /// The feed reads this; otherwise quinn would copy the whole controller for each look.
     known: Arc<Known>,
 }
 
@@ -177,11 +177,11 @@ impl Controller for Congestion {
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, limited: bool, rtt: &quinn_proto::RttEstimator) {
         let mut state = held(&self.known.state);
         if limited && state.sent {
-            // There was nothing to send.
+            // quinn had nothing to send.
             state.unsent = 0;
         }
         drop(state);
-        // Packets of an earlier path say nothing of this one.
+        // Packets of an earlier path say nothing about this one.
         if sent >= self.epoch {
             let now = self.moment(now);
             self.controller.handle_transport(now, rtt.get(), rtt.min());
@@ -196,7 +196,7 @@ impl Controller for Congestion {
     }
 
     fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, lost: u64) {
-        // quinn tells so of packets that came marked: all that it sends is said to take marks (ECT(0)).
+        // quinn also reports packets that were marked (ECN): it sends everything as capable of marks (ECT(0)).
         if lost == 0 && !persistent {
             self.controller.handle_mark();
         }
@@ -213,10 +213,10 @@ impl Controller for Congestion {
         self.tell();
     }
 
-    /// quinn sends nothing that would fill the window to its last byte.
+    /// Adds one byte: quinn sends nothing that would fill the window to its last byte.
     fn window(&self) -> u64 {
         if self.known.closing.load(Ordering::Relaxed) {
-            // Beyond `u32::MAX` quinn does not pace either.
+            // Above `u32::MAX` quinn does not pace either.
             return u64::MAX;
         }
         let PathStats { window, mtu, in_flight, .. } = self.controller.path();

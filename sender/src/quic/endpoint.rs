@@ -23,27 +23,27 @@ use crate::quic::connection_ids::ConnectionIds;
 use crate::quic::qlog::Logs;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
-/// A receiver that is silent for this long is gone, or for its own timeout if that is shorter (RFC 9000, section 10.1), as this
-/// project's is.
+/// A receiver that is silent for this long is gone. A shorter timeout of its own applies instead (RFC 9000, section
+/// 10.1); nestcast's receiver has one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(9);
-/// What a receiver may send ahead: a hello and a request.
+/// What a receiver may send ahead: room for a hello and a request.
 const RECEIVE_WINDOW_BYTES: u32 = 16 * 1024;
-/// Most bytes of one read of a control stream.
+/// The most bytes of one read of a control stream.
 const MAX_READ_BYTES: usize = 2048;
-/// What may wait to be read, of all receivers: the first packets of a thousand that come at once.
+/// The socket's receive buffer: room for the first packets of a thousand receivers that connect at once.
 const SOCKET_BUFFER_BYTES: usize = 2 * 1024 * 1024;
-/// First packets that may wait to be looked at; quinn drops others unread.
+/// The most first packets that may wait; quinn drops others unread.
 const MAX_FIRST_PACKETS: usize = 2048;
-/// QUIC version 1 alone: quinn offers drafts besides.
+/// QUIC version 1 only: quinn would offer drafts too.
 const QUIC_VERSIONS: [u32; 1] = [1];
-/// quinn takes what was acknowledged of a piece for held until all of it is: in pieces of half a packet, room comes
-/// with every acknowledgement and not in lumps.
+/// quinn holds a piece until all of it is acknowledged. With pieces of half a packet, each acknowledgement makes room,
+/// without bursts.
 const PIECE_BYTES: usize = 600;
 const MAX_PIECES: usize = 16;
-/// Before the first measurement.
+/// The round-trip time before the first measurement.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
 
-/// Where a broadcast's packets go and come from.
+/// The socket of a broadcast.
 #[derive(Debug)]
 pub struct Socket {
     socket: Arc<dyn AsyncUdpSocket>,
@@ -52,17 +52,17 @@ pub struct Socket {
 }
 
 impl Socket {
-    /// Any transport of packets, as a simulated network has it. All that QUIC draws at random follows from `seed`, but for
-    /// keys and connection IDs.
+    /// Wraps any packet transport, such as a simulated network. QUIC draws all random values from `seed`, except keys
+    /// and connection IDs.
     ///
     /// # Errors
-    /// If it does not tell its address.
+    /// If the socket does not know its address.
     pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> std::io::Result<Self> {
         let address = socket.local_addr()?;
         Ok(Self { socket, address, seed: Some(seed) })
     }
 
-    /// The system's.
+    /// Binds a UDP socket of the system.
     pub(crate) fn bind(address: SocketAddr) -> Result<Self, Error> {
         let bound = socket(address).and_then(|socket| TokioRuntime.wrap_udp_socket(socket));
         let socket = bound.map_err(|reason| Error::Listen { address, reason })?;
@@ -111,7 +111,8 @@ impl Listener {
         self.endpoint.local_addr().ok()
     }
 
-    /// The next peer that asks for a connection; nothing once the endpoint is closed. May be dropped while it waits.
+    /// Returns the next peer that asks for a connection; `None` once the endpoint is closed. May be dropped while it
+    /// waits.
     pub(crate) async fn accept(&self) -> Option<Handshake> {
         let incoming = self.endpoint.accept().await?;
         Some(Handshake {
@@ -121,14 +122,14 @@ impl Listener {
         })
     }
 
-    /// Closes what is still open and waits until peers have been told.
+    /// Closes the open connections and waits until peers have been told.
     pub(crate) async fn close(&self, close: Close) {
         self.endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
         let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
     }
 }
 
-/// A handshake that has not begun. One that is dropped is refused with an answer.
+/// A handshake that has not begun. Dropping it refuses the peer with an answer.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
@@ -141,23 +142,23 @@ impl Handshake {
         self.incoming.remote_address()
     }
 
-    /// Whether the peer has answered from its address.
+    /// Returns whether the peer has answered from its address.
     pub(crate) fn address_validated(&self) -> bool {
         self.incoming.remote_address_validated()
     }
 
-    /// Has the peer come again with a token, which shows that it answers from its address.
+    /// Asks the peer to try again with a token, which shows that it answers from its address.
     pub(crate) fn retry(self) {
-        // It fails only for an address that is validated.
+        // It fails only for an address that is already validated.
         let _ = self.incoming.retry();
     }
 
-    /// Sends no answer: the peer will come again.
+    /// Sends no answer: the peer will try again.
     pub(crate) fn ignore(self) {
         self.incoming.ignore();
     }
 
-    /// Performs it.
+    /// Performs the handshake.
     pub(crate) async fn perform(self) -> Result<QuicConnection, Disconnected> {
         #[cfg(feature = "qlog")]
         let connecting = match self.logs.config_of(&self.incoming) {
@@ -174,7 +175,7 @@ impl Handshake {
 
 fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = UdpSocket::bind(address)?;
-    // A system that allows less gives what it allows.
+    // A system with a lower limit uses that.
     if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER_BYTES) {
         tracing::debug!("the socket's buffer stays as it is: {error}");
     }
@@ -184,7 +185,8 @@ fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
 fn config(identity: Identity) -> Result<ServerConfig, Error> {
     let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
     let mut provider = rustls::crypto::ring::default_provider();
-    // Every packet is sealed for one receiver. AES-128-GCM, which everyone has (RFC 8446, section 9.1), takes 10 rounds and not 14.
+    // Every packet is encrypted for one receiver. AES-128-GCM, which everyone has (RFC 8446, section 9.1), takes 10
+    // rounds, not 14.
     provider.cipher_suites.retain(|suite| suite.suite() != CipherSuite::TLS13_AES_256_GCM_SHA384);
     let mut crypto = rustls::ServerConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(&[&rustls::version::TLS13])
@@ -205,10 +207,10 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// For connections that share a clock.
+/// Configures connections that share a clock.
 fn transport(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
-    // So many may come unacknowledged.
+    // The threshold is the number of packets that may arrive without an acknowledgement.
     let threshold = acknowledge.packets.saturating_sub(1);
     acks.ack_eliciting_threshold(VarInt::from_u32(threshold)).max_ack_delay(Some(acknowledge.within));
     let mut transport = TransportConfig::default();
@@ -228,7 +230,7 @@ fn transport(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
     transport
 }
 
-/// The front of `chunks` in pieces, at most `most` bytes of it.
+/// Returns the front of `chunks` in pieces, at most `most` bytes, and the number of pieces.
 fn front(chunks: &[Bytes], most: usize) -> ([Bytes; MAX_PIECES], usize) {
     let pieces = chunks.iter().flat_map(|chunk| {
         let ends = |at: usize| at..chunk.len().min(at + PIECE_BYTES);
@@ -245,7 +247,7 @@ fn front(chunks: &[Bytes], most: usize) -> ([Bytes; MAX_PIECES], usize) {
     (front, count)
 }
 
-/// Of a stream that the peer stopped, as it may: it wants no more of it, so all of it counts as taken.
+/// Drops the bytes of a stream that the peer stopped, and counts them as written.
 fn unwanted(chunks: &mut [Bytes]) -> usize {
     chunks.iter_mut().map(|chunk| std::mem::take(chunk).len()).sum()
 }
@@ -258,21 +260,22 @@ fn disconnected(error: impl std::fmt::Display) -> Disconnected {
 #[derive(Debug)]
 pub(crate) struct QuicConnection(Arc<Path>);
 
-/// Where a connection leads.
+/// A connection, and the state of its path.
 #[derive(Debug)]
 struct Path {
     connection: quinn::Connection,
-    /// Of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
+    /// The peer's address and the state of the path to it. A peer that moves gets a new path with its own congestion
+    /// control.
     known: Mutex<(SocketAddr, Arc<Known>)>,
 }
 
 impl Path {
-    /// Of the path that was the peer's when it was last looked at.
+    /// Returns the state of the path at the last look.
     fn known(&self) -> Arc<Known> {
         Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
 
-    /// Looks at where the peer is now.
+    /// Checks the peer's address and returns the state of its path.
     fn look(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
         let mut of = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -284,7 +287,8 @@ impl Path {
 }
 
 impl Drop for QuicConnection {
-    /// A feed that breaks off has not said why, and quinn would say code 0: that the broadcast came to its end.
+    /// Closes a connection whose feed broke off without a reason; quinn would send code 0, a normal end of the
+    /// broadcast.
     fn drop(&mut self) {
         if self.0.connection.close_reason().is_none() {
             self.close(Close { code: Code::Failed, why: "the feed broke off" });
@@ -300,7 +304,7 @@ impl Connection for QuicConnection {
         self.0.connection.remote_address()
     }
 
-    /// Of the path that was the peer's when the last stream was opened.
+    /// Returns the path that the peer had when the last stream was opened.
     fn path(&self) -> PathStats {
         self.0.known().path()
     }
@@ -332,7 +336,7 @@ impl Connection for QuicConnection {
     }
 
     fn close(&self, close: Close) {
-        // Before the close itself: the packet is built at once.
+        // This precedes the close itself, because quinn builds the packet at once.
         self.0.look().close();
         self.0.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
     }
@@ -376,19 +380,19 @@ impl Outgoing for Stream {
     }
 
     fn finish(&mut self) {
-        // What of it is lost goes before what is newer: quinn would send that again when nothing else waits.
+        // Lost bytes of this stream go before newer streams: quinn would send them again only when nothing else waits.
         let _ = self.stream.set_priority(1);
         // It fails only for a stream that the peer stopped: then nobody waits for its end.
         let _ = self.stream.finish();
     }
 
     fn reset(&mut self) {
-        // It fails only for a stream that is done with.
+        // It fails only for a stream that has ended.
         let _ = self.stream.reset(VarInt::from_u32(0));
     }
 
     async fn settled(&mut self) {
-        // It fails with the connection: then nothing more arrives.
+        // It fails if the connection is lost: then nothing more arrives.
         let _ = self.stream.stopped().await;
     }
 }

@@ -1,4 +1,4 @@
-//! QUIC by quinn: the endpoint and its streams, and the congestion control.
+//! QUIC by quinn: endpoint, streams and congestion control.
 
 mod congestion;
 mod connection_ids;

@@ -10,19 +10,19 @@ use quinn::{Incoming, QlogConfig, ServerConfig, TransportConfig};
 use crate::config::Acknowledge;
 use crate::quic::congestion::SharedClock;
 
-/// Where files are written, if anywhere, and what a connection that is logged is configured with.
+/// The folder of qlog files, and the configuration of a logged connection.
 #[derive(Debug, Clone)]
 pub(crate) struct Logs {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) config: ServerConfig,
-    /// Makes the configuration of its transport.
+    /// Makes the connection's transport configuration.
     pub(crate) transport: fn(SharedClock, Acknowledge) -> TransportConfig,
     pub(crate) acknowledge: Acknowledge,
     pub(crate) clock: SharedClock,
 }
 
 impl Logs {
-    /// The configuration of a connection that is logged; nothing if it is not, or if its file cannot be created.
+    /// Returns the configuration of a logged connection; `None` without a folder or if the file cannot be created.
     pub(crate) fn config_of(&self, incoming: &Incoming) -> Option<Arc<ServerConfig>> {
         let file = self.folder.as_deref()?.join(format!("{}.sqlog", incoming.orig_dst_cid()));
         let created =

@@ -1,12 +1,13 @@
-//! Small networks from pictures of 32x32 pixels to binary codes, and back.
+//! Small networks from pictures of 32x32 pixels to binary codes and back.
 
 use crate::{FLOAT, Message, constant, model, node, port};
 
-/// Samples of a picture, and pixels of a side of the cells that it is divided into.
+/// Samples of a picture, and pixels of a side of its cells.
 const SAMPLES: u64 = 3 * 32 * 32;
 const CELL: u64 = 8;
 
-/// Each bit says whether some cells of the picture are brighter than others, which `seed` draws.
+/// Makes an encoder in which each bit says whether some cells of the picture are brighter than others; `seed` chooses
+/// them.
 #[must_use]
 pub fn encoder(bits: u64, seed: u64) -> Vec<u8> {
     let weight = |row: u64, bit: u64| {
@@ -18,7 +19,7 @@ pub fn encoder(bits: u64, seed: u64) -> Vec<u8> {
     layer(("picture", &[1, 3, 32, 32]), ("code", &[1, bits]), rows)
 }
 
-/// Every sample is the sum of the bits' signs, divided by how many bits there may be.
+/// Makes a decoder in which every sample is the sum of the bits' signs, divided by the number of bits.
 #[must_use]
 pub fn decoder(bits: u64) -> Vec<u8> {
     let count = u16::try_from(bits).map_or(f32::INFINITY, f32::from);
@@ -26,7 +27,7 @@ pub fn decoder(bits: u64) -> Vec<u8> {
     layer(("code", &[1, bits]), ("picture", &[1, 3, 32, 32]), rows)
 }
 
-/// One matrix, by rows, between two values that are laid flat.
+/// Makes one matrix, by rows, between two flattened values.
 fn layer(input: (&str, &[u64]), output: (&str, &[u64]), weights: impl Iterator<Item = f32>) -> Vec<u8> {
     let [rows, columns] = [input.1, output.1].map(|shape| shape.iter().product::<u64>());
     let shape = |lengths: &[u64]| lengths.iter().flat_map(|length| length.to_le_bytes()).collect::<Vec<_>>();

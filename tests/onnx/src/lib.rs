@@ -1,27 +1,27 @@
-//! ONNX files written field by field, sound ones and others, for tests of what reads them.
+//! ONNX files written field by field, valid and invalid ones, to test their readers.
 //!
-//! Field numbers are those of `onnx.proto3` (ONNX 1.12). [`model`] of a [`graph`] is a network as a package may have it, if its
-//! nodes and constants are.
+//! Field numbers are those of `onnx.proto3` (ONNX 1.12). [`model`] of a [`graph`] is a network that a package may have,
+//! if its nodes and constants are allowed.
 
 pub mod codes;
 
-/// The element type of binary32, as ONNX numbers it.
+/// ONNX's number of the element type binary32.
 pub const FLOAT: u64 = 1;
-/// The dimensions of a network's planes and of its correction; those that are missing are any.
+/// The dimensions of a network's planes and of its correction; `None` means any.
 pub const PLANES: [Option<u64>; 4] = [Some(1), None, None, Some(48)];
 
-/// A message of protocol buffers as it grows, and its bytes.
+/// A message of protocol buffers under construction, as its bytes.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Message(pub Vec<u8>);
 
 impl Message {
-    /// Without a field.
+    /// Creates a message without fields.
     #[must_use]
     pub const fn new() -> Self {
         Self(Vec::new())
     }
 
-    /// Adds a field that is an integer.
+    /// Adds an integer field.
     #[must_use]
     pub fn int(mut self, field: u64, value: u64) -> Self {
         self.varint(field << 3);
@@ -29,7 +29,7 @@ impl Message {
         self
     }
 
-    /// Adds a field that is bytes or text.
+    /// Adds a field of bytes or text.
     #[must_use]
     pub fn bytes(mut self, field: u64, bytes: impl AsRef<[u8]>) -> Self {
         self.varint(field << 3 | 2);
@@ -38,7 +38,7 @@ impl Message {
         self
     }
 
-    /// Adds a field that is a message.
+    /// Adds a message field.
     #[must_use]
     pub fn put(self, field: u64, message: Self) -> Self {
         self.bytes(field, &message.0)
@@ -58,32 +58,32 @@ impl Message {
     }
 }
 
-/// A node without attributes, which are its field 5.
+/// Makes a node without attributes, which are its field 5.
 #[must_use]
 pub fn node(name: &str, domain: &str, operator: &str, inputs: &[&str], outputs: &[&str]) -> Message {
     Message::new().many(1, inputs).many(2, outputs).bytes(3, name).bytes(4, operator).bytes(7, domain)
 }
 
-/// An attribute that is an integer.
+/// Makes an integer attribute.
 #[must_use]
 pub fn int(name: &str, value: u64) -> Message {
     Message::new().bytes(1, name).int(3, value).int(20, 2)
 }
 
-/// An attribute that is a list of integers.
+/// Makes an attribute that is a list of integers.
 #[must_use]
 pub fn ints(name: &str, values: &[u64]) -> Message {
     values.iter().fold(Message::new().bytes(1, name), |message, &value| message.int(8, value)).int(20, 7)
 }
 
-/// A constant of elements of the type that ONNX numbers so.
+/// Makes a constant; `element` is ONNX's number of its element type.
 #[must_use]
 pub fn constant(name: &str, element: u64, dims: &[u64], data: &[u8]) -> Message {
     let message = dims.iter().fold(Message::new(), |message, &length| message.int(1, length));
     message.int(2, element).bytes(8, name).bytes(9, data)
 }
 
-/// An input or output of binary32; dimensions that are missing are any.
+/// Makes an input or output of binary32; missing dimensions are any.
 #[must_use]
 pub fn port(name: &str, dims: &[Option<u64>]) -> Message {
     let dims = dims.iter().map(|dim| match dim {
@@ -95,7 +95,7 @@ pub fn port(name: &str, dims: &[Option<u64>]) -> Message {
     Message::new().bytes(1, name).put(2, Message::new().put(1, tensor))
 }
 
-/// A graph whose nodes and constants make `correction` of `planes`.
+/// Makes a graph whose nodes and constants compute `correction` from `planes`.
 #[must_use]
 pub fn graph(nodes: &[Message], constants: &[Message]) -> Message {
     let graph = nodes.iter().fold(Message::new().bytes(2, "g"), |graph, node| graph.put(1, node.clone()));
@@ -103,7 +103,7 @@ pub fn graph(nodes: &[Message], constants: &[Message]) -> Message {
     graph.put(11, port("planes", &PLANES)).put(12, port("correction", &PLANES))
 }
 
-/// A file of that graph, in the versions that a package may have.
+/// Makes a file of that graph, in the versions that a package may have.
 #[must_use]
 pub fn model(graph: Message) -> Message {
     let opset = |domain: &str, version| Message::new().bytes(1, domain).int(2, version);

@@ -1,6 +1,6 @@
-//! Section 7: the range decoder, twice: once with a tail of `00`, once with a tail of `ff`.
+//! Section 7: the range decoder, once with a tail of `00` and once with a tail of `ff`.
 
-/// A decoder of a payload of which nothing is missing, since a tail without end follows it.
+/// A decoder of a payload that is never too short, because an endless tail follows it.
 #[derive(Clone, Debug)]
 struct Plain {
     range: u32,
@@ -54,19 +54,19 @@ pub(super) struct Coder<'a> {
     taken: usize,
     zeros: Plain,
     ones: Plain,
-    /// A moment when nothing of a tail had been read, so that both decoders were the same, and the symbols since.
+    /// A moment at which no tail had been read, so that both decoders were the same; `since` has the symbols after it.
     solid: Option<Plain>,
     since: Vec<(u32, bool)>,
 }
 
 impl<'a> Coder<'a> {
-    /// Takes none of the payload yet.
+    /// Starts without any of the payload.
     pub(super) fn new(payload: &'a [u8]) -> Self {
         let (zeros, ones) = (Plain::start(&[], 0), Plain::start(&[], 0xff));
         Self { payload, taken: 0, zeros, ones, solid: None, since: Vec::new() }
     }
 
-    /// The next symbol, if both tails agree on it.
+    /// Returns the next symbol, if both tails agree on it.
     pub(super) fn symbol(&mut self, q: u32) -> Option<bool> {
         let payload = &self.payload[..self.taken];
         let (mut zeros, mut ones) = (self.zeros.clone(), self.ones.clone());
@@ -79,7 +79,7 @@ impl<'a> Coder<'a> {
         Some(bit)
     }
 
-    /// Takes one more byte, if there is one, and decodes again what was decoded.
+    /// Adds one more byte, if there is one, and repeats the decoding.
     pub(super) fn grow(&mut self) -> bool {
         if self.taken == self.payload.len() {
             return false;
@@ -91,7 +91,7 @@ impl<'a> Coder<'a> {
         true
     }
 
-    /// Moves the solid moment on as far as the bytes taken go.
+    /// Moves the solid moment on as far as the taken bytes allow.
     fn settle(&mut self) {
         let payload = &self.payload[..self.taken];
         if self.taken < 4 {

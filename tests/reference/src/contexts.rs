@@ -1,9 +1,9 @@
-//! Section 10: contexts, each gathered from what it depends on.
+//! Section 10: contexts, each computed from what it depends on.
 
 use super::layout::{band, component, other_bands, parent, sibling};
 use super::slice::{Slice, positions};
 
-/// The six kinds of `expected_magnitude` beside the subband's own neighbours.
+/// The six kinds of `expected_magnitude` other than the subband's own neighbours.
 const SIDE: usize = 0;
 const ABOVE: usize = 1;
 const DIAGONAL: usize = 2;
@@ -21,7 +21,7 @@ fn bin(expected: u32) -> usize {
 }
 
 impl Slice<'_> {
-    /// What was spread to a coefficient is the weighted sum of the magnitudes around it, as they are now.
+    /// Returns the weighted sum of the current magnitudes around a coefficient.
     pub(super) fn expected_magnitude(&self, subband: usize, x: i32, y: i32) -> u32 {
         let of = &self.subbands[subband];
         let weights = &self.tables.subbands[subband].weights;
@@ -41,7 +41,7 @@ impl Slice<'_> {
         sum
     }
 
-    /// `expected_magnitude` in steps of the current plane.
+    /// Returns `expected_magnitude` in steps of the current plane.
     pub(super) fn expected_magnitude_now(&self, subband: usize, x: i32, y: i32) -> u32 {
         self.expected_magnitude(subband, x, y) >> self.place.plane
     }
@@ -54,7 +54,8 @@ impl Slice<'_> {
         (4 * self.chroma(subband) + self.level(subband).min(4) - 1) * 3 + self.b(subband)
     }
 
-    /// `must_hold_one(B)`: the code block became non-zero in this plane and has shown no significant coefficient.
+    /// Returns `must_hold_one(B)`: the code block became non-zero in this plane and has shown no significant
+    /// coefficient.
     pub(super) fn block_must_hold_one(&self, subband: usize, bx: i32, by: i32) -> bool {
         let of = &self.subbands[subband];
         let nonzero_since_plane = of.block(bx, by).is_some_and(|block| block.nonzero_since_plane);
@@ -81,7 +82,7 @@ impl Slice<'_> {
         6096 + self.class(subband) * 16 + if first { 0 } else { 8 } + bin
     }
 
-    /// And whether the symbol is turned round.
+    /// Returns the context, and whether the symbol is inverted.
     pub(super) fn sign_context(&self, subband: usize, x: i32, y: i32) -> (usize, bool) {
         let of = &self.subbands[subband];
         let s = (of.sign(x - 1, y) + of.sign(x + 1, y)).signum();

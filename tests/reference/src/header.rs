@@ -3,10 +3,10 @@
 use super::Fault;
 use super::layout::Kind;
 
-/// What a stream says of itself.
+/// The header of a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// RGB, or else grey.
+    /// Whether it is RGB; otherwise it is grey.
     pub colour: bool,
     /// Pixels.
     pub width: usize,
@@ -18,7 +18,7 @@ pub struct Header {
     pub planes: i32,
     /// Angles of the colour axes, in 1/1024 of half a turn; 0 for grey.
     pub axes: [i32; 3],
-    /// Bytes of the header itself.
+    /// Bytes of the header.
     pub bytes: usize,
 }
 
@@ -27,7 +27,7 @@ impl Header {
         if self.colour { Kind::Rgb } else { Kind::Grey }
     }
 
-    /// Reads the start of a stream. `None`: the header is not whole, and what is there breaks no rule.
+    /// Reads the start of a stream. `None` if the header is incomplete and its bytes break no rule.
     pub fn read(stream: &[u8]) -> Result<Option<Self>, Fault> {
         let mut left = stream.iter().copied();
         let header = Self::fields(&mut left)?;

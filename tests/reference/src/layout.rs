@@ -1,21 +1,21 @@
 //! Sections 4 to 6: subbands, slices, segments.
 
-/// Wavelet level of a subband, 1 (finest) to 6.
+/// Returns the wavelet level of a subband, 1 (finest) to 6.
 pub fn level(subband: usize) -> usize {
     if subband < 3 { 6 } else { 6 - (subband - 3) / 9 }
 }
 
-/// Component of a subband: 0 luma, 1 U, 2 V.
+/// Returns the component of a subband: 0 luma, 1 U, 2 V.
 pub fn component(subband: usize) -> usize {
     if subband < 3 { subband } else { (subband - 3) % 9 / 3 }
 }
 
-/// Band of a subband: 0 LL, 1 HL, 2 LH, 3 HH.
+/// Returns the band of a subband: 0 LL, 1 HL, 2 LH, 3 HH.
 pub fn band(subband: usize) -> usize {
     if subband < 3 { 0 } else { (subband - 3) % 3 + 1 }
 }
 
-/// What is coded.
+/// The kind of coded data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Grey,
@@ -24,7 +24,7 @@ pub(super) enum Kind {
     Residual,
 }
 
-/// The subbands of what is coded, in order.
+/// Returns the subbands of a kind, in order.
 pub(super) fn subbands(kind: Kind) -> Vec<usize> {
     let has = |&subband: &usize| match kind {
         Kind::Grey => component(subband) == 0,
@@ -42,7 +42,7 @@ fn high(side: usize, level: usize) -> usize {
     low(side, level - 1) / 2
 }
 
-/// Columns and rows of a subband in an area of pixels.
+/// Returns columns and rows of a subband in an area of pixels.
 pub fn subband_size(subband: usize, width: usize, height: usize) -> (usize, usize) {
     let level = level(subband);
     let across = if matches!(band(subband), 1 | 3) { high(width, level) } else { low(width, level) };
@@ -58,20 +58,20 @@ pub(super) fn sibling(subband: usize, of: usize) -> usize {
     if subband < 3 { of } else { subband + 3 * of - 3 * component(subband) }
 }
 
-/// The subbands of the other two bands of the same level and component.
+/// Returns the subbands of the other two bands of the same level and component.
 pub(super) fn other_bands(subband: usize) -> Vec<usize> {
     let same = |&other: &usize| level(other) == level(subband) && component(other) == component(subband);
     (3..57).filter(same).filter(|&other| subband >= 3 && other != subband).collect()
 }
 
-/// The first row of every slice, and behind them the height.
+/// Returns the first row of every slice, and finally the height.
 pub(super) fn borders(width: usize, height: usize) -> Vec<usize> {
     let bands = height.div_ceil(64);
     let slices = (width * height / 196608).min(64).min(bands).max(1);
     (0..=slices).map(|slice| (slice * bands / slices * 64).min(height)).collect()
 }
 
-/// The payloads of all slices, as far as they are in a body.
+/// The payloads of all slices, as far as a body contains them.
 pub(super) struct Payloads {
     pub(super) of_slices: Vec<Vec<u8>>,
     pub(super) corrupt: bool,
@@ -114,7 +114,7 @@ impl Payloads {
                 return Some(length);
             }
         }
-        // A fourth byte that promises a fifth is corrupt once any byte is behind it.
+        // A fourth byte that promises a fifth is corrupt once any byte follows it.
         self.corrupt = left.next().is_some();
         None
     }

@@ -1,9 +1,11 @@
-//! The slow, obvious twin of the codec's decoder, written from `spec/bitstream.md` alone. Sections named are its.
+//! The slow, obvious twin of the codec's decoder, written only from `spec/bitstream.md`, whose sections the comments
+//! name.
 //!
-//! Nothing of the decoder is shared with the codec ([`probe`] compares them) and nothing is clever. What a prefix determines is found by decoding it twice,
-//! with a tail of `00` and with a tail of `ff`; contexts are gathered from the neighbours anew for every symbol; the
-//! synthesis is in doubles. One thing is kept for speed: the decoder of a slice notes, each time its bytes so far
-//! determine no more, what it knew then. So one run over a whole stream answers for every prefix of it.
+//! The decoder shares nothing with the codec ([`probe`] compares them), and nothing is clever. It finds what a prefix
+//! determines by decoding it twice, with a tail of `00` and with a tail of `ff`. It computes contexts from the
+//! neighbours for every symbol, and the synthesis in doubles. It has one optimisation: whenever the bytes so far
+//! determine no more, the decoder of a slice records what it knows. So one run over a whole stream answers for all of
+//! its prefixes.
 
 mod coder;
 mod contexts;
@@ -43,7 +45,7 @@ pub enum Fault {
     Limit,
 }
 
-/// A decoded stream, which can be asked for every prefix of it.
+/// A decoded stream that answers for each of its prefixes.
 #[derive(Debug)]
 pub struct Reference {
     tables: Tables,
@@ -52,16 +54,16 @@ pub struct Reference {
     slices: Vec<Journal>,
 }
 
-/// What a prefix says.
+/// What a prefix determines.
 #[derive(Clone, Debug)]
 pub struct Prefix {
     /// All 57 subbands, those of absent components without coefficients.
     pub subbands: Vec<Levels>,
     /// The rotations of all regions, as far as they are known.
     pub regions: Regions,
-    /// Section 14: how far the stream has come, in 2^-20 of a bit plane.
+    /// Section 14: how far the stream is, in 2^-20 of a bit plane.
     pub t: u64,
-    /// Whether the prefix holds a corrupt segment length (section 6). There is a picture even so.
+    /// Whether the prefix contains a corrupt segment length (section 6). It gives a picture even so.
     pub corrupt: bool,
 }
 
@@ -74,12 +76,12 @@ pub struct Levels {
     pub height: usize,
     /// The signed Levels as far as they are known, row by row.
     pub levels: Vec<i32>,
-    /// The plane each is known to, -1 for those that are zero so far.
+    /// The plane to which each is known, -1 for those that are zero so far.
     pub known: Vec<i32>,
 }
 
 impl Reference {
-    /// Decodes a stream. `None`: it ends inside its header.
+    /// Decodes a stream. `None` if it ends inside its header.
     pub fn decode(tables: &[u8], stream: &[u8]) -> Result<Option<Self>, Fault> {
         let tables = Tables::read(tables)?;
         let Some(header) = Header::read(stream)? else {
@@ -98,12 +100,13 @@ impl Reference {
         Ok(Some(Self { tables, header, stream: stream.to_vec(), slices }))
     }
 
-    /// The stream's header.
+    /// Returns the stream's header.
     pub fn header(&self) -> Header {
         self.header
     }
 
-    /// What the first `bytes` bytes of the stream say; at least the header, at most the stream.
+    /// Returns what the first `bytes` bytes of the stream determine; `bytes` is at least the header, at most the
+    /// stream.
     pub fn at(&self, bytes: usize) -> Prefix {
         let header = self.header;
         let borders = borders(header.width, header.height);
@@ -126,28 +129,28 @@ impl Reference {
         Prefix { subbands, regions, t: sum.div_ceil(rows), corrupt: payloads.corrupt }
     }
 
-    /// The picture that the linear synthesis makes of a prefix: samples row by row, red, green, blue or grey.
+    /// Returns the linear synthesis of a prefix: samples row by row, red, green, blue or grey.
     pub fn picture(&self, prefix: &Prefix) -> Vec<u8> {
         synthesis::picture(&self.tables, &self.header, prefix, &self.planes(prefix))
     }
 
-    /// The planes of a prefix before the post-filter: by component, row by row.
+    /// Returns the planes of a prefix before the post-filter: by component, row by row.
     pub fn planes(&self, prefix: &Prefix) -> Vec<Vec<f64>> {
         synthesis::planes(&self.tables, &self.header, prefix)
     }
 
-    /// As [`Reference::picture`], of planes that another decoder has before the post-filter.
+    /// Does the same as [`Reference::picture`] with another decoder's planes before the post-filter.
     pub fn picture_of(&self, prefix: &Prefix, planes: &[Vec<f64>]) -> Vec<u8> {
         synthesis::picture(&self.tables, &self.header, prefix, planes)
     }
 
-    /// Regions of a slice of so many rows.
+    /// Returns the regions of a slice of `rows` rows.
     fn regions(&self, rows: usize) -> usize {
         if self.header.colour { self.header.width.div_ceil(32) * rows.div_ceil(32) } else { 0 }
     }
 }
 
-/// All 57 subbands as far as the payloads of all slices tell; those that are not coded have no coefficients.
+/// Returns all 57 subbands as far as the payloads of all slices determine them; uncoded ones have no coefficients.
 fn known(kind: Kind, [width, height]: [usize; 2], slices: &[Journal], payloads: &Payloads) -> Vec<Levels> {
     let mut all = vec![Levels::default(); 57];
     for subband in subbands(kind) {

@@ -1,13 +1,13 @@
-//! Sections 22 and 23: a frame's blocks, and how its side information says them.
+//! Sections 22 and 23: a frame's blocks, and their coding in its side information.
 
 use super::Fault;
 use super::coder::Coder;
 use super::slice::Ended;
 
-/// In quarters of a luma sample: across, down.
+/// A vector in quarters of a luma sample: across, down.
 pub(super) type Vector = (i32, i32);
 
-/// What a block may be predicted from.
+/// The prediction's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
     Enhanced,
@@ -46,7 +46,7 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// Reads the side information of a frame; `bipredicts`: its head's bit.
+    /// Reads the side information of a frame; `bipredicts` is its head's bit.
     pub(super) fn read(
         side: &[u8],
         [width, height]: [usize; 2],
@@ -83,7 +83,7 @@ impl Field {
     }
 }
 
-/// The priors of the contexts 0..151, in 1/65536.
+/// Returns the priors of the contexts 0..151, in 1/65536.
 fn priors() -> Vec<i32> {
     let start = [163, 234, 247, 75, 69, 86, 60, 12, 28, 115, 142, 92, 60, 78];
     let zero = [68, 44, 31, 74, 53, 38, 79, 67, 51, 94, 79, 60];
@@ -102,7 +102,7 @@ fn priors() -> Vec<i32> {
     start.into_iter().chain(zero).chain(longer).chain(two).map(|prior| 256 * prior).collect()
 }
 
-/// What contexts ask of a block.
+/// What contexts need to know of a block.
 #[derive(Clone, Copy, Debug, Default)]
 struct Note {
     merged: bool,
@@ -115,7 +115,7 @@ struct Reader<'a> {
     coder: Coder<'a>,
     estimates: Vec<(i32, i32)>,
     field: Field,
-    /// Which blocks may have two vectors.
+    /// Whether each block may have two vectors.
     two: Vec<bool>,
     notes: Vec<Note>,
 }
@@ -180,7 +180,7 @@ impl Reader<'_> {
         Ok((Block::Moved(vectors), note))
     }
 
-    /// A block that has one vector into the last picture.
+    /// Reads a block that has one vector into the last picture.
     fn whole(&mut self, at: usize, first: Vector, mut note: Note) -> Result<(Block, Note), Ended> {
         let (left, above) = self.beside(at);
         let near = [left, above].into_iter().flatten();
@@ -219,7 +219,7 @@ impl Reader<'_> {
         self.magnitude(14 + 3 * row + activity, 26 + 15 * (3 * (row % 2) + activity))
     }
 
-    /// A number whose contexts are `zero`, and `longer` and those behind it.
+    /// Reads a number whose contexts are `zero`, and `longer` and the ones after it.
     fn magnitude(&mut self, zero: usize, longer: usize) -> Result<i32, Ended> {
         if self.code(zero)? {
             return Ok(0);
@@ -236,7 +236,7 @@ impl Reader<'_> {
         Ok(if negative { -magnitude } else { magnitude })
     }
 
-    /// The blocks to the left and above, if there are such.
+    /// Returns the blocks to the left and above, if they exist.
     fn beside(&self, at: usize) -> (Option<usize>, Option<usize>) {
         let across = self.field.across;
         ((!at.is_multiple_of(across)).then(|| at - 1), (at >= across).then(|| at - across))
@@ -273,7 +273,7 @@ fn median(mut three: [i32; 3]) -> i32 {
     three[1]
 }
 
-/// Of a number modulo 2^16, the one from -2^15 to 2^15 - 1.
+/// Returns the number from -2^15 to 2^15 - 1 that equals this one modulo 2^16.
 fn wrapped(number: i32) -> i32 {
     (number + 0x8000).rem_euclid(0x1_0000) - 0x8000
 }

@@ -3,11 +3,11 @@
 use super::Levels;
 use super::tables::Filter;
 
-/// Steps to the neighbours on one side: right, then down.
+/// Offsets of the neighbours on one side: right, then down.
 const PAIRS: [(i64, i64); 12] =
     [(1, 0), (2, 0), (0, 1), (0, 2), (1, 1), (-1, 1), (2, 1), (-2, 1), (1, 2), (-1, 2), (2, 2), (-2, 2)];
 
-/// The planes of a picture, in 1/64, and what is significant in its blocks.
+/// The planes of a picture, in 1/64, and the significance of its blocks.
 pub(super) struct Planes {
     pub(super) width: usize,
     pub(super) height: usize,
@@ -16,13 +16,14 @@ pub(super) struct Planes {
     pub(super) significance: Vec<Vec<usize>>,
 }
 
-/// The integers that the filter takes.
+/// Returns the integers that the filter works on.
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
 pub(super) fn rounded(plane: &[f64]) -> Vec<i64> {
     plane.iter().map(|value| (64.0 * value).round_ties_even().clamp(-32767.0, 32767.0) as i64).collect()
 }
 
-/// Of every block of 4 x 4 samples of a plane, 4 less the finest level that is significant there; the bands of levels 1, 2 and 3.
+/// Returns, for every block of 4 x 4 samples of a plane, 4 less the finest significant level; `levels` are the bands of
+/// levels 1, 2 and 3.
 pub(super) fn significance([width, height]: [usize; 2], levels: [&[Levels]; 3]) -> Vec<usize> {
     let (across, down) = (width.div_ceil(4), height.div_ceil(4));
     let mut out = vec![0; across * down];
@@ -43,7 +44,7 @@ pub(super) fn significance([width, height]: [usize; 2], levels: [&[Levels]; 3]) 
 }
 
 impl Planes {
-    /// All samples of a component, filtered, in 1/64; `t` in 2^-20 of a plane.
+    /// Returns all samples of a component, filtered, in 1/64; `t` is in 2^-20 of a plane.
     pub(super) fn filtered(&self, filter: &Filter, component: usize, t: u64) -> Vec<i64> {
         let m = clip(filter.step, t);
         let across = self.width.div_ceil(4);
@@ -107,13 +108,13 @@ impl Planes {
     }
 }
 
-/// What differences are clipped to.
+/// Returns the limit to which differences are clipped.
 fn clip(step: u32, t: u64) -> i64 {
     let (planes, part) = (t >> 20, t >> 12 & 255);
     (((u64::from(step) * (256 + part)) << planes) >> 8).min(8191) as i64
 }
 
-/// The taps of a filter, in 1/65536.
+/// Returns the taps of a filter, in 1/65536.
 #[expect(clippy::cast_possible_truncation, reason = "it is less than 1024")]
 fn taps(filter: &Filter, component: usize, place: usize, t: u64) -> Vec<i64> {
     let count = if component == 0 { 12 } else { 14 };

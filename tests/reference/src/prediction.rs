@@ -1,4 +1,4 @@
-//! Sections 24 and 25: samples between samples, and the overlapped prediction, a sample at a time.
+//! Sections 24 and 25: samples between samples, and the overlapped prediction, one sample at a time.
 
 use super::motion::{Block, Field, Source, Vector};
 
@@ -28,13 +28,13 @@ pub(super) struct Plane {
 }
 
 impl Plane {
-    /// The sample at a place, or the nearest one to it.
+    /// Returns the sample at a place, or the nearest one to it.
     fn at(&self, x: i64, y: i64) -> i64 {
         let held = |at: i64, count: usize| usize::try_from(at.max(0)).expect("not negative").min(count - 1);
         self.samples[held(y, self.height) * self.width + held(x, self.width)]
     }
 
-    /// Section 24: the value that a vector leads to from a place, in 1/64 of a step.
+    /// Section 24: returns the value to which a vector leads from a place, in 1/64 of a step.
     fn between(&self, luma: bool, x: usize, y: usize, vector: Vector) -> i64 {
         let (bits, before) = if luma { (2, 3) } else { (3, 1) };
         let taps = |phase: i32| if luma { LUMA[phase as usize].to_vec() } else { CHROMA[phase as usize].to_vec() };
@@ -54,7 +54,7 @@ impl Plane {
     }
 }
 
-/// Section 25: plane `number` as predicted from these pictures' same plane, the last one's and the one's before.
+/// Section 25: predicts plane `number` from the same plane of these pictures, the last one and the one before.
 pub(super) fn predict(field: &Field, number: usize, from_enhanced: [&Plane; 2], from_floor: [&Plane; 2]) -> Plane {
     let luma = number == 0;
     let (side, shift) = if luma { (8, 11) } else { (4, 9) };
@@ -82,7 +82,7 @@ pub(super) fn predict(field: &Field, number: usize, from_enhanced: [&Plane; 2], 
     Plane { width, height, samples }
 }
 
-/// The cells that a sample belongs to along one axis, and their weights.
+/// Returns the cells that a sample belongs to along one axis, and their weights.
 fn weights(at: usize, side: usize, cells: usize) -> [(usize, i64); 2] {
     let (cell, within) = (at / side, at % side);
     let other = if 2 * within < side { cell.saturating_sub(1) } else { (cell + 1).min(cells - 1) };

@@ -1,8 +1,8 @@
-//! Tables through which the codec's public values tell Levels and planes exactly.
+//! Tables with which the codec's public values reveal Levels and planes exactly.
 //!
-//! The codec gives coefficients as floats. With a step of 1 and an offset of `(p + 1) / 32` steps for plane `p`, the
-//! float of a Level `l` known to plane `p` is `sign * (|l| + (p + 1) / 32)`: 20 bits, exact, and both can be read
-//! back. Steps and offsets have no part in what bits mean, so a stream for the one tables is a stream for the other
+//! The codec returns coefficients as floats. With a step of 1 and an offset of `(p + 1) / 32` steps for plane `p`, the
+//! float of a Level `l` known to plane `p` is `sign * (|l| + (p + 1) / 32)`: 20 bits, exact, and both can be recovered.
+//! Steps and offsets do not change the meaning of bits, so a stream for one set of tables is a stream for the other
 //! once its header names them.
 
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::{Levels, Prefix};
 
-/// The same weights and priors, with steps and offsets that tell Levels.
+/// Returns the same weights and priors, with steps and offsets that reveal Levels.
 pub fn tables(tables: &[u8]) -> Vec<u8> {
     let mut probe = tables.to_vec();
     for subband in 0..57 {
@@ -26,10 +26,10 @@ pub fn tables(tables: &[u8]) -> Vec<u8> {
     probe
 }
 
-/// A stream with another model's id in its header.
+/// Returns a stream with another model's id in its header.
 ///
 /// # Panics
-/// If the header is not whole.
+/// If the header is incomplete.
 pub fn stream(stream: &[u8], tables: &[u8]) -> Vec<u8> {
     let mut renamed = stream.to_vec();
     let side = |at: usize| if stream[at] < 0x80 { 1 } else { 2 };
@@ -39,7 +39,7 @@ pub fn stream(stream: &[u8], tables: &[u8]) -> Vec<u8> {
     renamed
 }
 
-/// A decoder for streams of the probe tables.
+/// Returns a decoder for streams of the probe tables.
 ///
 /// # Panics
 /// If the tables are refused.
@@ -48,7 +48,7 @@ pub fn decoder(tables: &[u8]) -> Decoder {
     Decoder::new(Linear::new(Arc::new(model)))
 }
 
-/// Holds the Levels, planes and `t` that a decoder knows to those of the reference.
+/// Compares the Levels, planes and `t` that a decoder knows with those of the reference.
 ///
 /// # Panics
 /// If they differ, with the first difference.
@@ -57,7 +57,7 @@ pub fn assert_same(decoder: &mut Decoder, expected: &Prefix, what: &str) {
     let exact = |levels: &Levels| (0..levels.levels.len()).map(|at| exact(levels, at)).collect();
     let mut all: Vec<Vec<f64>> = expected.subbands.iter().map(exact).collect();
     expected.regions.undo(&mut all);
-    // Rotated back they are exact no longer; a Level or a plane that is not the reference's moves one by 0.018 at least.
+    // After rotating back they are no longer exact; a wrong Level or plane moves one by at least 0.018.
     let tolerance = if expected.regions.rotate() { 0.01 } else { 0.0 };
     for (subband, ((values, expected), all)) in
         coefficients.subbands.iter().zip(&expected.subbands).zip(&all).enumerate()

@@ -1,4 +1,4 @@
-//! Section 11, "regions()", and the undoing of rotations in section 12.
+//! Section 11, "regions()", and the inverse rotations of section 12.
 
 use super::layout::{component, level, sibling, subband_size};
 use super::slice::{Ended, Slice};
@@ -10,19 +10,19 @@ pub(super) type Angles = [i32; 3];
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     pub(super) width: usize,
-    /// The first row of every slice, and behind them the height.
+    /// The first row of every slice, and finally the height.
     pub(super) borders: Vec<usize>,
-    /// By slice and region.
+    /// The rotations by slice and region.
     pub(super) rotations: Vec<Vec<Angles>>,
 }
 
 impl Regions {
-    /// Whether any region is rotated.
+    /// Returns whether any region is rotated.
     pub fn rotate(&self) -> bool {
         self.rotations.iter().flatten().any(|angles| *angles != [0; 3])
     }
 
-    /// Undoes the rotations in the values of all 57 subbands, each of the whole picture, row by row.
+    /// Reverses the rotations in the values of all 57 subbands, each of the whole picture, row by row.
     pub fn undo(&self, values: &mut [Vec<f64>]) {
         let height = self.borders.last().copied().unwrap_or(0);
         let across = self.width.div_ceil(32);
@@ -50,7 +50,7 @@ fn matrix(angles: Angles) -> [[f64; 3]; 3] {
     turned(identity, angles.map(|angle| f64::from(angle) * std::f64::consts::PI / 64.0))
 }
 
-/// `turn` of sections 12 and 13 three times, by angles in radians.
+/// Applies `turn` of sections 12 and 13 three times, by angles in radians.
 pub(super) fn turned(mut rows: [[f64; 3]; 3], angles: [f64; 3]) -> [[f64; 3]; 3] {
     for ((i, j), angle) in [(0, 1), (0, 2), (1, 2)].into_iter().zip(angles) {
         let before = rows;
@@ -62,7 +62,7 @@ pub(super) fn turned(mut rows: [[f64; 3]; 3], angles: [f64; 3]) -> [[f64; 3]; 3]
     rows
 }
 
-/// What a slice knows of its regions.
+/// A slice's numbers of its regions.
 #[derive(Debug)]
 pub(super) struct Numbers {
     across: usize,

@@ -1,4 +1,4 @@
-//! Section 20: residual strings, in integers of which each step is taken modulo 2^32.
+//! Section 20: residual strings, in integers with each step modulo 2^32.
 
 use super::layout::{Kind, Payloads, borders, low};
 use super::post_filter;
@@ -7,7 +7,7 @@ use super::synthesis::{join, mirrored};
 use super::tables::{Record, Tables};
 use super::{Levels, known};
 
-/// A residual string, which can be asked for every prefix of it.
+/// A residual string that answers for each of its prefixes.
 #[derive(Debug)]
 pub(super) struct Residual<'a> {
     tables: &'a Tables,
@@ -29,7 +29,7 @@ impl<'a> Residual<'a> {
         Self { tables, width, height, string, slices }
     }
 
-    /// R(bytes): the three planes of the string's first bytes.
+    /// Returns R(bytes): the three planes of the string's first bytes.
     pub(super) fn of(&self, bytes: usize) -> [Vec<i64>; 3] {
         let borders = borders(self.width, self.height);
         let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
@@ -39,7 +39,7 @@ impl<'a> Residual<'a> {
         [0, 1, 2].map(|component| self.plane(&values, component))
     }
 
-    /// Section 14, of the string's first bytes.
+    /// Section 14, for the string's first bytes.
     pub(super) fn t(&self, bytes: usize) -> u64 {
         let borders = borders(self.width, self.height);
         let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
@@ -49,7 +49,7 @@ impl<'a> Residual<'a> {
         sum.div_ceil(self.height as u64)
     }
 
-    /// Section 27: what is significant in the blocks of a plane.
+    /// Section 27: returns the significance of the blocks of a plane.
     pub(super) fn significance(&self, bytes: usize, component: usize) -> Vec<usize> {
         let borders = borders(self.width, self.height);
         let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
@@ -76,7 +76,7 @@ impl<'a> Residual<'a> {
     }
 }
 
-/// Of a number modulo 2^32, the one from -2^31 to 2^31 - 1.
+/// Returns the number from -2^31 to 2^31 - 1 that equals this one modulo 2^32.
 fn signed(number: i128) -> i64 {
     let number = number.rem_euclid(1 << 32);
     i64::try_from(if number < 1 << 31 { number } else { number - (1 << 32) }).expect("32 bits")

@@ -166,7 +166,7 @@ impl Slice<'_> {
         Ok(())
     }
 
-    /// The coefficients of a block that are not significant and not visited, by position.
+    /// Returns the coefficients of a block that are not significant and not visited, by position.
     fn left(&self, b: B) -> Vec<(i32, i32)> {
         let subband = &self.subbands[b.subband];
         let open = |&(x, y): &(i32, i32)| {

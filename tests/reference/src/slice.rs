@@ -1,4 +1,4 @@
-//! Section 9: the state of a slice; and the journal of how it came about.
+//! Section 9: the state of a slice, and the journal of its changes.
 
 use super::coder::Coder;
 use super::layout::{Kind, component, level, subband_size, subbands};
@@ -13,7 +13,7 @@ pub(super) struct Area {
     pub(super) kind: Kind,
 }
 
-/// A coefficient's Level became known better.
+/// A change of what is known of a coefficient's Level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) subband: usize,
@@ -23,7 +23,7 @@ pub(super) struct Change {
     pub(super) plane: i32,
 }
 
-/// Where a slice stands in the order of section 11.
+/// The place of a slice in the order of section 11.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Place {
     pub(super) plane: i32,
@@ -33,13 +33,14 @@ pub(super) struct Place {
     pub(super) blocks: usize,
 }
 
-/// All that became known of a slice, and how much of it by which byte.
+/// Everything that became known of a slice, and by which byte.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     changes: Vec<Change>,
     /// Region and angles.
     pub(super) rotations: Vec<(usize, Angles)>,
-    /// Numbers of changes and of rotations, and place, when the first 0, 1, 2, ... bytes determined no more. Beyond these: the end.
+    /// Numbers of changes and of rotations, and the place, when the first 0, 1, 2, ... bytes determined no more. Past
+    /// these: the end.
     stops: Vec<(usize, usize, Place)>,
     subbands: usize,
 }
@@ -47,7 +48,7 @@ pub(super) struct Journal {
 impl Journal {
     pub(super) fn of(tables: &Tables, area: Area, planes: i32, payload: &[u8]) -> Self {
         let mut slice = Slice::new(tables, area, payload);
-        // An end of the payload is no error.
+        // The end of the payload is no error.
         let _ = slice.planes(planes);
         slice.journal
     }
@@ -78,7 +79,7 @@ impl Journal {
     }
 }
 
-/// The payload ended.
+/// The error that the payload ended.
 #[derive(Debug)]
 pub(super) struct Ended;
 
@@ -90,7 +91,7 @@ pub(super) struct CodeBlock {
     pub(super) decided: bool,
 }
 
-/// One subband of a slice. Coordinates outside it are allowed when asking.
+/// One subband of a slice. Queries may use coordinates outside it.
 #[derive(Clone, Debug)]
 pub(super) struct Subband {
     pub(super) width: i32,
@@ -100,7 +101,7 @@ pub(super) struct Subband {
     pub(super) nonzero: bool,
     pub(super) blocks: Vec<CodeBlock>,
     pub(super) visited: Vec<bool>,
-    /// By position of all blocks, row by row.
+    /// The flags by position of all blocks, row by row.
     near: Vec<bool>,
     signs: Vec<i32>,
     magnitudes: Vec<u32>,
@@ -141,7 +142,7 @@ impl Subband {
         self.sign(x, y) != 0
     }
 
-    /// Whether there is a coefficient which is not significant and not visited.
+    /// Returns whether there is a coefficient that is not significant and not visited.
     pub(super) fn open(&self, x: i32, y: i32) -> bool {
         self.has(x, y) && !self.significant(x, y) && !self.visited[self.index(x, y)]
     }
@@ -155,7 +156,7 @@ impl Subband {
         inside.then(|| &self.blocks[(by * self.across + bx) as usize])
     }
 
-    /// Whether one of the eight neighbours of a position is significant; positions are in blocks.
+    /// Returns whether one of the eight neighbours of a position is significant; positions are in blocks.
     pub(super) fn near(&self, x: i32, y: i32) -> bool {
         self.near[(y * 8 * self.across + x) as usize]
     }
@@ -170,16 +171,16 @@ impl Subband {
     }
 }
 
-/// The 64 positions of a code block, of which some may hold no coefficient.
+/// Returns the 64 positions of a code block, some of which may have no coefficient.
 pub(super) fn positions(bx: i32, by: i32) -> impl Iterator<Item = (i32, i32)> {
     (0..64).map(move |position| (8 * bx + position % 8, 8 * by + position / 8))
 }
 
-/// A slice being decoded.
+/// A slice during decoding.
 pub(super) struct Slice<'a> {
     pub(super) tables: &'a Tables,
     pub(super) kind: Kind,
-    /// All 57; those that are not coded are never looked at.
+    /// All 57 subbands; uncoded ones are never used.
     pub(super) subbands: Vec<Subband>,
     pub(super) numbers: Numbers,
     pub(super) place: Place,
@@ -223,7 +224,7 @@ impl<'a> Slice<'a> {
         Ok(bit)
     }
 
-    /// A coefficient becomes significant.
+    /// Makes a coefficient significant.
     pub(super) fn set(&mut self, subband: usize, x: i32, y: i32, negative: bool) {
         let of = &mut self.subbands[subband];
         let at = of.index(x, y);
@@ -232,7 +233,7 @@ impl<'a> Slice<'a> {
         self.refine_to(subband, x, y, true);
     }
 
-    /// A significant coefficient gets the bit of this plane.
+    /// Gives a significant coefficient the bit of this plane.
     pub(super) fn refine_to(&mut self, subband: usize, x: i32, y: i32, bit: bool) {
         let of = &mut self.subbands[subband];
         let at = of.index(x, y);

@@ -6,7 +6,7 @@ use super::video::varint;
 /// A stored video, or a prefix of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredVideo {
-    /// Samples use all values, not those of video alone.
+    /// Whether samples use all values, not only those of video.
     pub full_range: bool,
     /// Samples of a luma row.
     pub width: usize,
@@ -16,11 +16,11 @@ pub struct StoredVideo {
     pub frames_in: usize,
     /// Seconds.
     pub seconds: usize,
-    /// The tables' ids: key frames, residuals.
+    /// The ids of the tables: key frames, residuals.
     pub models: [[u8; 6]; 2],
     /// Bits a second of every loop's slowest receiver, if there are several loops.
     pub loops: Vec<usize>,
-    /// Every record's bytes, the last perhaps cut: of several loops one of each for every frame.
+    /// Every record's bytes, the last perhaps cut; with several loops, one record of each for every frame.
     pub frames: Vec<Vec<u8>>,
 }
 
@@ -68,7 +68,7 @@ impl StoredVideo {
         Ok(Self { full_range: range == 1, width, height, frames_in, seconds, models, loops, frames })
     }
 
-    /// The frames of one loop, from 0.
+    /// Returns the frames of one loop, from 0.
     pub fn of_loop(&self, number: usize) -> Vec<Vec<u8>> {
         self.frames.iter().skip(number).step_by(self.loops.len().max(1)).cloned().collect()
     }

@@ -6,7 +6,7 @@ use super::regions::turned;
 use super::tables::Filter;
 use super::{Header, Levels, Prefix, Tables};
 
-/// The planes before the post-filter.
+/// Returns the planes before the post-filter.
 pub(super) fn planes(tables: &Tables, header: &Header, prefix: &Prefix) -> Vec<Vec<f64>> {
     let components = if header.colour { 3 } else { 1 };
     let mut values: Vec<Vec<f64>> = (0..57).map(|subband| values(tables, &prefix.subbands, subband)).collect();
@@ -14,7 +14,7 @@ pub(super) fn planes(tables: &Tables, header: &Header, prefix: &Prefix) -> Vec<V
     (0..components).map(|c| plane(tables, header, &values, c)).collect()
 }
 
-/// The picture of planes before the post-filter.
+/// Makes the picture from planes before the post-filter.
 pub(super) fn picture(tables: &Tables, header: &Header, prefix: &Prefix, planes: &[Vec<f64>]) -> Vec<u8> {
     let planes = match &tables.filter {
         Some(filter) => filtered(filter, header, prefix, planes),
@@ -48,7 +48,7 @@ fn filtered(filter: &Filter, header: &Header, prefix: &Prefix, planes: &[Vec<f64
     filtered.map(|plane| plane.into_iter().map(|sample| sample as f64 / 64.0).collect()).collect()
 }
 
-/// The rows of A.
+/// Returns the rows of A.
 fn axes([a, b, c]: [i32; 3]) -> [[f64; 3]; 3] {
     let rows = [
         [1.0, 1.0, 1.0].map(|value: f64| value / 3_f64.sqrt()),
@@ -63,7 +63,7 @@ fn sample(value: f64) -> u8 {
     (value + 128.5).floor().clamp(0.0, 255.0) as u8
 }
 
-/// Section 12.
+/// Section 12: the value of a coefficient.
 fn value(tables: &Tables, subband: usize, level: i32, known: i32) -> f64 {
     if level == 0 {
         return 0.0;
@@ -91,7 +91,7 @@ fn plane(tables: &Tables, header: &Header, values: &[Vec<f64>], component: usize
     lowest
 }
 
-/// `join`, of floats and of integers.
+/// `join`, for floats and for integers.
 pub(super) fn join<T: Copy + Default>(
     bands: &[Vec<T>; 4],
     (width, height): (usize, usize),
@@ -131,7 +131,7 @@ fn unlift(mut line: Vec<f64>, steps: &[(f64, f64)]) -> Vec<f64> {
     line
 }
 
-/// `m` of an index in a line of `count` samples, at least 2.
+/// `m` for an index in a line of `count` samples, at least 2.
 pub(super) fn mirrored(index: isize, count: usize) -> usize {
     let period = 2 * (count.cast_signed() - 1);
     let rest = index.rem_euclid(period);

@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::Fault;
 
-/// A model's tables, read.
+/// A model's tables.
 #[derive(Clone, Debug)]
 pub struct Tables {
     /// First 6 bytes of the SHA-256 of the file.
@@ -13,7 +13,7 @@ pub struct Tables {
     pub(super) taps: Vec<f64>,
     pub(super) subbands: Vec<Record>,
     pub(super) priors: Vec<u16>,
-    /// What stands behind the priors, if anything does.
+    /// The part after the priors, if there is one.
     pub(super) filter: Option<Filter>,
 }
 
@@ -21,7 +21,7 @@ pub struct Tables {
 #[derive(Clone, Debug)]
 pub(super) struct Filter {
     pub(super) step: u32,
-    /// By component; in each by cut, class, phase, tap.
+    /// The taps by component; then by cut, class, phase, tap.
     pub(super) taps: [Vec<i32>; 3],
 }
 
@@ -30,7 +30,7 @@ pub(super) struct Filter {
 pub(super) struct Record {
     pub(super) step: f64,
     pub(super) offsets: Vec<f64>,
-    /// side, above, diagonal, parent, from luma, from U.
+    /// The weights of side, above, diagonal, parent, from luma, from U.
     pub(super) weights: Vec<u32>,
 }
 
@@ -58,7 +58,7 @@ impl Tables {
         })
     }
 
-    /// Near and far tap of a lifting step.
+    /// Returns the near and the far tap of a lifting step.
     pub(super) fn tap(&self, level: usize, step: usize) -> (f64, f64) {
         let at = 8 * (level - 1) + 2 * step;
         (self.taps[at], self.taps[at + 1])

@@ -1,4 +1,4 @@
-//! Sections 21, 26 and 27: frames, the two pictures that they are predicted from, and what is shown.
+//! Sections 21, 26 and 27: frames, the two pictures that they are predicted from, and the shown picture.
 
 use super::motion::Field;
 use super::post_filter::Planes;
@@ -7,7 +7,7 @@ use super::residual::Residual;
 use super::tables::Filter;
 use super::{Fault, Tables};
 
-/// By a block's age, in 1/256.
+/// The gains by a block's age, in 1/256.
 const GAINS: [i64; 8] = [201, 215, 231, 247, 265, 284, 304, 326];
 
 /// Three planes: luma, blue and red difference.
@@ -21,24 +21,25 @@ pub struct VideoReference {
     size: [usize; 2],
     floor: Picture,
     enhanced: Picture,
-    /// The leaked enhanced picture and the floor that the last frame was predicted from; none if it was predicted from nothing.
+    /// The leaked enhanced picture and the floor that the last frame was predicted from; `None` if it was predicted
+    /// from nothing.
     before: Option<[Picture; 2]>,
-    /// In 1/64 of a step, less 128.
+    /// The shown picture in 1/64 of a step, less 128.
     shown: Picture,
 }
 
-/// What a frame begins with.
+/// The head of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// Place in the refresh cycle, 0..127.
+    /// The place in the refresh cycle, 0..127.
     pub phase: usize,
-    /// Predicted from nothing.
+    /// Whether it is predicted from nothing.
     pub key: bool,
     /// Bit planes of the string.
     pub planes: i32,
-    /// Blocks may be predicted from two pictures.
+    /// Whether blocks may be predicted from two pictures.
     pub bipredicts: bool,
-    /// It leads to another loop.
+    /// Whether it leads to another loop.
     pub switches: bool,
     /// Bytes of side information.
     pub side: usize,
@@ -46,12 +47,12 @@ pub struct Head {
     pub floor: usize,
     /// Bytes of the string for the enhanced picture: p.
     pub enhanced: usize,
-    /// Bytes of the head itself.
+    /// Bytes of the head.
     pub bytes: usize,
 }
 
 impl Head {
-    /// Reads the start of a frame. `None`: it ends inside its head, and what is there breaks no rule.
+    /// Reads the start of a frame. `None` if it ends inside its head and its bytes break no rule.
     pub fn read(frame: &[u8]) -> Result<Option<Self>, Fault> {
         let [first, planes, ..] = *frame else { return Ok(None) };
         let key = first >= 128;
@@ -71,7 +72,7 @@ impl Head {
     }
 }
 
-/// A number of at most so many bytes. `None`: the bytes end in it.
+/// Reads a number of at most `most` bytes. `None` if the bytes end in it.
 pub(super) fn varint(left: &mut impl Iterator<Item = u8>, most: usize) -> Result<Option<usize>, Fault> {
     let mut value = 0;
     for group in 0..most {
@@ -85,7 +86,7 @@ pub(super) fn varint(left: &mut impl Iterator<Item = u8>, most: usize) -> Result
 }
 
 impl VideoReference {
-    /// For frames of this size, with the tables of key frames and of residuals.
+    /// Decodes frames of this size, with the tables of key frames and of residuals.
     pub fn new(key: &[u8], residual: &[u8], width: usize, height: usize) -> Result<Self, Fault> {
         let grey = grey(width, height);
         Ok(Self {
@@ -99,7 +100,8 @@ impl VideoReference {
         })
     }
 
-    /// Takes the next frame or a prefix of it; false: it is left out, since it ends before its string.
+    /// Decodes the next frame or a prefix of it. Returns false if it leaves the frame out, because it ends before its
+    /// string.
     pub fn decode(&mut self, frame: &[u8]) -> Result<bool, Fault> {
         let Some(head) = Head::read(frame)? else { return Ok(false) };
         let Some(string) = frame.get(head.bytes + head.side..) else { return Ok(false) };
@@ -141,24 +143,24 @@ impl VideoReference {
         Ok(true)
     }
 
-    /// The picture to show: samples of 8 bits, plane by plane, row by row.
+    /// Returns the picture to show: samples of 8 bits, plane by plane, row by row.
     pub fn shown(&self) -> Vec<u8> {
         let samples = self.shown.iter().flat_map(|plane| &plane.samples);
         samples.map(|sample| u8::try_from((((sample + 32) >> 6) + 128).clamp(0, 255)).expect("clipped")).collect()
     }
 
-    /// The floor's samples in 1/8 of a step, less 128, in the same order.
+    /// Returns the floor's samples in 1/8 of a step, less 128, in the same order.
     pub fn floor(&self) -> Vec<i64> {
         self.floor.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
 
-    /// The enhanced picture's, in the same order.
+    /// Returns the enhanced picture's samples, likewise.
     pub fn enhanced(&self) -> Vec<i64> {
         self.enhanced.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
 }
 
-/// Section 26: R(k) of a frame that is predicted, from r(k).
+/// Section 26: returns R(k) of a predicted frame, from r(k).
 fn weighed(residual: [Vec<i64>; 3], [width, height]: [usize; 2], phase: usize) -> [Vec<i64>; 3] {
     let (across, down) = (width.div_ceil(16), height.div_ceil(16));
     let count = across * down;
@@ -175,7 +177,7 @@ fn weighed(residual: [Vec<i64>; 3], [width, height]: [usize; 2], phase: usize) -
     planes
 }
 
-/// Section 27: luma by itself, then both differences beside a luma without changes.
+/// Section 27: filters luma by itself, then both differences with a luma without changes.
 fn filtered(filter: &Filter, shown: &Picture, residual: &Residual, bytes: usize) -> Picture {
     [0, 1, 2].map(|c| {
         let Plane { width, height, .. } = shown[c];

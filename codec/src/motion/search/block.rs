@@ -1,4 +1,4 @@
-//! Vectors of blocks and cells by absolute differences and rough bits.
+//! Searches vectors of blocks and partitions by absolute differences and estimated bits.
 
 use crate::motion::field::{BLOCK, CELL, Field, Source};
 use crate::motion::reference::BySource;
@@ -10,10 +10,10 @@ use crate::motion::vector::Vector;
 use crate::parallel;
 use crate::picture::Size;
 
-/// Rows of blocks that are searched in one piece: those of a piece know each other's vectors.
+/// Rows of blocks that one job searches: blocks of a job know each other's vectors.
 const PIECE: usize = 6;
 
-/// Bits that vectors of cells take at least, and must save: a block that is predicted as well as that is not searched by cells.
+/// The fewest bits of partitions' vectors. A block whose whole prediction costs less is not searched by partitions.
 const BITS_OF_CELLS: u32 = 16;
 
 /// A frame's luma, continued to whole blocks.
@@ -23,7 +23,7 @@ pub(super) struct Blocks {
     luma: Vec<u8>,
 }
 
-/// What was found for a block.
+/// The motion candidates that the search found for a block.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Found {
     pub(super) whole: Vector,
@@ -42,7 +42,7 @@ impl Blocks {
         }
     }
 
-    /// The `N` x `N` samples at this corner.
+    /// Returns the `N` x `N` samples at this corner.
     pub(super) fn square<const N: usize>(&self, [x, y]: [usize; 2]) -> [[u8; N]; N] {
         let mut square = [[0; N]; N];
         for (row, out) in square.iter_mut().enumerate() {
@@ -51,12 +51,12 @@ impl Blocks {
         square
     }
 
-    /// `count` samples from this place on.
+    /// Returns `count` samples from this place on.
     pub(super) fn row(&self, [x, y]: [usize; 2], count: usize) -> &[u8] {
         &self.luma[y * self.stride + x..][..count]
     }
 
-    /// Finds vectors of all blocks.
+    /// Finds the vectors of all blocks.
     pub(super) fn search(
         &self,
         aim: &Aim,
@@ -113,7 +113,7 @@ impl Blocks {
     }
 }
 
-/// A search downhill for one block or cell.
+/// A descent for one block or partition.
 struct Descent<'a, const N: usize> {
     quarters: &'a Quarters,
     own: [[u8; N]; N],
@@ -123,7 +123,7 @@ struct Descent<'a, const N: usize> {
 }
 
 impl<const N: usize> Descent<'_, N> {
-    /// From the best of `starts`: whole samples for at most `steps` steps, then halves, then quarters.
+    /// Searches from the best of `starts`: whole samples for at most `steps` steps, then halves, then quarters.
     fn run(&self, starts: &[Vector], steps: usize) -> Vector {
         let mut reach = 8;
         let mut best = (Vector::ZERO, u32::MAX);
@@ -157,7 +157,7 @@ impl<const N: usize> Descent<'_, N> {
         best.0
     }
 
-    /// The vector's cost, or that of its bits alone where they cost as much as the best already.
+    /// Returns the vector's cost, or that of its bits alone if these already cost as much as the best.
     fn try_one(&self, vector: Vector, best: &mut (Vector, u32)) -> u32 {
         let bits = self.lambda * cost::of_difference(vector, self.predicted) / 16;
         if bits >= best.1 {

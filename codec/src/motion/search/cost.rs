@@ -1,12 +1,12 @@
-//! What a block's motion costs, counted with the probabilities as they stand and without moving them.
+//! The cost of a block's motion, computed from the current probabilities without changing them.
 
 use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 use crate::entropy::range_coder::Coder;
 use crate::motion::vector::Vector;
 
-/// Parts of a bit that costs are counted in.
+/// The unit of costs: this many parts of a bit.
 pub(super) const BIT: u32 = 256;
-/// Bits of a probability that the table goes by.
+/// Bits of a probability that index the table.
 const TABLE_BITS: u32 = 7;
 
 /// Minus the binary logarithm of (at + 1/2) / 128, in 1/[`BIT`].
@@ -37,7 +37,7 @@ const COSTS: [u16; 1 << TABLE_BITS] = {
     table
 };
 
-/// Counts the bits of what is coded with it.
+/// Counts the bits of everything that is coded with it.
 #[derive(Debug, Default)]
 pub(super) struct Cost(pub(super) u32);
 
@@ -56,7 +56,7 @@ impl Coder for Cost {
     }
 }
 
-/// Bits of a vector's difference to another as exponential Golomb codes: what the search for vectors goes by.
+/// The bits of a vector's difference from another as exponential Golomb codes, which the search for vectors uses.
 pub(super) fn of_difference(vector: Vector, before: Vector) -> u32 {
     let golomb = |value: i16| 2 * (2 * u32::from(value.unsigned_abs()) + 1).ilog2() + 1;
     let difference = vector.minus(before);

@@ -1,4 +1,4 @@
-//! An encoder's search for motion. What it finds is not normative; it is the same on every machine and number of threads.
+//! An encoder's search for motion. Its result is not normative; it is the same on every machine and number of threads.
 
 pub(crate) mod aim;
 mod block;
@@ -24,35 +24,35 @@ use crate::picture::Size;
 /// Searches frames one after another, in the same memory.
 #[derive(Debug, Default)]
 pub(crate) struct Search {
-    /// The frame before, small, for rough displacements.
+    /// The frame before, small, for coarse vectors.
     before: Pyramid,
     now: Pyramid,
     rough: Vec<Rough>,
     blocks: Blocks,
-    /// What was found in the references of the loop that was searched.
+    /// The candidates that were found in the references of the searched rendition.
     found: Vec<Found>,
 }
 
-/// Searches in the references of one loop, and chooses.
+/// Searches in the references of one rendition, and chooses the motion.
 #[derive(Debug, Default)]
 pub(crate) struct Choice {
-    /// Samples between samples.
+    /// Interpolated samples.
     quarters: Past<BySource<Quarters>>,
-    /// The last ones are what the frame before was predicted from, and all receivers have that.
+    /// Whether the frame before was predicted from `last`, and all receivers have those pictures.
     continues: bool,
-    /// How often a bit's worth was raised for the frame before.
+    /// How often the worth of a bit was raised for the frame before.
     raised: usize,
     modes: Modes,
     overlapped: Overlapped,
 }
 
-/// Most times that a bit's worth is raised, and by how much each time.
+/// The most times that the worth of a bit is raised, and the factor of each raise.
 const MOST_RAISED: usize = 8;
 const RAISE: [u32; 2] = [7, 5];
 
 impl Search {
-    /// Tells it the luma of the next frame: 8-bit samples without padding. Says whether the frame before has nothing of
-    /// this one.
+    /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
+    /// common with the one before.
     pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: usize) -> bool {
         let Self { before, now, rough, blocks, .. } = self;
         std::mem::swap(before, now);
@@ -72,19 +72,20 @@ impl Search {
 }
 
 impl Choice {
-    /// The next frame is not the one behind the last, or not to all receivers: it is predicted from the last pictures alone.
+    /// Predicts the next frame from the last pictures alone, because some receivers do not have the pictures before
+    /// them.
     pub(crate) const fn begin_anew(&mut self) {
         self.continues = false;
     }
 
-    /// For a loop that goes on from where this one's is.
+    /// Returns the choice for a rendition that branches off here.
     pub(crate) fn branch(&self) -> Self {
         let quarters = Past { last: self.quarters.last.clone(), before: BySource::default() };
         Self { quarters, continues: self.continues, raised: self.raised, ..Self::default() }
     }
 
-    /// Fills in the motion of the frame that `search` began, and makes `side` its bytes. `searched`: with the vectors that
-    /// were found for another loop of the same frame.
+    /// Fills in the motion of the frame that `search` began, and its bytes in `side`. `searched`: use the vectors that
+    /// were found for another rendition of the same frame.
     pub(crate) fn run(
         &mut self,
         aim: &Aim,
@@ -109,7 +110,8 @@ impl Choice {
             found.resize(field.blocks.len(), Found::default());
             blocks.search(aim, rough, last, field, found);
         }
-        // Frames take nearly as much as those before them: once less often than for the last one is where to begin.
+        // Frames need nearly as many bits as those before them, so it begins with one raise less than for the last
+        // frame.
         *raised = raised.saturating_sub(1);
         let mut lambda = (0..*raised).fold(aim.lambda, |lambda, _| raise(lambda));
         let mut bytes = modes.choose(lambda, blocks, last, found, field, std::mem::take(side));

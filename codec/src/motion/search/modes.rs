@@ -1,4 +1,5 @@
-//! How each block is predicted: what was found against what neighbours have, by difference and real bits.
+//! The choice of each block's prediction: compares the found vectors with those of neighbours, by difference and real
+//! bits.
 
 use crate::entropy::range_coder::RangeEncoder;
 use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field, Source};
@@ -20,8 +21,8 @@ pub(super) struct Modes {
 }
 
 impl Modes {
-    /// Fills in `field` and gives its bytes, in the memory of `bytes`. `lambda`: steps of difference that a bit is worth,
-    /// in 1/16.
+    /// Fills in `field` and returns its bytes, in the memory of `bytes`. `lambda`: steps of difference that a bit is
+    /// worth, in 1/16.
     pub(super) fn choose(
         &mut self,
         lambda: u32,
@@ -44,7 +45,7 @@ impl Modes {
         coder.finish_before_zeros()
     }
 
-    /// As the last field left it.
+    /// The side information after the last field.
     pub(super) const fn side_info(&self) -> &SideInfo {
         &self.side_info
     }
@@ -68,7 +69,7 @@ impl Modes {
             return best;
         }
         let quarters = quarters.of(source);
-        // A constant leaves a texture that a moved block would have brought.
+        // A constant loses a texture that a moved block would have predicted.
         let mut least = difference * 13 / 10 + self.bits(lambda, near, best);
         let mut consider = |modes: &mut Self, block: Block, difference: u32| {
             let cost = difference + modes.bits(lambda, near, block);
@@ -87,7 +88,7 @@ impl Modes {
         best
     }
 
-    /// What the block's bits are worth.
+    /// Returns the cost of the block's bits.
     fn bits(&mut self, lambda: u32, near: &Near, block: Block) -> u32 {
         let mut cost = Cost::default();
         let _ = self.side_info.block_near(&mut cost, near, block);
@@ -95,7 +96,8 @@ impl Modes {
     }
 }
 
-/// Each cell's best of its own vector, the one before, the block's and the predicted one; and their difference.
+/// Returns each partition's best of its own vector, the one before, the block's and the predicted one; and their
+/// difference.
 fn split(
     lambda: u32,
     blocks: &Blocks,
@@ -112,7 +114,7 @@ fn split(
         let mut best = (u32::MAX, before, 0);
         for vector in [found.cells[cell], before, found.whole, predicted] {
             let difference = quarters.difference(&own, corner, vector);
-            // Adaptive codes take about three quarters of what plain ones do.
+            // Adaptive codes take about three quarters of the bits of plain ones.
             let bits = if vector == before { 4 } else { 4 + 3 * cost::of_difference(vector, before) };
             let cost = difference + lambda * bits / (4 * 16);
             if cost < best.0 {
@@ -126,7 +128,7 @@ fn split(
     (Block::Moved(vectors), sum)
 }
 
-/// The constant nearest to a block, and the sum of absolute differences to it.
+/// Returns the constant nearest to a block, and the sum of absolute differences from it.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
 fn flat(own: &[[u8; BLOCK]; BLOCK]) -> (u8, u32) {
     let all = || own.as_flattened().iter().copied();

@@ -1,11 +1,12 @@
-//! The choice once more, now by what overlapped prediction leaves: each block tries what its neighbours have.
+//! Refines the choice by the error of overlapped prediction: each block tries the vectors of its neighbours.
 //!
-//! What is left is measured by its Hadamard transform (Pratt, Kane, Andrews, "Hadamard transform image coding", 1969), as encoders of H.264
-//! do: the sum of absolute transformed differences, SATD (Lim, Sullivan, Wiegand, "Text description of Joint Model reference encoding
-//! methods and decoding concealment methods", JVT-O079, 2005). Choosing a block's vector again among overlapped neighbours, of which each
-//! knows the others' choice, is Orchard's and Sullivan's ("Overlapped block motion compensation", 1994).
+//! The error is measured by its Hadamard transform (Pratt, Kane, Andrews, "Hadamard transform image coding", 1969), as
+//! in encoders of H.264: the sum of absolute transformed differences, SATD (Lim, Sullivan, Wiegand, "Text description
+//! of Joint Model reference encoding methods and decoding concealment methods", JVT-O079, 2005). Orchard and Sullivan
+//! ("Overlapped block motion compensation", 1994) choose a block's vector again among overlapped neighbours, where each
+//! block knows the others' choice.
 //!
-//! Bands of rows are refined side by side, each as if the others stayed as they were; what a frame gives does not depend on
+//! Bands of rows are refined in parallel, each as if the others kept their blocks; the result does not depend on
 //! threads.
 
 use std::ops::Range;
@@ -22,22 +23,22 @@ use crate::motion::side_info::{Near, SideInfo};
 use crate::motion::vector::Vector;
 use crate::parallel;
 
-/// Rows of blocks of a band.
+/// Rows of blocks in a band.
 const BAND: usize = 6;
 /// Candidates of a block.
 const MAX_CANDIDATES: usize = 14;
-/// By this part, and a little, a candidate may leave more than the one that leaves least before neighbours are looked at; else it is
-/// not tried: on five clips of no benchmark as good, for a tenth less time.
+/// The limit of the first comparison, without neighbours: a candidate is tried if its error exceeds the smallest by at
+/// most this part and a little. On five clips of no benchmark this was as good, and took a tenth less time.
 const MAY_LEAVE_MORE: u32 = 8;
-/// Pairs of vectors that a block tries.
+/// The number of vector pairs that a block tries.
 const MAX_PAIRS: usize = 4;
-/// By this share a bit is worth less here than where differences are not transformed: found on 13 clips that are of no benchmark.
+/// The factor by which a bit is worth less here than for untransformed differences: found on 13 clips of no benchmark.
 const BIT_WORTH: [u32; 2] = [9, 16];
-/// Absolute differences that a block which stands still leaves at least where it tries pairs: half a step a sample.
+/// The smallest sum of absolute differences at which a static block tries pairs: half a step a sample.
 const LEAST_LEFT: u32 = 128;
 const _: () = assert!(LEAST_LEFT as usize == BLOCK * BLOCK / 2);
 
-/// What a choice goes by.
+/// The inputs of a choice.
 #[derive(Clone, Copy)]
 pub(super) struct Inputs<'a> {
     /// Steps of difference that a bit is worth, in 1/16.
@@ -45,10 +46,10 @@ pub(super) struct Inputs<'a> {
     pub(super) blocks: &'a Blocks,
     /// Luma of the references.
     pub(super) planes: BySource<Past<&'a Plane>>,
-    /// The same between samples.
+    /// The same planes, interpolated.
     pub(super) quarters: &'a Past<BySource<Quarters>>,
     pub(super) found: &'a [Found],
-    /// As coding the chosen field left it: bits are counted by its probabilities.
+    /// The state after the chosen field was coded; its probabilities give the bits.
     pub(super) side_info: &'a SideInfo,
 }
 
@@ -57,12 +58,12 @@ pub(super) struct Inputs<'a> {
 pub(super) struct Overlapped {
     side_info: SideInfo,
     chosen: Vec<Block>,
-    /// Of bands that nobody works on: as many as there were threads.
+    /// Memory of bands that no thread uses; there are as many as there were threads.
     rooms: Mutex<Vec<Band>>,
 }
 
 impl Overlapped {
-    /// Improves `field` and gives its bytes, in the memory of `bytes`.
+    /// Improves `field` and returns its bytes, in the memory of `bytes`.
     pub(super) fn refine(&mut self, inputs: Inputs<'_>, threads: usize, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
         let inputs = Inputs { lambda: inputs.lambda * BIT_WORTH[0] / BIT_WORTH[1], ..inputs };
         let Self { side_info, chosen, rooms } = self;
@@ -83,12 +84,12 @@ impl Overlapped {
     }
 }
 
-/// Rows of blocks that know nothing of what becomes of others.
+/// A band of rows of blocks that does not know the new choices of other bands.
 #[derive(Debug, Default)]
 struct Band {
     field: Field,
     side_info: SideInfo,
-    /// Of the rows that this band's blocks reach.
+    /// The sums of the rows that this band's blocks cover with their overlap.
     sums: Vec<i16>,
     room: Room,
 }
@@ -112,13 +113,13 @@ impl Band {
             {
                 field.blocks[at] = best(inputs, (side_info, &near), &mut sums, &mut sampler, field, at);
             }
-            // What is told of the block to those behind it.
+            // Records the block for the contexts of the blocks after it.
             let _ = side_info.block_near(&mut Cost::default(), &near, field.blocks[at]);
         }
     }
 }
 
-/// Zeros, for all that these rows of blocks reach.
+/// Returns zeros for all samples that these rows of blocks cover with their overlap.
 fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'a> {
     let width = field.across * BLOCK;
     let top = (rows.start * BLOCK).saturating_sub(CELL / 2);
@@ -128,7 +129,7 @@ fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'
     Sums { all, width, corner: [0, top] }
 }
 
-/// The best of a block's candidates, which takes the block's place in the sums.
+/// Returns the best of a block's candidates, and stores its contributions in the sums.
 fn best(
     inputs: Inputs<'_>,
     (side_info, near): (&mut SideInfo, &Near),
@@ -140,7 +141,7 @@ fn best(
     let footprint = Footprint::of(field, at);
     let before = field.blocks[at];
     let own = footprint.shares(sampler, field, at, &before);
-    // All but this block.
+    // All contributions but this block's.
     let mut target = Target { wanted: footprint.wanted(inputs.blocks), others: footprint.of_sums(sums) };
     for (others, own) in target.others.as_flattened_mut().iter_mut().zip(own.as_flattened()) {
         *others -= own;
@@ -159,7 +160,7 @@ fn best(
     best
 }
 
-/// A block, and the best of what it tried.
+/// A block, and the best candidate so far.
 struct Trial<'a, 'b> {
     inputs: Inputs<'a>,
     side_info: &'a mut SideInfo,
@@ -168,15 +169,15 @@ struct Trial<'a, 'b> {
     field: &'a Field,
     at: usize,
     target: Target,
-    /// What the block gives as it was before.
+    /// The contributions of the block as it was before.
     own: Square,
     best: Block,
-    /// What the best leaves, and what its bits are worth, in steps.
+    /// The error of the best, plus the cost of its bits, in steps.
     cost: u32,
 }
 
 impl Trial<'_, '_> {
-    /// The block as it was, then whole vectors from around it.
+    /// Tries the block as it was, then whole vectors from its surroundings.
     fn try_vectors(&mut self) {
         let Self { field, at, .. } = *self;
         let (candidates, count) = candidates(self.near, field, &self.inputs.found[at], at);
@@ -193,7 +194,7 @@ impl Trial<'_, '_> {
         }
     }
 
-    /// What the block leaves without its neighbours' overlap, roughly; of one that is split it is not known.
+    /// Estimates the block's error without its neighbours' overlap; the maximum for a split block.
     fn difference(&self, block: &Block) -> u32 {
         let Self { inputs, field, at, .. } = *self;
         let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
@@ -202,7 +203,7 @@ impl Trial<'_, '_> {
         block.one_vector().map_or(u32::MAX, |vector| quarters.difference(&own, corner, vector))
     }
 
-    /// Pairs of vectors, of which the best one so far is the first.
+    /// Tries pairs of vectors whose first is the best one so far.
     fn try_pairs(&mut self) {
         let Self { field, at, .. } = *self;
         if let Some(first) = self.best.one_vector().filter(|_| self.near.may_bipredict) {
@@ -217,7 +218,7 @@ impl Trial<'_, '_> {
         let _ = self.side_info.block_near(&mut bits, near, block);
         let bits = self.inputs.lambda * bits.0 / (16 * BIT);
         let Some(enough) = self.cost.checked_sub(bits).filter(|enough| *enough > 0) else { return };
-        // Only the block as it was may be split.
+        // Only the block as it was can be split.
         let is_split = matches!(block, Block::Moved(_)) && block.one_vector().is_none();
         let left = if is_split {
             self.target.left(&self.own, enough)
@@ -230,8 +231,8 @@ impl Trial<'_, '_> {
     }
 }
 
-/// Pairs of vectors that block `at` tries, of which `first` is its best one: what was found beside that, what costs nothing, what
-/// neighbours have.
+/// Returns the pairs of vectors that block `at` tries; `first` is its best vector. The second vector comes from a
+/// search, the neighbours' pairs, or the prediction, which costs no bits.
 fn pairs(
     inputs: Inputs<'_>,
     near: &Near,
@@ -260,7 +261,8 @@ fn pairs(
     (all, count)
 }
 
-/// The samples of a frame that a block reaches. Squares of them have rows of [`SIDE`], with zeros behind the frame's.
+/// The samples of a frame that a block covers with its overlap. Squares of them have rows of [`SIDE`], with zeros after
+/// the frame's.
 #[derive(Clone, Copy)]
 struct Footprint {
     corner: [usize; 2],
@@ -276,14 +278,14 @@ impl Footprint {
         Self { corner, sides }
     }
 
-    /// What block `at` alone gives if it is `block`.
+    /// Returns the contributions of block `at` alone if it is `block`.
     fn shares(self, sampler: &mut Sampler<'_>, field: &Field, at: usize, block: &Block) -> Square {
         let mut all = [0; SIDE * SIDE + SIDE];
         Sums { all: &mut all, width: SIDE, corner: self.corner }.add(sampler, field, at, block);
         std::array::from_fn(|y| std::array::from_fn(|x| all[y * SIDE + x]))
     }
 
-    /// Where row `y` is among sums.
+    /// Returns the place of row `y` in sums.
     const fn row(self, sums: &Sums<'_>, y: usize) -> Range<usize> {
         let first = (self.corner[1] + y - sums.corner[1]) * sums.width + self.corner[0];
         first..first + self.sides[0]
@@ -304,7 +306,7 @@ impl Footprint {
         }
     }
 
-    /// The frame's samples, as references have them.
+    /// Returns the frame's samples, in the format of references.
     fn wanted(self, blocks: &Blocks) -> Square {
         let mut wanted = [[0; SIDE]; SIDE];
         for (y, out) in wanted.iter_mut().enumerate().take(self.sides[1]) {
@@ -315,7 +317,7 @@ impl Footprint {
     }
 }
 
-/// A block and all around it move alike, so that nothing better is near.
+/// Returns whether a block and all around it are static, so that no better vector is near.
 fn is_calm(field: &Field, at: usize) -> bool {
     let x = at % field.across;
     let y = at / field.across;
@@ -325,7 +327,7 @@ fn is_calm(field: &Field, at: usize) -> bool {
     field.blocks[at].one_vector() == Some(Vector::ZERO) && near.all(|near| field.blocks[near] == field.blocks[at])
 }
 
-/// Whether block `at`, which stands still, may try a second vector: its first one leaves something.
+/// Returns whether static block `at` may try a second vector: the error of its first one is large enough.
 fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
     let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
     let own = inputs.blocks.square(corner);
@@ -333,7 +335,7 @@ fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
     field.may_bipredict(at) && quarters.difference::<BLOCK>(&own, corner, Vector::ZERO) >= LEAST_LEFT
 }
 
-/// What a block tries, itself first.
+/// Returns the candidates of a block, itself first.
 fn candidates(near: &Near, field: &Field, found: &Found, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
     let before = field.blocks[at];
     let mut all = [before; MAX_CANDIDATES];

@@ -1,37 +1,37 @@
-//! A frame at a quarter of its size, and rough displacements between two of them.
+//! A frame at a quarter of its size, and coarse vectors between two of them.
 
 use crate::motion::field::{BLOCK, Field};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
 use crate::simd::widest;
 
-/// Luma samples to one.
+/// Luma samples, across and down, in one small sample.
 const SCALE: usize = 4;
 /// Quarters of a luma sample in a small one.
 const QUARTERS: i16 = 16;
 const _: () = assert!(QUARTERS as usize == 4 * SCALE);
-/// Farthest displacement, in small samples.
+/// The farthest displacement, in small samples.
 const REACH: u8 = 8;
-/// Small samples of the side of what is compared: a block and half of its neighbours, so that the field is smooth.
+/// The side, in small samples, of the compared square: a block and half of its neighbours, so that the field is smooth.
 const SIDE: usize = 8;
-/// Small samples of what is compared.
+/// Small samples of the compared square.
 const SAMPLES: u32 = 64;
 const _: () = assert!(SAMPLES as usize == SIDE * SIDE);
-/// Steps of a small sample by which frames differ that have nothing new but noise.
+/// The difference, in steps of a small sample, of frames that differ by noise alone.
 const NOISE: u32 = 4;
-/// Small samples by which the frame is continued.
+/// Small samples that continue the frame.
 const BORDER: usize = REACH as usize + SIDE;
-/// Small samples of a block's side.
+/// The side of a block in small samples.
 const STEP: usize = BLOCK / SCALE;
 
-/// Mean luma of squares.
+/// The mean luma of squares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Pyramid {
     stride: usize,
     samples: Vec<u8>,
-    /// Of the samples of the square that begins at each.
+    /// The sum of the square that begins at each sample.
     sums: Vec<u16>,
-    /// Of the samples of a square's row that begins at each.
+    /// The sum of a square's row that begins at each sample.
     of_rows: Vec<u16>,
 }
 
@@ -61,12 +61,12 @@ impl Pyramid {
         widest!(sum_up(of_rows, *stride, sums));
     }
 
-    /// Whether both are of frames of one size.
+    /// Returns whether both belong to frames of one size.
     pub(super) const fn matches(&self, other: &Self) -> bool {
         self.stride == other.stride && self.samples.len() == other.samples.len()
     }
 
-    /// What is compared, with this first sample, in one piece.
+    /// Copies the square to compare, which has this first sample, into one piece.
     #[inline(always)]
     fn square(&self, first: usize) -> [u8; SIDE * SIDE] {
         let mut square = [0; SIDE * SIDE];
@@ -77,7 +77,7 @@ impl Pyramid {
         square
     }
 
-    /// Looks in `self` for the block in this column and row of `now`.
+    /// Searches `self` for the block in this column and row of `now`.
     pub(super) fn find(&self, now: &Self, [bx, by]: [usize; 2]) -> Rough {
         let corner = |at: usize| at * STEP + BORDER - SIDE / 4;
         let place = corner(by) * self.stride + corner(bx);
@@ -93,9 +93,9 @@ impl Pyramid {
         }
     }
 
-    /// Where around `place` the square is that is nearest to `own`, and the sum of absolute differences to it. Squares are
-    /// passed over whose sums alone differ too much (Li and Salari, "Successive elimination algorithm for motion estimation",
-    /// IEEE Trans. Image Processing 4(1), 1995).
+    /// Returns the place of the square around `place` that is nearest to `own`, and the sum of absolute differences.
+    /// Skips squares whose sums alone differ too much (Li and Salari, "Successive elimination algorithm for motion
+    /// estimation", IEEE Trans. Image Processing 4(1), 1995).
     #[inline(always)]
     fn nearest(&self, own: &[u8; SIDE * SIDE], place: usize) -> ([u8; 2], u32) {
         let mut sum = 0;
@@ -122,7 +122,7 @@ impl Pyramid {
     }
 }
 
-/// Makes the first samples of `out` sums of [`SIDE`] of `from`, `step` apart.
+/// Sets the first samples of `out` to sums of [`SIDE`] samples of `from`, `step` apart.
 #[inline(always)]
 fn sum_up(from: &[u16], step: usize, out: &mut [u16]) {
     let Some(count) = from.len().checked_sub((SIDE - 1) * step) else { return };
@@ -135,7 +135,7 @@ fn sum_up(from: &[u16], step: usize, out: &mut [u16]) {
     }
 }
 
-/// Sum of absolute differences.
+/// The sum of absolute differences.
 #[inline(always)]
 fn difference(one: &[u8; SIDE * SIDE], other: &[u8; SIDE * SIDE]) -> u32 {
     let mut sum = 0;
@@ -145,20 +145,20 @@ fn difference(one: &[u8; SIDE * SIDE], other: &[u8; SIDE * SIDE]) -> u32 {
     sum
 }
 
-/// What a frame at a quarter of its size has of a block of the next one.
+/// The coarse match of a block in the frame before, at a quarter of its size.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Rough {
-    /// Where the block was.
+    /// The displacement to the match.
     pub(super) vector: Vector,
-    /// Sum of absolute differences to what was there.
+    /// The sum of absolute differences from the match.
     left: u32,
-    /// Sum of absolute differences to the block's own mean.
+    /// The sum of absolute differences from the block's own mean.
     texture: u32,
 }
 
 impl Rough {
-    /// Whether blocks are nearer to their own means than to anything in the frame before, by more than noise makes of
-    /// flat ones. Both are sources, so the answer does not depend on any rate.
+    /// Returns whether blocks are nearer to their own means than to the frame before, by more than the noise of flat
+    /// blocks. It uses source frames only, so the answer does not depend on any rate.
     pub(super) fn is_cut(blocks: &[Self]) -> bool {
         let sum = |of: fn(&Self) -> u32| blocks.iter().map(|block| u64::from(of(block))).sum::<u64>();
         let noise = u64::from(NOISE * SAMPLES) * blocks.len() as u64;
@@ -166,7 +166,7 @@ impl Rough {
     }
 }
 
-/// Of the square at this corner, its frame continued.
+/// The mean of the square at this corner; the frame is continued.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
 fn mean(size: Size, luma: &[u8], x: usize, y: usize) -> u8 {
     let row = |y: usize| &luma[y.min(size.height() - 1) * size.width()..][..size.width()];

@@ -1,4 +1,4 @@
-//! A reference's luma at quarters of a sample, roughly and fast: 8-bit half samples, and means of these.
+//! A reference's luma at quarters of a sample, approximate and fast: 8-bit half samples, and means of these.
 
 use crate::motion::field::BLOCK;
 use crate::motion::reference::{BORDER, FRACTION, Plane};
@@ -14,7 +14,7 @@ pub(super) struct Quarters {
     planes: [Vec<u8>; 4],
 }
 
-/// For every quarter, by rows: two planes whose mean it is, each with steps to the right and down.
+/// For every quarter, by rows: the two planes whose mean it is, each with steps to the right and down.
 const MEANS: [[(usize, usize, usize); 2]; 16] = {
     const WHOLE: usize = 0;
     const RIGHT: usize = 1;
@@ -54,7 +54,7 @@ impl Quarters {
         widest!(between(right, self.stride, both));
     }
 
-    /// Where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
+    /// Returns where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
     fn places(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> [&[u8]; 2] {
         let at = |corner: isize, part: i16, length: usize, side: usize| {
             let whole = corner + isize::from(part >> 2);
@@ -68,7 +68,8 @@ impl Quarters {
         MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
     }
 
-    /// Sum of absolute differences to the `N` x `N` samples of a block, whose corner in the frame is `corner`.
+    /// Returns the sum of absolute differences from the `N` x `N` samples of a block, whose corner in the frame is
+    /// `corner`.
     pub(super) fn difference<const N: usize>(&self, own: &[[u8; N]; N], corner: [usize; 2], vector: Vector) -> u32 {
         let corner = corner.map(usize::cast_signed);
         let [first, second] = self.places(corner, vector, [N; 2]);
@@ -76,7 +77,7 @@ impl Quarters {
     }
 }
 
-/// A block's samples and what a first vector leads to: a second one is sought beside it.
+/// A block's samples and its prediction by a first vector, for the search of a second one.
 pub(super) struct Rest<'a> {
     own: &'a [[u8; BLOCK]; BLOCK],
     first: [[u8; BLOCK]; BLOCK],
@@ -97,14 +98,14 @@ impl<'a> Rest<'a> {
         Self { own, first, corner }
     }
 
-    /// Sum of absolute differences to the mean of both, if `vector` is the second one.
+    /// Returns the sum of absolute differences from the mean of both predictions, if `vector` is the second vector.
     pub(super) fn difference(&self, quarters: &Quarters, vector: Vector) -> u32 {
         let places = quarters.places(self.corner.map(usize::cast_signed), vector, [BLOCK; 2]);
         widest!(difference_to_mean(self.own, &self.first, places, quarters.stride))
     }
 }
 
-/// Twice the differences, so that no mean is rounded, column by column in 16 bits.
+/// Sums twice the differences, so that no mean is rounded, column by column in 16 bits.
 #[inline(always)]
 fn difference_to_mean(
     own: &[[u8; BLOCK]; BLOCK],
@@ -124,7 +125,7 @@ fn difference_to_mean(
     columns.iter().map(|column| u32::from(*column)).sum::<u32>() / 2
 }
 
-/// Column by column, in 16 bits.
+/// Sums the differences column by column, in 16 bits.
 #[inline(always)]
 fn difference<const N: usize>(own: &[[u8; N]; N], [first, second]: [&[u8]; 2], stride: usize) -> u32 {
     const { assert!(N <= 16, "sums of bytes have 16 bits") };
@@ -142,7 +143,7 @@ fn difference<const N: usize>(own: &[[u8; N]; N], [first, second]: [&[u8]; 2], s
     u32::from(sum)
 }
 
-/// Rounded up.
+/// The mean, rounded up.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
 const fn mean(a: u8, b: u8) -> u8 {
@@ -160,7 +161,7 @@ fn eight_bits(sample: i16) -> u8 {
     (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128).clamp(0, 255) as u8
 }
 
-/// What lies between samples `step` apart, by six taps.
+/// Interpolates between samples `step` apart, with six taps.
 #[inline(always)]
 #[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 fn between(from: &[u8], step: usize, out: &mut [u8]) {

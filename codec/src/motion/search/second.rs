@@ -1,4 +1,4 @@
-//! Second vectors of bi-predicted blocks, by absolute differences and rough bits.
+//! Searches second vectors of bi-predicted blocks by absolute differences and estimated bits.
 
 use crate::motion::field::BLOCK;
 use crate::motion::reference::Past;
@@ -6,7 +6,7 @@ use crate::motion::search::cost;
 use crate::motion::search::quarters::{Quarters, Rest};
 use crate::motion::vector::Vector;
 
-/// Steps by whole samples at most.
+/// The most steps by whole samples.
 const STEPS: usize = 3;
 
 /// A block whose first vector is chosen.
@@ -16,12 +16,12 @@ pub(super) struct Second<'a> {
     pub(super) quarters: Past<&'a Quarters>,
     pub(super) corner: [usize; 2],
     pub(super) first: Vector,
-    /// What the second vector is coded against.
+    /// The prediction against which the second vector is coded.
     pub(super) predicted: Vector,
 }
 
 impl Second<'_> {
-    /// The best second vector near to the predicted one.
+    /// Returns the best second vector near the predicted one.
     pub(super) fn find(&self, own: &[[u8; BLOCK]; BLOCK]) -> Vector {
         let rest = Rest::new(own, self.quarters.last, self.corner, self.first);
         let mut best = (self.predicted, self.cost(&rest, self.predicted));
@@ -43,7 +43,7 @@ impl Second<'_> {
         best.0
     }
 
-    /// Of no bits if it is the predicted one.
+    /// The cost of a vector; the predicted one has no bits.
     fn cost(&self, rest: &Rest<'_>, vector: Vector) -> u32 {
         let bits = cost::of_difference(vector, self.predicted) - cost::of_difference(Vector::ZERO, Vector::ZERO);
         rest.difference(self.quarters.before, vector) + self.lambda * bits / 16

@@ -1,7 +1,8 @@
-//! What blocks give to an overlapped prediction, near enough to choose by: from samples of 8 bits, in 16 bits throughout.
+//! The contributions of blocks to an overlapped prediction, accurate enough for a choice: from 8-bit samples, in 16
+//! bits throughout.
 //!
-//! A share is a sample, less 128, times the weights of its column and row. The weights at one place sum to 2^8, so a sum of shares
-//! there has 16 bits too.
+//! A share is such a contribution: a sample, less 128, times the weights of its column and row. The weights at one
+//! place sum to 2^8, so a sum of shares fits in 16 bits too.
 
 use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
 use crate::motion::interpolate::{Window, row_length};
@@ -10,30 +11,30 @@ use crate::motion::reference::{BySource, FRACTION, Past, Plane};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
-/// Samples of a block's side with its overlap.
+/// The side in samples of a block with its overlap.
 pub(super) const SIDE: usize = BLOCK + CELL;
-/// The same of a cell.
+/// The same for a partition.
 const CELL_SIDE: usize = 2 * CELL;
-/// From shares to eighths of a step.
+/// The shift from shares to eighths of a step.
 const SHIFT: u32 = 8 - FRACTION;
-/// Side of the squares of differences that are transformed; their sum is looked at after every row of squares.
+/// The side of the squares of differences that are transformed; the search checks their sum after every row of squares.
 const TRANSFORMED: usize = 8;
-/// From eighths of a step to halves: of these 64 times the largest has 16 bits.
+/// The shift from eighths of a step to halves: 64 times the largest difference in halves fits in 16 bits.
 const TO_HALVES: u32 = FRACTION - 1;
-/// By this the sum of a transform's magnitudes in halves of a step is divided: so that of noise it is that of the differences.
+/// The divisor of a transform's sum of magnitudes in halves of a step: noise then has the sum of its differences.
 const SCALE: u32 = 16;
 const _: () = assert!(SCALE as usize == TRANSFORMED << (FRACTION - TO_HALVES));
 
-/// Shares or samples of what a block reaches, row by row.
+/// The shares or samples that a block covers with its overlap, row by row.
 pub(super) type Square = [[i16; SIDE]; SIDE];
 
-/// Luma that blocks are predicted from, and room for what is interpolated of it.
+/// The luma planes that blocks are predicted from, and memory for their interpolation.
 pub(super) struct Sampler<'a> {
     pub(super) planes: BySource<Past<&'a Plane>>,
     pub(super) room: &'a mut Room,
 }
 
-/// Room for what is interpolated.
+/// Memory for interpolated samples.
 #[derive(Debug)]
 pub(super) struct Room {
     windows: [Window; 2],
@@ -46,7 +47,7 @@ impl Default for Room {
     }
 }
 
-/// A motion that is no constant.
+/// The motion of a block that is not constant.
 #[derive(Clone, Copy)]
 enum Moved {
     By(Vector),
@@ -54,8 +55,8 @@ enum Moved {
 }
 
 impl Sampler<'_> {
-    /// Samples of 8 bits, less 128, the first of which is at `corner` moved by `vector`; `side[0]` x `side[1]` of them mean
-    /// something.
+    /// Returns 8-bit samples, less 128, the first of which is at `corner` moved by `vector`. Only `side[0]` x `side[1]`
+    /// of them have a meaning.
     fn fetch(&mut self, source: Source, corner: [isize; 2], motion: Moved, side: [usize; 2]) -> &Square {
         let planes = *self.planes.of(source);
         let Room { windows: [window, other], rounded } = &mut *self.room;
@@ -71,7 +72,7 @@ impl Sampler<'_> {
     }
 }
 
-/// Of 1/64 of a step: filters overshoot.
+/// Rounds from 1/64 of a step, and clamps because filters overshoot.
 #[inline(always)]
 fn round<const LENGTH: usize>(samples: &[i16], out: &mut Square) {
     for (out, samples) in out.iter_mut().zip(samples.as_chunks::<LENGTH>().0) {
@@ -81,16 +82,16 @@ fn round<const LENGTH: usize>(samples: &[i16], out: &mut Square) {
     }
 }
 
-/// Sums of shares: rows of `width`, and [`SIDE`] more behind the last, to which nothing is added.
+/// Sums of shares: rows of `width`, and [`SIDE`] more after the last, to which nothing is added.
 pub(super) struct Sums<'a> {
     pub(super) all: &'a mut [i16],
     pub(super) width: usize,
-    /// Column and row of the first.
+    /// Column and row of the first sample.
     pub(super) corner: [usize; 2],
 }
 
 impl Sums<'_> {
-    /// Adds what block `at` gives if it is `block`.
+    /// Adds the shares of block `at` if it is `block`.
     pub(super) fn add(&mut self, sampler: &mut Sampler<'_>, field: &Field, at: usize, block: &Block) {
         for unit in units(block, Kind::Luma, [at % field.across, at / field.across]).into_iter().flatten() {
             let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
@@ -117,7 +118,7 @@ impl Sums<'_> {
     }
 }
 
-/// Adds rows of samples times the weights of their column and row. Behind the last column of a block weights are zero.
+/// Adds rows of samples times the weights of their column and row. Weights after a block's last column are zero.
 #[inline(always)]
 fn add_rows<const LENGTH: usize>(
     sums: &mut [i16],
@@ -145,20 +146,22 @@ fn shares<const LENGTH: usize>(samples: &[i16; LENGTH], across: &[i16; LENGTH], 
     std::array::from_fn(|i| samples[i] * (across[i] * down))
 }
 
-/// What a block is chosen by: the frame's samples around it in eighths of a step, less 128, and what all other blocks give there.
+/// The target of a block's choice: the frame's samples around it in eighths of a step, less 128, and the other blocks'
+/// shares there.
 pub(super) struct Target {
     pub(super) wanted: Square,
     pub(super) others: Square,
 }
 
 impl Target {
-    /// What is left if the block gives `own`, in steps, if it is less than `enough`; else at least as much: the magnitudes of the
-    /// differences' Hadamard transform, in squares of 8 x 8. They are nearer to the bits that differences take than those themselves.
+    /// Returns the error in steps if the block has the shares `own`, or a value of at least `enough` if the error is as
+    /// large. The error is the sum of magnitudes of the differences' Hadamard transform, in squares of 8 x 8, which
+    /// predicts their bits better than the sum of the differences.
     pub(super) fn left(&self, own: &Square, enough: u32) -> u32 {
         widest!(self.left_of(|y| own[y], enough))
     }
 
-    /// The same if block `at` is `block`, which moves as one.
+    /// As [`Target::left`], if block `at` is `block`, which moves as one.
     pub(super) fn left_of_moved(
         &self,
         sampler: &mut Sampler<'_>,
@@ -215,7 +218,7 @@ impl Target {
     }
 }
 
-/// Of every column: sums and differences, without a scale.
+/// Transforms every column: sums and differences, without a scale.
 #[inline(always)]
 fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORMED]) {
     for step in [1, 2, 4] {
@@ -235,7 +238,7 @@ mod tests {
     use crate::motion::reference::Reference;
     use crate::picture::Size;
 
-    /// Where references have whole steps and vectors whole samples, nothing is rounded before the end.
+    /// If references have whole steps and vectors whole samples, nothing is rounded before the end.
     #[test]
     fn shares_of_all_blocks_are_the_prediction() {
         let mut seed = 1_u32;
@@ -305,12 +308,12 @@ mod tests {
         assert!((left / 2..=left).contains(&target.left(&own, left / 2)));
     }
 
-    /// The largest differences that there are do not run over.
+    /// The largest possible differences do not overflow.
     #[test]
     fn the_largest_differences_are_taken() {
         let black = -128 << 8;
         let target = Target { wanted: [[127 << FRACTION; SIDE]; SIDE], others: [[0; SIDE]; SIDE] };
-        // One coefficient of a square holds all of it.
+        // One coefficient of a square has the whole sum.
         assert_eq!(target.left(&[[black; SIDE]; SIDE], u32::MAX), 9 * 64 * 510 / SCALE);
     }
 }

@@ -1,4 +1,4 @@
-//! Stored videos: written and read, cut at every byte, refused.
+//! Tests of stored videos: written and read, cut at every byte, refused.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! The levels of one component, through which rows pass from the finest to the coarsest.
+//! The levels of one component: rows pass through them from the finest to the coarsest.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -9,7 +9,7 @@ use crate::wavelet::lift::{Direction, Taps};
 use crate::wavelet::line::Line;
 use crate::wavelet::rows::{DELAY, Window};
 
-/// Rows that must have entered below a row before it is handed on.
+/// Rows that must have entered below a row before the level passes it on.
 const WAIT: usize = DELAY + 1;
 
 /// Some levels of one component, for the rows of a strip.
@@ -17,13 +17,13 @@ const WAIT: usize = DELAY + 1;
 pub(crate) struct Component<'a> {
     /// Finest first.
     levels: [Level<'a>; LEVELS],
-    /// How many of them there are.
+    /// The number of levels in use.
     count: usize,
     /// The strip's part of the coarsest level's low band.
     low: Low<'a>,
 }
 
-/// What a strip fills in of one component.
+/// The part of one component that a strip fills.
 pub(crate) struct Share<'a, 'b, 'c> {
     pub(crate) component: usize,
     /// The strip's rows of pixels.
@@ -54,13 +54,13 @@ struct Level<'a> {
 }
 
 impl<'a> Component<'a> {
-    /// Floats that [`Component::new`] takes.
+    /// The number of floats that [`Component::new`] takes.
     pub(crate) fn floats(size: Size, numbers: RangeInclusive<usize>) -> usize {
         let widths = numbers.map(|number| side(size, number - 1)[0]);
         widths.map(|width| Window::<f32>::numbers(width) + Line::<f32>::numbers(width)).sum()
     }
 
-    /// With the rows that it must be given: those of the strip and some around.
+    /// Also returns the rows that it must receive: those of the strip and some around.
     pub(crate) fn new<'c: 'a>(
         taps: &[Taps; LEVELS],
         size: Size,
@@ -73,7 +73,7 @@ impl<'a> Component<'a> {
         let first_level = *numbers.start();
         let count = numbers.clone().count();
         let mut levels: [Level<'a>; LEVELS] = Default::default();
-        // What the coarser level needs of a level's low band.
+        // The rows of a level's low band that the coarser level needs.
         let mut needed: Option<Range<usize>> = None;
         for number in numbers.rev() {
             let [width, height] = side(size, number - 1);
@@ -101,7 +101,7 @@ impl<'a> Component<'a> {
         push(&mut self.levels[..self.count], &mut self.low, row);
     }
 
-    /// Below the picture there are no more rows.
+    /// Ends the rows: there are no more below the picture.
     pub(crate) fn finish(&mut self) {
         let mut levels = &mut self.levels[..self.count];
         while let [level, ..] = levels {
@@ -120,7 +120,7 @@ fn push(levels: &mut [Level<'_>], low: &mut Low<'_>, row: &[f32]) {
     enter(levels, low);
 }
 
-/// Lets the next row enter the finest of these levels, and hands on what becomes final.
+/// Adds the next row to the finest of these levels, and passes on the rows that become final.
 fn enter(levels: &mut [Level<'_>], low: &mut Low<'_>) {
     let Some((level, coarser)) = levels.split_first_mut() else { return };
     let newest = level.next;
@@ -136,7 +136,7 @@ fn enter(levels: &mut [Level<'_>], low: &mut Low<'_>) {
 }
 
 impl Level<'_> {
-    /// Takes a final row apart.
+    /// Splits a final row into its bands.
     fn give(&mut self, y: usize, coarser: &mut [Level<'_>], low: &mut Low<'_>) {
         let own = self.own.contains(&y);
         let odd = !y.is_multiple_of(2);

@@ -1,5 +1,5 @@
-//! Runs the broadcast in virtual time: the product's sender, QUIC and receivers, and a simulated link for each of three
-//! bandwidths. No load of the machine changes what it gives; runs differ by some tenths of a decibel.
+//! Runs the broadcast in virtual time: the product's sender, QUIC and receivers, with a simulated link for each of
+//! three bandwidths. The machine's load does not change the results; runs differ by some tenths of a decibel.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::video_frames::VideoFrames;
 const SLOW: u64 = 300_000;
 const MIDDLE: u64 = 1_000_000;
 const FAST: u64 = 4_000_000;
-/// How long the last frames may be on their way.
+/// How long the last frames may take to arrive.
 const LAST: Duration = Duration::from_millis(500);
 
-/// One receiver, its link, and what it saw.
+/// One receiver, its link, and what it showed.
 pub(super) struct Receiver {
     pub(super) name: &'static str,
     pub(super) link: Link,
@@ -36,13 +36,13 @@ pub(super) struct Receiver {
     pub(super) passages: Vec<Passage>,
 }
 
-/// All that came of a broadcast.
+/// The results of a broadcast.
 pub(super) struct Outcome {
     pub(super) receivers: Vec<Receiver>,
     pub(super) sent: Statistics,
 }
 
-/// The links, with their names.
+/// Returns the links, with their names.
 fn links() -> [(&'static str, Link); 3] {
     let fall = Duration::from_secs(FALL.0);
     let rise = Duration::from_secs(FALL.1);
@@ -92,7 +92,7 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
     Ok(Outcome { receivers, sent: monitor.read() })
 }
 
-/// The clip as a camera gives it.
+/// Returns the clip as a camera would deliver it.
 fn source(threads: usize, clip: &Arc<Clip>) -> VideoFrames {
     let playing = Arc::clone(clip);
     let progress = Progress::of("on air", Some(clip.frames_in(SECONDS)));

@@ -7,22 +7,22 @@ use super::row::Row;
 use super::schedule::{FALL, SECONDS};
 use crate::plot::{Axis, Chart, Curve, Mark, Pattern, Stroke, shown};
 
-/// Points a second: fewer than frames, so that the curves are calm.
+/// Points a second: fewer than frames, so that the curves are smooth.
 const POINTS: f64 = 4.0;
-/// The first half second is left out of the range of quality: the rate is not found yet.
+/// The first half second does not count for the range of quality, because the sender has not found the rate yet.
 const SETTLED: f64 = 0.5;
-/// What the axis of bitrate shows, in kbit/s.
+/// The range of the bitrate axis, in kbit/s.
 const KBITS: (f64, f64) = (100.0, 6000.0);
-/// What the axis of latency shows, in ms.
+/// The range of the latency axis, in ms.
 const MILLISECONDS: (f64, f64) = (0.0, 250.0);
 /// Colours of the receivers, slowest first.
 const COLOURS: [usize; 3] = [1, 4, 5];
 const GREY: usize = 2;
 
-/// What one codec makes of a frame, in dB.
+/// Returns one codec's PSNR of a frame, in dB.
 type Psnr = fn(&Row) -> Option<f64>;
 
-/// Payload over time, and above it the links' rates.
+/// Draws payload over time, and the links' rates above it.
 pub(super) fn bitrate(columns: &[Column]) -> Chart {
     let mut curves = Vec::new();
     for (column, colour) in columns.iter().zip(COLOURS) {
@@ -39,7 +39,7 @@ pub(super) fn bitrate(columns: &[Column]) -> Chart {
     chart("Payload over time", Axis::log("kbit/s", KBITS), curves)
 }
 
-/// PSNR over time: nestcast solid, x264 dashed, JPEG of the same bytes dotted.
+/// Draws PSNR over time: nestcast solid, x264 dashed, JPEG of the same bytes dotted.
 pub(super) fn quality(columns: &[Column]) -> Chart {
     let kinds: [(&str, Pattern, Psnr); 3] = [
         ("", Pattern::Solid, |row| Some(row.psnr)),
@@ -60,7 +60,7 @@ pub(super) fn quality(columns: &[Column]) -> Chart {
     chart("Quality over time", y, curves)
 }
 
-/// Latency over time.
+/// Draws latency over time.
 pub(super) fn latency(columns: &[Column]) -> Chart {
     let of =
         |column: &Column| points(&column.rows, |rows| mean(rows.iter().map(|row| row.latency.as_secs_f64() * 1e3)));
@@ -84,7 +84,7 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// One value for each part of a second in which something was seen; a value that is no number is a gap.
+/// Returns one value for each part of a second in which a frame was shown; a value that is no number is a gap.
 fn points(rows: &[Row], value: impl Fn(&[&Row]) -> f64) -> Vec<(f64, f64)> {
     let mut points = Vec::new();
     for part in 0..SECONDS * 4 {

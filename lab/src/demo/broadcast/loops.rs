@@ -1,4 +1,4 @@
-//! What the page plays: a few seconds of what each receiver saw, beside the rivals.
+//! What the page plays: a few seconds of what each receiver showed, next to the rivals.
 
 use std::ops::Range;
 
@@ -23,11 +23,11 @@ const PAPER: Colour = [127, 127, 127];
 
 /// Pictures that play side by side.
 pub(super) struct Loop {
-    /// What is in each of them, from the left, and their mean PSNR of luma in dB while they play.
+    /// Each pane's name, and its mean PSNR of luma in dB while it plays.
     pub(super) panes: Vec<Pane>,
     /// The pictures of one frame, by pane.
     pub(super) stills: Vec<Picture>,
-    /// All, as an animated picture.
+    /// The whole loop as an animated picture.
     pub(super) file: Vec<u8>,
 }
 
@@ -37,14 +37,14 @@ pub(super) struct Pane {
     pub(super) psnr: f64,
 }
 
-/// The pictures that follow one another in a pane; where there is none, the one before stands.
+/// The successive pictures of a pane; a frame without a picture repeats the one before it.
 struct Reel {
     pane: Pane,
     pictures: Vec<Picture>,
 }
 
 impl Reel {
-    /// Of the pictures and the PSNR of each frame; nothing if there is no picture at all.
+    /// Collects each frame's picture and PSNR; `None` if no frame has a picture.
     fn new(
         name: String,
         ids: Range<u64>,
@@ -65,7 +65,7 @@ impl Reel {
     }
 }
 
-/// Plays what a receiver saw beside what x264 and JPEG give it.
+/// Plays what a receiver showed, next to x264 and JPEG at the receiver's rate.
 pub(super) fn play(
     clip: &Clip,
     receiver: &Receiver,
@@ -104,7 +104,7 @@ fn strip(reels: &[Reel], at: usize) -> Result<Picture> {
 }
 
 impl Loop {
-    /// The cells of a contact sheet, one for each pane.
+    /// Returns the cells of a contact sheet, one for each pane.
     pub(super) fn cells(&self) -> impl Iterator<Item = sheet::Cell> {
         self.panes.iter().zip(&self.stills).map(|(pane, still)| sheet::Cell {
             picture: Some(still.clone()),

@@ -1,4 +1,4 @@
-//! What the broadcast's report says, in numbers and pictures.
+//! The figures and pictures of the broadcast's report.
 
 use std::sync::Arc;
 use std::thread;
@@ -20,19 +20,19 @@ use crate::motion_jpeg::MotionJpeg;
 use crate::progress::Progress;
 use crate::x264::X264;
 
-/// The first second is that of finding the rate.
+/// The first second does not count, because the sender is still finding the rate.
 const SETTLED: f64 = 1.0;
 
-/// All that is shown.
+/// Everything that the page shows.
 pub(super) struct Report<'a> {
     pub(super) video: &'a Video,
     pub(super) columns: Vec<Column>,
-    /// Frames that were encoded, and the mean time that took.
+    /// The number of encoded frames, and the mean time to encode one.
     pub(super) frames: u64,
     pub(super) encode: Duration,
-    /// The mean time that decoding a frame took.
+    /// The mean time to decode a frame.
     pub(super) decode: Duration,
-    /// Why there is no x264, if there is none.
+    /// Why x264 is missing, if it is.
     pub(super) missing: Option<String>,
 }
 
@@ -41,14 +41,14 @@ pub(super) struct Column {
     pub(super) name: &'static str,
     pub(super) link: Link,
     pub(super) rows: Vec<Row>,
-    /// Frames that were due while it was connected and not shown.
+    /// Frames that were due while the receiver was connected and that it did not show.
     pub(super) missed: u64,
-    /// Payload over the link's capacity, from the second second on.
+    /// Payload divided by the link's capacity, after the first second.
     pub(super) used: f64,
-    /// Mean PSNR from the second second on.
+    /// Mean PSNR after the first second.
     pub(super) psnr: f64,
     pub(super) x264: Option<f64>,
-    /// Of the frames that have a JPEG, and the part of them.
+    /// Mean PSNR of the frames that have a JPEG, and the fraction of frames that have one.
     pub(super) jpeg: Option<f64>,
     pub(super) jpeg_share: f64,
     pub(super) latency: [Duration; 2],
@@ -57,7 +57,7 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Mean bytes of a frame, from the second second on.
+    /// Returns the mean bytes of a frame after the first second.
     pub(super) fn bytes_a_frame(&self) -> usize {
         let settled: Vec<usize> = settled(&self.rows).map(|row| row.bytes).collect();
         settled.iter().sum::<usize>() / settled.len().max(1)
@@ -73,7 +73,7 @@ pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     let jpegs = MotionJpeg::new(Arc::clone(&video.clip));
     let progress =
         Progress::of("JPEG of the same bytes", Some(receivers.iter().map(|one| one.seen.len() as u64).sum()));
-    // A thread each: most of the time goes to the animated pictures.
+    // One thread for each column, because the animated pictures take most of the time.
     let columns = thread::scope(|scope| {
         let column = |receiver| column(clip, receiver, (ladder.as_ref(), &jpegs), &progress);
         let threads: Vec<_> = receivers.iter().map(|receiver| scope.spawn(move || column(receiver))).collect();
@@ -148,7 +148,7 @@ fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     (count > 0).then(|| sum / f64::from(count))
 }
 
-/// So many percent of the values are at most this.
+/// Returns the value that `percent` percent of the values do not exceed.
 fn quantile(values: &mut [Duration], percent: usize) -> Duration {
     values.sort();
     values.get((values.len() * percent / 100).min(values.len().saturating_sub(1))).copied().unwrap_or_default()

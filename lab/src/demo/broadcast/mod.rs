@@ -1,4 +1,4 @@
-//! The broadcast: one sender, three receivers behind links of 0.3, 1 and 4 Mbit/s.
+//! The broadcast: one sender and three receivers, over links of 0.3, 1 and 4 Mbit/s.
 
 mod air;
 mod charts;
@@ -25,10 +25,10 @@ use super::{File, Setup, Shown};
 
 pub use self::video::Video;
 
-/// Broadcasts a video and measures what came.
+/// Broadcasts a video and measures what receivers show.
 ///
 /// # Errors
-/// Those of the broadcast; or if a receiver saw nothing.
+/// Those of the broadcast; also if a receiver shows nothing.
 pub fn run(setup: &Setup<'_>, video: &Video) -> Result<Shown> {
     (setup.note)(&format!("broadcasting for {} s to three receivers", SECONDS));
     let outcome = air::broadcast(setup, &video.clip)?;
@@ -45,7 +45,7 @@ pub fn run(setup: &Setup<'_>, video: &Video) -> Result<Shown> {
     Ok(Shown { summary: describe(&report), files })
 }
 
-/// Every frame that was shown, a line each.
+/// Returns CSV with a line for each frame that was shown.
 fn csv(report: &Report<'_>) -> Vec<u8> {
     let mut text =
         "link,frame,seconds,bytes,latency_ms,luma_psnr_db,x264_psnr_db,jpeg_quality,jpeg_psnr_db\n".to_owned();

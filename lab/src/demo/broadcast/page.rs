@@ -73,7 +73,7 @@ fn figures(columns: &[Column]) -> Markup {
     table(&heads, rows)
 }
 
-/// What a receiver saw beside the rivals, again and again.
+/// Plays what a receiver showed next to the rivals, in a loop.
 fn playing(column: &Column) -> Markup {
     let played = &column.played;
     let caption = html! { @for pane in &played.panes {

@@ -1,4 +1,5 @@
-//! The rival: a ladder of three x264, of which every receiver sees the best that its link carries, at once and never late.
+//! The rival: a ladder of three x264 renditions. Every receiver gets the best one that fits its link, at once and never
+//! late.
 
 use std::ops::Range;
 
@@ -11,10 +12,10 @@ use crate::metrics;
 use crate::progress::Progress;
 use crate::x264::X264;
 
-/// Bits a second of the rungs: 85 % of the links', as headers and a change of the rate need room.
+/// Bits a second of the rungs: 85 % of the links' rates, to leave room for headers and changes of the rate.
 const RATES: [u32; 3] = [255_000, 850_000, 3_400_000];
 
-/// How the rungs are made; a page shows it.
+/// How the rungs are encoded; a page shows it.
 pub(super) const DESCRIPTION: &str = "a ladder of three renditions of 0.255, 0.85 and 3.4 Mbit/s by x264 (medium, zerolatency, a rate buffer of 1.5 frames, a \
      keyframe every two seconds); every link has the highest that it carries, changes to another at no cost, and none of it is late or lost";
 
@@ -28,12 +29,12 @@ pub(super) struct Rung {
     /// PSNR of luma in dB, by frame.
     psnr: Vec<f64>,
     kept: Range<u64>,
-    /// Of the frames that are kept.
+    /// The pictures of the frames that are kept.
     pictures: Vec<Picture>,
 }
 
 impl Ladder {
-    /// Codes the broadcast's frames, and keeps the pictures of some.
+    /// Encodes the broadcast's frames, and keeps the pictures of some.
     pub(super) fn new(clip: &Clip, x264: &X264, kept: &Range<u64>) -> Result<Self> {
         let progress = Progress::of("x264, three rungs", Some(RATES.len() as u64));
         let rungs = RATES.into_iter().map(|rate| {
@@ -44,7 +45,7 @@ impl Ladder {
         Ok(Self(rungs.collect::<Result<_>>()?))
     }
 
-    /// The best rung that a link of a rate carries.
+    /// Returns the best rung for a link of a rate.
     pub(super) fn best(&self, link: u64) -> Option<&Rung> {
         self.0.iter().rfind(|rung| u64::from(rung.rate) <= link)
     }
@@ -66,12 +67,12 @@ impl Rung {
         Ok(rung)
     }
 
-    /// PSNR of luma in dB of a frame of the broadcast.
+    /// Returns the PSNR of luma in dB of a frame of the broadcast.
     pub(super) fn psnr(&self, id: u64) -> Option<f64> {
         self.psnr.get(usize::try_from(id).ok()?).copied()
     }
 
-    /// The picture of a frame that is kept.
+    /// Returns the picture of a frame that is kept.
     pub(super) fn picture(&self, id: u64) -> Option<&Picture> {
         self.pictures.get(usize::try_from(id.checked_sub(self.kept.start)?).ok()?)
     }

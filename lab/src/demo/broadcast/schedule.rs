@@ -1,6 +1,6 @@
 //! How long the broadcast lasts, and when a link's rate changes.
 
-/// Seconds that it lasts.
+/// Duration in seconds.
 pub(super) const SECONDS: u32 = 12;
-/// The third link's rate falls to that of the second, and rises again, at these seconds.
+/// The seconds at which the third link's rate falls to the second link's, and rises again.
 pub(super) const FALL: (u64, u64) = (5, 8);

@@ -1,4 +1,5 @@
-//! The broadcast's contact sheet: a row for each receiver, one frame as it saw it and as the rivals give it.
+//! The broadcast's contact sheet: a row for each receiver, with one frame as the receiver showed it and as the rivals
+//! give it.
 
 use anyhow::{Context, Result};
 use nestcast_codec::Picture;

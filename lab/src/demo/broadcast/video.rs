@@ -6,7 +6,7 @@ use anyhow::Result;
 
 use crate::clip::Clip;
 
-/// What is broadcast.
+/// The video to broadcast.
 #[derive(Debug)]
 pub struct Video {
     pub(super) name: String,
@@ -15,13 +15,13 @@ pub struct Video {
 }
 
 impl Video {
-    /// A clip with a name.
+    /// Names a clip.
     #[must_use]
     pub fn new(name: String, clip: Clip) -> Self {
         Self { name, credit: None, clip: Arc::new(clip) }
     }
 
-    /// What is built in; `assets/README.md` says where it is from.
+    /// Returns the built-in video; `assets/README.md` names its origin.
     ///
     /// # Errors
     /// Those of [`Clip::builtin`].

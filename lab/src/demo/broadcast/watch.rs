@@ -1,4 +1,4 @@
-//! Who looks at a broadcast for the demo: decodes, compares, and keeps the pictures that the page plays.
+//! The demo's viewer of a broadcast: it decodes, compares, and keeps the pictures that the page plays.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -19,15 +19,15 @@ use crate::metrics;
 pub(super) struct Seen {
     pub(super) id: u64,
     pub(super) bytes: usize,
-    /// From the moment it was due at the sender until the receiver hands it over to be shown.
+    /// From the moment the frame was due at the sender until the receiver hands it over to be shown.
     pub(super) latency: Duration,
-    /// Of luma, in dB.
+    /// PSNR of luma, in dB.
     pub(super) psnr: f64,
-    /// Of the frames that are kept.
+    /// The picture, if this frame is one of those kept.
     pub(super) picture: Option<Picture>,
 }
 
-/// Notes what it sees.
+/// Records what a receiver shows.
 pub(super) struct Watcher {
     clip: Arc<Clip>,
     network: Bottleneck,

@@ -1,4 +1,4 @@
-//! JPEG at every quality and sampling, so that the best that fits into a number of bytes can be picked.
+//! JPEG at every quality and sampling, to pick the best that fits into a number of bytes.
 
 use anyhow::Result;
 use nestcast_codec::Picture;
@@ -32,7 +32,7 @@ impl<'a> Ladder<'a> {
         Ok(Self { original, steps })
     }
 
-    /// The best of at most `bytes`: of either sampling the highest quality, of these two the better picture.
+    /// Returns the better of two candidates: for each sampling, the highest quality of at most `bytes`.
     pub(super) fn fitting(&self, bytes: usize) -> Result<Option<(Step, Picture, f64)>> {
         let mut best: Option<(Step, Picture, f64)> = None;
         for sampling in [Sampling::Quarter, Sampling::Full] {
@@ -46,13 +46,13 @@ impl<'a> Ladder<'a> {
         Ok(best)
     }
 
-    /// Bytes and PSNR of all JPEGs of at most `bytes` that are better than every smaller one.
+    /// Returns bytes and PSNR of all JPEGs of at most `bytes` that are better than every smaller one.
     pub(super) fn front(&self, bytes: usize) -> Result<Vec<(usize, f64)>> {
         let mut front = Vec::new();
         for step in self.steps.iter().filter(|step| step.file.len() <= bytes) {
             front.push((step.file.len(), self.decode(step)?.1));
         }
-        // Of equal sizes the best comes first, and the others are dropped.
+        // Among equal sizes the best comes first, and the others are dropped.
         front.sort_by(|a: &(usize, f64), b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
         let mut best = f64::NEG_INFINITY;
         front.retain(|&(_, psnr)| {
@@ -63,7 +63,8 @@ impl<'a> Ladder<'a> {
         Ok(front)
     }
 
-    /// What a decoder makes of it, from a twin with the same pixels that can be decoded here.
+    /// Returns the decoded picture, from a file with other tables that has the same pixels and that this crate can
+    /// decode.
     fn decode(&self, step: &Step) -> Result<(Picture, f64)> {
         let twin = jpeg::encode(self.original, step.quality, step.sampling, Tables::Fixed)?;
         let picture = jpeg::decode(&twin)?;

@@ -12,9 +12,9 @@ use crate::progress::Progress;
 
 /// The cuts shown, in percent of the stream.
 const PERCENTS: [usize; 4] = [1, 5, 20, 100];
-/// What the last column is called.
+/// The name of the last column.
 const JPEG: &str = "JPEG";
-/// The curve's rates in hundredths of a bit per pixel: some where quality rises fast, then every 0.05 up to 1.5.
+/// The curve's rates in hundredths of a bit per pixel: four where quality rises fast, then every 0.05 up to 1.5.
 const SPARSE_RATES: [u32; 4] = [1, 2, 3, 7];
 const RATE_STEP: u32 = 5;
 const STEPS: u32 = 30;
@@ -33,14 +33,14 @@ pub(super) struct Row {
     pub(super) percent: usize,
     pub(super) bytes: usize,
     pub(super) bpp: f64,
-    /// By column; none where no JPEG is this small.
+    /// The cells by column; `None` where no JPEG is this small.
     pub(super) cells: Vec<Option<Cell>>,
 }
 
 pub(super) struct Cell {
     pub(super) picture: Picture,
     pub(super) psnr: f64,
-    /// Of a JPEG, its file.
+    /// The file, if the cell is a JPEG.
     pub(super) jpeg: Option<Step>,
 }
 
@@ -50,7 +50,7 @@ pub(super) struct Quality {
     pub(super) points: Vec<(f64, f64)>,
 }
 
-/// Encodes a photo once and measures cuts of its stream beside JPEG.
+/// Encodes a photo once and compares cuts of its stream with JPEG.
 pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coders) -> Result<Report<'a>> {
     let package = setup.package;
     let picture = &photo.picture;
@@ -69,26 +69,26 @@ pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coder
     })
 }
 
-/// The curve's rates in bits per pixel.
+/// Returns the curve's rates in bits per pixel.
 fn rates() -> impl Iterator<Item = f64> {
     SPARSE_RATES.into_iter().chain((1..=STEPS).map(|step| step * RATE_STEP)).map(|rate| f64::from(rate) / 100.0)
 }
 
-/// What is measured, with what.
+/// A photo, and the coders to measure it with.
 struct Bench<'a> {
     picture: &'a Picture,
-    /// With their names.
+    /// The decoders with their names.
     decoders: Vec<(&'static str, Decoder)>,
     ladder: Ladder<'a>,
     progress: Progress,
 }
 
 impl Bench<'_> {
-    /// The pictures shown.
+    /// Returns the rows of pictures.
     fn rows(&mut self, stream: &Stream) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
         for percent in PERCENTS {
-            // The header is the least that decodes; a tiny picture's first percent is less.
+            // Decoding needs the header; 1 % of a tiny picture's stream may be shorter.
             let prefix = stream.prefix((stream.bytes().len() * percent / 100).max(MAX_HEADER));
             let mut cells = Vec::new();
             for decoder in 0..self.decoders.len() {
@@ -102,7 +102,7 @@ impl Bench<'_> {
         Ok(rows)
     }
 
-    /// Quality over rate.
+    /// Returns the curves of quality over rate.
     fn curves(&mut self, stream: &Stream) -> Result<Vec<Quality>> {
         let mut curves = Vec::new();
         for decoder in 0..self.decoders.len() {
@@ -137,7 +137,7 @@ impl Bench<'_> {
     }
 }
 
-/// By rate, finite, no rate twice.
+/// Sorts points by rate, and drops those that are not finite or repeat a rate.
 fn in_order(mut points: Vec<(f64, f64)>) -> Vec<(f64, f64)> {
     points.retain(|(_, psnr)| psnr.is_finite());
     points.sort_by(|a, b| a.0.total_cmp(&b.0));

@@ -1,4 +1,4 @@
-//! One photograph encoded once: cuts of its stream beside JPEG of the same size.
+//! One photograph encoded once: cuts of its stream next to JPEG of the same size.
 
 mod ladder;
 mod measure;

@@ -9,7 +9,7 @@ use crate::jpeg;
 use crate::page::{Image, Row as Line, chart, figure, grouped, head, page, table};
 use crate::plot::{Axis, Chart, Curve, Mark, Stroke, shown};
 
-/// Rates that the curve shows, in bits per pixel.
+/// The range of rates on the curve, in bits per pixel.
 const SHOWN_BPP: (f64, f64) = (0.0, 1.5);
 
 pub(super) fn write(report: &Report<'_>) -> Result<String> {
@@ -57,7 +57,7 @@ fn section(report: &Report<'_>, row: &Row) -> Result<Markup> {
     })
 }
 
-/// A JPEG as the very file, anything else as PNG, so that what is seen is what was decoded.
+/// Shows a JPEG as the file itself, anything else as PNG, so that the reader sees what was decoded.
 fn shown_cell(report: &Report<'_>, name: &str, cell: Option<&Cell>, percent: usize) -> Result<Markup> {
     let png = cell.filter(|cell| cell.jpeg.is_none()).map(|cell| encode_png(&cell.picture)).transpose()?;
     let jpeg = cell.and_then(|cell| cell.jpeg.as_ref());

@@ -1,4 +1,4 @@
-//! The photograph that is shown, and what it is encoded and decoded with.
+//! The photograph, and the coders for it.
 
 use anyhow::{Context, Result};
 use nestcast_codec::{Decoder, Encoder, Picture};
@@ -6,12 +6,12 @@ use nestcast_media::picture::decode;
 
 use crate::thumbnail::thumbnail;
 
-/// `assets/README.md` says where it is from.
+/// `assets/README.md` names its origin.
 const BUILTIN: &[u8] = include_bytes!("../../../assets/spiral_firework.png");
-/// Longest side that is shown; the page holds every picture several times.
+/// The longest side that is shown; the page holds every picture several times.
 const MAX_SIDE: usize = 1024;
 
-/// What is encoded.
+/// The photograph to encode.
 #[derive(Debug)]
 pub struct Photo {
     pub(super) name: String,
@@ -21,7 +21,7 @@ pub struct Photo {
 }
 
 impl Photo {
-    /// A picture with a name; it is scaled down where it is larger than a page needs it.
+    /// Names a picture, and scales it down if it is larger than the page needs.
     ///
     /// # Errors
     /// Those of [`thumbnail`].
@@ -31,10 +31,10 @@ impl Photo {
         Ok(Self { name, credit: None, picture, scaled })
     }
 
-    /// What is built in.
+    /// Returns the built-in photograph.
     ///
     /// # Errors
-    /// None: it is sound.
+    /// None: the built-in photograph is valid.
     pub fn builtin() -> Result<Self> {
         const CREDIT: &str = "Photograph: Spiral Firework from the wallpapers of the Budgie desktop, CC0.";
         let picture = decode(BUILTIN, u64::MAX).context("the built-in photograph")?.picture;
@@ -42,10 +42,10 @@ impl Photo {
     }
 }
 
-/// What the photo is encoded and decoded with.
+/// The coders for a photo.
 pub struct Coders {
-    /// Encodes it once.
+    /// Encodes the photo once.
     pub encoder: Encoder,
-    /// Decoders with their names, in the order of columns; one at least.
+    /// Decoders with their names, in the order of columns; at least one.
     pub decoders: Vec<(&'static str, Decoder)>,
 }

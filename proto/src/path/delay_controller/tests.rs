@@ -1,4 +1,4 @@
-//! The controller over a link of its own, in virtual time.
+//! The controller over a simulated link, in virtual time.
 
 use super::*;
 use crate::path::limits::INITIAL_WINDOW;
@@ -9,21 +9,22 @@ const MTU: u64 = 1200;
 struct Simulation {
     controller: DelayController,
     now: Duration,
-    /// When the link has sent all that it has, and how long it takes for a packet.
+    /// When the link has sent everything it has, and the transmission time of a packet.
     free: Duration,
     packet: Duration,
     rtt: Duration,
-    /// Bytes of the packets that are sent.
+    /// The size of the packets in bytes.
     bytes: u64,
-    /// The peer acknowledges so many packets at once, or after so long.
+    /// The peer acknowledges after this many packets, or after this time.
     acks: (usize, Duration),
-    /// When packets were sent and when they arrive, as far as they are not acknowledged.
+    /// When packets were sent and when they arrive, until they are acknowledged.
     flying: VecDeque<(Duration, Duration)>,
     smoothed: Duration,
-    /// A packet is marked when none met a shorter queue than this for 100 ms (CoDel, RFC 8289), and since when none did.
+    /// The router marks a packet if all packets met a longer queue than this for 100 ms (CoDel, RFC 8289); and since
+    /// when they did.
     marks: Duration,
     above_since: Duration,
-    /// The sum of the queues that acknowledged packets met, and how many these are.
+    /// The sum of the queues that acknowledged packets met, and their number.
     queues: (Duration, u32),
 }
 
@@ -45,7 +46,7 @@ impl Simulation {
         }
     }
 
-    /// Runs until `end` milliseconds; gives what was delivered since the call, of what the link carries.
+    /// Runs until `end` milliseconds; returns the delivered part of what the link could carry since the call.
     fn run(&mut self, end: u64) -> f64 {
         let began = self.now;
         let before = self.controller.path().delivered;
@@ -57,7 +58,7 @@ impl Simulation {
         (self.controller.path().delivered - before) as f64 / MTU as f64 / packets
     }
 
-    /// Sends a packet every so often, so many of them, and nothing else.
+    /// Sends `packets` packets, one every `every`, and nothing else.
     fn run_idle(&mut self, packets: u32, every: Duration) {
         while !self.flying.is_empty() {
             self.acknowledge();

@@ -1,5 +1,5 @@
-//! How large a window the last round trip speaks for: what its rate carries behind a short queue, what steps try where no
-//! queue shows, and what marks, a policer, disuse and loss leave of that.
+//! Computes the window after a round trip: what the measured rate carries with a short queue; steps beyond it if no
+//! queue shows; and limits from marks, a policer, disuse and loss.
 
 use std::time::Duration;
 
@@ -8,26 +8,27 @@ use crate::path::busy::Busy;
 use crate::path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
 use crate::path::round::{Round, seconds};
 
-/// Rounds without a queue after which a path is taken for one of unknown, higher rate.
+/// Rounds without a queue after which a path counts as one of unknown, higher rate.
 const FREE_ROUNDS: u32 = 2;
-/// Rounds with too long a queue after which a flow's share is taken for less than the rate of its bursts.
+/// Rounds with too long a queue after which a flow's part of the path counts as less than the rate of its bursts.
 const LATE_ROUNDS: u32 = 2;
-/// How much a window grows in a round trip behind a queue, at most: another flow may have made that queue.
+/// The most growth of a window in a round trip with a queue, which another flow may have made.
 const GROWTH: f64 = 1.25;
-/// How much of a window stays where too much is lost.
+/// The part of a window that remains if too much is lost.
 const CUT: f64 = 0.7;
-/// A window that was not filled for so long is not known to fit the path any more (RFC 7661, section 4.3).
+/// How long a window that is not filled remains valid (RFC 7661, section 4.3).
 const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
-/// How much stays where a packet was marked: more, since who marks keeps a short queue (RFC 8511, section 4.1).
+/// The part that remains after a mark: more than after loss, because a router that marks keeps a short queue (RFC 8511,
+/// section 4.1).
 const MARKED: f64 = 0.8;
 
 impl DelayController {
-    /// What a path that carries `rate` has in flight if its queue is as long as it should be, and a packet is being sent.
+    /// Returns the bytes in flight of a path of `rate` with a queue at its target, and a packet in transmission.
     pub(super) fn carried(&self, rate: f64) -> f64 {
         rate * seconds(self.path.min_rtt + self.held.mean() + self.target.of_share(&self.path, rate))
     }
 
-    /// The window that the last round trip speaks for.
+    /// Returns the window that follows from the last round trip.
     pub(super) fn aim(&mut self, round: &Round) -> f64 {
         let shown = self.busy.take(self.path.mtu);
         let target = self.queue_target(round, shown);
@@ -39,14 +40,14 @@ impl DelayController {
         }
     }
 
-    /// How long the queue should be for the rate that was `shown`, the last one that was, or what the round trip had.
+    /// Returns the queue target for the rate `shown`, else for the last known rate, else for the round trip's own rate.
     fn queue_target(&self, round: &Round, shown: Option<f64>) -> Duration {
         let rate = shown.or(self.rate).unwrap_or_else(|| round.flown());
         self.target.of_share(&self.path, rate)
     }
 
-    /// What `shown` tells of this flow's share. What comes between others' packets in a burst shows the path's rate; all of a round
-    /// trip, the flow's share of it, which counts after rounds with too long a queue.
+    /// Returns this flow's part of the rate `shown`. Packets between others' in a burst show the path's rate; a whole
+    /// round trip shows the flow's part of it, which counts after rounds with too long a queue.
     fn own_share(&mut self, round: &Round, shown: Option<f64>, target: Duration) -> Option<f64> {
         let is_late = round.mean_queue() > 3 * target / 2;
         self.late = if is_late { self.late + 1 } else { 0 };
@@ -57,17 +58,18 @@ impl DelayController {
         Some(shown.map_or(share, |rate| rate.min(share)))
     }
 
-    /// While the path's rate is not known, half of the window is left where the queue is too long.
+    /// Returns half of the window if the queue is too long, while the path's rate is unknown.
     fn aim_without_rate(&self, round: &Round, target: Duration) -> f64 {
         let window = self.path.window as f64;
         if round.mean_queue() > target { 0.5 * window } else { window }
     }
 
-    /// What a path of this `rate` should have in flight, where a queue has `shown` that rate in this round or not.
+    /// Returns the bytes in flight for a path of this `rate`; `shown` says whether a queue has confirmed it in this
+    /// round.
     fn aim_at_rate(&mut self, round: &Round, rate: f64, shown: bool, target: Duration) -> f64 {
         let window = self.path.window as f64;
         let packet = self.path.mtu as f64;
-        // What was sent before the window fell says nothing of what may be sent now.
+        // Bytes sent before the window fell do not show what may be sent now.
         let largest = window.min(round.largest as f64);
         let queue = round.mean_queue();
         let carried = self.carried(rate);
@@ -76,7 +78,7 @@ impl DelayController {
             return carried.clamp(window / 4.0, window.max(GROWTH * largest));
         }
         if largest < 0.95 * carried {
-            // Whole packets alone are sent: of a small window one may not fit, and the path waits for it.
+            // Only whole packets are sent: one may not fit into a small window, and the path would wait for it.
             return if queue < SURE_QUEUE { carried.max(largest + packet) } else { carried };
         }
         if window > largest + 2.0 * packet {
@@ -89,27 +91,28 @@ impl DelayController {
         largest + rate * seconds(QUEUE_TARGET)
     }
 
-    /// All that the path should carry was in flight, and no queue showed: after some such rounds its rate is unknown.
+    /// Counts a round in which the path was full and no queue showed: after some of these its rate is unknown.
     fn count_free_round(&mut self) {
         self.free += 1;
-        // What was seen of late was another rate.
+        // Recent samples belong to another rate.
         self.busy = Busy::default();
         if self.free == FREE_ROUNDS {
             self.rate = None;
         }
     }
 
-    /// What marks, a policer, disuse and loss leave of the window that is aimed at, in bytes; `used` if all of it was in flight.
+    /// Limits the window `aim`, in bytes, by marks, a policer, disuse and loss; `used` says whether the whole window
+    /// was in flight.
     pub(super) fn limit(&mut self, now: Duration, round: &Round, used: bool, mut aim: f64) -> f64 {
         let window = self.path.window as f64;
         if round.marked && !self.competition.is_there() {
-            // Also while the window doubles: what flew was enough.
+            // This holds while the window doubles, too: the bytes in flight were enough.
             self.rate = self.rate.or_else(|| Some(MARKED * round.flown()));
             self.free = 0;
             aim = aim.min(MARKED * window);
         }
         if let Some((rate, _)) = self.policer.rate() {
-            // What exceeds it waits in no queue that would slow it down.
+            // Bytes above the policer's rate wait in no queue that would slow them down.
             self.rate = Some(rate);
             self.free = 0;
             aim = rate * seconds(self.path.min_rtt + self.held.mean()) + self.path.mtu as f64;
@@ -119,7 +122,7 @@ impl DelayController {
         if used {
             self.filled = now;
         } else if now.saturating_sub(self.filled) > NON_VALIDATED_PERIOD {
-            // The path of now may be another: it is tried from twice what was in flight on.
+            // The path may have changed: the flow probes it again from twice the bytes in flight.
             aim = aim.min(2.0 * round.busiest as f64).max(INITIAL_WINDOW as f64);
             self.rate = None;
             self.filled = now;

@@ -21,13 +21,13 @@ fn due(publisher: &mut Publisher, id: u64, falls: u64) {
     publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame(id), &path);
 }
 
-/// A frame is due that is the same picture as frame `since`.
+/// Makes a frame due that is the same picture as frame `since`.
 fn due_again(publisher: &mut Publisher, id: u64, since: u64) {
     let frame = Frame { since, ..frame(id) };
     publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame, &PathStats::default());
 }
 
-/// Writes up to `room` bytes; gives what `read` sees in the streams that were finished.
+/// Writes up to `room` bytes; returns what `read` finds in the finished streams.
 fn finished<T>(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize, read: impl Fn(&[u8]) -> T) -> Vec<T> {
     let mut streams = Vec::new();
     while let Some(step) = publisher.poll() {
@@ -49,7 +49,7 @@ fn finished<T>(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize, r
     streams
 }
 
-/// Writes up to `room` bytes; gives the heads of the streams that were finished, and how many bytes followed each.
+/// Writes up to `room` bytes; returns the heads of the finished streams, and how many bytes followed each.
 fn streams(publisher: &mut Publisher, open: &mut Vec<u8>, room: usize) -> Vec<(StreamHead, usize)> {
     finished(publisher, open, room, |stream| {
         let (head, length) = StreamHead::parse(stream).expect("a head").expect("all of it");
@@ -118,8 +118,8 @@ fn of_a_picture_that_stays_more_bytes_may_be_made() {
     assert_eq!((late.offset, late.full, bytes), (1000, 1700, 700));
 }
 
-/// Writes up to `room` bytes: the frames on the streams that were finished, and the bytes of each but its head; of a
-/// stream of bases the frames that it has.
+/// Writes up to `room` bytes; returns the frames on the finished streams with the bytes of each without its head. For a
+/// stream of base layers it lists their frames.
 fn drive(publisher: &mut Publisher, open: &mut Vec<u8>, room: usize) -> Vec<(Vec<u64>, usize)> {
     finished(publisher, open, room, carried)
 }
@@ -157,7 +157,7 @@ fn of_video_a_fall_of_the_rate_brings_the_bases_on_the_way_again_and_then_those_
         due(&mut publisher, id, 0);
         drive(&mut publisher, &mut open, 1_000_000);
     }
-    // Of frame 10 a part of the base is written, 11 waits.
+    // Part of the base layer of frame 10 is written; frame 11 waits.
     due(&mut publisher, 10, 0);
     drive(&mut publisher, &mut open, 20);
     due(&mut publisher, 11, 0);
@@ -232,7 +232,7 @@ fn of_video_a_frame_is_written_in_one_where_the_path_has_room_for_all_of_it() {
         assert_eq!(publisher.poll(), Some(Step::Open { frame: 0 }));
         let [head, body] = publisher.unwritten();
         assert_eq!(body.len(), if whole { 1000 } else { BASE }, "{what}");
-        // What the transport leaves is written as ever.
+        // The bytes that the transport left are written as usual.
         publisher.handle_written(Duration::ZERO, head.len() + 1, &path);
         assert_eq!(publisher.unwritten()[1].len(), BASE - 1, "{what}");
         publisher.handle_written(Duration::ZERO, BASE - 1, &path);
@@ -242,7 +242,7 @@ fn of_video_a_frame_is_written_in_one_where_the_path_has_room_for_all_of_it() {
 
 #[test]
 fn of_video_a_queue_that_has_left_on_a_long_path_ends_no_frame() {
-    // All that was in flight left since the last round trip began, but a part.
+    // Everything in flight has left since the last round trip began, except a part.
     let rtt = INTERVAL * 4;
     let min_rtt = INTERVAL * 3;
     for (in_flight, ends) in [(12_000, true), (6000, false)] {
@@ -331,8 +331,8 @@ fn of_video_no_second_fall_loses_bases_that_go_again() {
     assert_eq!(ids, (6..=16).collect::<Vec<_>>());
 }
 
-/// Frames of 20 packets, of which one in five intervals loses one, over a path of this round trip and cap: the heads of the
-/// streams behind the last of 60 frames, with what follows each.
+/// Sends frames of 20 packets over a path with this round trip and cap; one interval in five loses a packet. Returns
+/// the heads of the streams that follow the last of 60 frames, with the bytes after each.
 fn on_a_lossy_path(rtt: Duration, cap: Option<Bitrate>) -> Vec<(StreamHead, Vec<u8>)> {
     behind_long_frames(cap, |id| PathStats { rtt, lost: id / 5 * 1200, ..PathStats::default() })
 }

@@ -1,4 +1,4 @@
-//! What a receiver's session asks of its driver.
+//! What a receiver's session asks its driver to do.
 
 use std::time::Duration;
 
@@ -9,32 +9,36 @@ use crate::subscribe::subscriber::Arrived;
 use crate::wire::close::{Close, Code};
 use crate::wire::message::{PackageHash, Welcome};
 
-/// What a driver must do, or may use.
+/// An action for the driver, or data for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ReceiverOutput {
-    /// Write these bytes to the control stream. Call [`ReceiverSession::handle_said`](crate::ReceiverSession::handle_said) when the transport has taken all of them.
+    /// Write these bytes to the control stream. Call
+    /// [`ReceiverSession::handle_said`](crate::ReceiverSession::handle_said) when the transport has accepted all of
+    /// them.
     Say(Bytes),
-    /// The sender announced its broadcast. Answer with [`ReceiverSession::handle_ready`](crate::ReceiverSession::handle_ready) or
-    /// [`ReceiverSession::handle_package_missing`](crate::ReceiverSession::handle_package_missing); until then read no stream: frames that
-    /// begin before are not used.
+    /// The sender announced its broadcast. Answer with
+    /// [`ReceiverSession::handle_ready`](crate::ReceiverSession::handle_ready) or
+    /// [`ReceiverSession::handle_package_missing`](crate::ReceiverSession::handle_package_missing). Until then read no
+    /// stream: the session ignores frames that begin earlier.
     Welcome {
-        /// What it announced.
+        /// The announcement.
         welcome: Welcome,
-        /// The time on the sender's clock now, since 1970-01-01 UTC, to within half of the path's round trip. Frames state the
-        /// moment of their capture by that clock.
+        /// The time on the sender's clock now, since 1970-01-01 UTC, accurate to half of the path's round trip. Frames
+        /// state their capture times by that clock.
         sender_clock: Duration,
     },
-    /// The model package that the session asked for, unchecked. Call [`ReceiverSession::handle_package_taken`](crate::ReceiverSession::handle_package_taken) if it is right.
+    /// The model package that the session asked for, unchecked. Call
+    /// [`ReceiverSession::handle_package_taken`](crate::ReceiverSession::handle_package_taken) if it is the right one.
     Package(Bytes),
     /// Show this frame.
     Frame(Arrived),
     /// Add these bytes to the picture that was shown last.
     More(More),
-    /// Bytes of this stream are now of use in whatever order they arrive, because parity can fill what is missing before them.
-    /// A transport that can only read in order may ignore this.
+    /// From now on bytes of this stream are useful in any order, because parity can fill the gaps before them. A
+    /// transport that can only read in order may ignore this.
     ReadUnordered(u64),
-    /// Stop reading this stream (RFC 9000, section 3.5): nothing that still comes of it is of use.
+    /// Stop reading this stream (RFC 9000, section 3.5): the rest of it is useless.
     Stop(u64),
     /// Close the connection with [`ReceiverEnd::close`]. Nothing follows.
     Close(ReceiverEnd),
@@ -44,7 +48,7 @@ pub enum ReceiverOutput {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReceiverEnd {
-    /// The sender broke a rule, or announced what this receiver does not know.
+    /// The sender broke a rule, or announced something that this receiver does not know.
     #[error("{}", broken(.0))]
     Violation(Close),
     /// The sender did not do this in time.
@@ -63,7 +67,7 @@ fn broken(close: &Close) -> String {
 }
 
 impl ReceiverEnd {
-    /// What the sender is told.
+    /// Returns the close that the sender gets.
     #[must_use]
     pub const fn close(&self) -> Close {
         match self {

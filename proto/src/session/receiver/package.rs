@@ -1,4 +1,4 @@
-//! The model package that a receiver asked for: one stream may bring it, and none may take for ever.
+//! The model package that a receiver asked for. One stream brings it, within a time limit.
 
 use std::time::Duration;
 
@@ -9,13 +9,13 @@ use crate::wire::close::Close;
 use crate::wire::message::PackageHash;
 use crate::wire::stream::ModelHeader;
 
-/// How long nothing may come of it.
+/// The longest time without new bytes.
 const FETCH_STALL: Duration = Duration::from_secs(10);
-/// How long all of it may take: this, and what it takes at this rate.
+/// The longest time for the whole package: this, plus its size at this rate.
 const MIN_FETCH_TIME: Duration = Duration::from_secs(30);
 const MIN_FETCH_BYTES_PER_SECOND: u64 = 8 * 1024;
 
-/// A package from the request until the caller took it.
+/// A package, from the request until the caller has it.
 #[derive(Debug)]
 pub(super) struct PackageFetch {
     package: PackageHash,
@@ -35,7 +35,7 @@ struct Reading {
     stream: u64,
     length: usize,
     bytes: BytesMut,
-    /// When bytes came last, and until when all of them must have.
+    /// When bytes last came, and the deadline for all of them.
     since: Duration,
     until: Duration,
 }
@@ -46,24 +46,25 @@ impl PackageFetch {
         Self { package, state: State::Requested { since: now } }
     }
 
-    /// Whether the caller lacks the package still, so that no frame can be shown.
+    /// Returns whether the caller still lacks the package, so that it cannot show a frame.
     pub(super) const fn is_open(&self) -> bool {
         !matches!(self.state, State::Taken)
     }
 
-    /// The caller has the package.
+    /// Notes that the caller has the package.
     pub(super) fn handle_taken(&mut self) {
         self.state = State::Taken;
     }
 
-    /// A stream begins to bring a package, at no more than the receiver's cap. Returns whether it may: once, and this package.
+    /// Begins to read a package that a stream brings, at no more than the receiver's cap. Returns false unless this is
+    /// the requested package, for the first time.
     pub(super) fn begin(&mut self, now: Duration, stream: u64, header: &ModelHeader, cap: Option<Bitrate>) -> bool {
-        // A head announces no more than a package may have.
+        // The stream's head has already limited the length.
         let Ok(length) = usize::try_from(header.length) else { return false };
         if !matches!(self.state, State::Requested { .. }) || header.package != self.package {
             return false;
         }
-        // A sender keeps to the cap: half of it is as slow as it may be.
+        // The sender keeps to the cap, so half the cap is the slowest acceptable rate.
         let half = cap.map_or(u64::MAX, |cap| cap.bits() / 16);
         let rate = half.clamp(1, MIN_FETCH_BYTES_PER_SECOND);
         let until = now + MIN_FETCH_TIME + Duration::from_secs(header.length / rate);
@@ -72,7 +73,7 @@ impl PackageFetch {
         true
     }
 
-    /// Bytes of it came.
+    /// Adds bytes of the package.
     pub(super) fn handle_bytes(&mut self, now: Duration, stream: u64, bytes: &[u8]) -> Result<(), Close> {
         let State::Reading(reading) = &mut self.state else { return Ok(()) };
         if reading.stream != stream {
@@ -86,7 +87,7 @@ impl PackageFetch {
         Ok(())
     }
 
-    /// Its stream ended. Returns the package.
+    /// Ends the package's stream, and returns the package.
     pub(super) fn handle_end(&mut self, stream: u64) -> Result<Option<Bytes>, Close> {
         let State::Reading(reading) = &mut self.state else { return Ok(None) };
         if reading.stream != stream {
@@ -100,7 +101,7 @@ impl PackageFetch {
         Ok(Some(package))
     }
 
-    /// When the sender is too slow with it.
+    /// Returns when the sender is too slow with the package.
     pub(super) fn deadline(&self) -> Option<Duration> {
         match &self.state {
             State::Requested { since } => Some(*since + FETCH_STALL),

@@ -1,4 +1,4 @@
-//! What the sender's streams bring, each read from its head to its end.
+//! What the sender's streams carry: reads each from its head to its end.
 
 mod parity;
 
@@ -15,20 +15,20 @@ use crate::wire::limits::MAX_FRAME;
 use crate::wire::parity::ParityHeader;
 use crate::wire::stream::{LateHeader, ModelHeader, StreamHead};
 
-/// What streams brought.
+/// A piece of data from a stream.
 #[derive(Debug)]
 pub(super) enum Arrival {
     /// A part of a frame.
     Frame(FramePart),
-    /// This stream brings a model package.
+    /// This stream carries a model package.
     Package(u64, ModelHeader),
     /// Bytes of the package on this stream.
     PackageBytes(u64, Bytes),
     /// The package's stream ended.
     PackageEnd(u64),
-    /// Bytes of this stream are of use in any order from now on.
+    /// From now on bytes of this stream are useful in any order.
     AnyOrder(u64),
-    /// Nothing more of this stream is of use.
+    /// The rest of this stream is useless.
     Useless(u64),
 }
 
@@ -41,9 +41,9 @@ pub(super) enum FramePart {
     Bytes(u64, Bytes),
     /// This frame's stream ended.
     End(u64),
-    /// The base of a frame came again.
+    /// The base layer of a frame, sent again.
     Base(FrameHeader, Bytes),
-    /// More bytes of a picture, where the header says.
+    /// More bytes of a picture, at the header's offset.
     Late(LateHeader, Bytes),
 }
 
@@ -53,13 +53,13 @@ impl From<FramePart> for Arrival {
     }
 }
 
-/// All streams of a connection that are being read.
+/// All open streams of a connection.
 #[derive(Debug)]
 pub(super) struct Streams {
     streams: BTreeMap<u64, Stream>,
-    /// Most bytes that are kept of a stream for its parity.
+    /// The most bytes of a stream that are kept for its parity.
     most_kept: usize,
-    /// Whether any parity came so far: before that, nothing is kept for it.
+    /// Whether any parity has come: until then nothing is kept for it.
     has_parity: bool,
     arrivals: VecDeque<Arrival>,
 }
@@ -75,7 +75,7 @@ struct Stream {
 /// What a stream carries.
 #[derive(Debug)]
 enum Content {
-    /// Its head is not whole yet.
+    /// Its head is incomplete.
     Unknown(BytesMut),
     Frame {
         id: u64,
@@ -91,7 +91,7 @@ enum Content {
         bytes: BytesMut,
     },
     Package,
-    /// The rest of it is of no use.
+    /// The rest of it is useless.
     Useless,
 }
 
@@ -101,18 +101,19 @@ impl Streams {
         Self { streams: BTreeMap::new(), most_kept, has_parity: false, arrivals: VecDeque::new() }
     }
 
-    /// From now on at most this many bytes of a stream are kept for its parity.
+    /// Sets the most bytes of a stream that are kept for its parity from now on.
     pub(super) const fn set_most_kept(&mut self, most_kept: usize) {
         self.most_kept = most_kept;
     }
 
-    /// The sender opened a stream.
+    /// Adds a stream that the sender opened.
     pub(super) fn open(&mut self, number: u64) {
         let content = Content::Unknown(BytesMut::new());
         self.streams.entry(number).or_insert(Stream { content, came: 0, parity: Parity::default() });
     }
 
-    /// Bytes of a stream came; `shows_frames`: whether frames that begin now are of use. [`Streams::poll`] gives what they bring.
+    /// Processes bytes of a stream; `shows_frames` says whether frames that begin now are useful. [`Streams::poll`]
+    /// returns the results.
     ///
     /// # Errors
     /// If they break a rule.
@@ -137,7 +138,7 @@ impl Streams {
         self.read(number, bytes, shows_frames)
     }
 
-    /// Nothing more comes of a stream.
+    /// Ends a stream.
     pub(super) fn end(&mut self, number: u64) {
         match self.streams.remove(&number).map(|stream| stream.content) {
             Some(Content::Frame { id, .. }) => self.arrivals.push_back(FramePart::End(id).into()),
@@ -146,7 +147,7 @@ impl Streams {
         }
     }
 
-    /// The next thing that streams brought.
+    /// Returns the next piece of data.
     pub(super) fn poll(&mut self) -> Option<Arrival> {
         self.arrivals.pop_front()
     }
@@ -167,7 +168,7 @@ impl Streams {
         self.read_content(number, first, shows_frames)
     }
 
-    /// A stream began with this head.
+    /// Returns the content of a stream that begins with this head.
     fn begin(&mut self, number: u64, head: StreamHead, is_shown: bool) -> Content {
         match head {
             StreamHead::Frame(header) => {
@@ -176,7 +177,7 @@ impl Streams {
                 }
                 Content::Frame { id: header.id, is_shown }
             }
-            // A later version has it.
+            // A later version of the session defines it.
             StreamHead::Unknown(_) => Content::Useless,
             StreamHead::Bases => Content::Bases { bases: Bases::default(), is_shown },
             StreamHead::Late(header) => Content::Late(header),
@@ -236,30 +237,30 @@ impl Streams {
         Ok(())
     }
 
-    /// Nothing more of a stream is of use.
+    /// Drops a stream whose rest is useless.
     fn stop(&mut self, number: u64) {
         self.end(number);
         self.arrivals.push_back(Arrival::Useless(number));
     }
 
-    /// Streams of which something is kept for their parity.
+    /// Returns the number of streams of which something is kept for their parity.
     fn kept_streams(&self) -> usize {
         self.streams.values().filter(|stream| stream.parity.takes_place()).count()
     }
 
-    /// Whether the parity is of a stream that is being read, and not too long to be kept.
+    /// Returns whether the parity protects a stream that is being read, and that is short enough to be kept.
     fn wants_parity(&self, header: &ParityHeader) -> bool {
         let is_read = self.streams.get(&header.stream).is_some_and(|stream| !stream.parity.came);
         is_read && header.length <= self.most_kept as u64
     }
 
-    /// The parity of a stream came whole.
+    /// Begins the repair of a stream with its complete parity.
     fn bring_parity(&mut self, header: ParityHeader, parity: Bytes, shows_frames: bool) -> Result<(), Close> {
         let has_place = self.kept_streams() < parity::MAX_KEPT_STREAMS;
         let number = header.stream;
         let Some(stream) = self.streams.get_mut(&number) else { return Ok(()) };
         if stream.parity.came {
-            // Two came side by side.
+            // Two parities of one stream came at the same time.
             return Ok(());
         }
         stream.parity.begin(stream.came, header, parity, has_place);
@@ -270,7 +271,7 @@ impl Streams {
         self.take_repaired(number, shows_frames)
     }
 
-    /// Reads what is there in order of a stream whose parity came.
+    /// Reads the bytes that are now in order, of a stream whose parity came.
     fn take_repaired(&mut self, number: u64, shows_frames: bool) -> Result<(), Close> {
         while let Some(bytes) = self.repairing(number).and_then(Repair::poll) {
             self.read(number, bytes, shows_frames)?;

@@ -19,7 +19,7 @@ fn welcome(video: Option<Video>) -> Welcome {
     Welcome { model: [1; 6], package: PACKAGE, width: 64, height: 48, rate: (10, 1), video }
 }
 
-/// What a sender says on the control stream.
+/// Returns a sender's greeting on the control stream.
 fn greeting(video: Option<Video>) -> Bytes {
     let clock = Message::Clock(Clock { micros: 7 });
     [Message::Welcome { version: 1, welcome: welcome(video) }.encode(), clock.encode()].concat().into()
@@ -29,7 +29,7 @@ fn outputs(session: &mut ReceiverSession, now: Duration) -> Vec<ReceiverOutput> 
     std::iter::from_fn(|| session.poll(now)).collect()
 }
 
-/// A session that was welcomed and is ready, and has nothing to say.
+/// Returns a session that was welcomed and is ready, without pending messages.
 fn ready(video: Option<Video>) -> ReceiverSession {
     let mut session = ReceiverSession::new(hello(), true);
     session.handle_control_bytes(&greeting(video));
@@ -39,14 +39,14 @@ fn ready(video: Option<Video>) -> ReceiverSession {
     session
 }
 
-/// A frame's head, and bytes of which the first is the base.
+/// Returns a frame's head and `length` bytes, the first of which is the base layer.
 fn frame(id: u64, length: u8) -> Bytes {
     let header = FrameHeader { id, skipped: 0, captured: 0, full: length.into(), base: 1 };
     let body: Vec<u8> = (0..length).collect();
     [&StreamHead::Frame(header).encode()[..], &body].concat().into()
 }
 
-/// The next frame that is shown.
+/// Returns the next frame that is shown.
 fn shown(session: &mut ReceiverSession, now: Duration) -> Option<(u64, usize)> {
     outputs(session, now).into_iter().find_map(|output| match output {
         ReceiverOutput::Frame(frame) => Some((frame.header.id, frame.prefix.len())),
@@ -198,10 +198,10 @@ fn when_the_connection_ended_what_came_is_shown_and_nothing_is_said() {
     assert_eq!(session.poll_timeout(), None);
 }
 
-/// Bytes of a block.
+/// The bytes of a block.
 const BLOCK: usize = 8;
 
-/// A stream's parity, as it comes on a stream of its own.
+/// Returns the stream of a stream's parity.
 fn parity(stream: u64, protected: &Bytes) -> Bytes {
     let header = ParityHeader { stream, length: protected.len() as u64, pieces: 1, block: BLOCK as u64 };
     let mut out = BytesMut::from(&StreamHead::Parity(header).encode()[..]);
@@ -209,7 +209,7 @@ fn parity(stream: u64, protected: &Bytes) -> Bytes {
     out.freeze()
 }
 
-/// Parity comes, of a stream that is not read: from then on streams are kept for theirs.
+/// Brings parity of a stream that is not read: from then on the session keeps streams for theirs.
 fn expect_parity(session: &mut ReceiverSession) {
     session.handle_opened(1);
     session.handle_stream_bytes(Duration::ZERO, 1, 0, parity(u64::from(u32::MAX), &frame(0, 9)));

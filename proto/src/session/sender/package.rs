@@ -1,4 +1,5 @@
-//! The model package, for a receiver that asks for it: it goes before frames, since without it they cannot be shown.
+//! The model package, for a receiver that asks for it: it goes before frames, which the receiver cannot show without
+//! it.
 
 use std::time::Duration;
 
@@ -10,16 +11,16 @@ use crate::publish::room::Room;
 use crate::wire::message::PackageHash;
 use crate::wire::stream::{ModelHeader, StreamHead};
 
-/// Least bytes of it that are written at once: what a packet carries.
+/// The fewest bytes that one write allows, even with a low cap: a packet's.
 const LEAST_BYTES: u64 = 1200;
 
-/// A package on its way, on a stream of its own.
+/// A package being sent, on its own stream.
 #[derive(Debug)]
 pub(super) struct PackageStream {
     state: State,
     unwritten: [Bytes; 2],
     cap: Option<Bitrate>,
-    /// More may be written from then on.
+    /// The time of the next write.
     turn: Option<Duration>,
 }
 
@@ -28,7 +29,7 @@ enum State {
     New,
     Opening,
     Open(u64),
-    /// Finished, and to be released.
+    /// Finished, but not released.
     Finished(u64),
     Whole,
 }
@@ -40,7 +41,7 @@ impl PackageStream {
         Self { state: State::New, unwritten: [head, bytes], cap, turn: None }
     }
 
-    /// Its stream has this number.
+    /// Notes the number of its stream.
     pub(super) fn handle_opened(&mut self, stream: u64) {
         self.state = State::Open(stream);
     }
@@ -49,30 +50,30 @@ impl PackageStream {
         self.unwritten.clone()
     }
 
-    /// Of what the transport may have, what it may have of this.
+    /// Limits the transport's room to what this package may use.
     pub(super) fn room(&self, room: Room) -> Room {
         let Some(cap) = self.cap else { return room };
-        // No more than goes in a second: a receiver waits only for so long for the next bytes.
+        // At most one second's bytes: a receiver waits only a limited time for the next ones.
         let second = cap.bytes_in(Duration::from_secs(1)).max(LEAST_BYTES);
         Room { pending: Some(room.pending.unwrap_or(u64::MAX).min(second)), ..room }
     }
 
-    /// Bytes of it were written.
+    /// Counts written bytes, and sets the time of the next write from the cap.
     pub(super) fn handle_written(&mut self, now: Duration, count: usize) {
         let head = count.min(self.unwritten[0].len());
         let body = (count - head).min(self.unwritten[1].len());
         self.unwritten[0].advance(head);
         self.unwritten[1].advance(body);
-        // With its headers, a packet has a sixteenth more.
+        // Packet headers add a sixteenth.
         self.turn = self.cap.map(|cap| now.saturating_add(cap.time_for((count + count / 16) as u64)));
     }
 
-    /// When more may be written, if not now.
+    /// Returns when more may be written; `None` means now.
     pub(super) const fn turn(&self) -> Option<Duration> {
         self.turn
     }
 
-    /// Whether all of it was written and its stream released.
+    /// Returns whether all of it was written and its stream released.
     pub(super) fn is_whole(&self) -> bool {
         self.state == State::Whole
     }

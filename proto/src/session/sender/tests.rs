@@ -17,13 +17,13 @@ fn hello(token: &'static [u8], max_bitrate: Option<Bitrate>) -> Message {
     Message::Hello(Hello { versions, token: Bytes::from_static(token), max_bitrate, decoder: DecoderKind::Linear })
 }
 
-/// A driver over a transport that takes all: what it was told to do, and the bytes of every stream.
+/// A driver over a transport that accepts everything: its actions, and the bytes of every stream.
 struct Driver {
     session: SenderSession,
     path: PathStats,
     did: Vec<SenderOutput>,
     streams: Vec<Vec<u8>>,
-    /// Whether the transport takes anything.
+    /// Whether the transport accepts anything.
     is_open: bool,
 }
 
@@ -33,7 +33,7 @@ impl Driver {
         Self { session, path: PathStats::default(), did: Vec::new(), streams: Vec::new(), is_open: true }
     }
 
-    /// A receiver that was let in.
+    /// Returns the driver of an admitted receiver.
     fn admitted(offer: Offer, max_bitrate: Option<Bitrate>) -> Self {
         let mut driver = Self::new(offer);
         driver.say(Duration::ZERO, &hello(b"secret", max_bitrate));
@@ -50,7 +50,7 @@ impl Driver {
         self.frame_since(id, id, length);
     }
 
-    /// A frame of a picture that stays since this one.
+    /// Sends a frame of a picture that stays since frame `since`.
     fn frame_since(&mut self, id: u64, since: u64, length: usize) {
         let now = INTERVAL * u32::try_from(id).expect("few");
         let bytes = Bytes::from(vec![7; length]);

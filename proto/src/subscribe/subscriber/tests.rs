@@ -1,4 +1,4 @@
-//! The subscriber, fed by hand: which frames it gives, in which order, and what it refuses.
+//! The subscriber, fed by hand: which frames it returns, in which order, and what it refuses.
 
 use super::*;
 use crate::wire::limits::MAX_FRAME;
@@ -139,7 +139,8 @@ fn a_base_that_comes_again_counts_where_the_frames_own_stream_has_not_brought_it
     arrive(&mut subscriber, 0, 0, 10);
     subscriber.handle_end(0);
     assert_eq!(ids(&mut subscriber, 0), [(0, 10)]);
-    // Of frame 1 three bytes came, of 2 the base and more, of 3 nothing; their streams were reset.
+    // Three bytes of frame 1 came, the base layer and more of frame 2, and nothing of frame 3; their streams were
+    // reset.
     arrive(&mut subscriber, 40, 1, 3);
     subscriber.handle_end(1);
     arrive(&mut subscriber, 40, 2, 6);
@@ -150,7 +151,7 @@ fn a_base_that_comes_again_counts_where_the_frames_own_stream_has_not_brought_it
     assert_eq!(ids(&mut subscriber, 80), [(2, 6)]);
     assert_eq!(ids(&mut subscriber, 100), [(3, 4)]);
     assert_eq!(subscriber.stats(), ReceiveStats { shown: 4, blank: 0, bytes: 35, useful: 24 });
-    // A stream that the base overtook is no second one.
+    // A stream that its base layer overtook is not a second one.
     subscriber.handle_base(at(100), header(4), &[0; 4]);
     arrive(&mut subscriber, 101, 4, 10);
     assert_eq!(ids(&mut subscriber, 120), [(4, 4)]);

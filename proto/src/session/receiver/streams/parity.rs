@@ -1,4 +1,4 @@
-//! Streams that come whole though packets were lost, where the sender sent their parity (spec, "Parity").
+//! Repair of streams with lost packets, for which the sender sent parity (spec, "Parity").
 
 use bytes::{Bytes, BytesMut};
 
@@ -6,14 +6,14 @@ use crate::subscribe::repair::Repair;
 use crate::wire::close::Close;
 use crate::wire::parity::ParityHeader;
 
-/// Streams of which all that came is kept at once, for their parity: more than lack something in a round trip of 200 ms.
+/// The most streams kept whole at once for their parity: more than are incomplete in a round trip of 200 ms.
 pub(super) const MAX_KEPT_STREAMS: usize = 4;
 
-/// What a stream keeps for its parity, and what follows from that.
+/// What a stream keeps for its parity, and its repair.
 #[derive(Debug, Default)]
 pub(super) struct Parity {
     state: State,
-    /// Its parity came: another is of no use.
+    /// Its parity came: another one is useless.
     pub(super) came: bool,
 }
 
@@ -22,15 +22,15 @@ enum State {
     /// Nothing is kept.
     #[default]
     Unkept,
-    /// All that came in order, from the stream's begin.
+    /// All bytes from the stream's beginning, in order.
     Kept(BytesMut),
-    /// The parity came, and bytes come in any order.
+    /// The parity came; bytes may now come in any order.
     Repairing(Repair),
 }
 
 impl Parity {
-    /// Bytes of the stream came in order, `offset` others before them. They are kept if those before are, or if they are the first
-    /// and there is a place, up to `most` bytes in all.
+    /// Keeps bytes that came in order at `offset`, up to `most` bytes in all. It does so if it has kept all before
+    /// them, or if they are the first and there is a place.
     pub(super) fn keep(&mut self, offset: u64, bytes: &[u8], most: usize, has_place: bool) {
         if self.came {
             return;
@@ -47,12 +47,12 @@ impl Parity {
         }
     }
 
-    /// Whether the stream's bytes are of use in any order.
+    /// Returns whether the stream's bytes are useful in any order.
     pub(super) const fn is_repairing(&self) -> bool {
         matches!(self.state, State::Repairing(_))
     }
 
-    /// Bytes of the stream came in any order, `offset` others stand before them.
+    /// Adds bytes of the stream at `offset`, in any order.
     pub(super) fn handle_scattered(&mut self, offset: u64, bytes: &[u8]) -> Result<(), Close> {
         match &mut self.state {
             State::Repairing(repair) => repair.handle_bytes(offset, bytes),
@@ -60,7 +60,7 @@ impl Parity {
         }
     }
 
-    /// What fills the holes of the stream, once its parity came.
+    /// Returns the repair of the stream, once its parity came.
     pub(super) const fn repair(&mut self) -> Option<&mut Repair> {
         match &mut self.state {
             State::Repairing(repair) => Some(repair),
@@ -68,12 +68,12 @@ impl Parity {
         }
     }
 
-    /// Whether it takes one of the places.
+    /// Returns whether it takes one of the places.
     pub(super) const fn takes_place(&self) -> bool {
         !matches!(self.state, State::Unkept)
     }
 
-    /// The stream's parity came. What is missing may follow from it, if all is kept that came before.
+    /// Begins the repair with the stream's parity, if everything that came before is kept.
     pub(super) fn begin(&mut self, came: u64, header: ParityHeader, parity: Bytes, has_place: bool) {
         self.came = true;
         let kept = match std::mem::take(&mut self.state) {
