@@ -16,8 +16,11 @@ pub enum DecodeError {
     #[error("the synthesis failed: {0}")]
     Synthesis(#[from] TransformError),
     /// The header is not complete, so the size of the picture is unknown.
-    #[error("the stream ends inside its header: {0} more bytes are needed")]
-    NeedMore(usize),
+    #[error("the stream ends inside its header: {missing} more bytes are needed")]
+    IncompleteHeader {
+        /// The least number of bytes that are missing.
+        missing: usize,
+    },
 }
 
 /// The part of a stream that has arrived.
@@ -158,7 +161,7 @@ impl Decoder {
     /// Returns the coefficients as far as they are known, and the stream's position.
     ///
     /// # Errors
-    /// [`DecodeError::NeedMore`] before the header is complete.
+    /// [`DecodeError::IncompleteHeader`] before the header is complete.
     pub fn coefficients(&mut self) -> Result<(&mut Coefficients, Position), DecodeError> {
         let header = self.complete_header()?;
         let Self { synthesis, slices, coefficients, .. } = self;
@@ -176,15 +179,15 @@ impl Decoder {
 
     fn complete_header(&self) -> Result<Header, DecodeError> {
         self.header.ok_or_else(|| match self.progress() {
-            Progress::NeedMore(more) => DecodeError::NeedMore(more),
-            Progress::Picture(_) | Progress::Complete => DecodeError::NeedMore(1),
+            Progress::NeedMore(missing) => DecodeError::IncompleteHeader { missing },
+            Progress::Picture(_) | Progress::Complete => DecodeError::IncompleteHeader { missing: 1 },
         })
     }
 
     /// Renders the picture of the bytes that have arrived into `out`.
     ///
     /// # Errors
-    /// [`DecodeError::NeedMore`] before the header is complete; [`DecodeError::Synthesis`] if the synthesis fails, or
+    /// [`DecodeError::IncompleteHeader`] before the header is complete; [`DecodeError::Synthesis`] if the synthesis fails, or
     /// if the size or channels of `out` differ from the header's.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), DecodeError> {
         let (_, position) = self.coefficients()?;
