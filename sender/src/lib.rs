@@ -56,6 +56,7 @@ mod error;
 mod feed;
 mod figures;
 mod frames;
+mod h3;
 mod identity;
 mod quic;
 mod shared;
