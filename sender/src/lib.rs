@@ -59,12 +59,13 @@ mod frames;
 mod h3;
 mod identity;
 mod quic;
+mod rotation;
 mod shared;
 mod transport;
 
 pub use broadcast::{Broadcast, place_of};
 pub use clock::microseconds as clock_micros;
-pub use config::{Acknowledge, Config};
+pub use config::{Acknowledge, Browsers, Config};
 pub use error::Error;
 #[cfg(feature = "metrics")]
 pub use figures::metrics_server::serve_metrics;
@@ -77,3 +78,4 @@ pub use frames::live_source::LiveSource;
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
 pub use quic::endpoint::Socket;
+pub use rotation::BrowserCertificate;
