@@ -60,7 +60,8 @@ async fn a_page_decodes_the_pictures_of_a_native_receiver() {
     let broadcast = Running::start(plan);
     let (seen, seeing) = channel();
     let (enough, is_enough) = tokio::sync::oneshot::channel();
-    let native = tokio::spawn(view(config(broadcast.address, &identity), Keeper(seen), async { drop(is_enough.await) }));
+    let native =
+        tokio::spawn(view(config(broadcast.address, &identity), Keeper(seen), async { drop(is_enough.await) }));
     let page = Browser::connect(broadcast.address).await.session().await;
     let mut count = 0;
     let (welcome, came, _) = page
@@ -217,12 +218,12 @@ async fn a_browser_is_shown_a_new_certificate_while_the_broadcast_runs() {
     plan.browsers = Some(Browsers { validity: Some(Duration::from_secs(2)), ..browsers() });
     let listening = plan.listen();
     let mut certificate = listening.browser_certificate();
-    let first = certificate.fingerprint().expect("one is made");
+    let first = certificate.made().expect("one is made").0;
     let broadcast = Running::run(listening);
     let shown = Browser::connect_silent(broadcast.address).await.fingerprint();
     assert_eq!(shown, first.to_string());
     timeout(Duration::from_secs(60), certificate.changed()).await.expect("another is made");
-    let second = certificate.fingerprint().expect("one is made");
+    let second = certificate.made().expect("one is made").0;
     assert_ne!(first, second);
     // A receiver's stays.
     let native = HostileReceiver::connect(broadcast.address, 1 << 20).await;

@@ -16,13 +16,13 @@ const LOOK_EVERY: Duration = Duration::from_secs(600);
 
 /// What browsers can pin now.
 #[derive(Debug, Clone)]
-pub struct BrowserCertificate(watch::Receiver<Option<Fingerprint>>);
+pub struct BrowserCertificate(watch::Receiver<Option<(Fingerprint, SystemTime)>>);
 
 impl BrowserCertificate {
-    /// The SHA-256 of the certificate that browsers are shown now; `None` if that is the broadcast's own, which an authority
-    /// certifies, or if browsers are not let in.
+    /// The SHA-256 of the certificate that browsers are shown now, and when the next one takes its place; `None` if that is the broadcast's
+    /// own, which an authority certifies, or if browsers are not let in.
     #[must_use]
-    pub fn fingerprint(&self) -> Option<Fingerprint> {
+    pub fn made(&self) -> Option<(Fingerprint, SystemTime)> {
         *self.0.borrow()
     }
 
@@ -40,7 +40,7 @@ pub(crate) struct Rotation {
     certificates: Arc<Certificates>,
     validity: Option<Duration>,
     made: SystemTime,
-    told: watch::Sender<Option<Fingerprint>>,
+    told: watch::Sender<Option<(Fingerprint, SystemTime)>>,
 }
 
 impl Rotation {
@@ -56,14 +56,14 @@ impl Rotation {
         BrowserCertificate(self.told.subscribe())
     }
 
-    /// Makes another whenever four fifths of the time are over for which the one before is valid.
+    /// Makes another whenever the one before was shown for long enough.
     pub(crate) async fn run(mut self) -> Infallible {
         let Some(validity) = self.validity else { return std::future::pending().await };
         loop {
             tokio::time::sleep((validity / 40).min(LOOK_EVERY)).await;
             // A clock that was set back counts as one that goes on.
             let age = self.made.elapsed().unwrap_or(validity);
-            if age < validity * 4 / 5 {
+            if age < shown_for(validity) {
                 continue;
             }
             self.made = SystemTime::now();
@@ -79,7 +79,12 @@ impl Rotation {
         let fingerprint = identity.fingerprint();
         self.certificates.show_browsers(identity)?;
         tracing::info!(%fingerprint, "browsers are shown a new certificate");
-        self.told.send_replace(Some(fingerprint));
+        self.told.send_replace(Some((fingerprint, self.made + shown_for(validity))));
         Ok(())
     }
+}
+
+/// How long a certificate is shown that is valid for `validity`.
+fn shown_for(validity: Duration) -> Duration {
+    validity * 4 / 5
 }

@@ -165,9 +165,7 @@ impl RequestStream {
                     return Ok(Some(Said::Request(Request::parse(&payload)?)));
                 }
                 Record::Part { kind: DATA, payload } if self.has_request => self.capsules.handle_bytes(&payload),
-                Record::Part { kind, .. }
-                    if kind == DATA || OF_CONTROL.contains(&kind) || NEVER.contains(&kind) =>
-                {
+                Record::Part { kind, .. } if kind == DATA || OF_CONTROL.contains(&kind) || NEVER.contains(&kind) => {
                     return Err(H3Error::unexpected_frame("a frame is none of a request"));
                 }
                 Record::Part { .. } => {}
