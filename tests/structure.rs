@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("codec", &[]),
     ("proto", &[]),
     ("retrieval", &[]),
@@ -15,6 +15,7 @@ const ARROWS: [(&str, &[&str]); 9] = [
     ("encode", &["codec", "media", "proto"]),
     ("sender", &["proto"]),
     ("receiver", &["player", "proto"]),
+    ("web", &["codec", "media", "player", "proto"]),
 ];
 /// The files of a crate that join frames to pictures, by what they name.
 const JOINS: [(&str, &str, &[&str]); 3] = [
@@ -32,7 +33,7 @@ const DRIVERS: [(&str, &[&str]); 2] = [("sender", &["feed.rs"]), ("receiver", &[
 /// Most lines of code of a driver: the session decides, a driver moves bytes.
 const MAX_DRIVER: usize = 300;
 /// Most lines of the program in all: what others would want is a library's.
-const MAX_PROGRAM: usize = 2600;
+const MAX_PROGRAM: usize = 2640;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
@@ -152,6 +153,15 @@ fn drivers_of_sessions_are_short() {
         let count: usize = files.iter().map(lines).sum();
         assert!(count <= MAX_DRIVER, "{folder} drives its session by {count} lines: move what decides to proto");
     }
+}
+
+#[test]
+fn the_browsers_driver_is_short() {
+    let text = fs::read_to_string(root().join("web/page/worker.js")).expect("the workers");
+    let is_code = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("//");
+    let network = text.split("\nclass Screen").next().expect("it begins with the network");
+    let count = network.lines().filter(is_code).count();
+    assert!(count <= MAX_DRIVER, "the browser drives its session by {count} lines: move what decides to proto");
 }
 
 #[test]

@@ -95,7 +95,7 @@ pub use decoding::Decoding;
 pub use error::PlayError;
 pub use latency::LatencyHistogram;
 /// What the signatures here name of the codec.
-pub use nestcast_codec::{Decoder, ModelId, Picture, Range, Restoration, Size};
+pub use nestcast_codec::{Decoder, ModelId, Picture, Range, Restoration, Size, VideoModel};
 pub use playout::Playout;
 pub use present::Present;
 pub use stats::PlayStats;

@@ -158,6 +158,12 @@ impl Playout {
         self.corrupt.poll()
     }
 
+    /// The picture that [`Playout::handle_time`] gave last.
+    #[must_use]
+    pub const fn picture(&self) -> Option<&Picture> {
+        self.picture.as_ref()
+    }
+
     /// What was shown so far, and what was not.
     #[must_use]
     pub const fn totals(&self) -> PlayStats {

@@ -3,6 +3,7 @@
 
 pub mod arrows;
 pub mod broadcasts;
+pub mod browser;
 pub mod clips;
 pub mod hostile_receiver;
 pub mod hostile_sender;

@@ -20,6 +20,7 @@ mod runtime;
 mod staging;
 mod testing;
 mod wasm;
+mod web;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
@@ -50,7 +51,8 @@ cargo xtask COMMAND
                    there; --keep makes the committed corpus the smallest that reaches what was reached
   dependencies     licences of all crates; of the default program how many there are, and none in two versions
   crates           cargo packages each library, and no library includes a file from outside its folder
-  lint             dependencies, crates, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
+  web              build the WebAssembly module of the browser viewer into web/dist, to commit; needs rustup
+  lint             dependencies, crates, that web/dist is of these sources, formatting, clippy and documentation; any warning fails; needs cmake, nasm and perl
   manual           man pages and shell completions of the program with all its features, into target/manual; says where to
                    copy them
   package          a Debian package of the program with its manual, into target/packages; needs tar and gzip
@@ -93,6 +95,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "lint" => lint(),
         "dependencies" => dependencies::check(),
         "crates" => crates::check(),
+        "web" => web::build(),
         "manual" => manual::write("full"),
         "package" => package::run(&arguments),
         "help" | "-h" | "--help" => {
@@ -141,6 +144,7 @@ fn lint() -> Result<()> {
     cargo::step(&["fmt", "--all", "--check"], &[])?;
     dependencies::check()?;
     crates::check()?;
+    web::check()?;
     let workspace = ["--locked", "--workspace"];
     for features in [&["--features", "nestcast/full,nestcast/packaging"][..], &[]] {
         let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];
