@@ -7,6 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use nestcast_codec::{Decoder, Picture};
+use nestcast_lab::link::{Link, Relay};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{Close, Code};
 use nestcast_receiver::{Announcement, Decoding, Shown, Viewer, view};
@@ -105,6 +106,28 @@ async fn a_page_is_told_why_a_session_ends() {
     let refusals = broadcast.monitor.read().refusals;
     assert_eq!(refusals.into_iter().collect::<Vec<_>>(), [("full", 1), ("token", 1)]);
     broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_told_the_end_though_the_window_is_full() {
+    let identity = identity();
+    let plan = Plan { size: (320, 240), browsers: Some(browsers()), ..Plan::new(&identity) };
+    let broadcast = Running::start(plan);
+    let link = Link::constant(500_000).with_rtt(Duration::from_millis(50));
+    let relay = Relay::start(broadcast.address, link).await.expect("free ports");
+    let page = Browser::connect(relay.address()).await.session().await;
+    let watching = tokio::spawn(page.watch(b"", |_| false));
+    let monitor = broadcast.monitor.clone();
+    let is_full = move || {
+        let receivers = monitor.read().receivers;
+        receivers
+            .iter()
+            .any(|receiver| receiver.sent.frames > 10 && 2 * receiver.path.in_flight >= receiver.path.window)
+    };
+    eventually("the path is full", is_full).await;
+    broadcast.stop().await;
+    let (_, _, close) = watching.await.expect("no panic");
+    assert_eq!(close.expect("a close").0, Code::Done);
 }
 
 #[tokio::test(flavor = "multi_thread")]
