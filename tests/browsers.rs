@@ -16,6 +16,7 @@ use nestcast_tests::broadcasts::{Plan, Running, config, decoding, eventually, id
 use nestcast_tests::hostile_receiver::{HostileReceiver, hello};
 use nestcast_tests::page::{Browser, REQUEST, frame, opening, request};
 use nestcast_tests::still_frames::StillFrames;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// Lets browsers in.
@@ -128,6 +129,31 @@ async fn a_page_is_told_the_end_though_the_window_is_full() {
     broadcast.stop().await;
     let (_, _, close) = watching.await.expect("no panic");
     assert_eq!(close.expect("a close").0, Code::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_pages_join_at_once() {
+    let identity = identity();
+    let plan = Plan { size: (64, 48), browsers: Some(browsers()), ..Plan::new(&identity) };
+    let broadcast = Running::start(plan);
+    let address = broadcast.address;
+    let mut pages = JoinSet::new();
+    for _ in 0..100 {
+        pages.spawn(async move {
+            let page = Browser::connect(address).await.session().await;
+            let mut count = 0;
+            page.watch(b"", |_| {
+                count += 1;
+                count == 3
+            })
+            .await
+        });
+    }
+    let watched = pages.join_all().await;
+    assert!(watched.iter().all(|(welcome, came, close)| welcome.is_some() && came.len() == 3 && close.is_none()));
+    let figures = broadcast.monitor.read();
+    assert_eq!((figures.accepted, figures.refused()), (100, 0));
+    broadcast.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
