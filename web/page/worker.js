@@ -299,12 +299,12 @@ class Screen {
     postMessage({ screen: { shown, undecoded, concealed, held, corrupt } });
   }
 
-  async handle({ open, cut, play, pause, snapshot }) {
+  async handle({ open, cut, play, rest, snapshot }) {
     // One file after another: the first may wait for its tables.
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
     if (cut !== undefined) this.cut(cut);
     if (play !== undefined) this.play(play);
-    if (pause) this.playing++;
+    if (rest) clearTimeout(this.timer);
     if (snapshot) {
       this.painter.draw();
       postMessage({ snapshot: await this.canvas.convertToBlob({ type: 'image/png' }) });
