@@ -12,6 +12,7 @@ pub mod later_version;
 #[cfg(target_os = "linux")]
 pub mod netns_links;
 pub mod network;
+pub mod page;
 pub mod pictures;
 pub mod recipes;
 pub mod still_frames;

@@ -21,6 +21,8 @@ const PACKET_OVERHEAD: u64 = 20;
 /// What decides how much parity a frame has.
 #[derive(Debug)]
 pub(super) struct Parity {
+    /// Whether the receiver can tell which stream a parity is of.
+    is_of_use: bool,
     interval: Duration,
     /// How often packets are lost, and how long they are.
     lossy: LossyIntervals,
@@ -35,12 +37,18 @@ impl Parity {
     /// For frames that are due every `interval`.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
+            is_of_use: true,
             interval,
             lossy: LossyIntervals::default(),
             mtu: PathStats::default().mtu,
             repairs_in_time: true,
             tried: 0.0,
         }
+    }
+
+    /// From now on no stream has parity.
+    pub(super) const fn leave_out(&mut self) {
+        self.is_of_use = false;
     }
 
     /// A frame is due.
@@ -87,6 +95,9 @@ impl Parity {
 
     /// Into how many pieces a stream of `length` bytes is cut for its parity.
     fn pieces(&self, length: u64) -> u64 {
+        if !self.is_of_use {
+            return 0;
+        }
         let packets = length.div_ceil(self.block_bytes());
         let pays = if self.repairs_in_time { 0 } else { self.lossy.pieces(packets) };
         let tried = whole(packets as f64 * self.tried).min(MAX_PIECES).min(packets / 2);

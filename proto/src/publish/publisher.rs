@@ -50,6 +50,13 @@ impl Publisher {
         self
     }
 
+    /// For a receiver that does not learn the numbers of its streams: none has parity, which names them.
+    #[must_use]
+    pub const fn without_parity(mut self) -> Self {
+        self.writer.leave_parity_out();
+        self
+    }
+
     /// Whether the next frame must have a [`Join`](crate::Join), or is not sent: at the beginning, and after too many owed bases
     /// were given up.
     #[must_use]

@@ -63,6 +63,11 @@ impl Writer {
         }
     }
 
+    /// From now on no stream has parity.
+    pub(super) const fn leave_parity_out(&mut self) {
+        self.parity.leave_out();
+    }
+
     /// From one frame to the next.
     pub(super) const fn interval(&self) -> Duration {
         self.interval

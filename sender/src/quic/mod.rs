@@ -1,6 +1,9 @@
 //! QUIC by quinn: the endpoint and its streams, and the congestion control.
 
+pub(crate) mod browser;
+pub(crate) mod certificates;
 mod congestion;
+pub(crate) mod connection;
 mod connection_ids;
 pub(crate) mod endpoint;
 #[cfg(feature = "qlog")]
