@@ -321,8 +321,8 @@ class NestcastPlayer extends Picture {
         this.setState('playing');
         this.say('');
       }
-      this.figures.latency = frame.latency ?? this.figures.latency;
-      Object.assign(this.figures, { frameBytes: frame.bytes, frameFull: frame.full, decoding: frame.decoding });
+      const { latency, bytes: frameBytes, full: frameFull, decoding } = frame;
+      if (!frame.concealed) Object.assign(this.figures, { latency, frameBytes, frameFull, decoding });
       this.emit('frame', frame);
     }
     if (network || screen) {

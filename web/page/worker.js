@@ -56,17 +56,20 @@ class Connection {
     const lost = { code: 'lost', why: 'the connection broke', retry: true };
     this.transport.closed.then((info) => this.end(this.closed(info)), () => this.end(lost));
     const late = sleep(ATTEMPT_MS).then(() => Promise.reject(new Error('no answer')));
+    const began = clock();
     try {
       await Promise.race([this.transport.ready, late]);
+      // The handshake of QUIC takes one round trip, the request for a session another.
+      this.viewer.rtt = (clock() - began) / 2;
       const control = await this.transport.createBidirectionalStream();
       this.writer = control.writable.getWriter();
       this.viewer.wasm.put(token);
       this.x.network_open(clock(), maxBitrate);
       [this.isOpen, this.helloAt] = [true, clock()];
       this.pull(control.readable.getReader(), () => {
-        // Until the browser states the round trip: the Hello's answer took one, and what the sender did.
-        if (!this.hasRtt) this.x.network_rtt(clock() - this.helloAt);
-        this.hasRtt = true;
+        // Unless the browser states the round trip: the Hello's answer took one too, and what the sender did.
+        this.viewer.rtt = Math.min(this.viewer.rtt, clock() - this.helloAt);
+        this.x.network_rtt(this.viewer.rtt);
         this.x.network_control();
       }).catch(() => {});
       this.drive();
