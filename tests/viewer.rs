@@ -8,6 +8,8 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_codec::{Channels, Codec, Format, Picture, Range, VideoDecoder, VideoFile, VideoModel};
 use nestcast_media::to_rgb;
+use nestcast_sender::Browsers;
+use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Files};
 use nestcast_tests::clips::CLIPS;
 use nestcast_tests::pictures::{Content, picture};
@@ -82,16 +84,20 @@ fn skip(why: &str) {
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
+/// The viewer's files, and a page of the tests.
+fn files(page: [(&str, &'static str, &[u8]); 2]) -> Files {
+    let viewer = FILES.iter().map(|file| (file.name, file.media_type, file.bytes));
+    let owned = |(name, media_type, bytes): (&str, _, &[u8])| (name.to_owned(), (media_type, bytes.to_vec()));
+    viewer.chain(page).map(owned).collect()
+}
+
 #[test]
 fn chromium_shows_every_picture_as_the_native_decoder_makes_it() {
     let samples = samples();
-    let page = [
-        ("check.html", "text/html", include_bytes!("web/check.html").to_vec()),
-        ("check.js", "text/javascript", include_bytes!("web/check.js").to_vec()),
-    ];
-    let mut files: Files =
-        FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
-    files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
+    let mut files = files([
+        ("check.html", "text/html", include_bytes!("web/check.html")),
+        ("check.js", "text/javascript", include_bytes!("web/check.js")),
+    ]);
     let list = samples.iter().map(|sample| format!("{{\"name\":{:?},\"cuts\":{:?}}}", sample.name, sample.cuts));
     let list = format!("[{}]", list.collect::<Vec<_>>().join(","));
     files.insert("files.json".to_owned(), ("application/json", list.into_bytes()));
@@ -131,4 +137,36 @@ fn the_module_decodes_under_node_as_the_native_decoder_does() {
     });
     let printed = String::from_utf8_lossy(&output.stdout);
     assert_eq!(printed.lines().collect::<Vec<_>>(), all.collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_waits_for_a_place_and_does_what_its_user_asks() {
+    let identity = identity();
+    let plan = Plan { max_receivers: 1, browsers: Some(Browsers::default()), ..Plan::new(&identity) };
+    let broadcast = plan.listen();
+    let (fingerprint, _) = broadcast.browser_certificate().made().expect("one is made");
+    let running = Running::run(broadcast);
+    let (address, posted) = browser::serve(files([
+        ("full.html", "text/html", include_bytes!("web/full.html")),
+        ("full.js", "text/javascript", include_bytes!("web/full.js")),
+    ]));
+    let link = format!("src=https://{}/&fingerprint={fingerprint}", running.address);
+    let Some(_browser) = Browser::open(&format!("http://{address}/full.html#{link}")) else {
+        return skip("a viewer's user in Chromium, which is not installed");
+    };
+    let lines = tokio::task::spawn_blocking(move || browser::lines(&posted, PATIENCE)).await.expect("results");
+    assert_eq!(
+        lines,
+        [
+            "the first plays",
+            "the second waits: 4, The sender has as many viewers as it takes. Trying again …",
+            "the second plays once the first has gone",
+            "a snapshot: image/png, 160 x 120",
+            "paused: paused, 0 frames",
+            "it plays again",
+            "This link is broken. Ask the sender for a new one.",
+            "This link has expired. Ask the sender for a new one.",
+        ]
+    );
+    running.stop().await;
 }

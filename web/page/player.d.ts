@@ -40,7 +40,7 @@ export interface Statistics {
   frames: number;
   missing: number;
   replaced: number;
-  /** Milliseconds; `null` where the browser does not tell. */
+  /** Milliseconds; where the browser does not tell, as they were when the viewer connected. */
   roundTrip: number | null;
   /** Pictures shown, left out, concealed, repeated and broken. */
   shown: number;

@@ -141,16 +141,17 @@ class Picture extends HTMLElement {
     this.shadowRoot.prepend(canvas);
     const offscreen = canvas.transferControlToOffscreen();
     this.screen?.terminate();
-    this.screen = worker((data) => this.handle(data), (why) => this.say(`The viewer failed: ${why}. Load the page again.`));
+    this.screen = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
     const renderer = this.getAttribute('renderer') ?? 'webgl';
     const checks = this.hasAttribute('checks');
     this.screen.postMessage({ start: 'screen', module, canvas: offscreen, renderer, checks, ...options }, [offscreen, ...transfer]);
     return module;
   }
 
-  stopScreen() {
+  // Ends the workers; the next start makes new ones.
+  stop() {
     this.screen?.terminate();
-    this.screen = null;
+    [this.screen, this.starting] = [null, null];
   }
 
   handle({ size, snapshot }) {
@@ -225,9 +226,13 @@ class NestcastPlayer extends Picture {
 
   disconnectedCallback() {
     removeEventListener('hashchange', this.onLink);
+    this.stop();
+  }
+
+  stop() {
+    super.stop();
     this.network?.terminate();
     this.network = null;
-    this.stopScreen();
   }
 
   attributeChangedCallback(_name, before, now) {
@@ -247,7 +252,8 @@ class NestcastPlayer extends Picture {
     if (link.has('fingerprint') && !link.has('src')) this.setAttribute('src', `${location.origin.replace(/^http:/, 'https:')}/`);
     this.isTakingLink = false;
     this.hidden = !this.hasAttribute('src');
-    if (this.network && !this.hidden) this.play();
+    if (this.hidden) this.stop();
+    else if (this.network) this.play();
   }
 
   get state() {
@@ -262,25 +268,29 @@ class NestcastPlayer extends Picture {
     this.isPaused = false;
     this.showToggle();
     const [src, fingerprint] = [this.getAttribute('src'), this.getAttribute('fingerprint')];
-    const expires = Number(this.getAttribute('expires') ?? Infinity) * 1e3;
     const hash = fingerprint ? bytesOf(fingerprint) : null;
     const problem = !isSecureContext ? 'insecure' : !('WebTransport' in window) ? 'unsupported'
-      : expires < Date.now() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
+      : this.hasExpired() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
     if (problem) return this.handle({ state: 'ended', code: problem });
     this.setState('connecting');
     this.starting ??= this.start();
-    await this.starting;
+    try {
+      await this.starting;
+    } catch (error) {
+      return this.handle({ state: 'failed', code: 'failed', why: error.message });
+    }
     const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
     const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
     this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate } });
   }
 
+  hasExpired() {
+    return Number(this.getAttribute('expires') ?? Infinity) * 1e3 < Date.now();
+  }
+
   async start() {
     const { port1, port2 } = new MessageChannel();
-    const module = await this.startScreen({ port: port2 }, [port2]).catch((error) => {
-      this.handle({ state: 'failed', code: 'failed', why: error.message });
-      throw error;
-    });
+    const module = await this.startScreen({ port: port2 }, [port2]);
     this.network = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
     this.network.postMessage({ start: 'network', module, port: port1 }, [port1]);
   }
@@ -288,10 +298,15 @@ class NestcastPlayer extends Picture {
   // Receives nothing until `play`; the last picture stays.
   pause() {
     this.isPaused = true;
-    this.network?.postMessage({ leave: true });
-    this.showToggle();
+    this.rest();
     this.say('');
     this.setState('paused');
+  }
+
+  // Leaves the sender, and conceals and repeats no longer.
+  rest() {
+    this.network?.postMessage({ leave: true });
+    this.screen?.postMessage({ rest: true });
   }
 
   toggle() {
@@ -306,8 +321,8 @@ class NestcastPlayer extends Picture {
         this.setState('playing');
         this.say('');
       }
-      this.figures.latency = frame.latency ?? this.figures.latency;
-      Object.assign(this.figures, { frameBytes: frame.bytes, frameFull: frame.full, decoding: frame.decoding });
+      const { latency, bytes: frameBytes, full: frameFull, decoding } = frame;
+      if (!frame.concealed) Object.assign(this.figures, { latency, frameBytes, frameFull, decoding });
       this.emit('frame', frame);
     }
     if (network || screen) {
@@ -315,12 +330,17 @@ class NestcastPlayer extends Picture {
       this.showStatistics();
       this.emit('statistics', this.statisticsNow);
     }
-    if (state && !(this.isPaused && state !== 'failed')) {
-      if (state === 'failed') this.network?.postMessage({ leave: true });
-      // A retry that begins keeps saying why the last attempt failed.
-      if (state !== 'connecting') this.say(WORDS[code] ?? `${why}.`);
-      this.setState(state, { code, why });
-    }
+    if (state && !(this.isPaused && state !== 'failed')) this.handleState(state, code, why);
+  }
+
+  handleState(state, code, why) {
+    const isExpired = state === 'waiting' && this.hasExpired();
+    if (isExpired) [state, code] = ['ended', 'expired'];
+    if (state === 'failed') this.stop();
+    if (state === 'ended') this.rest();
+    // A retry that begins keeps saying why the last attempt failed.
+    if (state !== 'connecting') this.say(WORDS[code] ?? `The viewer stopped: ${why}.`);
+    this.setState(state, { code, why });
   }
 
   setState(state, detail = {}) {
@@ -388,7 +408,6 @@ class NestcastFile extends Picture {
       button('Save a snapshot', 'snapshot', 'Snapshot (s)', () => this.saveSnapshot()),
       button('Full screen', 'full', 'Full screen (f)', () => this.toggleFullscreen()));
     this.shadowRoot.append(this.picker);
-    this.classList.add('paused', 'below');
     this.addEventListener('dragover', (event) => event.preventDefault());
     this.addEventListener('dragenter', () => this.classList.add('over'));
     this.addEventListener('dragleave', () => this.classList.remove('over'));
@@ -401,13 +420,14 @@ class NestcastFile extends Picture {
 
   connectedCallback() {
     if (!this.hasAttribute('tabindex')) this.tabIndex = 0;
+    this.classList.add('paused', 'below');
     this.isReady = true;
     if (this.hasAttribute('src')) this.load();
   }
 
   disconnectedCallback() {
-    this.stopScreen();
-    [this.starting, this.isReady] = [null, false];
+    this.stop();
+    this.isReady = false;
   }
 
   attributeChangedCallback(_name, before, now) {
@@ -433,6 +453,9 @@ class NestcastFile extends Picture {
     super.handle(data);
     const { opened, cut, state, why } = data;
     if (state === 'failed') {
+      // A file that was refused leaves the worker as it is; a worker that broke is of no more use.
+      if (!this.opened) this.stop();
+      this.isBusy = false;
       this.say(`This file cannot be shown: ${why}.`);
       this.emit('failed', { why });
     }

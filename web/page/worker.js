@@ -56,17 +56,20 @@ class Connection {
     const lost = { code: 'lost', why: 'the connection broke', retry: true };
     this.transport.closed.then((info) => this.end(this.closed(info)), () => this.end(lost));
     const late = sleep(ATTEMPT_MS).then(() => Promise.reject(new Error('no answer')));
+    const began = clock();
     try {
       await Promise.race([this.transport.ready, late]);
+      // The handshake of QUIC takes one round trip, the request for a session another.
+      this.viewer.rtt = (clock() - began) / 2;
       const control = await this.transport.createBidirectionalStream();
       this.writer = control.writable.getWriter();
       this.viewer.wasm.put(token);
       this.x.network_open(clock(), maxBitrate);
       [this.isOpen, this.helloAt] = [true, clock()];
       this.pull(control.readable.getReader(), () => {
-        // Until the browser states the round trip: the Hello's answer took one, and what the sender did.
-        if (!this.hasRtt) this.x.network_rtt(clock() - this.helloAt);
-        this.hasRtt = true;
+        // Unless the browser states the round trip: the Hello's answer took one too, and what the sender did.
+        this.viewer.rtt = Math.min(this.viewer.rtt, clock() - this.helloAt);
+        this.x.network_rtt(this.viewer.rtt);
         this.x.network_control();
       }).catch(() => {});
       this.drive();
@@ -299,12 +302,12 @@ class Screen {
     postMessage({ screen: { shown, undecoded, concealed, held, corrupt } });
   }
 
-  async handle({ open, cut, play, pause, snapshot }) {
+  async handle({ open, cut, play, rest, snapshot }) {
     // One file after another: the first may wait for its tables.
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
     if (cut !== undefined) this.cut(cut);
     if (play !== undefined) this.play(play);
-    if (pause) this.playing++;
+    if (rest) clearTimeout(this.timer);
     if (snapshot) {
       this.painter.draw();
       postMessage({ snapshot: await this.canvas.convertToBlob({ type: 'image/png' }) });
