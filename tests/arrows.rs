@@ -43,14 +43,18 @@ const SENDER: Rooms = &[
     ("identity", &["error"]),
     ("transport", &[]),
     ("config", &["identity"]),
-    ("quic", &["clock", "config", "error", "identity", "transport"]),
-    ("figures", &[]),
+    ("h3", &[]),
+    ("http", &[]),
+    ("quic", &["clock", "config", "error", "h3", "identity", "transport"]),
+    ("rotation", &["config", "error", "identity", "quic"]),
+    ("figures", &["http"]),
     ("frames", &["clock"]),
     ("door", &["figures", "quic"]),
     ("shared", &["door", "figures"]),
     ("feed", &["clock", "door", "figures", "frames", "shared", "transport"]),
-    ("broadcast", &["config", "door", "error", "feed", "figures", "frames", "quic", "shared"]),
-    ("lib", &["broadcast", "clock", "config", "error", "figures", "frames", "identity", "quic"]),
+    ("broadcast", &["config", "door", "error", "feed", "figures", "frames", "quic", "rotation", "shared"]),
+    ("page", &["broadcast", "error", "http", "identity", "rotation"]),
+    ("lib", &["broadcast", "clock", "config", "error", "figures", "frames", "identity", "page", "quic", "rotation"]),
 ];
 
 const CODEC: Rooms = &[

@@ -11,11 +11,17 @@ use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange
 
 /// Crates whose numbers are visible to both ends, or to the path between them.
 const CRATES: [&str; 5] = ["encode", "player", "proto", "sender", "receiver"];
-/// Files whose numbers are kinds, which have tables of their own.
-const KINDS: [&str; 2] = ["proto::wire::message", "proto::wire::stream"];
-/// Numbers on which only memory and speed depend, that only the sender's own machine sees, or that another section
-/// states.
-const OTHERS: [&str; 21] = [
+/// What are kinds, in tables of their own or of HTTP/3.
+const KINDS: [&str; 6] = [
+    "proto::wire::message",
+    "proto::wire::stream",
+    "sender::h3::capsule",
+    "sender::h3::peer",
+    "sender::h3::request::HEADERS",
+    "sender::h3::settings",
+];
+/// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
+const OTHERS: [&str; 23] = [
     "encode::pace::TOLERANCE",
     "encode::pace::WINDOW",
     "encode::video::NO_WEIGHT",
@@ -30,13 +36,15 @@ const OTHERS: [&str; 21] = [
     "sender::frames::fanout::MAX_KEPT_FRAMES",
     "sender::frames::fanout::MIN_KEPT_FRAMES",
     "sender::frames::live_source::MAX_SPENT_PICTURES",
-    "sender::figures::metrics_server::CONNECTIONS",
-    "sender::figures::metrics_server::PATIENCE",
+    "sender::http::answer::MAX_FIELDS",
+    "sender::http::answer::MAX_REQUEST_BYTES",
+    "sender::quic::browser::MAX_READ_BYTES",
+    "sender::quic::connection::MAX_PIECES",
+    "sender::quic::connection::MAX_READ_BYTES",
+    "sender::quic::connection::PIECE_BYTES",
     "sender::quic::endpoint::MAX_FIRST_PACKETS",
-    "sender::quic::endpoint::MAX_PIECES",
-    "sender::quic::endpoint::MAX_READ_BYTES",
-    "sender::quic::endpoint::PIECE_BYTES",
     "sender::quic::endpoint::SOCKET_BUFFER_BYTES",
+    "sender::rotation::LOOK_EVERY",
 ];
 
 fn read(path: &Path) -> String {

@@ -57,6 +57,8 @@ pub(crate) enum Command {
     Send(Send),
     /// Receive a broadcast at the best quality that your network allows
     Receive(Receive),
+    /// Write the browser viewer, a page and its files, into a folder that any web server can serve
+    WebViewer(WebViewer),
     #[cfg(feature = "demo")]
     /// Show a broadcast to three unequal receivers, and one photograph cut at four places, next to JPEG
     Demo(Demo),
@@ -194,6 +196,13 @@ pub(crate) struct Eval {
     pub(crate) json: bool,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WebViewer {
+    /// The folder to write into
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
 }
 
 #[cfg(feature = "demo")]

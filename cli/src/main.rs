@@ -16,6 +16,7 @@ mod pictures;
 mod retrieval;
 mod transforms;
 mod video;
+mod web_viewer;
 
 use clap::Parser as _;
 use nestcast_media::output::{end_at_once, end_without_temporary_files};
@@ -44,6 +45,7 @@ fn main() {
         Command::Search(options) => retrieval::search(options),
         Command::Send(options) => live::send(options),
         Command::Receive(options) => live::receive(options),
+        Command::WebViewer(options) => web_viewer::run(options),
         #[cfg(feature = "demo")]
         Command::Demo(options) => demo::run(options),
     };

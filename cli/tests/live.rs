@@ -230,6 +230,33 @@ fn idle_connections_keep_nobody_from_the_metrics() {
 }
 
 #[test]
+fn a_sender_serves_the_page_that_its_link_leads_to() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    bench.write("token", b"a&b\n");
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--web", "127.0.0.1:0", "--token-file", "token"]);
+    let (page, fragment) = sender.web.split_once("/#").expect("a link with a fragment");
+    let page = page.strip_prefix("http://").expect("without a certificate it is HTTP");
+    let start = format!("src=https://{}/&fingerprint=", sender.address);
+    let rest = fragment.strip_prefix(&*start).expect("the sender's address");
+    let (hash, rest) = rest.split_at_checked(64).expect("a hash");
+    assert!(hash != sender.fingerprint && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{hash}");
+    assert!(rest.starts_with("&expires=") && rest.ends_with("&token=a%26b"), "{rest}");
+    let index = get(page, "/");
+    assert!(index.starts_with("HTTP/1.1 200") && index.contains("<nestcast-player"), "{index}");
+    for field in [
+        "content-security-policy: default-src 'none'; script-src 'self' 'wasm-unsafe-eval';",
+        "cross-origin-opener-policy: same-origin\r\n",
+        "cross-origin-embedder-policy: require-corp\r\n",
+        "content-type: text/html; charset=utf-8\r\n",
+    ] {
+        assert!(index.contains(field), "{field} of {index}");
+    }
+    assert!(get(page, "/player.js").contains("content-type: text/javascript"));
+    assert!(get(page, "/../Cargo.toml").starts_with("HTTP/1.1 404"));
+}
+
+#[test]
 fn standard_input_that_ends_is_the_broadcasts_end() {
     let mut child = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(["send", "-", "--listen", "127.0.0.1:0", "--json"])

@@ -44,7 +44,12 @@ impl Decoding {
     /// video, or video with other tables than this build has.
     #[must_use]
     pub fn video(announced: &Announcement, threads: usize) -> Option<Self> {
-        let model = VideoModel::built_in();
+        Self::video_of(VideoModel::built_in(), announced, threads)
+    }
+
+    /// The same as [`Decoding::video`] with tables that the caller read. `None` if the sender announced others, or no video.
+    #[must_use]
+    pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
         Some(Self(Kind::Video { decoder, range: video.range }))

@@ -94,8 +94,8 @@ pub use corrupt::{Cause, CorruptFrame};
 pub use decoding::Decoding;
 pub use error::PlayError;
 pub use latency::LatencyHistogram;
-/// Codec types in the signatures of this crate.
-pub use nestcast_codec::{Decoder, ModelId, Picture, Range, Restoration, Size};
+/// What the signatures here name of the codec.
+pub use nestcast_codec::{Decoder, ModelId, Picture, Range, Restoration, Size, VideoModel};
 pub use playout::Playout;
 pub use present::Present;
 pub use stats::PlayStats;

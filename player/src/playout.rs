@@ -158,7 +158,13 @@ impl Playout {
         self.corrupt.poll()
     }
 
-    /// Returns what was shown so far, and what was not.
+    /// The picture that [`Playout::handle_time`] gave last.
+    #[must_use]
+    pub const fn picture(&self) -> Option<&Picture> {
+        self.picture.as_ref()
+    }
+
+    /// What was shown so far, and what was not.
     #[must_use]
     pub const fn totals(&self) -> PlayStats {
         self.stats

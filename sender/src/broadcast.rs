@@ -20,7 +20,9 @@ use crate::figures::monitor::Monitor;
 use crate::figures::statistics::Counters;
 use crate::frames::fanout::{FrameFanout, FrameReceiver};
 use crate::frames::source::FrameSource;
-use crate::quic::endpoint::{Handshake, Listener, Socket};
+use crate::quic::browser::BrowserConnection;
+use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
+use crate::rotation::{BrowserCertificate, Rotation};
 use crate::shared::{DONE, Shared};
 
 /// How long receivers have, after the last frame, to receive the rest of it.
@@ -30,6 +32,7 @@ const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 #[derive(Debug)]
 pub struct Broadcast<S> {
     listener: Listener,
+    rotation: Rotation,
     source: S,
     fanout: FrameFanout,
     /// Keeps the fan-out open before the first receiver connects.
@@ -53,8 +56,9 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
-        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, .. } = config;
-        let listener = Listener::new(socket, identity, acknowledge)?;
+        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, browsers, .. } = config;
+        let listener = Listener::new(socket, identity, acknowledge, browsers.is_some())?;
+        let rotation = Rotation::new(listener.certificates(), browsers.as_ref())?;
         #[cfg(feature = "qlog")]
         let listener = listener.with_qlog(config.qlog);
         let welcome = source.welcome();
@@ -67,10 +71,11 @@ impl<S: FrameSource> Broadcast<S> {
             places: Arc::new(Places::new(max_receivers, max_receivers_per_address)),
             end: OnceLock::new(),
             cut_off: watch::Sender::new(false),
+            origins: browsers.map(|browsers| browsers.origins).unwrap_or_default(),
         };
         let fanout = FrameFanout::new(interval);
         let frames = fanout.subscribe();
-        Ok(Self { listener, source, fanout, frames, shared: Arc::new(shared) })
+        Ok(Self { listener, rotation, source, fanout, frames, shared: Arc::new(shared) })
     }
 
     /// Returns the address that it listens on.
@@ -79,7 +84,13 @@ impl<S: FrameSource> Broadcast<S> {
         self.listener.address()
     }
 
-    /// Returns a reader of the broadcast's figures, which works during the broadcast and after it.
+    /// Reads which certificate browsers are shown, while the broadcast runs and after.
+    #[must_use]
+    pub fn browser_certificate(&self) -> BrowserCertificate {
+        self.rotation.certificate()
+    }
+
+    /// Reads its figures while it runs and after.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         Monitor(Arc::clone(&self.shared.counters))
@@ -104,7 +115,8 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::Source`] if the source fails before its end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, source, fanout, frames, shared } = self;
+        let Self { listener, rotation, source, fanout, frames, shared } = self;
+        let mut rotation = std::pin::pin!(rotation.run());
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
         let (stop, stopped) = oneshot::channel();
         let mut source_task = JoinSet::new();
@@ -117,6 +129,7 @@ impl<S: FrameSource> Broadcast<S> {
                 biased;
                 () = &mut shutdown => break,
                 () = frames.clone().ended() => break,
+                never = &mut rotation => match never {},
                 Some(ended) = feeds.join_next() => {
                     if let Err(error) = ended {
                         tracing::error!("a receiver's feed failed, please report this: {error}");
@@ -210,12 +223,22 @@ async fn serve(handshake: Handshake, ticket: Ticket, entry: DemandEntry, shared:
         close = &mut time_is_up => Err(close.to_string()),
         () = shared.is_cut_off() => return,
     };
-    match performed {
-        Ok(connection) => feed::run(connection, time_is_up, entry, shared, frames).await,
-        Err(error) => {
-            shared.counters.refuse("handshake");
-            tracing::debug!("handshake failed: {error}");
-        }
+    let refuse = |error: &str| {
+        shared.counters.refuse("handshake");
+        tracing::debug!("handshake failed: {error}");
+    };
+    let browser = match performed {
+        Ok(Client::Receiver(connection)) => return feed::run(connection, time_is_up, entry, shared, frames).await,
+        Ok(Client::Browser(browser)) => browser,
+        Err(error) => return refuse(&error),
+    };
+    let accepted = tokio::select! {
+        accepted = BrowserConnection::accept(browser, &shared.origins, &mut time_is_up) => accepted,
+        () = shared.is_cut_off() => return,
+    };
+    match accepted {
+        Ok(connection) => feed::run(connection, time_is_up, entry, Arc::clone(&shared), frames).await,
+        Err(error) => refuse(&error.to_string()),
     }
 }
 

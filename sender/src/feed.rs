@@ -40,11 +40,11 @@ pub(crate) async fn run<C: Connection>(
     let admitted = tokio::select! {
         admitted = feed.admit() => admitted,
         close = time_is_up => Err(SenderEnd::Refused(close).into()),
-        () = shared.is_cut_off() => return connection.close(shared.end()),
+        () = shared.is_cut_off() => return connection.close(shared.end()).await,
     };
     if let Err(end) = admitted {
         tracing::info!(%address, "refused: {end}");
-        return feed.tell(&end);
+        return feed.tell(&end).await;
     }
     Counters::add(&shared.counters.accepted, 1);
     tracing::info!(%address, cap = feed.session.max_bitrate().map(Bitrate::bits), "receiver joined");
@@ -57,7 +57,7 @@ pub(crate) async fn run<C: Connection>(
     };
     feed.served = None;
     tracing::info!(%address, sent = ?feed.session.stats(), "receiver left: {ended}");
-    feed.tell(&ended);
+    feed.tell(&ended).await;
 }
 
 /// One receiver's session on its connection.
@@ -88,10 +88,11 @@ enum Event {
 
 impl<'a, C: Connection> Feed<'a, C> {
     fn new(connection: &'a C, entry: DemandEntry, shared: &'a Shared) -> Self {
+        let session = SenderSession::new(Arc::clone(&shared.offer), entry.receiver());
         Self {
             connection,
             shared,
-            session: SenderSession::new(Arc::clone(&shared.offer), entry.receiver()),
+            session: if C::SHOWS_STREAM_NUMBERS { session } else { session.without_parity() },
             entry,
             epoch: Instant::now(),
             control: None,
@@ -264,15 +265,15 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Tells the receiver why the session ends, if it is still connected.
-    fn tell(&self, end: &End) {
+    /// Tells the receiver why the session ends, if it is there.
+    async fn tell(&self, end: &End) {
         match end {
             End::Disconnected(_) => {}
             End::Session(end) => {
                 if let SenderEnd::Refused(close) = end {
                     self.shared.counters.refuse(close.code.name());
                 }
-                self.connection.close(end.close());
+                self.connection.close(end.close()).await;
             }
         }
     }

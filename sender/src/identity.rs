@@ -2,15 +2,20 @@
 
 use std::fmt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
+use time::OffsetDateTime;
 
 use crate::Error;
 
 /// The name in certificates made here; receivers that pin a fingerprint ignore it.
 const NAME: &str = "nestcast";
+/// The longest that a browser lets a certificate be valid that it knows by its hash (W3C WebTransport, "Custom certificate
+/// requirements"); it must have a key on P-256, too.
+const MAX_BROWSER_VALIDITY: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// A certificate chain and the key of its first certificate.
 #[derive(Debug)]
@@ -37,7 +42,24 @@ impl Identity {
         Ok(Self { chain: vec![signed.cert.der().clone()], key })
     }
 
-    /// Reads PEM files: the chain, with the sender's own certificate first, and its key.
+    /// A new self-signed certificate that browsers know by its fingerprint: valid for `validity`, at most 14 days, of which a
+    /// 28th lies before now, since a browser's clock may be late.
+    ///
+    /// # Errors
+    /// If the system gives no random numbers.
+    pub fn for_browsers(validity: Duration) -> Result<Self, Error> {
+        let failed = |error: rcgen::Error| Error::Tls(error.to_string());
+        let validity = validity.min(MAX_BROWSER_VALIDITY);
+        let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(failed)?;
+        let mut params = rcgen::CertificateParams::new([NAME.to_owned(), "localhost".to_owned()]).map_err(failed)?;
+        params.not_before = OffsetDateTime::now_utc() - validity / 28;
+        params.not_after = params.not_before + validity;
+        let certificate = params.self_signed(&key).map_err(failed)?;
+        let key = PrivatePkcs8KeyDer::from(key.serialize_der()).into();
+        Ok(Self { chain: vec![certificate.der().clone()], key })
+    }
+
+    /// From PEM files: the chain, the sender's own certificate first, and its key.
     ///
     /// # Errors
     /// [`Error::Certificate`] if a file cannot be read or contains no certificate or key.

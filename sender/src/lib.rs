@@ -55,14 +55,18 @@ mod error;
 mod feed;
 mod figures;
 mod frames;
+mod h3;
+mod http;
 mod identity;
+mod page;
 mod quic;
+mod rotation;
 mod shared;
 mod transport;
 
 pub use broadcast::{Broadcast, place_of};
 pub use clock::microseconds as clock_micros;
-pub use config::{Acknowledge, Config};
+pub use config::{Acknowledge, Browsers, Config};
 pub use error::Error;
 #[cfg(feature = "metrics")]
 pub use figures::metrics_server::serve_metrics;
@@ -74,4 +78,6 @@ pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};
 pub use frames::live_source::LiveSource;
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
+pub use page::{PageFile, PageServer};
 pub use quic::endpoint::Socket;
+pub use rotation::BrowserCertificate;

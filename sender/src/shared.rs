@@ -19,6 +19,8 @@ pub(crate) struct Shared {
     pub(crate) end: OnceLock<Close>,
     /// Whether feeds must end even if part of the last frame is unsent.
     pub(crate) cut_off: watch::Sender<bool>,
+    /// The origins of pages that may watch; if there are none, pages of any origin may.
+    pub(crate) origins: Vec<String>,
 }
 
 /// The close of a broadcast that ends normally.

@@ -16,6 +16,9 @@ pub(crate) trait Connection: Send + Sync + 'static {
     type Outgoing: Outgoing;
     type Incoming: Incoming;
 
+    /// Whether the receiver knows a stream by [`Outgoing::number`].
+    const SHOWS_STREAM_NUMBERS: bool;
+
     fn address(&self) -> SocketAddr;
 
     /// Returns the current state of the path.
@@ -37,12 +40,12 @@ pub(crate) trait Connection: Send + Sync + 'static {
     fn closed(&self) -> impl Future<Output = Disconnected> + Send;
 
     /// Ends the connection and tells the receiver why.
-    fn close(&self, close: Close);
+    fn close(&self, close: Close) -> impl Future<Output = ()> + Send;
 }
 
 /// A stream to a receiver.
 pub(crate) trait Outgoing: Send {
-    /// Returns the transport's number of the stream, which the receiver sees too.
+    /// The transport's number of it.
     fn number(&self) -> u64;
 
     /// Writes the front of `chunks`: as many bytes as there is room for, and at least one. Returns the number. If

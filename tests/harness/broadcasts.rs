@@ -11,7 +11,7 @@ use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::PackageHash;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
-use nestcast_sender::{Broadcast, FrameSource, Identity, LiveSource, Monitor};
+use nestcast_sender::{Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -40,6 +40,8 @@ pub struct Plan {
     pub give_model: bool,
     /// The most simultaneous receivers.
     pub max_receivers: usize,
+    /// Whether and how browsers watch.
+    pub browsers: Option<Browsers>,
 }
 
 impl Plan {
@@ -48,7 +50,7 @@ impl Plan {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
         let max_receivers = 500;
-        Self { listen, identity, token: None, package: None, size, give_model: false, max_receivers }
+        Self { listen, identity, token: None, package: None, size, give_model: false, max_receivers, browsers: None }
     }
 
     fn pictures(&self) -> Pictures {
@@ -83,11 +85,11 @@ impl Plan {
 
     /// Listens with frames of another source.
     pub fn listen_to<S: FrameSource>(self, source: S) -> Broadcast<S> {
-        let Self { listen, identity, token, max_receivers, .. } = self;
+        let Self { listen, identity, token, max_receivers, browsers, .. } = self;
         let token = token.map(Bytes::from_static);
         let max_receivers_per_address = max_receivers;
         let config = nestcast_sender::Config::new(listen, identity);
-        let config = nestcast_sender::Config { token, max_receivers, max_receivers_per_address, ..config };
+        let config = nestcast_sender::Config { token, max_receivers, max_receivers_per_address, browsers, ..config };
         Broadcast::listen(config, source).expect("a free port")
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod arrows;
 pub mod broadcasts;
+pub mod browser;
 pub mod clips;
 pub mod hostile_receiver;
 pub mod hostile_sender;
@@ -11,6 +12,7 @@ pub mod later_version;
 #[cfg(target_os = "linux")]
 pub mod netns_links;
 pub mod network;
+pub mod page;
 pub mod pictures;
 pub mod recipes;
 pub mod still_frames;

@@ -31,19 +31,24 @@ pub(crate) fn server() -> (ServerConfig, String) {
 
 /// Returns a receiver's side.
 pub(crate) fn client() -> ClientConfig {
-    offering(default_provider())
+    offering(default_provider(), ALPN)
+}
+
+/// A browser's side.
+pub(crate) fn browser() -> ClientConfig {
+    offering(default_provider(), b"h3")
 }
 
 /// Returns a receiver's side with no cipher but AES-256-GCM, except for first packets.
 pub(crate) fn client_of_aes_256() -> ClientConfig {
-    offering(CryptoProvider { cipher_suites: vec![TLS13_AES_256_GCM_SHA384], ..default_provider() })
+    offering(CryptoProvider { cipher_suites: vec![TLS13_AES_256_GCM_SHA384], ..default_provider() }, ALPN)
 }
 
-fn offering(provider: CryptoProvider) -> ClientConfig {
+fn offering(provider: CryptoProvider, protocol: &[u8]) -> ClientConfig {
     let builder = rustls::ClientConfig::builder_with_provider(Arc::new(provider));
     let builder = builder.with_protocol_versions(&[&TLS13]).expect("TLS 1.3 is there");
     let mut crypto = builder.dangerous().with_custom_certificate_verifier(Arc::new(Anyone)).with_no_client_auth();
-    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    crypto.alpn_protocols = vec![protocol.to_vec()];
     let initial = TLS13_AES_128_GCM_SHA256.tls13().and_then(|suite| suite.quic_suite()).expect("QUIC's own");
     let crypto = QuicClientConfig::with_initial(Arc::new(crypto), initial).expect("that of first packets");
     ClientConfig::new(Arc::new(crypto))

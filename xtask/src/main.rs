@@ -21,6 +21,7 @@ mod runtime;
 mod staging;
 mod testing;
 mod wasm;
+mod web;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
@@ -51,9 +52,10 @@ cargo xtask COMMAND
                    there; --keep makes the committed corpus the smallest that reaches what was reached
   dependencies     licences of all crates; of the default program how many there are, and none in two versions
   crates           cargo packages each library, and no library includes a file from outside its folder
+  web              build the WebAssembly module of the browser viewer into web/dist, to commit; needs rustup
   prose            words that hide the doer stay rare in comments and documents, and sentences and lines short
-  lint             dependencies, crates, prose, formatting, clippy and documentation; any warning fails; needs cmake, nasm
-                   and perl
+  lint             dependencies, crates, prose, that web/dist is of these sources, formatting, clippy
+                   and documentation; any warning fails; needs cmake, nasm and perl
   manual           man pages and shell completions of the program with all its features, into target/manual; says where to
                    copy them
   package          a Debian package of the program with its manual, into target/packages; needs tar and gzip
@@ -97,6 +99,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "dependencies" => dependencies::check(),
         "crates" => crates::check(),
         "prose" => prose::check(),
+        "web" => web::build(),
         "manual" => manual::write("full"),
         "package" => package::run(&arguments),
         "help" | "-h" | "--help" => {
@@ -146,6 +149,7 @@ fn lint() -> Result<()> {
     dependencies::check()?;
     crates::check()?;
     prose::check()?;
+    web::check()?;
     let workspace = ["--locked", "--workspace"];
     for features in [&["--features", "nestcast/full,nestcast/packaging"][..], &[]] {
         let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];

@@ -41,6 +41,12 @@ pub(crate) struct Send {
     /// The most receivers at one address at once, for example behind one router (IPv6: in one network of 64 bits)
     #[arg(long, value_name = "N", default_value = "250", value_parser = count)]
     pub(crate) max_receivers_per_address: NonZeroUsize,
+    /// Let browsers watch: serve the page for it at this address and print the link
+    #[arg(long, value_name = "ADDR", value_parser = address)]
+    pub(crate) web: Option<SocketAddr>,
+    /// Let only pages of this origin connect, such as `https://example.org`; may be given several times [default: any]
+    #[arg(long, value_name = "ORIGIN", requires = "web")]
+    pub(crate) web_origin: Vec<String>,
     #[cfg(feature = "metrics")]
     /// Serve figures for Prometheus at this address, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR", value_parser = address)]

@@ -12,6 +12,10 @@ pub(super) enum Line<'a> {
         address: String,
         fingerprint: String,
         metrics: Option<String>,
+        web: Option<String>,
+    },
+    Web {
+        web: String,
     },
     Sent(&'a Statistics),
     Frame {

@@ -1,11 +1,15 @@
 //! `nestcast send`: a source to every receiver that asks for it.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
-use nestcast_sender::{Broadcast, Config, FrameSource, Identity, Statistics, place_of};
+use nestcast_sender::{
+    Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer, Statistics, place_of,
+};
+use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -37,12 +41,15 @@ fn config(options: &Send) -> Result<Config> {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
+    let own = Browsers { origins: options.web_origin.clone(), ..Browsers::default() };
+    let browsers = if options.cert.is_some() { Browsers { validity: None, ..own } } else { own };
     Ok(Config {
         token,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
         qlog: options.qlog.clone(),
+        browsers: options.web.map(|_| browsers),
         ..Config::new(listen, identity)
     })
 }
@@ -50,6 +57,7 @@ fn config(options: &Send) -> Result<Config> {
 /// Broadcasts until the source ends or the user ends the program.
 async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
+    let (token, identity) = (config.token.clone(), options.cert.as_ref().map(|_| config.identity.clone()));
     let broadcast = Broadcast::listen(config, source)?;
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
@@ -57,10 +65,15 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     let metrics = serve_metrics(options, monitor.clone()).await?;
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
+    let mut certificate = broadcast.browser_certificate();
+    let page = serve_page(options, identity).await?;
+    let link = |certificate: &BrowserCertificate| page.as_ref()?.link(address, certificate, token.as_deref());
+    let web = link(&certificate);
     if options.json {
-        Lines::Output.print(&Line::Listening { address: address.to_string(), fingerprint, metrics })?;
+        Lines::Output.print(&Line::Listening { address: address.to_string(), fingerprint, metrics, web })?;
     } else {
         files::note(&format!("receive with: nestcast receive {} --fingerprint {fingerprint} -o -", place_of(address)));
+        web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
     let (began, mut pace) = (Instant::now(), Pace::default());
     let mut seconds = interval(Duration::from_secs(1));
@@ -75,6 +88,11 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
+            () = certificate.changed() => match link(&certificate) {
+                Some(web) if options.json => Lines::Output.print(&Line::Web { web })?,
+                Some(web) => files::note(&format!("watch in a browser from now on: {web}")),
+                None => {}
+            },
             _ = seconds.tick() => {
                 let figures = monitor.read();
                 let behind = pace.behind(began.elapsed(), figures.frames, figures.skipped);
@@ -102,7 +120,16 @@ fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
     Ok(())
 }
 
-/// Serves figures for Prometheus while the program runs; returns the address.
+/// Serves the page for browsers as long as the program runs.
+async fn serve_page(options: &Send, identity: Option<Identity>) -> Result<Option<Arc<PageServer>>> {
+    let Some(address) = options.web else { return Ok(None) };
+    let page = Arc::new(PageServer::listen(address, identity).await?);
+    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
+    tokio::spawn(Arc::clone(&page).serve(files.to_vec()));
+    Ok(Some(page))
+}
+
+/// Serves figures for Prometheus as long as the program runs; gives where.
 #[cfg(feature = "metrics")]
 async fn serve_metrics(options: &Send, monitor: nestcast_sender::Monitor) -> Result<Option<String>> {
     let Some(address) = options.metrics else { return Ok(None) };

@@ -31,6 +31,8 @@ pub(crate) struct Sender {
     pub(crate) address: String,
     pub(crate) fingerprint: String,
     pub(crate) metrics: String,
+    /// The link for browsers, if it lets them in.
+    pub(crate) web: String,
 }
 
 impl Sender {
@@ -61,8 +63,9 @@ impl Sender {
         output.read_line(&mut line).expect("a line");
         let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
         let text = |name: &str| listening[name].as_str().unwrap_or_default().to_owned();
-        let (address, fingerprint, metrics) = (text("address"), text("fingerprint"), text("metrics"));
-        Self { child, output, address, fingerprint, metrics }
+        let (address, fingerprint) = (text("address"), text("fingerprint"));
+        let (metrics, web) = (text("metrics"), text("web"));
+        Self { child, output, address, fingerprint, metrics, web }
     }
 
     /// Returns the arguments to receive from it, with the linear decoder unless one is given.

@@ -22,6 +22,8 @@ const PACKET_OVERHEAD: u64 = 20;
 /// The state that decides how much parity a frame has.
 #[derive(Debug)]
 pub(super) struct Parity {
+    /// Whether the receiver can tell which stream a parity is of.
+    is_of_use: bool,
     interval: Duration,
     /// How often packets are lost, and how long they are.
     lossy: LossyIntervals,
@@ -36,6 +38,7 @@ impl Parity {
     /// Makes a state for frames that are due every `interval`.
     pub(super) fn new(interval: Duration) -> Self {
         Self {
+            is_of_use: true,
             interval,
             lossy: LossyIntervals::default(),
             mtu: PathStats::default().mtu,
@@ -44,7 +47,12 @@ impl Parity {
         }
     }
 
-    /// Processes a frame that is due.
+    /// From now on no stream has parity.
+    pub(super) const fn leave_out(&mut self) {
+        self.is_of_use = false;
+    }
+
+    /// A frame is due.
     pub(super) fn handle_frame(&mut self, path: &PathStats) {
         self.lossy.handle_frame(path.lost);
         self.mtu = path.mtu;
@@ -88,6 +96,9 @@ impl Parity {
 
     /// Returns the number of pieces into which a stream of `length` bytes is cut for its parity.
     fn pieces(&self, length: u64) -> u64 {
+        if !self.is_of_use {
+            return 0;
+        }
         let packets = length.div_ceil(self.block_bytes());
         let pays = if self.repairs_in_time { 0 } else { self.lossy.pieces(packets) };
         let tried = whole(packets as f64 * self.tried).min(MAX_PIECES).min(packets / 2);

@@ -51,8 +51,15 @@ impl Publisher {
         self
     }
 
-    /// Returns whether the next frame is sent only as a random-access frame ([`Join`](crate::Join)): at the beginning,
-    /// and after the backlog was dropped.
+    /// For a receiver that does not learn the numbers of its streams: none has parity, which names them.
+    #[must_use]
+    pub const fn without_parity(mut self) -> Self {
+        self.writer.leave_parity_out();
+        self
+    }
+
+    /// Whether the next frame must have a [`Join`](crate::Join), or is not sent: at the beginning, and after too many owed bases
+    /// were given up.
     #[must_use]
     pub fn needs_join(&self) -> bool {
         self.policy.needs_join()

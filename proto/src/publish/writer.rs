@@ -64,7 +64,12 @@ impl Writer {
         }
     }
 
-    /// Returns the time from one frame to the next.
+    /// From now on no stream has parity.
+    pub(super) const fn leave_parity_out(&mut self) {
+        self.parity.leave_out();
+    }
+
+    /// From one frame to the next.
     pub(super) const fn interval(&self) -> Duration {
         self.interval
     }

@@ -92,6 +92,7 @@ pub struct SenderSession {
     path: PathStats,
     /// Whether the session has asked the driver to await the last stream.
     awaits_last: bool,
+    has_parity: bool,
     outputs: VecDeque<SenderOutput>,
 }
 
@@ -115,11 +116,19 @@ impl SenderSession {
             kept: None,
             path: PathStats::default(),
             awaits_last: false,
+            has_parity: true,
             outputs: VecDeque::new(),
         }
     }
 
-    /// Returns the receiver's cap.
+    /// Sends no parity: for a transport that hides the numbers of streams from the receiver, as WebTransport does.
+    #[must_use]
+    pub const fn without_parity(mut self) -> Self {
+        self.has_parity = false;
+        self
+    }
+
+    /// The most that the receiver asked for.
     #[must_use]
     pub const fn max_bitrate(&self) -> Option<Bitrate> {
         self.max_bitrate
@@ -182,6 +191,7 @@ impl SenderSession {
         let welcome = self.offer.welcome.clone();
         let interval = welcome.interval();
         let publisher = Publisher::new(interval, self.max_bitrate);
+        let publisher = if self.has_parity { publisher } else { publisher.without_parity() };
         self.publisher = if welcome.video.is_some() { publisher.of_video(interval) } else { publisher };
         let said = [Message::Welcome { version, welcome }, Message::Clock(Clock { micros: clock })];
         let said: BytesMut = said.iter().flat_map(Message::encode).collect();

@@ -139,6 +139,8 @@ impl Connection for Taker {
     type Outgoing = Stream;
     type Incoming = Said;
 
+    const SHOWS_STREAM_NUMBERS: bool = true;
+
     fn address(&self) -> SocketAddr {
         ([127, 0, 0, 1], 1).into()
     }
@@ -167,7 +169,7 @@ impl Connection for Taker {
         Disconnected("timed out".to_owned())
     }
 
-    fn close(&self, close: Close) {
+    async fn close(&self, close: Close) {
         self.taken().closed = Some(close.code);
     }
 }
@@ -191,7 +193,7 @@ fn shared() -> Arc<Shared> {
     let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), token: None });
     let places = Arc::new(Places::new(100, 100));
     let cut_off = watch::Sender::new(false);
-    Arc::new(Shared { offer, counters, demand, places, end, cut_off })
+    Arc::new(Shared { offer, counters, demand, places, end, cut_off, origins: Vec::new() })
 }
 
 fn send(fanout: &FrameFanout, id: u64) {

@@ -1,47 +1,59 @@
 //! QUIC by quinn: endpoint, limits and streams.
 
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Buf as _, Bytes};
-use nestcast_proto::{ALPN, Close, Code, INITIAL_WINDOW, PathStats, Room, Urgency};
+use nestcast_proto::{ALPN, Close, INITIAL_WINDOW};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
-    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, RecvStream, Runtime as _, SendStream, ServerConfig,
-    TokioRuntime, TransportConfig, VarInt,
+    AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, Runtime as _, ServerConfig, TokioRuntime, TransportConfig,
+    VarInt,
 };
-use rustls::{CipherSuite, InconsistentKeys};
+use rustls::CipherSuite;
+use rustls::crypto::CryptoProvider;
 use socket2::SockRef;
 
 use crate::config::Acknowledge;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::quic::congestion::{Factory, Known, SharedClock, known};
+use crate::quic::browser::{BrowserHandshake, H3};
+use crate::quic::certificates::Certificates;
+use crate::quic::congestion::{Factory, SharedClock};
+use crate::quic::connection::{QuicConnection, disconnected};
 use crate::quic::connection_ids::ConnectionIds;
 #[cfg(feature = "qlog")]
 use crate::quic::qlog::Logs;
-use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
+use crate::transport::Disconnected;
 
 /// A receiver that is silent for this long is gone. A shorter timeout of its own applies instead (RFC 9000, section
 /// 10.1); nestcast's receiver has one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(9);
 /// What a receiver may send ahead: room for a hello and a request.
 const RECEIVE_WINDOW_BYTES: u32 = 16 * 1024;
-/// The most bytes of one read of a control stream.
-const MAX_READ_BYTES: usize = 2048;
-/// The socket's receive buffer: room for the first packets of a thousand receivers that connect at once.
+/// What may wait to be read, of all receivers: the first packets of a thousand that come at once.
 const SOCKET_BUFFER_BYTES: usize = 2 * 1024 * 1024;
 /// The most first packets that may wait; quinn drops others unread.
 const MAX_FIRST_PACKETS: usize = 2048;
 /// QUIC version 1 only: quinn would offer drafts too.
 const QUIC_VERSIONS: [u32; 1] = [1];
-/// quinn holds a piece until all of it is acknowledged. With pieces of half a packet, each acknowledgement makes room,
-/// without bursts.
-const PIECE_BYTES: usize = 600;
-const MAX_PIECES: usize = 16;
-/// The round-trip time before the first measurement.
+/// Before the first measurement.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
+/// Streams that a receiver has open at once: its control stream.
+const RECEIVER_STREAMS: Streams = Streams { bidirectional: 1, unidirectional: 0, datagram_bytes: None };
+/// Those of a browser: its request and the page's control stream; control, encoder and decoder of HTTP/3. It speaks WebTransport only to
+/// who takes datagrams, which nobody reads: so many bytes of them are held.
+const BROWSER_STREAMS: Streams = Streams { bidirectional: 2, unidirectional: 3, datagram_bytes: Some(2048) };
+/// A browser says nothing by itself while a picture stays: it is asked whether it is there.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(3);
+
+/// What a peer may open.
+#[derive(Debug, Clone, Copy)]
+struct Streams {
+    bidirectional: u32,
+    unidirectional: u32,
+    datagram_bytes: Option<usize>,
+}
 
 /// The socket of a broadcast.
 #[derive(Debug)]
@@ -74,19 +86,26 @@ impl Socket {
 #[derive(Debug)]
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
+    certificates: Arc<Certificates>,
+    /// Whether browsers may come.
+    browsers: bool,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
 
 impl Listener {
-    /// Listens on a socket.
+    /// Listens on a socket, to browsers too if `browsers` says so.
     pub(crate) fn new(
         Socket { socket, address, seed }: Socket,
         identity: Identity,
         acknowledge: Acknowledge,
+        browsers: bool,
     ) -> Result<Self, Error> {
         let clock = if seed.is_some() { SharedClock::simulated() } else { SharedClock::utc() };
-        let mut config = config(identity)?;
+        let provider = Arc::new(provider());
+        let certificates = Arc::new(Certificates::new(Arc::clone(&provider), identity)?);
+        let mut config = config(provider, Arc::clone(&certificates), browsers)?;
+        let transport = if browsers { transport_with_browsers } else { transport_of_receivers };
         config.transport_config(Arc::new(transport(clock, acknowledge)));
         #[cfg(feature = "qlog")]
         let logs = Logs { folder: None, config: config.clone(), transport, acknowledge, clock };
@@ -96,6 +115,8 @@ impl Listener {
             .map_err(|reason| Error::Listen { address, reason })?;
         Ok(Self {
             endpoint,
+            certificates,
+            browsers,
             #[cfg(feature = "qlog")]
             logs,
         })
@@ -105,6 +126,10 @@ impl Listener {
     #[cfg(feature = "qlog")]
     pub(crate) fn with_qlog(self, folder: Option<std::path::PathBuf>) -> Self {
         Self { logs: Logs { folder, ..self.logs }, ..self }
+    }
+
+    pub(crate) fn certificates(&self) -> Arc<Certificates> {
+        Arc::clone(&self.certificates)
     }
 
     pub(crate) fn address(&self) -> Option<SocketAddr> {
@@ -117,6 +142,7 @@ impl Listener {
         let incoming = self.endpoint.accept().await?;
         Some(Handshake {
             incoming,
+            browsers: self.browsers,
             #[cfg(feature = "qlog")]
             logs: self.logs.clone(),
         })
@@ -129,10 +155,20 @@ impl Listener {
     }
 }
 
-/// A handshake that has not begun. Dropping it refuses the peer with an answer.
+/// Who a handshake was performed with.
+#[derive(Debug)]
+pub(crate) enum Client {
+    /// A native receiver.
+    Receiver(QuicConnection),
+    /// A browser, which asks for a session next.
+    Browser(BrowserHandshake),
+}
+
+/// A handshake that has not begun. One that is dropped is refused with an answer.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
+    browsers: bool,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
@@ -158,8 +194,8 @@ impl Handshake {
         self.incoming.ignore();
     }
 
-    /// Performs the handshake.
-    pub(crate) async fn perform(self) -> Result<QuicConnection, Disconnected> {
+    /// Performs it.
+    pub(crate) async fn perform(self) -> Result<Client, Disconnected> {
         #[cfg(feature = "qlog")]
         let connecting = match self.logs.config_of(&self.incoming) {
             Some(config) => self.incoming.accept_with(config),
@@ -167,9 +203,11 @@ impl Handshake {
         };
         #[cfg(not(feature = "qlog"))]
         let connecting = self.incoming.accept();
-        let connection = connecting.map_err(disconnected)?.await.map_err(disconnected)?;
-        let known = Mutex::new((connection.remote_address(), known(&connection)));
-        Ok(QuicConnection(Arc::new(Path { connection, known })))
+        let mut connecting = connecting.map_err(disconnected)?;
+        if self.browsers && BrowserHandshake::is_of(&mut connecting).await? {
+            return BrowserHandshake::perform(connecting).await.map(Client::Browser);
+        }
+        Ok(Client::Receiver(QuicConnection::new(connecting.await.map_err(disconnected)?)))
     }
 }
 
@@ -182,22 +220,27 @@ fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     Ok(socket)
 }
 
-fn config(identity: Identity) -> Result<ServerConfig, Error> {
-    let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
+fn provider() -> CryptoProvider {
     let mut provider = rustls::crypto::ring::default_provider();
     // Every packet is encrypted for one receiver. AES-128-GCM, which everyone has (RFC 8446, section 9.1), takes 10
     // rounds, not 14.
     provider.cipher_suites.retain(|suite| suite.suite() != CipherSuite::TLS13_AES_256_GCM_SHA384);
-    let mut crypto = rustls::ServerConfig::builder_with_provider(Arc::new(provider))
+    provider
+}
+
+fn config(
+    provider: Arc<CryptoProvider>,
+    certificates: Arc<Certificates>,
+    browsers: bool,
+) -> Result<ServerConfig, Error> {
+    let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
+    let mut crypto = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| tls(&error))?
         .with_no_client_auth()
-        .with_single_cert(identity.chain, identity.key)
-        .map_err(|error| match error {
-            rustls::Error::InconsistentKeys(InconsistentKeys::KeyMismatch) => Error::KeyMismatch,
-            error => tls(&error),
-        })?;
+        .with_cert_resolver(certificates);
     crypto.alpn_protocols = vec![ALPN.to_vec()];
+    crypto.alpn_protocols.extend(browsers.then(|| H3.to_vec()));
     // Without tickets there is no resumption, so there are no 0-RTT data to replay.
     crypto.send_tls13_tickets = 0;
     crypto.max_early_data_size = 0;
@@ -207,198 +250,36 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
     Ok(config)
 }
 
-/// Configures connections that share a clock.
-fn transport(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
+/// For connections of receivers alone, which share a clock.
+fn transport_of_receivers(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
+    transport(clock, acknowledge, RECEIVER_STREAMS)
+}
+
+/// For connections of which some are browsers': what a peer may open is said before it says which it is.
+fn transport_with_browsers(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
+    let mut transport = transport(clock, acknowledge, BROWSER_STREAMS);
+    transport.keep_alive_interval(Some(KEEP_ALIVE_INTERVAL));
+    transport
+}
+
+fn transport(clock: SharedClock, acknowledge: Acknowledge, streams: Streams) -> TransportConfig {
     let mut acks = AckFrequencyConfig::default();
     // The threshold is the number of packets that may arrive without an acknowledgement.
     let threshold = acknowledge.packets.saturating_sub(1);
     acks.ack_eliciting_threshold(VarInt::from_u32(threshold)).max_ack_delay(Some(acknowledge.within));
     let mut transport = TransportConfig::default();
     transport
-        .max_concurrent_bidi_streams(VarInt::from_u32(1))
-        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .max_concurrent_bidi_streams(VarInt::from_u32(streams.bidirectional))
+        .max_concurrent_uni_streams(VarInt::from_u32(streams.unidirectional))
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .send_window(INITIAL_WINDOW)
         .send_fairness(false)
-        .datagram_receive_buffer_size(None)
+        .datagram_receive_buffer_size(streams.datagram_bytes)
         .mtu_discovery_config(None)
         .initial_rtt(INITIAL_RTT)
         .ack_frequency_config(Some(acks))
         .max_idle_timeout(IDLE_TIMEOUT.try_into().ok())
         .congestion_controller_factory(Arc::new(Factory(clock)));
     transport
-}
-
-/// Returns the front of `chunks` in pieces, at most `most` bytes, and the number of pieces.
-fn front(chunks: &[Bytes], most: usize) -> ([Bytes; MAX_PIECES], usize) {
-    let pieces = chunks.iter().flat_map(|chunk| {
-        let ends = |at: usize| at..chunk.len().min(at + PIECE_BYTES);
-        (0..chunk.len()).step_by(PIECE_BYTES).map(move |at| chunk.slice(ends(at)))
-    });
-    let mut left = most;
-    let pieces = pieces.map_while(|mut piece| {
-        piece.truncate(left);
-        left -= piece.len();
-        (!piece.is_empty()).then_some(piece)
-    });
-    let mut front = [const { Bytes::new() }; MAX_PIECES];
-    let count = front.iter_mut().zip(pieces).map(|(slot, piece)| *slot = piece).count();
-    (front, count)
-}
-
-/// Drops the bytes of a stream that the peer stopped, and counts them as written.
-fn unwanted(chunks: &mut [Bytes]) -> usize {
-    chunks.iter_mut().map(|chunk| std::mem::take(chunk).len()).sum()
-}
-
-fn disconnected(error: impl std::fmt::Display) -> Disconnected {
-    Disconnected(error.to_string())
-}
-
-/// A connected receiver.
-#[derive(Debug)]
-pub(crate) struct QuicConnection(Arc<Path>);
-
-/// A connection, and the state of its path.
-#[derive(Debug)]
-struct Path {
-    connection: quinn::Connection,
-    /// The peer's address and the state of the path to it. A peer that moves gets a new path with its own congestion
-    /// control.
-    known: Mutex<(SocketAddr, Arc<Known>)>,
-}
-
-impl Path {
-    /// Returns the state of the path at the last look.
-    fn known(&self) -> Arc<Known> {
-        Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner).1)
-    }
-
-    /// Checks the peer's address and returns the state of its path.
-    fn look(&self) -> Arc<Known> {
-        let address = self.connection.remote_address();
-        let mut of = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        if of.0 != address {
-            *of = (address, known(&self.connection));
-        }
-        Arc::clone(&of.1)
-    }
-}
-
-impl Drop for QuicConnection {
-    /// Closes a connection whose feed broke off without a reason; quinn would send code 0, a normal end of the
-    /// broadcast.
-    fn drop(&mut self) {
-        if self.0.connection.close_reason().is_none() {
-            self.close(Close { code: Code::Failed, why: "the feed broke off" });
-        }
-    }
-}
-
-impl Connection for QuicConnection {
-    type Outgoing = Stream;
-    type Incoming = RecvStream;
-
-    fn address(&self) -> SocketAddr {
-        self.0.connection.remote_address()
-    }
-
-    /// Returns the path that the peer had when the last stream was opened.
-    fn path(&self) -> PathStats {
-        self.0.known().path()
-    }
-
-    fn handle_reset(&self) {
-        self.0.known().handle_reset();
-    }
-
-    fn allow_beyond(&self, packets: u64) {
-        self.0.known().allow_beyond(packets);
-    }
-
-    async fn accept_control(&self) -> Result<(Stream, RecvStream), Disconnected> {
-        let (stream, incoming) = self.0.connection.accept_bi().await.map_err(disconnected)?;
-        Ok((Stream { stream, path: Arc::clone(&self.0) }, incoming))
-    }
-
-    async fn open(&self, urgency: Urgency) -> Result<Stream, Disconnected> {
-        let stream = self.0.connection.open_uni().await.map_err(disconnected)?;
-        if urgency == Urgency::First {
-            stream.set_priority(1).map_err(disconnected)?;
-        }
-        self.0.look();
-        Ok(Stream { stream, path: Arc::clone(&self.0) })
-    }
-
-    async fn closed(&self) -> Disconnected {
-        disconnected(self.0.connection.closed().await)
-    }
-
-    fn close(&self, close: Close) {
-        // This precedes the close itself, because quinn builds the packet at once.
-        self.0.look().close();
-        self.0.connection.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
-    }
-}
-
-/// A stream to a receiver.
-#[derive(Debug)]
-pub(crate) struct Stream {
-    stream: SendStream,
-    path: Arc<Path>,
-}
-
-impl Outgoing for Stream {
-    fn number(&self) -> u64 {
-        VarInt::from(self.stream.id()).into_inner()
-    }
-
-    async fn write(&mut self, chunks: &mut [Bytes], room: Room) -> Result<usize, Disconnected> {
-        let mut known = self.path.known();
-        let most = loop {
-            match known.room(room.pending).await {
-                Some(most) => break most,
-                None => known = self.path.look(),
-            }
-        };
-        self.path.connection.set_send_window(room.held);
-        let (mut front, count) = front(chunks, most);
-        let written = match self.stream.write_chunks(&mut front[..count]).await {
-            Ok(written) => written.bytes,
-            Err(quinn::WriteError::Stopped(_)) => return Ok(unwanted(chunks)),
-            Err(error) => return Err(disconnected(error)),
-        };
-        known.handle_written(written as u64);
-        let mut left = written;
-        for chunk in chunks {
-            let from_chunk = left.min(chunk.len());
-            chunk.advance(from_chunk);
-            left -= from_chunk;
-        }
-        Ok(written)
-    }
-
-    fn finish(&mut self) {
-        // Lost bytes of this stream go before newer streams: quinn would send them again only when nothing else waits.
-        let _ = self.stream.set_priority(1);
-        // It fails only for a stream that the peer stopped: then nobody waits for its end.
-        let _ = self.stream.finish();
-    }
-
-    fn reset(&mut self) {
-        // It fails only for a stream that has ended.
-        let _ = self.stream.reset(VarInt::from_u32(0));
-    }
-
-    async fn settled(&mut self) {
-        // It fails if the connection is lost: then nothing more arrives.
-        let _ = self.stream.stopped().await;
-    }
-}
-
-impl Incoming for RecvStream {
-    async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
-        Ok(self.read_chunk(MAX_READ_BYTES, true).await.map_err(disconnected)?.map(|chunk| chunk.bytes))
-    }
 }

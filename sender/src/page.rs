@@ -1,0 +1,165 @@
+//! The page by which browsers watch: its files over HTTP, and the link that leads to a broadcast.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use bytes::Bytes;
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+
+use crate::broadcast::place_of;
+use crate::error::Error;
+use crate::http::answer::{Answer, Status};
+use crate::http::server::{Limits, serve};
+use crate::identity::Identity;
+use crate::rotation::BrowserCertificate;
+
+/// A page has a dozen files, and browsers fetch six at once; a slow link takes a while for them.
+const LIMITS: Limits = Limits { connections: 1024, patience: Duration::from_secs(60) };
+/// What a browser lets the page do: run and load what is here, and connect to a sender. It shares no memory and no window with
+/// other pages, so it may measure time finely and share memory between its threads.
+const FIELDS: [(&str, &str); 8] = [
+    (
+        "content-security-policy",
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' blob:; \
+         media-src 'self' blob:; connect-src 'self' https:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-embedder-policy", "require-corp"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("permissions-policy", "camera=(), microphone=(), geolocation=()"),
+    ("referrer-policy", "no-referrer"),
+    ("x-content-type-options", "nosniff"),
+    ("cache-control", "no-cache"),
+];
+
+/// A file of a page.
+#[derive(Debug, Clone, Copy)]
+pub struct PageFile {
+    /// Its name, which is its path too; `index.html` is what a browser gets that asks for none.
+    pub name: &'static str,
+    /// Its media type, as HTTP states it.
+    pub media_type: &'static str,
+    /// What it holds.
+    pub bytes: &'static [u8],
+}
+
+/// Serves the files of a page.
+#[derive(Debug)]
+pub struct PageServer {
+    listener: TcpListener,
+    tls: Option<Arc<ServerConfig>>,
+}
+
+impl PageServer {
+    /// Listens, for HTTPS with the certificate of `identity`, or for HTTP without. Browsers let a page connect only if it came by HTTPS or
+    /// from their own machine.
+    ///
+    /// # Errors
+    /// [`Error::Listen`] if the address cannot be had, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity cannot be used.
+    pub async fn listen(address: SocketAddr, identity: Option<Identity>) -> Result<Self, Error> {
+        let failed = |reason| Error::Listen { address, reason };
+        let tls = identity.map(https).transpose()?;
+        Ok(Self { listener: TcpListener::bind(address).await.map_err(failed)?, tls })
+    }
+
+    /// The link to a broadcast at `sender`, which begins at this page: `token` is in it for all to read who have the link. If an address stands
+    /// for all of a machine's, the reader puts the host's name in place of `HOST`.
+    #[must_use]
+    pub fn link(&self, sender: SocketAddr, certificate: &BrowserCertificate, token: Option<&[u8]>) -> Option<String> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        let (page, sender) = (place_of(self.listener.local_addr().ok()?), place_of(sender));
+        let mut link = format!("{scheme}://{page}/#src=https://{sender}/");
+        if let Some((fingerprint, expires)) = certificate.made() {
+            let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+            // A string takes what is written to it.
+            let _ = write!(link, "&fingerprint={fingerprint}&expires={expires}");
+        }
+        if let Some(token) = token {
+            link.push_str("&token=");
+            link.extend(token.iter().map(|byte| escaped(*byte)));
+        }
+        Some(link)
+    }
+
+    /// Answers requests for the files, for ever. Any number of clients costs a bounded number of connections.
+    pub async fn serve(self: Arc<Self>, files: Vec<PageFile>) {
+        let answer = move |path: &str| {
+            let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("index.html");
+            let file = files.iter().find(|file| file.name == name);
+            let answer = file.map(|file| Answer::ok(file.media_type, Bytes::from_static(file.bytes)));
+            let answer = answer.unwrap_or_else(|| Answer::refusal(Status::NotFound, "there is no such file\n"));
+            Answer { fields: &FIELDS, ..answer }
+        };
+        serve(&self.listener, self.tls.clone(), LIMITS, answer).await;
+    }
+}
+
+fn https(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| Error::Tls(error.to_string()))?.with_no_client_auth();
+    let config = builder.with_single_cert(identity.chain, identity.key);
+    config.map(Arc::new).map_err(|error| Error::Tls(error.to_string()))
+}
+
+/// A byte as it stands in the fragment of a link (RFC 3986, section 3.5).
+fn escaped(byte: u8) -> String {
+    if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
+        char::from(byte).to_string()
+    } else {
+        format!("%{byte:02X}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    /// What a client that trusts `identity` alone gets.
+    async fn get(address: SocketAddr, identity: &Identity, path: &str) -> String {
+        let mut trusted = rustls::RootCertStore::empty();
+        trusted.add(identity.chain[0].clone()).expect("a certificate");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = builder.expect("versions").with_root_certificates(trusted).with_no_client_auth();
+        let stream = tokio::net::TcpStream::connect(address).await.expect("it listens");
+        let name = "localhost".try_into().expect("a name");
+        let connecting = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream);
+        let mut stream = connecting.await.expect("it is trusted");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("text");
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_page_comes_over_https_where_there_is_a_certificate() {
+        let identity = Identity::generate().expect("random numbers");
+        let listening = PageServer::listen(([127, 0, 0, 1], 0).into(), Some(identity.clone())).await;
+        let server = Arc::new(listening.expect("a free port"));
+        let address = server.listener.local_addr().expect("it is bound");
+        let index = PageFile { name: "index.html", media_type: "text/html", bytes: b"<p>hello" };
+        let serving = tokio::spawn(Arc::clone(&server).serve(vec![index]));
+        let answer = get(address, &identity, "/").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"), "{answer}");
+        assert!(
+            answer.contains("\r\ncontent-security-policy: default-src 'none'; ")
+                && answer.ends_with("\r\n\r\n<p>hello")
+        );
+        assert!(get(address, &identity, "/index.htm").await.starts_with("HTTP/1.1 404"));
+        serving.abort();
+    }
+
+    #[test]
+    fn a_token_of_any_bytes_stands_in_a_link() {
+        let escape = |token: &[u8]| token.iter().map(|byte| escaped(*byte)).collect::<String>();
+        assert_eq!(escape(b"a-Z9~"), "a-Z9~");
+        assert_eq!(escape(b"a&b=c +#%\xC3\xA9\0"), "a%26b%3Dc%20%2B%23%25%C3%A9%00");
+    }
+}

@@ -1,0 +1,90 @@
+//! The certificate that browsers are shown: made anew before it expires, while the broadcast runs.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+
+use crate::config::Browsers;
+use crate::error::Error;
+use crate::identity::{Fingerprint, Identity};
+use crate::quic::certificates::Certificates;
+
+/// How often it is looked whether a certificate is old: a machine that slept must not wait for the rest of a long sleep.
+const LOOK_EVERY: Duration = Duration::from_secs(600);
+
+/// What browsers can pin now.
+#[derive(Debug, Clone)]
+pub struct BrowserCertificate(watch::Receiver<Option<(Fingerprint, SystemTime)>>);
+
+impl BrowserCertificate {
+    /// The SHA-256 of the certificate that browsers are shown now, and when the next one takes its place; `None` if that is the broadcast's
+    /// own, which an authority certifies, or if browsers are not let in.
+    #[must_use]
+    pub fn made(&self) -> Option<(Fingerprint, SystemTime)> {
+        *self.0.borrow()
+    }
+
+    /// Waits until browsers are shown another; for ever once the broadcast ended.
+    pub async fn changed(&mut self) {
+        if self.0.changed().await.is_err() {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Makes the certificates.
+#[derive(Debug)]
+pub(crate) struct Rotation {
+    certificates: Arc<Certificates>,
+    validity: Option<Duration>,
+    made: SystemTime,
+    told: watch::Sender<Option<(Fingerprint, SystemTime)>>,
+}
+
+impl Rotation {
+    /// Makes the first, if any is to be made.
+    pub(crate) fn new(certificates: Arc<Certificates>, browsers: Option<&Browsers>) -> Result<Self, Error> {
+        let validity = browsers.and_then(|browsers| browsers.validity);
+        let rotation = Self { certificates, validity, made: SystemTime::now(), told: watch::Sender::new(None) };
+        rotation.rotate()?;
+        Ok(rotation)
+    }
+
+    pub(crate) fn certificate(&self) -> BrowserCertificate {
+        BrowserCertificate(self.told.subscribe())
+    }
+
+    /// Makes another whenever the one before was shown for long enough.
+    pub(crate) async fn run(mut self) -> Infallible {
+        let Some(validity) = self.validity else { return std::future::pending().await };
+        loop {
+            tokio::time::sleep((validity / 40).min(LOOK_EVERY)).await;
+            // A clock that was set back counts as one that goes on.
+            let age = self.made.elapsed().unwrap_or(validity);
+            if age < shown_for(validity) {
+                continue;
+            }
+            self.made = SystemTime::now();
+            if let Err(error) = self.rotate() {
+                tracing::warn!("browsers get no new certificate: {error}");
+            }
+        }
+    }
+
+    fn rotate(&self) -> Result<(), Error> {
+        let Some(validity) = self.validity else { return Ok(()) };
+        let identity = Identity::for_browsers(validity)?;
+        let fingerprint = identity.fingerprint();
+        self.certificates.show_browsers(identity)?;
+        tracing::info!(%fingerprint, "browsers are shown a new certificate");
+        self.told.send_replace(Some((fingerprint, self.made + shown_for(validity))));
+        Ok(())
+    }
+}
+
+/// How long a certificate is shown that is valid for `validity`.
+fn shown_for(validity: Duration) -> Duration {
+    validity * 4 / 5
+}

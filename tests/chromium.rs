@@ -1,0 +1,145 @@
+//! Broadcasts in a real browser: the viewer in Chromium shows every picture as the native decoder makes it of the same bytes, and says why
+//! a broadcast ended. Without Chromium the tests are skipped, and say so.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::time::Duration;
+
+use nestcast_codec::{Codec, Format, Picture, Range, Size, VideoDecoder, VideoModel};
+use nestcast_encode::{PictureFormat, RenditionLimit};
+use nestcast_lab::video_frames::VideoFrames;
+use nestcast_media::to_rgb;
+use nestcast_media::y4m::Rate;
+use nestcast_proto::Frame;
+use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame};
+use nestcast_tests::broadcasts::{Plan, Running, identity};
+use nestcast_tests::browser::{self, Browser, Files};
+use nestcast_tests::video_frames::{SIZE, picture};
+use nestcast_web::FILES;
+use sha2::{Digest as _, Sha256};
+use tokio::task::JoinHandle;
+
+/// A slow machine decodes in software and draws in software.
+const PATIENCE: Duration = Duration::from_secs(240);
+/// Pictures of a broadcast that are looked at.
+const FRAMES: usize = 30;
+/// Frames of video a second: a busy machine reads each back from the canvas, and shows few of more.
+const VIDEO_RATE: u32 = 5;
+
+fn plan() -> Plan {
+    Plan { browsers: Some(Browsers::default()), ..Plan::new(&identity()) }
+}
+
+/// A broadcast with all of its frames.
+struct Recorded {
+    running: Running,
+    certificate: BrowserCertificate,
+    frames: JoinHandle<BTreeMap<u64, Frame>>,
+}
+
+impl Recorded {
+    fn start(broadcast: Broadcast<impl FrameSource>) -> Self {
+        let (certificate, frames) = (broadcast.browser_certificate(), broadcast.frames());
+        Self { frames: tokio::spawn(record(frames)), certificate, running: Running::run(broadcast) }
+    }
+
+    /// What the viewer in Chromium posts of it, and then the broadcast's frames; nothing where Chromium is not installed.
+    async fn watch(self, token: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
+        let address = self.running.address;
+        let fingerprint = self.certificate.made().expect("one is made").0;
+        let link = format!("src=https://{address}/&fingerprint={fingerprint}&token={token}&frames={FRAMES}");
+        let lines = tokio::task::spawn_blocking(move || watch(&link)).await.expect("no panic");
+        self.running.stop().await;
+        let frames = self.frames.await.expect("no panic");
+        Some((lines?, frames))
+    }
+}
+
+async fn record(mut frames: FrameReceiver) -> BTreeMap<u64, Frame> {
+    let mut all = BTreeMap::new();
+    loop {
+        match frames.next().await {
+            NextFrame::Frame(next) => drop(all.insert(next.frame.id, next.frame)),
+            NextFrame::Missed(_) => {}
+            NextFrame::End => return all,
+        }
+    }
+}
+
+fn watch(link: &str) -> Option<Vec<String>> {
+    let page = [
+        ("live.html", "text/html", include_bytes!("web/live.html").to_vec()),
+        ("live.js", "text/javascript", include_bytes!("web/live.js").to_vec()),
+    ];
+    let mut files: Files =
+        FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
+    files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
+    let (address, posted) = browser::serve(files);
+    let Some(_browser) = Browser::open(&format!("http://{address}/live.html#{link}")) else {
+        // Seen even where output is captured.
+        let _ = writeln!(std::io::stderr(), "skipped: a broadcast in Chromium, which is not installed");
+        return None;
+    };
+    Some(browser::lines(&posted, PATIENCE))
+}
+
+/// The digest of a picture as a canvas has it: red, green, blue, 255.
+fn digest(picture: &Picture) -> String {
+    let pixels =
+        to_rgb(picture).samples().chunks_exact(3).flat_map(|rgb| [rgb[0], rgb[1], rgb[2], 255]).collect::<Vec<_>>();
+    Sha256::digest(pixels).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the page says of a picture: its number, the bytes that came of it, and its digest.
+fn parse(line: &str) -> (u64, usize, &str) {
+    let mut words = line.split(' ');
+    let mut word = || words.next().expect("three words");
+    (word().parse().expect("a number"), word().parse().expect("a number"), word())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_shows_the_pictures_of_a_broadcast_bit_for_bit() {
+    let Some((lines, frames)) = Recorded::start(plan().listen()).watch("").await else { return };
+    let (end, shown) = lines.split_last().expect("a line");
+    assert_eq!((end.as_str(), shown.len()), ("enough", FRAMES));
+    for line in shown {
+        let (id, bytes, pixels) = parse(line);
+        let mut decoder = Codec::photo().decoder();
+        decoder.push(&frames[&id].bytes[..bytes]).expect("a sound frame");
+        assert_eq!(digest(&decoder.render().expect("a picture")), pixels, "picture {id}, {bytes} bytes");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_shows_video_bit_for_bit() {
+    let size = Size::new(SIZE[0], SIZE[1]).expect("a valid size");
+    let format = Format::Ycbcr420(Range::Limited);
+    let shape = PictureFormat::new(size, format, Rate::new(VIDEO_RATE, 1).expect("a valid rate"));
+    let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
+    let Some((lines, frames)) = Recorded::start(plan().listen_to(source)).watch("").await else { return };
+    let (end, shown) = lines.split_last().expect("a line");
+    assert_eq!((end.as_str(), shown.len()), ("enough", FRAMES));
+    let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
+    let mut picture = Picture::zero(size, format);
+    let shown: BTreeMap<_, _> =
+        shown.iter().map(|line| parse(line)).map(|(id, bytes, pixels)| (id, (bytes, pixels))).collect();
+    let (first, last) = (*shown.keys().next().expect("a frame"), *shown.keys().last().expect("a frame"));
+    let joins = frames.range(..=first).filter(|(_, frame)| frame.join.is_some());
+    let join = *joins.last().expect("a page begins with a frame that needs no other").0;
+    // A busy browser decodes frames that it does not show. They are short, so each came whole.
+    for (id, frame) in frames.range(join..=last) {
+        let bytes = frame.join.as_ref().filter(|_| *id == join).map_or(&frame.bytes, |join| &join.bytes);
+        decoder.decode(bytes).expect("a frame of the video");
+        decoder.render_into(&mut picture).expect("the shape fits");
+        if let Some((came, pixels)) = shown.get(id) {
+            assert_eq!((*came, *pixels), (bytes.len(), &*digest(&picture)), "frame {id}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_is_told_that_a_token_is_wrong() {
+    let broadcast = Plan { token: Some(b"secret"), ..plan() }.listen();
+    let Some((lines, _)) = Recorded::start(broadcast).watch("wrong").await else { return };
+    assert_eq!(lines, ["ended 3"]);
+}

@@ -1,0 +1,126 @@
+//! A real browser without a window, and the small HTTP server that it loads its pages from and posts its results to.
+
+use std::collections::HashMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
+/// Names of the program, as distributions call it.
+const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// Without a window, as root, without a profile's first questions, and with WebGL where there is no graphics card.
+const SWITCHES: [&str; 7] = [
+    "--headless=new",
+    "--no-sandbox",
+    "--no-first-run",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--enable-unsafe-swiftshader",
+    "--use-angle=swiftshader",
+];
+
+/// The files that a server has: by name, their media type and bytes.
+pub type Files = HashMap<String, (&'static str, Vec<u8>)>;
+
+/// Serves files on this machine, until the process ends. What is posted to it comes out of the channel.
+///
+/// # Panics
+/// If the system gives no port.
+pub fn serve(files: Files) -> (SocketAddr, Receiver<String>) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("its address");
+    let (results, posted) = channel();
+    let files = Arc::new(files);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            let (files, results) = (Arc::clone(&files), results.clone());
+            // A browser that goes away is no failure.
+            std::thread::spawn(move || answer(stream, &files, &results).ok());
+        }
+    });
+    (address, posted)
+}
+
+fn answer(stream: TcpStream, files: &Files, results: &Sender<String>) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream);
+    let (mut request, mut length) = (String::new(), 0);
+    reader.read_line(&mut request)?;
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line)?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(count) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = count.trim().parse().unwrap_or(0);
+        }
+    }
+    let mut words = request.split_whitespace();
+    let (method, path) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    if method == "POST" {
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body)?;
+        // Nobody may listen any more.
+        let _ = results.send(String::from_utf8_lossy(&body).into_owned());
+    }
+    let name = path.trim_start_matches('/').split(['?', '#']).next().unwrap_or_default();
+    let found = files.get(name).map(|(media_type, bytes)| ("200 OK", *media_type, &bytes[..]));
+    let (status, media_type, bytes) = match (method, found) {
+        ("POST", _) => ("200 OK", "text/plain", &b""[..]),
+        (_, Some(found)) => found,
+        _ => ("404 Not Found", "text/plain", &b""[..]),
+    };
+    let mut stream = reader.into_inner();
+    let head = format!("content-type: {media_type}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", bytes.len());
+    stream.write_all(format!("HTTP/1.1 {status}\r\n{head}").as_bytes())?;
+    stream.write_all(bytes)
+}
+
+/// A browser that shows a page, and ends when this is dropped.
+#[derive(Debug)]
+pub struct Browser {
+    process: Child,
+    _profile: tempfile::TempDir,
+}
+
+impl Browser {
+    /// Opens a page; `None` where Chromium is not installed.
+    ///
+    /// # Panics
+    /// If there is no room for a profile.
+    pub fn open(address: &str) -> Option<Self> {
+        let profile = tempfile::tempdir().expect("a folder for a profile");
+        let start = |name: &&str| {
+            Command::new(name)
+                .args(SWITCHES)
+                .arg(format!("--user-data-dir={}", profile.path().display()))
+                .arg(address)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn()
+                .ok()
+        };
+        let process = CHROMIUM.iter().find_map(start)?;
+        Some(Self { process, _profile: profile })
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// What a page posts, as lines.
+///
+/// # Panics
+/// If it posts nothing within `patience`, or that it failed.
+pub fn lines(posted: &Receiver<String>, patience: Duration) -> Vec<String> {
+    let text = posted.recv_timeout(patience).expect("the page posts its results in time");
+    assert!(!text.starts_with("failed"), "{text}");
+    text.lines().map(str::to_owned).collect()
+}

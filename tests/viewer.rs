@@ -1,0 +1,172 @@
+//! The viewer in a real browser, and its module under Node.js: every picture is that of the native linear decoder, bit for bit.
+//! Without Chromium or Node.js the tests are skipped, and say so.
+
+use std::io::Write as _;
+use std::process::Command;
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{Channels, Codec, Format, Picture, Range, VideoDecoder, VideoFile, VideoModel};
+use nestcast_media::to_rgb;
+use nestcast_sender::Browsers;
+use nestcast_tests::broadcasts::{Plan, Running, identity};
+use nestcast_tests::browser::{self, Browser, Files};
+use nestcast_tests::clips::CLIPS;
+use nestcast_tests::pictures::{Content, picture};
+use nestcast_web::FILES;
+use sha2::{Digest as _, Sha256};
+
+/// A slow machine decodes in software and draws in software.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// A file for the viewer: its name, its bytes, and where to cut it; a video is cut nowhere, and shown frame by frame.
+struct Sample {
+    name: String,
+    bytes: Vec<u8>,
+    cuts: Vec<usize>,
+}
+
+fn samples() -> Vec<Sample> {
+    let codec = Codec::photo();
+    let stills = [(77, 53, Channels::Rgb), (64, 48, Channels::Grey)].map(|(width, height, channels)| {
+        let stream = codec.encode(&picture(Content::Photo, width, height, channels, 7)).expect("a picture");
+        let bytes = stream.bytes().to_vec();
+        let whole = bytes.len();
+        // Inside the header, behind it, back and forth.
+        let cuts = vec![whole, 5, 40, 41, whole / 3, whole / 9, whole - 1];
+        Sample { name: format!("{width}.nst"), bytes, cuts }
+    });
+    let model = VideoModel::built_in();
+    let videos = CLIPS.iter().filter(|clip| clip.loops == 1).map(|clip| {
+        let name = format!("{}.nst", clip.name);
+        Sample { name, bytes: clip.stored_on(1, &model), cuts: Vec::new() }
+    });
+    stills.into_iter().chain(videos).collect()
+}
+
+/// The digest of a picture as a canvas has it: red, green, blue, 255.
+fn digest(picture: &Picture) -> String {
+    let rgb = to_rgb(picture);
+    let pixels: Vec<u8> = match rgb.format() {
+        Format::Grey => rgb.samples().iter().flat_map(|&grey| [grey, grey, grey, 255]).collect(),
+        _ => rgb.samples().chunks_exact(3).flat_map(|rgb| [rgb[0], rgb[1], rgb[2], 255]).collect(),
+    };
+    Sha256::digest(pixels).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// What the viewer should say of a sample: after its name and how it was drawn.
+fn expected(sample: &Sample) -> Vec<String> {
+    if sample.cuts.is_empty() {
+        let mut file = VideoFile::new(Bytes::from(sample.bytes.clone())).expect("a video");
+        let header = *file.header();
+        let mut decoder = VideoDecoder::new(VideoModel::built_in(), header.size, 1);
+        let mut picture = Picture::zero(header.size, Format::Ycbcr420(Range::Limited));
+        let mut lines = Vec::new();
+        while let Some(frame) = file.next_frame().expect("a frame") {
+            decoder.decode(&frame).expect("a frame of a video");
+            decoder.render_into(&mut picture).expect("the shape fits");
+            lines.push(format!("frame {} {}", lines.len(), digest(&picture)));
+        }
+        return lines;
+    }
+    let line = |&cut: &usize| {
+        let mut decoder = Codec::photo().decoder();
+        decoder.push(&sample.bytes[..cut]).expect("a prefix");
+        let digest =
+            decoder.header().map_or_else(|| "none".to_owned(), |_| digest(&decoder.render().expect("a picture")));
+        format!("cut {cut} {digest}")
+    };
+    sample.cuts.iter().map(line).collect()
+}
+
+fn skip(why: &str) {
+    // Seen even where output is captured.
+    let _ = writeln!(std::io::stderr(), "skipped: {why}");
+}
+
+/// The viewer's files, and a page of the tests.
+fn files(page: [(&str, &'static str, &[u8]); 2]) -> Files {
+    let viewer = FILES.iter().map(|file| (file.name, file.media_type, file.bytes));
+    let owned = |(name, media_type, bytes): (&str, _, &[u8])| (name.to_owned(), (media_type, bytes.to_vec()));
+    viewer.chain(page).map(owned).collect()
+}
+
+#[test]
+fn chromium_shows_every_picture_as_the_native_decoder_makes_it() {
+    let samples = samples();
+    let mut files = files([
+        ("check.html", "text/html", include_bytes!("web/check.html")),
+        ("check.js", "text/javascript", include_bytes!("web/check.js")),
+    ]);
+    let list = samples.iter().map(|sample| format!("{{\"name\":{:?},\"cuts\":{:?}}}", sample.name, sample.cuts));
+    let list = format!("[{}]", list.collect::<Vec<_>>().join(","));
+    files.insert("files.json".to_owned(), ("application/json", list.into_bytes()));
+    files
+        .extend(samples.iter().map(|sample| (sample.name.clone(), ("application/octet-stream", sample.bytes.clone()))));
+    let (address, posted) = browser::serve(files);
+    let Some(_browser) = Browser::open(&format!("http://{address}/check.html")) else {
+        return skip("the viewer in Chromium, which is not installed");
+    };
+    let shown = browser::lines(&posted, PATIENCE);
+    let renderers = ["webgl", "2d"];
+    let of = |sample, renderer: &str| {
+        expected(sample).into_iter().map(move |line| format!("{renderer} {line}")).collect::<Vec<_>>()
+    };
+    let all = samples.iter().flat_map(|sample| {
+        renderers.iter().flat_map(|renderer| of(sample, renderer)).map(|line| format!("{} {line}", sample.name))
+    });
+    assert_eq!(shown, all.collect::<Vec<_>>());
+}
+
+#[test]
+fn the_module_decodes_under_node_as_the_native_decoder_does() {
+    let folder = tempfile::tempdir().expect("a folder");
+    nestcast_web::write_files(folder.path()).expect("room for the files");
+    let samples = samples();
+    let arguments = samples.iter().map(|sample| {
+        std::fs::write(folder.path().join(&sample.name), &sample.bytes).expect("room for a file");
+        let cuts: Vec<_> = sample.cuts.iter().map(usize::to_string).collect();
+        if cuts.is_empty() { sample.name.clone() } else { format!("{}:{}", sample.name, cuts.join(",")) }
+    });
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/web/decode.mjs");
+    let ran = Command::new("node").arg(script).arg(folder.path()).args(arguments).output();
+    let Ok(output) = ran else { return skip("the viewer's module under Node.js, which is not installed") };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let all = samples.iter().flat_map(|sample| {
+        expected(sample).into_iter().map(|line| format!("{} node {line}", sample.name)).collect::<Vec<_>>()
+    });
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(printed.lines().collect::<Vec<_>>(), all.collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_viewer_waits_for_a_place_and_does_what_its_user_asks() {
+    let identity = identity();
+    let plan = Plan { max_receivers: 1, browsers: Some(Browsers::default()), ..Plan::new(&identity) };
+    let broadcast = plan.listen();
+    let (fingerprint, _) = broadcast.browser_certificate().made().expect("one is made");
+    let running = Running::run(broadcast);
+    let (address, posted) = browser::serve(files([
+        ("full.html", "text/html", include_bytes!("web/full.html")),
+        ("full.js", "text/javascript", include_bytes!("web/full.js")),
+    ]));
+    let link = format!("src=https://{}/&fingerprint={fingerprint}", running.address);
+    let Some(_browser) = Browser::open(&format!("http://{address}/full.html#{link}")) else {
+        return skip("a viewer's user in Chromium, which is not installed");
+    };
+    let lines = tokio::task::spawn_blocking(move || browser::lines(&posted, PATIENCE)).await.expect("results");
+    assert_eq!(
+        lines,
+        [
+            "the first plays",
+            "the second waits: 4, The sender has as many viewers as it takes. Trying again …",
+            "the second plays once the first has gone",
+            "a snapshot: image/png, 160 x 120",
+            "paused: paused, 0 frames",
+            "it plays again",
+            "This link is broken. Ask the sender for a new one.",
+            "This link has expired. Ask the sender for a new one.",
+        ]
+    );
+    running.stop().await;
+}

@@ -1,0 +1,138 @@
+// Draws pictures from the module's memory onto a canvas, each sample converted as `nestcast decode` does: by WebGL2, which does the
+// same integer arithmetic, or on a 2D canvas by the module itself.
+
+const [GREY, , LIMITED] = [0, 1, 2];
+// Luma's black, and factors of luma and of colour differences, in 1/65536 (ITU-R BT.601-7, section 2.5).
+const FACTORS = { limited: [16, 76309, 74607], full: [0, 65536, 65536] };
+const FROM = [1.402, -0.344136, -0.714136, 1.772];
+
+const VERTEX = `#version 300 es
+void main() {
+  gl_Position = vec4(gl_VertexID == 1 ? 3.0 : -1.0, gl_VertexID == 2 ? 3.0 : -1.0, 0.0, 1.0);
+}`;
+const FRAGMENT = `#version 300 es
+precision highp float;
+precision highp int;
+precision highp usampler2D;
+uniform usampler2D first, blue, red;
+uniform int format, height;
+uniform ivec2 luma;
+uniform ivec4 differences;
+out vec4 colour;
+void main() {
+  ivec2 at = ivec2(int(gl_FragCoord.x), height - 1 - int(gl_FragCoord.y));
+  ivec3 sampled = ivec3(texelFetch(first, at, 0).rgb);
+  ivec3 rgb = format == 0 ? sampled.rrr : sampled;
+  if (format > 1) {
+    int cb = int(texelFetch(blue, at / 2, 0).r) - 128;
+    int cr = int(texelFetch(red, at / 2, 0).r) - 128;
+    int y = luma.y * (sampled.r - luma.x) + 32768;
+    rgb = (y + ivec3(differences.x * cr, differences.y * cb + differences.z * cr, differences.w * cb)) >> 16;
+  }
+  colour = vec4(vec3(clamp(rgb, 0, 255)) / 255.0, 1.0);
+}`;
+
+// A painter for a canvas: by WebGL2 unless `renderer` is "2d" or there is no WebGL2.
+export function of(canvas, renderer, exports) {
+  const options = { alpha: false, antialias: false, depth: false, desynchronized: true };
+  const gl = renderer === '2d' ? null : canvas.getContext('webgl2', options);
+  return gl ? new WebGl(gl, exports) : new Flat(canvas, exports);
+}
+
+class WebGl {
+  constructor(gl, exports) {
+    Object.assign(this, { gl, exports });
+    this.build();
+    gl.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
+    gl.canvas.addEventListener('webglcontextrestored', () => this.build());
+  }
+
+  build() {
+    const { gl } = this;
+    const program = gl.createProgram();
+    for (const [kind, source] of [[gl.VERTEX_SHADER, VERTEX], [gl.FRAGMENT_SHADER, FRAGMENT]]) {
+      const shader = gl.createShader(kind);
+      gl.shaderSource(shader, source);
+      gl.compileShader(shader);
+      gl.attachShader(program, shader);
+    }
+    gl.linkProgram(program);
+    gl.useProgram(program);
+    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+    this.at = (name) => gl.getUniformLocation(program, name);
+    ['first', 'blue', 'red'].forEach((name, unit) => gl.uniform1i(this.at(name), unit));
+    this.shape = '';
+  }
+
+  // New textures for pictures of another shape.
+  reshape(planes, height, format) {
+    const { gl } = this;
+    this.textures?.forEach((texture) => gl.deleteTexture(texture));
+    this.textures = planes.map(([width, height, inner], unit) => {
+      const texture = gl.createTexture();
+      gl.activeTexture(gl.TEXTURE0 + unit);
+      gl.bindTexture(gl.TEXTURE_2D, texture);
+      gl.texStorage2D(gl.TEXTURE_2D, 1, inner === 3 ? gl.RGB8UI : gl.R8UI, width, height);
+      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
+      gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+      return texture;
+    });
+    const [black, scale, chroma] = format > LIMITED ? FACTORS.full : FACTORS.limited;
+    gl.uniform1i(this.at('format'), format);
+    gl.uniform1i(this.at('height'), height);
+    gl.uniform2i(this.at('luma'), black, scale);
+    gl.uniform4i(this.at('differences'), ...FROM.map((factor) => Math.trunc(factor * chroma)));
+  }
+
+  upload(address, width, height, format) {
+    const { gl } = this;
+    const half = [Math.ceil(width / 2), Math.ceil(height / 2), 1];
+    const planes = format >= LIMITED ? [[width, height, 1], half, half] : [[width, height, format === GREY ? 1 : 3]];
+    const shape = [width, height, format].join();
+    if (shape !== this.shape) this.reshape(planes, height, format);
+    this.shape = shape;
+    for (const [unit, [columns, rows, inner]] of planes.entries()) {
+      const samples = new Uint8Array(this.exports.memory.buffer, address, columns * rows * inner);
+      gl.activeTexture(gl.TEXTURE0 + unit);
+      const layout = inner === 3 ? gl.RGB_INTEGER : gl.RED_INTEGER;
+      gl.texSubImage2D(gl.TEXTURE_2D, 0, 0, 0, columns, rows, layout, gl.UNSIGNED_BYTE, samples);
+      address += samples.length;
+    }
+  }
+
+  draw() {
+    const { gl } = this;
+    gl.viewport(0, 0, gl.drawingBufferWidth, gl.drawingBufferHeight);
+    gl.drawArrays(gl.TRIANGLES, 0, 3);
+  }
+
+  // The pixels of the canvas, for tests: red, green, blue, 255.
+  pixels() {
+    const { gl } = this;
+    const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];
+    const [turned, pixels] = [new Uint8Array(4 * width * height), new Uint8Array(4 * width * height)];
+    gl.readPixels(0, 0, width, height, gl.RGBA, gl.UNSIGNED_BYTE, turned);
+    for (let row = 0; row < height; row++)
+      pixels.set(turned.subarray(4 * width * (height - 1 - row), 4 * width * (height - row)), 4 * width * row);
+    return pixels;
+  }
+}
+
+class Flat {
+  constructor(canvas, exports) {
+    Object.assign(this, { canvas, exports, context: canvas.getContext('2d', { alpha: false }) });
+  }
+
+  upload(_address, width, height) {
+    const address = this.exports.rgba();
+    const pixels = new Uint8ClampedArray(this.exports.memory.buffer, address, 4 * width * height);
+    this.context.putImageData(new ImageData(pixels, width, height), 0, 0);
+  }
+
+  draw() {}
+
+  pixels() {
+    const { width, height } = this.canvas;
+    return new Uint8Array(this.context.getImageData(0, 0, width, height).data.buffer);
+  }
+}

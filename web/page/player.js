@@ -1,0 +1,523 @@
+// Elements for pages: <nestcast-player> shows a live broadcast, <nestcast-file> a picture or video in a file, cut where the reader
+// wants. `player.d.ts` has their attributes, methods and events.
+
+const STYLE = `
+:host { display: block; position: relative; background: #000; color: #fff; font: 14px/1.4 system-ui, sans-serif;
+  aspect-ratio: var(--ratio, 16 / 9); overflow: hidden; }
+:host([hidden]) { display: none; }
+canvas { display: block; width: 100%; height: 100%; object-fit: contain; }
+.bar { position: absolute; inset: auto 0 0 0; display: flex; flex-wrap: wrap; gap: 4px; align-items: center; padding: 6px 8px;
+  background: linear-gradient(transparent, #000c); transition: opacity .2s; }
+:host(:not(:hover, :focus-within, .paused)) .bar { opacity: 0; }
+@media (hover: none) { :host .bar { opacity: 1 !important; } }
+.space { flex: 1; }
+button { display: inline-grid; place-items: center; }
+button, select { min-width: 36px; min-height: 36px; padding: 4px 8px; border: 0; border-radius: 6px; background: #fff2;
+  color: inherit; font: inherit; cursor: pointer; }
+option { color: #000; }
+button:hover, select:hover { background: #fff4; }
+:focus-visible { outline: 2px solid #6cf; outline-offset: 1px; }
+.live { display: inline-flex; align-items: center; gap: 6px; padding: 0 6px; }
+.live::before { content: ''; width: 8px; height: 8px; border-radius: 50%; background: #888; }
+:host(.playing) .live::before { background: #f33; }
+.message { position: absolute; inset: 0 0 48px 0; display: grid; place-items: center; padding: 16px; text-align: center; }
+.message:empty, [hidden] { display: none !important; }
+.message span { max-width: 36em; padding: 10px 14px; border-radius: 8px; background: #000b; }
+.statistics { position: absolute; top: 8px; left: 8px; margin: 0; padding: 8px 10px; border-radius: 8px; background: #000b;
+  display: grid; grid-template-columns: auto auto; gap: 0 12px; font-size: 12px; font-variant-numeric: tabular-nums; }
+.statistics dt { color: #bbb; } .statistics dd { margin: 0; text-align: right; }
+.over { outline: 3px dashed #6cf; outline-offset: -8px; }
+input[type=range] { flex: 1 1 100%; accent-color: #6cf; min-height: 28px; margin: 0; }
+output { font-variant-numeric: tabular-nums; padding: 0 6px; }
+:host(.below) { aspect-ratio: auto; }
+:host(.below) canvas { aspect-ratio: var(--ratio, 16 / 9); }
+:host(.below) .bar { position: static; background: #222; }
+@media (prefers-reduced-motion: reduce) { .bar { transition: none; } }`;
+
+const CAPS = [[0, 'Auto'], [300_000, '300 kbit/s'], [1_000_000, '1 Mbit/s'], [2_500_000, '2.5 Mbit/s'], [5_000_000, '5 Mbit/s']];
+const LINK_DAYS = 14;
+// The ends of the slider of videos, in bits per second.
+const [SLOWEST, FASTEST] = [20_000, 10_000_000];
+
+// What went wrong, in words; others say it themselves.
+const WORDS = {
+  insecure: 'Browsers play live broadcasts only on pages opened by https, or from localhost. Open this page so.',
+  unsupported: 'This browser has no WebTransport. Use a current Chrome, Edge, Firefox or Safari.',
+  expired: 'This link has expired. Ask the sender for a new one.',
+  link: 'This link is broken. Ask the sender for a new one.',
+  lost: 'The connection to the sender broke. Connecting again …',
+  unreachable: `The sender does not answer, or shows another certificate than the link names (links are valid for ${LINK_DAYS} days at most). Trying again …`,
+  0: 'The broadcast has ended.',
+  3: 'The sender refuses the token. Ask for a new link.',
+  4: 'The sender has as many viewers as it takes. Trying again …',
+  6: 'The sender uses a model that this viewer does not have.',
+  8: 'The broadcast broke off: the sender lost its source.',
+};
+
+const compiled = (() => {
+  let module;
+  return () => (module ??= fetch(new URL('nestcast.wasm', import.meta.url))
+    .then((response) => response.arrayBuffer())
+    .then((bytes) => WebAssembly.compile(bytes)));
+})();
+
+const sheet = new CSSStyleSheet();
+sheet.replaceSync(STYLE);
+
+function element(name, attributes = {}, ...children) {
+  const made = Object.assign(document.createElement(name), attributes);
+  for (const [key, value] of Object.entries(attributes)) if (key.includes('-') || key === 'role') made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+// Drawn on 24 x 24 units, so that no font needs to have them.
+const ICONS = {
+  play: 'M7 4v16l13-8z',
+  pause: 'M6 4h4v16H6zM14 4h4v16h-4z',
+  statistics: 'M4 13h4v7H4zM10 4h4v16h-4zM16 9h4v11h-4z',
+  snapshot: 'M9 4h6l2 3h4v13H3V7h4zM12 10a3.5 3.5 0 1 0 .01 0z',
+  inset: 'M3 4h18v16H3zM5 6v12h6v-6h8V6z',
+  full: 'M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z',
+  less: 'M5 11h14v2H5z',
+  more: 'M11 5h2v6h6v2h-6v6h-2v-6H5v-2h6z',
+};
+
+function icon(name) {
+  const create = (tag) => document.createElementNS('http://www.w3.org/2000/svg', tag);
+  const [svg, path] = [create('svg'), create('path')];
+  for (const [key, value] of [['viewBox', '0 0 24 24'], ['width', 20], ['height', 20], ['aria-hidden', true]]) svg.setAttribute(key, value);
+  for (const [key, value] of [['d', ICONS[name]], ['fill', 'currentColor'], ['fill-rule', 'evenodd']]) path.setAttribute(key, value);
+  svg.append(path);
+  return svg;
+}
+
+// A button with an icon, or with a word where there is none of that name.
+const button = (label, name, title, onclick) =>
+  element('button', { type: 'button', 'aria-label': label, title, onclick }, name in ICONS ? icon(name) : name);
+
+function bytesOf(hexadecimal) {
+  const digits = hexadecimal.replaceAll(':', '');
+  if (!/^[0-9a-f]{64}$/i.test(digits)) return null;
+  return Uint8Array.from(digits.match(/../g), (pair) => parseInt(pair, 16));
+}
+
+function worker(onmessage, onerror) {
+  const made = new Worker(new URL('worker.js', import.meta.url), { type: 'module' });
+  made.onmessage = ({ data }) => onmessage(data);
+  made.onerror = (event) => onerror(event.message ?? 'a file of the viewer cannot be loaded');
+  return made;
+}
+
+// What both elements have: a canvas that a worker draws on, a bar, a message.
+class Picture extends HTMLElement {
+  constructor() {
+    super();
+    const root = this.attachShadow({ mode: 'open' });
+    root.adoptedStyleSheets = [sheet];
+    this.message = element('div', { className: 'message', role: 'status', 'aria-live': 'polite' });
+    this.bar = element('div', { className: 'bar', role: 'group', 'aria-label': 'Controls' });
+    root.append(this.message, this.bar);
+    this.snapshots = [];
+    this.addEventListener('keydown', (event) => this.handleKey(event));
+  }
+
+  handleKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.composedPath()[0].matches('input, select')) return;
+    const isOnButton = event.key === ' ' && event.composedPath()[0].matches('button');
+    const key = isOnButton ? undefined : this.keys[event.key.toLowerCase()];
+    if (key) {
+      event.preventDefault();
+      key();
+    }
+  }
+
+  // A new canvas, and a worker that draws on it.
+  async startScreen(options, transfer = []) {
+    const module = await compiled();
+    const canvas = element('canvas', { role: 'img', 'aria-label': this.getAttribute('label') ?? 'Picture' });
+    this.canvas?.remove();
+    this.canvas = canvas;
+    this.shadowRoot.prepend(canvas);
+    const offscreen = canvas.transferControlToOffscreen();
+    this.screen?.terminate();
+    this.screen = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
+    const renderer = this.getAttribute('renderer') ?? 'webgl';
+    const checks = this.hasAttribute('checks');
+    this.screen.postMessage({ start: 'screen', module, canvas: offscreen, renderer, checks, ...options }, [offscreen, ...transfer]);
+    return module;
+  }
+
+  // Ends the workers; the next start makes new ones.
+  stop() {
+    this.screen?.terminate();
+    [this.screen, this.starting] = [null, null];
+  }
+
+  handle({ size, snapshot }) {
+    if (size) {
+      this.style.setProperty('--ratio', `${size.width} / ${size.height}`);
+      this.size = size;
+    }
+    if (snapshot) this.snapshots.shift()?.(snapshot);
+  }
+
+  say(text) {
+    this.message.replaceChildren(...(text ? [element('span', {}, text)] : []));
+  }
+
+  emit(name, detail) {
+    this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
+  }
+
+  // A PNG of what the canvas shows.
+  snapshot() {
+    if (!this.screen) return Promise.reject(new Error('there is no picture yet'));
+    this.screen.postMessage({ snapshot: true });
+    return new Promise((resolve) => this.snapshots.push(resolve));
+  }
+
+  async saveSnapshot() {
+    const href = URL.createObjectURL(await this.snapshot());
+    element('a', { href, download: `nestcast-${new Date().toISOString().replaceAll(':', '-')}.png` }).click();
+    setTimeout(() => URL.revokeObjectURL(href), 10_000);
+  }
+
+  toggleFullscreen() {
+    return document.fullscreenElement ? document.exitFullscreen() : this.requestFullscreen();
+  }
+}
+
+class NestcastPlayer extends Picture {
+  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate'];
+
+  constructor() {
+    super();
+    this.keys = {
+      ' ': () => this.toggle(), k: () => this.toggle(), f: () => this.toggleFullscreen(),
+      i: () => this.toggleStatistics(), s: () => this.saveSnapshot(), p: () => this.togglePictureInPicture(),
+    };
+    this.figures = {};
+    this.toggleButton = button('Pause', 'pause', 'Play or pause (space)', () => this.toggle());
+    this.live = element('span', { className: 'live' }, 'Live');
+    this.caps = element('select', { 'aria-label': 'Highest bit rate', title: 'Highest bit rate' },
+      ...CAPS.map(([value, text]) => element('option', { value }, text)));
+    this.caps.onchange = () => this.setAttribute('max-bitrate', this.caps.value);
+    this.statistics = element('dl', { className: 'statistics', hidden: true, 'aria-label': 'Statistics' });
+    const hasPictureInPicture = document.pictureInPictureEnabled && HTMLCanvasElement.prototype.captureStream;
+    this.bar.append(this.toggleButton, this.live, element('span', { className: 'space' }), this.caps,
+      button('Statistics', 'statistics', 'Statistics (i)', () => this.toggleStatistics()),
+      button('Save a snapshot', 'snapshot', 'Snapshot (s)', () => this.saveSnapshot()),
+      ...(hasPictureInPicture
+        ? [button('Picture in picture', 'inset', 'Picture in picture (p)', () => this.togglePictureInPicture())] : []),
+      button('Full screen', 'full', 'Full screen (f)', () => this.toggleFullscreen()));
+    this.shadowRoot.append(this.statistics);
+  }
+
+  connectedCallback() {
+    if (this.hasAttribute('from-link')) {
+      this.takeLink();
+      this.onLink = () => this.takeLink();
+      addEventListener('hashchange', this.onLink);
+    }
+    if (!this.hasAttribute('tabindex')) this.tabIndex = 0;
+    if (!this.isPaused && this.hasAttribute('src')) this.play();
+  }
+
+  disconnectedCallback() {
+    removeEventListener('hashchange', this.onLink);
+    this.stop();
+  }
+
+  stop() {
+    super.stop();
+    this.network?.terminate();
+    this.network = null;
+  }
+
+  attributeChangedCallback(_name, before, now) {
+    this.caps.value = this.getAttribute('max-bitrate') ?? 0;
+    if (before === now || !this.isConnected || this.isTakingLink || this.isPaused) return;
+    // Several attributes may change at once.
+    clearTimeout(this.changing);
+    this.changing = setTimeout(() => this.hasAttribute('src') && this.play());
+  }
+
+  // Takes the attributes from the page's address: #src=https://HOST:PORT/&fingerprint=HEX&token=TEXT&max-bitrate=BITS.
+  takeLink() {
+    const link = new URLSearchParams(location.hash.slice(1));
+    this.isTakingLink = true;
+    for (const name of [...NestcastPlayer.observedAttributes, 'expires'])
+      link.has(name) ? this.setAttribute(name, link.get(name)) : this.removeAttribute(name);
+    if (link.has('fingerprint') && !link.has('src')) this.setAttribute('src', `${location.origin.replace(/^http:/, 'https:')}/`);
+    this.isTakingLink = false;
+    this.hidden = !this.hasAttribute('src');
+    if (this.hidden) this.stop();
+    else if (this.network) this.play();
+  }
+
+  get state() {
+    return this.stateNow ?? 'idle';
+  }
+
+  get statisticsNow() {
+    return { ...this.figures };
+  }
+
+  async play() {
+    this.isPaused = false;
+    this.showToggle();
+    const [src, fingerprint] = [this.getAttribute('src'), this.getAttribute('fingerprint')];
+    const hash = fingerprint ? bytesOf(fingerprint) : null;
+    const problem = !isSecureContext ? 'insecure' : !('WebTransport' in window) ? 'unsupported'
+      : this.hasExpired() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
+    if (problem) return this.handle({ state: 'ended', code: problem });
+    this.setState('connecting');
+    this.starting ??= this.start();
+    try {
+      await this.starting;
+    } catch (error) {
+      return this.handle({ state: 'failed', code: 'failed', why: error.message });
+    }
+    const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
+    const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
+    this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate } });
+  }
+
+  hasExpired() {
+    return Number(this.getAttribute('expires') ?? Infinity) * 1e3 < Date.now();
+  }
+
+  async start() {
+    const { port1, port2 } = new MessageChannel();
+    const module = await this.startScreen({ port: port2 }, [port2]);
+    this.network = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
+    this.network.postMessage({ start: 'network', module, port: port1 }, [port1]);
+  }
+
+  // Receives nothing until `play`; the last picture stays.
+  pause() {
+    this.isPaused = true;
+    this.rest();
+    this.say('');
+    this.setState('paused');
+  }
+
+  // Leaves the sender, and conceals and repeats no longer.
+  rest() {
+    this.network?.postMessage({ leave: true });
+    this.screen?.postMessage({ rest: true });
+  }
+
+  toggle() {
+    return this.isPaused || ['ended', 'failed'].includes(this.state) ? this.play() : this.pause();
+  }
+
+  handle(data) {
+    super.handle(data);
+    const { state, code, why, frame, network, screen } = data;
+    if (frame && !this.isPaused) {
+      if (!frame.concealed && this.state !== 'playing') {
+        this.setState('playing');
+        this.say('');
+      }
+      const { latency, bytes: frameBytes, full: frameFull, decoding } = frame;
+      if (!frame.concealed) Object.assign(this.figures, { latency, frameBytes, frameFull, decoding });
+      this.emit('frame', frame);
+    }
+    if (network || screen) {
+      Object.assign(this.figures, network, screen);
+      this.showStatistics();
+      this.emit('statistics', this.statisticsNow);
+    }
+    if (state && !(this.isPaused && state !== 'failed')) this.handleState(state, code, why);
+  }
+
+  handleState(state, code, why) {
+    const isExpired = state === 'waiting' && this.hasExpired();
+    if (isExpired) [state, code] = ['ended', 'expired'];
+    if (state === 'failed') this.stop();
+    if (state === 'ended') this.rest();
+    // A retry that begins keeps saying why the last attempt failed.
+    if (state !== 'connecting') this.say(WORDS[code] ?? `The viewer stopped: ${why}.`);
+    this.setState(state, { code, why });
+  }
+
+  setState(state, detail = {}) {
+    if (this.stateNow === state) return;
+    this.stateNow = state;
+    this.showToggle();
+    this.classList.toggle('playing', state === 'playing');
+    this.classList.toggle('paused', state !== 'playing');
+    this.live.textContent = { playing: 'Live', connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[state] ?? 'Ended';
+    this.emit('state', { state, ...detail, message: this.message.textContent });
+  }
+
+  showToggle() {
+    const isPlay = this.isPaused || ['ended', 'failed'].includes(this.state);
+    this.toggleButton.replaceChildren(icon(isPlay ? 'play' : 'pause'));
+    this.toggleButton.setAttribute('aria-label', isPlay ? 'Play' : 'Pause');
+  }
+
+  toggleStatistics() {
+    this.statistics.hidden = !this.statistics.hidden;
+    this.showStatistics();
+  }
+
+  showStatistics() {
+    if (this.statistics.hidden) return;
+    const { bitrate = 0, latency, bytes = 0, frameBytes = 0, frameFull = 0, shown = 0, concealed = 0, missing = 0, decoding = 0,
+      roundTrip } = this.figures;
+    const ms = (value) => (value === undefined || value === null ? '–' : `${value.toFixed(0)} ms`);
+    const { width = 0, height = 0 } = this.size ?? {};
+    const rows = {
+      Picture: `${width} × ${height}`, Rate: `${(bitrate / 1e3).toFixed(0)} kbit/s`, Latency: ms(latency),
+      'Round trip': ms(roundTrip), Received: `${(bytes / 1e6).toFixed(2)} MB`,
+      'Last frame': `${frameBytes} of ${frameFull} bytes`, 'Bytes cut': `${frameFull - frameBytes}`, 'Frames shown': shown,
+      Concealed: concealed, 'Never came': missing, Decoding: ms(decoding),
+    };
+    this.statistics.replaceChildren(...Object.entries(rows).flatMap(([name, value]) => [
+      element('dt', {}, name), element('dd', {}, `${value}`)]));
+  }
+
+  async togglePictureInPicture() {
+    if (document.pictureInPictureElement) return document.exitPictureInPicture();
+    if (!this.canvas?.captureStream) return;
+    this.video ??= element('video', { muted: true, playsInline: true });
+    this.video.srcObject = this.canvas.captureStream();
+    await this.video.play();
+    await this.video.requestPictureInPicture();
+  }
+}
+
+class NestcastFile extends Picture {
+  static observedAttributes = ['src'];
+
+  constructor() {
+    super();
+    this.keys = { f: () => this.toggleFullscreen(), s: () => this.saveSnapshot() };
+    this.slider = element('input', { type: 'range', min: 0, max: 1000, value: 1000, 'aria-label': 'Where to cut', disabled: true });
+    this.slider.oninput = () => this.slide();
+    this.slider.onchange = () => (this.isSliding = false);
+    this.facts = element('output', {}, 'No file');
+    this.picker = element('input', { type: 'file', accept: '.nst', hidden: true });
+    this.picker.onchange = () => this.picker.files[0] && this.open(this.picker.files[0]);
+    this.bar.append(this.slider, this.facts, element('span', { className: 'space' }),
+      button('One byte less', 'less', 'One byte less', () => this.step(-1)), button('One byte more', 'more', 'One byte more', () => this.step(1)),
+      button('Open a file', 'Open …', 'Open a .nst file; you can also drop one here', () => this.picker.click()),
+      button('Save a snapshot', 'snapshot', 'Snapshot (s)', () => this.saveSnapshot()),
+      button('Full screen', 'full', 'Full screen (f)', () => this.toggleFullscreen()));
+    this.shadowRoot.append(this.picker);
+    this.addEventListener('dragover', (event) => event.preventDefault());
+    this.addEventListener('dragenter', () => this.classList.add('over'));
+    this.addEventListener('dragleave', () => this.classList.remove('over'));
+    this.addEventListener('drop', (event) => {
+      event.preventDefault();
+      this.classList.remove('over');
+      if (event.dataTransfer.files[0]) this.open(event.dataTransfer.files[0]);
+    });
+  }
+
+  connectedCallback() {
+    if (!this.hasAttribute('tabindex')) this.tabIndex = 0;
+    this.classList.add('paused', 'below');
+    this.isReady = true;
+    if (this.hasAttribute('src')) this.load();
+  }
+
+  disconnectedCallback() {
+    this.stop();
+    this.isReady = false;
+  }
+
+  attributeChangedCallback(_name, before, now) {
+    if (this.isReady && this.isConnected && before !== now && now) this.load();
+  }
+
+  async load() {
+    const response = await fetch(this.getAttribute('src')).catch(() => null);
+    if (!response?.ok) return this.say(`${this.getAttribute('src')} cannot be loaded.`);
+    return this.open(await response.blob());
+  }
+
+  // Opens a File or Blob, and shows all of it.
+  async open(blob) {
+    this.say('');
+    const bytes = await blob.arrayBuffer();
+    this.starting ??= this.startScreen({});
+    await this.starting;
+    this.screen.postMessage({ open: bytes }, [bytes]);
+  }
+
+  handle(data) {
+    super.handle(data);
+    const { opened, cut, state, why } = data;
+    if (state === 'failed') {
+      // A file that was refused leaves the worker as it is; a worker that broke is of no more use.
+      if (!this.opened) this.stop();
+      this.isBusy = false;
+      this.say(`This file cannot be shown: ${why}.`);
+      this.emit('failed', { why });
+    }
+    if (opened) {
+      this.opened = opened;
+      Object.assign(this.slider, { disabled: false, value: 1000 });
+      this.slider.setAttribute('aria-label', opened.isVideo ? 'Bit rate' : 'Where to cut');
+      this.emit('opened', opened);
+      this.cut(opened.isVideo ? 0 : opened.bytes);
+    }
+    if (cut) this.showCut(cut);
+  }
+
+  showCut(cut) {
+    const { bytes, bitrate, frame, isPicture, decoding } = cut;
+    this.isBusy = false;
+    const { width = 0, height = 0 } = this.size ?? {};
+    const count = bytes?.toLocaleString('en');
+    if (frame === undefined) {
+      const rate = isPicture ? `${((8 * bytes) / (width * height)).toFixed(3)} bits a pixel, decoded in ${decoding.toFixed(0)} ms` : 'no picture yet';
+      this.facts.value = `${count} of ${this.opened.bytes.toLocaleString('en')} bytes: ${rate}`;
+    } else if (isPicture) {
+      this.facts.value = `${bitrate ? `${(bitrate / 1e3).toFixed(0)} kbit/s` : 'whole'}: frame ${frame}, ${count} bytes`;
+    }
+    this.slider.setAttribute('aria-valuetext', this.facts.value);
+    // The slider follows a cut that came from elsewhere.
+    if (!this.isSliding) this.slider.value = 1000 * (this.opened.isVideo ? this.part(bitrate) : Math.log(bytes || 1) / Math.log(this.opened.bytes));
+    this.emit('cut', cut);
+    if (this.wanted !== undefined) this.cut(this.wanted);
+  }
+
+  // Cuts a picture after so many bytes, or plays a video at a bit rate, 0 for all of it.
+  cut(value) {
+    // While one is decoded, only the newest waits.
+    this.wanted = this.isBusy && !this.opened.isVideo ? value : undefined;
+    if (this.wanted !== undefined) return;
+    this.isBusy = true;
+    this.value = value;
+    this.screen.postMessage(this.opened.isVideo ? { play: value } : { cut: value });
+  }
+
+  // The slider is logarithmic: the first bytes are worth the most.
+  slide() {
+    this.isSliding = true;
+    const part = this.slider.value / 1000;
+    if (!this.opened.isVideo) return this.cut(Math.round(Math.exp(part * Math.log(this.opened.bytes))));
+    this.cut(part === 1 ? 0 : Math.round(SLOWEST * Math.exp(part * Math.log(FASTEST / SLOWEST))));
+  }
+
+  // Where on the slider a bit rate is, 0..1.
+  part(bitrate) {
+    return bitrate ? Math.log(bitrate / SLOWEST) / Math.log(FASTEST / SLOWEST) : 1;
+  }
+
+  step(by) {
+    if (!this.opened) return;
+    const step = this.opened.isVideo ? by * 10_000 : by;
+    this.cut(Math.min(Math.max((this.wanted ?? this.value) + step, 0), this.opened.isVideo ? 1e8 : this.opened.bytes));
+  }
+}
+
+customElements.define('nestcast-player', NestcastPlayer);
+customElements.define('nestcast-file', NestcastFile);
+
+export { NestcastFile, NestcastPlayer };

@@ -1,0 +1,376 @@
+// The workers of a viewer. The page starts this file once as "network", which moves bytes between WebTransport and the session,
+// and once as "screen", which decodes and draws, so that decoding never holds up the network; for a file it starts "screen" alone.
+// What to do is decided in the WebAssembly module; `web/src/exports.rs` describes its functions.
+
+import * as painters from './painter.js';
+
+const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO] = Array(9).keys();
+// Milliseconds: an attempt to connect, pauses between two attempts, and how long a connection must last to count as steady.
+const [ATTEMPT_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, STEADY_MS, STATS_MS] = [10_000, 250, 5_000, 5_000, 1_000];
+// Pauses are longer by up to this share, so that viewers which lost their sender together do not come back together.
+const JITTER = 0.5;
+
+// Milliseconds since 1970, by a clock that goes on evenly.
+const clock = () => performance.timeOrigin + performance.now();
+const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+class Module {
+  constructor(module) {
+    this.x = new WebAssembly.Instance(module).exports;
+  }
+
+  put(bytes) {
+    const at = this.x.input(bytes.length);
+    new Uint8Array(this.x.memory.buffer, at, bytes.length).set(bytes);
+  }
+
+  output() {
+    return new Uint8Array(this.x.memory.buffer, this.x.output(), this.x.output_length()).slice();
+  }
+
+  text() {
+    return new TextDecoder().decode(this.output());
+  }
+
+  numbers() {
+    return new Float64Array(this.x.memory.buffer, this.x.numbers(), 16).slice();
+  }
+}
+
+// One WebTransport session, and the session of nestcast on it.
+class Connection {
+  constructor(viewer, options) {
+    Object.assign(this, { viewer, options, x: viewer.wasm.x, readers: new Map(), isOpen: false, playedFrom: 0 });
+    this.ended = new Promise((resolve) => (this.end = resolve));
+  }
+
+  // Runs to the end, and returns why it ended: { code, why, retry }.
+  async run() {
+    const { src, fingerprint, token, maxBitrate } = this.options;
+    const hash = fingerprint && { algorithm: 'sha-256', value: fingerprint };
+    try {
+      this.transport = new WebTransport(src, hash ? { serverCertificateHashes: [hash] } : {});
+    } catch (error) {
+      return { code: 'link', why: error.message, retry: false };
+    }
+    const lost = { code: 'lost', why: 'the connection broke', retry: true };
+    this.transport.closed.then((info) => this.end(this.closed(info)), () => this.end(lost));
+    const late = sleep(ATTEMPT_MS).then(() => Promise.reject(new Error('no answer')));
+    const began = clock();
+    try {
+      await Promise.race([this.transport.ready, late]);
+      // The handshake of QUIC takes one round trip, the request for a session another.
+      this.viewer.rtt = (clock() - began) / 2;
+      const control = await this.transport.createBidirectionalStream();
+      this.writer = control.writable.getWriter();
+      this.viewer.wasm.put(token);
+      this.x.network_open(clock(), maxBitrate);
+      [this.isOpen, this.helloAt] = [true, clock()];
+      this.pull(control.readable.getReader(), () => {
+        // Unless the browser states the round trip: the Hello's answer took one too, and what the sender did.
+        this.viewer.rtt = Math.min(this.viewer.rtt, clock() - this.helloAt);
+        this.x.network_rtt(this.viewer.rtt);
+        this.x.network_control();
+      }).catch(() => {});
+      this.drive();
+    } catch (error) {
+      this.transport.close();
+      return { code: 'unreachable', why: error.message, retry: true };
+    }
+    const end = await this.ended;
+    if (this.isOpen) {
+      // What came before the end is still shown.
+      this.x.network_closed();
+      this.drive();
+      this.isOpen = false;
+      clearTimeout(this.timer);
+    }
+    return end;
+  }
+
+  // What the sender's close means.
+  closed({ closeCode, reason }) {
+    this.x.close_code(closeCode);
+    return { code: closeCode, why: this.viewer.wasm.text(), reason, retry: this.viewer.wasm.numbers()[0] === 1 };
+  }
+
+  leave() {
+    this.isOpen = false;
+    clearTimeout(this.timer);
+    this.transport?.close({ closeCode: 0, reason: 'the receiver leaves' });
+  }
+
+  // Reads a stream to its end; `take` hands the bytes, which are in the module, to the session.
+  async pull(reader, take) {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done || !this.isOpen) return;
+      try {
+        this.viewer.wasm.put(value);
+        take();
+        this.drive();
+      } catch (error) {
+        // The module broke: nothing here can go on, and the page is told.
+        reportError(error);
+      }
+    }
+  }
+
+  async accept() {
+    const incoming = this.transport.incomingUnidirectionalStreams.getReader();
+    for (;;) {
+      const { value, done } = await incoming.read();
+      if (done || !this.isOpen) return;
+      const [stream, reader] = [this.x.network_opened(), value.getReader()];
+      this.readers.set(stream, reader);
+      const end = () => {
+        this.readers.delete(stream);
+        if (!this.isOpen) return;
+        this.x.network_end(clock(), stream);
+        this.drive();
+      };
+      this.pull(reader, () => this.x.network_bytes(clock(), stream)).then(end, end);
+    }
+  }
+
+  // The screen answered: it has worked on the mail, and can (1) or cannot (0) show what was announced.
+  answer(isReady) {
+    if (!this.isOpen) return;
+    if (isReady < 2) {
+      this.x.network_answer(clock(), isReady);
+      this.playedFrom = clock();
+      this.accept().catch(() => {});
+    }
+    this.drive();
+  }
+
+  // Does all that the session asks for.
+  drive() {
+    if (!this.isOpen) return;
+    const { wasm } = this.viewer;
+    for (let step; (step = this.x.network_poll(clock())) !== NOTHING; ) {
+      if (step === SAY) this.writer.write(wasm.output()).then(() => this.isOpen && this.x.network_said(), () => {});
+      if (step === WELCOME) this.ahead = wasm.numbers()[0];
+      if (step === STOP) this.readers.get(wasm.numbers()[0])?.cancel().catch(() => {});
+      if (step === CLOSE) {
+        const [code, retry] = wasm.numbers();
+        const why = wasm.text();
+        this.end({ code, why, retry: retry === 1 });
+        this.transport.close({ closeCode: code, reason: why });
+      }
+    }
+    this.viewer.sendMail(this);
+    clearTimeout(this.timer);
+    const due = this.x.network_due();
+    if (due < Infinity) this.timer = setTimeout(() => this.drive(), Math.max(0, due - clock()));
+  }
+}
+
+class Network {
+  constructor({ module, port }) {
+    Object.assign(this, { wasm: new Module(module), port, isScreenBusy: false, connections: 0, bytes: 0, rtt: null });
+    port.onmessage = ({ data }) => {
+      this.isScreenBusy = false;
+      if (this.connection?.number === data.connection) this.connection.answer(data.readiness);
+    };
+    setInterval(() => this.report(), STATS_MS);
+  }
+
+  handle({ watch, leave }) {
+    if (watch) this.watch(watch);
+    if (leave) this.leave();
+  }
+
+  leave() {
+    this.connection?.leave();
+    this.connection = null;
+  }
+
+  // Connects, and again whenever that may help.
+  async watch(options) {
+    this.leave();
+    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
+      const connection = (this.connection = new Connection(this, options));
+      connection.number = ++this.connections;
+      postMessage({ state: 'connecting' });
+      const end = await connection.run();
+      if (this.connection !== connection) return;
+      if (connection.playedFrom && clock() - connection.playedFrom > STEADY_MS) pause = FIRST_PAUSE_MS;
+      postMessage({ state: end.retry ? 'waiting' : 'ended', ...end });
+      if (!end.retry) return;
+      await sleep(pause * (1 + JITTER * Math.random()));
+      if (this.connection !== connection) return;
+    }
+  }
+
+  // Hands over what waits, unless the screen is still busy with the mail before.
+  sendMail({ number, ahead }) {
+    if (this.isScreenBusy || this.wasm.x.network_mail() === 0) return;
+    this.isScreenBusy = true;
+    const mail = this.wasm.output();
+    this.port.postMessage({ mail, ahead, connection: number }, [mail.buffer]);
+  }
+
+  async report() {
+    if (!this.connection?.isOpen) return;
+    const stats = await this.connection.transport.getStats?.().catch(() => null);
+    if (stats?.smoothedRtt > 0) this.wasm.x.network_rtt((this.rtt = stats.smoothedRtt));
+    this.wasm.x.network_stats();
+    const [frames, missing, bytes, , replaced] = this.wasm.numbers();
+    const bitrate = Math.max(0, bytes - this.bytes) * 8;
+    this.bytes = bytes;
+    postMessage({ network: { frames, missing, bytes, bitrate, replaced, roundTrip: this.rtt } });
+  }
+}
+
+class Screen {
+  constructor({ module, canvas, renderer, checks, port }) {
+    Object.assign(this, { wasm: new Module(module), canvas, checks, port, ahead: 0, decoding: 0, playing: 0, opening: Promise.resolve() });
+    this.x = this.wasm.x;
+    this.painter = painters.of(canvas, renderer, this.x);
+    if (!port) return;
+    this.tables = { [WANTS_VIDEO]: fetchTables(WANTS_VIDEO) };
+    port.onmessage = ({ data }) => this.mail(data).catch((error) => this.fail(error.message));
+    setInterval(() => this.report(), STATS_MS);
+  }
+
+  fail(why) {
+    postMessage({ state: 'failed', code: 'failed', why });
+  }
+
+  // Calls what may lack tables, and what goes on once they are there. Throws what the module refuses.
+  async withTables(first, again) {
+    let result = first();
+    while (result === WANTS_PHOTO || result === WANTS_VIDEO) {
+      this.wasm.put(await ((this.tables ??= {})[result] ??= fetchTables(result)));
+      if (this.x.load_tables(result === WANTS_VIDEO ? 1 : 0) === FAILED) throw new Error(this.wasm.text());
+      result = again();
+    }
+    if (result === FAILED) throw new Error(this.wasm.text());
+    return result;
+  }
+
+  async mail({ mail, ahead, connection }) {
+    this.ahead = ahead;
+    this.wasm.put(mail);
+    const began = performance.now();
+    const result = await this.withTables(() => this.x.screen_mail(clock()), () => this.x.screen_resume(clock()));
+    this.decoding = performance.now() - began;
+    this.present(result);
+    this.port.postMessage({ connection, readiness: this.x.screen_readiness() });
+  }
+
+  // Draws what the module gave, with the display's next frame.
+  present(result) {
+    if (result === FAILED) return this.fail(this.wasm.text());
+    if (result === PICTURE) {
+      const numbers = this.wasm.numbers();
+      const [id, isConcealed, captured, bytes, full, receiving] = numbers;
+      if (id >= 0) {
+        this.upload(numbers);
+        this.shown = { id, concealed: isConcealed === 1, captured, bytes, full, receiving, decoding: this.decoding };
+        this.drawing ??= requestAnimationFrame(() => this.draw());
+      }
+    }
+    clearTimeout(this.timer);
+    const due = this.x.screen_due();
+    const time = () => this.present(this.x.screen_time(clock()));
+    if (due < Infinity) this.timer = setTimeout(time, Math.max(0, due - clock()));
+  }
+
+  // Takes the picture over from the module's memory, and tells the page its size.
+  upload([, , , , , , , , address, width, height, format]) {
+    if (this.canvas.width !== width || this.canvas.height !== height) {
+      Object.assign(this.canvas, { width, height });
+      postMessage({ size: { width, height } });
+    }
+    this.painter.upload(address, width, height, format);
+  }
+
+  draw() {
+    this.drawing = null;
+    this.painter.draw();
+    const { captured, ...frame } = this.shown;
+    if (captured > 0) this.x.screen_shown((frame.latency = Math.max(0, clock() + this.ahead - captured)));
+    if (this.checks) frame.pixels = this.painter.pixels();
+    postMessage({ frame });
+  }
+
+  report() {
+    this.x.screen_stats();
+    const [shown, undecoded, concealed, held, corrupt] = this.wasm.numbers();
+    postMessage({ screen: { shown, undecoded, concealed, held, corrupt } });
+  }
+
+  async handle({ open, cut, play, rest, snapshot }) {
+    // One file after another: the first may wait for its tables.
+    if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
+    if (cut !== undefined) this.cut(cut);
+    if (play !== undefined) this.play(play);
+    if (rest) clearTimeout(this.timer);
+    if (snapshot) {
+      this.painter.draw();
+      postMessage({ snapshot: await this.canvas.convertToBlob({ type: 'image/png' }) });
+    }
+  }
+
+  async open(bytes) {
+    this.playing++;
+    this.wasm.put(bytes);
+    await this.withTables(() => this.x.file_open(), () => this.x.file_resume());
+    const [frames, seconds] = this.wasm.numbers();
+    this.interval = (1e3 * seconds) / frames;
+    postMessage({ opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } });
+  }
+
+  // Shows a file's picture: what `call` decodes.
+  show(call, facts) {
+    const began = performance.now();
+    const result = call();
+    const decoding = performance.now() - began;
+    if (result === FAILED) this.fail(this.wasm.text());
+    const numbers = this.wasm.numbers();
+    if (result === PICTURE) {
+      this.upload(numbers);
+      this.painter.draw();
+    }
+    const isPicture = result === PICTURE;
+    const pixels = this.checks && isPicture ? this.painter.pixels() : undefined;
+    postMessage({ cut: { ...facts, isPicture, decoding, pixels, ...(facts.bytes === undefined && { bytes: numbers[0] }) } });
+    return isPicture;
+  }
+
+  cut(bytes) {
+    this.show(() => this.x.file_cut(bytes), { bytes });
+  }
+
+  // Plays a video again and again at a bit rate, until the next call.
+  async play(bitrate) {
+    const playing = ++this.playing;
+    while (playing === this.playing) {
+      if (this.x.file_play(bitrate) === FAILED) return this.fail(this.wasm.text());
+      const began = performance.now();
+      for (let frame = 0; playing === this.playing && this.show(() => this.x.file_frame(), { frame, bitrate }); frame++)
+        await sleep(Math.max(0, began + (frame + 1) * this.interval - performance.now()));
+      if (this.checks) return;
+      await sleep(this.interval);
+    }
+  }
+}
+
+// Loads the tables that the module wants, as it wants them: those of video one after the other.
+async function fetchTables(wanted) {
+  const names = wanted === WANTS_PHOTO ? ['photo.bin'] : ['key.bin', 'residual.bin'];
+  const parts = names.map(async (name) => {
+    const response = await fetch(new URL(name, import.meta.url));
+    if (!response.ok) throw new Error(`${name} cannot be loaded: ${response.status}`);
+    return response.arrayBuffer();
+  });
+  return new Uint8Array(await new Blob(await Promise.all(parts)).arrayBuffer());
+}
+
+let worker;
+self.onmessage = ({ data }) => {
+  if (data.start) worker = data.start === 'network' ? new Network(data) : new Screen(data);
+  else worker.handle(data);
+};

@@ -1,0 +1,375 @@
+//! The module's functions, by the names that `page/worker.js` calls them. Arguments and results are numbers. Bytes go in through
+//! [`input`] and come out at [`output`]; several results are at [`numbers`].
+
+use std::cell::RefCell;
+
+use bytes::Bytes;
+use nestcast_codec::{Format, Range};
+use nestcast_media::to_rgb;
+use nestcast_player::Picture;
+use nestcast_proto::Code;
+
+use crate::file::{Content, File};
+use crate::network::{Network, Step};
+use crate::screen::{Presented, Screen, ScreenError};
+use crate::tables::{Tables, Wanted};
+
+/// What functions return; `page/worker.js` knows the same numbers.
+const NOTHING: u32 = 0;
+const FAILED: u32 = 1;
+const SAY: u32 = 2;
+const WELCOME: u32 = 3;
+const STOP: u32 = 4;
+const CLOSE: u32 = 5;
+const PICTURE: u32 = 6;
+const WANTS_PHOTO: u32 = 7;
+const WANTS_VIDEO: u32 = 8;
+
+#[derive(Default)]
+struct State {
+    input: Vec<u8>,
+    output: Vec<u8>,
+    numbers: [f64; 16],
+    network: Option<Network>,
+    screen: Screen,
+    tables: Tables,
+    file: Option<File>,
+    /// A file whose tables are not there yet.
+    unopened: Bytes,
+    rgba: Vec<u8>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+fn with<R>(work: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with_borrow_mut(work)
+}
+
+impl State {
+    fn input(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.input)
+    }
+
+    fn set(&mut self, numbers: &[f64]) {
+        self.numbers[..numbers.len()].copy_from_slice(numbers);
+    }
+
+    fn fail(&mut self, why: &dyn std::fmt::Display) -> u32 {
+        self.output = why.to_string().into_bytes();
+        FAILED
+    }
+
+    /// A picture's place: address, width, height, format (0 grey, 1 RGB, 2 YCbCr of limited range, 3 of full range).
+    fn set_place(&mut self) {
+        let Some(picture) = picture(&self.file, &self.screen) else { return };
+        let format = match picture.format() {
+            Format::Grey => 0.0,
+            Format::Rgb => 1.0,
+            Format::Ycbcr420(Range::Limited) => 2.0,
+            _ => 3.0,
+        };
+        let address = picture.samples().as_ptr().addr() as f64;
+        let (width, height) = (picture.size().width() as f64, picture.size().height() as f64);
+        self.numbers[8..12].copy_from_slice(&[address, width, height, format]);
+    }
+
+    fn presented(&mut self, presented: Result<Presented, ScreenError>) -> u32 {
+        match presented {
+            Ok(Presented::Nothing) => NOTHING,
+            Ok(Presented::Wants(wanted)) => wants(wanted),
+            Ok(Presented::Picture(shown)) => {
+                let id = shown.id.map_or(-1.0, |id| id as f64);
+                let [bytes, full] = shown.bytes.map(|bytes| bytes as f64);
+                self.set(&[id, f64::from(u8::from(shown.is_concealed)), shown.captured, bytes, full, shown.receiving]);
+                self.set_place();
+                PICTURE
+            }
+            Err(why) => self.fail(&why),
+        }
+    }
+}
+
+fn picture<'a>(file: &'a Option<File>, screen: &'a Screen) -> Option<&'a Picture> {
+    file.as_ref().map_or_else(|| screen.picture(), File::picture)
+}
+
+const fn wants(wanted: Wanted) -> u32 {
+    match wanted {
+        Wanted::Photo => WANTS_PHOTO,
+        Wanted::Video => WANTS_VIDEO,
+    }
+}
+
+/// A stream's number, which JavaScript has as a floating-point number.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a whole number below 2^53")]
+const fn whole(number: f64) -> u64 {
+    number as u64
+}
+
+/// Exports functions, which have the state as their first argument.
+macro_rules! exports {
+    ($($(#[$doc:meta])* fn $name:ident($state:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)? $body:block)*) => {$(
+        $(#[$doc])*
+        #[expect(unsafe_code, reason = "the compiler cannot know that no other function has this name")]
+        #[unsafe(no_mangle)]
+        extern "C" fn $name($($argument: $type),*) $(-> $result)? {
+            with(|$state: &mut State| $body)
+        }
+    )*};
+}
+
+exports! {
+    /// Makes room for bytes to pass to the next function, and returns where.
+    fn input(state, count: usize) -> *mut u8 {
+        state.input = vec![0; count];
+        state.input.as_mut_ptr()
+    }
+
+    /// Where the bytes are that the last function gave.
+    fn output(state) -> *const u8 {
+        state.output.as_ptr()
+    }
+
+    /// How many they are.
+    fn output_length(state) -> usize {
+        state.output.len()
+    }
+
+    /// Where the numbers are that the last function gave: 16 of 64 bits.
+    fn numbers(state) -> *const f64 {
+        state.numbers.as_ptr()
+    }
+
+    /// Begins a session. In: the token.
+    fn network_open(state, now: f64, max_bitrate: f64) {
+        let token = state.input();
+        let max_bitrate = whole(max_bitrate);
+        match &mut state.network {
+            Some(network) => network.handle_connection(now, &token, max_bitrate),
+            none => *none = Some(Network::new(now, &token, max_bitrate)),
+        }
+    }
+
+    /// See [`Network::handle_rtt`].
+    fn network_rtt(state, rtt: f64) {
+        state.network.iter_mut().for_each(|network| network.handle_rtt(rtt));
+    }
+
+    /// See [`Network::handle_said`].
+    fn network_said(state) {
+        state.network.iter_mut().for_each(Network::handle_said);
+    }
+
+    /// In: bytes of the control stream.
+    fn network_control(state) {
+        let bytes = state.input();
+        state.network.iter_mut().for_each(|network| network.handle_control_bytes(&bytes));
+    }
+
+    /// Whether the screen can decode what was announced.
+    fn network_answer(state, now: f64, is_ready: u32) {
+        let Some(network) = &mut state.network else { return };
+        match is_ready {
+            0 => network.handle_model_missing(now),
+            _ => network.handle_ready(now),
+        }
+    }
+
+    /// Returns the number of a stream that the sender opened.
+    fn network_opened(state) -> f64 {
+        state.network.as_mut().map_or(0.0, |network| network.handle_opened() as f64)
+    }
+
+    /// In: the next bytes of a stream.
+    fn network_bytes(state, now: f64, stream: f64) {
+        let bytes = Bytes::from(state.input());
+        state.network.iter_mut().for_each(|network| network.handle_stream_bytes(now, whole(stream), bytes.clone()));
+    }
+
+    /// See [`Network::handle_stream_end`].
+    fn network_end(state, now: f64, stream: f64) {
+        state.network.iter_mut().for_each(|network| network.handle_stream_end(now, whole(stream)));
+    }
+
+    /// See [`Network::handle_close`].
+    fn network_closed(state) {
+        state.network.iter_mut().for_each(Network::handle_close);
+    }
+
+    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `CLOSE` (numbers: code,
+    /// whether to retry; out: why) or `NOTHING`.
+    fn network_poll(state, now: f64) -> u32 {
+        match state.network.as_mut().and_then(|network| network.poll(now)) {
+            None => NOTHING,
+            Some(Step::Say(bytes)) => {
+                state.output = bytes.into();
+                SAY
+            }
+            Some(Step::Welcome(ahead)) => {
+                state.set(&[ahead]);
+                WELCOME
+            }
+            Some(Step::Stop(stream)) => {
+                state.set(&[stream as f64]);
+                STOP
+            }
+            Some(Step::Close { code, why, may_retry }) => {
+                state.set(&[f64::from(code.number()), f64::from(u8::from(may_retry))]);
+                state.output = why.into_bytes();
+                CLOSE
+            }
+        }
+    }
+
+    /// See [`Network::poll_timeout`]; infinite for none.
+    fn network_due(state) -> f64 {
+        state.network.as_ref().and_then(Network::poll_timeout).unwrap_or(f64::INFINITY)
+    }
+
+    /// Out: mail for the screen. Returns how many bytes.
+    fn network_mail(state) -> usize {
+        state.output = state.network.as_mut().map(|network| network.take_mail().into()).unwrap_or_default();
+        state.output.len()
+    }
+
+    /// Numbers: frames that came, frames without a base, bytes, useful bytes, frames that were dropped for want of time.
+    fn network_stats(state) {
+        let Some(network) = &state.network else { return };
+        let received = network.received();
+        let counts = [received.shown, received.blank, received.bytes, received.useful, network.replaced()];
+        state.set(&counts.map(|count| count as f64));
+    }
+
+    /// What a sender's close code means. Numbers: whether a new connection may help. Out: words.
+    fn close_code(state, number: f64) {
+        let code = Code::from_number(whole(number));
+        state.set(&[f64::from(u8::from(code.may_retry()))]);
+        state.output = code.to_string().into_bytes();
+    }
+
+    /// In: a file of tables, 0 of pictures, 1 of video. Returns `NOTHING` or `FAILED` (out: why).
+    fn load_tables(state, video: u32) -> u32 {
+        let bytes = state.input();
+        let wanted = if video == 0 { Wanted::Photo } else { Wanted::Video };
+        let loaded = state.screen.handle_tables(wanted, &bytes).and_then(|()| state.tables.load(wanted, &bytes));
+        loaded.map_or_else(|why| state.fail(&why), |()| NOTHING)
+    }
+
+    /// In: mail. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes, full, receiving, from 8 on place),
+    /// `WANTS_PHOTO`, `WANTS_VIDEO`, `NOTHING` or `FAILED` (out: why).
+    fn screen_mail(state, now: f64) -> u32 {
+        let mail = Bytes::from(state.input());
+        let presented = state.screen.handle_mail(now, mail);
+        state.presented(presented)
+    }
+
+    /// See [`Screen::resume`]; the results are those of [`screen_mail`].
+    fn screen_resume(state, now: f64) -> u32 {
+        let presented = state.screen.resume(now);
+        state.presented(presented)
+    }
+
+    /// See [`Screen::handle_time`]; the results are those of [`screen_mail`].
+    fn screen_time(state, now: f64) -> u32 {
+        let presented = state.screen.handle_time(now);
+        state.presented(presented)
+    }
+
+    /// Whether the sender that was announced last can be decoded: 0 no, 1 yes, 2 if it was asked before.
+    fn screen_readiness(state) -> u32 {
+        state.screen.poll_readiness().map_or(2, u32::from)
+    }
+
+    /// See [`Screen::poll_timeout`]; infinite for none.
+    fn screen_due(state) -> f64 {
+        state.screen.poll_timeout().unwrap_or(f64::INFINITY)
+    }
+
+    /// See [`Screen::handle_shown`].
+    fn screen_shown(state, latency: f64) {
+        state.screen.handle_shown(latency);
+    }
+
+    /// Numbers: frames shown, undecoded, concealed, held, corrupt.
+    fn screen_stats(state) {
+        let played = state.screen.played();
+        let counts = [played.shown, played.undecoded, played.concealed, played.held, played.corrupt];
+        state.set(&counts.map(|count| count as f64));
+    }
+
+    /// The last picture as red, green, blue and 255 for each pixel, converted as `nestcast decode` does. Returns where.
+    fn rgba(state) -> *const u8 {
+        let Some(picture) = picture(&state.file, &state.screen) else { return std::ptr::null() };
+        let rgb = to_rgb(picture);
+        let samples = rgb.samples();
+        state.rgba.clear();
+        match rgb.format() {
+            Format::Grey => state.rgba.extend(samples.iter().flat_map(|&grey| [grey, grey, grey, u8::MAX])),
+            _ => state.rgba.extend(samples.as_chunks().0.iter().flat_map(|&[r, g, b]| [r, g, b, u8::MAX])),
+        }
+        state.rgba.as_ptr()
+    }
+
+    /// In: a file. Returns `NOTHING` (numbers: frames and seconds of a video, else 0), `FAILED` (out: why), `WANTS_PHOTO` or
+    /// `WANTS_VIDEO`: load these and call [`file_resume`].
+    fn file_open(state) -> u32 {
+        state.unopened = Bytes::from(state.input());
+        open(state)
+    }
+
+    /// Opens the file of [`file_open`] once its tables are there.
+    fn file_resume(state) -> u32 {
+        open(state)
+    }
+
+    /// Returns `PICTURE` (numbers: place), `NOTHING` if the bytes end in the header, or `FAILED` (out: why).
+    fn file_cut(state, count: usize) -> u32 {
+        match state.file.as_mut().map(|file| file.cut(count)) {
+            Some(Ok(true)) => {
+                state.set_place();
+                PICTURE
+            }
+            Some(Err(why)) => state.fail(&why),
+            _ => NOTHING,
+        }
+    }
+
+    /// Plays a video from its beginning. Returns `NOTHING` or `FAILED` (out: why).
+    fn file_play(state, bits_per_second: f64) -> u32 {
+        match state.file.as_mut().map(|file| file.play(bits_per_second)) {
+            Some(Err(why)) => state.fail(&why),
+            _ => NOTHING,
+        }
+    }
+
+    /// Returns `PICTURE` (numbers: bytes, from 8 on place), `NOTHING` after the last frame, or `FAILED` (out: why).
+    fn file_frame(state) -> u32 {
+        match state.file.as_mut().map(File::next_frame) {
+            Some(Ok(Some(bytes))) => {
+                state.set(&[bytes as f64]);
+                state.set_place();
+                PICTURE
+            }
+            Some(Err(why)) => state.fail(&why),
+            _ => NOTHING,
+        }
+    }
+}
+
+fn open(state: &mut State) -> u32 {
+    match File::open(state.unopened.clone(), &state.tables) {
+        Err(wanted) => wants(wanted),
+        Ok(Err(why)) => state.fail(&why),
+        Ok(Ok(file)) => {
+            let (frames, seconds) = match file.content() {
+                Content::Picture => (0, 0),
+                Content::Video { frames, seconds } => (frames, seconds),
+            };
+            state.set(&[f64::from(frames), f64::from(seconds)]);
+            (state.file, state.unopened) = (Some(file), Bytes::new());
+            NOTHING
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! A file that the user opened: a picture, cut at any byte, or a stored video, at any bit rate.
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use nestcast_codec::{DecodeError, Decoder, Error, Format, Linear, Picture, VideoHeader};
+use nestcast_media::stored::{self, Frames, Player, Reader};
+
+use crate::screen::MAX_PIXELS;
+use crate::tables::{Tables, Wanted};
+
+/// Why a file cannot be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Its bytes are no stream, or one of another model or version.
+    #[error(transparent)]
+    Stream(#[from] Error),
+    /// It cannot be drawn.
+    #[error(transparent)]
+    Draw(#[from] DecodeError),
+    /// It is no video, or one of another model or version.
+    #[error(transparent)]
+    Video(#[from] stored::Error),
+}
+
+/// What a file holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Content {
+    /// A picture.
+    Picture,
+    /// A video of `frames` frames in `seconds` seconds.
+    Video {
+        /// See above.
+        frames: u32,
+        /// See above.
+        seconds: u32,
+    },
+}
+
+/// A file in memory.
+#[derive(Debug)]
+pub struct File {
+    bytes: Bytes,
+    kind: Kind,
+    picture: Option<Picture>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Picture {
+        decoder: Box<Decoder>,
+        /// How many bytes the decoder has.
+        pushed: usize,
+    },
+    Video {
+        player: Box<Player<Cursor<Bytes>>>,
+        tables: Tables,
+        rate: (u32, u32),
+    },
+}
+
+impl File {
+    /// Opens a file.
+    ///
+    /// # Errors
+    /// Which tables must be loaded first, or why it cannot be shown.
+    pub fn open(bytes: Bytes, tables: &Tables) -> Result<Result<Self, FileError>, Wanted> {
+        if VideoHeader::is_video(&bytes) {
+            tables.video()?;
+            return Ok(video(&bytes, tables, None).map(|(player, rate)| {
+                let kind = Kind::Video { player: Box::new(player), tables: tables.clone(), rate };
+                Self { bytes, kind, picture: None }
+            }));
+        }
+        let decoder = Decoder::new(Linear::new(tables.photo()?)).with_max_pixels(MAX_PIXELS as u64);
+        let kind = Kind::Picture { decoder: Box::new(decoder), pushed: 0 };
+        Ok(Ok(Self { bytes, kind, picture: None }))
+    }
+
+    /// What it holds.
+    #[must_use]
+    pub const fn content(&self) -> Content {
+        match self.kind {
+            Kind::Picture { .. } => Content::Picture,
+            Kind::Video { rate: (frames, seconds), .. } => Content::Video { frames, seconds },
+        }
+    }
+
+    /// How many bytes it has.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it has none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// Draws what the first `count` bytes of a picture's stream decode to. Returns `false` if they end in its header.
+    ///
+    /// # Errors
+    /// If they are no picture.
+    pub fn cut(&mut self, count: usize) -> Result<bool, FileError> {
+        let Kind::Picture { decoder, pushed } = &mut self.kind else { return Ok(false) };
+        let count = count.min(self.bytes.len());
+        if count < *pushed {
+            decoder.reset();
+            *pushed = 0;
+        }
+        let more = &self.bytes[*pushed..count];
+        *pushed = count;
+        decoder.push(more)?;
+        let Some(header) = decoder.header() else { return Ok(false) };
+        let format = Format::from(header.channels);
+        let before = self.picture.take().filter(|before| (before.size(), before.format()) == (header.size, format));
+        let picture = self.picture.insert(before.unwrap_or_else(|| Picture::zero(header.size, format)));
+        decoder.render_into(&mut *picture)?;
+        Ok(true)
+    }
+
+    /// Plays a video from its first frame on, as a receiver of this bit rate gets it; 0: whole.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn play(&mut self, bits_per_second: f64) -> Result<(), FileError> {
+        if let Kind::Video { player, tables, .. } = &mut self.kind {
+            (**player, _) = video(&self.bytes, tables, Some(bits_per_second).filter(|rate| *rate > 0.0))?;
+        }
+        Ok(())
+    }
+
+    /// Draws a video's next frame. Returns how many bytes it has at this rate; nothing after the last.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn next_frame(&mut self) -> Result<Option<usize>, FileError> {
+        let Kind::Video { player, .. } = &mut self.kind else { return Ok(None) };
+        let header = player.frames().reader().header();
+        let (size, format) = (header.size, Format::Ycbcr420(header.range));
+        let picture = self.picture.get_or_insert_with(|| Picture::zero(size, format));
+        Ok(player.next_into(picture)?.map(|shown| shown.bytes))
+    }
+
+    /// The picture that was drawn last.
+    #[must_use]
+    pub const fn picture(&self) -> Option<&Picture> {
+        self.picture.as_ref()
+    }
+}
+
+type Opened = (Player<Cursor<Bytes>>, (u32, u32));
+
+/// Opens a stored video, at a bit rate or whole. Its tables must be there.
+fn video(bytes: &Bytes, tables: &Tables, rate: Option<f64>) -> Result<Opened, FileError> {
+    let reader = Reader::new(Cursor::new(bytes.clone()), MAX_PIXELS as u64)?;
+    let header = *reader.header();
+    let no_tables = Error::Corrupt { what: "video", why: "its tables are not loaded" };
+    let model = tables.video().map_err(|_| no_tables)?;
+    let player = Player::new(Frames::new(reader, 0..u64::MAX), model, 1)?;
+    let player = match rate {
+        Some(rate) => player.with_bitrate(rate),
+        None => player,
+    };
+    Ok((player, (header.rate.frames, header.rate.seconds)))
+}

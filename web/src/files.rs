@@ -1,0 +1,82 @@
+//! The files that a browser needs. `cargo xtask web` leaves the module in `dist/`, so that building this crate needs no WebAssembly
+//! target.
+
+use std::io;
+use std::path::Path;
+
+use nestcast_codec::tables;
+
+/// A file of the viewer.
+#[derive(Debug, Clone, Copy)]
+pub struct StaticFile {
+    /// Its name; all lie in one folder.
+    pub name: &'static str,
+    /// Its media type, as an HTTP server states it.
+    pub media_type: &'static str,
+    /// What it holds.
+    pub bytes: &'static [u8],
+}
+
+const fn text(name: &'static str, media_type: &'static str, bytes: &'static [u8]) -> StaticFile {
+    StaticFile { name, media_type, bytes }
+}
+
+const fn binary(name: &'static str, bytes: &'static [u8]) -> StaticFile {
+    StaticFile { name, media_type: "application/octet-stream", bytes }
+}
+
+/// All files. The first is the page.
+pub const FILES: [StaticFile; 12] = [
+    text("index.html", "text/html; charset=utf-8", include_bytes!("../page/index.html")),
+    text("page.css", "text/css; charset=utf-8", include_bytes!("../page/page.css")),
+    text("player.js", "text/javascript; charset=utf-8", include_bytes!("../page/player.js")),
+    text("worker.js", "text/javascript; charset=utf-8", include_bytes!("../page/worker.js")),
+    text("painter.js", "text/javascript; charset=utf-8", include_bytes!("../page/painter.js")),
+    text("player.d.ts", "text/plain; charset=utf-8", include_bytes!("../page/player.d.ts")),
+    text("package.json", "application/json", include_bytes!("../page/package.json")),
+    StaticFile {
+        name: "nestcast.wasm",
+        media_type: "application/wasm",
+        bytes: include_bytes!("../dist/nestcast.wasm"),
+    },
+    binary("photo.bin", tables::PHOTO),
+    binary("key.bin", tables::VIDEO_KEY),
+    binary("residual.bin", tables::VIDEO_RESIDUAL),
+    binary("photo.nst", include_bytes!("../page/photo.nst")),
+];
+
+/// Writes all files into a folder, which it creates if it is not there.
+///
+/// # Errors
+/// Those of the system.
+pub fn write_files(folder: &Path) -> io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    FILES.iter().try_for_each(|file| std::fs::write(folder.join(file.name), file.bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Most bytes of the module: every viewer loads it.
+    const MAX_MODULE: usize = 450_000;
+
+    #[test]
+    fn the_module_is_small_and_the_page_names_only_files_that_are_there() {
+        let module = FILES.iter().find(|file| file.name == "nestcast.wasm").expect("the module");
+        assert!(module.bytes.starts_with(b"\0asm") && module.bytes.len() < MAX_MODULE, "{}", module.bytes.len());
+        for name in ["index.html", "player.js", "worker.js"] {
+            let file = FILES.iter().find(|file| file.name == name).expect("it is there");
+            let text = std::str::from_utf8(file.bytes).expect("text");
+            let named = text.split(['"', '\'']).filter(|word| {
+                let ends = [".js", ".css", ".wasm", ".bin", ".nst"];
+                ends.iter().any(|end| word.ends_with(end)) && !word.contains(['<', ' '])
+            });
+            let named: Vec<_> = named.map(|word| word.trim_start_matches("./")).filter(|word| word.len() > 4).collect();
+            assert!(!named.is_empty(), "{name} names files");
+            for word in named {
+                assert!(FILES.iter().any(|file| file.name == word), "{name} names {word}");
+            }
+        }
+    }
+}

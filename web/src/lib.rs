@@ -1,0 +1,32 @@
+//! The viewer of a live broadcast in a browser. `cargo xtask web` builds this crate for `wasm32-unknown-unknown`; the page that
+//! drives the module lies in `page/`, and all that a browser needs is in [`FILES`].
+//!
+//! ```text
+//! worker "network"   WebTransport -> Network (ReceiverSession) -> mail
+//! worker "screen"    mail -> Screen (Playout) -> picture -> WebGL2 or 2D canvas
+//! ```
+//!
+//! Each worker instantiates the module once. Mail is bytes, so that the page can hand it from one worker to the other. The module
+//! imports nothing: the page tells it the time, as milliseconds since 1970.
+//!
+//! The tables of the models are files of their own, so that a viewer of video does not load those of pictures.
+
+mod file;
+#[cfg(not(target_family = "wasm"))]
+mod files;
+mod mail;
+mod milliseconds;
+mod network;
+mod screen;
+mod tables;
+
+#[cfg(target_family = "wasm")]
+mod exports;
+
+pub use file::{Content, File, FileError};
+#[cfg(not(target_family = "wasm"))]
+pub use files::{FILES, StaticFile, write_files};
+pub use mail::{Mail, MailError, Record};
+pub use network::{Network, Step};
+pub use screen::{Presented, Screen, ScreenError, Shown};
+pub use tables::{Tables, Wanted};

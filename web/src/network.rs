@@ -1,0 +1,274 @@
+//! The half of the viewer that reads the network: the session, and the mail that the other half fetches.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use nestcast_proto::{
+    Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, VersionRange,
+};
+
+use crate::mail::Mail;
+use crate::milliseconds::{duration, milliseconds};
+
+/// The number of the first stream. The page does not learn the numbers that QUIC gave streams, and these are none that a sender's
+/// parity can name before it has opened 2^40 streams: so its parity is never applied to the wrong stream.
+const FIRST_STREAM: u64 = (1 << 42) + 3;
+/// From one stream to the next.
+const STREAM_STEP: u64 = 4;
+
+/// What the page must do.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Step {
+    /// Write these bytes to the control stream, and call [`Network::handle_said`] once that took them.
+    Say(Bytes),
+    /// The mail has a welcome. Answer with [`Network::handle_ready`] or [`Network::handle_model_missing`], and read streams from
+    /// then on. The sender's clock is this many milliseconds ahead of the page's.
+    Welcome(f64),
+    /// Read this stream no longer.
+    Stop(u64),
+    /// Close the session with this code, and tell the user why.
+    Close {
+        /// What the sender is told.
+        code: Code,
+        /// What the user is told.
+        why: String,
+        /// Whether a new connection may help.
+        may_retry: bool,
+    },
+}
+
+/// Sessions of one viewer, one after another.
+#[derive(Debug)]
+pub struct Network {
+    session: ReceiverSession,
+    /// When the session began.
+    epoch: f64,
+    mail: Mail,
+    /// How many bytes came, of each stream that is read.
+    streams: BTreeMap<u64, u64>,
+    next_stream: u64,
+    /// What sessions before this one received.
+    past: ReceiveStats,
+}
+
+impl Network {
+    /// Begins the first session at `now`. A token longer than a sender accepts is cut, and so refused. `max_bitrate`: bits per
+    /// second, 0 for no limit.
+    #[must_use]
+    pub fn new(now: f64, token: &[u8], max_bitrate: u64) -> Self {
+        Self {
+            session: session(token, max_bitrate),
+            epoch: now,
+            mail: Mail::default(),
+            streams: BTreeMap::new(),
+            next_stream: FIRST_STREAM,
+            past: ReceiveStats::default(),
+        }
+    }
+
+    /// Begins another session.
+    pub fn handle_connection(&mut self, now: f64, token: &[u8], max_bitrate: u64) {
+        self.past = self.received();
+        self.session = session(token, max_bitrate);
+        self.epoch = now;
+        self.streams.clear();
+        self.next_stream = FIRST_STREAM;
+    }
+
+    /// The path's round trip takes this many milliseconds.
+    pub fn handle_rtt(&mut self, rtt: f64) {
+        self.session.handle_rtt(duration(rtt));
+    }
+
+    /// The control stream took the bytes of the oldest [`Step::Say`].
+    pub fn handle_said(&mut self) {
+        self.session.handle_said();
+    }
+
+    /// Bytes of the control stream came.
+    pub fn handle_control_bytes(&mut self, bytes: &[u8]) {
+        self.session.handle_control_bytes(bytes);
+    }
+
+    /// The screen has the tables for what was announced.
+    pub fn handle_ready(&mut self, now: f64) {
+        self.session.handle_ready(duration(now - self.epoch));
+    }
+
+    /// The screen lacks the tables for what was announced.
+    pub fn handle_model_missing(&mut self, now: f64) {
+        self.session.handle_package_missing(duration(now - self.epoch));
+    }
+
+    /// The sender opened a stream. Returns the number to call it by.
+    pub fn handle_opened(&mut self) -> u64 {
+        let number = self.next_stream;
+        self.next_stream += STREAM_STEP;
+        self.streams.insert(number, 0);
+        self.session.handle_opened(number);
+        number
+    }
+
+    /// The next bytes of a stream came.
+    pub fn handle_stream_bytes(&mut self, now: f64, stream: u64, bytes: Bytes) {
+        let Some(offset) = self.streams.get_mut(&stream) else { return };
+        let start = *offset;
+        *offset += bytes.len() as u64;
+        self.session.handle_stream_bytes(duration(now - self.epoch), stream, start, bytes);
+    }
+
+    /// A stream ended, or was reset.
+    pub fn handle_stream_end(&mut self, now: f64, stream: u64) {
+        if self.streams.remove(&stream).is_some() {
+            self.session.handle_stream_end(duration(now - self.epoch), stream);
+        }
+    }
+
+    /// The connection ended. Poll once more for what came before.
+    pub const fn handle_close(&mut self) {
+        self.session.handle_close();
+    }
+
+    /// Returns the next thing to do; `None` until the next input or [`Network::poll_timeout`].
+    pub fn poll(&mut self, now: f64) -> Option<Step> {
+        while let Some(output) = self.session.poll(duration(now - self.epoch)) {
+            match output {
+                ReceiverOutput::Say(bytes) => return Some(Step::Say(bytes)),
+                ReceiverOutput::Welcome { welcome, sender_clock } => {
+                    self.mail.push_welcome(welcome);
+                    return Some(Step::Welcome(milliseconds(sender_clock) - now));
+                }
+                ReceiverOutput::Frame(frame) => {
+                    if let Some(lost) = self.mail.push_frame(frame) {
+                        self.session.handle_undecoded(lost);
+                    }
+                }
+                ReceiverOutput::More(more) => self.mail.push_more(more),
+                ReceiverOutput::Stop(stream) => {
+                    self.streams.remove(&stream);
+                    return Some(Step::Stop(stream));
+                }
+                ReceiverOutput::Close(end) => {
+                    let code = end.close().code;
+                    return Some(Step::Close { code, why: end.to_string(), may_retry: code.may_retry() });
+                }
+                // The browser reads streams in order, and this viewer asks for no package.
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// When to poll again even if nothing comes.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<f64> {
+        self.session.poll_timeout().map(|due| self.epoch + milliseconds(due))
+    }
+
+    /// Takes the mail for the screen; empty if there is none.
+    pub fn take_mail(&mut self) -> Bytes {
+        self.mail.take()
+    }
+
+    /// What all sessions received.
+    #[must_use]
+    pub fn received(&self) -> ReceiveStats {
+        let (past, now) = (self.past, self.session.stats());
+        ReceiveStats {
+            shown: past.shown + now.shown,
+            blank: past.blank + now.blank,
+            bytes: past.bytes + now.bytes,
+            useful: past.useful + now.useful,
+        }
+    }
+
+    /// How many frames were dropped because the screen was busy.
+    #[must_use]
+    pub const fn replaced(&self) -> u64 {
+        self.mail.replaced()
+    }
+}
+
+fn session(token: &[u8], max_bitrate: u64) -> ReceiverSession {
+    let hello = Hello {
+        versions: VersionRange::SPOKEN,
+        token: Bytes::copy_from_slice(&token[..token.len().min(MAX_TOKEN)]),
+        max_bitrate: (max_bitrate > 0).then(|| Bitrate::from_bits(max_bitrate)),
+        decoder: DecoderKind::Linear,
+    };
+    ReceiverSession::new(hello, false)
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_proto::{Clock, FrameHeader, Message, PackageHash, StreamHead, Welcome};
+
+    use super::*;
+    use crate::mail::Record;
+
+    const NOW: f64 = 1_795_000_000_000.0;
+
+    fn welcomed() -> Network {
+        let mut network = Network::new(NOW, b"token", 500_000);
+        let Some(Step::Say(hello)) = network.poll(NOW) else { panic!("it says hello") };
+        assert!(hello.windows(5).any(|part| part == b"token"));
+        network.handle_said();
+        network.handle_rtt(20.0);
+        let package = PackageHash([0; 32]);
+        let welcome = Welcome { model: [1; 6], package, width: 16, height: 16, rate: (30, 1), video: None };
+        network.handle_control_bytes(&Message::Welcome { version: 1, welcome }.encode());
+        network.handle_control_bytes(&Message::Clock(Clock { micros: 1_795_000_001_000_000 }).encode());
+        let Some(Step::Welcome(ahead)) = network.poll(NOW + 20.0) else { panic!("it was welcomed") };
+        assert!((ahead - 990.0).abs() < 0.01, "a second less the way there, {ahead}");
+        network
+    }
+
+    fn frame(network: &mut Network, id: u64) -> u64 {
+        let stream = network.handle_opened();
+        let header = FrameHeader { id, skipped: 0, captured: 0, full: 9000, base: 20 };
+        let bytes = [&StreamHead::Frame(header).encode()[..], &[7; 500]].concat();
+        let (start, end) = bytes.split_at(9);
+        network.handle_stream_bytes(NOW + 30.0, stream, Bytes::copy_from_slice(start));
+        network.handle_stream_bytes(NOW + 31.0, stream, Bytes::copy_from_slice(end));
+        network.handle_stream_end(NOW + 32.0, stream);
+        stream
+    }
+
+    #[test]
+    fn a_frame_becomes_mail_once_the_screen_is_ready() {
+        let mut network = welcomed();
+        network.handle_ready(NOW + 21.0);
+        frame(&mut network, 0);
+        assert_eq!(network.poll(NOW + 32.0), None);
+        let records = Mail::open(network.take_mail()).expect("mail");
+        let [Record::Welcome(_), Record::Frame(frame)] = &records[..] else { panic!("{records:?}") };
+        assert_eq!((frame.header.id, frame.prefix.len()), (0, 500));
+        assert!(network.poll_timeout().is_some_and(|due| due > NOW + 32.0));
+        let bytes = network.received().bytes;
+        network.handle_connection(NOW + 99.0, b"", 0);
+        assert_eq!(network.received().bytes, bytes, "it counts over all sessions");
+    }
+
+    #[test]
+    fn a_missing_model_ends_the_session_in_words() {
+        let mut network = welcomed();
+        network.handle_model_missing(NOW + 21.0);
+        let Some(Step::Close { code, why, may_retry }) = network.poll(NOW + 21.0) else { panic!("it ends") };
+        assert_eq!((code, may_retry), (Code::Model, false));
+        assert!(why.contains("model package"), "{why}");
+        assert_eq!(network.poll_timeout(), None);
+    }
+
+    #[test]
+    fn parity_finds_no_stream_whose_number_the_page_invented() {
+        let mut network = welcomed();
+        network.handle_ready(NOW + 21.0);
+        let stream = frame(&mut network, 0);
+        assert!(stream > 1 << 42);
+        // A kind that a later version may have is stopped, by the number that it was given.
+        let unknown = network.handle_opened();
+        network.handle_stream_bytes(NOW + 33.0, unknown, Bytes::from_static(&[9, 9]));
+        let steps: Vec<_> = std::iter::from_fn(|| network.poll(NOW + 33.0)).collect();
+        assert_eq!(steps, [Step::Stop(unknown)]);
+    }
+}

@@ -1,0 +1,175 @@
+//! The half of the viewer that decodes: mail in, pictures out.
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use nestcast_codec::{Decoder, Linear};
+use nestcast_player::{Announcement, Decoding, Picture, PlayError, PlayStats, Playout, Present};
+
+use crate::mail::{Mail, MailError, Record};
+use crate::milliseconds::{duration, milliseconds};
+use crate::tables::{Tables, Wanted};
+
+/// Most pixels of a broadcast's pictures: those of 4096x2160. A decoder of video takes 66 bytes for each.
+pub(crate) const MAX_PIXELS: usize = 4096 * 2160;
+
+/// Why nothing more can be shown.
+#[derive(Debug, thiserror::Error)]
+pub enum ScreenError {
+    /// The page mixed up messages.
+    #[error(transparent)]
+    Mail(#[from] MailError),
+    /// The broadcast cannot be played.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// The pictures are too large for this viewer.
+    #[error("the sender's pictures have {0} pixels, and this viewer shows {MAX_PIXELS} at most")]
+    TooLarge(usize),
+}
+
+/// What came of mail.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Presented {
+    /// Nothing new.
+    Nothing,
+    /// These tables must be loaded first: call [`Screen::handle_tables`], then [`Screen::resume`].
+    Wants(Wanted),
+    /// A picture.
+    Picture(Shown),
+}
+
+/// A picture for the screen.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Shown {
+    /// The number of the frame; `None` for one that was repeated because nothing came.
+    pub id: Option<u64>,
+    /// Whether the frame did not come, and the picture is the last one moved on.
+    pub is_concealed: bool,
+    /// When it was captured, in milliseconds since 1970 by the sender's clock; 0 for one that did not come.
+    pub captured: f64,
+    /// Bytes that came of it, and bytes that it has.
+    pub bytes: [u64; 2],
+    /// From the first byte to the last, in milliseconds.
+    pub receiving: f64,
+}
+
+/// Decodes for one canvas.
+#[derive(Debug, Default)]
+pub struct Screen {
+    tables: Tables,
+    playout: Playout,
+    waiting: VecDeque<Record>,
+    /// Whether the sender that was announced last can be decoded; `None` until it is known.
+    readiness: Option<bool>,
+}
+
+impl Screen {
+    /// Tables were loaded.
+    ///
+    /// # Errors
+    /// If the bytes are none.
+    pub fn handle_tables(&mut self, wanted: Wanted, bytes: &[u8]) -> Result<(), nestcast_codec::Error> {
+        self.tables.load(wanted, bytes)
+    }
+
+    /// Works on mail, and returns what to show.
+    ///
+    /// # Errors
+    /// If nothing more can be shown.
+    pub fn handle_mail(&mut self, now: f64, mail: Bytes) -> Result<Presented, ScreenError> {
+        self.waiting = Mail::open(mail)?.into();
+        self.resume(now)
+    }
+
+    /// Works on the rest of the mail, once the tables are there that it needs.
+    ///
+    /// # Errors
+    /// If nothing more can be shown.
+    pub fn resume(&mut self, now: f64) -> Result<Presented, ScreenError> {
+        let moment = duration(now);
+        while let Some(record) = self.waiting.pop_front() {
+            match record {
+                Record::Welcome(welcome) => {
+                    let announced = self.playout.handle_welcome(&welcome)?;
+                    match self.decoding(&announced)? {
+                        Ok(decoding) => {
+                            self.readiness = Some(decoding.is_some());
+                            if let Some(decoding) = decoding {
+                                self.playout.handle_decoding(moment, decoding);
+                            }
+                        }
+                        Err(wanted) => {
+                            self.waiting.push_front(Record::Welcome(welcome));
+                            return Ok(Presented::Wants(wanted));
+                        }
+                    }
+                }
+                Record::Frame(frame) => self.playout.handle_frame(moment, frame)?,
+                Record::More(more) => self.playout.handle_more(moment, more)?,
+            }
+        }
+        self.handle_time(now)
+    }
+
+    /// Returns what to show now: call it at [`Screen::poll_timeout`].
+    ///
+    /// # Errors
+    /// If nothing more can be shown.
+    pub fn handle_time(&mut self, now: f64) -> Result<Presented, ScreenError> {
+        let Some(present) = self.playout.handle_time(duration(now))? else { return Ok(Presented::Nothing) };
+        let missing = Shown { id: None, is_concealed: false, captured: 0.0, bytes: [0; 2], receiving: 0.0 };
+        let shown = match present {
+            Present::Show { id, captured, bytes, full, receiving, .. } => Shown {
+                id: Some(id),
+                is_concealed: false,
+                captured: captured as f64 / 1e3,
+                bytes: [bytes as u64, full],
+                receiving: milliseconds(receiving),
+            },
+            Present::Conceal { id, .. } => Shown { id: Some(id), is_concealed: true, ..missing },
+            Present::Hold { .. } => missing,
+        };
+        Ok(Presented::Picture(shown))
+    }
+
+    /// Whether the sender that was announced last can be decoded, once after each announcement.
+    pub const fn poll_readiness(&mut self) -> Option<bool> {
+        self.readiness.take()
+    }
+
+    /// When to call [`Screen::handle_time`] if no mail comes.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<f64> {
+        self.playout.poll_timeout().map(milliseconds)
+    }
+
+    /// The picture is on the screen, this many milliseconds after its capture.
+    pub fn handle_shown(&mut self, latency: f64) {
+        self.playout.handle_shown(duration(latency));
+    }
+
+    /// The picture to show.
+    #[must_use]
+    pub const fn picture(&self) -> Option<&Picture> {
+        self.playout.picture()
+    }
+
+    /// What was shown so far, and what was not.
+    #[must_use]
+    pub const fn played(&self) -> PlayStats {
+        self.playout.totals()
+    }
+
+    /// How to decode what was announced; nothing if its tables are not those of this viewer.
+    fn decoding(&self, announced: &Announcement) -> Result<Result<Option<Decoding>, Wanted>, ScreenError> {
+        let pixels = announced.size.pixels();
+        if pixels > MAX_PIXELS {
+            return Err(ScreenError::TooLarge(pixels));
+        }
+        if announced.video.is_some() {
+            return Ok(self.tables.video().map(|model| Decoding::video_of(model, announced, 1)));
+        }
+        let of = |model| Decoding::new(Decoder::new(Linear::new(model)).with_max_pixels(MAX_PIXELS as u64));
+        Ok(self.tables.photo().map(|model| (model.id() == announced.model).then(|| of(model))))
+    }
+}

@@ -1,0 +1,55 @@
+//! The tables that frames and files are decoded with, once the page has loaded them.
+
+use std::sync::Arc;
+
+use nestcast_codec::{Error, Model, VideoModel};
+
+/// Tables that must be loaded first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Wanted {
+    /// The file `photo.bin`.
+    Photo,
+    /// The files `key.bin` and `residual.bin`, one after the other.
+    Video,
+}
+
+/// The tables that are there.
+#[derive(Debug, Clone, Default)]
+pub struct Tables {
+    photo: Option<Arc<Model>>,
+    video: Option<VideoModel>,
+}
+
+impl Tables {
+    /// Reads a file of tables: one model's for pictures; two for video, of key frames and then of residuals, of equal length.
+    ///
+    /// # Errors
+    /// If these are no tables.
+    pub fn load(&mut self, wanted: Wanted, bytes: &[u8]) -> Result<(), Error> {
+        match wanted {
+            Wanted::Photo => self.photo = Some(Arc::new(Model::from_bytes(bytes)?)),
+            Wanted::Video => {
+                let (key, residual) = bytes.split_at(bytes.len() / 2);
+                let [key, residual] = [Model::from_bytes(key)?, Model::from_bytes(residual)?].map(Arc::new);
+                self.video = Some(VideoModel::new(key, residual));
+            }
+        }
+        Ok(())
+    }
+
+    /// The tables of pictures.
+    ///
+    /// # Errors
+    /// If they are not loaded yet.
+    pub(crate) fn photo(&self) -> Result<Arc<Model>, Wanted> {
+        self.photo.clone().ok_or(Wanted::Photo)
+    }
+
+    /// The tables of video.
+    ///
+    /// # Errors
+    /// If they are not loaded yet.
+    pub(crate) fn video(&self) -> Result<VideoModel, Wanted> {
+        self.video.clone().ok_or(Wanted::Video)
+    }
+}

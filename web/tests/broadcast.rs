@@ -1,0 +1,188 @@
+//! A broadcast through both halves of the viewer, as the page drives them: sender, network, mail, screen. And what a hostile sender
+//! can do to them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use nestcast_codec::{
+    Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, tables,
+};
+use nestcast_proto::{Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, StreamHead, Video, Welcome};
+use nestcast_web::{Network, Presented, Screen, Step, Tables, Wanted};
+
+const NOW: f64 = 1_795_000_000_000.0;
+const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+
+fn size() -> Size {
+    Size::new(96, 64).expect("a valid size")
+}
+
+fn welcome(size: Size) -> Welcome {
+    let [key, residual] = VideoModel::built_in().ids();
+    let video = Some(Video { residual: residual.0, full_range: false });
+    let side = |pixels: usize| u32::try_from(pixels).expect("a side");
+    let (width, height) = (side(size.width()), side(size.height()));
+    Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
+}
+
+/// A bar that moves.
+fn frames(count: usize) -> Vec<Frame> {
+    let rate = FrameRate { frames: 30, seconds: 1 };
+    let settings = VideoSettings { size: size(), rate, population: Population::log_uniform(1e5..=1.6e6), threads: 1 };
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let picture = |at: usize| {
+        let luma = |x: usize| if (at..at + 20).contains(&x) { 200 } else { 40 };
+        let mut samples: Vec<u8> = (0..64).flat_map(|_| (0..96).map(luma)).collect();
+        samples.resize(FORMAT.bytes(size()), 128);
+        Picture::new(size(), FORMAT, samples).expect("the shape fits")
+    };
+    (0..count).map(|number| encoder.encode(&picture(3 * number)).expect("a frame")).collect()
+}
+
+/// A viewer that was welcomed, and has all tables.
+fn welcomed(size: Size) -> (Network, Screen) {
+    let (mut network, mut screen) = (Network::new(NOW, b"", 0), Screen::default());
+    let tables = [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
+    screen.handle_tables(Wanted::Video, &tables).expect("tables of this build");
+    network.handle_control_bytes(&Message::Welcome { version: 1, welcome: welcome(size) }.encode());
+    network.handle_control_bytes(&Message::Clock(Clock { micros: 1_795_000_000_000_000 }).encode());
+    let welcomed = std::iter::from_fn(|| network.poll(NOW)).any(|step| matches!(step, Step::Welcome(_)));
+    assert!(welcomed, "the sender is heard");
+    (network, screen)
+}
+
+/// A stream of a frame, of which this much arrives.
+fn stream(id: u64, frame: &Frame, length: usize) -> Vec<u8> {
+    let header = FrameHeader {
+        id,
+        skipped: 0,
+        captured: 1_795_000_000_000_000 + 33_333 * id,
+        full: frame.bytes.len() as u64,
+        base: frame.base as u64,
+    };
+    [&StreamHead::Frame(header).encode()[..], &frame.bytes[..length]].concat()
+}
+
+#[test]
+fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
+    let (mut network, _) = welcomed(size());
+    let mut screen = Screen::default();
+    let mail = network.take_mail();
+    let presented = screen.handle_mail(NOW, mail).expect("mail");
+    assert_eq!((presented, screen.poll_readiness()), (Presented::Wants(Wanted::Video), None));
+    let tables = [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
+    screen.handle_tables(Wanted::Video, &tables).expect("tables");
+    assert_eq!(screen.resume(NOW).expect("a welcome"), Presented::Nothing);
+    assert_eq!(screen.poll_readiness(), Some(true));
+    network.handle_ready(NOW);
+    let mut native = VideoDecoder::new(VideoModel::built_in(), size(), 1);
+    let mut expected = Picture::zero(size(), FORMAT);
+    let mut now = NOW;
+    for (id, frame) in frames(6).iter().enumerate() {
+        let length = frame.bytes.len().min(frame.base + 300);
+        let number = network.handle_opened();
+        for piece in stream(id as u64, frame, length).chunks(200) {
+            network.handle_stream_bytes(now, number, Bytes::copy_from_slice(piece));
+        }
+        network.handle_stream_end(now, number);
+        assert_eq!(network.poll(now), None);
+        let presented = screen.handle_mail(now, network.take_mail()).expect("a frame");
+        let Presented::Picture(shown) = presented else { panic!("{presented:?}") };
+        assert_eq!((shown.id, shown.bytes), (Some(id as u64), [length as u64, frame.bytes.len() as u64]));
+        native.decode(&frame.bytes[..length]).expect("a frame");
+        native.render_into(&mut expected).expect("the shape fits");
+        assert_eq!(screen.picture(), Some(&expected));
+        now += 1e3 / 30.0;
+    }
+    // Numbers of JavaScript have a quarter of a microsecond at this moment.
+    let due = screen.poll_timeout().expect("a picture is on the screen") + 0.01;
+    let Presented::Picture(concealed) = screen.handle_time(due).expect("it goes on") else { panic!("nothing is shown") };
+    assert!(concealed.is_concealed && concealed.id == Some(6), "{concealed:?}");
+    assert_eq!((screen.played().shown, screen.played().concealed), (6, 1));
+}
+
+#[test]
+fn other_tables_and_pictures_that_are_too_large_are_refused_before_memory_is_taken() {
+    let photo = Tables::default();
+    assert!(nestcast_web::File::open(Bytes::from_static(b"nst"), &photo).is_err_and(|wanted| wanted == Wanted::Photo));
+    let (mut network, mut screen) = welcomed(Size::new(16384, 16384).expect("a valid size"));
+    let refused = screen.handle_mail(NOW, network.take_mail()).expect_err("too large").to_string();
+    assert!(refused.contains("268435456 pixels"), "{refused}");
+    let (mut network, mut screen) = (Network::new(NOW, b"", 0), Screen::default());
+    let mut other = welcome(size());
+    other.model = [7; 6];
+    let tables = [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
+    screen.handle_tables(Wanted::Video, &tables).expect("tables");
+    network.handle_control_bytes(&Message::Welcome { version: 1, welcome: other }.encode());
+    network.handle_control_bytes(&Message::Clock(Clock { micros: 1 }).encode());
+    while network.poll(NOW).is_some() {}
+    screen.handle_mail(NOW, network.take_mail()).expect("a welcome");
+    assert_eq!(screen.poll_readiness(), Some(false));
+}
+
+/// Numbers that look random, the same at every run.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+#[test]
+fn damaged_frames_and_hostile_streams_break_neither_half() {
+    let frames = frames(4);
+    let mut random = Random(1);
+    let mut violations = 0;
+    for _ in 0..60 {
+        let (mut network, mut screen) = welcomed(size());
+        screen.handle_mail(NOW, network.take_mail()).expect("a welcome");
+        network.handle_ready(NOW);
+        let mut now = NOW;
+        for id in 0..30 {
+            let frame = &frames[usize::try_from(random.below(4)).expect("an index")];
+            let mut bytes = stream(id, frame, frame.bytes.len());
+            for _ in 0..random.below(4) {
+                let at = usize::try_from(random.below(bytes.len() as u64)).expect("an index");
+                bytes[at] = random.below(256).to_le_bytes()[0];
+            }
+            let number = network.handle_opened();
+            network.handle_stream_bytes(now, number, Bytes::from(bytes));
+            if random.below(8) > 0 {
+                network.handle_stream_end(now, number);
+            }
+            while let Some(step) = network.poll(now) {
+                violations += usize::from(matches!(step, Step::Close { code: Code::Violation, .. }));
+            }
+            // Errors may end it; a panic may not.
+            if screen.handle_mail(now, network.take_mail()).is_err() {
+                break;
+            }
+            now += 20.0;
+        }
+    }
+    assert!(violations > 0, "some of it breaks rules");
+}
+
+#[test]
+fn a_flood_of_bytes_keeps_no_more_than_a_session_may_hold() {
+    let (mut network, _) = welcomed(size());
+    network.handle_ready(NOW);
+    network.take_mail();
+    let mut held = 0;
+    for id in 0..200 {
+        let header = FrameHeader { id, skipped: 0, captured: 0, full: MAX_FRAME, base: 10 };
+        let number = network.handle_opened();
+        let head = StreamHead::Frame(header).encode();
+        network.handle_stream_bytes(NOW, number, head);
+        for _ in 0..20 {
+            network.handle_stream_bytes(NOW, number, Bytes::from(vec![1; 65_536]));
+        }
+        while network.poll(NOW + Duration::from_millis(5 * id).as_secs_f64() * 1e3).is_some() {}
+        held = held.max(network.take_mail().len());
+    }
+    // Of each frame 65536 bytes and 4 for each pixel, of 16 frames at once.
+    let most = 17 * (65_536 + 4 * size().pixels() + 100);
+    assert!((1..most).contains(&held), "{held} bytes of mail, where {most} are the most");
+}

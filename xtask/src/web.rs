@@ -1,0 +1,112 @@
+//! The WebAssembly module of the browser viewer: built on demand, committed so that nobody else needs its target, and checked to be
+//! of the sources that are here.
+
+use std::{
+    fmt::Write as _,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use sha2::{Digest as _, Sha256};
+
+use crate::{
+    cargo,
+    failure::{Failure, Result},
+    runtime,
+};
+
+const TARGET: &str = "wasm32-unknown-unknown";
+const PROFILE: &str = "web";
+/// Vectors; 2 GiB at most; less inlining and unrolling than usual, for a fifth fewer bytes at the same speed.
+const FLAGS: &str = "-C target-feature=+simd128 -C link-arg=--max-memory=2147483648 -C llvm-args=-inline-threshold=20 \
+                     -C llvm-args=-unroll-threshold=60";
+/// The crates whose code is in the module.
+const CRATES: [&str; 5] = ["codec", "media", "player", "proto", "web"];
+const MODULE: &str = "web/dist/nestcast.wasm";
+/// The digest of the sources that the module was built from.
+const SOURCES: &str = "web/dist/sources.sha256";
+
+/// Builds the module, and notes what it was built from.
+pub(crate) fn build() -> Result<()> {
+    cargo::add_target(TARGET)
+        .map_err(|why| Failure::say(format!("Rust's library for {TARGET} cannot be had: {why}")))?;
+    let what = ["rustc", "--locked", "--package", "nestcast-web", "--lib", "--crate-type", "cdylib"];
+    let how = ["--target", TARGET, "--profile", PROFILE];
+    cargo::step(&[&what[..], &how].concat(), &[("RUSTFLAGS", FLAGS.as_ref())])?;
+    let built = runtime::target_folder()?.join(TARGET).join(PROFILE).join("nestcast_web.wasm");
+    let bytes = fs::read(&built).map_err(Failure::at(&built))?;
+    write(MODULE, &bytes)?;
+    write(SOURCES, format!("{}\n", digest()?).as_bytes())?;
+    println!("{MODULE}: {} bytes; `nestcast web-viewer -o DIR` writes it with the page", bytes.len());
+    Ok(())
+}
+
+/// Fails if the committed module was built from other sources.
+pub(crate) fn check() -> Result<()> {
+    let path = cargo::root().join(SOURCES);
+    let noted = fs::read_to_string(&path).map_err(Failure::at(&path))?;
+    if noted.trim() == digest()? {
+        return Ok(());
+    }
+    Err(Failure::say(format!(
+        "{MODULE} is not of these sources: run `cargo xtask web` and commit {MODULE} and {SOURCES}"
+    )))
+}
+
+fn write(name: &str, bytes: &[u8]) -> Result<()> {
+    let path = cargo::root().join(name);
+    fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(Failure::at(&path))?;
+    fs::write(&path, bytes).map_err(Failure::at(&path))
+}
+
+/// The SHA-256 of all code that is in the module: without comments, tests and spaces around lines.
+fn digest() -> Result<String> {
+    let mut files = Vec::new();
+    for folder in CRATES {
+        collect(&cargo::root().join(folder).join("src"), &mut files)?;
+    }
+    files.sort();
+    let mut hash = Sha256::new();
+    for path in files {
+        let text = fs::read_to_string(&path).map_err(Failure::at(&path))?;
+        code(&text).for_each(|line| hash.update(line));
+    }
+    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
+        // Writing to a string cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    }))
+}
+
+/// The lines of a file that reach a program.
+fn code(text: &str) -> impl Iterator<Item = &str> {
+    let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
+    code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
+}
+
+/// All Rust files below a folder, but those of tests.
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).map_err(Failure::at(folder))? {
+        let path = entry.map_err(Failure::at(folder))?.path();
+        let is_of_tests = path.file_stem().is_some_and(|stem| stem == "tests");
+        if path.is_dir() && !is_of_tests {
+            collect(&path, files)?;
+        } else if !is_of_tests && path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_changes_the_digest_and_comments_and_tests_do_not() {
+        let lines = |text| code(text).collect::<Vec<_>>();
+        let text = "//! A file.\n\nfn a() {\n    // Why.\n    b();\n}\n#[cfg(test)]\nmod tests {}\n";
+        assert_eq!(lines(text), ["fn a() {", "b();", "}"]);
+        assert_ne!(lines(text), lines(&text.replace("b();", "c();")));
+    }
+}
