@@ -9,8 +9,11 @@ use crate::Kind;
 #[non_exhaustive]
 pub enum Error {
     /// Another format, or none.
-    #[error("it is neither PNG nor JPEG: convert it first")]
+    #[error("it is no PNG, JPEG or WebP: convert it first")]
     Format,
+    /// A picture of a format that is not read, with its name.
+    #[error("it is {0}, which nestcast does not read")]
+    OtherFormat(&'static str),
     /// The bytes break their format, or some are missing.
     #[error("{0}")]
     Corrupt(String),
@@ -49,7 +52,15 @@ pub enum Error {
 
 impl From<image::ImageError> for Error {
     fn from(error: image::ImageError) -> Self {
-        Self::Corrupt(error.to_string())
+        use image::ImageError;
+        // What the library says is for programmers.
+        match error {
+            ImageError::Unsupported(_) => Self::Unsupported("it is of a kind that nestcast does not read: save it as a usual PNG"),
+            ImageError::Limits(_) => Self::Cost("it needs too much memory: save it anew".to_owned()),
+            ImageError::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => Self::Io(error),
+            ImageError::IoError(_) => Self::Corrupt("it ends too early: get the whole file".to_owned()),
+            _ => Self::Corrupt("its data are damaged: get it again".to_owned()),
+        }
     }
 }
 
@@ -63,9 +74,21 @@ impl From<nestcast_codec::Error> for Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {
-    /// A colour profile other than sRGB's.
-    #[error("nestcast drops its colour profile and reads its colours as sRGB")]
+    /// Colours that the file declares, in a way that cannot be read.
+    #[error("nestcast cannot read what it says of its colours, and takes them as sRGB")]
     Profile,
+    /// Light above reference white.
+    #[error("it is HDR: nestcast shows all that is brighter than reference white as white")]
+    Hdr,
+    /// Data that are missing or damaged.
+    #[error("it is damaged: nestcast shows what it can decode of it; get it again for the rest")]
+    Damaged,
+    /// An end that is missing behind whole data.
+    #[error("its end marker is missing, but the whole picture is there")]
+    NoEnd,
+    /// All pictures of the file but the first.
+    #[error("it contains several pictures: nestcast uses the first")]
+    Several,
     /// The lower bits of 16.
     #[error("it has 16 bits a sample: nestcast rounds them to 8")]
     Depth,

@@ -74,9 +74,9 @@ mod tests {
         let picture = Picture::new(Size::new(4, 2).expect("a size"), Channels::Grey, vec![7; 8]).expect("a picture");
         let png = encode_png(&picture).expect("PNG");
         assert_eq!(read(Source::new(&png[..]), 8).expect("it is sound").picture, picture);
-        let broken = &png[..png.len() - 20];
-        assert_eq!(read_size(Source::new(broken), 8).expect("a header"), picture.size());
-        assert!(read(Source::new(broken), 8).is_err());
+        let header = &png[..8 + 25 + 12];
+        assert_eq!(read_size(Source::new(header), 8).expect("a header"), picture.size());
+        assert!(read(Source::new(header), 8).is_err());
         assert!(matches!(read_size(Source::new(&png[..]), 7), Err(Error::Pixels { given: 8, max: 7 })));
     }
 }
