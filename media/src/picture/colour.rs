@@ -68,8 +68,7 @@ pub(super) fn from_cicp([primaries, transfer, matrix, full_range]: [u8; 4]) -> O
     };
     let matrix_coefficients = MatrixCoefficients::Identity;
     let known = if curve.is_some() { TransferCharacteristics::Srgb } else { transfer_characteristics };
-    let cicp =
-        CicpProfile { color_primaries, transfer_characteristics: known, matrix_coefficients, full_range: true };
+    let cicp = CicpProfile { color_primaries, transfer_characteristics: known, matrix_coefficients, full_range: true };
     let mut profile = ColorProfile::new_from_cicp(cicp);
     if let Some(curve) = &curve {
         profile.cicp = None;
@@ -85,7 +84,8 @@ pub(super) fn from_gamma(gamma: Option<u32>, chromaticities: Option<[u32; 8]>) -
     let is_near = |given: &[u32; 8]| {
         given.iter().zip(SRGB_CHROMATICITIES).all(|(given, srgb)| given.abs_diff(srgb) <= CHROMATICITY_TOLERANCE)
     };
-    let chromaticities = chromaticities.filter(|given| !is_near(given) && given.iter().skip(1).step_by(2).all(|y| *y > 0));
+    let chromaticities =
+        chromaticities.filter(|given| !is_near(given) && given.iter().skip(1).step_by(2).all(|y| *y > 0));
     if gamma.is_none() && chromaticities.is_none() {
         return None;
     }
@@ -95,7 +95,8 @@ pub(super) fn from_gamma(gamma: Option<u32>, chromaticities: Option<[u32; 8]>) -
     profile.cicp = None;
     if let Some(points) = chromaticities {
         let (points, _) = points.as_chunks::<2>();
-        let [white, red, green, blue] = [0, 1, 2, 3].map(|at| Chromaticity::new(share(points[at][0]), share(points[at][1])));
+        let [white, red, green, blue] =
+            [0, 1, 2, 3].map(|at| Chromaticity::new(share(points[at][0]), share(points[at][1])));
         profile.update_rgb_colorimetry(white.to_xyyb(), ColorPrimaries { red, green, blue });
     }
     if let Some(gamma) = gamma {
@@ -187,7 +188,8 @@ impl Colours {
             Image::ImageLuma8(_) | Image::ImageLumaA8(_) | Image::ImageLuma16(_) | Image::ImageLumaA16(_) => {
                 let greys = self.greys()?;
                 let change = |grey: &mut u16| *grey = greys[usize::from(*grey)];
-                let change_byte = |grey: &mut u8| *grey = ((u32::from(greys[usize::from(*grey) * 257]) + 128) / 257).to_le_bytes()[0];
+                let change_byte =
+                    |grey: &mut u8| *grey = ((u32::from(greys[usize::from(*grey) * 257]) + 128) / 257).to_le_bytes()[0];
                 match image {
                     Image::ImageLuma8(image) => image.iter_mut().for_each(change_byte),
                     Image::ImageLumaA8(image) => image.iter_mut().step_by(2).for_each(change_byte),

@@ -143,18 +143,23 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     if !structure.coded {
         return Err(Error::Corrupt("its end is missing: get the whole JPEG file".to_owned()));
     }
-    if structure.scattered {
+    let clean = jpeg::without_junk(bytes);
+    let bytes = clean.as_deref().unwrap_or(bytes);
+    checked_pixels(&JpegDecoder::new(Cursor::new(bytes))?, max_pixels)?;
+    let damaged = structure.incomplete || !jpeg::is_whole(bytes);
+    let rebuilt = (structure.scattered || damaged).then(|| jpeg::rebuild(bytes)).flatten();
+    if structure.scattered && rebuilt.is_none() {
         return Err(Error::Unsupported(
-            "its JPEG scans are not interleaved, which is rare and not supported: save it anew",
+            "its JPEG scans are not interleaved, in a way that is not read: `jpegtran -copy all IN > OUT` makes another",
         ));
     }
-    let mut decoder = JpegDecoder::new(Cursor::new(bytes))?;
+    let mut decoder = JpegDecoder::new(Cursor::new(rebuilt.as_deref().unwrap_or(bytes)))?;
     let mut notes = Vec::new();
     // Those of ink are for its samples, which are not those that come.
     let ink = structure.components == 4;
     let colours = if ink { None } else { embedded(&mut decoder, &mut notes) };
     let mut decoded = convert(decoder, (bytes.len(), jpeg::MAX_PIXELS), max_pixels, colours, notes)?;
-    if structure.incomplete || !jpeg::is_whole(bytes) {
+    if damaged {
         decoded.notes.push(Note::Damaged);
     } else if !structure.ended {
         decoded.notes.push(Note::NoEnd);

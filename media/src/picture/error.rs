@@ -55,7 +55,9 @@ impl From<image::ImageError> for Error {
         use image::ImageError;
         // What the library says is for programmers.
         match error {
-            ImageError::Unsupported(_) => Self::Unsupported("it is of a kind that nestcast does not read: save it as a usual PNG"),
+            ImageError::Unsupported(_) => {
+                Self::Unsupported("it is of a kind that nestcast does not read: save it as a usual PNG")
+            }
             ImageError::Limits(_) => Self::Cost("it needs too much memory: save it anew".to_owned()),
             ImageError::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => Self::Io(error),
             ImageError::IoError(_) => Self::Corrupt("it ends too early: get the whole file".to_owned()),

@@ -78,9 +78,8 @@ mod tests {
     fn the_colour_space_is_found_and_no_offset_leads_astray() {
         // The first field leads to Exif's, these to the colour space and to those of interoperability.
         let exif = |space: u8, index: &[u8; 4]| {
-            let field = |tag: u16, kind: u8, value: [u8; 4]| {
-                [&tag.to_le_bytes()[..], &[kind, 0, 1, 0, 0, 0], &value].concat()
-            };
+            let field =
+                |tag: u16, kind: u8, value: [u8; 4]| [&tag.to_le_bytes()[..], &[kind, 0, 1, 0, 0, 0], &value].concat();
             let header = b"II*\0\x08\0\0\0\x01\0".to_vec();
             let first = field(EXIF_FIELDS, 4, [26, 0, 0, 0]);
             let high = if space == 0xFF { 0xFF } else { 0 };

@@ -25,7 +25,8 @@ pub(super) fn image(decoder: impl ImageDecoder, notes: &mut Vec<Note>) -> Result
             bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| *pair = u16::from_be_bytes(*pair).to_ne_bytes());
         }
     }
-    pixels(colours, [width, height], bytes).ok_or(Error::Unsupported("its samples are of an unusual kind: save it anew"))
+    pixels(colours, [width, height], bytes)
+        .ok_or(Error::Unsupported("its samples are of an unusual kind: save it anew"))
 }
 
 fn pixels(colours: ColorType, [width, height]: [u32; 2], bytes: Vec<u8>) -> Option<DynamicImage> {

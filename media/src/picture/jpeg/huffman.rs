@@ -12,6 +12,8 @@ pub(super) struct Table {
     /// By length: the first code behind those of this length, and what to add to a code for its place in `symbols`.
     long: [(u32, i32); MAX_LENGTH as usize + 1],
     symbols: Vec<u8>,
+    /// How many codes there are of each length.
+    counts: [u8; MAX_LENGTH as usize],
 }
 
 impl Table {
@@ -40,7 +42,64 @@ impl Table {
             long[usize::try_from(length).ok()?] = (code, offset);
             code <<= 1;
         }
-        Some((Self { short, long, symbols }, counts.len() + count))
+        Some((Self { short, long, symbols, counts: *counts }, counts.len() + count))
+    }
+}
+
+impl Table {
+    /// The table as a segment has it.
+    pub(super) fn source(&self) -> Vec<u8> {
+        [&self.counts[..], &self.symbols].concat()
+    }
+
+    /// A symbol's code, and its length in bits.
+    pub(super) fn code(&self, symbol: u8) -> Option<(u32, u32)> {
+        let place = self.symbols.iter().position(|known| *known == symbol)?;
+        let (mut code, mut first) = (0, 0);
+        for (length, &count) in (1..).zip(&self.counts) {
+            let count = usize::from(count);
+            if place < first + count {
+                return Some((code + u32::try_from(place - first).ok()?, length));
+            }
+            code = (code + u32::try_from(count).ok()?) << 1;
+            first += count;
+        }
+        None
+    }
+}
+
+/// Bits that were taken, one after another.
+#[derive(Debug, Default)]
+pub(super) struct Copied {
+    words: Vec<u64>,
+    /// How many bits there are.
+    length: u64,
+}
+
+impl Copied {
+    /// Appends the first bits of a word, at most 16.
+    fn put(&mut self, word: u64, bits: u32) {
+        let used = u32::try_from(self.length % 64).unwrap_or(0);
+        let word = word & !(u64::MAX.checked_shr(bits).unwrap_or(0));
+        if used == 0 {
+            self.words.push(word);
+        } else {
+            if let Some(last) = self.words.last_mut() {
+                *last |= word >> used;
+            }
+            if used + bits > 64 {
+                self.words.push(word << (64 - used));
+            }
+        }
+        self.length += u64::from(bits);
+    }
+
+    /// So many bits from this one on, at most 32.
+    pub(super) fn bits(&self, at: u64, bits: u32) -> u32 {
+        let place = usize::try_from(at / 64).unwrap_or(usize::MAX);
+        let [first, second] = [place, place + 1].map(|place| self.words.get(place).copied().unwrap_or(0));
+        let both = (u128::from(first) << 64 | u128::from(second)) << (at % 64);
+        u32::try_from(both >> 96).unwrap_or(0) >> (32 - bits)
     }
 }
 
@@ -53,11 +112,29 @@ pub(super) struct Bits<'a> {
     buffer: u64,
     /// How many of the buffer were read; below 0 once more are taken than there are.
     count: i32,
+    /// Where what is taken goes too.
+    copied: Option<Copied>,
 }
 
 impl<'a> Bits<'a> {
     pub(super) const fn new(bytes: &'a [u8], at: usize) -> Self {
-        Self { bytes, at, buffer: 0, count: 0 }
+        Self { bytes, at, buffer: 0, count: 0, copied: None }
+    }
+
+    /// Appends to these all bits that are taken.
+    pub(super) fn copying(mut self, copied: Copied) -> Self {
+        self.copied = Some(copied);
+        self
+    }
+
+    /// How many bits were copied, with those before.
+    pub(super) fn copied(&self) -> u64 {
+        self.copied.as_ref().map_or(0, |copied| copied.length)
+    }
+
+    /// All bits that were copied.
+    pub(super) fn into_copied(self) -> Copied {
+        self.copied.unwrap_or_default()
     }
 
     /// All bytes of the file.
@@ -118,6 +195,9 @@ impl<'a> Bits<'a> {
 
     /// Goes on; gives whether there were as many bits.
     fn skip(&mut self, bits: u32) -> bool {
+        if let Some(copied) = &mut self.copied {
+            copied.put(self.buffer, bits);
+        }
         self.buffer <<= bits;
         self.count -= i32::try_from(bits).unwrap_or(i32::MAX);
         self.count >= 0

@@ -1,10 +1,13 @@
 //! What a JPEG file says of itself before it is decoded, and limits that its decoder does not have.
 
+mod frame;
 mod huffman;
 mod integrity;
+mod rebuild;
 
 use super::Error;
 pub(super) use integrity::is_whole;
+pub(super) use rebuild::rebuild;
 
 /// Most pixels for a byte: each block of 8x8 takes a bit at least.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
@@ -35,8 +38,25 @@ pub(super) struct Structure {
     /// Whether a sequential file lacks components.
     pub(super) incomplete: bool,
     /// Whether a sequential file has a scan for each component; zune-jpeg 0.5.15 decodes many such files to garbage
-    /// (its issue 422).
+    /// (its issue 422), so [`rebuild`] makes one scan of them.
     pub(super) scattered: bool,
+}
+
+/// The file without what is between the segments before its first scan; nothing if there is nothing.
+pub(super) fn without_junk(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = bytes.get(..2)?.to_vec();
+    let mut at = 2;
+    loop {
+        let (marker, start) = next_marker(bytes, at)?;
+        let body = segment(bytes, start)?;
+        out.extend([0xFF, marker]);
+        if marker == START_OF_SCAN {
+            out.extend(&bytes[start..]);
+            return (out.len() < bytes.len()).then_some(out);
+        }
+        at = start + 2 + body.len();
+        out.extend(&bytes[start..at]);
+    }
 }
 
 fn corrupt(why: &str) -> Error {
