@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_proto::{Bitrate, DecoderKind};
 
+use crate::address::Address;
 use crate::trust::Trust;
 
 /// Whom to receive from, and how.
@@ -15,6 +16,8 @@ pub struct Config {
     pub address: SocketAddr,
     /// Other addresses of its host, which are tried too where one before them does not answer; of many, the first few.
     pub other_addresses: Vec<SocketAddr>,
+    /// The host, looked up before each attempt: its addresses take the place of those above.
+    pub host: Option<Address>,
     /// The name in its certificate; not looked at where a fingerprint is pinned.
     pub name: String,
     /// How it is known.
@@ -30,6 +33,8 @@ pub struct Config {
     /// How long to try again while no frame is of use, at the start and later; zero: one attempt, and two at least with
     /// any other.
     pub retry: Duration,
+    /// Wait for the first broadcast and, after the end of each, for the next, however long that takes: [`Config::retry`] is not looked at.
+    pub wait: bool,
 }
 
 impl Config {
@@ -40,6 +45,7 @@ impl Config {
         Self {
             address,
             other_addresses: Vec::new(),
+            host: None,
             name: address.ip().to_string(),
             trust,
             token: Bytes::new(),
@@ -47,6 +53,7 @@ impl Config {
             decoder: DecoderKind::Linear,
             fetch_model: false,
             retry: Duration::ZERO,
+            wait: false,
         }
     }
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use nestcast_proto::{Code, ReceiverEnd};
 
+use crate::address::Address;
+
 /// What went wrong, in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -13,6 +15,9 @@ pub enum Error {
     /// TLS refuses the configuration, or the system the socket.
     #[error("receiving cannot be set up: {0}")]
     Setup(String),
+    /// The system knows no address of the sender's host.
+    #[error("{0} cannot be found: check the host's name")]
+    UnknownHost(Address),
     /// The sender is not there or not the right one.
     #[error("cannot connect to {address}: {reason}")]
     Connect {
@@ -75,7 +80,9 @@ impl Error {
     /// Whether connecting anew may help without anyone changing anything.
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
-            Self::Connect { .. } | Self::Lost { .. } | Self::Session(ReceiverEnd::Late(_)) => true,
+            Self::UnknownHost(_) | Self::Connect { .. } | Self::Lost { .. } | Self::Session(ReceiverEnd::Late(_)) => {
+                true
+            }
             Self::Closed(code) => code.may_retry(),
             _ => false,
         }

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Picture, Range, Restoration};
 use nestcast_lab::originals::Originals;
-use nestcast_media::output::{FramePlace, FrameWriter, promised_format};
+use nestcast_media::output::{self, FramePlace, FrameWriter, promised_format};
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
@@ -95,6 +95,18 @@ impl Screen {
         Ok(frames.map_or(Ok(()), FrameWriter::finish)?)
     }
 
+    /// Hands a frame to what takes frames. What came before one that cannot be written stays a video.
+    fn put(&mut self, put: impl FnOnce(&mut FrameWriter) -> Result<(), output::Error>) -> Result<()> {
+        let Some(frames) = &mut self.frames else { return Ok(()) };
+        let Err(error) = put(frames) else { return Ok(()) };
+        let whole = frames.frames().filter(|frames| *frames > 0 && !self.place.is_standard());
+        self.keep()?;
+        if let Some(whole) = whole {
+            files::note(&format!("nestcast keeps the video of the {whole} frames that it could write"));
+        }
+        Err(error.into())
+    }
+
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
         let measured = self.originals.as_ref()?.psnr(id, picture);
         if let Err(error) = &measured
@@ -147,7 +159,7 @@ impl Viewer for Screen {
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
-        self.frames.as_mut().map_or(Ok(()), |frames| frames.put(shown.id, shown.picture))?;
+        self.put(|frames| frames.put(shown.id, shown.picture))?;
         if let Some(lines) = self.lines {
             let psnr_db = self.psnr(shown.id, shown.picture);
             lines.print(&Line::Frame { shown, psnr_db })?;
@@ -165,7 +177,7 @@ impl Viewer for Screen {
     }
 
     fn hold(&mut self, picture: &Picture) -> Result<()> {
-        Ok(self.frames.as_mut().map_or(Ok(()), |frames| frames.hold(picture))?)
+        self.put(|frames| frames.hold(picture))
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {

@@ -111,6 +111,15 @@ impl FrameWriter {
         matches!(&self.0, Kind::Video(video) if video.is_empty())
     }
 
+    /// How many whole frames a video has so far; none of a folder.
+    #[must_use]
+    pub const fn frames(&self) -> Option<u64> {
+        match &self.0 {
+            Kind::Video(video) => Some(video.pictures()),
+            Kind::Folder(_) => None,
+        }
+    }
+
     /// Takes the frame of this number.
     ///
     /// # Errors
@@ -133,13 +142,19 @@ impl FrameWriter {
         }
     }
 
-    /// There are no more. A file appears now, or is replaced.
+    /// There are no more. A file appears now, or is replaced; after a write that failed, as on a full disk, with the whole pictures
+    /// before it.
     ///
     /// # Errors
     /// If it cannot be brought to the disk.
     pub fn finish(self) -> Result<(), Error> {
         match self.0 {
-            Kind::Video(video) => video.into_inner().finish(),
+            Kind::Video(video) => {
+                let whole = video.whole_bytes();
+                let mut pieces = video.into_inner();
+                pieces.truncate(whole)?;
+                pieces.finish()
+            }
             Kind::Folder(_) => Ok(()),
         }
     }

@@ -172,6 +172,17 @@ impl Pieces {
         self.output.explain(error)
     }
 
+    /// Keeps the first `length` bytes of a file. What else takes bytes keeps all.
+    ///
+    /// # Errors
+    /// If the file cannot be cut.
+    pub fn truncate(&mut self, length: u64) -> Result<(), Error> {
+        match &mut self.sink {
+            Sink::File(replacement) => replacement.truncate(length).map_err(|error| self.output.explain(error)),
+            Sink::Standard(_) | Sink::Special(_) => Ok(()),
+        }
+    }
+
     /// All pieces are there.
     ///
     /// # Errors

@@ -1,7 +1,7 @@
 //! One file put in the place of another, or none: whoever looks sees the old one or the whole new one.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
@@ -38,6 +38,12 @@ impl Replacement {
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let (file, writing) = Writing::begin(|| builder.tempfile_in(folder_of(target)))?;
         Ok(Self { target: target.to_path_buf(), file, writing })
+    }
+
+    /// Keeps the first bytes.
+    pub(crate) fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.as_file().set_len(length)?;
+        self.file.seek(SeekFrom::Start(length)).map(drop)
     }
 
     /// Gives the file its name.

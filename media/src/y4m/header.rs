@@ -73,7 +73,7 @@ impl Header {
         let size = Size::new(width, height).map_err(|_| Error::Corrupt("a side is 0 or over 16384 pixels"))?;
         let (frames, seconds) = rate.ok_or(Error::Corrupt("its header has no frame rate"))?;
         // Without a known rate writers put 0:0 or 0:1.
-        let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::new(frames, seconds)? };
+        let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::nearest(frames, seconds)? };
         Ok(Self { size, rate, subsampling, range })
     }
 

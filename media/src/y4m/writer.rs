@@ -6,6 +6,8 @@ use nestcast_codec::{Format, Picture, Range, Size};
 
 use super::Rate;
 
+/// The line before a picture.
+const FRAME: &[u8] = b"FRAME\n";
 const OTHER_SIZE: &str = "the video changed its size, and y4m cannot: begin again";
 
 /// Writes pictures as a y4m stream. The first one fixes size and format.
@@ -14,17 +16,26 @@ pub struct Writer<W> {
     output: W,
     rate: Rate,
     shape: Option<(Size, Format)>,
+    /// Bytes of the header and of all whole pictures.
+    whole: u64,
+    /// Whole pictures.
+    pictures: u64,
 }
 
 impl<W: Write> Writer<W> {
     /// For pictures at `rate`.
     pub const fn new(output: W, rate: Rate) -> Self {
-        Self { output, rate, shape: None }
+        Self { output, rate, shape: None, whole: 0, pictures: 0 }
     }
 
-    /// Whether nothing is written yet.
+    /// Whether no whole picture is written yet.
     pub const fn is_empty(&self) -> bool {
-        self.shape.is_none()
+        self.pictures == 0
+    }
+
+    /// How many whole pictures are written.
+    pub const fn pictures(&self) -> u64 {
+        self.pictures
     }
 
     /// Pictures of `size` at `rate` come from now on.
@@ -59,9 +70,17 @@ impl<W: Write> Writer<W> {
             Some(first) if first == shape => {}
             Some(_) => return Err(refused(OTHER_SIZE)),
         }
-        self.output.write_all(b"FRAME\n")?;
+        self.output.write_all(FRAME)?;
         self.output.write_all(picture.samples())?;
-        self.output.flush()
+        self.output.flush()?;
+        self.whole += (FRAME.len() + picture.samples().len()) as u64;
+        self.pictures += 1;
+        Ok(())
+    }
+
+    /// Bytes written up to the end of the last whole picture; what a write that failed left after them is no video.
+    pub const fn whole_bytes(&self) -> u64 {
+        self.whole
     }
 
     /// The output.
@@ -86,7 +105,10 @@ impl<W: Write> Writer<W> {
         let seconds = self.rate.seconds();
         let width = size.width();
         let height = size.height();
-        writeln!(self.output, "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 {samples}")
+        let line = format!("YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 {samples}\n");
+        self.output.write_all(line.as_bytes())?;
+        self.whole += line.len() as u64;
+        Ok(())
     }
 }
 

@@ -14,11 +14,12 @@ use quinn::{
 use rustls::{CipherSuite, InconsistentKeys};
 use socket2::SockRef;
 
+use crate::clock::WallClock;
 use crate::config::Acknowledge;
 use crate::error::Error;
 use crate::identity::Identity;
 use crate::quic::congestion::{Factory, Known, SharedClock, known};
-use crate::quic::connection_ids::ConnectionIds;
+use crate::quic::connection_ids::{ConnectionIds, reset_key};
 #[cfg(feature = "qlog")]
 use crate::quic::qlog::Logs;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
@@ -86,11 +87,11 @@ impl Listener {
         acknowledge: Acknowledge,
     ) -> Result<Self, Error> {
         let clock = if seed.is_some() { SharedClock::simulated() } else { SharedClock::utc() };
+        let mut own = EndpointConfig::new(reset_key(&identity.key));
         let mut config = config(identity)?;
         config.transport_config(Arc::new(transport(clock, acknowledge)));
         #[cfg(feature = "qlog")]
         let logs = Logs { folder: None, config: config.clone(), transport, acknowledge, clock };
-        let mut own = EndpointConfig::default();
         own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
         let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
             .map_err(|reason| Error::Listen { address, reason })?;
@@ -186,7 +187,7 @@ fn config(identity: Identity) -> Result<ServerConfig, Error> {
     let mut provider = rustls::crypto::ring::default_provider();
     // Every packet is sealed for one receiver. AES-128-GCM, which everyone has (RFC 8446, section 9.1), takes 10 rounds and not 14.
     provider.cipher_suites.retain(|suite| suite.suite() != CipherSuite::TLS13_AES_256_GCM_SHA384);
-    let mut crypto = rustls::ServerConfig::builder_with_provider(Arc::new(provider))
+    let mut crypto = rustls::ServerConfig::builder_with_details(Arc::new(provider), Arc::new(WallClock))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| tls(&error))?
         .with_no_client_auth()
