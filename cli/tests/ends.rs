@@ -9,11 +9,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 #[cfg(unix)]
+use harness::NESTCAST;
+#[cfg(unix)]
 use harness::faults::{ending_signals, send};
 use harness::live::{Sender, clip};
 use harness::{Bench, png, samples};
-#[cfg(unix)]
-use harness::NESTCAST;
 use nestcast_models::Runtime;
 use nestcast_models::runtime::LIBRARY_VARIABLE;
 #[cfg(unix)]

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use harness::live::{Sender, certify, clip};
 use harness::{Bench, NESTCAST, png, refusal};
-use nestcast_codec::{Format, Picture, Range};
+use nestcast_codec::{Format, Picture, Ycbcr};
 
 #[test]
 fn a_clip_arrives_as_video_that_a_player_reads() {
@@ -140,7 +140,7 @@ fn a_clip_in_colours_comes_out_as_it_went_in() {
         .expect("the binary starts");
     let output = receiver.stdout.take().expect("it is piped");
     let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
-    assert_eq!(video.format(), Format::Ycbcr420(Range::Limited));
+    assert_eq!(video.format(), Format::Ycbcr420(Ycbcr::BT601));
     let mut picture = Picture::zero(video.size(), video.format());
     // Once the sender knows its receiver, all of a picture comes.
     let near = |picture: &Picture| picture.samples().iter().zip(&samples).all(|(a, b)| a.abs_diff(*b) <= 3);

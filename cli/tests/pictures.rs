@@ -39,8 +39,10 @@ fn unreadable_pictures_are_refused() {
     let bench = Bench::new();
     let whole = png::rgb(SIZE.0, SIZE.1);
     assert!(encode_refused(&bench, b"").contains("is empty"));
-    assert!(encode_refused(&bench, b"GIF89a and so on").contains("neither PNG nor JPEG"));
-    assert!(encode_refused(&bench, b"nothing at all").contains("neither PNG nor JPEG"));
+    assert!(
+        encode_refused(&bench, b"GIF89a and so on").contains("it is a GIF, which nestcast does not read: `ffmpeg ")
+    );
+    assert!(encode_refused(&bench, b"nothing at all").contains("no PNG, JPEG or WebP"));
     for length in [8, 20, 60, whole.len() / 2] {
         encode_refused(&bench, &whole[..length]);
     }

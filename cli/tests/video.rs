@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::Bench;
-use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_codec::{Format, Picture, Size, Ycbcr};
 use nestcast_media::y4m::{Rate, Reader, Writer};
 
 const WIDTH: usize = 64;
@@ -15,7 +15,7 @@ const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
 /// A texture that moves by two pixels a frame; from `cut` on another, and brighter.
 fn clip(count: usize, cut: usize) -> Vec<u8> {
     let size = Size::new(64, 48).expect("a valid size");
-    let format = Format::Ycbcr420(Range::Limited);
+    let format = Format::Ycbcr420(Ycbcr::BT601);
     let mut writer = Writer::new(Vec::new(), Rate::new(30, 1).expect("a rate"));
     for number in 0..count {
         let (seed, base) = if number < cut { (7, 40) } else { (3, 100) };
@@ -212,7 +212,7 @@ fn grey_video_becomes_video_without_colour() {
     bench.succeed(&["encode", "grey.y4m", "-o", "grey.nst"]);
     bench.succeed(&["decode", "grey.nst", "-o", "out.y4m"]);
     for frame in frames(&bench.read("out.y4m")) {
-        assert_eq!(frame.format(), Format::Ycbcr420(Range::Limited));
+        assert_eq!(frame.format(), Format::Ycbcr420(Ycbcr::BT601));
         assert!(
             frame.samples().iter().zip([[100; 256].as_slice(), &[128; 128]].concat()).all(|(a, b)| a.abs_diff(b) < 4)
         );

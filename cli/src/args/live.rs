@@ -10,7 +10,7 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Trust};
 
 use super::common::{Common, Transform, count};
-use super::video::{effort, renditions};
+use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -59,6 +59,8 @@ pub(crate) struct Send {
     /// Video: how long to search for motion [default: normal, or fast above 640x360 at 30 frames/s]
     #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,
+    #[command(flatten)]
+    pub(crate) matrix: MatrixChoice,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]
     pub(crate) json: bool,

@@ -1,10 +1,11 @@
 //! `nestcast receive`: a broadcast to a folder or a player.
 
 use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_proto::DecoderKind;
 use nestcast_receiver::Config;
@@ -31,10 +32,18 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
     };
     let screen = Screen::new(options)?;
     let totals = Arc::clone(&screen.totals);
-    let ended = runtime.block_on(nestcast_receiver::view(config, screen, process::interrupted()));
+    let asked = AtomicBool::new(false);
+    let shutdown = async {
+        process::interrupted().await;
+        asked.store(true, Relaxed);
+    };
+    let ended = runtime.block_on(nestcast_receiver::view(config, screen, shutdown));
     let totals = *totals.lock().unwrap_or_else(PoisonError::into_inner);
     if totals.received.shown > 0 && !options.json && !is_standard(&options.output) {
         files::print(&format!("{}: {totals}\n", options.output.display()))?;
     }
-    Ok(ended?)
+    ended?;
+    let empty = totals.received.shown == 0 && !asked.load(Relaxed);
+    ensure!(!empty, "the broadcast ended before any picture came: ask whoever runs the sender");
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf, is_separator};
 
-use nestcast_codec::{Picture, Size};
+use nestcast_codec::{Display, Picture, Size};
 
 use super::{Error, Output, PictureFolder, Pieces, promised_format};
 use crate::y4m::{Rate, Writer};
@@ -10,13 +10,13 @@ use crate::y4m::{Rate, Writer};
 /// A place for frames, checked before any work is done.
 ///
 /// ```
-/// use nestcast_codec::{Channels, Picture, Size};
+/// use nestcast_codec::{Channels, Display, Picture, Size};
 /// use nestcast_media::output::FramePlace;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("clip.y4m");
 /// let place = FramePlace::new(&path, &[])?;
-/// let mut frames = place.begin((30, 1))?;
+/// let mut frames = place.begin((30, 1), Display::default())?;
 /// frames.put(0, &Picture::new(Size::new(4, 2)?, Channels::Grey, vec![9; 8])?)?;
 /// frames.finish()?;
 /// assert!(std::fs::read(&path)?.starts_with(b"YUV4MPEG2 W4 H2 F30:1"));
@@ -64,15 +64,17 @@ impl FramePlace {
         matches!(self, Self::Video(output) if output.is_standard())
     }
 
-    /// Begins a video of so many frames in so many seconds, or makes the folder.
+    /// Begins a video of so many frames in so many seconds, to be shown so, or makes the folder.
     ///
     /// # Errors
     /// If it cannot be written, the folder holds something, or y4m cannot have the rate.
-    pub fn begin(&self, rate: (u32, u32)) -> Result<FrameWriter, Error> {
+    pub fn begin(&self, rate: (u32, u32), display: Display) -> Result<FrameWriter, Error> {
         Ok(FrameWriter(match self {
             Self::Video(output) => {
                 let known = known(rate)?;
-                Kind::Video(Writer::new(output.begin()?, known))
+                let mut video = Writer::new(output.begin()?, known);
+                video.set_display(display);
+                Kind::Video(video)
             }
             Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?),
         }))
@@ -173,7 +175,9 @@ mod tests {
         let refused = FramePlace::new(&at("d.png"), &[]).expect_err("a video").to_string();
         assert!(refused.contains("d.png would hold a y4m video: "), "{refused}");
         assert!(matches!(FramePlace::folder(&at("e")), Ok(FramePlace::Folder(_))));
-        let slow = |place: FramePlace| place.begin((1, 3600)).map(|_| ()).map_err(|error| error.to_string());
+        let slow = |place: FramePlace| {
+            place.begin((1, 3600), Display::default()).map(|_| ()).map_err(|error| error.to_string())
+        };
         let of_video = slow(FramePlace::new(&at("a.y4m"), &[]).expect("a place"));
         assert_eq!(of_video, Err("y4m cannot store 1 frames in 3600 seconds: name a folder/ instead".to_owned()));
         assert_eq!(slow(FramePlace::folder(&at("slow")).expect("a place")), Ok(()));

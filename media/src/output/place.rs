@@ -86,7 +86,7 @@ impl Output {
     /// # Errors
     /// Besides, [`Error::NotStream`] if the name promises another format.
     pub fn stream(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
-        if promised_format(path).is_some() {
+        if promised_format(path).is_some_and(|format| format != "nst") {
             return Err(Error::NotStream(path.to_owned()));
         }
         Self::new(path, inputs)

@@ -3,8 +3,9 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Extensions of pictures, in whatever case.
-const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];
+/// Extensions of pictures, in whatever case; also of those that are not read, so that an error names them.
+const EXTENSIONS: [&str; 15] =
+    ["png", "jpg", "jpeg", "jpe", "jfif", "mpo", "webp", "avif", "heic", "heif", "gif", "tif", "tiff", "bmp", "jxl"];
 
 /// Whether the file's name promises a picture.
 #[must_use]
@@ -12,14 +13,14 @@ fn is_named_as_one(path: &Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
-/// What of a folder is named as a picture, by name; not what is in folders in it.
+/// What of a folder is named as a picture, by name; neither what is in folders in it nor pipes, which would be waited for without end.
 ///
 /// # Errors
 /// Those of the system.
 pub fn in_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in folder.read_dir()? {
-        found.extend(Some(entry?.path()).filter(|path| is_named_as_one(path)));
+        found.extend(Some(entry?.path()).filter(|path| is_named_as_one(path) && may_be_read(path)));
     }
     found.sort();
     Ok(found)
@@ -62,6 +63,19 @@ mod tests {
     fn a_name_promises_a_picture_by_its_extension_in_any_case() {
         let named = |name: &str| is_named_as_one(Path::new(name));
         assert!(named("a.png") && named("b/c.JPG") && named("d.e.Jpeg"));
-        assert!(!named("png") && !named(".png") && !named("a.gif") && !named("a.png.part") && !named(""));
+        assert!(
+            !named("png") && !named(".png") && named("a.gif") && !named("a.txt") && !named("a.png.part") && !named("")
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_a_folder_is_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("a.png"), "").expect("a file");
+        let pipe = folder.path().join("b.png");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        assert_eq!(in_folder(folder.path()).expect("it is there"), [folder.path().join("a.png")]);
     }
 }

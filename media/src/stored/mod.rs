@@ -5,17 +5,17 @@
 //!
 //! ```
 //! use std::io::Cursor;
-//! use nestcast_codec::{Format, FrameRate, Picture, Population, Range, Size, VideoHeader, VideoLoops, VideoModel, VideoSettings};
+//! use nestcast_codec::{Display, Format, FrameRate, Picture, Population, Ycbcr, Size, VideoHeader, VideoLoops, VideoModel, VideoSettings};
 //! use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
 //!
 //! let (size, rate, model) = (Size::new(64, 48)?, FrameRate { frames: 30, seconds: 1 }, VideoModel::built_in());
 //! let [least, most] = Population::usual_bitrates(size, rate).map(|bits| bits as f64);
 //! let settings = VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads: 1 };
-//! let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+//! let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
 //!
 //! // Encoded once for all rates.
 //! let encoder = VideoLoops::new(&model, settings, 1)?;
-//! let header = VideoHeader { size, rate, range: Range::Limited, models: model.ids(), loops: encoder.rates() };
+//! let header = VideoHeader { size, rate, colours: Ycbcr::BT601, display: Display::default(), models: model.ids(), loops: encoder.rates() };
 //! let mut writer = Writer::new(encoder, &header, Vec::new());
 //! for _ in 0..3 {
 //!     writer.write(&picture)?;

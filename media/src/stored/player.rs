@@ -118,7 +118,7 @@ impl<R: Read + Seek> Player<R> {
 mod tests {
     use std::io::Cursor;
 
-    use nestcast_codec::{Format, FrameRate, Population, Range, Size, VideoHeader, VideoLoops, VideoSettings};
+    use nestcast_codec::{Display, Format, FrameRate, Population, Size, VideoHeader, VideoLoops, VideoSettings, Ycbcr};
 
     use super::*;
     use crate::stored::{Reader, Writer};
@@ -128,13 +128,14 @@ mod tests {
         let size = Size::new(32, 16).expect("a valid size");
         let model = VideoModel::built_in();
         let rate = FrameRate { frames: 30, seconds: 1 };
-        let range = Range::Limited;
+        let colours = Ycbcr::BT601;
         let settings = VideoSettings { size, rate, population: Population::log_uniform(1e5..=1e6), threads: 1 };
         let encoder = VideoLoops::new(&model, settings, 1).expect("one loop");
-        let header = VideoHeader { size, rate, range, models: model.ids(), loops: encoder.rates() };
+        let display = Display::default();
+        let header = VideoHeader { size, rate, colours, display, models: model.ids(), loops: encoder.rates() };
         let mut writer = Writer::new(encoder, &header, Vec::new());
         for _ in 0..3 {
-            writer.write(&Picture::zero(size, Format::Ycbcr420(range))).expect("a frame");
+            writer.write(&Picture::zero(size, Format::Ycbcr420(colours))).expect("a frame");
         }
         let bytes = writer.finish().expect("memory takes all").0;
         let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a header");
@@ -151,7 +152,7 @@ mod tests {
     #[test]
     fn a_frame_of_which_nothing_can_be_decoded_shows_the_one_before_and_counts() {
         let (bytes, last) = three_frames();
-        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Range::Limited));
+        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Ycbcr::BT601));
         let mut player = player(&bytes[..last + 2]); // its record's head and a byte
         let shown: Vec<_> = std::iter::from_fn(|| player.next_into(&mut picture).expect("memory")).collect();
         assert_eq!(shown.iter().map(|shown| shown.repeated).collect::<Vec<_>>(), [false, false, true]);
@@ -163,7 +164,7 @@ mod tests {
         let (mut bytes, last) = three_frames();
         bytes[last] = 0xff;
         bytes.splice(last + 1..last + 1, [0xff; 9]);
-        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Range::Limited));
+        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Ycbcr::BT601));
         let mut player = player(&bytes);
         let mut next = || player.next_into(&mut picture).expect("memory").is_some();
         assert_eq!([(); 5].map(|()| next()), [true, true, false, false, false]);

@@ -216,7 +216,7 @@ fn most_bytes(size: Size) -> u64 {
 mod tests {
     use std::io;
 
-    use nestcast_codec::{FrameRate, LoopRates, ModelId, Range, VideoWriter};
+    use nestcast_codec::{Display, FrameRate, LoopRates, ModelId, VideoWriter, Ycbcr};
 
     use super::*;
 
@@ -230,8 +230,14 @@ mod tests {
     fn stored_in(loops: LoopRates) -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };
-        let header =
-            VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])], loops };
+        let header = VideoHeader {
+            size,
+            rate,
+            colours: Ycbcr::BT601,
+            display: Display::default(),
+            models: [ModelId([1; 6]), ModelId([2; 6])],
+            loops,
+        };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
         for (number, frame) in FRAMES.iter().enumerate() {
             let record = writer.frame(frame, number % 3 == 0 && number % loops.count() == 0);

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use nestcast_codec::{Format, FrameRate, Picture, Range, Size};
+use nestcast_codec::{Display, Format, FrameRate, Matrix, Picture, Size, Ycbcr};
 
 use super::{Error, Reader};
 use crate::FrameRange;
@@ -42,10 +42,22 @@ impl<R: Read> Frames<R> {
         self.reader.size()
     }
 
-    /// The values that samples take.
+    /// What samples mean: as [`Reader::colours`].
     #[must_use]
-    pub const fn range(&self) -> Range {
-        self.reader.range()
+    pub const fn colours(&self) -> Ycbcr {
+        self.reader.colours()
+    }
+
+    /// How frames are to be shown.
+    #[must_use]
+    pub const fn display(&self) -> Display {
+        self.reader.display()
+    }
+
+    /// As [`Reader::with_matrix`].
+    #[must_use]
+    pub fn with_matrix(self, matrix: Option<Matrix>) -> Self {
+        Self { reader: self.reader.with_matrix(matrix), ..self }
     }
 
     /// Pictures per second.
@@ -64,7 +76,7 @@ impl<R: Read> Frames<R> {
     /// A picture to read frames into.
     #[must_use]
     pub fn picture(&self) -> Picture {
-        Picture::zero(self.size(), Format::Ycbcr420(self.range()))
+        Picture::zero(self.size(), Format::Ycbcr420(self.colours()))
     }
 
     /// How many frames are asked for of a file of so many bytes; nothing where neither its length nor the range says.

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_codec::{Display, Format, Matrix, Picture, Range, Size, Ycbcr};
 
 use super::header::{Header, Subsampling};
 use super::{Error, Rate, planes};
@@ -47,10 +47,26 @@ impl<R: Read> Reader<R> {
         self.header.format()
     }
 
-    /// The values that samples take, also those of grey.
+    /// What samples mean, also those of grey: of the range that the stream says, by the matrix that players assume of its size or that was
+    /// set.
     #[must_use]
-    pub const fn range(&self) -> Range {
-        self.header.range
+    pub const fn colours(&self) -> Ycbcr {
+        self.header.colours
+    }
+
+    /// How frames are to be shown.
+    #[must_use]
+    pub const fn display(&self) -> Display {
+        self.header.display
+    }
+
+    /// Takes samples to be made by this matrix, which y4m cannot say; by the usual one of its size without one.
+    #[must_use]
+    pub const fn with_matrix(mut self, matrix: Option<Matrix>) -> Self {
+        if let Some(matrix) = matrix {
+            self.header.colours.matrix = matrix;
+        }
+        self
     }
 
     /// Bytes that a picture takes in the file; a header's line is not counted.
@@ -87,7 +103,7 @@ impl<R: Read> Reader<R> {
         if !self.begin()? {
             return Ok(false);
         }
-        let fits = picture.format() == self.format() || picture.format() == Format::Ycbcr420(self.header.range);
+        let fits = picture.format() == self.format() || picture.format() == Format::Ycbcr420(self.header.colours);
         if picture.size() != self.size() || !fits {
             *picture = Picture::zero(self.size(), self.format());
         }
@@ -118,7 +134,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn planes(&mut self, picture: &mut Picture) -> std::io::Result<()> {
-        let Header { size, subsampling, range, .. } = self.header;
+        let Header { size, subsampling, colours, .. } = self.header;
         let format = picture.format();
         let samples = picture.samples_mut();
         if subsampling == Subsampling::C420 {
@@ -128,7 +144,7 @@ impl<R: Read> Reader<R> {
         self.input.read_exact(luma)?;
         if subsampling == Subsampling::Mono {
             differences.fill(NEUTRAL);
-            if format == Format::Grey && range == Range::Limited {
+            if format == Format::Grey && colours.range == Range::Limited {
                 rgb::expand(luma);
             }
             return Ok(());
@@ -214,7 +230,7 @@ mod tests {
         ] {
             let red: Vec<u8> = given.iter().map(|sample| sample + 100).collect();
             let picture = picture(kind, &[given, &red]);
-            assert_eq!(picture.format(), Format::Ycbcr420(Range::Full));
+            assert_eq!(picture.format(), Format::Ycbcr420(Ycbcr::BT601_FULL));
             let expected = [&b"lumaluma9"[..], &expected, &expected.map(|sample| sample + 100)].concat();
             assert_eq!(picture.samples(), expected, "{kind}");
         }
@@ -243,7 +259,7 @@ mod tests {
             // The frame's line.
             assert!(taken.count_total <= 1 && taken.bytes_total <= 64, "{kind}: {taken:?}");
             assert!(picture.samples()[0] < second.samples()[0], "{kind}");
-            let mut planar = Picture::zero(reader.size(), Format::Ycbcr420(Range::Limited));
+            let mut planar = Picture::zero(reader.size(), Format::Ycbcr420(Ycbcr::BT601));
             assert!(reader.read_into(&mut planar).expect("a frame"));
             assert_eq!(planar.samples()[0], 62);
             assert_eq!(planar.samples()[33 * 31..], [if kind == "mono" { 128 } else { 62 }; 2 * 17 * 16]);

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_codec::{Display, Format, Picture, Range, Scan, Siting, Size};
 
 use super::Rate;
 
@@ -20,12 +20,21 @@ pub struct Writer<W> {
     whole: u64,
     /// Whole pictures.
     pictures: u64,
+    display: Display,
 }
 
 impl<W: Write> Writer<W> {
+    /// Progressive, with square pixels and colour differences in the middle.
+    const SQUARE: Display = Display { siting: Siting::Centre, scan: Scan::Progressive, aspect: [1, 1] };
+
     /// For pictures at `rate`.
     pub const fn new(output: W, rate: Rate) -> Self {
-        Self { output, rate, shape: None, whole: 0, pictures: 0 }
+        Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE }
+    }
+
+    /// Has the header say how frames are to be shown; once it is written that counts no more.
+    pub const fn set_display(&mut self, display: Display) {
+        self.display = display;
     }
 
     /// Whether no whole picture is written yet.
@@ -95,17 +104,30 @@ impl<W: Write> Writer<W> {
 
     fn header(&mut self, (size, format): (Size, Format)) -> io::Result<()> {
         let samples = match format {
-            // Of the 2x2 pixels that it is in each difference is the mean.
-            Format::Ycbcr420(Range::Limited) => "C420jpeg XCOLORRANGE=LIMITED",
-            Format::Ycbcr420(Range::Full) => "C420jpeg XCOLORRANGE=FULL",
-            Format::Grey => "Cmono XCOLORRANGE=FULL",
+            Format::Ycbcr420(colours) => {
+                let siting = match self.display.siting {
+                    Siting::Centre => "jpeg",
+                    Siting::Left => "mpeg2",
+                    Siting::PalDv => "paldv",
+                };
+                let range = if colours.range == Range::Full { "FULL" } else { "LIMITED" };
+                format!("C420{siting} XCOLORRANGE={range}")
+            }
+            Format::Grey => "Cmono XCOLORRANGE=FULL".to_owned(),
             _ => return Err(refused("y4m has luma and colour differences, and no RGB")),
         };
         let frames = self.rate.frames();
         let seconds = self.rate.seconds();
         let width = size.width();
         let height = size.height();
-        let line = format!("YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 {samples}\n");
+        let scan = match self.display.scan {
+            Scan::Progressive => 'p',
+            Scan::TopFirst => 't',
+            Scan::BottomFirst => 'b',
+            Scan::Mixed => 'm',
+        };
+        let [across, down] = self.display.aspect;
+        let line = format!("YUV4MPEG2 W{width} H{height} F{frames}:{seconds} I{scan} A{across}:{down} {samples}\n");
         self.output.write_all(line.as_bytes())?;
         self.whole += line.len() as u64;
         Ok(())
@@ -118,13 +140,15 @@ fn refused(why: &'static str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_codec::Ycbcr;
+
     use super::super::Reader;
     use super::*;
 
     #[test]
     fn what_is_written_is_read_again_as_it_was() {
         for (width, height) in [(1, 1), (3, 2), (2, 3), (33, 31), (16, 16)] {
-            for format in [Format::Grey, Format::Ycbcr420(Range::Full), Format::Ycbcr420(Range::Limited)] {
+            for format in [Format::Grey, Format::Ycbcr420(Ycbcr::BT601_FULL), Format::Ycbcr420(Ycbcr::BT601)] {
                 let size = Size::new(width, height).expect("a valid size");
                 let picture = |first: u8| {
                     let samples = (0..format.bytes(size)).map(|i| (i % 251).to_le_bytes()[0] ^ first).collect();
@@ -140,6 +164,25 @@ mod tests {
                 }
                 assert_eq!(reader.read().expect("the end"), None);
             }
+        }
+    }
+
+    #[test]
+    fn how_frames_are_shown_is_written_as_it_was_read() {
+        for (fields, written) in [
+            ("Ip A1:1 C420jpeg", "Ip A1:1 C420jpeg"),
+            ("It A16:11 C420mpeg2", "It A16:11 C420mpeg2"),
+            ("Ib A32:22 C420paldv", "Ib A16:11 C420paldv"),
+            ("Im A0:0 C420", "Im A1:1 C420jpeg"),
+            ("I? C422", "Ip A1:1 C420mpeg2"),
+        ] {
+            let header = format!("YUV4MPEG2 W2 H2 F25:1 {fields} XYSCSS=420\nFRAME\n123456xx");
+            let mut reader = Reader::new(header.as_bytes(), 100).expect("a header");
+            let mut writer = Writer::new(Vec::new(), reader.rate());
+            writer.set_display(reader.display());
+            writer.write(&reader.read().expect("a frame").expect("one")).expect("memory takes it");
+            let line = String::from_utf8(writer.into_inner()).expect("text");
+            assert!(line.starts_with(&format!("YUV4MPEG2 W2 H2 F25:1 {written} ")), "{line}");
         }
     }
 
@@ -165,6 +208,6 @@ mod tests {
             let outcome = writer.write(&Picture::zero(size, format));
             outcome.is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)
         };
-        assert!(refused(Format::Rgb) && !refused(Format::Grey) && refused(Format::Ycbcr420(Range::Full)));
+        assert!(refused(Format::Rgb) && !refused(Format::Grey) && refused(Format::Ycbcr420(Ycbcr::BT601_FULL)));
     }
 }
