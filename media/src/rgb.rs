@@ -1,19 +1,19 @@
-//! Red, green, blue of planar pictures, for files and screens that have no other colours (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6,
+//! Converts planar pictures to red, green and blue, for files and screens that have no other colours (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6,
 //! section 3; JFIF for full range).
 
 use std::borrow::Cow;
 
 use nestcast_codec::{Format, Matrix, Picture, Range, Ycbcr};
 
-/// Luma's black, and the factors that bring luma and colour differences to 0..=255, in 1/65536.
+/// The luma of black, and the factors that scale luma and colour differences to 0..=255, in 1/65536.
 const LIMITED: [i32; 3] = [16, 76_309, 74_607];
 const FULL: [i32; 3] = [0, 65_536, 65_536];
-/// Red from Cr, green from Cb and Cr, blue from Cb, in 1/65536 of full range.
+/// Factors for red from Cr, for green from Cb and Cr, and for blue from Cb, in full range.
 const BT601: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
 const BT709: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
 
-/// The picture as interleaved RGB, if it has colours; each colour difference stands for the 2x2 pixels that it is in. Grey
-/// and RGB pictures are borrowed as they are.
+/// Converts a planar picture to interleaved RGB. Each colour difference applies to its 2x2 pixels. Returns grey and RGB pictures
+/// borrowed, without a change.
 #[must_use]
 pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
     match picture.format() {
@@ -59,7 +59,7 @@ fn converted(picture: &Picture, colours: Ycbcr) -> Picture {
     rgb
 }
 
-/// Luma of limited range as grey, 0..=255.
+/// Expands luma of limited range to grey of 0..=255.
 pub(crate) fn expand(luma: &mut [u8]) {
     let [black, scale, _] = LIMITED;
     luma.iter_mut().for_each(|sample| *sample = byte((scale * (i32::from(*sample) - black) + 0x8000) >> 16));

@@ -1,4 +1,4 @@
-//! What a file's name promises.
+//! The format that a file's name promises.
 
 use std::path::Path;
 
@@ -9,8 +9,8 @@ const FORMATS: [&str; 33] = [
     "nst",
 ];
 
-/// The format of pictures, video or streams that a name promises by its extension, in whatever case; what is written under the name should have
-/// it.
+/// Returns the format of pictures, video or streams that a name promises by its extension, in any case. A file of this name should have that
+/// format.
 #[must_use]
 pub fn promised_format(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_ascii_lowercase();

@@ -1,4 +1,4 @@
-//! What a file says of its colours, and their conversion to sRGB.
+//! Converts the colours that a file declares to sRGB.
 //!
 //! `moxcms` computes it. Code points of cICP are those of ITU-T H.273, the curves of HDR those of ITU-R BT.2100-2, and
 //! reference white is the 203 cd/m2 of ITU-R BT.2408-7.
@@ -11,7 +11,7 @@ use moxcms::{
     MatrixCoefficients, ToneReprCurve, TransferCharacteristics, TransformExecutor, TransformOptions,
 };
 
-/// Samples that are converted at once.
+/// The number of samples that are converted at once.
 const PART: usize = 3 * 4 * 1024;
 /// Reference white of BT.2100's PQ, as a share of its greatest luminance.
 const PQ_WHITE: f64 = 203.0 / 10_000.0;
@@ -26,30 +26,29 @@ const GAMMA_TOLERANCE: u32 = 500;
 const SRGB_CHROMATICITIES: [u32; 8] = [31_270, 32_900, 64_000, 33_000, 30_000, 60_000, 15_000, 6_000];
 const CHROMATICITY_TOLERANCE: u32 = 200;
 
-/// Colours that are not sRGB.
+/// Colours other than sRGB.
 #[derive(Debug, Clone)]
 pub(super) struct Colours {
     profile: ColorProfile,
-    /// Whether there may be light above reference white, which sRGB lacks.
+    /// Whether there may be light above reference white, which sRGB cannot show.
     pub(super) hdr: bool,
 }
 
-/// The profile that a file holds; nothing if it is sRGB's, or as good as.
+/// Reads a profile; `None` if it is sRGB's, or as good as that.
 ///
 /// # Errors
-/// If it cannot be read, or is for no device.
+/// [`CmsError`] if it cannot be read.
 pub(super) fn from_icc(profile: &[u8]) -> Result<Option<Colours>, CmsError> {
     let profile = ColorProfile::new_from_slice(profile)?;
     Ok((!is_srgb(&profile)?).then_some(Colours { profile, hdr: false }))
 }
 
-/// Adobe RGB (1998), which cameras name without a profile.
+/// Returns Adobe RGB (1998), which cameras name without a profile.
 pub(super) fn adobe_rgb() -> Colours {
     Colours { profile: ColorProfile::new_adobe_rgb(), hdr: false }
 }
 
-/// The colours of PNG's `cICP`: primaries, transfer, matrix, range. Nothing inside if they are sRGB; none if they are not known,
-/// or not those of RGB in full range.
+/// Returns the colours of PNG's `cICP`: primaries, transfer, matrix, range. `Some(None)` is sRGB; `None` is unknown, or not RGB in full range.
 pub(super) fn from_cicp([primaries, transfer, matrix, full_range]: [u8; 4]) -> Option<Option<Colours>> {
     const RGB: [u8; 2] = [0, 1];
     const SRGB: [u8; 2] = [1, 13];
@@ -78,7 +77,7 @@ pub(super) fn from_cicp([primaries, transfer, matrix, full_range]: [u8; 4]) -> O
     Some(Some(Colours { profile, hdr: curve.is_some() }))
 }
 
-/// The colours of PNG's `gAMA` and `cHRM`, as the file has them; nothing if they are sRGB, or as good as.
+/// Returns the colours of PNG's `gAMA` and `cHRM`; `None` if they are sRGB, or as good as that.
 pub(super) fn from_gamma(gamma: Option<u32>, chromaticities: Option<[u32; 8]>) -> Option<Colours> {
     let gamma = gamma.filter(|gamma| *gamma > 0 && gamma.abs_diff(SRGB_GAMMA) > GAMMA_TOLERANCE);
     let is_near = |given: &[u32; 8]| {
@@ -112,7 +111,7 @@ fn set_curve(profile: &mut ColorProfile, curve: ToneReprCurve) {
     profile.blue_trc = Some(curve);
 }
 
-/// A curve from signal to light, where reference white is 1 and what is brighter is 1 too.
+/// Returns a curve from signal to light. Reference white is 1, and all brighter light too.
 fn hdr_curve(light: impl Fn(f64) -> f64) -> ToneReprCurve {
     const ENTRIES: u16 = 4096;
     let entry = |at: u16| {
@@ -124,7 +123,7 @@ fn hdr_curve(light: impl Fn(f64) -> f64) -> ToneReprCurve {
     ToneReprCurve::Lut((0..ENTRIES).map(entry).collect())
 }
 
-/// Light of a PQ signal (ITU-R BT.2100-2, table 4).
+/// Returns the light of a PQ signal (ITU-R BT.2100-2, table 4).
 fn pq(signal: f64) -> f64 {
     const M1: f64 = 2610.0 / 16_384.0;
     const M2: f64 = 2523.0 / 4096.0 * 128.0;
@@ -135,7 +134,7 @@ fn pq(signal: f64) -> f64 {
     ((power - C1).max(0.0) / (C2 - C3 * power)).powf(1.0 / M1) / PQ_WHITE
 }
 
-/// Light of an HLG signal (ITU-R BT.2100-2, table 5); the system gamma is applied to each colour.
+/// Returns the light of an HLG signal (ITU-R BT.2100-2, table 5). It applies the system gamma to each colour.
 fn hlg(signal: f64) -> f64 {
     const A: f64 = 0.178_832_77;
     const B: f64 = 0.284_668_92;
@@ -150,7 +149,7 @@ fn options() -> TransformOptions {
     TransformOptions { prefer_fixed_point: false, ..TransformOptions::default() }
 }
 
-/// Whether a profile changes no sample of 8 bits by more than one step.
+/// Returns whether a profile changes no sample of 8 bits by more than one step.
 fn is_srgb(profile: &ColorProfile) -> Result<bool, CmsError> {
     const STEP: usize = 15;
     let srgb = ColorProfile::new_srgb();
@@ -171,10 +170,10 @@ fn is_srgb(profile: &ColorProfile) -> Result<bool, CmsError> {
 }
 
 impl Colours {
-    /// Makes the picture's colours sRGB.
+    /// Converts a picture to sRGB.
     ///
     /// # Errors
-    /// If they are for another kind of picture: those of ink, or grey ones where the picture has colours.
+    /// [`CmsError`] if the profile is for another kind of picture: for ink, or for grey if the picture has colours.
     pub(super) fn to_srgb(&self, image: &mut DynamicImage) -> Result<(), CmsError> {
         use DynamicImage as Image;
         let srgb = ColorProfile::new_srgb();
@@ -203,7 +202,7 @@ impl Colours {
         }
     }
 
-    /// What every grey of 16 bits becomes.
+    /// Returns what every grey of 16 bits becomes.
     fn greys(&self) -> Result<Vec<u16>, CmsError> {
         let all = 0..=u16::MAX;
         let grey = self.profile.color_space == DataColorSpace::Gray;
@@ -219,7 +218,7 @@ impl Colours {
     }
 }
 
-/// Converts samples where they are.
+/// Converts samples in place.
 fn in_parts<T: Copy + Default>(
     samples: &mut [T],
     transform: &Arc<dyn TransformExecutor<T> + Send + Sync>,

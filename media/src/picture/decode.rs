@@ -13,35 +13,35 @@ use super::colour::{self, Colours};
 use super::error::{Error, Note};
 use super::{exif, formats, jpeg, opaque, partial, png, webp};
 
-/// Most bytes of a pixel in a file: RGBA of 16 bits.
+/// The most bytes of a pixel in a file: RGBA of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
-/// Memory for all of a picture but its pixels. Colour profiles have less than 4 MB; what Photoshop writes of a picture's
-/// history has had 20.
+/// Memory for everything in a file but its pixels. Colour profiles have less than 4 MB; Photoshop's history of a picture has had
+/// 20 MB.
 const METADATA_BYTES: u64 = 32 << 20;
-/// Pixels of the largest picture there is.
+/// Pixels of the largest picture.
 const MAX_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
-/// Bytes that tell a file's format.
+/// The number of first bytes that tell a file's format.
 pub const MAGIC_BYTES: usize = 16;
 
-/// What a file shows.
+/// A decoded picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded {
-    /// 8 bits a sample, grey or RGB, turned as the file says.
+    /// The picture: 8 bits a sample, grey or sRGB, turned as the file says.
     pub picture: Picture,
-    /// What of the file the picture does not show.
+    /// What the picture does not show of the file.
     pub notes: Vec<Note>,
 }
 
-/// Most bytes of a file that [`decode`] may be given with this limit of pixels: longer ones need not be read.
+/// Returns the most bytes of a file within a limit of pixels. You need not read a longer file.
 #[must_use]
 pub fn max_file_bytes(max_pixels: u64) -> u64 {
     max_pixels.min(MAX_PIXELS) * MAX_PIXEL_BYTES + METADATA_BYTES
 }
 
-/// Checks a file's first [`MAGIC_BYTES`] bytes, so that no more is read of what is no picture.
+/// Checks a file's first [`MAGIC_BYTES`] bytes, so that you need not read more of another file.
 ///
 /// # Errors
-/// [`Error::Format`] if they are of no format that is read.
+/// [`Error::Format`] or [`Error::OtherFormat`] if the format is not one that this crate reads.
 pub fn check_magic(start: &[u8]) -> Result<(), Error> {
     format(start).map(drop)
 }
@@ -51,7 +51,7 @@ pub fn check_magic(start: &[u8]) -> Result<(), Error> {
 /// Memory and time are bounded by the length of the file, those of WebP by `max_pixels`: 32 MB of metadata, 24 passes over a JPEG.
 ///
 /// # Errors
-/// If it is no such file, nothing of it can be decoded, or it has more pixels; nothing is decoded of what costs more than it may.
+/// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too much.
 pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(bytes)? {
@@ -61,10 +61,10 @@ pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     }
 }
 
-/// The size of the picture that [`decode`] would give, from the beginning of a file, as far as its pixels.
+/// Returns the size of the picture that [`decode`] would return, from the beginning of a file up to its pixels.
 ///
 /// # Errors
-/// If it is no such file, has more pixels, or its header is not whole.
+/// [`Error`] if the file is of another format, has too many pixels, or ends inside its header.
 pub fn size(start: &[u8], max_pixels: u64) -> Result<Size, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(start)? {
@@ -89,7 +89,7 @@ fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<&[u8]>>, Error> {
         return Err(Error::Corrupt("its palette ends inside a colour: get it again".to_owned()));
     }
     let mut limits = Limits::no_limits();
-    // The decoder counts metadata and a few rows here, not the picture.
+    // The decoder applies this limit to metadata and a few rows, not to the picture.
     limits.max_alloc = Some(METADATA_BYTES);
     PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| match error {
         ImageError::Limits(_) => {
@@ -111,7 +111,7 @@ fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let bytes = &*bytes;
     let mut decoder = png_decoder(bytes)?;
     let mut notes = Vec::new();
-    // A profile over the limit is skipped, and the picture decoded.
+    // The decoder skips a profile over the limit.
     let profile = decoder.icc_profile()?;
     let colours = known(png::colours(bytes, profile.as_deref()), &mut notes);
     if endless {
@@ -130,7 +130,7 @@ fn decode_webp(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let mut notes = Vec::new();
     let colours = embedded(&mut decoder, &mut notes);
     let animated = decoder.has_animation();
-    // A picture of one colour takes next to no bytes.
+    // A picture of one colour needs almost no bytes.
     let mut decoded = convert(decoder, (bytes.len(), u64::MAX), max_pixels, colours, notes)?;
     if animated {
         decoded.notes.push(Note::Animation);
@@ -155,7 +155,7 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     }
     let mut decoder = JpegDecoder::new(Cursor::new(rebuilt.as_deref().unwrap_or(bytes)))?;
     let mut notes = Vec::new();
-    // Those of ink are for its samples, which are not those that come.
+    // A profile of ink applies to ink, but the decoder returns RGB.
     let ink = structure.components == 4;
     let colours = if ink { None } else { embedded(&mut decoder, &mut notes) };
     let mut decoded = convert(decoder, (bytes.len(), jpeg::MAX_PIXELS), max_pixels, colours, notes)?;
@@ -169,7 +169,7 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     Ok(decoded)
 }
 
-/// The colours of a file that has a profile, or names them as cameras do.
+/// Returns the colours of a file's profile, or those that a camera names in Exif.
 fn embedded(decoder: &mut impl ImageDecoder, notes: &mut Vec<Note>) -> Option<Colours> {
     if let Some(profile) = decoder.icc_profile().ok().flatten() {
         return known(colour::from_icc(&profile), notes);
@@ -178,7 +178,7 @@ fn embedded(decoder: &mut impl ImageDecoder, notes: &mut Vec<Note>) -> Option<Co
     exif::is_adobe_rgb(&exif).then(colour::adobe_rgb)
 }
 
-/// Notes colours that cannot be told, and those that sRGB has not.
+/// Adds a note for colours that cannot be read, and for colours beyond sRGB.
 fn known<E>(colours: Result<Option<Colours>, E>, notes: &mut Vec<Note>) -> Option<Colours> {
     let colours = colours.unwrap_or_else(|_| {
         notes.push(Note::Profile);
@@ -188,8 +188,7 @@ fn known<E>(colours: Result<Option<Colours>, E>, notes: &mut Vec<Note>) -> Optio
     colours
 }
 
-/// Decodes the pixels once the header says that they are not too many: neither for this process nor for a file of
-/// `bytes` bytes of at most `densest` pixels each.
+/// Decodes the pixels if the header has no more than `max_pixels`, and no more than `densest` for each of the file's `bytes`.
 fn convert(
     mut decoder: impl ImageDecoder,
     (bytes, densest): (usize, u64),
@@ -211,7 +210,7 @@ fn convert(
     Ok(Decoded { picture: opaque::picture(image, &mut notes)?, notes })
 }
 
-/// The size of a picture within limits, turned as the file says.
+/// Returns the size of a picture within limits, turned as the file says.
 fn shown_size(mut decoder: impl ImageDecoder, max_pixels: u64) -> Result<Size, Error> {
     checked_pixels(&decoder, max_pixels)?;
     let (width, height) = decoder.dimensions();
@@ -223,7 +222,7 @@ fn shown_size(mut decoder: impl ImageDecoder, max_pixels: u64) -> Result<Size, E
     })
 }
 
-/// Pixels of a picture within limits.
+/// Returns the number of pixels, within limits.
 fn checked_pixels(decoder: &impl ImageDecoder, max_pixels: u64) -> Result<u64, Error> {
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);

@@ -1,15 +1,15 @@
-//! The colour space that a camera names in Exif (CIPA DC-008, section 4.6; DCF, section 3.2).
+//! Reads the colour space that a camera names in Exif (CIPA DC-008, section 4.6; DCF, section 3.2).
 
-/// Tags of the fields on the way to it.
+/// Tags of the fields that lead to it.
 const EXIF_FIELDS: u16 = 0x8769;
 const INTEROPERABILITY_FIELDS: u16 = 0xA005;
 const COLOUR_SPACE: u16 = 0xA001;
 const INTEROPERABILITY_INDEX: u16 = 1;
-/// Colour spaces: what some cameras write for Adobe RGB, and what the standard has for all but sRGB.
+/// Colour spaces: a value that some cameras write for Adobe RGB, and the standard's value for all but sRGB.
 const ADOBE_RGB: u32 = 2;
 const UNCALIBRATED: u32 = 0xFFFF;
 
-/// Whether the colours are Adobe RGB, of Exif data that begin with a TIFF header.
+/// Returns whether the colours are Adobe RGB. The data begin with a TIFF header.
 pub(super) fn is_adobe_rgb(data: &[u8]) -> bool {
     Exif::new(data).is_some_and(|exif| exif.is_adobe_rgb() == Some(true))
 }
@@ -40,7 +40,7 @@ impl<'a> Exif<'a> {
         }
     }
 
-    /// The four bytes of a field's value, of the fields at this byte.
+    /// Returns the four bytes of a field's value. The fields begin at this byte.
     fn field(&self, fields: u32, tag: u16) -> Option<&'a [u8]> {
         let at = usize::try_from(fields).ok()?;
         let count = usize::from(self.short(at)?);
@@ -49,7 +49,7 @@ impl<'a> Exif<'a> {
         Some(&entry[8..])
     }
 
-    /// A field's number: of two bytes if it is a short one.
+    /// Returns a field's number: of two bytes if it is a short one.
     fn value(&self, fields: u32, tag: u16) -> Option<u32> {
         let value = self.field(fields, tag)?;
         let value = if tag == COLOUR_SPACE { &value[..2] } else { value };

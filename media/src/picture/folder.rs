@@ -1,19 +1,20 @@
-//! Folders of pictures, known by the names of their files.
+//! Lists the pictures in folders, by the names of files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Extensions of pictures, in whatever case; also of those that are not read, so that an error names them.
+/// Extensions of pictures, in any case; also of formats that this crate does not read, so that an error names the file.
 const EXTENSIONS: [&str; 15] =
     ["png", "jpg", "jpeg", "jpe", "jfif", "mpo", "webp", "avif", "heic", "heif", "gif", "tif", "tiff", "bmp", "jxl"];
 
-/// Whether the file's name promises a picture.
+/// Returns whether a file's name promises a picture.
 #[must_use]
 fn is_named_as_one(path: &Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
-/// What of a folder is named as a picture, by name; neither what is in folders in it nor pipes, which would be waited for without end.
+/// Lists the files in a folder that are named as pictures, in the order of their names. Leaves out subfolders, and pipes, because they may
+/// never end.
 ///
 /// # Errors
 /// Those of the system.
@@ -26,11 +27,11 @@ pub fn in_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// The files of a folder and of the folders in it that are named as pictures, or are by `also`, by name. Links to folders are not
-/// followed, which may lead in a circle; pipes, which would be waited for without end, are left out.
+/// Lists the files in a folder and its subfolders that are named as pictures or that `also` accepts, in the order of their names. Follows no
+/// links to folders, because they may form a circle. Leaves out pipes, because they may never end.
 ///
 /// # Errors
-/// The folder that cannot be read, and what the system says.
+/// The folder that cannot be read, and the system's error.
 pub fn below(folder: &Path, also: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
     let mut folders = vec![folder.to_path_buf()];
     let mut found = Vec::new();
@@ -50,7 +51,7 @@ pub fn below(folder: &Path, also: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>
     Ok(found)
 }
 
-/// Whether it is a file, or none that is there: who reads it says so.
+/// Returns whether a path is a file, or does not exist: the reader then reports that.
 fn may_be_read(path: &Path) -> bool {
     path.metadata().map_or(true, |data| data.is_file())
 }

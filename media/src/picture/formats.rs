@@ -1,6 +1,6 @@
-//! Formats of pictures that are not read, by their first bytes: an error names them.
+//! Recognises formats of pictures that this crate does not read, so that an error names them.
 
-/// The format of a file that begins so, if it is one that cameras, phones and editors write.
+/// Returns the format of a file that begins with these bytes, if cameras, phones or editors write it.
 pub(super) fn of(start: &[u8]) -> Option<&'static str> {
     const BEGINNINGS: [(&[u8], &str); 7] = [
         (b"GIF8", "a GIF"),

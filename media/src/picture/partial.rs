@@ -1,14 +1,13 @@
-//! Pixels of a file, as far as they can be decoded.
+//! Decodes a file's pixels as far as they are sound.
 
 use image::{ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageError};
 
 use super::{Error, Note};
 
-/// Decodes all pixels, or the rows that come before damage, which is noted: the others are black, or white where they may be
-/// transparent.
+/// Decodes all pixels, or the rows before damage with a note. The other rows are black, or white if they may be transparent.
 ///
 /// # Errors
-/// If there is no such row.
+/// [`Error`] if there is no such row.
 pub(super) fn image(decoder: impl ImageDecoder, notes: &mut Vec<Note>) -> Result<DynamicImage, Error> {
     let (width, height) = decoder.dimensions();
     let colours = decoder.color_type();
@@ -21,7 +20,7 @@ pub(super) fn image(decoder: impl ImageDecoder, notes: &mut Vec<Note>) -> Result
         }
         notes.push(Note::Damaged);
         if colours.bytes_per_pixel() / colours.channel_count() == 2 {
-            // The decoder turns them last.
+            // The decoder swaps bytes only at its end.
             bytes.as_chunks_mut::<2>().0.iter_mut().for_each(|pair| *pair = u16::from_be_bytes(*pair).to_ne_bytes());
         }
     }

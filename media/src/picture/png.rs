@@ -1,22 +1,22 @@
-//! What a PNG file says of itself before it is decoded.
+//! Reads a PNG file's chunks before it is decoded.
 
 use std::borrow::Cow;
 
 use super::colour::{self, Colours};
 
-/// Most pixels for a byte: deflate makes 1032 bytes of one at best, and a pixel takes a bit at least.
+/// The most pixels for a byte: deflate expands a byte to at most 1032, and a pixel needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 1032;
 /// Bytes before the first chunk.
 const SIGNATURE: usize = 8;
 /// The chunk that ends a file.
 const END: [u8; 12] = [0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xAE, 0x42, 0x60, 0x82];
 
-/// Whether the palette, if there is one, ends inside an entry of three bytes: `png` 0.18.1 panics then (its issue 694).
+/// Returns whether the palette ends inside an entry of three bytes: `png` 0.18.1 then panics (its issue 694).
 pub(super) fn is_palette_broken(bytes: &[u8]) -> bool {
     before_data(bytes).any(|chunk| chunk.kind == *b"PLTE" && !chunk.length.is_multiple_of(3))
 }
 
-/// The file with its last chunk, and whether that was missing: some writers forget it, and no picture needs it.
+/// Returns the file with its last chunk, and whether that was missing: some writers forget it, and no picture needs it.
 pub(super) fn with_end(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
     let mut end = SIGNATURE;
     let mut data = false;
@@ -33,11 +33,11 @@ pub(super) fn with_end(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
     }
 }
 
-/// The colours that a file declares, in the order of PNG's specification (third edition, section 4.3): cICP, iCCP, sRGB, gAMA with cHRM.
-/// `profile` is that of iCCP as far as it could be read. Nothing inside if they are sRGB.
+/// Returns the colours that a file declares, in the order of PNG's specification (third edition, section 4.3): cICP, iCCP, sRGB, gAMA with
+/// cHRM. `profile` is that of iCCP if the decoder could read it. `None` is sRGB.
 ///
 /// # Errors
-/// If the colours cannot be told.
+/// `()` if the file declares colours that cannot be read.
 pub(super) fn colours(bytes: &[u8], profile: Option<&[u8]>) -> Result<Option<Colours>, ()> {
     let data = |kind: &[u8; 4]| before_data(bytes).find(|chunk| chunk.kind == *kind).map(|chunk| chunk.data);
     if let Some(colours) = data(b"cICP").and_then(|data| colour::from_cicp(data.try_into().ok()?)) {
@@ -65,18 +65,18 @@ pub(super) fn colours(bytes: &[u8], profile: Option<&[u8]>) -> Result<Option<Col
 struct Chunk<'a> {
     kind: [u8; 4],
     length: usize,
-    /// What there is of its data.
+    /// Its data, as far as the file has them.
     data: &'a [u8],
     /// Where the next chunk begins.
     end: usize,
 }
 
-/// The chunks before the picture's data.
+/// Returns the chunks before the picture's data.
 fn before_data(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     chunks(bytes).take_while(|chunk| chunk.kind != *b"IDAT")
 }
 
-/// All chunks, the last of which may be cut.
+/// Returns all chunks. The last one may be cut.
 fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     let mut at = SIGNATURE;
     std::iter::from_fn(move || {

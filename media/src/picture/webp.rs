@@ -1,6 +1,6 @@
-//! What a WebP file says of itself before it is decoded.
+//! Checks a WebP file's chunks before it is decoded.
 
-/// Whether a chunk ends behind the file, as in one that is cut: the decoder takes memory for a chunk before it reads it.
+/// Returns whether a chunk ends after the end of the file, as in a cut one. The decoder allocates memory for a chunk before it reads it.
 pub(super) fn is_cut(bytes: &[u8]) -> bool {
     // RIFF, a length, WEBP.
     let mut at = 12;

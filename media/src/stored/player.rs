@@ -1,4 +1,4 @@
-//! A stored video as a receiver of some rate sees it.
+//! Plays a stored video as a receiver with a given rate sees it.
 
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -16,30 +16,30 @@ pub struct Player<R> {
     played: Played,
 }
 
-/// What was shown so far.
+/// Counts of what was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Played {
     /// Frames.
     pub frames: u64,
     /// Bytes that the receiver got of them.
     pub bytes: u64,
-    /// Of the frames, those that show the one before, since they cannot be decoded.
+    /// Frames that repeat the one before, because they cannot be decoded.
     pub repeated: u64,
 }
 
-/// A frame that is shown.
+/// A frame to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
     /// From 0.
     pub number: u64,
     /// Bytes that the receiver got of it.
     pub bytes: usize,
-    /// Whether it shows the one before, since it cannot be decoded.
+    /// Whether it repeats the one before, because it cannot be decoded.
     pub repeated: bool,
 }
 
 impl<R: Read> Player<R> {
-    /// All that there is of each frame, decoded on so many threads.
+    /// Decodes all bytes of each frame, on `threads` threads.
     ///
     /// # Errors
     /// [`Error::Models`] if the frames need other tables than `model`'s.
@@ -49,7 +49,7 @@ impl<R: Read> Player<R> {
         Ok(Self { frames, decoder, budget: None, played: Played::default() })
     }
 
-    /// What a receiver of so many bits a second gets of each, of the loop that serves it.
+    /// Decodes the bytes that a receiver with this rate gets of each frame, from the loop that fits the rate.
     #[must_use]
     pub fn with_bitrate(mut self, bits_per_second: f64) -> Self {
         self.frames.choose(bits_per_second);
@@ -57,30 +57,30 @@ impl<R: Read> Player<R> {
         self
     }
 
-    /// Shows frames as this makes them of decoded ones.
+    /// Passes decoded frames through `restoration`.
     #[must_use]
     pub fn with_restoration(mut self, restoration: Arc<dyn Restoration>) -> Self {
         self.decoder = self.decoder.with_restoration(restoration);
         self
     }
 
-    /// What reads the frames.
+    /// Returns the reader of frames.
     #[must_use]
     pub const fn frames(&self) -> &Frames<R> {
         &self.frames
     }
 
-    /// What was shown so far.
+    /// Returns the counts of what was shown.
     #[must_use]
     pub const fn played(&self) -> Played {
         self.played
     }
 
-    /// Decodes up to the next frame of the range that has a picture, and draws it: planar YCbCr 4:2:0 of the header's size and range.
-    /// Nothing behind the last; what was the matter, [`Frames::fault`] tells.
+    /// Decodes up to the next frame of the range that has a picture, and draws it: planar YCbCr 4:2:0 of the header's size and colours.
+    /// Returns `None` after the last frame. [`Frames::fault`] has the first fault.
     ///
     /// # Errors
-    /// Those of the system; if `picture` has another size or format.
+    /// [`Error::Io`] from the system; [`Error::Show`] if `picture` has another size or format.
     pub fn next_into(&mut self, picture: &mut Picture) -> Result<Option<Shown>, Error> {
         while let Some(frame) = self.frames.next()? {
             let bytes = self.budget.as_mut().map_or(frame.bytes.len(), |budget| frame.allowed(budget));
@@ -90,7 +90,7 @@ impl<R: Read> Player<R> {
                 Arrived::Nothing
             });
             let repeated = arrived == Arrived::Nothing;
-            // Frames before the range are only predicted from, and without any there is nothing to show.
+            // Frames before the range only serve for prediction. Before the first decoded frame there is nothing to show.
             if frame.number < self.frames.range().start || (arrived == Arrived::Nothing && self.played.frames == 0) {
                 continue;
             }
@@ -105,10 +105,10 @@ impl<R: Read> Player<R> {
 }
 
 impl<R: Read + Seek> Player<R> {
-    /// Leaves out the frames before the range that nothing in it is predicted from, as [`Frames::seek`] does.
+    /// Skips the frames before the range that no frame in it needs, as [`Frames::seek`] does.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The system's.
     pub fn seek(&mut self) -> Result<(), Error> {
         self.frames.seek()
     }

@@ -1,13 +1,13 @@
-//! The line that a y4m stream begins with.
+//! Parses the first line of a y4m stream.
 
 use nestcast_codec::{Display, Format, Matrix, Range, Scan, Siting, Size, Ycbcr};
 
 use super::{Error, Rate};
 
-/// What a y4m stream begins with.
+/// The beginning of a y4m stream.
 pub const MAGIC: &str = "YUV4MPEG2";
 
-/// How many chroma samples there are.
+/// The number of chroma samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subsampling {
     /// None: luma alone.
@@ -32,7 +32,7 @@ impl Subsampling {
     }
 }
 
-/// What the line says.
+/// The fields of the line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     pub(super) size: Size,
@@ -91,7 +91,7 @@ impl Header {
         Ok(Self { size, rate, subsampling, colours, display })
     }
 
-    /// Bytes that a picture takes in the file, its line included.
+    /// Returns the bytes of a picture in the file, with its line.
     pub(super) fn frame_bytes(&self) -> usize {
         let [width, height] = [self.size.width(), self.size.height()];
         let differences = match self.subsampling {
@@ -103,7 +103,7 @@ impl Header {
         "FRAME\n".len() + width * height + differences
     }
 
-    /// How its pictures lie in memory.
+    /// Returns how its pictures lie in memory.
     pub(super) const fn format(&self) -> Format {
         match self.subsampling {
             Subsampling::Mono => Format::Grey,
@@ -112,13 +112,13 @@ impl Header {
     }
 }
 
-/// Two numbers around a colon.
+/// Parses two numbers with a colon between them.
 fn fraction(value: &str) -> Option<(u64, u64)> {
     let (above, below) = value.split_once(':')?;
     Some((above.parse().ok()?, below.parse().ok()?))
 }
 
-/// Proportions of a pixel in lowest terms; nothing if they are not known, which is 0:0, or too large to be kept.
+/// Reduces the proportions of a pixel; `None` if they are unknown (0:0), or too large for a header.
 fn aspect((width, height): (u64, u64)) -> Option<[u16; 2]> {
     let (mut divisor, mut rest) = (width, height);
     while rest > 0 {
@@ -138,7 +138,7 @@ fn scan(value: &str) -> Scan {
     }
 }
 
-/// Where the colour differences of 4:2:0 lie, or those that 4:2:2 and 4:4:4 are averaged to.
+/// Returns where the colour differences of 4:2:0 lie, or the means of those of 4:2:2 and 4:4:4.
 fn siting(value: &str) -> Siting {
     match value {
         "420mpeg2" | "422" => Siting::Left,

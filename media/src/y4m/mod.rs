@@ -1,4 +1,4 @@
-//! Raw video as y4m (YUV4MPEG2), in and out.
+//! Reads and writes raw video as y4m (YUV4MPEG2).
 //!
 //! 8 bits a sample; limited range unless the stream says `XCOLORRANGE=FULL`. The matrix is that of [`Matrix::usual`], since y4m has no
 //! field for it, or of [`Reader::with_matrix`]. Pictures are planar, as the file has them: 4:2:0 goes in and out untouched, the colour
@@ -8,8 +8,8 @@
 //! [`Display`]: nestcast_codec::Display
 //! [`Matrix::usual`]: nestcast_codec::Matrix::usual
 //!
-//! Written here because the crate `y4m` 0.8 multiplies a header's width and height unchecked before its limit, and does
-//! not tell a video that breaks off inside a frame from one that ends.
+//! This is our own code because the crate `y4m` 0.8 multiplies a header's width and height before it checks its limit, and does
+//! not distinguish a video that breaks off inside a frame from one that ends.
 //!
 //! ```
 //! use nestcast_codec::{Format, Picture, Ycbcr, Size};

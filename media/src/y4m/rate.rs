@@ -7,7 +7,7 @@ use super::Error;
 /// The largest number of frames, and of seconds.
 const MAX_TERM: u32 = 1_000_000;
 
-/// So many frames in so many seconds, each in 1..=1000000; between 1/1000 and 1000 frames a second.
+/// A number of frames in a number of seconds, each in 1..=1000000; between 1/1000 and 1000 frames a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
     frames: u32,
@@ -15,10 +15,10 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// Checks both.
+    /// Checks both numbers.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if one is out of range.
+    /// [`Error::Corrupt`] if a number or the rate is out of range.
     pub fn new(frames: u32, seconds: u32) -> Result<Self, Error> {
         let sound = |number| (1..=MAX_TERM).contains(&number);
         let plausible =
@@ -30,8 +30,8 @@ impl Rate {
         }
     }
 
-    /// Makes a rate of terms of any size: of those that are too large the nearest fraction with smaller ones. ffmpeg writes
-    /// `10000000:333333`, which becomes 999991 frames in 33333 seconds.
+    /// Makes a rate of terms of any size. Replaces terms that are too large by the nearest fraction with smaller ones: ffmpeg's
+    /// `10000000:333333` becomes 999991 frames in 33333 seconds.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if there are fewer than 1/1000 or more than 1000 frames a second.
@@ -56,25 +56,25 @@ impl Rate {
         Self::new(frames, seconds)
     }
 
-    /// Frames in [`Rate::seconds`].
+    /// Returns the frames in [`Rate::seconds`].
     #[must_use]
     pub const fn frames(self) -> u32 {
         self.frames
     }
 
-    /// The seconds that those take.
+    /// Returns the seconds.
     #[must_use]
     pub const fn seconds(self) -> u32 {
         self.seconds
     }
 
-    /// Whether as many frames come in the same time, however the ratio is written.
+    /// Returns whether two ratios are the same rate.
     #[must_use]
     pub fn is_equal(self, other: Self) -> bool {
         u64::from(self.frames) * u64::from(other.seconds) == u64::from(other.frames) * u64::from(self.seconds)
     }
 
-    /// From one frame to the next.
+    /// Returns the time from one frame to the next.
     #[must_use]
     pub fn interval(self) -> Duration {
         Duration::from_secs(u64::from(self.seconds)) / self.frames

@@ -1,4 +1,4 @@
-//! y4m out: pictures as they lie in memory, 4:2:0 or mono.
+//! Writes y4m: pictures as they lie in memory, 4:2:0 or mono.
 
 use std::io::{self, Write};
 
@@ -16,9 +16,9 @@ pub struct Writer<W> {
     output: W,
     rate: Rate,
     shape: Option<(Size, Format)>,
-    /// Bytes of the header and of all whole pictures.
+    /// The bytes of the header and of all whole pictures.
     whole: u64,
-    /// Whole pictures.
+    /// The number of whole pictures.
     pictures: u64,
     display: Display,
 }
@@ -27,30 +27,30 @@ impl<W: Write> Writer<W> {
     /// Progressive, with square pixels and colour differences in the middle.
     const SQUARE: Display = Display { siting: Siting::Centre, scan: Scan::Progressive, aspect: [1, 1] };
 
-    /// For pictures at `rate`.
+    /// Writes pictures at `rate`.
     pub const fn new(output: W, rate: Rate) -> Self {
         Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE }
     }
 
-    /// Has the header say how frames are to be shown; once it is written that counts no more.
+    /// Sets how frames are to be shown. It has no effect after the first picture.
     pub const fn set_display(&mut self, display: Display) {
         self.display = display;
     }
 
-    /// Whether no whole picture is written yet.
+    /// Returns whether no whole picture is written yet.
     pub const fn is_empty(&self) -> bool {
         self.pictures == 0
     }
 
-    /// How many whole pictures are written.
+    /// Returns the number of whole pictures.
     pub const fn pictures(&self) -> u64 {
         self.pictures
     }
 
-    /// Pictures of `size` at `rate` come from now on.
+    /// Announces that pictures of `size` at `rate` follow.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] if those before had another size or came at another rate.
+    /// [`io::ErrorKind::InvalidInput`] if the pictures before had another size or rate.
     pub fn expect(&mut self, size: Size, rate: Rate) -> io::Result<()> {
         match self.shape {
             Some((before, _)) if before != size => Err(refused(OTHER_SIZE)),
@@ -68,7 +68,7 @@ impl<W: Write> Writer<W> {
     /// Writes one picture, of [`Format::Ycbcr420`] or grey, and flushes it.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture is of another size or format than the first, or is RGB.
+    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture has another size or format than the first, or is RGB.
     pub fn write(&mut self, picture: &Picture) -> io::Result<()> {
         let shape = (picture.size(), picture.format());
         match self.shape {
@@ -87,17 +87,17 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Bytes written up to the end of the last whole picture; what a write that failed left after them is no video.
+    /// Returns the bytes up to the end of the last whole picture. A failed write may leave more bytes, which are no video.
     pub const fn whole_bytes(&self) -> u64 {
         self.whole
     }
 
-    /// The output.
+    /// Returns the output by reference.
     pub const fn get_ref(&self) -> &W {
         &self.output
     }
 
-    /// Gives the output back.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.output
     }

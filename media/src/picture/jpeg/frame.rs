@@ -1,4 +1,4 @@
-//! What the segments of a JPEG file set for the scans after them (ITU-T T.81, annex B).
+//! Reads what a JPEG file's segments set for the scans after them (ITU-T T.81, annex B).
 
 use super::huffman::Table;
 
@@ -12,19 +12,19 @@ pub(super) const COEFFICIENTS: u32 = 64;
 /// A component of the frame.
 pub(super) struct Component {
     pub(super) name: u8,
-    /// Blocks of a unit: across and down.
+    /// Blocks in a unit: across and down.
     pub(super) share: [usize; 2],
     /// Blocks across and down, as a scan of it alone has them.
     pub(super) blocks: [usize; 2],
     /// Blocks from one row to the next.
     pub(super) stride: usize,
-    /// By block: coefficients that are not 0 so far. Of progressive files alone.
+    /// For each block, the coefficients that are not 0 so far; empty unless the file is progressive.
     pub(super) nonzero: Vec<u64>,
 }
 
 pub(super) struct Frame {
     pub(super) progressive: bool,
-    /// Units across and down, of a scan of several components.
+    /// Units across and down, in a scan of several components.
     pub(super) units: [usize; 2],
     pub(super) components: Vec<Component>,
 }
@@ -67,7 +67,7 @@ pub(super) struct Band {
     pub(super) refines: bool,
 }
 
-/// Tables and whatever else segments set for the scans behind them.
+/// The tables and other settings for the scans that follow.
 #[derive(Default)]
 pub(super) struct Settings {
     pub(super) dc: [Option<Table>; 4],
@@ -98,7 +98,7 @@ impl Settings {
         }
     }
 
-    /// What a scan's header says; nothing if that is not known.
+    /// Reads a scan's header; `None` if it names what the file does not have.
     pub(super) fn scan(&self, body: &[u8]) -> Option<(Vec<Coded>, Band)> {
         let frame = self.frame.as_ref()?;
         let (&count, rest) = body.split_first()?;

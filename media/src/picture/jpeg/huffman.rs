@@ -1,23 +1,23 @@
-//! Huffman codes of JPEG (ITU-T T.81, annexes C and F), as far as it takes to walk over a scan.
+//! Decodes Huffman codes of JPEG (ITU-T T.81, annexes C and F), enough to walk over a scan.
 
-/// Bits that one look into a table decodes.
+/// The number of bits that index a table.
 const LOOK: u32 = 9;
 const MAX_LENGTH: u32 = 16;
 
 /// A table of codes.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    /// By the next [`LOOK`] bits: a code's length, or 0, and its symbol.
+    /// For the next [`LOOK`] bits: the code's length, or 0, and its symbol.
     short: Vec<(u8, u8)>,
-    /// By length: the first code behind those of this length, and what to add to a code for its place in `symbols`.
+    /// For each length: the code after the last of this length, and the number to add to a code for its place in `symbols`.
     long: [(u32, i32); MAX_LENGTH as usize + 1],
     symbols: Vec<u8>,
-    /// How many codes there are of each length.
+    /// The number of codes of each length.
     counts: [u8; MAX_LENGTH as usize],
 }
 
 impl Table {
-    /// The table of a segment's bytes, and how many it takes; nothing if they make none.
+    /// Reads a table from a segment. Returns it and its length in bytes; `None` if the bytes are no table.
     pub(super) fn read(bytes: &[u8]) -> Option<(Self, usize)> {
         let (counts, rest) = bytes.split_first_chunk::<{ MAX_LENGTH as usize }>()?;
         let count = counts.iter().map(|&count| usize::from(count)).sum();
@@ -47,12 +47,12 @@ impl Table {
 }
 
 impl Table {
-    /// The table as a segment has it.
+    /// Returns the table's bytes in a segment.
     pub(super) fn source(&self) -> Vec<u8> {
         [&self.counts[..], &self.symbols].concat()
     }
 
-    /// A symbol's code, and its length in bits.
+    /// Returns a symbol's code, and its length in bits.
     pub(super) fn code(&self, symbol: u8) -> Option<(u32, u32)> {
         let place = self.symbols.iter().position(|known| *known == symbol)?;
         let (mut code, mut first) = (0, 0);
@@ -68,16 +68,16 @@ impl Table {
     }
 }
 
-/// Bits that were taken, one after another.
+/// A copy of the bits that were read.
 #[derive(Debug, Default)]
 pub(super) struct Copied {
     words: Vec<u64>,
-    /// How many bits there are.
+    /// The number of bits.
     length: u64,
 }
 
 impl Copied {
-    /// Appends the first bits of a word, at most 16.
+    /// Appends the first `bits` bits of a word, at most 16.
     fn put(&mut self, word: u64, bits: u32) {
         let used = u32::try_from(self.length % 64).unwrap_or(0);
         let word = word & !(u64::MAX.checked_shr(bits).unwrap_or(0));
@@ -94,7 +94,7 @@ impl Copied {
         self.length += u64::from(bits);
     }
 
-    /// So many bits from this one on, at most 32.
+    /// Returns `bits` bits from bit `at` on, at most 32.
     pub(super) fn bits(&self, at: u64, bits: u32) -> u32 {
         let place = usize::try_from(at / 64).unwrap_or(usize::MAX);
         let [first, second] = [place, place + 1].map(|place| self.words.get(place).copied().unwrap_or(0));
@@ -108,11 +108,11 @@ impl Copied {
 pub(super) struct Bits<'a> {
     bytes: &'a [u8],
     at: usize,
-    /// The next bits, the first of them highest.
+    /// The next bits, from the highest bit down.
     buffer: u64,
-    /// How many of the buffer were read; below 0 once more are taken than there are.
+    /// The number of bits in the buffer; negative after the bits end.
     count: i32,
-    /// Where what is taken goes too.
+    /// The copy of all bits that are read, if one is wanted.
     copied: Option<Copied>,
 }
 
@@ -121,23 +121,23 @@ impl<'a> Bits<'a> {
         Self { bytes, at, buffer: 0, count: 0, copied: None }
     }
 
-    /// Appends to these all bits that are taken.
+    /// Appends all bits that are read to `copied`.
     pub(super) fn copying(mut self, copied: Copied) -> Self {
         self.copied = Some(copied);
         self
     }
 
-    /// How many bits were copied, with those before.
+    /// Returns the length of the copy in bits.
     pub(super) fn copied(&self) -> u64 {
         self.copied.as_ref().map_or(0, |copied| copied.length)
     }
 
-    /// All bits that were copied.
+    /// Returns the copy.
     pub(super) fn into_copied(self) -> Copied {
         self.copied.unwrap_or_default()
     }
 
-    /// All bytes of the file.
+    /// Returns all bytes of the file.
     pub(super) const fn bytes(&self) -> &'a [u8] {
         self.bytes
     }
@@ -149,7 +149,7 @@ impl<'a> Bits<'a> {
                 match self.bytes.get(self.at + 1) {
                     Some(0) => self.at += 1,
                     Some(0xFF) => {
-                        self.at += 1; // a byte that fills up
+                        self.at += 1; // a fill byte
                         continue;
                     }
                     _ => return,
@@ -161,7 +161,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The next symbol; nothing if the bits make none or end.
+    /// Reads a symbol; `None` if the bits are no code, or end.
     pub(super) fn symbol(&mut self, table: &Table) -> Option<u8> {
         if self.count < i32::try_from(MAX_LENGTH).ok()? {
             self.fill();
@@ -181,7 +181,7 @@ impl<'a> Bits<'a> {
         None
     }
 
-    /// A number of so many bits, at most 16; nothing if they end.
+    /// Reads a number of `bits` bits, at most 16; `None` if the bits end.
     pub(super) fn number(&mut self, bits: u32) -> Option<u32> {
         if bits == 0 {
             return Some(0);
@@ -193,7 +193,7 @@ impl<'a> Bits<'a> {
         self.skip(bits).then_some(number)
     }
 
-    /// Goes on; gives whether there were as many bits.
+    /// Skips bits. Returns whether there were as many.
     fn skip(&mut self, bits: u32) -> bool {
         if let Some(copied) = &mut self.copied {
             copied.put(self.buffer, bits);
@@ -203,13 +203,13 @@ impl<'a> Bits<'a> {
         self.count >= 0
     }
 
-    /// Where the bytes go on whose bits were not taken, those that fill up the last byte left out.
+    /// Returns where the unread bytes begin, after the padding of the last byte.
     pub(super) fn end(&self) -> usize {
         let mut unread = usize::try_from(self.count / 8).unwrap_or(0);
         let mut at = self.at;
         while unread > 0 && at > 0 {
             at -= 1;
-            // A zero behind 0xFF is no byte of its own.
+            // A zero after 0xFF is no byte of its own.
             if at > 0 && self.bytes[at] == 0 && self.bytes[at - 1] == 0xFF {
                 at -= 1;
             }

@@ -1,19 +1,18 @@
-//! Whether all that a JPEG file codes is there: the decoder paints grey what is missing, decodes on over what is damaged, and says
-//! nothing of either.
+//! Checks that a JPEG file is whole. The decoder paints missing parts grey, decodes on after damage, and reports neither.
 //!
-//! Walks over the Huffman codes of every scan (ITU-T T.81, annexes F and G) without keeping coefficients. A hole, a cut
-//! with an end marker put behind it and a lost restart marker shift all that follows: bits are missing at the end of a scan
-//! or left over, or make no code.
+//! This walks over the Huffman codes of every scan (ITU-T T.81, annexes F and G) and keeps no coefficients. A hole, a cut file with an
+//! end marker, and a lost restart marker shift all bits that follow. Then bits are missing at the end of a scan, or are left over, or are
+//! no code.
 
 use super::frame::{Band, COEFFICIENTS, Coded, Frame, Settings};
 use super::huffman::{Bits, Table};
 use super::{END_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
-/// Bytes that may be left behind a scan: some writers fill up.
+/// Bytes that may follow a scan: some writers pad.
 const MAX_LEFT: usize = 1;
 
-/// Whether all of a file's scans are whole, as far as that can be told: of what is neither sequential nor progressive with Huffman
-/// codes it cannot. The caller has checked the size: a progressive file takes 8 bytes of memory for each block.
+/// Returns whether all scans of a file are whole; true for files that are neither sequential nor progressive with Huffman codes. The
+/// caller has checked the size, because a progressive file needs 8 bytes of memory for each block.
 pub(in super::super) fn is_whole(bytes: &[u8]) -> bool {
     let mut settings = Settings::default();
     let mut at = 2;
@@ -25,12 +24,12 @@ pub(in super::super) fn is_whole(bytes: &[u8]) -> bool {
         at = start + 2 + body.len();
         settings.set(marker, body);
         if marker == START_OF_SCAN {
-            // Without a frame or tables that are known nothing can be told.
+            // Without a frame and tables this cannot check the scan.
             let Some((coded, band)) = settings.scan(body) else { return true };
             let Some(frame) = &mut settings.frame else { return true };
             let walked = Walk { bits: Bits::new(bytes, at), zero_blocks: 0, frame, coded, band }.run(settings.restart);
             let Some(end) = walked else { return false };
-            // Data of blocks that there are not.
+            // Data of blocks that do not exist.
             let rest = &bytes[end..];
             let left = rest.array_windows().position(|[a, b]| *a == 0xFF && !matches!(b, 0 | 0xFF));
             let is_restart = left.is_some_and(|left| matches!(rest[left + 1], 0xD0..=0xD7));
@@ -40,14 +39,14 @@ pub(in super::super) fn is_whole(bytes: &[u8]) -> bool {
             at = end;
         }
     }
-    // No end marker: the data before it are there, or a scan was short.
+    // The end marker is missing, but every scan was whole.
     settings.frame.is_some()
 }
 
 /// A walk over the blocks of a scan.
 struct Walk<'a> {
     bits: Bits<'a>,
-    /// Blocks to come of which nothing is coded.
+    /// The number of following blocks without codes.
     zero_blocks: u32,
     frame: &'a mut Frame,
     coded: Vec<Coded>,
@@ -55,7 +54,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    /// Where the data end; nothing if they are not whole.
+    /// Returns where the data end; `None` if they are not whole.
     fn run(mut self, restart: usize) -> Option<usize> {
         let alone = match &self.coded[..] {
             [coded] => Some(self.frame.components[coded.component].blocks),
@@ -83,7 +82,7 @@ impl Walk<'_> {
         Some(self.bits.end())
     }
 
-    /// Goes over the marker that ends this interval, if it is the next byte's.
+    /// Skips the marker that ends this interval; `None` if it does not follow.
     fn restart(&mut self, interval: usize) -> Option<()> {
         let (bytes, end) = (self.bits.bytes(), self.bits.end());
         let rest = bytes.get(end..)?;
@@ -127,7 +126,7 @@ impl Walk<'_> {
     }
 }
 
-/// The coefficients of a block but its mean. That all are the same, as zeros make them in usual tables, is no picture but a hole.
+/// Walks over a block's coefficients after its mean. If all 63 are the same, as a hole of zeros decodes in usual tables, the block is damaged.
 pub(super) fn sequential(bits: &mut Bits<'_>, table: &Table) -> Option<()> {
     let mut at = 1;
     let mut same = None;
@@ -151,12 +150,12 @@ pub(super) fn sequential(bits: &mut Bits<'_>, table: &Table) -> Option<()> {
     same.is_none().then_some(())
 }
 
-/// A run of blocks of which nothing more is coded: this one and so many more.
+/// Reads how many blocks after this one have no codes.
 fn run_of_blocks(bits: &mut Bits<'_>, exponent: u32) -> Option<u32> {
     Some((1 << exponent) - 1 + bits.number(exponent)?)
 }
 
-/// The first bits of a band's coefficients.
+/// Walks over the first bits of a band's coefficients.
 fn first(bits: &mut Bits<'_>, table: &Table, band: &Band, zero_blocks: &mut u32, nonzero: &mut u64) -> Option<()> {
     if *zero_blocks > 0 {
         *zero_blocks -= 1;
@@ -186,7 +185,7 @@ fn first(bits: &mut Bits<'_>, table: &Table, band: &Band, zero_blocks: &mut u32,
     Some(())
 }
 
-/// One more bit of a band's coefficients.
+/// Walks over one more bit of a band's coefficients.
 fn refine(bits: &mut Bits<'_>, table: &Table, band: &Band, zero_blocks: &mut u32, nonzero: &mut u64) -> Option<()> {
     let mut at = band.first;
     if *zero_blocks == 0 {

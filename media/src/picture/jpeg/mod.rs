@@ -1,4 +1,4 @@
-//! What a JPEG file says of itself before it is decoded, and limits that its decoder does not have.
+//! Reads a JPEG file's segments before it is decoded, and applies limits that its decoder lacks.
 
 mod frame;
 mod huffman;
@@ -9,13 +9,13 @@ use super::Error;
 pub(super) use integrity::is_whole;
 pub(super) use rebuild::rebuild;
 
-/// Most pixels for a byte: each block of 8x8 takes a bit at least.
+/// The most pixels for a byte: each block of 8x8 needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
-/// How often all samples may be gone over. Each scan of a progressive file costs the decoder a walk over the picture (100
-/// scans of 100 megapixels: 4.5 s), but next to no bytes. libjpeg goes over luma 6 times; DC and two bands with four
-/// refinements each take 15.
+/// The most passes over all samples. For each scan of a progressive file the decoder walks over the picture (100 scans of 100
+/// megapixels: 4.5 s), but a scan may have almost no bytes. libjpeg needs 6 passes over luma; DC and two bands with four refinements
+/// each need 15.
 const MAX_PASSES: usize = 24;
-/// Most segments: 255 of a colour profile, 1600 of 100 MB of metadata, and four tables before every scan are less.
+/// The most segments: a colour profile needs 255, 100 MB of metadata 1600, and every scan four tables, which is less in all.
 const MAX_SEGMENTS: usize = 4096;
 
 const START_OF_IMAGE: u8 = 0xD8;
@@ -24,25 +24,25 @@ const START_OF_SCAN: u8 = 0xDA;
 /// The segment that lists the pictures of a file.
 const MULTI_PICTURE: u8 = 0xE2;
 
-/// What the decoder does not tell.
+/// What the decoder does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Structure {
     /// Components of a pixel: 4 are CMYK.
     pub(super) components: usize,
-    /// Whether there are data of a picture.
+    /// Whether the file has a scan.
     pub(super) coded: bool,
-    /// Whether the end marker is there.
+    /// Whether the file has an end marker.
     pub(super) ended: bool,
-    /// Whether there are more pictures in the file (CIPA DC-007).
+    /// Whether the file has several pictures (CIPA DC-007).
     pub(super) several: bool,
-    /// Whether a sequential file lacks components.
+    /// Whether a sequential file lacks a component.
     pub(super) incomplete: bool,
     /// Whether a sequential file has a scan for each component; zune-jpeg 0.5.15 decodes many such files to garbage
     /// (its issue 422), so [`rebuild`] makes one scan of them.
     pub(super) scattered: bool,
 }
 
-/// The file without what is between the segments before its first scan; nothing if there is nothing.
+/// Returns the file without the bytes between segments before its first scan; `None` if there are none.
 pub(super) fn without_junk(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = bytes.get(..2)?.to_vec();
     let mut at = 2;
@@ -63,12 +63,12 @@ fn corrupt(why: &str) -> Error {
     Error::Corrupt(why.to_owned())
 }
 
-/// The frame's header, and how much of it was coded so far.
+/// The frame's header, and how many of its samples are coded so far.
 struct Frame {
     sequential: bool,
-    /// By component: its name, and its share of the samples.
+    /// For each component: its name, and its share of the samples.
     components: Vec<(u8, usize)>,
-    /// Shares of samples in all scans.
+    /// The sum of shares in all scans.
     coded: usize,
 }
 
@@ -76,7 +76,7 @@ impl Structure {
     /// Walks over all segments and scans.
     ///
     /// # Errors
-    /// If the file would cost more work than its size can justify.
+    /// [`Error`] if the file would cost more work than its size justifies, or is of a kind that is not read.
     pub(super) fn of(bytes: &[u8]) -> Result<Self, Error> {
         let mut structure = Self::default();
         let mut frame: Option<Frame> = None;
@@ -127,12 +127,12 @@ impl Frame {
         Self { sequential: matches!(marker, 0xC0 | 0xC1), components, coded: 0 }
     }
 
-    /// Shares of samples of all components.
+    /// Returns the sum of the shares of all components.
     fn all(&self) -> usize {
         self.components.iter().map(|component| component.1).sum()
     }
 
-    /// Adds up what is coded; gives the number of components in this scan.
+    /// Adds the shares of a scan. Returns the number of its components.
     fn scan(&mut self, body: &[u8]) -> Result<usize, Error> {
         let count = body.first().map_or(0, |&count| usize::from(count));
         let (named, _) = body.get(1..).unwrap_or(&[]).as_chunks::<2>();
@@ -153,7 +153,7 @@ impl Frame {
     }
 }
 
-/// Refuses by its name what is no JPEG of 8 bits with Huffman codes.
+/// Refuses other kinds than JPEG of 8 bits with Huffman codes, by name.
 fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
     Err(Error::Unsupported(match marker {
         0xC3 => "it is a lossless JPEG, which nestcast does not read: save it as a PNG",
@@ -168,8 +168,8 @@ fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
     }))
 }
 
-/// The next marker that a segment follows, or the end's, and where it ends. Between segments other bytes are skipped, as all
-/// decoders do: a scan's data with their `FF 00` and restart markers, and what some cameras leave.
+/// Returns the next marker with a segment, or the end marker, and where it ends. Skips other bytes between segments, as all decoders do:
+/// a scan's data with `FF 00` and restart markers, and bytes that some cameras leave.
 fn next_marker(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
     loop {
         let rest = bytes.get(at..)?;
@@ -177,12 +177,12 @@ fn next_marker(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
         at += skipped + 1;
         match *bytes.get(at)? {
             marker @ (0xC0..=0xCF | START_OF_IMAGE..=0xFE) => return Some((marker, at + 1)),
-            _ => {} // padding, data, or a marker without a segment
+            _ => {} // fill bytes, data, or a marker without a segment
         }
     }
 }
 
-/// What follows a segment's length.
+/// Returns a segment's bytes after its length.
 fn segment(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let (length, rest) = bytes.get(at..)?.split_first_chunk::<2>()?;
     let length = usize::from(u16::from_be_bytes(*length)).checked_sub(2)?;

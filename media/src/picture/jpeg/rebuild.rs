@@ -1,25 +1,25 @@
-//! A sequential JPEG file made anew as one scan of all components, of what is sound in it.
+//! Rewrites a sequential JPEG file as one scan of all components, from its sound parts.
 //!
-//! The decoder reads a scan for each component wrongly (zune-jpeg 0.5.15, its issue 422), and loses all that follows a lost restart
-//! marker. Here every block's codes are kept as they are but that of its mean, which depends on the order of blocks. Restart markers
-//! tell where a block belongs; a block that is missing has the mean of the one before.
+//! The decoder reads a file with a scan for each component wrongly (zune-jpeg 0.5.15, its issue 422), and loses everything after a lost
+//! restart marker. This copies every block's codes, except that of its mean, which depends on the order of blocks. Restart markers say
+//! where a block belongs. A missing block gets the mean of the block before it.
 
 use super::frame::{Coded, Frame, Settings};
 use super::huffman::{Bits, Copied, Table};
 use super::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
-/// Segments that are left out, since others take their place: tables, restart intervals.
+/// Segments that the new file replaces: tables, restart intervals.
 const REPLACED: [u8; 2] = [0xC4, 0xDD];
 const QUANTISERS: u8 = 0xDB;
-/// The largest mean of a block of 8-bit samples, and bits of the largest difference of two.
+/// The largest mean of a block of 8-bit samples, and the bits of the largest difference of two.
 const MAX_MEAN: i32 = 2047;
 const MAX_SIZE: u8 = 12;
-/// Restart markers go from `FF D0` to `FF D7` and again.
+/// The number of restart markers, `FF D0` to `FF D7`; then they repeat.
 const MARKERS: usize = 8;
-/// Bytes left in an interval that are no interval of their own.
+/// Bytes at the end of an interval that are too few for another interval.
 const MAX_LEFT: usize = 2;
 
-/// A block's mean, and where the codes of its other coefficients are.
+/// A block's mean, and the place of the codes of its other coefficients.
 #[derive(Clone, Copy)]
 struct Block {
     mean: i32,
@@ -33,7 +33,7 @@ struct Plane {
     table: Option<Table>,
 }
 
-/// The file made anew; nothing if it is not sequential, or has no whole block of some component.
+/// Returns the new file; `None` if the file is not sequential, or lacks a component.
 pub(in super::super) fn rebuild(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut settings = Settings::default();
     let mut out = vec![0xFF, START_OF_IMAGE];
@@ -73,7 +73,7 @@ pub(in super::super) fn rebuild(bytes: &[u8]) -> Option<Vec<u8>> {
     write(out, settings.frame.as_ref()?, &planes, &copied)
 }
 
-/// Takes the blocks of a scan.
+/// Collects the blocks of a scan.
 struct Collector<'a> {
     frame: &'a Frame,
     coded: &'a [Coded],
@@ -83,7 +83,7 @@ struct Collector<'a> {
 }
 
 impl Collector<'_> {
-    /// Goes over the intervals of the scan that begins here; gives where it ends.
+    /// Collects the intervals of the scan that begins here. Returns where it ends.
     fn scan(&mut self, bytes: &[u8], mut at: usize) -> usize {
         let mut interval = 0;
         loop {
@@ -91,7 +91,7 @@ impl Collector<'_> {
             let marker = bytes.get(end + 1).copied();
             let restart =
                 marker.filter(|marker| matches!(marker, 0xD0..=0xD7)).map(|marker| usize::from(marker - 0xD0));
-            // How many markers before this one are missing; one that is MARKERS - 1 ahead comes twice.
+            // The number of missing markers before this one; MARKERS - 1 means that the marker is repeated.
             let lost = restart.map_or(0, |number| (number + MARKERS - interval % MARKERS) % MARKERS);
             let lost = if lost == MARKERS - 1 { 0 } else { lost };
             for more in 0..=lost {
@@ -108,7 +108,7 @@ impl Collector<'_> {
         }
     }
 
-    /// Takes the blocks of an interval as far as they are sound; gives where they end.
+    /// Collects the blocks of an interval as far as they are sound. Returns where they end.
     fn interval(&mut self, bytes: &[u8], at: usize, interval: usize) -> usize {
         let alone = if let [coded] = self.coded { Some(self.frame.components[coded.component].blocks) } else { None };
         let [across, down] = alone.unwrap_or(self.frame.units);
@@ -148,7 +148,7 @@ fn block(bits: &mut Bits<'_>, coded: &Coded, mean: &mut i32) -> Option<Block> {
         return None;
     }
     let number = i32::try_from(bits.number(size.into())?).ok()?;
-    // A number of which the first bit is 0 is below zero (T.81, table F.1).
+    // A number whose first bit is 0 is negative (T.81, table F.1).
     let below = size > 0 && number >> (size - 1) == 0;
     *mean = (*mean + number - if below { (1 << size) - 1 } else { 0 }).clamp(-MAX_MEAN, MAX_MEAN);
     let start = bits.copied();
@@ -157,14 +157,14 @@ fn block(bits: &mut Bits<'_>, coded: &Coded, mean: &mut i32) -> Option<Block> {
     Some(Block { mean: *mean, start, bits })
 }
 
-/// Where a scan's data, or those of an interval, end.
+/// Returns where the data of a scan or an interval end.
 fn end_of_data(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     let end = rest.array_windows().position(|[a, b]| *a == 0xFF && !matches!(b, 0 | 0xFF));
     end.map_or(bytes.len(), |end| at + end)
 }
 
-/// Writes all blocks as one scan.
+/// Appends all blocks as one scan.
 fn write(mut out: Vec<u8>, frame: &Frame, planes: &[Plane], copied: &Copied) -> Option<Vec<u8>> {
     // All codes of means have four bits.
     let mut means = vec![0; 16];
@@ -217,7 +217,7 @@ fn put_segment(out: &mut Vec<u8>, marker: u8, body: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// A scan's data while they are written.
+/// Writes a scan's data.
 #[derive(Default)]
 struct Data {
     bytes: Vec<u8>,
@@ -226,7 +226,7 @@ struct Data {
 }
 
 impl Data {
-    /// Appends a number of so many bits, at most 32.
+    /// Appends a number and its length in bits, at most 32.
     fn put(&mut self, (number, bits): (u32, u32)) {
         self.buffer = self.buffer << bits | u64::from(number);
         self.count += bits;
@@ -240,7 +240,7 @@ impl Data {
         }
     }
 
-    /// Appends how much a mean is above the one before.
+    /// Appends the difference of a mean to the one before.
     fn mean(&mut self, difference: i32) {
         let size = i32::BITS - difference.unsigned_abs().leading_zeros();
         self.put((size, 4));
@@ -260,7 +260,7 @@ impl Data {
     }
 
     fn finish(mut self) -> Vec<u8> {
-        // The last byte is filled with ones.
+        // Ones pad the last byte.
         if self.count > 0 {
             let fill = 8 - self.count;
             self.put(((1 << fill) - 1, fill));
