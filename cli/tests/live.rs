@@ -6,7 +6,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpStream, UdpSocket};
 #[cfg(unix)]
 use std::process::Child;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use harness::live::{Sender, certify, clip};
@@ -488,8 +488,8 @@ fn a_recording_ends_where_a_sender_of_another_rate_takes_the_place_of_the_first(
 }
 
 /// Frames that a receiver's lines tell of, as they come.
-fn frames_of(receiver: &mut std::process::Child) -> impl Iterator<Item = String> {
-    let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+fn frames_of(output: Option<ChildStdout>) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(output.expect("it is piped")).lines().map_while(Result::ok);
     lines.filter(|line| line.contains("\"event\":\"frame\""))
 }
 
@@ -507,7 +507,7 @@ fn a_sender_that_was_killed_and_starts_again_resets_its_receivers() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let mut frames = frames_of(&mut receiver);
+    let mut frames = frames_of(receiver.stdout.take());
     frames.next().expect("a frame comes");
     let address = first.address.clone();
     drop(first); // by SIGKILL
@@ -530,7 +530,7 @@ fn a_receiver_that_waits_sees_the_next_broadcast() {
     bench.write("clip.y4m", &clip(20));
     certify(&bench, "one.pem", "one.key");
     let certified = ["clip.y4m", "--repeat", "--cert", "one.pem", "--key", "one.key"];
-    let end = |child: &std::process::Child| {
+    let end = |child: &Child| {
         let id = Pid::from_child(child);
         kill_process(id, Signal::TERM).expect("it runs");
     };
@@ -542,7 +542,7 @@ fn a_receiver_that_waits_sees_the_next_broadcast() {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let mut frames = frames_of(&mut receiver);
+    let mut frames = frames_of(receiver.stdout.take());
     frames.next().expect("a frame comes");
     end(&first.child);
     assert!(first.child.wait().expect("it ends").success(), "its broadcast ended, and did not break");

@@ -312,7 +312,7 @@ fn population(rates: &[f64], bases: f64) -> Population {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Arrived, Format, Size, VideoDecoder};
+    use nestcast_codec::{Arrived, Display, Format, Scan, Size, VideoDecoder};
     use nestcast_media::y4m::Rate;
     use nestcast_proto::{Bitrate, DemandEntry};
 

@@ -85,7 +85,7 @@ impl<R: Read> Video<R> {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Range;
+    use nestcast_codec::Ycbcr;
     use nestcast_proto::PictureStream as _;
 
     use super::*;

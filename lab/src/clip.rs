@@ -108,7 +108,7 @@ impl Clip {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Range;
+    use nestcast_codec::Ycbcr;
 
     use super::*;
 
