@@ -290,7 +290,7 @@ async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
     let frame = |name: &str| [&format!("YUV4MPEG2 {name} F30:1 Cmono\nFRAME\n").into_bytes()[..], &[7; 64]].concat();
     let again = move || Ok(std::io::Cursor::new(frame("W16 H4")));
     let first = std::io::Cursor::new(frame("W8 H8"));
-    let source = Pictures::y4m("clip", 1000, first, Some(Box::new(again))).expect("y4m");
+    let source = Pictures::y4m("clip", 1000, None, first, Some(Box::new(again))).expect("y4m");
     let ended = timeout(PATIENCE, Plan::new(&identity).listen_with(source).run(std::future::pending())).await;
     let why = ended.expect("it ends").expect_err("another size").to_string();
     assert!(why.contains("clip") && why.contains("size"), "{why}");

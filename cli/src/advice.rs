@@ -53,6 +53,7 @@ fn of_refusal(refusal: &Refusal) -> Option<&'static str> {
 fn of_picture(error: &picture::Error) -> Option<&'static str> {
     Some(match error {
         picture::Error::Empty => ": get the file again",
+        picture::Error::OtherFormat(_) => ": `ffmpeg -i IN -frames:v 1 OUT.png` makes a picture of it",
         picture::Error::Format => ", video with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`",
         picture::Error::Pixels { .. } => ": scale it down or raise --max-pixels",
         picture::Error::Length { .. } => ": raise --max-pixels",

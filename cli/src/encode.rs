@@ -19,7 +19,7 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     }
     ensure!(
         !options.video.is_asked_for(),
-        "--bitrates, --effort, --renditions and --frames are for y4m videos: leave them out"
+        "--bitrates, --effort, --renditions, --frames and --matrix are for y4m videos: leave them out"
     );
     #[cfg(feature = "retrieval")]
     if nestcast_models::codes::CodePackage::is_meant(options.common.model()) {

@@ -24,7 +24,10 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     let of_video = options.video.is_asked_for();
     #[cfg(feature = "plot")]
     let of_video = of_video || options.plot.is_some();
-    ensure!(!of_video, "--bitrates, --effort, --renditions, --frames and --plot are for one y4m video: leave them out");
+    ensure!(
+        !of_video,
+        "--bitrates, --effort, --renditions, --frames, --matrix and --plot are for one y4m video: leave them out"
+    );
     pictures(options, alone)
 }
 
@@ -48,7 +51,8 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     let (mut rows, mut left_out) = (Vec::new(), Vec::new());
     for input in &inputs {
         let opened = alone.take().map_or_else(|| Input::open(input), Ok).map_err(anyhow::Error::from);
-        match opened.and_then(|input| measure(&mut bench, input, options.common.max_pixels, &progress)) {
+        let image = image_name(input, &inputs);
+        match opened.and_then(|input| measure(&mut bench, (input, image), options.common.max_pixels, &progress)) {
             Ok(measured) => rows.extend(measured),
             Err(error) if inputs.len() == 1 => return Err(error),
             Err(error) => {
@@ -65,9 +69,21 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     Ok(())
 }
 
-/// Measures the picture of an input.
-fn measure(bench: &mut Bench, input: Input<'_>, max_pixels: u64, progress: &Progress) -> Result<Vec<Row>> {
-    let (name, image) = (input.name(), Input::short_name_of(input.path()));
+/// What the table calls a picture: its file's name, with its folders where another file has the same.
+fn image_name(path: &Path, all: &[&Path]) -> String {
+    let short = Input::short_name_of(path);
+    let alike = all.iter().filter(|other| Input::short_name_of(other) == short).count();
+    if alike > 1 { Input::name_of(path) } else { short }
+}
+
+/// Measures the picture of an input, which the table calls by this name.
+fn measure(
+    bench: &mut Bench,
+    (input, image): (Input<'_>, String),
+    max_pixels: u64,
+    progress: &Progress,
+) -> Result<Vec<Row>> {
+    let name = input.name();
     progress.say(&image);
     let measured = bench.measure(&image, &pictures::read(input, max_pixels)?, progress);
     measured.with_context(|| format!("{name} cannot be measured"))

@@ -1,8 +1,10 @@
 //! Messages on standard output and error, in addition to results or instead of them.
 
+use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
 use nestcast_media::is_standard;
@@ -74,7 +76,15 @@ pub(crate) fn note(text: &str) {
     say(&format!("note: {text}"));
 }
 
-/// Notes what is left out, and why.
+/// The same, but once in all for each text: a folder that is shown again and again has the same notes each time.
+pub(crate) fn note_once(text: &str) {
+    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+        note(text);
+    }
+}
+
+/// Notes what is done without, and why.
 pub(crate) fn note_left_out(error: &anyhow::Error) {
     note(&format!("left out: {}", advice::told(error)));
 }

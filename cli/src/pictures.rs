@@ -9,14 +9,14 @@ use nestcast_media::{Input, InputError, Opened, is_standard, picture, stream};
 
 use crate::files;
 
-/// Reads a PNG or JPEG file, recognised by its content, as the 8-bit grey or RGB picture that a viewer shows.
+/// Reads a PNG, JPEG or WebP file, known by its content, as the 8-bit grey or RGB picture that a viewer shows.
 ///
-/// A note on standard error names what that changes (16 bits, transparency, CMYK, animation, colour profile).
+/// Notes on standard error what that changes (16 bits, transparency, CMYK, animation, HDR) and what is damaged.
 pub(crate) fn read(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
     let name = input.name();
     let decoded = input.picture(max_pixels)?;
     for note in decoded.notes {
-        files::note(&format!("{name}: {note}"));
+        files::note_once(&format!("{name}: {note}"));
     }
     Ok(decoded.picture)
 }
@@ -31,7 +31,7 @@ pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
         }
         let place = input.display();
         let found = picture::in_folder(input).with_context(|| format!("the folder {place} cannot be read"))?;
-        ensure!(!found.is_empty(), "the folder {place} contains no PNG or JPEG pictures: name another");
+        ensure!(!found.is_empty(), "the folder {place} contains no pictures: name another");
         all.extend(found);
     }
     Ok(all)

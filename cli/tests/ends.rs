@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 #[cfg(unix)]
+use harness::NESTCAST;
+#[cfg(unix)]
 use harness::faults::{ending_signals, send};
 use harness::live::{Sender, clip};
 use harness::{Bench, png, samples};
-#[cfg(unix)]
-use harness::{NESTCAST, refusal};
 use nestcast_models::Runtime;
 use nestcast_models::runtime::LIBRARY_VARIABLE;
 #[cfg(unix)]
@@ -175,14 +175,23 @@ fn a_broadcast_whose_figures_nobody_reads_goes_on_and_ends() {
 
 #[cfg(unix)]
 #[test]
-fn a_recording_that_would_be_too_large_is_an_error() {
+fn a_recording_that_would_be_too_large_keeps_the_frames_before_that() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));
     let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
     // Units of 512 bytes or 1 kB.
     let output = bench.shell(r#"ulimit -f 20; exec "$0" "$@""#, &sender.receive(&["-o", "record.y4m"]));
-    assert!(refusal(&[], &output).contains("record.y4m cannot be written"));
-    assert!(bench.temporary_files().is_empty() && !bench.path("record.y4m").exists());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("record.y4m cannot be written") && said.contains("nestcast keeps the video of the "),
+        "{said}"
+    );
+    assert!(bench.temporary_files().is_empty());
+    let record = bench.read("record.y4m");
+    let mut video = nestcast_media::y4m::Reader::new(&record[..], 10_000).expect("y4m");
+    let frames = std::iter::from_fn(|| video.read().expect("whole frames")).count();
+    assert!(frames > 1 && said.contains(&format!("of the {frames} frames")), "{frames}: {said}");
 }
 
 #[test]

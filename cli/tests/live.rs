@@ -6,12 +6,12 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpStream, UdpSocket};
 #[cfg(unix)]
 use std::process::Child;
-use std::process::{Command, Stdio};
+use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use harness::live::{Sender, certify, clip};
 use harness::{Bench, NESTCAST, png, refusal};
-use nestcast_codec::{Format, Picture, Range};
+use nestcast_codec::{Format, Picture, Ycbcr};
 
 #[test]
 fn a_clip_arrives_as_video_that_a_player_reads() {
@@ -140,7 +140,7 @@ fn a_clip_in_colours_comes_out_as_it_went_in() {
         .expect("the binary starts");
     let output = receiver.stdout.take().expect("it is piped");
     let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
-    assert_eq!(video.format(), Format::Ycbcr420(Range::Limited));
+    assert_eq!(video.format(), Format::Ycbcr420(Ycbcr::BT601));
     let mut picture = Picture::zero(video.size(), video.format());
     // Once the sender knows its receiver, whole pictures arrive.
     let near = |picture: &Picture| picture.samples().iter().zip(&samples).all(|(a, b)| a.abs_diff(*b) <= 3);
@@ -512,6 +512,85 @@ fn a_recording_ends_where_a_sender_of_another_rate_takes_the_place_of_the_first(
     let line = said.lines().last().expect("a line");
     assert!(ended.status.code() == Some(1) && line.contains("the video changed its frame rate"), "{said}");
     assert!(bench.read("record.y4m").starts_with(b"YUV4MPEG2 W32 H24 F30:1 "), "what came is kept");
+}
+
+/// Frames that a receiver's lines tell of, as they come.
+fn frames_of(output: Option<ChildStdout>) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(output.expect("it is piped")).lines().map_while(Result::ok);
+    lines.filter(|line| line.contains("\"event\":\"frame\""))
+}
+
+#[test]
+fn a_sender_that_was_killed_and_starts_again_resets_its_receivers() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    certify(&bench, "one.pem", "one.key");
+    let certified = ["clip.y4m", "--repeat", "--cert", "one.pem", "--key", "one.key"];
+    let first = Sender::start(&bench, &certified);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(first.receive(&["-o", "frames", "--json"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut frames = frames_of(receiver.stdout.take());
+    frames.next().expect("a frame comes");
+    let address = first.address.clone();
+    drop(first); // by SIGKILL
+    let second = Sender::start(&bench, &[&["--listen", &address], &certified[..]].concat());
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines();
+    let lost = said.by_ref().map_while(Result::ok).find(|line| line.contains("broke")).expect("it says so");
+    assert!(lost.contains("the sender was started again"), "{lost}");
+    // What came of the first is on its way through the pipe still; the second's come without end.
+    assert_eq!(frames.by_ref().take(40).count(), 40);
+    drop(second);
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_receiver_that_waits_sees_the_next_broadcast() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    certify(&bench, "one.pem", "one.key");
+    let certified = ["clip.y4m", "--repeat", "--cert", "one.pem", "--key", "one.key"];
+    let end = |child: &Child| {
+        let id = Pid::from_child(child);
+        kill_process(id, Signal::TERM).expect("it runs");
+    };
+    let mut first = Sender::start(&bench, &certified);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(first.receive(&["-o", "record.y4m", "--json", "--wait"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut frames = frames_of(receiver.stdout.take());
+    frames.next().expect("a frame comes");
+    end(&first.child);
+    assert!(first.child.wait().expect("it ends").success(), "its broadcast ended, and did not break");
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("the broadcast ended; waiting for the next")));
+    let _second = Sender::start(&bench, &[&["--listen", &first.address], &certified[..]].concat());
+    assert_eq!(frames.by_ref().take(40).count(), 40, "more than the first can have sent");
+    end(&receiver);
+    drop(frames);
+    assert!(receiver.wait().expect("it ends").success());
+    assert!(bench.read("record.y4m").starts_with(b"YUV4MPEG2 W32 H24 F30:1 "));
+}
+
+#[test]
+fn a_video_without_frames_is_refused() {
+    let bench = Bench::new();
+    bench.write("empty.y4m", &clip(0));
+    let arguments = ["send", "empty.y4m", "--listen", "127.0.0.1:0"];
+    let output = bench.run(&arguments, &[]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && said.contains("it has no frames: get the video again"), "{said}");
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn an_input_without_end_is_refused_or_cut() {
     let line = refusal(&[], &bench.run(&["decode", "-", "-o", "out", "--decoder", "linear"], &zeros));
     assert!(line.contains("no nestcast stream"), "{line}");
     let line = refusal(&[], &bench.run(&["encode", "-", "-o", "out", "--analysis", "linear"], &zeros));
-    assert!(line.contains("neither PNG nor JPEG"), "{line}");
+    assert!(line.contains("no PNG, JPEG or WebP"), "{line}");
     let picture = [&bench.read("source.png")[..], &vec![0; 65 << 20]].concat();
     let arguments = ["encode", "-", "-o", "out", "--analysis", "linear", "--max-pixels", "3072"];
     let line = refusal(&[], &bench.run(&arguments, &picture));

@@ -3,7 +3,7 @@
 mod harness;
 
 use harness::Bench;
-use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_codec::{Format, Picture, Size, Ycbcr};
 use nestcast_media::y4m::{Rate, Reader, Writer};
 
 const WIDTH: usize = 64;
@@ -15,7 +15,7 @@ const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
 /// Makes a texture that moves by two pixels a frame; from `cut` on it is another, brighter one.
 fn clip(count: usize, cut: usize) -> Vec<u8> {
     let size = Size::new(64, 48).expect("a valid size");
-    let format = Format::Ycbcr420(Range::Limited);
+    let format = Format::Ycbcr420(Ycbcr::BT601);
     let mut writer = Writer::new(Vec::new(), Rate::new(30, 1).expect("a rate"));
     for number in 0..count {
         let (seed, base) = if number < cut { (7, 40) } else { (3, 100) };
@@ -212,7 +212,7 @@ fn grey_video_becomes_video_without_colour() {
     bench.succeed(&["encode", "grey.y4m", "-o", "grey.nst"]);
     bench.succeed(&["decode", "grey.nst", "-o", "out.y4m"]);
     for frame in frames(&bench.read("out.y4m")) {
-        assert_eq!(frame.format(), Format::Ycbcr420(Range::Limited));
+        assert_eq!(frame.format(), Format::Ycbcr420(Ycbcr::BT601));
         assert!(
             frame.samples().iter().zip([[100; 256].as_slice(), &[128; 128]].concat()).all(|(a, b)| a.abs_diff(b) < 4)
         );
@@ -426,4 +426,71 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         let line = bench.refuse(arguments);
         assert!(line.contains(part), "{line}");
     }
+}
+
+/// A clip whose header says more than [`clip`]'s.
+fn clip_with(fields: &str) -> Vec<u8> {
+    let plain = clip(3, 3);
+    let [size, rest] = [&b"YUV4MPEG2 W64 H48 F30:1 "[..], &plain[header(&plain)..]];
+    [size, fields.as_bytes(), b"\n", rest].concat()
+}
+
+#[test]
+fn interlacing_aspect_and_siting_are_kept_and_what_cannot_hold_them_is_told() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip_with("It A16:11 C420mpeg2"));
+    bench.succeed(&["encode", "clip.y4m", "-o", "clip.nst"]);
+    let (_, note) = bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
+    let back = bench.read("back.y4m");
+    assert!(back.starts_with(b"YUV4MPEG2 W64 H48 F30:1 It A16:11 C420mpeg2 ") && note.is_empty(), "{note}");
+    let (_, note) = bench.succeed(&["decode", "clip.nst", "-o", "pictures/"]);
+    assert!(note.contains("its pixels are 16:11") && note.contains("it is interlaced"), "{note}");
+}
+
+#[test]
+fn the_matrix_that_was_asked_for_goes_with_the_video() {
+    use nestcast_codec::Matrix;
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip_with("Ip A1:1 C420jpeg"));
+    let original = frames(&bench.read("clip.y4m")).swap_remove(0);
+    // Mean squared error of the first picture of red, green and blue, to the original by a matrix.
+    let error = |folder: &str, matrix| {
+        let decoded =
+            image::load_from_memory(&bench.read(&format!("{folder}/frame-00000000.png"))).expect("a PNG").into_rgb8();
+        let colours = Ycbcr { matrix, ..Ycbcr::BT601 };
+        let planar = Picture::new(original.size(), Format::Ycbcr420(colours), original.samples().to_vec());
+        let planar = planar.expect("the shape fits");
+        let pairs = nestcast_media::to_rgb(&planar)
+            .samples()
+            .iter()
+            .zip(decoded.as_raw())
+            .map(|(a, b)| a.abs_diff(*b))
+            .collect::<Vec<_>>();
+        pairs.iter().map(|error| f64::from(*error).powi(2)).sum::<f64>() / pairs.len() as f64
+    };
+    for (option, right, wrong, name) in
+        [(&[][..], Matrix::Bt601, Matrix::Bt709, "601"), (&["--matrix", "709"], Matrix::Bt709, Matrix::Bt601, "709")]
+    {
+        bench.succeed(&[&["encode", "clip.y4m", "-o", "clip.nst", "--bitrates", "900k..9M"], option].concat());
+        let (header, _) = bench.succeed(&["inspect", "clip.nst"]);
+        assert!(header.contains(&format!("YCbCr 4:2:0 by BT.{name}, limited range")), "{header}");
+        bench.succeed(&["decode", "clip.nst", "-o", &format!("{name}/")]);
+        assert!(2.0 * error(name, right) < error(name, wrong), "{} {}", error(name, right), error(name, wrong));
+        let (_, note) = bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
+        assert_eq!(note.contains("--matrix 709"), name == "709", "{note}");
+    }
+}
+
+#[test]
+fn rates_of_any_fraction_are_read() {
+    let bench = Bench::new();
+    let clip = clip_with("Ip C420jpeg");
+    bench.write(
+        "clip.y4m",
+        String::from_utf8_lossy(&clip[..header(&clip)]).replace("F30:1", "F10000000:333333").as_bytes(),
+    );
+    bench.write("clip.y4m", &[&bench.read("clip.y4m")[..], &clip[header(&clip)..]].concat());
+    bench.succeed(&["encode", "clip.y4m", "-o", "clip.nst"]);
+    bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
+    assert!(bench.read("back.y4m").starts_with(b"YUV4MPEG2 W64 H48 F999991:33333 "));
 }

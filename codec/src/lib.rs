@@ -67,7 +67,7 @@
 //! receiver can cut every frame anywhere after its base without lasting drift, because blocks are refreshed in turn.
 //!
 //! ```
-//! use nestcast_codec::{Format, FrameRate, Picture, Population, Range, Size};
+//! use nestcast_codec::{Format, FrameRate, Picture, Population, Ycbcr, Size};
 //! use nestcast_codec::{VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -78,7 +78,7 @@
 //! let settings = VideoSettings { size, rate, population, threads: 1 };
 //! let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
 //! let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
-//! let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+//! let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
 //! for _ in 0..3 {
 //!     let frame = encoder.encode(&picture)?; // once
 //!     decoder.decode(&frame.bytes[..frame.base])?; // what a slow receiver gets of it
@@ -124,7 +124,7 @@ pub use error::{Error, ModelId};
 pub use linear::Linear;
 pub use model::Model;
 pub use motion::search::aim::Effort;
-pub use picture::{Channels, Format, MAX_SIDE, Picture, Plane, PlaneMut, Range, Size, View, ViewMut};
+pub use picture::{Channels, Format, MAX_SIDE, Matrix, Picture, Plane, PlaneMut, Range, Size, View, ViewMut, Ycbcr};
 pub use post_filter::table::PostFilter;
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
 pub use stream::encoded::Stream;
@@ -144,6 +144,7 @@ pub use transform::{Analysis, Position, Synthesis, TransformError};
 pub use video::budget::Budget;
 pub use video::container::{RecordHead, VideoFile, VideoHeader, VideoIndex, VideoWriter};
 pub use video::decoder::{Arrived, VideoDecoder};
+pub use video::display::{Display, Scan, Siting};
 pub use video::encoder::VideoEncoder;
 pub use video::frame::Frame;
 pub use video::head::FrameHead;

@@ -33,9 +33,47 @@ pub enum Format {
     Grey,
     /// One plane of red, green and blue, interleaved.
     Rgb,
-    /// Three planes of luma, blue difference and red difference (ITU-R BT.601-7, section 2.5); the differences have
-    /// half the width and half the height, rounded up. Spec, section 19.
-    Ycbcr420(Range),
+    /// Three planes of luma, blue difference and red difference; the differences have half the width and half the height,
+    /// rounded up. Spec, section 19.
+    Ycbcr420(Ycbcr),
+}
+
+/// What luma and colour differences mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ycbcr {
+    /// The values that they take.
+    pub range: Range,
+    /// How red, green and blue make them.
+    pub matrix: Matrix,
+}
+
+/// How red, green and blue make luma and colour differences.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Matrix {
+    /// ITU-R BT.601-7, section 2.5: standard definition, JPEG.
+    Bt601,
+    /// ITU-R BT.709-6, section 3: high definition.
+    Bt709,
+}
+
+impl Ycbcr {
+    /// Limited range by BT.601, as video of standard definition.
+    pub const BT601: Self = Self { range: Range::Limited, matrix: Matrix::Bt601 };
+    /// Full range by BT.601, as JPEG.
+    pub const BT601_FULL: Self = Self { range: Range::Full, matrix: Matrix::Bt601 };
+    /// Limited range by BT.709, as video of high definition.
+    pub const BT709: Self = Self { range: Range::Limited, matrix: Matrix::Bt709 };
+}
+
+impl Matrix {
+    /// The lines from which players take video for high definition.
+    const HIGH_DEFINITION: usize = 720;
+
+    /// The matrix that players assume of video of a size that does not say: BT.601 below 720 lines, BT.709 from there.
+    #[must_use]
+    pub const fn usual(size: Size) -> Self {
+        if size.height() < Self::HIGH_DEFINITION { Self::Bt601 } else { Self::Bt709 }
+    }
 }
 
 /// The range of values that luma and colour differences use.

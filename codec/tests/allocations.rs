@@ -1,7 +1,7 @@
 //! After the first picture or frame, encoding and decoding on one thread allocate nothing: a test counts allocations.
 
 use allocation_counter::measure;
-use nestcast_codec::{Codec, Decoder, Encoder, Format, FrameRate, Picture, Population, Range, Size};
+use nestcast_codec::{Codec, Decoder, Encoder, Format, FrameRate, Picture, Population, Size, Ycbcr};
 use nestcast_codec::{VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
 
 /// A slope with grain, whose colours differ from region to region, so that regions are rotated.
@@ -34,7 +34,7 @@ fn frame(encoder: &mut Encoder, decoder: &mut Decoder, picture: &Picture, out: &
 
 #[test]
 fn frames_after_the_first_take_no_memory() {
-    for format in [Format::Rgb, Format::Grey, Format::Ycbcr420(Range::Limited)] {
+    for format in [Format::Rgb, Format::Grey, Format::Ycbcr420(Ycbcr::BT601)] {
         for limit in [usize::MAX, 20_000] {
             let codec = Codec::photo();
             let (mut encoder, mut decoder) = (codec.encoder().with_max_bytes(limit), codec.decoder());
@@ -69,7 +69,7 @@ fn ten_thousand_frames_of_video_take_no_memory_after_the_first() {
 }
 
 fn count_frames(count: usize) {
-    let (size, format) = (Size::new(64, 48).expect("a valid size"), Format::Ycbcr420(Range::Limited));
+    let (size, format) = (Size::new(64, 48).expect("a valid size"), Format::Ycbcr420(Ycbcr::BT601));
     let rate = FrameRate { frames: 30, seconds: 1 };
     let population = Population::log_uniform(24_000.0..=384_000.0);
     let settings = VideoSettings { size, rate, population, threads: 1 };

@@ -1,12 +1,12 @@
 //! Tests pictures in the caller's memory: strides, planar YCbCr 4:2:0, and wrong sizes.
 
 use nestcast_codec::{
-    Channels, Codec, DecodeError, Error, Format, Picture, Plane, PlaneMut, Range, Size, View, ViewMut,
+    Channels, Codec, DecodeError, Error, Format, Picture, Plane, PlaneMut, Size, View, ViewMut, Ycbcr,
 };
 
 const SIZES: [(u32, u32); 6] = [(1, 1), (2, 1), (3, 5), (64, 48), (129, 77), (310, 203)];
 const FORMATS: [Format; 4] =
-    [Format::Grey, Format::Rgb, Format::Ycbcr420(Range::Full), Format::Ycbcr420(Range::Limited)];
+    [Format::Grey, Format::Rgb, Format::Ycbcr420(Ycbcr::BT601_FULL), Format::Ycbcr420(Ycbcr::BT601)];
 
 fn size(width: u32, height: u32) -> Size {
     Size::new(width, height).expect("a valid size")
@@ -76,7 +76,8 @@ fn every_format_comes_back_and_strides_change_nothing() {
 #[test]
 fn the_ycbcr_picture_of_a_stream_is_its_rgb_picture_in_other_samples() {
     let codec = Codec::photo();
-    for ((width, height), range) in SIZES.into_iter().flat_map(|size| [(size, Range::Full), (size, Range::Limited)]) {
+    for ((width, height), range) in SIZES.into_iter().flat_map(|size| [(size, Ycbcr::BT601_FULL), (size, Ycbcr::BT601)])
+    {
         let size = size(width, height);
         let mut decoder = codec.decoder();
         decoder.push(codec.encode(&picture(Format::Rgb, size)).expect("a stream").bytes()).expect("a valid stream");
@@ -84,7 +85,7 @@ fn the_ycbcr_picture_of_a_stream_is_its_rgb_picture_in_other_samples() {
         let mut ycbcr = Picture::zero(size, Format::Ycbcr420(range));
         decoder.render_into(&mut ycbcr).expect("a picture");
         let (luma, scale) =
-            if range == Range::Full { ([0.0, 1.0], 1.0) } else { ([16.0, 219.0 / 255.0], 224.0 / 255.0) };
+            if range == Ycbcr::BT601_FULL { ([0.0, 1.0], 1.0) } else { ([16.0, 219.0 / 255.0], 224.0 / 255.0) };
         let y = |x: usize, y: usize| {
             let pixel = &rgb.samples()[3 * (y * size.width() + x)..];
             0.299 * f64::from(pixel[0]) + 0.587 * f64::from(pixel[1]) + 0.114 * f64::from(pixel[2])
@@ -121,7 +122,7 @@ fn what_does_not_fit_is_refused() {
     assert!(refused(Format::Rgb, &[plane(45, 14)]), "rows overlap");
     assert!(refused(Format::Rgb, &[plane(45, usize::MAX)]), "no memory has such a stride");
     assert!(refused(Format::Grey, &[]), "no plane");
-    let ycbcr = Format::Ycbcr420(Range::Full);
+    let ycbcr = Format::Ycbcr420(Ycbcr::BT601_FULL);
     assert!(!refused(ycbcr, &[plane(15, 5), plane(6, 3), plane(6, 3)]));
     assert!(refused(ycbcr, &[plane(15, 5), plane(6, 3)]), "a plane is missing");
     assert!(refused(ycbcr, &[plane(15, 5), plane(6, 3), plane(5, 3)]), "the last plane is short");

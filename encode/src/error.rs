@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nestcast_codec::{EncodeError, Format, MAX_LOOPS, Range, Size};
+use nestcast_codec::{EncodeError, Format, MAX_LOOPS, Size, Ycbcr};
 use nestcast_media::y4m;
 
 /// An error in pictures or in the choice of encoding, in one line that says who must act.
@@ -79,8 +79,8 @@ fn named(format: Format) -> &'static str {
     match format {
         Format::Grey => "grey",
         Format::Rgb => "RGB",
-        Format::Ycbcr420(Range::Full) => "YCbCr 4:2:0 of full range",
-        Format::Ycbcr420(Range::Limited) => "YCbCr 4:2:0 of limited range",
+        Format::Ycbcr420(Ycbcr::BT601_FULL) => "YCbCr 4:2:0 of full range",
+        Format::Ycbcr420(Ycbcr::BT601) => "YCbCr 4:2:0 of limited range",
         _ => "another format",
     }
 }

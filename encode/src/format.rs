@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use nestcast_codec::{Format, ModelId, Picture, Range, Size};
+use nestcast_codec::{Display, Format, ModelId, Picture, Size, Ycbcr};
 use nestcast_media::y4m::Rate;
 use nestcast_proto::{PackageHash, Video, Welcome};
 
@@ -17,6 +17,8 @@ pub struct PictureFormat {
     pub samples: Samples,
     /// The rate of pictures.
     pub rate: PictureRate,
+    /// How pictures are to be shown: told to receivers of video.
+    pub display: Display,
 }
 
 /// The layout of a source's samples in memory.
@@ -72,9 +74,9 @@ impl PictureRate {
 }
 
 impl PictureFormat {
-    /// Makes a format of this size, sample layout and rate.
+    /// Pictures of this size, format and rate, progressive and with square pixels.
     pub fn new(size: Size, samples: impl Into<Samples>, rate: impl Into<PictureRate>) -> Self {
-        Self { size, samples: samples.into(), rate: rate.into() }
+        Self { size, samples: samples.into(), rate: rate.into(), display: Display::default() }
     }
 
     /// Returns the format of this picture, at a rate.
@@ -82,7 +84,13 @@ impl PictureFormat {
         Self::new(picture.size(), picture.format(), rate)
     }
 
-    /// Checks a picture's size, format and range of values.
+    /// The same, to be shown otherwise.
+    #[must_use]
+    pub const fn with_display(self, display: Display) -> Self {
+        Self { display, ..self }
+    }
+
+    /// Checks that a picture has this size and format, and the range of values.
     ///
     /// # Errors
     /// [`PictureError::Size`] or [`PictureError::Format`].
@@ -102,11 +110,11 @@ impl PictureFormat {
         }
     }
 
-    /// Returns the range of values of planar pictures; `None` for others.
+    /// What samples of planar pictures mean; none if they are not planar.
     #[must_use]
-    pub const fn range(&self) -> Option<Range> {
+    pub const fn colours(&self) -> Option<Ycbcr> {
         match self.samples {
-            Samples::Fixed(Format::Ycbcr420(range)) => Some(range),
+            Samples::Fixed(Format::Ycbcr420(colours)) => Some(colours),
             _ => None,
         }
     }
@@ -132,12 +140,12 @@ mod tests {
     #[test]
     fn a_picture_has_the_size_the_format_and_the_range_of_its_source_or_is_refused_by_name() {
         let rate = Rate::new(30, 1).expect("a rate");
-        let limited = Format::Ycbcr420(Range::Limited);
+        let limited = Format::Ycbcr420(Ycbcr::BT601);
         let format = PictureFormat::of(&picture(4, limited), rate);
         assert!(format.check(&picture(4, limited)).is_ok());
         let refused = |picture| format.check(&picture).expect_err("it is refused").to_string();
         assert!(refused(picture(6, limited)).contains("6x2") && refused(picture(6, limited)).contains("scale"));
-        let full = refused(picture(4, Format::Ycbcr420(Range::Full)));
+        let full = refused(picture(4, Format::Ycbcr420(Ycbcr::BT601_FULL)));
         assert!(
             full.contains("full range") && full.contains("limited range") && full.contains("must announce"),
             "{full}"

@@ -2,22 +2,22 @@
 //! longer than the picture is wide.
 //!
 //! ```
-//! use nestcast_codec::{Format, Picture, Plane, Range, Size};
+//! use nestcast_codec::{Format, Picture, Plane, Ycbcr, Size};
 //! use nestcast_encode::RawPicture;
 //!
 //! // Two by two pixels in rows of 64 bytes.
 //! let (luma, chroma) = ([90; 128], [128; 64]);
 //! let size = Size::new(2, 2)?;
 //! let [luma, chroma] = [&luma[..], &chroma].map(|samples| Plane { samples, stride: 64 });
-//! let raw = RawPicture::nv12(size, Range::Limited, luma, chroma)?;
+//! let raw = RawPicture::nv12(size, Ycbcr::BT601, luma, chroma)?;
 //!
-//! let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited)); // reuse it for the next one
+//! let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601)); // reuse it for the next one
 //! raw.copy_into(&mut picture);
 //! assert_eq!(picture.samples(), [90, 90, 90, 90, 128, 128]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
-use nestcast_codec::{Format, Picture, Plane, Range, Size};
+use nestcast_codec::{Format, Picture, Plane, Size, Ycbcr};
 
 /// The error for a plane that does not contain the whole picture.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -49,7 +49,7 @@ pub enum RawError {
 #[derive(Debug, Clone, Copy)]
 pub struct RawPicture<'a> {
     size: Size,
-    range: Range,
+    colours: Ycbcr,
     samples: Samples<'a>,
 }
 
@@ -64,41 +64,39 @@ impl<'a> RawPicture<'a> {
     /// Borrows 4:2:0 in two planes: luma, and blue and red differences interleaved.
     ///
     /// # Errors
-    /// [`RawError`] if a plane does not contain all rows. A row of differences has an even number of bytes, also for
-    /// odd widths.
-    pub fn nv12(size: Size, range: Range, luma: Plane<'a>, chroma: Plane<'a>) -> Result<Self, RawError> {
+    /// [`RawError`] if a plane does not hold all rows. A row of differences has an even number of bytes, also where the width is odd.
+    pub fn nv12(size: Size, colours: Ycbcr, luma: Plane<'a>, chroma: Plane<'a>) -> Result<Self, RawError> {
         let [columns, rows] = halved(size);
         check("luma", luma, [size.width(), size.height()])?;
         check("plane of colour differences", chroma, [2 * columns, rows])?;
-        Ok(Self { size, range, samples: Samples::Nv12 { luma, chroma } })
+        Ok(Self { size, colours, samples: Samples::Nv12 { luma, chroma } })
     }
 
     /// Borrows 4:2:0 in three planes: luma, blue differences and red differences.
     ///
     /// # Errors
-    /// [`RawError`] if a plane does not contain all rows.
-    pub fn i420(size: Size, range: Range, planes: [Plane<'a>; 3]) -> Result<Self, RawError> {
+    /// [`RawError`] if a plane does not hold all rows.
+    pub fn i420(size: Size, colours: Ycbcr, planes: [Plane<'a>; 3]) -> Result<Self, RawError> {
         let [luma, blue, red] = planes;
         check("luma", luma, [size.width(), size.height()])?;
         check("plane of blue differences", blue, halved(size))?;
         check("plane of red differences", red, halved(size))?;
-        Ok(Self { size, range, samples: Samples::I420(planes) })
+        Ok(Self { size, colours, samples: Samples::I420(planes) })
     }
 
     /// Borrows 4:2:2 in one plane: for every two pixels of a row luma, blue difference, luma, red difference.
     ///
     /// # Errors
-    /// [`RawError`] if the plane does not contain all rows. A row has four bytes for every two pixels, also for the
-    /// last pixel of an odd width.
-    pub fn yuyv(size: Size, range: Range, plane: Plane<'a>) -> Result<Self, RawError> {
+    /// [`RawError`] if the plane does not hold all rows. A row has four bytes for every two pixels, also for the last one of an odd width.
+    pub fn yuyv(size: Size, colours: Ycbcr, plane: Plane<'a>) -> Result<Self, RawError> {
         check("picture", plane, [4 * size.width().div_ceil(2), size.height()])?;
-        Ok(Self { size, range, samples: Samples::Yuyv(plane) })
+        Ok(Self { size, colours, samples: Samples::Yuyv(plane) })
     }
 
     /// Returns the format of the copies.
     #[must_use]
     pub const fn format(&self) -> Format {
-        Format::Ycbcr420(self.range)
+        Format::Ycbcr420(self.colours)
     }
 
     /// Copies it into `picture`, reusing its memory if it has this size and format. For YUYV, it averages the colour
@@ -239,10 +237,10 @@ mod tests {
             let size = size(width, height);
             let luma = plane(&luma, width + padding);
             let both = plane(&both, 2 * columns + padding);
-            let nv12 = RawPicture::nv12(size, Range::Full, luma, both).expect("all rows");
+            let nv12 = RawPicture::nv12(size, Ycbcr::BT601_FULL, luma, both).expect("all rows");
             prop_assert_eq!(&copied(nv12), &expected);
             let [blue, red] = [&blue, &red].map(|samples| plane(samples, columns + padding));
-            let i420 = RawPicture::i420(size, Range::Limited, [luma, blue, red]).expect("all rows");
+            let i420 = RawPicture::i420(size, Ycbcr::BT601, [luma, blue, red]).expect("all rows");
             prop_assert_eq!(copied(i420), expected);
         }
     }
@@ -252,7 +250,7 @@ mod tests {
         // Three by three pixels: the second pair of a row has one pixel.
         let rows = [[1, 10, 2, 20, 3, 30, 0xEE, 40], [4, 11, 5, 22, 6, 33, 0xEE, 255], [7, 50, 8, 60, 9, 70, 0xEE, 80]];
         let bytes = padded(&rows.concat(), 8, 3);
-        let yuyv = RawPicture::yuyv(size(3, 3), Range::Limited, plane(&bytes, 11)).expect("all rows");
+        let yuyv = RawPicture::yuyv(size(3, 3), Ycbcr::BT601, plane(&bytes, 11)).expect("all rows");
         assert_eq!(copied(yuyv), [1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 32, 50, 70, 21, 148, 60, 80]);
     }
 
@@ -262,16 +260,17 @@ mod tests {
         let bytes = [0; 100];
         let of = |length: usize, stride| Plane { samples: &bytes[..length], stride };
         let luma = of(15, 5);
-        assert!(RawPicture::nv12(size, Range::Full, luma, of(12, 6)).is_ok());
-        let short = RawPicture::nv12(size, Range::Full, of(14, 5), of(12, 6));
+        assert!(RawPicture::nv12(size, Ycbcr::BT601_FULL, luma, of(12, 6)).is_ok());
+        let short = RawPicture::nv12(size, Ycbcr::BT601_FULL, of(14, 5), of(12, 6));
         assert!(matches!(short, Err(RawError::Length { plane: "luma", given: 14, needed: 15 })), "{short:?}");
-        let odd = RawPicture::nv12(size, Range::Full, luma, of(10, 5)).expect_err("five bytes hold no three pairs");
+        let odd =
+            RawPicture::nv12(size, Ycbcr::BT601_FULL, luma, of(10, 5)).expect_err("five bytes hold no three pairs");
         assert!(matches!(odd, RawError::Stride { stride: 5, row: 6, .. }), "{odd:?}");
-        assert!(RawPicture::i420(size, Range::Full, [luma, of(6, 3), of(5, 3)]).is_err());
-        assert!(RawPicture::i420(size, Range::Full, [luma, of(6, 3), of(6, 0)]).is_err());
-        assert!(RawPicture::yuyv(size, Range::Full, of(36, 12)).is_ok());
-        assert!(RawPicture::yuyv(size, Range::Full, of(35, 12)).is_err());
-        assert!(RawPicture::yuyv(size, Range::Full, of(100, 10)).is_err(), "ten bytes hold no three pairs");
-        assert!(RawPicture::yuyv(size, Range::Full, of(100, usize::MAX)).is_err());
+        assert!(RawPicture::i420(size, Ycbcr::BT601_FULL, [luma, of(6, 3), of(5, 3)]).is_err());
+        assert!(RawPicture::i420(size, Ycbcr::BT601_FULL, [luma, of(6, 3), of(6, 0)]).is_err());
+        assert!(RawPicture::yuyv(size, Ycbcr::BT601_FULL, of(36, 12)).is_ok());
+        assert!(RawPicture::yuyv(size, Ycbcr::BT601_FULL, of(35, 12)).is_err());
+        assert!(RawPicture::yuyv(size, Ycbcr::BT601_FULL, of(100, 10)).is_err(), "ten bytes hold no three pairs");
+        assert!(RawPicture::yuyv(size, Ycbcr::BT601_FULL, of(100, usize::MAX)).is_err());
     }
 }

@@ -79,7 +79,7 @@ impl Slides {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Channels, Range};
+    use nestcast_codec::{Channels, Ycbcr};
 
     use super::*;
 
@@ -93,7 +93,7 @@ mod tests {
             slides.format().samples
         };
         assert_eq!(announced(Format::Rgb), Samples::RgbOrGrey);
-        for range in [Range::Full, Range::Limited] {
+        for range in [Ycbcr::BT601_FULL, Ycbcr::BT601] {
             assert_eq!(announced(Format::Ycbcr420(range)), Samples::Fixed(Format::Ycbcr420(range)));
         }
     }

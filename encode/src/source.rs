@@ -112,7 +112,7 @@ impl<F: FnMut(Option<Picture>) -> Result<Option<Picture>, SourceError> + Send> P
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Format, Range, Size};
+    use nestcast_codec::{Format, Size, Ycbcr};
     use nestcast_media::y4m::Rate;
 
     use super::*;
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn a_still_announces_the_format_of_its_picture_and_uses_its_memory_again() {
-        for format in [Format::Rgb, Format::Grey, Format::Ycbcr420(Range::Full), Format::Ycbcr420(Range::Limited)] {
+        for format in [Format::Rgb, Format::Grey, Format::Ycbcr420(Ycbcr::BT601_FULL), Format::Ycbcr420(Ycbcr::BT601)] {
             let picture = Picture::zero(size(), format);
             let mut pictures = Pictures::still(picture.clone(), rate());
             assert_eq!(pictures.format(), PictureFormat::new(size(), format, rate()));
@@ -140,9 +140,9 @@ mod tests {
 
     #[test]
     fn a_picture_of_another_range_than_was_announced_breaks_the_source_off() {
-        let format = PictureFormat::new(size(), Format::Ycbcr420(Range::Limited), rate());
+        let format = PictureFormat::new(size(), Format::Ycbcr420(Ycbcr::BT601), rate());
         let mut pictures =
-            Pictures::from_fn(format, |_| Ok(Some(Picture::zero(size(), Format::Ycbcr420(Range::Full)))));
+            Pictures::from_fn(format, |_| Ok(Some(Picture::zero(size(), Format::Ycbcr420(Ycbcr::BT601_FULL)))));
         let refused = pictures.next(None).expect_err("another range");
         assert!(
             matches!(refused, SourceError::BrokenOff(_)) && refused.to_string().contains("full range"),

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nestcast_codec::{
-    Effort, Error, Frame as Coded, FrameRate, MAX_LOOPS, Picture, Population, Range, Switch, VideoLoops, VideoModel,
-    VideoSettings,
+    Effort, Error, Frame as Coded, FrameRate, MAX_LOOPS, Picture, Population, Switch, VideoLoops, VideoModel,
+    VideoSettings, Ycbcr,
 };
 use nestcast_proto::{
     BroadcastFrame, Captured, Demand, Frame, FrameEncoder, Join, MAX_FRAME, PackageHash, ReceiverDemand, Rendition,
@@ -73,7 +73,7 @@ impl VideoEncoding {
     /// [`PictureError::NotPlanar`] if the format is not YCbCr 4:2:0, [`PictureError::Renditions`] if `limit` is zero or
     /// more than [`MAX_LOOPS`].
     pub fn new(format: PictureFormat, threads: usize, limit: RenditionLimit) -> Result<Self, PictureError> {
-        let range = format.range().ok_or_else(|| not_planar(format.samples))?;
+        let colours = format.colours().ok_or_else(|| not_planar(format.samples))?;
         if let RenditionLimit::AtMost(given) = limit
             && !(1..=MAX_LOOPS).contains(&given)
         {
@@ -89,7 +89,7 @@ impl VideoEncoding {
         let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
         let encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one rendition").with_effort(effort);
         Ok(Self {
-            welcome: welcome(&format, range),
+            welcome: welcome(&format, colours),
             encoder,
             rate,
             renditions: Renditions::new(limit, frames_a_second),
@@ -282,9 +282,10 @@ impl Place {
     }
 }
 
-fn welcome(format: &PictureFormat, range: Range) -> Welcome {
+fn welcome(format: &PictureFormat, colours: Ycbcr) -> Welcome {
     let [key, residual] = VideoModel::built_in().ids();
-    let video = Video { residual: residual.0, full_range: range == Range::Full };
+    let display = format.display;
+    let video = Video { residual: residual.0, signal: display.signal(colours), aspect: display.aspect };
     format.welcome(key, PackageHash([0; 32]), Some(video))
 }
 
@@ -314,7 +315,7 @@ fn population(rates: &[f64], bases: f64) -> Population {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Arrived, Format, Size, VideoDecoder};
+    use nestcast_codec::{Arrived, Display, Format, Scan, Size, VideoDecoder};
     use nestcast_media::y4m::Rate;
     use nestcast_proto::{Bitrate, DemandEntry};
 
@@ -325,7 +326,7 @@ mod tests {
 
     fn encoding(size: Size, limit: RenditionLimit) -> VideoEncoding {
         let rate = Rate::new(RATE.frames, RATE.seconds).expect("a rate");
-        let format = PictureFormat::new(size, Format::Ycbcr420(Range::Limited), rate);
+        let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
         VideoEncoding::new(format, 1, limit).expect("planar")
     }
 
@@ -338,7 +339,7 @@ mod tests {
     /// Returns a pattern that gets brighter with `id`.
     fn picture(size: Size, id: u8) -> Picture {
         let samples = (0..7).cycle().take(size.pixels() * 3 / 2).map(|at| at * 9 + id).collect();
-        Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("a picture")
+        Picture::new(size, Format::Ycbcr420(Ycbcr::BT601), samples).expect("a picture")
     }
 
     /// States a receiver with a cap of `bits` a second, on a path that carries more.
@@ -357,21 +358,26 @@ mod tests {
     }
 
     #[test]
-    fn video_announces_the_range_of_its_pictures_and_refuses_what_is_not_planar() {
+    fn video_announces_what_its_samples_mean_and_refuses_what_is_not_planar() {
         let size = Size::new(32, 32).expect("a size");
         let rate = Rate::new(30, 1).expect("a rate");
         let of = |pictures: &Pictures| VideoEncoding::new(pictures.format(), 1, RenditionLimit::default());
-        for range in [Range::Full, Range::Limited] {
-            let grey = Picture::zero(size, Format::Ycbcr420(range));
+        for colours in [Ycbcr::BT601_FULL, Ycbcr::BT601, Ycbcr::BT709] {
+            let grey = Picture::zero(size, Format::Ycbcr420(colours));
             let camera = Pictures::from_fn(PictureFormat::of(&grey, rate), |_| Ok(None));
             for pictures in [camera, Pictures::still(grey, rate)] {
                 let video = of(&pictures).expect("planar").welcome().video.expect("of video");
-                assert_eq!(video.full_range, range == Range::Full);
+                assert_eq!(Display::of_signal(video.signal), Some((colours, Display::default())));
             }
         }
+        let wide = Display { scan: Scan::TopFirst, aspect: [16, 11], ..Display::default() };
+        let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT709), rate).with_display(wide);
+        let video = VideoEncoding::new(format, 1, RenditionLimit::default()).expect("planar").welcome().video;
+        let told = video.map(|video| (Display::of_signal(video.signal).expect("known").1.scan, video.aspect));
+        assert_eq!(told, Some((Scan::TopFirst, [16, 11])));
         let refused = of(&Pictures::still(Picture::zero(size, Format::Rgb), rate)).expect_err("RGB").to_string();
         assert!(refused.contains("RGB") && refused.contains("must convert"), "{refused}");
-        let planar = PictureFormat::new(size, Format::Ycbcr420(Range::Full), rate);
+        let planar = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601_FULL), rate);
         let none = VideoEncoding::new(planar, 1, RenditionLimit::AtMost(0));
         assert!(matches!(none, Err(PictureError::Renditions { given: 0 })));
     }
@@ -409,7 +415,7 @@ mod tests {
             }
         }
         let luma = |decoder: &mut VideoDecoder| {
-            let mut shown = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+            let mut shown = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
             decoder.render_into(&mut shown).expect("a picture");
             let last = picture(size, 89);
             let apart = shown.samples().iter().zip(last.samples()).map(|(a, b)| a.abs_diff(*b));
@@ -446,7 +452,7 @@ mod tests {
         }
         numbers.dedup();
         assert_eq!(numbers, [0, 1, 2, 0], "renditions 0 and 1, and the way back");
-        let mut shown = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+        let mut shown = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
         decoder.render_into(&mut shown).expect("a picture");
         let last = picture(size, 199);
         let apart = shown.samples().iter().zip(last.samples()).map(|(a, b)| a.abs_diff(*b)).take(size.pixels());

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use nestcast_codec::{Format, Picture};
+use nestcast_codec::{Format, Matrix, Picture};
 use nestcast_media::y4m::{self, Reader};
 use nestcast_proto::{SourceError, StreamPicture};
 
@@ -14,22 +14,25 @@ use crate::source::{PictureSource, Pictures};
 type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 
 impl Pictures {
-    /// Reads the pictures of a y4m video at its own rate, as planar YCbCr 4:2:0 even if the video is grey. When the
-    /// video ends, `again` reopens it, to start from its first picture.
+    /// The pictures of a y4m video at its own rate, planar YCbCr 4:2:0 also where the video is grey, by `matrix` or by the usual one of their
+    /// size. `again` opens the video anew when it ends, to begin from its first picture.
     ///
     /// # Errors
-    /// [`PictureError::Video`] if the input is no readable y4m, or a picture has more than `max_pixels`.
+    /// [`PictureError::Video`] if it is no y4m that can be read, or a picture has more than `max_pixels`. The source breaks off with
+    /// [`y4m::Error::NoFrame`] if there is no picture.
     pub fn y4m<R: Read + Send + 'static>(
         name: &str,
         max_pixels: u64,
+        matrix: Option<Matrix>,
         input: R,
         again: Option<Again<R>>,
     ) -> Result<Self, PictureError> {
         let refuse = |error| PictureError::Video { name: name.to_owned(), error };
-        let reader = Reader::new(input, max_pixels).map_err(refuse)?;
-        let planar = Format::Ycbcr420(reader.range());
-        let format = PictureFormat::new(reader.size(), planar, reader.rate());
-        Ok(Self::new(Video { name: name.to_owned(), max_pixels, format, planar, reader, again }))
+        let reader = Reader::new(input, max_pixels).map_err(refuse)?.with_matrix(matrix);
+        let planar = Format::Ycbcr420(reader.colours());
+        let format = PictureFormat::new(reader.size(), planar, reader.rate()).with_display(reader.display());
+        let name = name.to_owned();
+        Ok(Self::new(Video { name, max_pixels, matrix, format, planar, reader, again, is_empty: true }))
     }
 }
 
@@ -37,11 +40,14 @@ impl Pictures {
 struct Video<R> {
     name: String,
     max_pixels: u64,
+    matrix: Option<Matrix>,
     format: PictureFormat,
     /// The format of its samples.
     planar: Format,
     reader: Reader<R>,
     again: Option<Again<R>>,
+    /// Whether no picture came yet.
+    is_empty: bool,
 }
 
 impl<R: Read + Send> PictureSource for Video<R> {
@@ -62,10 +68,14 @@ impl<R: Read> Video<R> {
         let size = self.format.size;
         let mut picture = spent.unwrap_or_else(|| Picture::zero(size, self.planar));
         if self.reader.read_into(&mut picture)? {
+            self.is_empty = false;
             return Ok(Some(picture));
         }
+        if self.is_empty {
+            return Err(y4m::Error::NoFrame { there: 0 });
+        }
         let Some(again) = &mut self.again else { return Ok(None) };
-        self.reader = Reader::new(again()?, self.max_pixels)?;
+        self.reader = Reader::new(again()?, self.max_pixels)?.with_matrix(self.matrix);
         if self.reader.size() != size {
             return Err(y4m::Error::Corrupt("it has another size than before"));
         }
@@ -75,7 +85,7 @@ impl<R: Read> Video<R> {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Range;
+    use nestcast_codec::Ycbcr;
     use nestcast_proto::PictureStream as _;
 
     use super::*;
@@ -85,10 +95,10 @@ mod tests {
     #[test]
     fn a_video_is_planar_and_read_into_spent_memory() {
         let again = || Ok(VIDEO);
-        let mut pictures = Pictures::y4m("clip", 100, VIDEO, Some(Box::new(again))).expect("y4m");
+        let mut pictures = Pictures::y4m("clip", 100, None, VIDEO, Some(Box::new(again))).expect("y4m");
         let mut next = |spent| pictures.next(spent).expect("a picture").expect("one").picture;
         let first = next(None);
-        assert_eq!((first.format(), first.samples()), (Format::Ycbcr420(Range::Limited), &b"123456"[..]));
+        assert_eq!((first.format(), first.samples()), (Format::Ycbcr420(Ycbcr::BT601), &b"123456"[..]));
         let memory = first.samples().as_ptr();
         let second = next(Some(first));
         assert_eq!((second.samples(), second.samples().as_ptr()), (&b"abcdef"[..], memory));
@@ -99,7 +109,7 @@ mod tests {
     #[test]
     fn a_video_that_begins_again_in_another_range_is_refused() {
         let again = || Ok(&b"YUV4MPEG2 W2 H2 F30:1 C420 XCOLORRANGE=FULL\nFRAME\n123456"[..]);
-        let mut pictures = Pictures::y4m("clip", 100, VIDEO, Some(Box::new(again))).expect("y4m");
+        let mut pictures = Pictures::y4m("clip", 100, None, VIDEO, Some(Box::new(again))).expect("y4m");
         assert!((0..2).all(|_| pictures.next(None).expect("a picture").is_some()));
         let refused = pictures.next(None).expect_err("another range").to_string();
         assert!(refused.contains("full range") && refused.contains("limited range"), "{refused}");

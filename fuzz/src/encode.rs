@@ -1,6 +1,6 @@
 //! Any small picture through the encoder.
 
-use nestcast_codec::{Decoder, Encoder, Format, Picture, Progress, Range, Size};
+use nestcast_codec::{Decoder, Encoder, Format, Picture, Progress, Size, Ycbcr};
 
 use crate::decode::same;
 use crate::stream::LINEAR;
@@ -14,8 +14,8 @@ const SIDE: u8 = 24;
 pub fn encode(data: &[u8]) {
     let Some((&[kind, width, height, limit], samples)) = data.split_first_chunk::<4>() else { return };
     let format = match kind & 13 {
-        5 => Format::Ycbcr420(Range::Full),
-        13 => Format::Ycbcr420(Range::Limited),
+        5 => Format::Ycbcr420(Ycbcr::BT601_FULL),
+        13 => Format::Ycbcr420(Ycbcr::BT601),
         kind if kind & 1 == 1 => Format::Rgb,
         _ => Format::Grey,
     };

@@ -146,7 +146,7 @@ impl Receiver {
         match event {
             ToReceiver::Control(bytes) => self.session.handle_control_bytes(bytes),
             ToReceiver::Welcome { is_video } => {
-                let video = is_video.then_some(Video { residual: [2; 6], full_range: false });
+                let video = is_video.then_some(Video::new([2; 6]));
                 let [width, height] = SIDES;
                 let welcome = Welcome { model: [1; 6], package: PACKAGE, width, height, rate: (30, 1), video };
                 self.session.handle_control_bytes(&Message::Welcome { version: 1, welcome }.encode());
@@ -248,7 +248,7 @@ pub fn sender_session(data: &[u8]) {
     let events: Vec<ToSender<'_>> =
         std::iter::from_fn(|| (!input.is_empty()).then(|| input.arbitrary().ok())?).collect();
     bounded::within(64 * 65_536 + 2 * 1024 * 1024, "a sender's session", || {
-        let video = is_video.then_some(Video { residual: [2; 6], full_range: false });
+        let video = is_video.then_some(Video::new([2; 6]));
         let [width, height] = SIDES;
         let welcome = Welcome { model: [1; 6], package: PACKAGE, width, height, rate: (30, 1), video };
         let token = Some(Bytes::from_static(b"secret"));

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use nestcast_codec::{Arrived, Error, Format, Picture, Range, Size, VideoDecoder, VideoFile, VideoModel};
+use nestcast_codec::{Arrived, Error, Format, Picture, Size, VideoDecoder, VideoFile, VideoModel, Ycbcr};
 use nestcast_reference::{Fault, StoredVideo, VideoReference};
 
 use crate::bounded;
@@ -14,8 +14,8 @@ use crate::stream::{MODEL, TABLES};
 const SIDE: u8 = 40;
 /// Most frames of an input.
 const FRAMES: usize = 6;
-const FORMAT: Format = Format::Ycbcr420(Range::Limited);
-/// The bytes that a decoder holds of frames of any size: tables, probabilities, windows.
+const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
+/// What a decoder holds of frames of any size: tables, probabilities, windows.
 const LEAST: usize = 1_500_000;
 /// The codec's own promise, in bytes.
 const BYTES_PER_PIXEL: usize = 60;

@@ -40,7 +40,7 @@ impl Clip {
         let mut reader = Reader::new(input, max_pixels)?;
         let rate = reader.rate();
         let size = reader.size();
-        let empty = Picture::zero(size, Format::Ycbcr420(reader.range()));
+        let empty = Picture::zero(size, Format::Ycbcr420(reader.colours()));
         let most = MAX_SAMPLES / empty.samples().len();
         ensure!(most > 0, "its pictures are too large to be kept");
         let mut frames = Vec::new();
@@ -108,7 +108,7 @@ impl Clip {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Range;
+    use nestcast_codec::Ycbcr;
 
     use super::*;
 
@@ -117,7 +117,7 @@ mod tests {
         let clip = Clip::builtin()?;
         let count = clip.pictures().len();
         assert_eq!((clip.size().width(), clip.size().height(), count), (320, 240, 45));
-        assert_eq!(clip.at(0).format(), Format::Ycbcr420(Range::Limited), "as the file has them");
+        assert_eq!(clip.at(0).format(), Format::Ycbcr420(Ycbcr::BT601), "as the file has them");
         assert_eq!(clip.rate().frames(), FRAMES_PER_SECOND);
         assert_eq!(clip.frames_in(2), 60);
         let order: Vec<usize> = (0..90).map(|id| clip.index(id)).collect();

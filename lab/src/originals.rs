@@ -1,7 +1,7 @@
 //! The pictures that a broadcast is made from, for comparison with what is received.
 
 use anyhow::{Result, ensure};
-use nestcast_codec::Picture;
+use nestcast_codec::{Format, Picture};
 use nestcast_media::{FrameRange, Input, InputError, Kind};
 
 use crate::metrics;
@@ -36,8 +36,18 @@ impl Originals {
     pub fn psnr(&self, id: u64, picture: &Picture) -> Result<f64> {
         let at = usize::try_from(id % self.0.len() as u64)?;
         let original = &self.0[at];
+        let relabelled = relabelled(original, picture.format());
+        let original = relabelled.as_ref().unwrap_or(original);
         let alike = (original.size(), original.channels()) == (picture.size(), picture.channels());
         ensure!(alike, "what is sent has another size or other colours than the original");
         Ok(metrics::psnr(original, picture))
     }
+}
+
+/// The original with the samples' meaning that was announced, where only that differs: a y4m file does not say its matrix.
+fn relabelled(original: &Picture, format: Format) -> Option<Picture> {
+    let planar =
+        matches!((original.format(), format), (Format::Ycbcr420(a), Format::Ycbcr420(b)) if a.range == b.range);
+    let differs = planar && original.format() != format;
+    differs.then(|| Picture::new(original.size(), format, original.samples().to_vec()).ok()).flatten()
 }

@@ -251,13 +251,13 @@ impl Alone {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Format, Population, Range, Size};
+    use nestcast_codec::{Format, Population, Size, Ycbcr};
 
     use super::*;
 
     /// A texture that moves by two pixels a frame.
     fn frame(size: Size, number: usize) -> Picture {
-        let format = Format::Ycbcr420(Range::Limited);
+        let format = Format::Ycbcr420(Ycbcr::BT601);
         let mut samples = Vec::new();
         for plane in 0..3 {
             let [width, height] = format.plane(size, plane);

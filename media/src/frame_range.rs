@@ -18,27 +18,27 @@ use std::str::FromStr;
 pub struct FrameRange {
     /// The first.
     pub start: u64,
-    /// Behind the last; `u64::MAX` where there is no end but the video's.
+    /// The frame after the last; `u64::MAX` to end with the video.
     pub end: u64,
 }
 
-/// What is wrong with a range's text.
+/// Why a text is no range.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FrameRangeError {
-    /// There are no two dots.
+    /// The text has no two dots.
     #[error("give two frame numbers, A..B; you may leave either out")]
     Dots,
-    /// What stands at an end is no number.
+    /// The text before or after the dots is no number.
     #[error("`{0}` is not a frame number")]
     Number(String),
-    /// The range holds no frame.
+    /// The range contains no frame.
     #[error("this range has no frames: make B larger than A")]
     Empty,
 }
 
 impl FrameRange {
-    /// Whether all frames are meant.
+    /// Returns whether the range contains all frames.
     #[must_use]
     pub fn is_all(self) -> bool {
         self == Self::default()

@@ -6,11 +6,11 @@ use std::fmt;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// PNG or JPEG.
+    /// PNG, JPEG or WebP.
     Picture,
     /// Raw video, y4m.
     Y4m,
-    /// A picture's stream, or a prefix of one that holds its header.
+    /// A picture's stream, or a prefix of one that contains its header.
     Stream,
     /// A stored video.
     StoredVideo,

@@ -1,8 +1,7 @@
-//! Picture and video files within limits: PNG and JPEG in, PNG out, y4m in and out, streams in, stored videos in and out. [`Input`] is a
-//! file by name, of whatever kind; with the feature `output` there are files that appear whole or not at all.
+//! Reads and writes picture and video files within limits. It reads PNG, JPEG, WebP, y4m, streams and stored videos, and writes PNG, y4m
+//! and stored videos. [`Input`] opens a file of any kind by its name. With the feature `output`, files appear whole or not at all.
 //!
-//! Files are untrusted: sizes are checked before memory is taken, and the work that a file may cost is bounded by its
-//! length.
+//! Files are untrusted. The crate checks sizes before it allocates memory, and a file's length bounds the work that it costs.
 
 mod frame_range;
 mod input;

@@ -1,4 +1,4 @@
-//! What a file is, by its first bytes.
+//! Recognises a file by its first bytes.
 
 use nestcast_codec::{Header, MAX_HEADER, Parsed, VideoHeader};
 
@@ -7,10 +7,10 @@ use crate::picture::{MAGIC_BYTES, check_magic};
 use crate::y4m;
 
 impl Kind {
-    /// The first bytes of a file that are enough to tell.
+    /// The number of first bytes that [`Kind::of`] needs.
     pub const BYTES: usize = if MAGIC_BYTES > MAX_HEADER { MAGIC_BYTES } else { MAX_HEADER };
 
-    /// The kind of a file that begins so.
+    /// Returns the kind of a file that begins with these bytes.
     #[must_use]
     pub fn of(start: &[u8]) -> Self {
         if VideoHeader::is_video(start) {

@@ -1,22 +1,23 @@
-//! Red, green, blue of planar pictures, for files and screens that have no other colours (ITU-R BT.601-7, section 2.5;
-//! JFIF for full range).
+//! Converts planar pictures to red, green and blue, for files and screens that have no other colours (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6,
+//! section 3; JFIF for full range).
 
 use std::borrow::Cow;
 
-use nestcast_codec::{Format, Picture, Range};
+use nestcast_codec::{Format, Matrix, Picture, Range, Ycbcr};
 
-/// Luma's black, and the factors that bring luma and colour differences to 0..=255, in 1/65536.
+/// The luma of black, and the factors that scale luma and colour differences to 0..=255, in 1/65536.
 const LIMITED: [i32; 3] = [16, 76_309, 74_607];
 const FULL: [i32; 3] = [0, 65_536, 65_536];
-/// Red from Cr, green from Cb and Cr, blue from Cb, in 1/65536 of full range.
-const FROM: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
+/// Factors for red from Cr, for green from Cb and Cr, and for blue from Cb, in full range.
+const BT601: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
+const BT709: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
 
-/// The picture as interleaved RGB, if it has colours; each colour difference stands for the 2x2 pixels that it is in. Grey
-/// and RGB pictures are borrowed as they are.
+/// Converts a planar picture to interleaved RGB. Each colour difference applies to its 2x2 pixels. Returns grey and RGB pictures
+/// borrowed, without a change.
 #[must_use]
 pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
     match picture.format() {
-        Format::Ycbcr420(range) => Cow::Owned(converted(picture, range)),
+        Format::Ycbcr420(colours) => Cow::Owned(converted(picture, colours)),
         _ => Cow::Borrowed(picture),
     }
 }
@@ -28,10 +29,14 @@ const fn factors(range: Range) -> [i32; 3] {
     }
 }
 
-fn converted(picture: &Picture, range: Range) -> Picture {
-    let [black, scale, chroma] = factors(range);
+fn converted(picture: &Picture, colours: Ycbcr) -> Picture {
+    let [black, scale, chroma] = factors(colours.range);
+    let from = match colours.matrix {
+        Matrix::Bt601 => BT601,
+        Matrix::Bt709 => BT709,
+    };
     #[expect(clippy::cast_possible_truncation, reason = "the factors are below 2")]
-    let [red_cr, green_cb, green_cr, blue_cb] = FROM.map(|factor| (factor * f64::from(chroma)) as i32);
+    let [red_cr, green_cb, green_cr, blue_cb] = from.map(|factor| (factor * f64::from(chroma)) as i32);
     let size = picture.size();
     let width = size.width();
     let half = size.width().div_ceil(2);
@@ -54,7 +59,7 @@ fn converted(picture: &Picture, range: Range) -> Picture {
     rgb
 }
 
-/// Luma of limited range as grey, 0..=255.
+/// Expands luma of limited range to grey of 0..=255.
 pub(crate) fn expand(luma: &mut [u8]) {
     let [black, scale, _] = LIMITED;
     luma.iter_mut().for_each(|sample| *sample = byte((scale * (i32::from(*sample) - black) + 0x8000) >> 16));
@@ -81,7 +86,7 @@ mod tests {
             let size = Size::new(width, 1).expect("a valid size");
             let luma = luma.iter().flat_map(|&y| [y; 2]).take(size.width());
             let samples = luma.chain(blue).chain(red).collect();
-            let bars = Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("the shape fits");
+            let bars = Picture::new(size, Format::Ycbcr420(Ycbcr::BT601), samples).expect("the shape fits");
             let rgb = to_rgb(&bars);
             assert_eq!(rgb.format(), Format::Rgb);
             for (x, pixel) in rgb.samples().chunks_exact(3).enumerate() {
@@ -92,10 +97,22 @@ mod tests {
     }
 
     #[test]
+    fn colours_of_bt_709_are_those_of_its_matrix() {
+        // Bars of 100 % by ITU-R BT.709-6: red, green, blue, yellow.
+        let bars = [([63, 102, 240], [255, 0, 0]), ([173, 42, 26], [0, 255, 0]), ([32, 240, 118], [0, 0, 255])];
+        for (bar, colour) in bars {
+            let size = Size::new(1, 1).expect("a valid size");
+            let pixel = Picture::new(size, Format::Ycbcr420(Ycbcr::BT709), bar.to_vec()).expect("the shape fits");
+            let near = to_rgb(&pixel).samples().iter().zip(colour).all(|(a, b)| a.abs_diff(b) <= 2);
+            assert!(near, "{:?}, not {colour:?}", to_rgb(&pixel).samples());
+        }
+    }
+
+    #[test]
     fn every_pixel_has_the_differences_of_its_square() {
         let size = Size::new(3, 3).expect("a valid size");
         let samples = [[50; 9].as_slice(), &[100, 120, 140, 160], &[128; 4]].concat();
-        let picture = Picture::new(size, Format::Ycbcr420(Range::Full), samples).expect("the shape fits");
+        let picture = Picture::new(size, Format::Ycbcr420(Ycbcr::BT601_FULL), samples).expect("the shape fits");
         let blue = [100, 100, 120, 100, 100, 120, 140, 140, 160].map(|cb: u8| 50.0 + 1.772 * (f64::from(cb) - 128.0));
         for (pixel, blue) in to_rgb(&picture).samples().chunks_exact(3).zip(blue) {
             assert!((f64::from(pixel[2]) - blue.clamp(0.0, 255.0)).abs() <= 1.0, "{pixel:?}, {blue}");

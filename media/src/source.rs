@@ -1,10 +1,10 @@
-//! An input of which the beginning can be looked at before anybody knows what it is.
+//! An input whose beginning you can look at before you know what it is.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 
 use crate::Kind;
 
-/// An input that is read in parts, never further than is asked for: it may have no end.
+/// An input that reads no further than you ask, because it may have no end.
 #[derive(Debug)]
 pub struct Source<R> {
     reader: R,
@@ -12,19 +12,19 @@ pub struct Source<R> {
 }
 
 impl<R: Read> Source<R> {
-    /// Nothing is read yet.
+    /// Wraps an input and reads nothing yet.
     #[must_use]
     pub const fn new(reader: R) -> Self {
         Self { reader, bytes: Vec::new() }
     }
 
-    /// What is read from.
+    /// Returns the wrapped input.
     #[must_use]
     pub const fn reader(&self) -> &R {
         &self.reader
     }
 
-    /// Reads on until there are `count` bytes in all, or the input ends. Gives all of them.
+    /// Reads until there are `count` bytes in all, or the input ends. Returns all of them.
     ///
     /// # Errors
     /// Those of the system.
@@ -34,7 +34,7 @@ impl<R: Read> Source<R> {
         Ok(&self.bytes)
     }
 
-    /// What it is, by its first bytes.
+    /// Recognises the input by its first bytes.
     ///
     /// # Errors
     /// Those of the system.
@@ -42,20 +42,20 @@ impl<R: Read> Source<R> {
         Ok(Kind::of(self.read_to(Kind::BYTES as u64)?))
     }
 
-    /// All that was read.
+    /// Returns all bytes that were read.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// All of it from its beginning, what was read so far included.
+    /// Returns the whole input from its beginning, with the bytes that were read so far.
     #[must_use]
     pub fn into_reader(self) -> Replayed<R> {
         Replayed { start: Cursor::new(self.bytes), reader: self.reader }
     }
 }
 
-/// An input of which the beginning was read before. It seeks where what it reads from does.
+/// An input whose beginning was read before. It can seek if the wrapped input can.
 #[derive(Debug)]
 pub struct Replayed<R> {
     start: Cursor<Vec<u8>>,

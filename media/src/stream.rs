@@ -1,4 +1,4 @@
-//! A picture's stream in a file or a pipe: the header is looked at before more than it is read.
+//! Reads a picture's stream from a file or a pipe: first the header, then the rest.
 
 use std::io::{self, Read};
 
@@ -6,30 +6,30 @@ use nestcast_codec::{Header, MAX_HEADER, Parsed, Size, Stream};
 
 use crate::{Kind, Source};
 
-/// More bytes than any picture's stream needs: so many a pixel, and so many besides.
+/// More bytes than any picture's stream needs: bytes for each pixel, and bytes in addition.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
 
-/// What is wrong with a stream's file. Every message is one line.
+/// Why a file is refused as a stream. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system cannot read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// There are no bytes.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// Another file that this crate reads.
+    /// The file is of another kind that this crate reads.
     #[error("it is {0}, not a stream")]
     Kind(Kind),
-    /// No stream, or one that breaks the specification.
+    /// The file is no stream, or breaks the specification.
     #[error(transparent)]
     Codec(#[from] nestcast_codec::Error),
-    /// Too few bytes to show anything.
+    /// The stream ends inside its header.
     #[error("it ends inside its header, after {0} bytes")]
     Header(usize),
-    /// More bytes than any stream of such a picture has.
+    /// The file has more bytes than any stream of such a picture.
     #[error("it is longer than {most} bytes, the most that a stream of a {}x{} picture has", size.width(), size.height())]
     Length {
         /// The most that a stream of such a picture has.
@@ -63,7 +63,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header.
     ///
     /// # Errors
-    /// If it is no stream, or its header is not whole.
+    /// [`Error`] if the input is no stream, or ends inside its header.
     pub fn new(mut source: Source<R>) -> Result<Self, Error> {
         let start = source.read_to(MAX_HEADER as u64)?;
         if start.is_empty() {
@@ -77,22 +77,22 @@ impl<R: Read> Reader<R> {
         Ok(Self { source, header, header_bytes })
     }
 
-    /// What the stream says of itself.
+    /// Returns the stream's header.
     #[must_use]
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// The header's length in bytes.
+    /// Returns the header's length in bytes.
     #[must_use]
     pub const fn header_bytes(&self) -> usize {
         self.header_bytes
     }
 
-    /// Reads all, or the first `most` bytes.
+    /// Reads the whole stream, or its first `most` bytes.
     ///
     /// # Errors
-    /// Those of the system; [`Error::Length`] if there are more than any stream of such a picture has.
+    /// [`Error::Io`] from the system; [`Error::Length`] if the file is longer than any stream of such a picture.
     pub fn read(self, most: Option<usize>) -> Result<Stream, Error> {
         let Self { mut source, header: Header { size, .. }, .. } = self;
         let limit = size.pixels() as u64 * MOST_PIXEL_BYTES + MOST_BYTES;

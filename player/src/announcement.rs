@@ -1,6 +1,6 @@
 //! A sender's announcement, in the codec's types.
 
-use nestcast_codec::{ModelId, Range, Size};
+use nestcast_codec::{Display, ModelId, Size, Ycbcr};
 use nestcast_proto::{PackageHash, Welcome};
 
 use crate::error::PlayError;
@@ -26,17 +26,21 @@ pub struct Announcement {
 pub struct AnnouncedVideo {
     /// The tables of predicted frames.
     pub residual: ModelId,
-    /// The range of sample values.
-    pub range: Range,
+    /// What samples mean.
+    pub colours: Ycbcr,
+    /// How frames are to be shown.
+    pub display: Display,
 }
 
 impl Announcement {
     /// Reads a welcome; fails if no picture has its size.
     pub(crate) fn of(welcome: &Welcome) -> Result<Self, PlayError> {
         let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
-        let video = welcome.video.map(|video| AnnouncedVideo {
-            residual: ModelId(video.residual),
-            range: if video.full_range { Range::Full } else { Range::Limited },
+        let video = welcome.video.map(|video| {
+            // The session has refused what is reserved.
+            let (colours, display) = Display::of_signal(video.signal).unwrap_or((Ycbcr::BT601, Display::default()));
+            let display = Display { aspect: video.aspect, ..display };
+            AnnouncedVideo { residual: ModelId(video.residual), colours, display }
         });
         Ok(Self { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate, video })
     }

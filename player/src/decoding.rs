@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Range, Restoration, Size, VideoDecoder, VideoModel,
+    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Restoration, Size, VideoDecoder, VideoModel, Ycbcr,
 };
 
 use crate::announcement::Announcement;
@@ -20,7 +20,7 @@ enum Kind {
     },
     Video {
         decoder: Box<VideoDecoder>,
-        range: Range,
+        colours: Ycbcr,
     },
 }
 
@@ -33,9 +33,9 @@ impl Decoding {
 
     /// Draws colour pictures as planar YCbCr 4:2:0, as in video files.
     #[must_use]
-    pub fn with_ycbcr420(mut self, range: Range) -> Self {
+    pub fn with_ycbcr420(mut self, colours: Ycbcr) -> Self {
         if let Kind::Pictures { format, .. } = &mut self.0 {
-            *format = Format::Ycbcr420(range);
+            *format = Format::Ycbcr420(colours);
         }
         self
     }
@@ -52,15 +52,15 @@ impl Decoding {
     pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
-        Some(Self(Kind::Video { decoder, range: video.range }))
+        Some(Self(Kind::Video { decoder, colours: video.colours }))
     }
 
     /// Draws decoded frames of video after `restoration`.
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
-            Kind::Video { decoder, range } => {
-                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), range }
+            Kind::Video { decoder, colours } => {
+                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), colours }
             }
             pictures @ Kind::Pictures { .. } => pictures,
         })
@@ -102,7 +102,7 @@ impl Decoding {
                 Some(Channels::Grey) => Format::Grey,
                 _ => *format,
             },
-            Kind::Video { range, .. } => Format::Ycbcr420(*range),
+            Kind::Video { colours, .. } => Format::Ycbcr420(*colours),
         };
         let before = picture.take().filter(|before| (before.size(), before.format()) == (size, format));
         let drawn = picture.insert(before.unwrap_or_else(|| Picture::zero(size, format)));

@@ -20,14 +20,14 @@
 //! ```
 //! use std::time::Duration;
 //! use nestcast_codec::{Format, FrameRate, Population, VideoEncoder, VideoModel, VideoSettings};
-//! use nestcast_player::{Decoding, Picture, Playout, Present, Range, Size};
+//! use nestcast_player::{Decoding, Picture, Playout, Present, Ycbcr, Size};
 //! use nestcast_proto::{Arrived, FrameHeader, PackageHash, Video, Welcome};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The sender announces a video and encodes six frames. In each, a bright bar is two samples further to the right.
-//! let (size, format) = (Size::new(64, 48)?, Format::Ycbcr420(Range::Limited));
+//! let (size, format) = (Size::new(64, 48)?, Format::Ycbcr420(Ycbcr::BT601));
 //! let [key, residual] = VideoModel::built_in().ids();
-//! let video = Some(Video { residual: residual.0, full_range: false });
+//! let video = Some(Video::new(residual.0));
 //! let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width: 64, height: 48, rate: (30, 1), video };
 //! let rate = FrameRate { frames: 30, seconds: 1 };
 //! let population = Population::log_uniform(100_000.0..=1_600_000.0);
@@ -95,7 +95,9 @@ pub use decoding::Decoding;
 pub use error::PlayError;
 pub use latency::LatencyHistogram;
 /// What the signatures here name of the codec.
-pub use nestcast_codec::{Decoder, ModelId, Picture, Range, Restoration, Size, VideoModel};
+pub use nestcast_codec::{
+    Decoder, Display, Matrix, ModelId, Picture, Range, Restoration, Scan, Siting, Size, VideoModel, Ycbcr,
+};
 pub use playout::Playout;
 pub use present::Present;
 pub use stats::PlayStats;

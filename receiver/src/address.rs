@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
-/// A host and a port, such as `example.org:4433` or `[::1]:4433`, before the look-up.
+/// A host and a port, as in `example.org:4433`, `[::1]:4433` or `[fe80::1%eth0]:4433`, not looked up yet.
 ///
 /// ```
 /// use nestcast_receiver::Address;
@@ -16,7 +16,9 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     text: String,
+    /// With its zone, as in `fe80::1%eth0`.
     host: String,
+    port: u16,
 }
 
 /// The error for text that is not a host and port.
@@ -25,17 +27,17 @@ pub struct Address {
 pub struct AddressError;
 
 impl Address {
-    /// Returns the host without the brackets of IPv6: the name in its certificate.
+    /// The host without the brackets and the zone of IPv6: the name in its certificate.
     #[must_use]
     pub fn host(&self) -> &str {
-        &self.host
+        self.host.split_once('%').map_or(&self.host, |(host, _)| host)
     }
 
     /// Looks up the host's addresses, the best first; returns none if the system knows none. It may ask the network,
     /// and blocks meanwhile.
     #[must_use]
     pub fn look_up(&self) -> Vec<SocketAddr> {
-        self.text.to_socket_addrs().map(Iterator::collect).unwrap_or_default()
+        (&*self.host, self.port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()
     }
 }
 
@@ -53,8 +55,8 @@ impl FromStr for Address {
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let is_whole = bare.is_some() || !host.contains(':');
         let host = bare.unwrap_or(host).to_owned();
-        let sound = is_whole && !host.is_empty() && port.parse().is_ok_and(|port: u16| port > 0);
-        if sound { Ok(Self { text: text.to_owned(), host }) } else { Err(AddressError) }
+        let port = port.parse().ok().filter(|port: &u16| *port > 0 && is_whole && !host.is_empty());
+        Ok(Self { text: text.to_owned(), host, port: port.ok_or(AddressError)? })
     }
 }
 
@@ -68,6 +70,10 @@ mod tests {
             let address: Address = text.parse().expect("an address");
             assert_eq!((address.to_string(), address.host()), (text.to_owned(), host));
         }
+        let local: Address = "[fe80::1%3]:4433".parse().expect("an address");
+        assert_eq!(local.host(), "fe80::1");
+        #[cfg(unix)]
+        assert!(matches!(local.look_up()[..], [SocketAddr::V6(address)] if address.scope_id() == 3));
         for wrong in ["", "nowhere", "nowhere:", ":4433", "[]:4433", "::1", "a:0", "a:65536", "a:port"] {
             assert_eq!(wrong.parse::<Address>(), Err(AddressError), "{wrong}");
         }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_proto::{Bitrate, DecoderKind};
 
+use crate::address::Address;
 use crate::trust::Trust;
 
 /// The configuration of a receiver.
@@ -16,7 +17,9 @@ pub struct Config {
     /// Other addresses of the sender's host, tried if earlier ones do not answer; the receiver tries only the first
     /// few.
     pub other_addresses: Vec<SocketAddr>,
-    /// The name in the sender's certificate; ignored with a pinned fingerprint.
+    /// The host, looked up before each attempt: its addresses take the place of those above.
+    pub host: Option<Address>,
+    /// The name in its certificate; not looked at where a fingerprint is pinned.
     pub name: String,
     /// How the receiver verifies the sender.
     pub trust: Trust,
@@ -31,6 +34,8 @@ pub struct Config {
     /// How long to retry while no frame is useful, at the start and later. Zero means one attempt; any other value
     /// means at least two.
     pub retry: Duration,
+    /// Wait for the first broadcast and, after the end of each, for the next, however long that takes: [`Config::retry`] is not looked at.
+    pub wait: bool,
 }
 
 impl Config {
@@ -41,6 +46,7 @@ impl Config {
         Self {
             address,
             other_addresses: Vec::new(),
+            host: None,
             name: address.ip().to_string(),
             trust,
             token: Bytes::new(),
@@ -48,6 +54,7 @@ impl Config {
             decoder: DecoderKind::Linear,
             fetch_model: false,
             retry: Duration::ZERO,
+            wait: false,
         }
     }
 }

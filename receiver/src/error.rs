@@ -6,14 +6,19 @@ use std::time::Duration;
 
 use nestcast_proto::{Code, ReceiverEnd};
 
-/// An error of a receiver, in one line.
+use crate::address::Address;
+
+/// What went wrong, in one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// TLS refuses the configuration, or the system refuses the socket.
     #[error("receiving cannot be set up: {0}")]
     Setup(String),
-    /// The sender does not answer, or the connection fails.
+    /// The system knows no address of the sender's host.
+    #[error("{0} cannot be found: check the host's name")]
+    UnknownHost(Address),
+    /// The sender is not there or not the right one.
     #[error("cannot connect to {address}: {reason}")]
     Connect {
         /// The sender's address.
@@ -75,7 +80,9 @@ impl Error {
     /// Returns whether a new connection may help although nobody changes anything.
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
-            Self::Connect { .. } | Self::Lost { .. } | Self::Session(ReceiverEnd::Late(_)) => true,
+            Self::UnknownHost(_) | Self::Connect { .. } | Self::Lost { .. } | Self::Session(ReceiverEnd::Late(_)) => {
+                true
+            }
             Self::Closed(code) => code.may_retry(),
             _ => false,
         }

@@ -156,11 +156,46 @@ fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Er
             Error::Untrusted { address, reason: reason.to_owned() }
         }
         ConnectionError::TransportError(error) if alert(error.code).is_some() => {
-            Error::Untrusted { address, reason: error.reason.clone() }
+            Error::Untrusted { address, reason: distrust(alert(error.code), &error.reason) }
         }
         ConnectionError::TimedOut if connecting => late(address),
-        error if connecting => Error::Connect { address, reason: error.to_string() },
-        error => Error::Lost { address, reason: error.to_string() },
+        error if connecting => Error::Connect { address, reason: plain(error).to_owned() },
+        error => Error::Lost { address, reason: plain(error).to_owned() },
+    }
+}
+
+/// What is wrong with a certificate, of the alert that this end gives and what `rustls` says, which is for programmers.
+fn distrust(alert: Option<u8>, reason: &str) -> String {
+    const EXPIRED: u8 = 45;
+    const UNKNOWN_AUTHORITY: u8 = 48;
+    let why = match alert {
+        Some(EXPIRED) => "its certificate has expired, or a clock is wrong: check the time here and there",
+        Some(UNKNOWN_AUTHORITY) => "no authority of the --ca file certifies it",
+        _ if reason.contains("CaUsedAsEndEntity") => {
+            "its certificate is an authority's own: the sender needs one that it certifies"
+        }
+        _ if reason.contains("NotValidYet") || reason.contains("not valid yet") => {
+            "its certificate is not valid yet, or a clock is wrong: check the time here and there"
+        }
+        _ if reason.contains("not valid for name") || reason.contains("NotValidForName") => {
+            "its certificate is for another name than the host's"
+        }
+        _ => "its certificate is not valid for a sender",
+    };
+    why.to_owned()
+}
+
+/// Why a connection ended, in plain words.
+const fn plain(error: &ConnectionError) -> &'static str {
+    match error {
+        ConnectionError::VersionMismatch => "the other end speaks no QUIC of version 1",
+        ConnectionError::TransportError(_) => "the other end broke the rules of QUIC",
+        ConnectionError::ConnectionClosed(_) => "the other end refused it",
+        ConnectionError::ApplicationClosed(_) => "the other end closed it",
+        ConnectionError::Reset => "the sender was started again",
+        ConnectionError::TimedOut => "nothing came for too long",
+        ConnectionError::LocallyClosed => "this end closed it",
+        ConnectionError::CidsExhausted => "there are no connection IDs left",
     }
 }
 

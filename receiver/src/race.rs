@@ -1,9 +1,10 @@
 //! Connects to the address of a sender's host that answers first ("happy eyeballs", RFC 8305).
 
+use std::net::SocketAddr;
 use std::panic::resume_unwind;
 use std::time::Duration;
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
 use crate::config::Config;
@@ -17,12 +18,12 @@ const MAX_ADDRESSES: usize = 4;
 
 /// Connects to the configured sender within `time`, over `socket` or a separate socket for each address.
 pub(crate) async fn connect(to: &Config, socket: Option<&Socket>, time: Duration) -> Result<QuicConnection, Error> {
-    if to.other_addresses.is_empty() {
-        return QuicConnection::connect(to, to.address, socket.cloned(), time).await;
+    let addresses = addresses(to).await?;
+    if let [address] = addresses[..] {
+        return QuicConnection::connect(to, address, socket.cloned(), time).await;
     }
     let mut attempts = JoinSet::new();
-    let addresses = std::iter::once(to.address).chain(to.other_addresses.iter().copied());
-    for (turn, address) in (0..).zip(addresses.take(MAX_ADDRESSES)) {
+    for (turn, address) in (0..).zip(addresses.into_iter().take(MAX_ADDRESSES)) {
         let to = to.clone();
         let socket = socket.cloned();
         let delay = turn * ATTEMPT_DELAY;
@@ -41,8 +42,20 @@ pub(crate) async fn connect(to: &Config, socket: Option<&Socket>, time: Duration
     Err(failures.into_iter().max_by_key(weight).expect("there is one address at least"))
 }
 
-/// Ranks an error by what it says about the host: a sender's refusal above silence, silence above an address family
-/// that this machine lacks.
+/// Where the sender may be, one address at least. The system may ask the network for a host's name, and is waited for elsewhere.
+async fn addresses(to: &Config) -> Result<Vec<SocketAddr>, Error> {
+    let Some(host) = to.host.clone() else {
+        return Ok(std::iter::once(to.address).chain(to.other_addresses.iter().copied()).collect());
+    };
+    let known = spawn_blocking({
+        let host = host.clone();
+        move || host.look_up()
+    });
+    let known = known.await.unwrap_or_default();
+    if known.is_empty() { Err(Error::UnknownHost(host)) } else { Ok(known) }
+}
+
+/// How much an error says of a host: a sender's refusal more than silence, a kind of address that this machine lacks nothing.
 const fn weight(error: &Error) -> u8 {
     match error {
         Error::Setup(_) => 0,

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::time::Duration;
 
 use nestcast_proto::{Close, Code, Hello, VersionRange};
 
@@ -46,7 +47,8 @@ async fn connections<S: FrameSink>(
     sink: &mut S,
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
-    let mut retry = Retry::new(config.retry);
+    let new_retry = || Retry::new(if config.wait { Duration::MAX } else { config.retry });
+    let mut retry = new_retry();
     loop {
         let connected = tokio::select! {
             biased;
@@ -57,17 +59,29 @@ async fn connections<S: FrameSink>(
             Ok(connection) => {
                 sink.handle_connection();
                 match run_connection(config, sink, &connection, shutdown.as_mut()).await {
-                    None | Some(Ended { error: Error::Closed(Code::Done), .. }) => return Ok(()),
+                    None => return Ok(()),
+                    Some(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
+                    Some(Ended { error: error @ Error::Closed(Code::Done), .. }) => {
+                        retry = new_retry();
+                        (error, None)
+                    }
                     Some(Ended { error, handed_over }) => (error, sink.useful_for(handed_over)),
                 }
             }
             Err(error) => (error, None),
         };
-        if !error.may_retry() {
+        let ended = matches!(error, Error::Closed(Code::Done));
+        if !ended && !error.may_retry() {
             return Err(error);
         }
         let Some(pause) = retry.next(useful, fastrand::f64()) else { return Err(given_up(error, &retry)) };
-        tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
+        if ended {
+            tracing::warn!("the broadcast ended; waiting for the next");
+        } else if config.wait && retry.spent().0 > 1 {
+            tracing::info!("{error}; trying again in {} ms", pause.as_millis());
+        } else {
+            tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
+        }
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = &mut shutdown => return Ok(()),

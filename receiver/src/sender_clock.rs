@@ -3,6 +3,9 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustls::pki_types::UnixTime;
+use rustls::time_provider::TimeProvider;
+
 /// Returns how long ago `captured` was, in microseconds since 1970 by a clock that is `ahead` microseconds ahead of ours.
 pub(crate) fn since(captured: u64, ahead: i64) -> Duration {
     let ago = micros(wall_clock()).saturating_add(ahead).saturating_sub_unsigned(captured);
@@ -19,6 +22,16 @@ fn wall_clock() -> Duration {
     static BEGAN: LazyLock<(Instant, Duration)> =
         LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
     BEGAN.1 + BEGAN.0.elapsed()
+}
+
+/// The machine's clock for TLS. One that is before 1970, as without a battery, counts as 1970: that of `rustls` panics.
+#[derive(Debug)]
+pub(crate) struct WallClock;
+
+impl TimeProvider for WallClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()))
+    }
 }
 
 fn micros(time: Duration) -> i64 {

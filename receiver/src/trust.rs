@@ -11,6 +11,7 @@ use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStor
 use sha2::{Digest as _, Sha256};
 
 use crate::Error;
+use crate::sender_clock::WallClock;
 
 /// The senders that a receiver trusts.
 #[derive(Debug, Clone)]
@@ -38,7 +39,7 @@ impl Trust {
     pub(crate) fn config(&self) -> Result<ClientConfig, Error> {
         let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        let builder = ClientConfig::builder_with_details(Arc::clone(&provider), Arc::new(WallClock))
             .with_protocol_versions(&[&rustls::version::TLS13])
             .map_err(|error| failed(&error))?;
         Ok(match self {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Codec, Format, FrameRate, Picture, Population, Range, Size, VideoEncoder, VideoModel, VideoSettings,
+    Codec, Format, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 use nestcast_proto::{Arrived, FrameHeader, PackageHash, ReceiveStats, Video, Welcome};
 use nestcast_receiver::{Announcement, Concealed, Decoding, FrameSink as _, Player, Readiness, Shown, Viewer};
@@ -56,7 +56,7 @@ impl Viewer for Teller {
 
 fn welcome() -> Welcome {
     let ([key, residual], [width, height]) = (VideoModel::built_in().ids(), SIDES);
-    let video = Some(Video { residual: residual.0, full_range: false });
+    let video = Some(Video::new(residual.0));
     Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
 }
 
@@ -72,7 +72,7 @@ fn junk() -> Arrived {
 /// Returns waves that move by two samples a frame.
 fn frames(count: u32) -> Vec<Arrived> {
     let [width, height] = SIDES;
-    let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Range::Limited));
+    let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Ycbcr::BT601));
     let (rate, population) = (FrameRate { frames: 30, seconds: 1 }, Population::log_uniform(40_000.0..=640_000.0));
     let settings = VideoSettings { size, rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);

@@ -13,7 +13,7 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nestcast_codec::{Format, Picture, Plane, Range, Size};
+use nestcast_codec::{Format, Picture, Plane, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, PictureRate, PictureSource, Pictures, RawPicture, RenditionLimit, VideoEncoding};
 use nestcast_media::y4m::Rate;
 use nestcast_proto::{SourceError, StreamPicture};
@@ -43,7 +43,7 @@ impl TestCamera {
     fn open() -> Result<Self, Box<dyn Error>> {
         let size = Size::new(u32::try_from(WIDTH)?, u32::try_from(HEIGHT)?)?;
         let rate = PictureRate::Variable { most: Rate::new(MOST, 1)? };
-        let format = PictureFormat::new(size, Format::Ycbcr420(Range::Limited), rate);
+        let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
         let memory = vec![128; STRIDE * HEIGHT * 3 / 2];
         Ok(Self { format, size, memory, began: Instant::now(), next: Duration::ZERO })
     }
@@ -92,7 +92,7 @@ impl PictureSource for TestCamera {
         let captured = clock_micros().saturating_sub(u64::try_from(age.as_micros()).unwrap_or(0));
         let (luma, chroma) = self.memory.split_at(STRIDE * HEIGHT);
         let [luma, chroma] = [luma, chroma].map(|samples| Plane { samples, stride: STRIDE });
-        let raw = RawPicture::nv12(self.size, Range::Limited, luma, chroma).map_err(SourceError::broken_off)?;
+        let raw = RawPicture::nv12(self.size, Ycbcr::BT601, luma, chroma).map_err(SourceError::broken_off)?;
         let mut picture = spent.unwrap_or_else(|| Picture::zero(self.size, raw.format()));
         raw.copy_into(&mut picture);
         Ok(Some(StreamPicture { picture, captured: Some(captured) }))

@@ -3,7 +3,10 @@
 use std::sync::LazyLock;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// A monotonic instant, and the machine's time since 1970 at that instant.
+use rustls::pki_types::UnixTime;
+use rustls::time_provider::TimeProvider;
+
+/// A moment by a clock that goes on evenly, and since 1970 by the machine's, which may be set.
 static BEGAN: LazyLock<(Instant, Duration)> =
     LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
 
@@ -19,4 +22,14 @@ pub(crate) fn began() -> (Instant, Duration) {
 pub fn microseconds() -> u64 {
     let (instant, since) = began();
     u64::try_from((since + instant.elapsed()).as_micros()).unwrap_or(u64::MAX)
+}
+
+/// The machine's clock for TLS. One that is before 1970, as without a battery, counts as 1970: that of `rustls` panics.
+#[derive(Debug)]
+pub(crate) struct WallClock;
+
+impl TimeProvider for WallClock {
+    fn current_time(&self) -> Option<UnixTime> {
+        Some(UnixTime::since_unix_epoch(SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()))
+    }
 }

@@ -70,7 +70,13 @@ impl Identity {
         let certificates =
             certificates.and_then(|all| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) });
         let certificates = certificates.map_err(|error| failed(chain, "certificate", error))?;
-        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| failed(key, "private key", error))?;
+        let key = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
+            pem::Error::NoItemsFound if is_encrypted(key) => {
+                let reason = "its private key is encrypted: write it without a passphrase, as `openssl pkey` does";
+                Error::Certificate { file: key.to_owned(), reason: reason.to_owned() }
+            }
+            error => failed(key, "private key", error),
+        })?;
         Ok(Self { chain: certificates, key })
     }
 
@@ -81,7 +87,13 @@ impl Identity {
     }
 }
 
-/// Says why a PEM file is unusable, and what to do.
+/// Whether a PEM file holds a private key that a passphrase protects.
+fn is_encrypted(file: &Path) -> bool {
+    std::fs::read_to_string(file)
+        .is_ok_and(|text| text.contains("ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED"))
+}
+
+/// Why a PEM file gives no such thing, and what to do.
 fn refusal(what: &str, error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => format!("it cannot be read: {error}: name a PEM file with the {what}"),

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Channels, Format, Frame, FrameRate, LoopRates, Model, Picture, Population, Range, Size, Switch, VideoEncoder,
-    VideoHeader, VideoLoops, VideoModel, VideoSettings, VideoWriter,
+    Channels, Display, Format, Frame, FrameRate, LoopRates, Model, Picture, Population, Size, Switch, VideoEncoder,
+    VideoHeader, VideoLoops, VideoModel, VideoSettings, VideoWriter, Ycbcr,
 };
 
 use crate::pictures::{self, Content};
 
-/// The layout of samples in all clips.
-pub const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+/// How samples lie in all clips.
+pub const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 /// Frames a second of all clips.
 pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 
@@ -119,7 +119,14 @@ impl Clip {
     /// If the codec refuses.
     pub fn stored_on(&self, threads: usize, model: &VideoModel) -> Vec<u8> {
         let loops = self.encode(&[], 1, model).1;
-        let header = VideoHeader { size: self.size(), rate: RATE, range: Range::Limited, models: model.ids(), loops };
+        let header = VideoHeader {
+            size: self.size(),
+            rate: RATE,
+            colours: Ycbcr::BT601,
+            display: Display::default(),
+            models: model.ids(),
+            loops,
+        };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
         for frames in self.encode_on(threads, model) {
             for (number, frame) in frames.iter().enumerate() {

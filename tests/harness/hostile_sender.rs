@@ -191,7 +191,7 @@ fn announce(scenario: &Scenario) -> Welcome {
     let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
     let (width, height) = SIZE;
     let video = matches!(scenario, Scenario::Video(_) | Scenario::ClockThatJumps(_))
-        .then(|| Video { residual: hostile_video::models()[1].0, full_range: false });
+        .then(|| Video::new(hostile_video::models()[1].0));
     Welcome { model, package, width, height, rate, video }
 }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nestcast_codec::{
-    Format, Frame, FrameRate, ModelId, Picture, Population, Range, Size, VideoEncoder, VideoModel, VideoSettings,
+    Format, Frame, FrameRate, ModelId, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 use nestcast_proto::{Code, FrameHeader, LateHeader, StreamHead};
 use quinn::{Connection, SendStream};
@@ -245,7 +245,7 @@ fn encoded(seed: u32, count: u64, slowest: f64) -> Vec<Frame> {
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frame = |time| {
-        let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+        let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
         for (at, sample) in (0..).zip(picture.samples_mut()) {
             let (x, y) = (at % SIZE.0, at / SIZE.0);
             let bar = (x + 3 * time + seed) / 16 % 2 * 60;

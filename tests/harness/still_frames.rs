@@ -43,7 +43,7 @@ impl StillFrames {
 
 impl FrameSource for StillFrames {
     fn welcome(&self) -> Welcome {
-        let video = self.video.then_some(Video { residual: [1; 6], full_range: false });
+        let video = self.video.then_some(Video::new([1; 6]));
         Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1), video }
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use nestcast_codec::{Format, FrameRate, Picture, Range, Size, TransformError, VideoDecoder, VideoModel};
+use nestcast_codec::{Format, FrameRate, Picture, Size, TransformError, VideoDecoder, VideoModel, Ycbcr};
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::video_frames::VideoFrames;
@@ -16,8 +16,8 @@ use nestcast_receiver::{FrameSink, Readiness};
 pub const SIZE: [u32; 2] = [160, 96];
 /// Frames a second.
 pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
-const FORMAT: Format = Format::Ycbcr420(Range::Limited);
-/// Samples by which the ground moves in a frame, in quarters.
+const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
+/// Samples that the ground moves in a frame, in quarters.
 const PAN: u32 = 3;
 
 fn size() -> Size {

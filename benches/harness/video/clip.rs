@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_codec::{Format, Picture, Size, Ycbcr};
 use nestcast_lab::ffmpeg::{Ffmpeg, frame_rate};
 use nestcast_lab::video::FIRST_FRAME;
 use sha2::{Digest, Sha256};
@@ -37,7 +37,7 @@ impl Clip {
         // Nothing is converted: rivals and nestcast get the samples of the file.
         let full = stream.pix_fmt == "yuvj420p" || stream.color_range.as_deref() == Some("pc");
         ensure!(full || stream.pix_fmt == "yuv420p", "{}: its samples are {}, not yuv420p", name(), stream.pix_fmt);
-        let format = Format::Ycbcr420(if full { Range::Full } else { Range::Limited });
+        let format = Format::Ycbcr420(if full { Ycbcr::BT601_FULL } else { Ycbcr::BT601 });
         let size = Size::new(stream.width, stream.height).with_context(name)?;
         let samples = ffmpeg.frames(path).with_context(name)?;
         let frames = pictures(size, format, &samples).with_context(name)?;
@@ -119,7 +119,7 @@ pub(super) mod tests {
         let frame = |t: u32| {
             let (w, h) = (width.div_ceil(2), height.div_ceil(2));
             let samples = plane(width, height, 4, t).chain(plane(w, h, 2, t)).chain(plane(w, h, 2, t + 9)).collect();
-            Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("as many samples as the size says")
+            Picture::new(size, Format::Ycbcr420(Ycbcr::BT601), samples).expect("as many samples as the size says")
         };
         Clip::new("moving".to_owned(), (30, 1), (0..frames).map(frame).collect()).expect("it has frames")
     }

@@ -105,7 +105,7 @@ fn main() -> Result<()> {
 
 /// Broadcasts standard input to a receiver for each of `caps`, prints the cost, and returns what each of them got.
 fn broadcast(caps: &[u64], copy: File) -> Result<Vec<Recorder>> {
-    let pictures = Pictures::y4m("standard input", u64::MAX, Copied(copy), None)?;
+    let pictures = Pictures::y4m("standard input", u64::MAX, None, Copied(copy), None)?;
     let threads = std::thread::available_parallelism()?.get();
     let identity = Identity::generate()?;
     let fingerprint = identity.fingerprint().to_string();
@@ -170,7 +170,7 @@ impl Originals {
     fn read(copy: File, every: u64) -> Result<Self> {
         let mut reader = Reader::new(BufReader::new(copy), u64::MAX)?;
         let (interval, mut offered, mut pictures) = (reader.rate().interval(), 0, BTreeMap::new());
-        let empty = Picture::zero(reader.size(), nestcast_codec::Format::Ycbcr420(reader.range()));
+        let empty = Picture::zero(reader.size(), nestcast_codec::Format::Ycbcr420(reader.colours()));
         let mut picture = empty.clone();
         while reader.read_into(&mut picture)? {
             if offered % every == 0 {

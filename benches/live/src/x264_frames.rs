@@ -99,8 +99,8 @@ impl FrameSource for X264Frames {
         let size = self.coder.clip.size();
         let [width, height] = [size.width(), size.height()].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
         let rate = (self.coder.clip.rate().frames(), self.coder.clip.rate().seconds());
-        // Frames need earlier ones; `video` makes the session treat them so.
-        let video = Some(Video { residual: [0; 6], full_range: false });
+        // Frames that need those before: the session treats them as such.
+        let video = Some(Video::new([0; 6]));
         Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate, video }
     }
 

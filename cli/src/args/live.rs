@@ -10,7 +10,7 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Trust};
 
 use super::common::{Common, Transform, count};
-use super::video::{effort, renditions};
+use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
@@ -65,6 +65,8 @@ pub(crate) struct Send {
     /// Video: how long to search for motion [default: normal, or fast above 640x360 at 30 frames/s]
     #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,
+    #[command(flatten)]
+    pub(crate) matrix: MatrixChoice,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]
     pub(crate) json: bool,
@@ -99,6 +101,9 @@ pub(crate) struct Receive {
     /// only once
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
+    /// Wait for the broadcast to begin and, when it ends, for the next one, until you press ctrl-c
+    #[arg(long, conflicts_with = "retry")]
+    pub(crate) wait: bool,
     /// The video or picture that the sender sends, to measure PSNR against
     #[arg(long, value_name = "SOURCE", requires = "json")]
     pub(crate) original: Option<PathBuf>,
@@ -129,7 +134,11 @@ impl Trusted {
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| "give an IP address and a port, as in [::]:4433 or 127.0.0.1:4433".to_owned())
+    let zoned = || text.contains('%').then(|| text.parse::<Address>().ok()?.look_up().into_iter().next()).flatten();
+    let address = text.parse().ok().or_else(zoned);
+    address.ok_or_else(|| {
+        "give an IP address and a port, as in [::]:4433, 127.0.0.1:4433 or [fe80::1%eth0]:4433".to_owned()
+    })
 }
 
 fn fingerprint(text: &str) -> Result<Trust, String> {

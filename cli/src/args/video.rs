@@ -5,7 +5,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, Error, Result, ensure};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
-use nestcast_codec::{Effort, FrameRate, MAX_LOOPS, Population, Size, VideoSettings};
+use nestcast_codec::{Effort, FrameRate, MAX_LOOPS, Matrix, Population, Size, VideoSettings};
 use nestcast_media::FrameRange;
 use nestcast_proto::Bitrate;
 
@@ -27,12 +27,41 @@ pub(crate) struct VideoCoding {
     /// Video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
     pub(crate) frames: FrameRange,
+    #[command(flatten)]
+    matrix: MatrixChoice,
+}
+
+/// The matrix of a y4m video.
+#[derive(Debug, Args)]
+pub(crate) struct MatrixChoice {
+    /// Video: how red, green and blue make its samples, which y4m cannot say [default: 601 (BT.601) below 720 lines, 709 (BT.709)
+    /// from there, as players do]
+    #[arg(long, value_parser = matrix_parser())]
+    matrix: Option<Matrix>,
+}
+
+impl MatrixChoice {
+    /// Returns the matrix that you asked for.
+    pub(crate) const fn asked(&self) -> Option<Matrix> {
+        self.matrix
+    }
+}
+
+/// Parses a matrix.
+fn matrix_parser() -> impl TypedValueParser<Value = Matrix> {
+    PossibleValuesParser::new(["601", "709"]).map(|name| if name == "601" { Matrix::Bt601 } else { Matrix::Bt709 })
 }
 
 impl VideoCoding {
     /// Returns whether you gave any of these options.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.bitrates.is_some() || self.effort.is_some() || self.renditions.is_some() || !self.frames.is_all()
+        let of_coding = self.bitrates.is_some() || self.effort.is_some() || self.renditions.is_some();
+        of_coding || !self.frames.is_all() || self.matrix().is_some()
+    }
+
+    /// Returns the matrix that you asked for.
+    pub(crate) const fn matrix(&self) -> Option<Matrix> {
+        self.matrix.asked()
     }
 
     /// Returns the rates that you asked for, or the usual ones, in bits a second.

@@ -1,9 +1,11 @@
 //! `nestcast receive`: a broadcast to a folder or a player.
 
+use std::net::Ipv4Addr;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::{Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_proto::DecoderKind;
 use nestcast_receiver::Config;
@@ -16,24 +18,32 @@ use crate::files;
 pub(crate) fn run(options: &Receive) -> Result<()> {
     let runtime = process::runtime()?;
     let place = &options.address;
-    let mut addresses = place.look_up().into_iter();
     let config = Config {
-        address: addresses.next().with_context(|| format!("{place} cannot be found: check the host's name"))?,
-        other_addresses: addresses.collect(),
+        host: Some(place.clone()),
         name: place.host().to_owned(),
-        trust: options.trusted.trust(),
         token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
         max_bitrate: options.max_bitrate,
         decoder: if options.decoder == Some(Transform::Linear) { DecoderKind::Linear } else { DecoderKind::Deep },
         fetch_model: !options.no_fetch_model,
         retry: Duration::from_secs(options.retry.into()),
+        wait: options.wait,
+        // The host's addresses take its place.
+        ..Config::new((Ipv4Addr::UNSPECIFIED, 0).into(), options.trusted.trust())
     };
     let screen = Screen::new(options)?;
     let totals = Arc::clone(&screen.totals);
-    let ended = runtime.block_on(nestcast_receiver::view(config, screen, process::interrupted()));
+    let asked = AtomicBool::new(false);
+    let shutdown = async {
+        process::interrupted().await;
+        asked.store(true, Relaxed);
+    };
+    let ended = runtime.block_on(nestcast_receiver::view(config, screen, shutdown));
     let totals = *totals.lock().unwrap_or_else(PoisonError::into_inner);
     if totals.received.shown > 0 && !options.json && !is_standard(&options.output) {
         files::print(&format!("{}: {totals}\n", options.output.display()))?;
     }
-    Ok(ended?)
+    ended?;
+    let empty = totals.received.shown == 0 && !asked.load(Relaxed);
+    ensure!(!empty, "the broadcast ended before any picture came: ask whoever runs the sender");
+    Ok(())
 }

@@ -32,7 +32,7 @@ pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
         let path = path.clone();
         Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
-    video(options, Pictures::y4m(&name, max_pixels, input.into_reader(), again)?)
+    video(options, Pictures::y4m(&name, max_pixels, options.matrix.asked(), input.into_reader(), again)?)
 }
 
 /// Broadcasts pictures of which each is predicted from earlier ones.
@@ -47,10 +47,10 @@ fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
 
 /// Broadcasts pictures of which each is encoded by itself.
 fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
-    let of_video = options.renditions.is_some() || options.effort.is_some();
+    let of_video = options.renditions.is_some() || options.effort.is_some() || options.matrix.asked().is_some();
     ensure!(
         !of_video,
-        "--renditions and --effort are for videos, because nestcast encodes each picture by itself: leave them out"
+        "--renditions, --effort and --matrix are for videos, because nestcast encodes each picture by itself: leave them out"
     );
     let (model, format) = (Model::open(&options.common)?, pictures.format());
     let encoder = model.encoder(options.analysis)?.with_max_bytes(PictureEncoding::most_bytes(format.size));

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Picture, Range, Restoration};
+use nestcast_codec::{Display, Matrix, Picture, Restoration, Size, Ycbcr};
 use nestcast_lab::originals::Originals;
-use nestcast_media::output::{FramePlace, FrameWriter, promised_format};
+use nestcast_media::output::{self, FramePlace, FrameWriter, promised_format};
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
@@ -17,6 +17,7 @@ use super::lines::Line;
 use crate::args::{Receive, Transform};
 use crate::files::{self, Lines};
 use crate::transforms::{self, Model};
+use crate::video;
 
 /// Everything that a receiver shows frames with.
 pub(super) struct Screen {
@@ -73,12 +74,12 @@ impl Screen {
         *self.decoder.get_or_insert_with(transforms::usual_decoder)
     }
 
-    fn decoding(&mut self, package: Package) -> Result<Decoding> {
+    fn decoding(&mut self, package: Package, size: Size) -> Result<Decoding> {
         let decoder = self.decoder();
         let &Model { threads, max_pixels, .. } = &self.model;
         let decoding = Decoding::new(Model { package, threads, max_pixels }.decoder(decoder)?);
         Ok(match self.place {
-            FramePlace::Video(_) => decoding.with_ycbcr420(Range::Limited),
+            FramePlace::Video(_) => decoding.with_ycbcr420(Ycbcr { matrix: Matrix::usual(size), ..Ycbcr::BT601 }),
             FramePlace::Folder(_) => decoding,
         })
     }
@@ -93,6 +94,18 @@ impl Screen {
     fn keep(&mut self) -> Result<()> {
         let frames = self.frames.take().filter(|frames| !frames.is_empty());
         Ok(frames.map_or(Ok(()), FrameWriter::finish)?)
+    }
+
+    /// Hands a frame to what takes frames. What came before one that cannot be written stays a video.
+    fn put(&mut self, put: impl FnOnce(&mut FrameWriter) -> Result<(), output::Error>) -> Result<()> {
+        let Some(frames) = &mut self.frames else { return Ok(()) };
+        let Err(error) = put(frames) else { return Ok(()) };
+        let whole = frames.frames().filter(|frames| *frames > 0 && !self.place.is_standard());
+        self.keep()?;
+        if let Some(whole) = whole {
+            files::note(&format!("nestcast keeps the video of the {whole} frames that it could write"));
+        }
+        Err(error.into())
     }
 
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
@@ -119,7 +132,11 @@ impl Viewer for Screen {
                 return Err(error.into());
             }
         } else {
-            self.frames = Some(self.place.begin(announced.rate)?);
+            let display = announced.video.map_or_else(Display::default, |video| video.display);
+            if let Some(video) = announced.video {
+                video::note_display("the broadcast", video.colours, announced.size, display, &self.place);
+            }
+            self.frames = Some(self.place.begin(announced.rate, display)?);
         }
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
@@ -131,12 +148,12 @@ impl Viewer for Screen {
             }));
         }
         let wanted = self.wanted(announced);
-        self.packages.find(&wanted).map(|package| self.decoding(package)).transpose()
+        self.packages.find(&wanted).map(|package| self.decoding(package, announced.size)).transpose()
     }
 
     fn handle_package(&mut self, announced: &Announcement, archive: Bytes) -> Result<Option<Decoding>> {
         let package = self.wanted(announced).open(&archive)?;
-        let decoding = self.decoding(package.clone())?;
+        let decoding = self.decoding(package.clone(), announced.size)?;
         if let Err(error) = self.packages.keep(&package) {
             files::note(&format!(
                 "nestcast uses the fetched model, but cannot keep it: {:#}",
@@ -147,7 +164,7 @@ impl Viewer for Screen {
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
-        self.frames.as_mut().map_or(Ok(()), |frames| frames.put(shown.id, shown.picture))?;
+        self.put(|frames| frames.put(shown.id, shown.picture))?;
         if let Some(lines) = self.lines {
             let psnr_db = self.psnr(shown.id, shown.picture);
             lines.print(&Line::Frame { shown, psnr_db })?;
@@ -165,7 +182,7 @@ impl Viewer for Screen {
     }
 
     fn hold(&mut self, picture: &Picture) -> Result<()> {
-        Ok(self.frames.as_mut().map_or(Ok(()), |frames| frames.hold(picture))?)
+        self.put(|frames| frames.hold(picture))
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {

@@ -1,13 +1,14 @@
 //! Videos by name, y4m and stored: an error names the video and says what to do.
 
 use anyhow::{Result, anyhow, bail, ensure};
-use nestcast_codec::{Picture, VideoModel};
+use nestcast_codec::{Display, Matrix, Picture, Scan, Size, VideoModel, Ycbcr};
 use nestcast_lab::progress::Progress;
+use nestcast_media::output::FramePlace;
 use nestcast_media::stored::Frames;
 use nestcast_media::y4m::{self, Error};
-use nestcast_media::{FrameRange, Input, InputError, Opened, Replayed};
+use nestcast_media::{Input, InputError, Opened, Replayed};
 
-use crate::args::Common;
+use crate::args::{Common, VideoCoding};
 use crate::files;
 
 /// Opens the tables of video; refuses other models.
@@ -24,9 +25,9 @@ pub(super) struct Clip {
 }
 
 impl Clip {
-    pub(super) fn open(input: Input<'_>, range: FrameRange, max_pixels: u64) -> Result<Self> {
+    pub(super) fn open(input: Input<'_>, coding: &VideoCoding, max_pixels: u64) -> Result<Self> {
         let (name, length) = (input.name(), input.length());
-        let frames = input.y4m(range, max_pixels)?;
+        let frames = input.y4m(coding.frames, max_pixels)?.with_matrix(coding.matrix());
         let progress = Progress::of(&name, frames.count(length));
         Ok(Self { name, frames, progress })
     }
@@ -48,7 +49,29 @@ impl Clip {
     }
 }
 
-/// Notes what was wrong, if anything; refuses a video without a single frame.
+/// Says what of a video's display the place cannot hold: y4m no matrix, PNG pictures neither pixels that are not square nor fields.
+pub(crate) fn note_display(name: &str, colours: Ycbcr, size: Size, display: Display, place: &FramePlace) {
+    match place {
+        FramePlace::Video(_) if colours.matrix != Matrix::usual(size) => {
+            let (matrix, option) = if colours.matrix == Matrix::Bt601 { ("BT.601", 601) } else { ("BT.709", 709) };
+            files::note(&format!(
+                "{name}: its colours are by {matrix}, which y4m cannot say: tell the next program (here with --matrix {option})"
+            ));
+        }
+        FramePlace::Video(_) => {}
+        FramePlace::Folder(_) => {
+            let [width, height] = display.aspect;
+            if !display.is_square() {
+                files::note(&format!("{name}: its pixels are {width}:{height}, but PNG viewers show them square"));
+            }
+            if display.scan != Scan::Progressive {
+                files::note(&format!("{name}: it is interlaced: each PNG picture has the lines of both fields"));
+            }
+        }
+    }
+}
+
+/// Says what was the matter, if anything; refuses a video that gave no frame.
 pub(super) fn end(name: &str, frames: &Frames<Replayed<Opened>>, given: u64) -> Result<()> {
     if given > 0 {
         if let Some(fault) = frames.fault() {

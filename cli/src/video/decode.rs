@@ -22,6 +22,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let name = input.name();
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();
+    clip::note_display(&name, header.colours, header.size, header.display, &place);
     let failed = |error| InputError::named(&name, error);
     let mut player = Player::new(frames, model, options.common.threads()).map_err(failed)?;
     if options.decoder == Some(Transform::Deep) {
@@ -64,13 +65,13 @@ fn show(
     progress: Option<&Progress>,
 ) -> Result<()> {
     let header = *player.frames().reader().header();
-    let mut picture = Picture::zero(header.size, Format::Ycbcr420(header.range));
+    let mut picture = Picture::zero(header.size, Format::Ycbcr420(header.colours));
     let mut frames: Option<FrameWriter> = None;
     while let Some(shown) = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))? {
         progress.into_iter().for_each(Progress::step);
         let frames = match &mut frames {
             Some(frames) => frames,
-            none => none.insert(place.begin((header.rate.frames, header.rate.seconds))?),
+            none => none.insert(place.begin((header.rate.frames, header.rate.seconds), header.display)?),
         };
         frames.put(shown.number, &picture)?;
     }

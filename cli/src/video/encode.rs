@@ -22,12 +22,13 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let model = clip::model(&options.common)?;
     let coding = &options.video;
     let names = Names::new(input.name(), output.path());
-    let mut clip = Clip::open(input, coding.frames, options.common.max_pixels)?;
-    let (size, rate, range) = (clip.frames.size(), clip.frames.rate(), clip.frames.range());
+    let mut clip = Clip::open(input, coding, options.common.max_pixels)?;
+    let (size, rate) = (clip.frames.size(), clip.frames.rate());
+    let (colours, display) = (clip.frames.colours(), clip.frames.display());
     let settings = coding.settings(size, rate, options.common.threads());
     let encoder = VideoLoops::new(&model, settings, coding.renditions.unwrap_or(1))?;
     let encoder = encoder.with_effort(coding.effort.unwrap_or_default());
-    let header = VideoHeader { size, rate, range, models: model.ids(), loops: encoder.rates() };
+    let header = VideoHeader { size, rate, colours, display, models: model.ids(), loops: encoder.rates() };
     let failed = |error| match error {
         Error::Write(error) => anyhow::Error::from(output.explain(error)),
         other => anyhow::Error::from(other).context("the video cannot be encoded"),

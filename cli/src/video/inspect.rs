@@ -20,7 +20,8 @@ pub(crate) fn run(options: &Inspect, input: Input<'_>) -> Result<()> {
     if let Some(path) = &options.original {
         video.reader().check_model(&model).map_err(|error| InputError::named(&name, error))?;
         let original = Input::open(path)?.y4m(FrameRange::default(), max_pixels)?;
-        let alike = original.size() == header.size && original.range() == header.range;
+        let original = original.with_matrix(Some(header.colours.matrix));
+        let alike = original.size() == header.size && original.colours() == header.colours;
         ensure!(alike, "--original has another size or range of samples: name the video that you encoded");
         comparison = Some(Comparison::new(model, original, common.threads()));
     }

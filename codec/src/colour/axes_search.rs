@@ -38,8 +38,8 @@ impl Axes {
                 let row = picture.planes[0].row(y, 3 * size.width());
                 [row[3 * x], row[3 * x + 1], row[3 * x + 2]]
             }),
-            Format::Ycbcr420(range) => {
-                let rgb = ycbcr::pixels(range);
+            Format::Ycbcr420(colours) => {
+                let rgb = ycbcr::pixels(colours);
                 let at = |plane: usize, x: usize, y: usize| picture.planes[plane].row(y, x + 1)[x];
                 let pixel = |x: usize, y: usize| rgb([at(0, x, y), at(1, x / 2, y / 2), at(2, x / 2, y / 2)]);
                 Self::find_between(size, scratch, pixel)

@@ -27,9 +27,9 @@ impl ToPlanes {
     pub(crate) fn new(format: Format, axes: Axes) -> Self {
         match format {
             Format::Grey | Format::Rgb => Self { matrix: single(axes.analysis()), zero: [128.0; 3] },
-            Format::Ycbcr420(range) => {
-                let matrix = product(&axes.analysis(), &ycbcr::to_rgb(range));
-                Self { matrix: single(matrix), zero: [ycbcr::middle(range), 128.0, 128.0] }
+            Format::Ycbcr420(colours) => {
+                let matrix = product(&axes.analysis(), &ycbcr::to_rgb(colours));
+                Self { matrix: single(matrix), zero: [ycbcr::middle(colours.range), 128.0, 128.0] }
             }
         }
     }
@@ -106,9 +106,9 @@ impl FromPlanes {
     pub(crate) fn new(format: Format, axes: Axes) -> Self {
         match format {
             Format::Grey | Format::Rgb => Self { format, matrix: single(axes.synthesis()), zero: [128.0; 3] },
-            Format::Ycbcr420(range) => {
-                let matrix = product(&ycbcr::from_rgb(range), &axes.synthesis());
-                Self { format, matrix: single(matrix), zero: [ycbcr::middle(range), 128.0, 128.0] }
+            Format::Ycbcr420(colours) => {
+                let matrix = product(&ycbcr::from_rgb(colours), &axes.synthesis());
+                Self { format, matrix: single(matrix), zero: [ycbcr::middle(colours.range), 128.0, 128.0] }
             }
         }
     }

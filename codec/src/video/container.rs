@@ -7,8 +7,9 @@
 use bytes::Bytes;
 
 use crate::error::{Error, ModelId};
-use crate::picture::{MAX_SIDE, Range, Size};
+use crate::picture::{MAX_SIDE, Size, Ycbcr};
 use crate::stream::header::MAGIC;
+use crate::video::display::Display;
 use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::population::FrameRate;
 
@@ -34,17 +35,19 @@ pub struct VideoHeader {
     pub size: Size,
     /// Frames a second.
     pub rate: FrameRate,
-    /// The range of the samples' values.
-    pub range: Range,
-    /// The tables for frames predicted from nothing, and for residuals.
+    /// What samples mean.
+    pub colours: Ycbcr,
+    /// How frames are to be shown.
+    pub display: Display,
+    /// Tables of frames predicted from nothing, and of residuals.
     pub models: [ModelId; 2],
     /// The number of renditions, and the receivers that each serves.
     pub loops: LoopRates,
 }
 
 impl VideoHeader {
-    /// The maximum length of a header in bytes.
-    pub const MAX_BYTES: usize = MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + MAX_LOOPS * MAX_VARINT;
+    /// Bytes that a header takes at most.
+    pub const MAX_BYTES: usize = MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + (MAX_LOOPS + 2) * MAX_VARINT;
 
     /// Returns whether bytes begin as a stored video, not as a picture's stream.
     #[must_use]
@@ -59,7 +62,8 @@ impl VideoHeader {
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         let several = self.loops.count() > 1;
-        out.extend([VERSION, if several { KIND_OF_LOOPS } else { KIND }, u8::from(self.range == Range::Full)]);
+        let kind = if several { KIND_OF_LOOPS } else { KIND };
+        out.extend([VERSION, kind, self.display.signal(self.colours)]);
         let sides = [self.size.width() - 1, self.size.height() - 1];
         sides.into_iter().for_each(|side| write_varint(&mut out, side as u64));
         [self.rate.frames, self.rate.seconds].into_iter().for_each(|part| write_varint(&mut out, part.into()));
@@ -67,6 +71,9 @@ impl VideoHeader {
         if several {
             out.extend([self.loops.count().to_le_bytes()[0]]);
             self.loops.rates().iter().for_each(|rate| write_varint(&mut out, *rate));
+        }
+        if !self.display.is_square() {
+            self.display.aspect.iter().for_each(|side| write_varint(&mut out, u64::from(*side)));
         }
         out
     }
@@ -89,11 +96,8 @@ impl VideoHeader {
         if ![KIND, KIND_OF_LOOPS].contains(&fixed[4]) {
             return Err(corrupt("it is no video, but a picture"));
         }
-        let range = match fixed[5] {
-            0 => Range::Limited,
-            1 => Range::Full,
-            _ => return Err(corrupt("its range of samples is reserved")),
-        };
+        let signal = Display::of_signal(fixed[5]);
+        let (colours, mut display) = signal.ok_or(corrupt("what it says of its samples is reserved"))?;
         let mut number = || varint(&mut rest)?.ok_or(short);
         let [width, height] = [number()?, number()?].map(|side| u32::try_from(side + 1).unwrap_or(MAX_SIDE + 1));
         let [frames, seconds] = [number()?, number()?].map(|part| u32::try_from(part).unwrap_or(0));
@@ -103,9 +107,16 @@ impl VideoHeader {
         let models = [rest.split_off(..6), rest.split_off(..6)].map(|id| id.and_then(|id| id.try_into().ok()));
         let [Some(key), Some(residual)] = models else { return Err(short) };
         let loops = if fixed[4] == KIND { LoopRates::ONE } else { read_loops(&mut rest)?.ok_or(short)? };
+        if fixed[5] & Display::ASPECT != 0 {
+            let mut side = || varint(&mut rest)?.ok_or(short);
+            display.aspect = [side()?, side()?].map(|side| u16::try_from(side).unwrap_or(0));
+            if display.aspect.contains(&0) || display.is_square() {
+                return Err(corrupt("the aspect of its pixels is out of range"));
+            }
+        }
         let size = Size::new(width, height)?;
         let rate = FrameRate { frames, seconds };
-        let header = Self { size, rate, range, models: [ModelId(key), ModelId(residual)], loops };
+        let header = Self { size, rate, colours, display, models: [ModelId(key), ModelId(residual)], loops };
         Ok((header, bytes.len() - rest.len()))
     }
 }

@@ -7,6 +7,7 @@ pub(crate) mod budget;
 mod concealment;
 pub(crate) mod container;
 pub(crate) mod decoder;
+pub(crate) mod display;
 pub(crate) mod encoder;
 pub(crate) mod frame;
 pub(crate) mod head;

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::motion::reference::Reference;
 use crate::motion::search::aim::Effort;
-use crate::picture::{Format, Picture, Range, Size};
+use crate::picture::{Format, Picture, Size, Ycbcr};
 use crate::video::decoder::{Arrived, VideoDecoder};
 use crate::video::encoder::VideoEncoder;
 use crate::video::frame::Frame;
@@ -14,7 +14,7 @@ use crate::video::population::{FrameRate, Population};
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 
-const FORMAT: Format = Format::Ycbcr420(Range::Full);
+const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601_FULL);
 const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 
 /// A texture with grain that moves by three samples in eight frames, over one that stands still.

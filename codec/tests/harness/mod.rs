@@ -1,9 +1,9 @@
 //! A clip, and the pictures that a decoder shows of it.
 
-use nestcast_codec::{Format, FrameRate, Picture, Range, Size, VideoDecoder, VideoModel};
+use nestcast_codec::{Format, FrameRate, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 
 pub(crate) const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
-pub(crate) const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+pub(crate) const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 
 /// A texture that moves to the left above a static one; from frame `cut` on another texture.
 pub(crate) fn clip(size: Size, count: usize, cut: usize) -> Vec<Picture> {

@@ -29,7 +29,10 @@ pub struct Mean {
     budget_bpp: f64,
     pictures: usize,
     bpp: f64,
-    psnr_db: f64,
+    /// Of the pictures that are not decoded without any error: PSNR is infinite for those.
+    psnr_db: Option<f64>,
+    /// Pictures that are decoded without any error.
+    lossless: usize,
     ms_ssim: Option<f64>,
     encode_ms: f64,
     decode_ms: f64,
@@ -140,7 +143,8 @@ impl Bench {
                 budget_bpp: self.rates[point % self.rates.len()],
                 pictures: rows.len(),
                 bpp: mean(|row| Some(row.bpp)),
-                psnr_db: mean(|row| Some(row.psnr_db)),
+                psnr_db: average(rows.iter().map(|row| row.psnr_db).filter(|db| db.is_finite())),
+                lossless: rows.iter().filter(|row| row.psnr_db.is_infinite()).count(),
                 ms_ssim: average(rows.iter().filter_map(|row| row.ms_ssim)),
                 encode_ms: mean(|row| row.encode_ms),
                 decode_ms: mean(|row| row.decode_ms),
@@ -172,13 +176,21 @@ impl Bench {
             let _ = write!(text, "{:>7.3}", means[index].bpp);
             for mean in means.iter().skip(index).step_by(self.rates.len()) {
                 let similarity = figure(mean.ms_ssim, 4);
-                let _ = write!(text, "  {:>9.2}  {similarity:>7}", mean.psnr_db);
+                let _ = write!(text, "  {:>9}  {similarity:>7}", figure(mean.psnr_db, 2));
                 if with_look {
                     let _ = write!(text, "  {:>11}  {:>11}", figure(mean.ssimulacra2, 1), figure(mean.butteraugli, 2));
                 }
                 let _ = write!(text, "  {:>3.0} ms", mean.decode_ms);
             }
             text.push('\n');
+        }
+        let lossless = means.iter().map(|mean| mean.lossless).max().unwrap_or(0);
+        if lossless > 0 {
+            let s = if lossless == 1 { "" } else { "s" };
+            let _ = writeln!(
+                text,
+                "up to {lossless} picture{s} decoded without any error: no mean of dB counts them, since PSNR is infinite"
+            );
         }
         text
     }
@@ -228,9 +240,23 @@ mod tests {
         );
         assert!(rows[0].psnr_db < rows[1].psnr_db && rows[2].psnr_db < rows[3].psnr_db, "{rows:?}");
         let means = bench.means(&rows);
-        assert!((means[1].psnr_db - (rows[1].psnr_db + rows[3].psnr_db) / 2.0).abs() < 1e-9);
+        assert!((means[1].psnr_db.expect("a mean") - (rows[1].psnr_db + rows[3].psnr_db) / 2.0).abs() < 1e-9);
         assert_eq!(bench.table(&means).lines().count(), 3 + 2);
         assert_eq!(csv(&rows).expect("a table").lines().count(), 1 + 4);
+    }
+
+    #[test]
+    fn a_picture_without_any_error_leaves_the_mean_of_the_others() {
+        let codec = Codec::photo();
+        let bench = Bench::new(("linear", codec.encoder()), vec![("one", codec.decoder())], vec![0.5]);
+        let row = |psnr_db| Row { psnr_db, ..Row::default() };
+        let means = bench.means(&[row(30.0), row(f64::INFINITY), row(40.0)]);
+        assert_eq!((means[0].psnr_db, means[0].lossless, means[0].pictures), (Some(35.0), 1, 3));
+        let text = bench.table(&means);
+        assert!(text.contains("  35.00  ") && text.contains("up to 1 picture decoded without any error"), "{text}");
+        let all = bench.means(&[row(f64::INFINITY)]);
+        assert_eq!((all[0].psnr_db, all[0].lossless), (None, 1));
+        assert!(!bench.table(&all).contains("inf "));
     }
 
     #[test]

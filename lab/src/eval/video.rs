@@ -106,6 +106,12 @@ impl Report {
         let y = percent(self.bd_rate_luma);
         let all = percent(self.bd_rate_ycbcr);
         let _ = writeln!(text, "\nBD-rate against each frame alone: {y} by luma, {all} by YCbCr 6:1:1");
+        if self.bd_rate_luma.is_none() || self.bd_rate_ycbcr.is_none() {
+            let _ = writeln!(
+                text,
+                "-: the two curves have no quality in common; --bitrates further apart may give them one"
+            );
+        }
         text
     }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::io::Read;
 
 use anyhow::Result;
-use nestcast_codec::{FrameRate, Picture, Range, VideoDecoder, VideoHeader, VideoModel};
+use nestcast_codec::{FrameRate, Matrix, Picture, Range, VideoDecoder, VideoHeader, VideoModel};
 use nestcast_media::{stored::StoredFrame, y4m};
 use serde::Serialize;
 
@@ -32,7 +32,8 @@ pub struct Video {
     height: usize,
     frames_per_second: f64,
     full_range: bool,
-    /// The models of frames predicted from nothing, and of residuals.
+    matrix: &'static str,
+    /// Of frames predicted from nothing, and of residuals.
     model_ids: [String; 2],
     /// The bit rate of each rendition's slowest receiver, in bits a second, if the video has several renditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -80,7 +81,8 @@ impl Line {
             width: header.size.width(),
             height: header.size.height(),
             frames_per_second: rounded(f64::from(header.rate.frames) / f64::from(header.rate.seconds), 3),
-            full_range: header.range == Range::Full,
+            full_range: header.colours.range == Range::Full,
+            matrix: if header.colours.matrix == Matrix::Bt709 { "BT.709" } else { "BT.601" },
             model_ids: header.models.map(|model| model.to_string()),
             renditions_bps: if several { header.loops.rates().to_vec() } else { Vec::new() },
             chosen,
@@ -180,11 +182,11 @@ impl Display for Line {
 
 impl Display for Video {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { file, width, height, frames_per_second, full_range, model_ids: [key, residual], .. } = self;
+        let Self { file, width, height, frames_per_second, full_range, matrix, model_ids: [key, residual], .. } = self;
         let range = if *full_range { "full" } else { "limited" };
         write!(
             f,
-            "{file}\n  video     {width}x{height} YCbCr 4:2:0, {range} range, {frames_per_second} frames/s\n  \
+            "{file}\n  video     {width}x{height} YCbCr 4:2:0 by {matrix}, {range} range, {frames_per_second} frames/s\n  \
              models    {key} of keys, {residual} of residuals\n"
         )?;
         if !self.renditions_bps.is_empty() {

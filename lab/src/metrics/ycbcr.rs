@@ -1,6 +1,6 @@
 //! PSNR of planar frames of video: of luma, and of all three planes weighted 6:1:1, as in common test conditions.
 
-use nestcast_codec::{Format, Picture, Range};
+use nestcast_codec::{Format, Matrix, Picture, Range, Ycbcr};
 
 /// Weights of luma, blue and red difference.
 const WEIGHTS: [f64; 3] = [6.0, 1.0, 1.0];
@@ -57,24 +57,27 @@ pub fn ycbcr_psnr(original: &Picture, decoded: &Picture) -> YcbcrPsnr {
 pub fn luma_psnr(original: &Picture, decoded: &Picture) -> f64 {
     let size = original.size();
     let pixels = original.size().pixels();
-    let Format::Ycbcr420(range) = original.format() else { panic!("the luma of planar frames is compared") };
+    let Format::Ycbcr420(colours) = original.format() else { panic!("the luma of planar frames is compared") };
     assert_eq!(decoded.size(), size, "only frames of one size compare");
     let luma = &original.samples()[..pixels];
     match decoded.format() {
         Format::Ycbcr420(_) => psnr(luma, &decoded.samples()[..pixels]),
         Format::Rgb => {
             let pairs = luma.iter().zip(decoded.samples().as_chunks().0);
-            from_squares(pairs.map(|(&luma, rgb)| (f64::from(luma) - luma_of(rgb, range)).powi(2)).sum(), pixels)
+            from_squares(pairs.map(|(&luma, rgb)| (f64::from(luma) - luma_of(rgb, colours)).powi(2)).sum(), pixels)
         }
         _ => panic!("a grey picture is no frame of video"),
     }
 }
 
-/// Returns luma of red, green and blue, as planes of a range store it (ITU-R BT.601-7, sections 2.5.1 and 2.5.3).
-fn luma_of(rgb: &[u8; 3], range: Range) -> f64 {
+/// Luma of red, green and blue, as planes have it (ITU-R BT.601-7, sections 2.5.1 and 2.5.3; ITU-R BT.709-6, section 3.2).
+fn luma_of(rgb: &[u8; 3], colours: Ycbcr) -> f64 {
     let [red, green, blue] = rgb.map(f64::from);
-    let full = 0.299 * red + 0.587 * green + 0.114 * blue;
-    match range {
+    let full = match colours.matrix {
+        Matrix::Bt601 => 0.299 * red + 0.587 * green + 0.114 * blue,
+        Matrix::Bt709 => 0.2126 * red + 0.7152 * green + 0.0722 * blue,
+    };
+    match colours.range {
         Range::Full => full,
         Range::Limited => 16.0 + full * 219.0 / 255.0,
     }
@@ -102,7 +105,7 @@ mod tests {
             let planes = [(y, 15), (cb, 6), (cr, 6)];
             let samples = planes.iter().flat_map(|&(value, count)| vec![value; count]).collect();
             let size = Size::new(5, 3).expect("a valid size");
-            Picture::new(size, Format::Ycbcr420(Range::Limited), samples).expect("the shape fits")
+            Picture::new(size, Format::Ycbcr420(Ycbcr::BT601), samples).expect("the shape fits")
         };
         let psnr = ycbcr_psnr(&picture([50, 100, 100]), &picture([60, 101, 97]));
         // Errors of 10, 1 and 3: 28.13, 48.13 and 38.59 dB.
@@ -119,7 +122,7 @@ mod tests {
             let samples = [vec![luma; 24], vec![100; 6], vec![150; 6]].concat();
             Picture::new(size, Format::Ycbcr420(range), samples).expect("the shape fits")
         };
-        for range in [Range::Limited, Range::Full] {
+        for range in [Ycbcr::BT601, Ycbcr::BT601_FULL, Ycbcr::BT709] {
             let original = frame(range, 90);
             let other = frame(range, 100);
             assert!((luma_psnr(&original, &other) - 28.130_803_6).abs() < 1e-6);

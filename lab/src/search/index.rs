@@ -69,7 +69,11 @@ pub fn pictures_below(folder: &Path) -> Result<Vec<PathBuf>> {
     let found = found.map_err(|(folder, error)| {
         Error::new(error).context(format!("the folder {} cannot be read", folder.display()))
     })?;
-    ensure!(!found.is_empty(), "the folder {} contains no PNG, JPEG or .nst pictures: name another", folder.display());
+    ensure!(
+        !found.is_empty(),
+        "the folder {} contains no pictures and no .nst streams: name another",
+        folder.display()
+    );
     Ok(found)
 }
 

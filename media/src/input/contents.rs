@@ -1,4 +1,4 @@
-//! What an input holds, read within limits or refused by its name.
+//! Reads an input's contents within limits; errors name the input.
 
 use nestcast_codec::Size;
 
@@ -6,10 +6,10 @@ use super::{Input, InputError, Opened};
 use crate::picture::{self, Decoded};
 use crate::{FrameRange, Replayed, stored, stream, y4m};
 
-/// Every method refuses what is no such file, is not sound or has more than `max_pixels` pixels, a picture or a frame, before memory is
-/// taken for them.
+/// Every method refuses a file of another kind, a damaged one, and a picture or frame of more than `max_pixels` pixels, before it allocates
+/// memory for pixels.
 impl Input<'_> {
-    /// A PNG or JPEG picture, known by its content.
+    /// Reads a PNG, JPEG or WebP picture, recognised by its content.
     ///
     /// # Errors
     /// As [`picture::read`].
@@ -18,7 +18,7 @@ impl Input<'_> {
         picture::read(self.source, max_pixels).map_err(|error| InputError::named(&name, error))
     }
 
-    /// The size of the picture that [`picture`](Self::picture) would give, in most cases from its first 64 kB.
+    /// Returns the size of the picture that [`picture`](Self::picture) would read, in most cases from the file's first 64 kB.
     ///
     /// # Errors
     /// As [`picture::read_size`].
@@ -27,7 +27,7 @@ impl Input<'_> {
         picture::read_size(self.source, max_pixels).map_err(|error| InputError::named(&name, error))
     }
 
-    /// A picture's stream, of which the header is read: it has the size.
+    /// Reads the header of a picture's stream, which contains the size.
     ///
     /// # Errors
     /// As [`stream::Reader::new`].
@@ -36,7 +36,7 @@ impl Input<'_> {
         stream::Reader::new(self.source).map_err(|error| InputError::named(&name, error))
     }
 
-    /// The frames of a y4m video, of which the header is read.
+    /// Reads the header of a y4m video and returns its frames.
     ///
     /// # Errors
     /// As [`y4m::Frames::new`].
@@ -45,7 +45,7 @@ impl Input<'_> {
         y4m::Frames::new(self.into_reader(), range, max_pixels).map_err(|error| InputError::named(&name, error))
     }
 
-    /// The frames of a stored video, of which the header is read.
+    /// Reads the header of a stored video and returns its frames.
     ///
     /// # Errors
     /// As [`stored::Reader::new`].

@@ -1,26 +1,26 @@
-//! Why an input cannot be read, with its name.
+//! Errors of an input, with its name.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::{picture, stored, stream, y4m};
 
-/// What is wrong with a named input.
+/// Why a named input cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
-    /// There is a folder of this name.
+    /// The name is a folder's.
     #[error("{} is a folder: name a file in it", .0.display())]
     Folder(PathBuf),
-    /// The system cannot open or read it.
+    /// The system cannot open or read the input.
     #[error("{name} cannot be read")]
     Io {
         /// What messages call it.
         name: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// It is not what it is taken for, or not sound.
+    /// The input is of another kind, or damaged.
     #[error("{name} is refused")]
     Refused {
         /// What messages call it.
@@ -30,7 +30,7 @@ pub enum InputError {
     },
 }
 
-/// Why an input is refused, by what it was taken for.
+/// Why an input is refused, by the kind that was expected.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -58,7 +58,7 @@ impl From<InputError> for io::Error {
 }
 
 impl InputError {
-    /// What went wrong with what messages call `name`.
+    /// Adds the name to an error.
     #[must_use]
     pub fn named(name: &str, error: impl Into<Refusal>) -> Self {
         let name = name.to_owned();

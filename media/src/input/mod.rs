@@ -1,4 +1,4 @@
-//! A file by name, `-` for standard input: what it is can be asked before anybody reads it.
+//! Opens a file by its name, or standard input as `-`, and recognises it before it is read.
 
 mod contents;
 mod error;
@@ -11,7 +11,7 @@ pub use error::{InputError, Refusal};
 
 use crate::{Kind, Replayed, Source};
 
-/// A file or standard input, read in parts and never further than is asked for: it may have no end.
+/// A file or standard input. It reads no further than you ask, because the input may have no end.
 ///
 /// ```
 /// use nestcast_media::{Input, Kind};
@@ -32,7 +32,7 @@ pub struct Input<'a> {
     source: Source<Opened>,
 }
 
-/// Where an [`Input`]'s bytes come from. It seeks where it is a file.
+/// The source of an [`Input`]'s bytes. It can seek if it is a file.
 #[derive(Debug)]
 pub struct Opened(Place);
 
@@ -46,7 +46,7 @@ impl<'a> Input<'a> {
     /// Opens a file, or standard input.
     ///
     /// # Errors
-    /// If it is a folder, or the system cannot open it.
+    /// [`InputError`] if the path is a folder's, or the system cannot open it.
     pub fn open(path: &'a Path) -> Result<Self, InputError> {
         let place = if is_standard(path) {
             Place::Standard(io::stdin())
@@ -59,7 +59,7 @@ impl<'a> Input<'a> {
         Ok(Self { path, source: Source::new(Opened(place)) })
     }
 
-    /// What a named file is, by its first bytes.
+    /// Recognises a named file by its first bytes.
     ///
     /// # Errors
     /// As [`open`](Self::open) and [`kind`](Self::kind).
@@ -67,39 +67,39 @@ impl<'a> Input<'a> {
         Input::open(path)?.kind()
     }
 
-    /// What messages call a file.
+    /// Returns the name of a file in messages.
     #[must_use]
     pub fn name_of(path: &Path) -> String {
         if is_standard(path) { "standard input".to_owned() } else { path.display().to_string() }
     }
 
-    /// What lists call a file: its name without the folders that it is in.
+    /// Returns the name of a file in lists, without its folders.
     #[must_use]
     pub fn short_name_of(path: &Path) -> String {
         let name = path.file_name().filter(|_| !is_standard(path));
         name.map_or_else(|| Self::name_of(path), |name| name.to_string_lossy().into_owned())
     }
 
-    /// The name that it was opened by.
+    /// Returns the path that was opened.
     #[must_use]
     pub const fn path(&self) -> &'a Path {
         self.path
     }
 
-    /// What messages call it.
+    /// Returns the input's name in messages.
     #[must_use]
     pub fn name(&self) -> String {
         Self::name_of(self.path)
     }
 
-    /// How many bytes it has, if that is known.
+    /// Returns the length in bytes, if the input is a file.
     #[must_use]
     pub fn length(&self) -> Option<u64> {
         let Place::File(file) = &self.source.reader().0 else { return None };
         file.metadata().ok().filter(Metadata::is_file).map(|data| data.len())
     }
 
-    /// What it is, by its first bytes.
+    /// Recognises the input by its first bytes.
     ///
     /// # Errors
     /// Those of the system.
@@ -107,7 +107,7 @@ impl<'a> Input<'a> {
         self.source.kind().map_err(|source| InputError::Io { name: Self::name_of(self.path), source })
     }
 
-    /// Reads on until there are `count` bytes in all, or the input ends. Gives all of them.
+    /// Reads until there are `count` bytes in all, or the input ends. Returns all of them.
     ///
     /// # Errors
     /// Those of the system.
@@ -115,7 +115,7 @@ impl<'a> Input<'a> {
         self.source.read_to(count).map_err(|source| InputError::Io { name: Self::name_of(self.path), source })
     }
 
-    /// All of it from its beginning.
+    /// Returns the whole input from its beginning.
     #[must_use]
     pub fn into_reader(self) -> Replayed<Opened> {
         self.source.into_reader()
@@ -140,7 +140,7 @@ impl Seek for Opened {
     }
 }
 
-/// Whether a name means standard input or output.
+/// Returns whether a name means standard input or output.
 #[must_use]
 pub fn is_standard(path: &Path) -> bool {
     path.as_os_str() == "-"

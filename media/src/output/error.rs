@@ -1,36 +1,36 @@
-//! Why a place cannot be written.
+//! Errors of outputs.
 
 use std::io;
 use std::path::PathBuf;
 
 use crate::picture;
 
-/// What is wrong with an output. Every message is one line.
+/// Why an output cannot be written. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Bytes are meant for a terminal.
+    /// Standard output is a terminal.
     #[error("standard output is a terminal, which cannot show this")]
     Terminal,
     /// Standard output was closed before the process began.
     #[error("standard output is closed")]
     Closed,
-    /// Standard output was closed by what reads it.
+    /// The reader of standard output closed it.
     #[error("what reads standard output has closed it")]
     ReaderGone,
-    /// The output would replace what it is made of.
+    /// The output would replace the input.
     #[error("{} is the input: name another file to write", .0.display())]
     Input(PathBuf),
-    /// There is a folder of this name.
+    /// The name is an existing folder's.
     #[error("{} is a folder: name a file to write", .0.display())]
     Folder(PathBuf),
-    /// The name is a folder's, and there is none.
+    /// The name is a folder's, and the folder does not exist.
     #[error("{} is a folder's name: name a file to write", .0.display())]
     FolderName(PathBuf),
-    /// There is something else of a folder's name.
+    /// The folder's name belongs to something else.
     #[error("{} is not a folder: name a new one", .0.display())]
     NotAFolder(PathBuf),
-    /// The folder holds something, which stays.
+    /// The folder is not empty. Its contents stay.
     #[error("{} is not empty: name a new folder", .0.display())]
     NotEmpty(PathBuf),
     /// The name promises another format than the PNG picture that would be written.
@@ -42,27 +42,27 @@ pub enum Error {
     /// The name promises another format than the y4m video that would be written.
     #[error("{} would hold a y4m video: give it a name that ends in .y4m, or name a folder/", .0.display())]
     NotY4m(PathBuf),
-    /// The name promises a file where there would be a folder.
+    /// The name promises a file, but the output would be a folder.
     #[error("{} would be a folder of PNG pictures: give it a name without .{format}", path.display())]
     FileName {
         /// The folder.
         path: PathBuf,
-        /// What it promises.
+        /// The format that the name promises.
         format: &'static str,
     },
-    /// The frames come at a rate that y4m cannot have.
+    /// y4m cannot store this frame rate.
     #[error("y4m cannot store {} frames in {} seconds: name a folder/ instead", .0.0, .0.1)]
     Rate((u32, u32)),
     /// A picture cannot be compressed.
     #[error(transparent)]
     Picture(#[from] picture::Error),
-    /// There is no such folder.
+    /// The output's folder does not exist.
     #[error("the folder {} does not exist: create it or write elsewhere", .0.display())]
     NoFolder(PathBuf),
-    /// The file may not be written.
+    /// The file is write-protected.
     #[error("{} cannot be written: it is write-protected, so remove that or write elsewhere", .0.display())]
     Protected(PathBuf),
-    /// Links lead from one to the next without end.
+    /// Links form a circle.
     #[error("{} cannot be written: its links form a circle, so name another file", .0.display())]
     Circle(PathBuf),
     /// The system cannot write a file.
@@ -70,7 +70,7 @@ pub enum Error {
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The system cannot write to standard output.
@@ -79,7 +79,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Why standard output was not written.
+    /// Explains why standard output was not written.
     #[must_use]
     pub fn of_standard(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe { Self::ReaderGone } else { Self::Standard(error) }

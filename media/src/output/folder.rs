@@ -1,4 +1,4 @@
-//! A folder of numbered PNG pictures, each of which appears whole or not at all.
+//! Writes numbered PNG pictures to a folder, each whole or not at all.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use nestcast_codec::Picture;
 use super::{Error, Output};
 use crate::picture::encode_png;
 
-/// A folder that takes pictures, as `frame-00000000.png` and on.
+/// A folder of pictures: `frame-00000000.png` and so on.
 ///
 /// ```
 /// use nestcast_codec::{Channels, Picture, Size};
@@ -25,10 +25,10 @@ use crate::picture::encode_png;
 pub struct PictureFolder(PathBuf);
 
 impl PictureFolder {
-    /// Checks that a folder is empty, or that there is nothing of its name.
+    /// Checks that a folder is empty or does not exist.
     ///
     /// # Errors
-    /// If it is none, holds anything, or cannot be read.
+    /// [`Error`] if the path is no folder, the folder is not empty, or it cannot be read.
     pub fn check(path: &Path) -> Result<(), Error> {
         if !path.exists() {
             return Ok(());
@@ -40,20 +40,20 @@ impl PictureFolder {
         if entries.next().is_some() { Err(Error::NotEmpty(path.to_owned())) } else { Ok(()) }
     }
 
-    /// Makes a folder, and those that it is in, or takes one that is empty.
+    /// Creates a folder with its parents, or uses an empty one.
     ///
     /// # Errors
-    /// Those of [`PictureFolder::check`]; if it cannot be made.
+    /// As [`PictureFolder::check`]; [`Error::Io`] if the folder cannot be created.
     pub fn begin(path: &Path) -> Result<Self, Error> {
         Self::check(path)?;
         fs::create_dir_all(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
         Ok(Self(path.to_owned()))
     }
 
-    /// Writes the picture of frame `number`; the disk is not waited for.
+    /// Writes the picture of frame `number` and does not wait for the disk.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// [`Error`] if it cannot be written.
     pub fn put(&self, number: u64, picture: &Picture) -> Result<(), Error> {
         let path = self.0.join(format!("frame-{number:08}.png"));
         Output::new(&path, &[])?.write_frame(&encode_png(picture)?)

@@ -1,22 +1,22 @@
-//! Where frames go as they are decoded: a y4m video, or PNG pictures in a folder.
+//! Writes decoded frames as a y4m video, or as PNG pictures in a folder.
 
 use std::path::{Path, PathBuf, is_separator};
 
-use nestcast_codec::{Picture, Size};
+use nestcast_codec::{Display, Picture, Size};
 
 use super::{Error, Output, PictureFolder, Pieces, promised_format};
 use crate::y4m::{Rate, Writer};
 
-/// A place for frames, checked before any work is done.
+/// A place for frames, checked before any work.
 ///
 /// ```
-/// use nestcast_codec::{Channels, Picture, Size};
+/// use nestcast_codec::{Channels, Display, Picture, Size};
 /// use nestcast_media::output::FramePlace;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("clip.y4m");
 /// let place = FramePlace::new(&path, &[])?;
-/// let mut frames = place.begin((30, 1))?;
+/// let mut frames = place.begin((30, 1), Display::default())?;
 /// frames.put(0, &Picture::new(Size::new(4, 2)?, Channels::Grey, vec![9; 8])?)?;
 /// frames.finish()?;
 /// assert!(std::fs::read(&path)?.starts_with(b"YUV4MPEG2 W4 H2 F30:1"));
@@ -31,7 +31,7 @@ pub enum FramePlace {
 }
 
 impl FramePlace {
-    /// A folder that is there or whose name ends with a slash, otherwise a y4m video.
+    /// Takes a path as a folder if the folder exists or the path ends with a slash, otherwise as a y4m video.
     ///
     /// # Errors
     /// Those of [`Output::new`] and [`PictureFolder::check`]; [`Error::NotY4m`] if the name of a file promises another format.
@@ -46,10 +46,10 @@ impl FramePlace {
         Output::new(path, inputs).map(Self::Video)
     }
 
-    /// A folder, whether its name ends with a slash or not.
+    /// Takes a path as a folder, with or without a slash at its end.
     ///
     /// # Errors
-    /// Those of [`PictureFolder::check`]; [`Error::FileName`] if there is no such folder yet, and its name promises a file.
+    /// Those of [`PictureFolder::check`]; [`Error::FileName`] if the folder does not exist and its name promises a file.
     pub fn folder(path: &Path) -> Result<Self, Error> {
         if let Some(format) = promised_format(path).filter(|_| !path.is_dir()) {
             return Err(Error::FileName { path: path.to_owned(), format });
@@ -58,21 +58,23 @@ impl FramePlace {
         Ok(Self::Folder(path.to_owned()))
     }
 
-    /// Whether standard output takes the video.
+    /// Returns whether the video goes to standard output.
     #[must_use]
     pub const fn is_standard(&self) -> bool {
         matches!(self, Self::Video(output) if output.is_standard())
     }
 
-    /// Begins a video of so many frames in so many seconds, or makes the folder.
+    /// Begins a video with this frame rate (frames, seconds) and display, or creates the folder.
     ///
     /// # Errors
-    /// If it cannot be written, the folder holds something, or y4m cannot have the rate.
-    pub fn begin(&self, rate: (u32, u32)) -> Result<FrameWriter, Error> {
+    /// [`Error`] if the output cannot be written, the folder is not empty, or y4m cannot store the rate.
+    pub fn begin(&self, rate: (u32, u32), display: Display) -> Result<FrameWriter, Error> {
         Ok(FrameWriter(match self {
             Self::Video(output) => {
                 let known = known(rate)?;
-                Kind::Video(Writer::new(output.begin()?, known))
+                let mut video = Writer::new(output.begin()?, known);
+                video.set_display(display);
+                Kind::Video(video)
             }
             Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?),
         }))
@@ -83,7 +85,7 @@ fn known(rate: (u32, u32)) -> Result<Rate, Error> {
     Rate::new(rate.0, rate.1).map_err(|_| Error::Rate(rate))
 }
 
-/// A place that takes frames.
+/// Writes frames to their place.
 #[derive(Debug)]
 pub struct FrameWriter(Kind);
 
@@ -94,10 +96,10 @@ enum Kind {
 }
 
 impl FrameWriter {
-    /// Frames of `size` come from now on, so many in so many seconds.
+    /// Announces that frames of `size` and this rate (frames, seconds) follow.
     ///
     /// # Errors
-    /// If y4m cannot have the rate, or the video has frames of another size or rate. A folder takes all.
+    /// [`Error`] if y4m cannot store the rate, or the video has frames of another size or rate. A folder accepts all.
     pub fn expect(&mut self, size: Size, rate: (u32, u32)) -> Result<(), Error> {
         match &mut self.0 {
             Kind::Video(video) => video.expect(size, known(rate)?).map_err(|error| video.get_ref().explain(error)),
@@ -105,13 +107,22 @@ impl FrameWriter {
         }
     }
 
-    /// Whether no frame came yet that a video would hold.
+    /// Returns whether a video has no frame yet.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         matches!(&self.0, Kind::Video(video) if video.is_empty())
     }
 
-    /// Takes the frame of this number.
+    /// Returns how many whole frames a video has; `None` for a folder.
+    #[must_use]
+    pub const fn frames(&self) -> Option<u64> {
+        match &self.0 {
+            Kind::Video(video) => Some(video.pictures()),
+            Kind::Folder(_) => None,
+        }
+    }
+
+    /// Writes the frame with this number.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -122,7 +133,7 @@ impl FrameWriter {
         }
     }
 
-    /// Shows a picture for one more frame: a video has each frame, a folder keeps what came.
+    /// Repeats a picture for one frame: a video needs every frame, a folder does not.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -133,13 +144,19 @@ impl FrameWriter {
         }
     }
 
-    /// There are no more. A file appears now, or is replaced.
+    /// Ends the output. The file appears now, or replaces the old one. After a failed write, as on a full disk, it has the whole
+    /// pictures before that.
     ///
     /// # Errors
-    /// If it cannot be brought to the disk.
+    /// [`Error`] if the system cannot write it to the disk.
     pub fn finish(self) -> Result<(), Error> {
         match self.0 {
-            Kind::Video(video) => video.into_inner().finish(),
+            Kind::Video(video) => {
+                let whole = video.whole_bytes();
+                let mut pieces = video.into_inner();
+                pieces.truncate(whole)?;
+                pieces.finish()
+            }
             Kind::Folder(_) => Ok(()),
         }
     }
@@ -158,7 +175,9 @@ mod tests {
         let refused = FramePlace::new(&at("d.png"), &[]).expect_err("a video").to_string();
         assert!(refused.contains("d.png would hold a y4m video: "), "{refused}");
         assert!(matches!(FramePlace::folder(&at("e")), Ok(FramePlace::Folder(_))));
-        let slow = |place: FramePlace| place.begin((1, 3600)).map(|_| ()).map_err(|error| error.to_string());
+        let slow = |place: FramePlace| {
+            place.begin((1, 3600), Display::default()).map(|_| ()).map_err(|error| error.to_string())
+        };
         let of_video = slow(FramePlace::new(&at("a.y4m"), &[]).expect("a place"));
         assert_eq!(of_video, Err("y4m cannot store 1 frames in 3600 seconds: name a folder/ instead".to_owned()));
         assert_eq!(slow(FramePlace::folder(&at("slow")).expect("a place")), Ok(()));

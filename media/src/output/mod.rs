@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all, whatever ends the process that writes them: a full disk, a signal, a power cut.
+//! Writes files that appear whole or not at all, even if a full disk, a signal or a power cut ends the process.
 //!
 //! ```
 //! use std::io::Write as _;
@@ -21,7 +21,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A program that handles no signals itself calls [`end_without_temporary_files`] when it begins.
+//! If your program handles no signals itself, call [`end_without_temporary_files`] when it begins.
 
 mod error;
 mod folder;

@@ -1,4 +1,4 @@
-//! A place to write, `-` for standard output: checked before any work is done, written whole or not at all.
+//! A place to write, `-` for standard output: checked before any work, written whole or not at all.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, IsTerminal, Stdout, Write};
@@ -9,10 +9,10 @@ use super::promise::promised_format;
 use super::replacement::{Replacement, Sync, folder_of};
 use crate::is_standard;
 
-/// Most links that lead from one to the next, as on Linux.
+/// The most links to follow, as on Linux.
 const MAX_LINKS: usize = 40;
 
-/// A place that can be written, checked before any work is done.
+/// A writable place, checked before any work.
 #[derive(Debug, Clone)]
 pub struct Output {
     path: PathBuf,
@@ -24,7 +24,7 @@ enum Place {
     Standard,
     /// A pipe or a device: nothing to replace.
     Special,
-    /// A file that is there or will be, behind all links to it.
+    /// An existing or a new file, with all links followed.
     File(PathBuf),
 }
 
@@ -32,7 +32,7 @@ impl Output {
     /// Checks that `path` can be written and is none of `inputs`.
     ///
     /// # Errors
-    /// If it cannot, or is one.
+    /// [`Error`] if it cannot be written, or is an input.
     pub fn new(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
         let at = |place| Ok(Self { path: path.to_owned(), place });
         if is_standard(path) {
@@ -65,15 +65,15 @@ impl Output {
         if !folder.is_dir() {
             return Err(Error::NoFolder(folder));
         }
-        // A file without a name takes a folder that may be written, and leaves nothing.
+        // A file without a name shows that the folder is writable, and leaves nothing.
         tempfile::tempfile_in(&folder).map_err(cannot)?;
         at(Place::File(target))
     }
 
-    /// The same for a PNG picture.
+    /// Checks the place of a PNG picture as [`Output::new`] does.
     ///
     /// # Errors
-    /// Besides, [`Error::NotPng`] if the name promises another format.
+    /// As [`Output::new`]; [`Error::NotPng`] if the name promises another format.
     pub fn png(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
         if promised_format(path).is_some_and(|format| format != "png") {
             return Err(Error::NotPng(path.to_owned()));
@@ -81,30 +81,30 @@ impl Output {
         Self::new(path, inputs)
     }
 
-    /// The same for a picture's stream, a stored video or a code.
+    /// Checks the place of a picture's stream, a stored video or a code as [`Output::new`] does.
     ///
     /// # Errors
-    /// Besides, [`Error::NotStream`] if the name promises another format.
+    /// As [`Output::new`]; [`Error::NotStream`] if the name promises another format.
     pub fn stream(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
-        if promised_format(path).is_some() {
+        if promised_format(path).is_some_and(|format| format != "nst") {
             return Err(Error::NotStream(path.to_owned()));
         }
         Self::new(path, inputs)
     }
 
-    /// Its name.
+    /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether it is standard output.
+    /// Returns whether the place is standard output.
     #[must_use]
     pub const fn is_standard(&self) -> bool {
         matches!(self.place, Place::Standard)
     }
 
-    /// Writes all bytes. A file appears, or is replaced, only once all of them are on the disk.
+    /// Writes all bytes. The file appears, or replaces the old one, when all bytes are on the disk.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -112,7 +112,7 @@ impl Output {
         self.write_with(bytes, Sync::Disk)
     }
 
-    /// The same but for the disk: for frames, which come too fast to wait for it and of which the next is as good.
+    /// Writes all bytes and does not wait for the disk: frames arrive too fast for that, and the next one is as good.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -126,7 +126,7 @@ impl Output {
         pieces.finish_with(sync)
     }
 
-    /// Begins to write piece by piece. A file appears, or is replaced, only once [`Pieces::finish`] has all of them on the
+    /// Begins to write piece by piece. The file appears, or replaces the old one, when [`Pieces::finish`] has all pieces on the
     /// disk.
     ///
     /// # Errors
@@ -141,7 +141,7 @@ impl Output {
         Ok(Pieces { output: self.clone(), sink })
     }
 
-    /// Why a piece was not written.
+    /// Explains why a piece was not written.
     #[must_use]
     pub fn explain(&self, error: io::Error) -> Error {
         if self.is_standard() {
@@ -151,7 +151,7 @@ impl Output {
     }
 }
 
-/// An output while it is written; the errors of its `Write` are for [`Pieces::explain`].
+/// An output that is being written; pass the errors of its `Write` to [`Pieces::explain`].
 #[derive(Debug)]
 pub struct Pieces {
     output: Output,
@@ -166,16 +166,27 @@ enum Sink {
 }
 
 impl Pieces {
-    /// Why a piece was not written.
+    /// Explains why a piece was not written.
     #[must_use]
     pub fn explain(&self, error: io::Error) -> Error {
         self.output.explain(error)
     }
 
-    /// All pieces are there.
+    /// Cuts a file to its first `length` bytes. Standard output and devices stay as they are.
     ///
     /// # Errors
-    /// If they cannot be brought to the disk.
+    /// [`Error`] if the file cannot be cut.
+    pub fn truncate(&mut self, length: u64) -> Result<(), Error> {
+        match &mut self.sink {
+            Sink::File(replacement) => replacement.truncate(length).map_err(|error| self.output.explain(error)),
+            Sink::Standard(_) | Sink::Special(_) => Ok(()),
+        }
+    }
+
+    /// Ends the output.
+    ///
+    /// # Errors
+    /// [`Error`] if the system cannot write it to the disk.
     pub fn finish(self) -> Result<(), Error> {
         self.finish_with(Sync::Disk)
     }
@@ -208,7 +219,7 @@ impl Write for Pieces {
     }
 }
 
-/// What a link leads to, although nothing is there yet: the link stays.
+/// Follows links to a file that need not exist. The links stay.
 fn behind_links(path: &Path) -> Result<PathBuf, Error> {
     let mut target = path.to_path_buf();
     for _ in 0..MAX_LINKS {
@@ -218,13 +229,13 @@ fn behind_links(path: &Path) -> Result<PathBuf, Error> {
     Err(Error::Circle(path.to_owned()))
 }
 
-/// Whether a path ends in a file's name: `out/`, `out/.` and `..` are names of folders.
+/// Returns whether a path ends in a file's name: `out/`, `out/.` and `..` are names of folders.
 fn names_a_file(path: &Path) -> bool {
     let text = path.as_os_str().as_encoded_bytes();
     path.file_name().is_some_and(|name| text.ends_with(name.as_encoded_bytes()))
 }
 
-/// Refuses to lose a result in a standard output that was closed before the process began.
+/// Refuses a standard output that was closed before the process began: a result would be lost.
 ///
 /// # Errors
 /// [`Error::Closed`] if it was.
@@ -232,8 +243,8 @@ pub fn check_open() -> Result<(), Error> {
     if is_closed() { Err(Error::Closed) } else { Ok(()) }
 }
 
-/// Whether standard output was closed before the process began. Rust opens `/dev/null` in place of a closed standard stream, to read
-/// and to write; shells open it to write only.
+/// Returns whether standard output was closed before the process began. In place of a closed stream Rust opens `/dev/null` for reading
+/// and writing; shells open it for writing only.
 #[cfg(unix)]
 fn is_closed() -> bool {
     use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};

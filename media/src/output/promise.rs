@@ -1,13 +1,16 @@
-//! What a file's name promises.
+//! The format that a file's name promises.
 
 use std::path::Path;
 
 /// Extensions of pictures and videos, whether this crate writes them or not.
-const FORMATS: [&str; 14] =
-    ["png", "jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "y4m", "mp4", "mkv", "webm", "avi"];
+const FORMATS: [&str; 33] = [
+    "png", "jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "ppm", "pgm", "pnm", "pam", "pbm", "tga", "ico",
+    "heic", "heif", "jxl", "jp2", "y4m", "yuv", "mp4", "m4v", "mkv", "webm", "avi", "mov", "ts", "ivf", "264", "265",
+    "nst",
+];
 
-/// The format of pictures or video that a name promises by its extension, in whatever case; what is written under the name should have
-/// it.
+/// Returns the format of pictures, video or streams that a name promises by its extension, in any case. A file of this name should have that
+/// format.
 #[must_use]
 pub fn promised_format(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_ascii_lowercase();
@@ -21,6 +24,6 @@ mod tests {
     #[test]
     fn an_extension_promises_in_any_case() {
         let promised = ["a.png", "b/c.JPG", "d.nst", "png", "e.tar.Y4M"].map(|name| promised_format(Path::new(name)));
-        assert_eq!(promised, [Some("png"), Some("jpg"), None, None, Some("y4m")]);
+        assert_eq!(promised, [Some("png"), Some("jpg"), Some("nst"), None, Some("y4m")]);
     }
 }

@@ -1,32 +1,32 @@
-//! One file put in the place of another, or none: whoever looks sees the old one or the whole new one.
+//! Replaces a file as a whole: a reader sees the old file or the whole new one.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Seek as _, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use tempfile::NamedTempFile;
 
 use super::signals::Writing;
 
-/// What the names of unfinished files begin with. Only a process that was killed (SIGKILL) or a power cut leaves one.
+/// The beginning of the names of unfinished files. Only a killed process (SIGKILL) or a power cut leaves one.
 const TEMPORARY: &str = ".nestcast-";
-/// Bytes from one look for a signal to the next.
+/// Bytes between two checks for a signal.
 const CHUNK: usize = 1 << 20;
 
-/// What is waited for.
+/// What a finished file waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
-    /// That the bytes are on the disk before the file has its name: a power cut leaves no empty file.
+    /// The bytes are on the disk before the file gets its name, so a power cut leaves no empty file.
     Disk,
     Nothing,
 }
 
-/// A new file beside `target`, which takes its place once it is whole; dropped before, it is gone.
+/// A new file in the folder of `target`, which it replaces when it is whole. If it is dropped before, it is deleted.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     target: PathBuf,
     file: NamedTempFile,
-    // Dropped last: a signal that came meanwhile ends the process once the temporary file is gone.
+    // Dropped last: a signal that arrived meanwhile ends the process after the temporary file is deleted.
     writing: Writing,
 }
 
@@ -40,9 +40,15 @@ impl Replacement {
         Ok(Self { target: target.to_path_buf(), file, writing })
     }
 
+    /// Cuts the file to this length.
+    pub(crate) fn truncate(&mut self, length: u64) -> io::Result<()> {
+        self.file.as_file().set_len(length)?;
+        self.file.seek(SeekFrom::Start(length)).map(drop)
+    }
+
     /// Gives the file its name.
     pub(crate) fn finish(self, sync: Sync) -> io::Result<()> {
-        // In this order: what is named last is dropped first, the file before a signal ends the process.
+        // The last binding is dropped first: the file is deleted before a signal ends the process.
         let Self { target, writing, file } = self;
         if let Ok(old) = fs::metadata(&target) {
             file.as_file().set_permissions(old.permissions())?;
@@ -71,17 +77,17 @@ impl Write for Replacement {
     }
 }
 
-/// Puts a file of these bytes in the place of `path`, once they are on the disk.
+/// Replaces `path` by a file of these bytes when they are on the disk.
 ///
 /// # Errors
-/// Those of the system; what was there stays then.
+/// The system's; the old file stays then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut replacement = Replacement::begin(path)?;
     replacement.write_all(bytes)?;
     replacement.finish(Sync::Disk)
 }
 
-/// Waits until a folder's names are on the disk. Not every file system can; the file is whole without.
+/// Waits until a folder's names are on the disk. Not every file system can; the file is whole anyway.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     let _ = fs::File::open(folder).and_then(|folder| folder.sync_all());

@@ -1,13 +1,13 @@
-//! Signals that end the process: while a file is written they wait until its temporary file is gone.
+//! Signals that end the process wait until the temporary file of an unfinished output is deleted.
 
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// No file is being written: a signal ends the process at once.
+/// True while no file is being written: a signal then ends the process at once.
 static IDLE: AtomicBool = AtomicBool::new(true);
-/// The signal that came while a file was written, or 0.
+/// The signal that arrived while a file was being written, or 0.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
 /// The file that is being written, if one is.
@@ -17,8 +17,8 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Has SIGHUP, SIGINT and SIGTERM end the process as always, but while a file is written: it is removed first. Not for commands
-/// that handle signals themselves.
+/// Lets SIGHUP, SIGINT and SIGTERM end the process as always, but deletes an unfinished file first. Not for commands that handle
+/// signals themselves.
 #[cfg(unix)]
 pub fn end_without_temporary_files() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -27,23 +27,23 @@ pub fn end_without_temporary_files() {
 
     let ending: Vec<i32> = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
     for &signal in &ending {
-        // Without them the process ends as it would anyway, and leaves the file.
+        // If this fails, the process ends as always, and leaves the file.
         let _ = flag::register_conditional_default(signal, &IDLE);
         let _ = flag::register_usize(signal, &ASKED, signal.unsigned_abs() as usize);
     }
-    // Who writes may be waiting for its input: it is not waited for.
+    // The writer may be waiting for its input, so nothing waits for the writer.
     if let Ok(mut signals) = Signals::new(ending) {
         std::thread::spawn(move || signals.forever().for_each(end_writing));
     }
     go_on_where_files_are_too_large();
 }
 
-/// Has the first of SIGHUP, SIGINT and SIGTERM call `asked`, and the next end the process as always, but the unfinished file is removed
-/// first: for commands that end in their own time, which may wait for what never comes. SIGINT is heard though it was ignored, as shells do
-/// with what they start in the background: it is how a script ends a recording.
+/// Calls `asked` at the first of SIGHUP, SIGINT and SIGTERM. The next one deletes the unfinished file and ends the process as always. This is
+/// for commands that end in their own time but may wait forever. SIGINT counts even if the shell ignores it, as it does for jobs in the
+/// background: scripts end a recording so.
 ///
 /// # Errors
-/// Those of the system; signals end the process as always then.
+/// The system's; signals then end the process as always.
 #[cfg(unix)]
 pub fn end_when_asked_again(asked: impl FnOnce() + Send + 'static) -> io::Result<()> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -60,14 +60,14 @@ pub fn end_when_asked_again(asked: impl FnOnce() + Send + 'static) -> io::Result
     std::thread::Builder::new().spawn(move || signals.forever().for_each(heed)).map(drop)
 }
 
-/// Has a write fail that would make a file larger than allowed (`ulimit -f`), where a signal would end the process.
+/// Lets a write fail that would make a file larger than allowed (`ulimit -f`); a signal would end the process.
 #[cfg(unix)]
 fn go_on_where_files_are_too_large() {
     static TOO_LARGE: AtomicBool = AtomicBool::new(false);
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, &TOO_LARGE);
 }
 
-/// Deletes the unfinished file and ends the process, if there is one: nobody gives it its name meanwhile.
+/// Deletes the unfinished file and ends the process, if there is one. Nothing can give the file its name meanwhile.
 #[cfg(unix)]
 fn end_writing(signal: i32) {
     let file = unfinished();
@@ -76,7 +76,7 @@ fn end_writing(signal: i32) {
     }
 }
 
-/// Ends the process as a signal does, without a file.
+/// Deletes the file and ends the process as the signal does.
 #[cfg(unix)]
 fn end(signal: i32, file: Option<&Path>) {
     let _ = file.map(std::fs::remove_file);
@@ -87,19 +87,19 @@ fn end(signal: i32, file: Option<&Path>) {
 #[cfg(not(unix))]
 pub fn end_without_temporary_files() {}
 
-/// Whether whoever started this process had a signal ignored, as `nohup` does with SIGHUP: it stays so.
+/// Returns whether the parent process ignores a signal, as `nohup` does with SIGHUP: it stays ignored.
 #[cfg(unix)]
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     match ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
         Some(mask) => mask >> (signal - 1) & 1 == 1,
-        // Nobody says.
+        // The system does not say.
         None => signal == signal_hook::consts::SIGHUP,
     }
 }
 
-/// Ends the process at once: nothing is flushed, and libraries are not asked to clean up, which some take long for.
+/// Ends the process at once. It flushes nothing and lets no library clean up, because some need long for that.
 pub fn end_at_once(status: i32) -> ! {
     #[cfg(unix)]
     signal_hook::low_level::exit(status);
@@ -107,12 +107,12 @@ pub fn end_at_once(status: i32) -> ! {
     std::process::exit(status)
 }
 
-/// A file is being written, as long as this lives. One at a time.
+/// Marks that a file is being written, one at a time, as long as this value lives.
 #[derive(Debug)]
 pub(crate) struct Writing(());
 
 impl Writing {
-    /// Makes the file.
+    /// Creates the file.
     pub(crate) fn begin<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Self)> {
         IDLE.store(false, SeqCst);
         let writing = Self(());
@@ -123,14 +123,14 @@ impl Writing {
         Ok((file?, writing))
     }
 
-    /// Gives the file its name, before a signal is heard or not at all.
+    /// Gives the file its name, before a signal is handled or not at all.
     pub(crate) fn rename<T>(&self, rename: impl FnOnce() -> T) -> T {
         let mut unfinished = unfinished();
         *unfinished = None;
         rename()
     }
 
-    /// An error once a signal asked to end; nobody reads it. Not `Interrupted`, after which writers try again.
+    /// Returns an error after a signal asked to end. The error is not `Interrupted`, because writers retry after that.
     pub(crate) fn go_on(&self) -> io::Result<()> {
         if ASKED.load(SeqCst) == 0 { Ok(()) } else { Err(io::Error::other("a signal asked to end")) }
     }
@@ -139,7 +139,7 @@ impl Writing {
 impl Drop for Writing {
     fn drop(&mut self) {
         *unfinished() = None;
-        // In this order: a signal between the two ends the process by itself.
+        // In this order, a signal between the two ends the process by itself.
         IDLE.store(true, SeqCst);
         #[cfg(unix)]
         if let Ok(signal @ 1..) = i32::try_from(ASKED.load(SeqCst)) {

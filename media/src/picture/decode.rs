@@ -1,71 +1,75 @@
-//! PNG and JPEG files as pictures, within limits.
+//! PNG, JPEG and WebP files as pictures, within limits.
 
 use std::io::Cursor;
 
 use image::codecs::jpeg::JpegDecoder;
 use image::codecs::png::PngDecoder;
+use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, Limits};
+use image::{ImageDecoder, ImageError, ImageFormat, Limits};
 use nestcast_codec::{MAX_SIDE, Picture, Size};
 
+use super::colour::{self, Colours};
 use super::error::{Error, Note};
-use super::{jpeg, opaque, png};
+use super::{exif, formats, jpeg, opaque, partial, png, webp};
 
-/// Most bytes of a pixel in a file: RGBA of 16 bits.
+/// The most bytes of a pixel in a file: RGBA of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
-/// Memory for all of a picture but its pixels. Colour profiles have less than 4 MB; what Photoshop writes of a picture's
-/// history has had 20.
+/// Memory for everything in a file but its pixels. Colour profiles have less than 4 MB; Photoshop's history of a picture has had
+/// 20 MB.
 const METADATA_BYTES: u64 = 32 << 20;
-/// Pixels of the largest picture there is.
+/// Pixels of the largest picture.
 const MAX_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
-/// Bytes that tell a file's format.
+/// The number of first bytes that tell a file's format.
 pub const MAGIC_BYTES: usize = 16;
 
-/// What a file shows.
+/// A decoded picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded {
-    /// 8 bits a sample, grey or RGB, turned as the file says.
+    /// The picture: 8 bits a sample, grey or sRGB, turned as the file says.
     pub picture: Picture,
-    /// What of the file the picture does not show.
+    /// What the picture does not show of the file.
     pub notes: Vec<Note>,
 }
 
-/// Most bytes of a file that [`decode`] may be given with this limit of pixels: longer ones need not be read.
+/// Returns the most bytes of a file within a limit of pixels. You need not read a longer file.
 #[must_use]
 pub fn max_file_bytes(max_pixels: u64) -> u64 {
     max_pixels.min(MAX_PIXELS) * MAX_PIXEL_BYTES + METADATA_BYTES
 }
 
-/// Checks a file's first [`MAGIC_BYTES`] bytes, so that no more is read of what is no picture.
+/// Checks a file's first [`MAGIC_BYTES`] bytes, so that you need not read more of another file.
 ///
 /// # Errors
-/// [`Error::Format`] if they are of no format that is read.
+/// [`Error::Format`] or [`Error::OtherFormat`] if the format is not one that this crate reads.
 pub fn check_magic(start: &[u8]) -> Result<(), Error> {
     format(start).map(drop)
 }
 
-/// Decodes the bytes of a PNG or JPEG file of at most `max_pixels` pixels, known by its content.
+/// Decodes the bytes of a PNG, JPEG or WebP file of at most `max_pixels` pixels, known by its content. Its colours become sRGB.
 ///
-/// Memory and time are bounded by the length of the file: 32 MB of metadata, 24 passes over a JPEG.
+/// Memory and time are bounded by the length of the file, those of WebP by `max_pixels`: 32 MB of metadata, 24 passes over a JPEG.
 ///
 /// # Errors
-/// If it is no such file, is not whole, or has more pixels; nothing is decoded of what costs more than it may.
+/// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too much.
 pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(bytes)? {
         ImageFormat::Png => decode_png(bytes, max_pixels),
+        ImageFormat::WebP => decode_webp(bytes, max_pixels),
         _ => decode_jpeg(bytes, max_pixels),
     }
 }
 
-/// The size of the picture that [`decode`] would give, from the beginning of a file, as far as its pixels.
+/// Returns the size of the picture that [`decode`] would return, from the beginning of a file up to its pixels.
 ///
 /// # Errors
-/// If it is no such file, has more pixels, or its header is not whole.
+/// [`Error`] if the file is of another format, has too many pixels, or ends inside its header.
 pub fn size(start: &[u8], max_pixels: u64) -> Result<Size, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(start)? {
         ImageFormat::Png => shown_size(png_decoder(start)?, max_pixels),
+        ImageFormat::WebP => shown_size(webp_decoder(start)?, max_pixels),
         _ => {
             jpeg::Structure::of(start)?;
             shown_size(JpegDecoder::new(Cursor::new(start))?, max_pixels)
@@ -75,8 +79,8 @@ pub fn size(start: &[u8], max_pixels: u64) -> Result<Size, Error> {
 
 fn format(start: &[u8]) -> Result<ImageFormat, Error> {
     match image::guess_format(start) {
-        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg)) => Ok(format),
-        _ => Err(Error::Format),
+        Ok(format @ (ImageFormat::Png | ImageFormat::Jpeg | ImageFormat::WebP)) => Ok(format),
+        _ => Err(formats::of(start).map_or(Error::Format, Error::OtherFormat)),
     }
 }
 
@@ -85,7 +89,7 @@ fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<&[u8]>>, Error> {
         return Err(Error::Corrupt("its palette ends inside a colour: get it again".to_owned()));
     }
     let mut limits = Limits::no_limits();
-    // The decoder counts metadata and a few rows here, not the picture.
+    // The decoder applies this limit to metadata and a few rows, not to the picture.
     limits.max_alloc = Some(METADATA_BYTES);
     PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| match error {
         ImageError::Limits(_) => {
@@ -95,15 +99,39 @@ fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<&[u8]>>, Error> {
     })
 }
 
+fn webp_decoder(bytes: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>, Error> {
+    if webp::is_cut(bytes) {
+        return Err(Error::Corrupt("it ends too early: get the whole file".to_owned()));
+    }
+    Ok(WebPDecoder::new(Cursor::new(bytes))?)
+}
+
 fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    let (bytes, endless) = png::with_end(bytes);
+    let bytes = &*bytes;
     let mut decoder = png_decoder(bytes)?;
     let mut notes = Vec::new();
-    // A profile over the limit is skipped, and the picture decoded.
-    if decoder.icc_profile()?.is_none() && png::has_profile(bytes) {
-        notes.push(Note::Profile);
+    // The decoder skips a profile over the limit.
+    let profile = decoder.icc_profile()?;
+    let colours = known(png::colours(bytes, profile.as_deref()), &mut notes);
+    if endless {
+        notes.push(Note::NoEnd);
     }
     let animated = decoder.is_apng()?;
-    let mut decoded = convert(decoder, (bytes.len(), png::MAX_PIXELS), max_pixels, notes)?;
+    let mut decoded = convert(decoder, (bytes.len(), png::MAX_PIXELS), max_pixels, colours, notes)?;
+    if animated {
+        decoded.notes.push(Note::Animation);
+    }
+    Ok(decoded)
+}
+
+fn decode_webp(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    let mut decoder = webp_decoder(bytes)?;
+    let mut notes = Vec::new();
+    let colours = embedded(&mut decoder, &mut notes);
+    let animated = decoder.has_animation();
+    // A picture of one colour needs almost no bytes.
+    let mut decoded = convert(decoder, (bytes.len(), u64::MAX), max_pixels, colours, notes)?;
     if animated {
         decoded.notes.push(Note::Animation);
     }
@@ -112,28 +140,60 @@ fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
 
 fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let structure = jpeg::Structure::of(bytes)?;
-    if !structure.whole {
+    if !structure.coded {
         return Err(Error::Corrupt("its end is missing: get the whole JPEG file".to_owned()));
     }
-    if structure.scattered {
+    let clean = jpeg::without_junk(bytes);
+    let bytes = clean.as_deref().unwrap_or(bytes);
+    checked_pixels(&JpegDecoder::new(Cursor::new(bytes))?, max_pixels)?;
+    let damaged = structure.incomplete || !jpeg::is_whole(bytes);
+    let rebuilt = (structure.scattered || damaged).then(|| jpeg::rebuild(bytes)).flatten();
+    if structure.scattered && rebuilt.is_none() {
         return Err(Error::Unsupported(
-            "its JPEG scans are not interleaved, which is rare and not supported: save it anew",
+            "its JPEG scans are not interleaved, in a way that is not read: `jpegtran -copy all IN > OUT` makes another",
         ));
     }
-    let decoder = JpegDecoder::new(Cursor::new(bytes))?;
-    let mut decoded = convert(decoder, (bytes.len(), jpeg::MAX_PIXELS), max_pixels, Vec::new())?;
-    if structure.components == 4 {
-        decoded.notes.push(Note::Cmyk);
+    let mut decoder = JpegDecoder::new(Cursor::new(rebuilt.as_deref().unwrap_or(bytes)))?;
+    let mut notes = Vec::new();
+    // A profile of ink applies to ink, but the decoder returns RGB.
+    let ink = structure.components == 4;
+    let colours = if ink { None } else { embedded(&mut decoder, &mut notes) };
+    let mut decoded = convert(decoder, (bytes.len(), jpeg::MAX_PIXELS), max_pixels, colours, notes)?;
+    if damaged {
+        decoded.notes.push(Note::Damaged);
+    } else if !structure.ended {
+        decoded.notes.push(Note::NoEnd);
     }
+    decoded.notes.extend(ink.then_some(Note::Cmyk));
+    decoded.notes.extend(structure.several.then_some(Note::Several));
     Ok(decoded)
 }
 
-/// Decodes the pixels once the header says that they are not too many: neither for this process nor for a file of
-/// `bytes` bytes of at most `densest` pixels each.
+/// Returns the colours of a file's profile, or those that a camera names in Exif.
+fn embedded(decoder: &mut impl ImageDecoder, notes: &mut Vec<Note>) -> Option<Colours> {
+    if let Some(profile) = decoder.icc_profile().ok().flatten() {
+        return known(colour::from_icc(&profile), notes);
+    }
+    let exif = decoder.exif_metadata().ok().flatten()?;
+    exif::is_adobe_rgb(&exif).then(colour::adobe_rgb)
+}
+
+/// Adds a note for colours that cannot be read, and for colours beyond sRGB.
+fn known<E>(colours: Result<Option<Colours>, E>, notes: &mut Vec<Note>) -> Option<Colours> {
+    let colours = colours.unwrap_or_else(|_| {
+        notes.push(Note::Profile);
+        None
+    });
+    notes.extend(colours.as_ref().filter(|colours| colours.hdr).map(|_| Note::Hdr));
+    colours
+}
+
+/// Decodes the pixels if the header has no more than `max_pixels`, and no more than `densest` for each of the file's `bytes`.
 fn convert(
     mut decoder: impl ImageDecoder,
     (bytes, densest): (usize, u64),
     max_pixels: u64,
+    colours: Option<Colours>,
     mut notes: Vec<Note>,
 ) -> Result<Decoded, Error> {
     let pixels = checked_pixels(&decoder, max_pixels)?;
@@ -142,15 +202,15 @@ fn convert(
         return Err(Error::Corrupt(why));
     }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    if decoder.icc_profile().ok().flatten().is_some_and(|profile| !is_srgb(&profile)) {
+    let mut image = partial::image(decoder, &mut notes)?;
+    if colours.is_some_and(|colours| colours.to_srgb(&mut image).is_err()) {
         notes.push(Note::Profile);
     }
-    let mut image = DynamicImage::from_decoder(decoder)?;
     image.apply_orientation(orientation);
     Ok(Decoded { picture: opaque::picture(image, &mut notes)?, notes })
 }
 
-/// The size of a picture within limits, turned as the file says.
+/// Returns the size of a picture within limits, turned as the file says.
 fn shown_size(mut decoder: impl ImageDecoder, max_pixels: u64) -> Result<Size, Error> {
     checked_pixels(&decoder, max_pixels)?;
     let (width, height) = decoder.dimensions();
@@ -162,7 +222,7 @@ fn shown_size(mut decoder: impl ImageDecoder, max_pixels: u64) -> Result<Size, E
     })
 }
 
-/// Pixels of a picture within limits.
+/// Returns the number of pixels, within limits.
 fn checked_pixels(decoder: &impl ImageDecoder, max_pixels: u64) -> Result<u64, Error> {
     let (width, height) = decoder.dimensions();
     let pixels = u64::from(width) * u64::from(height);
@@ -173,12 +233,6 @@ fn checked_pixels(decoder: &impl ImageDecoder, max_pixels: u64) -> Result<u64, E
         return Err(Error::Pixels { given: pixels, max: max_pixels });
     }
     Ok(pixels)
-}
-
-/// Whether a colour profile calls itself sRGB, in ASCII or in UTF-16.
-fn is_srgb(profile: &[u8]) -> bool {
-    let holds = |name: &[u8]| profile.windows(name.len()).any(|part| part == name);
-    holds(b"sRGB") || holds(b"s\0R\0G\0B")
 }
 
 #[cfg(test)]

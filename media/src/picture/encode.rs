@@ -1,4 +1,4 @@
-//! Pictures as PNG files.
+//! Writes pictures as PNG files.
 
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder as _};
@@ -7,10 +7,10 @@ use nestcast_codec::{Channels, Picture};
 use super::error::Error;
 use crate::to_rgb;
 
-/// A picture as a PNG file: grey, or RGB by [`to_rgb`].
+/// Encodes a picture as a PNG file: grey, or RGB by [`to_rgb`].
 ///
 /// # Errors
-/// If it cannot be compressed.
+/// [`Error`] if the picture cannot be compressed.
 pub fn encode_png(picture: &Picture) -> Result<Vec<u8>, Error> {
     let picture = to_rgb(picture);
     let kind = match picture.channels() {

@@ -1,23 +1,26 @@
-//! Why a picture file was refused, and what a picture lost when it was read.
+//! Errors of picture files, and notes about what a picture lost.
 
 use std::io;
 
 use crate::Kind;
 
-/// What is wrong with a picture file. Every message is one line.
+/// Why a picture file is refused. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// Another format, or none.
-    #[error("it is neither PNG nor JPEG: convert it first")]
+    /// The file is of no format that this crate knows.
+    #[error("it is no PNG, JPEG or WebP: convert it first")]
     Format,
-    /// The bytes break their format, or some are missing.
+    /// The file is of a format that this crate does not read.
+    #[error("it is {0}, which nestcast does not read")]
+    OtherFormat(&'static str),
+    /// The bytes break their format, or bytes are missing.
     #[error("{0}")]
     Corrupt(String),
-    /// A kind of PNG or JPEG that is not read.
+    /// The file is of a kind of PNG or JPEG that this crate does not read.
     #[error("{0}")]
     Unsupported(&'static str),
-    /// More pixels than agreed.
+    /// The picture has more pixels than the limit.
     #[error("it has {given} pixels, over the limit of {max}")]
     Pixels {
         /// The picture's.
@@ -25,31 +28,41 @@ pub enum Error {
         /// The limit.
         max: u64,
     },
-    /// There are no bytes.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// Another file that this crate reads.
+    /// The file is no picture, but of another kind that this crate reads.
     #[error("it is {0}, not a picture")]
     Kind(Kind),
-    /// More bytes than a file of a picture of this size may have.
+    /// The file has more bytes than a picture within the limit needs.
     #[error("it has more than {limit} bytes, too many for {max_pixels} pixels")]
     Length {
-        /// Bytes that it may have.
+        /// The limit in bytes.
         limit: u64,
-        /// Pixels that it may have.
+        /// The limit in pixels.
         max_pixels: u64,
     },
     /// The system cannot read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// It would cost more memory or work than any picture of its size is worth.
+    /// The file would cost more memory or work than a picture of its size may.
     #[error("{0}")]
     Cost(String),
 }
 
 impl From<image::ImageError> for Error {
     fn from(error: image::ImageError) -> Self {
-        Self::Corrupt(error.to_string())
+        use image::ImageError;
+        // The library's messages are for programmers.
+        match error {
+            ImageError::Unsupported(_) => {
+                Self::Unsupported("it is of a kind that nestcast does not read: save it as a usual PNG")
+            }
+            ImageError::Limits(_) => Self::Cost("it needs too much memory: save it anew".to_owned()),
+            ImageError::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => Self::Io(error),
+            ImageError::IoError(_) => Self::Corrupt("it ends too early: get the whole file".to_owned()),
+            _ => Self::Corrupt("its data are damaged: get it again".to_owned()),
+        }
     }
 }
 
@@ -59,23 +72,35 @@ impl From<nestcast_codec::Error> for Error {
     }
 }
 
-/// What of a file its picture does not show.
+/// What a picture does not show of its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {
-    /// A colour profile other than sRGB's.
-    #[error("nestcast drops its colour profile and reads its colours as sRGB")]
+    /// The file declares its colours in a way that cannot be read.
+    #[error("nestcast cannot read what it says of its colours, and takes them as sRGB")]
     Profile,
-    /// The lower bits of 16.
+    /// The picture has light above reference white.
+    #[error("it is HDR: nestcast shows all that is brighter than reference white as white")]
+    Hdr,
+    /// Data are missing or damaged.
+    #[error("it is damaged: nestcast shows what it can decode of it; get it again for the rest")]
+    Damaged,
+    /// The end marker is missing, but all data are there.
+    #[error("its end marker is missing, but the whole picture is there")]
+    NoEnd,
+    /// The file contains several pictures.
+    #[error("it contains several pictures: nestcast uses the first")]
+    Several,
+    /// The file has 16 bits a sample.
     #[error("it has 16 bits a sample: nestcast rounds them to 8")]
     Depth,
-    /// Transparency.
+    /// The picture is partly transparent.
     #[error("it is partly transparent: nestcast lays it over white")]
     Transparency,
-    /// All pictures but the first.
+    /// The picture is animated.
     #[error("it is animated: nestcast uses its first picture")]
     Animation,
-    /// Ink.
+    /// The file has amounts of ink.
     #[error("it is CMYK: nestcast converts its colours without a profile, so they may differ from print")]
     Cmyk,
 }

@@ -1,35 +1,37 @@
-//! Folders of pictures, known by the names of their files.
+//! Lists the pictures in folders, by the names of files.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Extensions of pictures, in whatever case.
-const EXTENSIONS: [&str; 3] = ["png", "jpg", "jpeg"];
+/// Extensions of pictures, in any case; also of formats that this crate does not read, so that an error names the file.
+const EXTENSIONS: [&str; 15] =
+    ["png", "jpg", "jpeg", "jpe", "jfif", "mpo", "webp", "avif", "heic", "heif", "gif", "tif", "tiff", "bmp", "jxl"];
 
-/// Whether the file's name promises a picture.
+/// Returns whether a file's name promises a picture.
 #[must_use]
 fn is_named_as_one(path: &Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
-/// What of a folder is named as a picture, by name; not what is in folders in it.
+/// Lists the files in a folder that are named as pictures, in the order of their names. Leaves out subfolders, and pipes, because they may
+/// never end.
 ///
 /// # Errors
 /// Those of the system.
 pub fn in_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for entry in folder.read_dir()? {
-        found.extend(Some(entry?.path()).filter(|path| is_named_as_one(path)));
+        found.extend(Some(entry?.path()).filter(|path| is_named_as_one(path) && may_be_read(path)));
     }
     found.sort();
     Ok(found)
 }
 
-/// The files of a folder and of the folders in it that are named as pictures, or are by `also`, by name. Links to folders are not
-/// followed, which may lead in a circle; pipes, which would be waited for without end, are left out.
+/// Lists the files in a folder and its subfolders that are named as pictures or that `also` accepts, in the order of their names. Follows no
+/// links to folders, because they may form a circle. Leaves out pipes, because they may never end.
 ///
 /// # Errors
-/// The folder that cannot be read, and what the system says.
+/// The folder that cannot be read, and the system's error.
 pub fn below(folder: &Path, also: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>, (PathBuf, io::Error)> {
     let mut folders = vec![folder.to_path_buf()];
     let mut found = Vec::new();
@@ -49,7 +51,7 @@ pub fn below(folder: &Path, also: impl Fn(&Path) -> bool) -> Result<Vec<PathBuf>
     Ok(found)
 }
 
-/// Whether it is a file, or none that is there: who reads it says so.
+/// Returns whether a path is a file, or does not exist: the reader then reports that.
 fn may_be_read(path: &Path) -> bool {
     path.metadata().map_or(true, |data| data.is_file())
 }
@@ -62,6 +64,19 @@ mod tests {
     fn a_name_promises_a_picture_by_its_extension_in_any_case() {
         let named = |name: &str| is_named_as_one(Path::new(name));
         assert!(named("a.png") && named("b/c.JPG") && named("d.e.Jpeg"));
-        assert!(!named("png") && !named(".png") && !named("a.gif") && !named("a.png.part") && !named(""));
+        assert!(
+            !named("png") && !named(".png") && named("a.gif") && !named("a.txt") && !named("a.png.part") && !named("")
+        );
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_in_a_folder_is_left_out() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("a.png"), "").expect("a file");
+        let pipe = folder.path().join("b.png");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.is_ok_and(|status| status.success()));
+        assert_eq!(in_folder(folder.path()).expect("it is there"), [folder.path().join("a.png")]);
     }
 }

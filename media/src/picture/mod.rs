@@ -1,4 +1,4 @@
-//! Pictures in files: PNG and JPEG in, PNG out.
+//! Pictures in files: PNG, JPEG and WebP in, PNG out.
 //!
 //! ```
 //! use nestcast_codec::{Channels, Picture, Size};
@@ -11,14 +11,19 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod colour;
 mod decode;
 mod encode;
 mod error;
+mod exif;
 mod folder;
+mod formats;
 mod jpeg;
 mod opaque;
+mod partial;
 mod png;
 mod read;
+mod webp;
 
 pub use decode::{Decoded, MAGIC_BYTES, check_magic, decode, max_file_bytes, size};
 pub use encode::encode_png;

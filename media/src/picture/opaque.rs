@@ -1,11 +1,11 @@
-//! From whatever a file holds to 8 bits, grey or RGB, opaque.
+//! Converts decoded pixels to 8 bits, grey or RGB, opaque.
 
 use image::DynamicImage;
 use nestcast_codec::{Channels, Picture, Size};
 
 use super::{Error, Note};
 
-/// 8 bits, grey or RGB, opaque.
+/// Converts to 8 bits, grey or RGB, opaque.
 pub(super) fn picture(image: DynamicImage, notes: &mut Vec<Note>) -> Result<Picture, Error> {
     use DynamicImage as Image;
     let image = match image {
@@ -30,7 +30,7 @@ pub(super) fn picture(image: DynamicImage, notes: &mut Vec<Note>) -> Result<Pict
     Ok(Picture::new(Size::new(width, height)?, channels, samples)?)
 }
 
-/// Lays `COLOURS` samples of each pixel, whose last of `ALL` is its opacity, over white.
+/// Blends the first `COLOURS` samples of each pixel with white; the last of its `ALL` samples is its opacity.
 fn over_white<const COLOURS: usize, const ALL: usize>(samples: &[u8], notes: &mut Vec<Note>) -> Vec<u8> {
     const WHITE: u32 = 255;
     let (pixels, _) = samples.as_chunks::<ALL>();

@@ -1,4 +1,4 @@
-//! Pictures from files and pipes, of which no more is read than a picture may have.
+//! Reads pictures from files and pipes, no further than a picture may be long.
 
 use std::io::Read;
 
@@ -8,32 +8,32 @@ use super::decode::{Decoded, check_magic, decode, max_file_bytes, size};
 use super::error::Error;
 use crate::{Kind, Source};
 
-/// Bytes in which most files have their header.
+/// Most files have their header in this number of bytes.
 const USUAL_HEADER: u64 = 64 * 1024;
 
-/// Reads a PNG or JPEG file of at most `max_pixels` pixels, known by its content.
+/// Reads a PNG, JPEG or WebP file of at most `max_pixels` pixels, recognised by its content.
 ///
 /// # Errors
-/// As [`decode`], and those of the system; [`Error::Kind`] for what else this crate reads, found in its first bytes.
+/// As [`decode`], and the system's; [`Error::Kind`] for another kind of file that this crate reads.
 pub fn read(mut source: Source<impl Read>, max_pixels: u64) -> Result<Decoded, Error> {
     check(&mut source)?;
     decode(&whole(source, max_pixels)?, max_pixels)
 }
 
-/// The size of the picture that [`read`] would give, in most cases from the file's first 64 kB.
+/// Returns the size of the picture that [`read`] would return, in most cases from the file's first 64 kB.
 ///
 /// # Errors
-/// As [`read`], but for what is wrong behind the header.
+/// As [`read`], but it does not see damage after the header.
 pub fn read_size(mut source: Source<impl Read>, max_pixels: u64) -> Result<Size, Error> {
     check(&mut source)?;
     if let Ok(size) = size(source.read_to(USUAL_HEADER)?, max_pixels) {
         return Ok(size);
     }
-    // Long metadata may stand before it.
+    // Long metadata may come before the size.
     size(&whole(source, max_pixels)?, max_pixels)
 }
 
-/// Checks by a file's beginning that it is a picture.
+/// Checks that a file begins like a picture.
 fn check(source: &mut Source<impl Read>) -> Result<(), Error> {
     let start = source.read_to(Kind::BYTES as u64)?;
     if start.is_empty() {
@@ -45,7 +45,7 @@ fn check(source: &mut Source<impl Read>) -> Result<(), Error> {
     })
 }
 
-/// All bytes of a file that may have so many pixels.
+/// Reads all bytes of a file that may have `max_pixels` pixels.
 fn whole(mut source: Source<impl Read>, max_pixels: u64) -> Result<Vec<u8>, Error> {
     let limit = max_file_bytes(max_pixels);
     let length = source.read_to(limit + 1)?.len() as u64;
@@ -74,9 +74,9 @@ mod tests {
         let picture = Picture::new(Size::new(4, 2).expect("a size"), Channels::Grey, vec![7; 8]).expect("a picture");
         let png = encode_png(&picture).expect("PNG");
         assert_eq!(read(Source::new(&png[..]), 8).expect("it is sound").picture, picture);
-        let broken = &png[..png.len() - 20];
-        assert_eq!(read_size(Source::new(broken), 8).expect("a header"), picture.size());
-        assert!(read(Source::new(broken), 8).is_err());
+        let header = &png[..8 + 25 + 12];
+        assert_eq!(read_size(Source::new(header), 8).expect("a header"), picture.size());
+        assert!(read(Source::new(header), 8).is_err());
         assert!(matches!(read_size(Source::new(&png[..]), 7), Err(Error::Pixels { given: 8, max: 7 })));
     }
 }

@@ -1,4 +1,4 @@
-//! A stored video cut to a rate: every frame as a sender would cut it, of the loop that serves the rate best.
+//! Cuts a stored video to a bit rate: every frame as a sender would cut it, from the loop that fits the rate best.
 
 use std::io::{Read, Write};
 
@@ -6,24 +6,24 @@ use nestcast_codec::{Budget, LoopRates, VideoHeader, VideoWriter};
 
 use super::{Error, Frames};
 
-/// What a cut kept.
+/// What a cut video contains.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Kept {
     /// Frames.
     pub frames: u64,
     /// Bytes of their records.
     pub bytes: u64,
-    /// Of the bytes, those that are never cut.
+    /// Bytes of base layers, which are never cut.
     pub bases: u64,
-    /// Frames that were kept whole, since they do not say where they may be cut.
+    /// Frames that stay whole, because they do not say where they can be cut.
     pub uncut: u64,
 }
 
-/// Writes what a rate, in bits a second, carries of all frames, with those before the range that it is predicted from. Nothing is
-/// decoded.
+/// Writes the part of all frames that fits a rate in bits a second, with the frames before the range that it is predicted from. Decodes
+/// nothing.
 ///
 /// # Errors
-/// Those of the system, to read and, as [`Error::Write`], to write.
+/// [`Error::Io`] if the system cannot read, [`Error::Write`] if it cannot write.
 pub fn cut<R: Read>(frames: &mut Frames<R>, bits_per_second: f64, mut output: impl Write) -> Result<Kept, Error> {
     frames.choose(bits_per_second);
     let header = *frames.reader().header();

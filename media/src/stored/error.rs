@@ -1,10 +1,10 @@
-//! Why a stored video was refused, or was not written.
+//! Errors of stored videos.
 
 use std::io;
 
 use nestcast_codec::ModelId;
 
-/// What is wrong with a stored video. Every message is one line.
+/// Why a stored video is refused or not written. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,24 +14,24 @@ pub enum Error {
     /// The system cannot write.
     #[error(transparent)]
     Write(io::Error),
-    /// No stored video, or one that breaks the specification; or what is written is no video.
+    /// The file is no stored video, or breaks the specification; or a picture cannot be encoded.
     #[error(transparent)]
     Codec(#[from] nestcast_codec::Error),
-    /// Its frames need other tables.
+    /// The frames need other tables.
     #[error("it needs the models {} and {}, but this nestcast has {} and {}", .needed[0], .needed[1], .given[0], .given[1])]
     Models {
-        /// Those of frames predicted from nothing, and of residuals, that they need.
+        /// The tables that they need: of frames predicted from nothing, and of residuals.
         needed: [ModelId; 2],
-        /// Those that are at hand.
+        /// The tables of this build.
         given: [ModelId; 2],
     },
     /// A frame cannot be shown.
     #[error(transparent)]
     Show(#[from] nestcast_codec::TransformError),
-    /// There are no bytes.
+    /// The file is empty.
     #[error("it is empty")]
     Empty,
-    /// More pixels than agreed.
+    /// Frames have more pixels than the limit.
     #[error("its frames have {given} pixels, over the limit of {max}")]
     Limit {
         /// Pixels of a frame.
@@ -39,7 +39,7 @@ pub enum Error {
         /// The limit.
         max: u64,
     },
-    /// A frame longer than any of its size.
+    /// A frame is longer than any frame of its size.
     #[error("frame {frame} has {given} bytes, more than any frame of its size can have")]
     Frame {
         /// Its number, from 0.

@@ -1,4 +1,4 @@
-//! A range of a stored video's frames, as far as they are there and sound.
+//! Reads a range of a stored video's frames, up to the first missing or damaged record.
 
 use std::io::{self, Read, Seek};
 use std::ops::Range;
@@ -8,8 +8,8 @@ use nestcast_codec::{Budget, FrameHead, RecordHead};
 
 use super::{Error, Reader};
 
-/// The frames of a range, one after another. A record that is none ends them, a frame that breaks the specification does not;
-/// [`Frames::fault`] tells what was the matter.
+/// Returns the frames of a range one after another. An invalid record ends them; an invalid frame does not. [`Frames::fault`] has the first
+/// fault.
 #[derive(Debug)]
 pub struct Frames<R> {
     reader: Reader<R>,
@@ -22,14 +22,14 @@ pub struct Frames<R> {
 pub struct StoredFrame {
     /// From 0.
     pub number: u64,
-    /// What there is of it.
+    /// Its bytes, as far as the file has them.
     pub bytes: Bytes,
-    /// What it says of itself; nothing if it ends in it, or breaks the specification.
+    /// Its head; `None` if the frame ends inside its head, or breaks the specification.
     pub head: Option<FrameHead>,
 }
 
 impl StoredFrame {
-    /// How many of its bytes a receiver gets, of records in a row: all of one that was cut before its base.
+    /// Returns how many of its bytes a receiver gets, if the records follow one another: all of a frame that was cut inside its base.
     pub fn allowed(&self, budget: &mut Budget) -> usize {
         let length = self.bytes.len();
         budget.cut(&self.bytes, RecordHead::bytes_of_frame(length)).map_or(length, |count| count.min(length))
@@ -37,47 +37,47 @@ impl StoredFrame {
 }
 
 impl<R> Frames<R> {
-    /// Those of `range`, counted from 0; all are `0..u64::MAX`.
+    /// Takes the frames of `range`, counted from 0; `0..u64::MAX` are all.
     #[must_use]
     pub const fn new(reader: Reader<R>, range: Range<u64>) -> Self {
         Self { reader, range, fault: None }
     }
 
-    /// What reads them.
+    /// Returns the reader.
     #[must_use]
     pub const fn reader(&self) -> &Reader<R> {
         &self.reader
     }
 
-    /// The frames that are asked for.
+    /// Returns the range.
     #[must_use]
     pub const fn range(&self) -> &Range<u64> {
         &self.range
     }
 
-    /// What was the matter first, with the video or with what was decoded of it.
+    /// Returns the first fault of the video or of its decoded frames.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()
     }
 
-    /// Keeps what is the matter; the first counts.
+    /// Keeps a fault if it is the first.
     pub(super) fn blame(&mut self, fault: String) {
         self.fault.get_or_insert(fault);
     }
 }
 
 impl<R: Read> Frames<R> {
-    /// Gives the frames of the loop that serves this rate best, in bits a second.
+    /// Chooses the loop that fits a rate in bits a second best.
     pub fn choose(&mut self, bits_per_second: f64) {
         self.reader.choose(bits_per_second);
     }
 
-    /// The next frame; nothing behind the last of the range, and where what comes is no record. Frames before the range come first,
-    /// as far as those in it are predicted from them.
+    /// Returns the next frame; `None` after the last frame of the range, and at an invalid record. Returns frames before the range first
+    /// if frames of the range are predicted from them.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The system's.
     #[expect(
         clippy::should_implement_trait,
         reason = "as in an iterator of results, which cannot be asked for its fault"
@@ -108,15 +108,15 @@ impl<R: Read> Frames<R> {
 }
 
 impl<R: Read + Seek> Frames<R> {
-    /// Goes to the last frame from which the first of the range can be decoded, where the input can seek.
+    /// Goes to the last frame from which the first of the range can be decoded, if the input can seek.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The system's.
     pub fn seek(&mut self) -> Result<(), Error> {
         self.reader.seek(self.range.start)
     }
 
-    /// How many frames of the range there are, if the range says so, or an index that [`Frames::seek`] has found.
+    /// Returns how many frames the range has, if the range says that, or an index that [`Frames::seek`] found.
     #[must_use]
     pub fn count(&self) -> Option<u64> {
         let end = self.reader.count().map_or(self.range.end, |count| count.min(self.range.end));

@@ -1,21 +1,21 @@
-//! Stored video, frame by frame: no more than one is in memory. Written by [`Writer`], read by [`Reader`] and, over a range of
-//! frames, by [`Frames`]; shown as a receiver of some rate sees it by [`Player`], cut to a rate by [`cut`].
+//! Stored video, with one frame in memory at a time. [`Writer`] writes it. [`Reader`] reads it, and [`Frames`] reads a range of frames.
+//! [`Player`] shows it as a receiver with a given rate sees it, and [`cut`] cuts it to a rate.
 //!
-//! A stored video may end anywhere: what is left of it is a video of fewer frames, and [`Reader::is_whole`] tells.
+//! A stored video may end anywhere: a prefix is a video of fewer frames. [`Reader::is_whole`] says whether the end is missing.
 //!
 //! ```
 //! use std::io::Cursor;
-//! use nestcast_codec::{Format, FrameRate, Picture, Population, Range, Size, VideoHeader, VideoLoops, VideoModel, VideoSettings};
+//! use nestcast_codec::{Display, Format, FrameRate, Picture, Population, Ycbcr, Size, VideoHeader, VideoLoops, VideoModel, VideoSettings};
 //! use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
 //!
 //! let (size, rate, model) = (Size::new(64, 48)?, FrameRate { frames: 30, seconds: 1 }, VideoModel::built_in());
 //! let [least, most] = Population::usual_bitrates(size, rate).map(|bits| bits as f64);
 //! let settings = VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads: 1 };
-//! let mut picture = Picture::zero(size, Format::Ycbcr420(Range::Limited));
+//! let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
 //!
 //! // Encoded once for all rates.
 //! let encoder = VideoLoops::new(&model, settings, 1)?;
-//! let header = VideoHeader { size, rate, range: Range::Limited, models: model.ids(), loops: encoder.rates() };
+//! let header = VideoHeader { size, rate, colours: Ycbcr::BT601, display: Display::default(), models: model.ids(), loops: encoder.rates() };
 //! let mut writer = Writer::new(encoder, &header, Vec::new());
 //! for _ in 0..3 {
 //!     writer.write(&picture)?;
@@ -23,7 +23,7 @@
 //! let (bytes, written) = writer.finish()?;
 //! assert_eq!((written.frames, written.bytes), (3, bytes.len() as u64));
 //!
-//! // Cut for one, and shown.
+//! // Cut for one rate, and shown.
 //! let mut shorter = Vec::new();
 //! let mut frames = Frames::new(Reader::new(Cursor::new(&bytes), u64::MAX)?, 0..u64::MAX);
 //! let kept = cut(&mut frames, least, &mut shorter)?;

@@ -1,4 +1,4 @@
-//! A stored video as a receiver of some rate sees it.
+//! Plays a stored video as a receiver with a given rate sees it.
 
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -16,30 +16,30 @@ pub struct Player<R> {
     played: Played,
 }
 
-/// What was shown so far.
+/// Counts of what was shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Played {
     /// Frames.
     pub frames: u64,
     /// Bytes that the receiver got of them.
     pub bytes: u64,
-    /// Of the frames, those that show the one before, since they cannot be decoded.
+    /// Frames that repeat the one before, because they cannot be decoded.
     pub repeated: u64,
 }
 
-/// A frame that is shown.
+/// A frame to show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shown {
     /// From 0.
     pub number: u64,
     /// Bytes that the receiver got of it.
     pub bytes: usize,
-    /// Whether it shows the one before, since it cannot be decoded.
+    /// Whether it repeats the one before, because it cannot be decoded.
     pub repeated: bool,
 }
 
 impl<R: Read> Player<R> {
-    /// All that there is of each frame, decoded on so many threads.
+    /// Decodes all bytes of each frame, on `threads` threads.
     ///
     /// # Errors
     /// [`Error::Models`] if the frames need other tables than `model`'s.
@@ -49,7 +49,7 @@ impl<R: Read> Player<R> {
         Ok(Self { frames, decoder, budget: None, played: Played::default() })
     }
 
-    /// What a receiver of so many bits a second gets of each, of the loop that serves it.
+    /// Decodes the bytes that a receiver with this rate gets of each frame, from the loop that fits the rate.
     #[must_use]
     pub fn with_bitrate(mut self, bits_per_second: f64) -> Self {
         self.frames.choose(bits_per_second);
@@ -57,30 +57,30 @@ impl<R: Read> Player<R> {
         self
     }
 
-    /// Shows frames as this makes them of decoded ones.
+    /// Passes decoded frames through `restoration`.
     #[must_use]
     pub fn with_restoration(mut self, restoration: Arc<dyn Restoration>) -> Self {
         self.decoder = self.decoder.with_restoration(restoration);
         self
     }
 
-    /// What reads the frames.
+    /// Returns the reader of frames.
     #[must_use]
     pub const fn frames(&self) -> &Frames<R> {
         &self.frames
     }
 
-    /// What was shown so far.
+    /// Returns the counts of what was shown.
     #[must_use]
     pub const fn played(&self) -> Played {
         self.played
     }
 
-    /// Decodes up to the next frame of the range that has a picture, and draws it: planar YCbCr 4:2:0 of the header's size and range.
-    /// Nothing behind the last; what was the matter, [`Frames::fault`] tells.
+    /// Decodes up to the next frame of the range that has a picture, and draws it: planar YCbCr 4:2:0 of the header's size and colours.
+    /// Returns `None` after the last frame. [`Frames::fault`] has the first fault.
     ///
     /// # Errors
-    /// Those of the system; if `picture` has another size or format.
+    /// [`Error::Io`] from the system; [`Error::Show`] if `picture` has another size or format.
     pub fn next_into(&mut self, picture: &mut Picture) -> Result<Option<Shown>, Error> {
         while let Some(frame) = self.frames.next()? {
             let bytes = self.budget.as_mut().map_or(frame.bytes.len(), |budget| frame.allowed(budget));
@@ -90,7 +90,7 @@ impl<R: Read> Player<R> {
                 Arrived::Nothing
             });
             let repeated = arrived == Arrived::Nothing;
-            // Frames before the range are only predicted from, and without any there is nothing to show.
+            // Frames before the range only serve for prediction. Before the first decoded frame there is nothing to show.
             if frame.number < self.frames.range().start || (arrived == Arrived::Nothing && self.played.frames == 0) {
                 continue;
             }
@@ -105,10 +105,10 @@ impl<R: Read> Player<R> {
 }
 
 impl<R: Read + Seek> Player<R> {
-    /// Leaves out the frames before the range that nothing in it is predicted from, as [`Frames::seek`] does.
+    /// Skips the frames before the range that no frame in it needs, as [`Frames::seek`] does.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The system's.
     pub fn seek(&mut self) -> Result<(), Error> {
         self.frames.seek()
     }
@@ -118,7 +118,7 @@ impl<R: Read + Seek> Player<R> {
 mod tests {
     use std::io::Cursor;
 
-    use nestcast_codec::{Format, FrameRate, Population, Range, Size, VideoHeader, VideoLoops, VideoSettings};
+    use nestcast_codec::{Display, Format, FrameRate, Population, Size, VideoHeader, VideoLoops, VideoSettings, Ycbcr};
 
     use super::*;
     use crate::stored::{Reader, Writer};
@@ -128,13 +128,14 @@ mod tests {
         let size = Size::new(32, 16).expect("a valid size");
         let model = VideoModel::built_in();
         let rate = FrameRate { frames: 30, seconds: 1 };
-        let range = Range::Limited;
+        let colours = Ycbcr::BT601;
         let settings = VideoSettings { size, rate, population: Population::log_uniform(1e5..=1e6), threads: 1 };
         let encoder = VideoLoops::new(&model, settings, 1).expect("one loop");
-        let header = VideoHeader { size, rate, range, models: model.ids(), loops: encoder.rates() };
+        let display = Display::default();
+        let header = VideoHeader { size, rate, colours, display, models: model.ids(), loops: encoder.rates() };
         let mut writer = Writer::new(encoder, &header, Vec::new());
         for _ in 0..3 {
-            writer.write(&Picture::zero(size, Format::Ycbcr420(range))).expect("a frame");
+            writer.write(&Picture::zero(size, Format::Ycbcr420(colours))).expect("a frame");
         }
         let bytes = writer.finish().expect("memory takes all").0;
         let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a header");
@@ -151,7 +152,7 @@ mod tests {
     #[test]
     fn a_frame_of_which_nothing_can_be_decoded_shows_the_one_before_and_counts() {
         let (bytes, last) = three_frames();
-        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Range::Limited));
+        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Ycbcr::BT601));
         let mut player = player(&bytes[..last + 2]); // its record's head and a byte
         let shown: Vec<_> = std::iter::from_fn(|| player.next_into(&mut picture).expect("memory")).collect();
         assert_eq!(shown.iter().map(|shown| shown.repeated).collect::<Vec<_>>(), [false, false, true]);
@@ -163,7 +164,7 @@ mod tests {
         let (mut bytes, last) = three_frames();
         bytes[last] = 0xff;
         bytes.splice(last + 1..last + 1, [0xff; 9]);
-        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Range::Limited));
+        let mut picture = Picture::zero(Size::new(32, 16).expect("a size"), Format::Ycbcr420(Ycbcr::BT601));
         let mut player = player(&bytes);
         let mut next = || player.next_into(&mut picture).expect("memory").is_some();
         assert_eq!([(); 5].map(|()| next()), [true, true, false, false, false]);

@@ -1,4 +1,4 @@
-//! Stored video in, from a file or a pipe. Of several loops, of each of which a frame has a record, one is read.
+//! Reads stored video from a file or a pipe. If a video has several loops, each frame has a record for each loop, and this reads one loop.
 
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 
@@ -7,24 +7,24 @@ use nestcast_codec::{RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
 
 use super::Error;
 
-/// More bytes than any frame needs: so many a pixel, and so many besides.
+/// More bytes than any frame needs: bytes for each pixel, and bytes in addition.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
-/// Most bytes of an index: that of a day of key frames alone, 60 a second, has fewer.
+/// The most bytes of an index: a day with 60 key frames a second needs fewer.
 const MOST_INDEX: u64 = 1 << 26;
 
-/// Reads frames of a stored video, of one of its loops.
+/// Reads the frames of one loop of a stored video.
 #[derive(Debug)]
 pub struct Reader<R> {
     header: VideoHeader,
     /// The loop, from 0.
     chosen: usize,
-    /// What was read to find the header's end.
+    /// Bytes that were read to find the header's end.
     start: Cursor<Vec<u8>>,
     input: BufReader<R>,
     /// Number of the next record.
     next: u64,
-    /// How many there are, by the index.
+    /// The number of records, from the index.
     count: Option<u64>,
     end: Option<End>,
 }
@@ -40,7 +40,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header; frames of more than `max_pixels` are refused before memory is taken for them.
     ///
     /// # Errors
-    /// If this is no stored video, or its header is cut.
+    /// [`Error`] if the input is no stored video, or ends inside its header.
     pub fn new(mut input: R, max_pixels: u64) -> Result<Self, Error> {
         let mut start = Vec::with_capacity(VideoHeader::MAX_BYTES);
         input.by_ref().take(VideoHeader::MAX_BYTES as u64).read_to_end(&mut start)?;
@@ -58,13 +58,13 @@ impl<R: Read> Reader<R> {
         Ok(Self { header, chosen, start, input: BufReader::new(input), next: 0, count: None, end: None })
     }
 
-    /// What it says of its frames.
+    /// Returns the header.
     #[must_use]
     pub const fn header(&self) -> &VideoHeader {
         &self.header
     }
 
-    /// Checks that its frames need these tables.
+    /// Checks that the frames need these tables.
     ///
     /// # Errors
     /// [`Error::Models`] if they need others.
@@ -74,29 +74,29 @@ impl<R: Read> Reader<R> {
         if needed == given { Ok(()) } else { Err(Error::Models { needed, given }) }
     }
 
-    /// Reads the loop that serves this rate best, in bits a second; without a choice it is the fastest.
+    /// Chooses the loop that fits a rate in bits a second best. The default is the fastest loop.
     pub fn choose(&mut self, rate: f64) {
         self.chosen = self.header.loops.serving(rate);
     }
 
-    /// The loop whose frames are read, from 0.
+    /// Returns the chosen loop, counted from 0.
     #[must_use]
     pub const fn chosen(&self) -> usize {
         self.chosen
     }
 
-    /// Records of a frame.
+    /// Returns the number of records of a frame.
     const fn loops(&self) -> u64 {
         self.header.loops.count() as u64
     }
 
-    /// Number of the frame that comes next, from 0.
+    /// Returns the number of the next frame, counted from 0.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
         (self.next + self.loops() - 1 - self.chosen as u64) / self.loops()
     }
 
-    /// How many frames there are, once [`Reader::seek`] has found an index.
+    /// Returns the number of frames, after [`Reader::seek`] found an index.
     #[must_use]
     pub const fn count(&self) -> Option<u64> {
         match self.count {
@@ -105,16 +105,16 @@ impl<R: Read> Reader<R> {
         }
     }
 
-    /// Whether the video ended with its index, and not by being cut off.
+    /// Returns whether the video ended with its index, and was not cut off.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.end == Some(End::Index)
     }
 
-    /// The next frame, or as much of it as there is; nothing behind the last.
+    /// Returns the next frame, or the part of it that the file has; `None` after the last.
     ///
     /// # Errors
-    /// Those of the system; [`Error::Codec`] and [`Error::Frame`] if what comes is no frame.
+    /// The system's; [`Error::Codec`] and [`Error::Frame`] if the bytes are no frame.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
         while self.next % self.loops() != self.chosen as u64 {
             if self.next_record()?.is_none() {
@@ -124,7 +124,7 @@ impl<R: Read> Reader<R> {
         self.next_record()
     }
 
-    /// The next record's frame, of whichever loop.
+    /// Returns the next record's frame, of any loop.
     fn next_record(&mut self) -> Result<Option<Bytes>, Error> {
         if self.end.is_some() {
             return Ok(None);
@@ -144,7 +144,7 @@ impl<R: Read> Reader<R> {
         Ok(Some(frame.into()))
     }
 
-    /// The head of a record; nothing if the video ends in or before it.
+    /// Reads the head of a record; `None` if the video ends inside or before it.
     fn head(&mut self) -> Result<Option<RecordHead>, Error> {
         let mut bytes = Vec::new();
         let Self { start, input, .. } = self;
@@ -152,7 +152,7 @@ impl<R: Read> Reader<R> {
         let head = loop {
             let Some(byte) = input.next().transpose()? else { break None };
             bytes.push(byte);
-            // Behind what is no record nothing can be found.
+            // After an invalid record no other can be found.
             let parsed = RecordHead::parse(&bytes).inspect_err(|_| self.end = Some(End::Cut));
             if let Some((head, _)) = parsed? {
                 break Some(head);
@@ -168,11 +168,11 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Goes on to the last frame at or before this one that a decoder may begin with, if that is behind the next one. Where
-    /// the input cannot seek, or has no index, it stays.
+    /// Goes forward to the last frame at or before this one where a decoder can begin. Stays if that frame is not after the next one, the
+    /// input cannot seek, or there is no index.
     ///
     /// # Errors
-    /// Those of the system.
+    /// The system's.
     pub fn seek(&mut self, frame: u64) -> Result<(), Error> {
         let Ok(here) = self.input.stream_position() else { return Ok(()) };
         let index = self.index()?;
@@ -189,7 +189,7 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
-    /// The index at the end, if there is one.
+    /// Reads the index at the end, if there is one.
     fn index(&mut self) -> Result<Option<VideoIndex>, Error> {
         let length = self.input.seek(SeekFrom::End(0))?;
         let mut tail = [0; VideoIndex::TAIL];
@@ -207,7 +207,7 @@ impl<R: Read + Seek> Reader<R> {
     }
 }
 
-/// More than any frame of this size has.
+/// Returns more bytes than any frame of this size has.
 fn most_bytes(size: Size) -> u64 {
     size.pixels() as u64 * MOST_PIXEL_BYTES + MOST_BYTES
 }
@@ -216,7 +216,7 @@ fn most_bytes(size: Size) -> u64 {
 mod tests {
     use std::io;
 
-    use nestcast_codec::{FrameRate, LoopRates, ModelId, Range, VideoWriter};
+    use nestcast_codec::{Display, FrameRate, LoopRates, ModelId, VideoWriter, Ycbcr};
 
     use super::*;
 
@@ -226,12 +226,18 @@ mod tests {
         stored_in(LoopRates::ONE)
     }
 
-    /// [`FRAMES`] as records of so many loops.
+    /// Returns [`FRAMES`] as records of several loops.
     fn stored_in(loops: LoopRates) -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };
-        let header =
-            VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])], loops };
+        let header = VideoHeader {
+            size,
+            rate,
+            colours: Ycbcr::BT601,
+            display: Display::default(),
+            models: [ModelId([1; 6]), ModelId([2; 6])],
+            loops,
+        };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
         for (number, frame) in FRAMES.iter().enumerate() {
             let record = writer.frame(frame, number % 3 == 0 && number % loops.count() == 0);

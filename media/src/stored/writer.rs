@@ -1,4 +1,4 @@
-//! Pictures encoded as a stored video, one file for all bit rates.
+//! Encodes pictures as a stored video, one file for all bit rates.
 
 use std::io::Write;
 
@@ -17,30 +17,30 @@ pub struct Writer<W> {
     written: Written,
 }
 
-/// What was written so far.
+/// Counts of what was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Written {
     /// Frames.
     pub frames: u64,
-    /// Of the frames, those that are predicted from nothing.
+    /// Frames that are predicted from nothing.
     pub keys: u64,
     /// All bytes.
     pub bytes: u64,
 }
 
 impl<W: Write> Writer<W> {
-    /// The header says what the encoder was made for: its tables and the rates of its loops are the encoder's. Nothing is written before
-    /// the first frame.
+    /// Takes an encoder and the header for it: the header's tables and the rates of its loops are the encoder's. Writes nothing before the
+    /// first frame.
     #[must_use]
     pub fn new(encoder: VideoLoops, header: &VideoHeader, output: W) -> Self {
         let (records, start) = VideoWriter::new(header);
         Self { encoder, records, start, output, written: Written::default() }
     }
 
-    /// Encodes a picture and writes its frame, of every loop.
+    /// Encodes a picture and writes its frame for every loop.
     ///
     /// # Errors
-    /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`], of the system.
+    /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`] from the system.
     pub fn write(&mut self, picture: &Picture) -> Result<(), Error> {
         let coded = self.encoder.encode(picture)?;
         put(&std::mem::take(&mut self.start), &mut self.output, &mut self.written)?;
@@ -53,10 +53,10 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the index, by which [`Reader::seek`](super::Reader::seek) finds frames; gives the output back.
+    /// Writes the index, by which [`Reader::seek`](super::Reader::seek) finds frames, and returns the output.
     ///
     /// # Errors
-    /// [`Error::Write`], of the system.
+    /// [`Error::Write`] from the system.
     pub fn finish(self) -> Result<(W, Written), Error> {
         let Self { records, start, mut output, mut written, .. } = self;
         put(&start, &mut output, &mut written)?;

@@ -1,23 +1,23 @@
-//! Why raw video was refused, and who must act.
+//! Errors of raw video. Each message says what to do.
 
 use std::io;
 
-/// What is wrong with a y4m stream. Every message is one line.
+/// Why a y4m stream is refused. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// The system cannot read or write.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// Not y4m, or its header makes no sense.
+    /// The input is no y4m, or its header makes no sense.
     #[error("nestcast cannot read this as y4m video: {0}")]
     Corrupt(&'static str),
-    /// A kind of y4m that is not read.
+    /// The samples are of a kind that this crate does not read.
     #[error(
         "its samples are {0}, which nestcast does not read: convert them with `ffmpeg -pix_fmt yuv420p` (or yuv422p, yuv444p, gray)"
     )]
     Unsupported(String),
-    /// More pixels than agreed.
+    /// Frames have more pixels than the limit.
     #[error("its frames have {given} pixels, over the limit of {max}")]
     Limit {
         /// Pixels of a frame.
@@ -31,16 +31,16 @@ pub enum Error {
         /// Its number, from 0.
         frame: u64,
     },
-    /// What follows a frame is no frame.
+    /// No frame begins after a frame.
     #[error("frame {frame} does not begin where it should: check whether the video changes its size")]
     Lost {
         /// Its number, from 0.
         frame: u64,
     },
-    /// The video ends before the frames that are asked for.
+    /// The video ends before the range.
     #[error("{}", ended(*.there))]
     NoFrame {
-        /// Frames that it has.
+        /// The number of its frames.
         there: u64,
     },
 }

@@ -1,13 +1,13 @@
-//! A range of a y4m video's frames, as they are coded.
+//! Reads a range of a y4m video's frames, in the format that the encoder needs.
 
 use std::io::Read;
 
-use nestcast_codec::{Format, FrameRate, Picture, Range, Size};
+use nestcast_codec::{Display, Format, FrameRate, Matrix, Picture, Size, Ycbcr};
 
 use super::{Error, Reader};
 use crate::FrameRange;
 
-/// The frames of a range, one after another, planar YCbCr 4:2:0 also of a grey video.
+/// Returns the frames of a range one after another, in planar YCbCr 4:2:0 even if the video is grey.
 ///
 /// ```
 /// use nestcast_media::y4m::Frames;
@@ -28,46 +28,58 @@ pub struct Frames<R> {
 }
 
 impl<R: Read> Frames<R> {
-    /// Reads the header; frames of more than `max_pixels` are refused before memory is taken for them.
+    /// Reads the header. Refuses frames of more than `max_pixels` before it allocates memory for them.
     ///
     /// # Errors
-    /// Those of [`Reader::new`].
+    /// As [`Reader::new`].
     pub fn new(input: R, range: FrameRange, max_pixels: u64) -> Result<Self, Error> {
         Ok(Self { reader: Reader::new(input, max_pixels)?, range, next: 0 })
     }
 
-    /// The size of every picture.
+    /// Returns the size of every picture.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.reader.size()
     }
 
-    /// The values that samples take.
+    /// Returns what samples mean, as [`Reader::colours`] does.
     #[must_use]
-    pub const fn range(&self) -> Range {
-        self.reader.range()
+    pub const fn colours(&self) -> Ycbcr {
+        self.reader.colours()
     }
 
-    /// Pictures per second.
+    /// Returns how frames are to be shown.
+    #[must_use]
+    pub const fn display(&self) -> Display {
+        self.reader.display()
+    }
+
+    /// Sets the matrix, as [`Reader::with_matrix`] does.
+    #[must_use]
+    pub fn with_matrix(self, matrix: Option<Matrix>) -> Self {
+        Self { reader: self.reader.with_matrix(matrix), ..self }
+    }
+
+    /// Returns the pictures per second.
     #[must_use]
     pub const fn rate(&self) -> FrameRate {
         let rate = self.reader.rate();
         FrameRate { frames: rate.frames(), seconds: rate.seconds() }
     }
 
-    /// The first frame that is asked for.
+    /// Returns the number of the range's first frame.
     #[must_use]
     pub const fn start(&self) -> u64 {
         self.range.start
     }
 
-    /// A picture to read frames into.
+    /// Returns a picture to read frames into.
     #[must_use]
     pub fn picture(&self) -> Picture {
-        Picture::zero(self.size(), Format::Ycbcr420(self.range()))
+        Picture::zero(self.size(), Format::Ycbcr420(self.colours()))
     }
 
-    /// How many frames are asked for of a file of so many bytes; nothing where neither its length nor the range says.
+    /// Returns how many frames of the range a file of `bytes` bytes has; `None` if neither the length nor the range says that.
     #[must_use]
     pub fn count(&self, bytes: Option<u64>) -> Option<u64> {
         let there = bytes.map_or(u64::MAX, |bytes| bytes / self.reader.frame_bytes() as u64);
@@ -75,10 +87,10 @@ impl<R: Read> Frames<R> {
         (end != u64::MAX).then(|| end.saturating_sub(self.range.start))
     }
 
-    /// Reads the next frame of the range; gives whether there was one.
+    /// Reads the next frame of the range. Returns whether there was one.
     ///
     /// # Errors
-    /// Those of [`Reader::read_into`]; [`Error::NoFrame`] if the range has none.
+    /// As [`Reader::read_into`]; [`Error::NoFrame`] if the range has no frame.
     pub fn read_into(&mut self, picture: &mut Picture) -> Result<bool, Error> {
         while self.next < self.range.end && self.reader.read_into(picture)? {
             self.next += 1;

@@ -1,13 +1,13 @@
-//! The line that a y4m stream begins with.
+//! Parses the first line of a y4m stream.
 
-use nestcast_codec::{Format, Range, Size};
+use nestcast_codec::{Display, Format, Matrix, Range, Scan, Siting, Size, Ycbcr};
 
 use super::{Error, Rate};
 
-/// What a y4m stream begins with.
+/// The beginning of a y4m stream.
 pub const MAGIC: &str = "YUV4MPEG2";
 
-/// How many chroma samples there are.
+/// The number of chroma samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subsampling {
     /// None: luma alone.
@@ -32,17 +32,24 @@ impl Subsampling {
     }
 }
 
-/// What the line says.
+/// The fields of the line.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     pub(super) size: Size,
     pub(super) rate: Rate,
     pub(super) subsampling: Subsampling,
-    pub(super) range: Range,
+    pub(super) colours: Ycbcr,
+    pub(super) display: Display,
 }
 
 impl Header {
     pub(super) fn parse(line: &str, max_pixels: u64) -> Result<Self, Error> {
+        let line = match line.strip_suffix('\r') {
+            Some(_) => {
+                return Err(Error::Corrupt("its header ends with CR LF, as if it were sent as text: get it again"));
+            }
+            None => line,
+        };
         let mut fields = line.split(' ');
         if fields.next() != Some(MAGIC) {
             return Err(Error::Corrupt("it does not begin with \"YUV4MPEG2\""));
@@ -52,13 +59,19 @@ impl Header {
         let mut rate = None;
         let mut subsampling = Subsampling::C420;
         let mut range = Range::Limited;
+        let mut display = Display::default();
         for field in fields {
             let Some((name, value)) = field.split_at_checked(1) else { continue };
             match name {
                 "W" => width = value.parse().ok(),
                 "H" => height = value.parse().ok(),
-                "F" => rate = value.split_once(':').and_then(|(a, b)| Some((a.parse().ok()?, b.parse().ok()?))),
-                "C" => subsampling = Subsampling::parse(value)?,
+                "F" => rate = fraction(value),
+                "A" => display.aspect = fraction(value).and_then(aspect).unwrap_or(display.aspect),
+                "I" => display.scan = scan(value),
+                "C" => {
+                    subsampling = Subsampling::parse(value)?;
+                    display.siting = siting(value);
+                }
                 "X" if value == "COLORRANGE=FULL" => range = Range::Full,
                 _ => {}
             }
@@ -73,11 +86,12 @@ impl Header {
         let size = Size::new(width, height).map_err(|_| Error::Corrupt("a side is 0 or over 16384 pixels"))?;
         let (frames, seconds) = rate.ok_or(Error::Corrupt("its header has no frame rate"))?;
         // Without a known rate writers put 0:0 or 0:1.
-        let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::new(frames, seconds)? };
-        Ok(Self { size, rate, subsampling, range })
+        let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::nearest(frames, seconds)? };
+        let colours = Ycbcr { range, matrix: Matrix::usual(size) };
+        Ok(Self { size, rate, subsampling, colours, display })
     }
 
-    /// Bytes that a picture takes in the file, its line included.
+    /// Returns the bytes of a picture in the file, with its line.
     pub(super) fn frame_bytes(&self) -> usize {
         let [width, height] = [self.size.width(), self.size.height()];
         let differences = match self.subsampling {
@@ -89,11 +103,46 @@ impl Header {
         "FRAME\n".len() + width * height + differences
     }
 
-    /// How its pictures lie in memory.
+    /// Returns how its pictures lie in memory.
     pub(super) const fn format(&self) -> Format {
         match self.subsampling {
             Subsampling::Mono => Format::Grey,
-            Subsampling::C420 | Subsampling::C422 | Subsampling::C444 => Format::Ycbcr420(self.range),
+            Subsampling::C420 | Subsampling::C422 | Subsampling::C444 => Format::Ycbcr420(self.colours),
         }
+    }
+}
+
+/// Parses two numbers with a colon between them.
+fn fraction(value: &str) -> Option<(u64, u64)> {
+    let (above, below) = value.split_once(':')?;
+    Some((above.parse().ok()?, below.parse().ok()?))
+}
+
+/// Reduces the proportions of a pixel; `None` if they are unknown (0:0), or too large for a header.
+fn aspect((width, height): (u64, u64)) -> Option<[u16; 2]> {
+    let (mut divisor, mut rest) = (width, height);
+    while rest > 0 {
+        (divisor, rest) = (rest, divisor % rest);
+    }
+    let sides = [width.checked_div(divisor)?, height.checked_div(divisor)?];
+    let [width, height] = sides.map(|side| u16::try_from(side).ok().filter(|side| *side > 0));
+    Some([width?, height?])
+}
+
+fn scan(value: &str) -> Scan {
+    match value {
+        "t" => Scan::TopFirst,
+        "b" => Scan::BottomFirst,
+        "m" => Scan::Mixed,
+        _ => Scan::Progressive,
+    }
+}
+
+/// Returns where the colour differences of 4:2:0 lie, or the means of those of 4:2:2 and 4:4:4.
+fn siting(value: &str) -> Siting {
+    match value {
+        "420mpeg2" | "422" => Siting::Left,
+        "420paldv" => Siting::PalDv,
+        _ => Siting::Centre,
     }
 }

@@ -1,17 +1,21 @@
-//! Raw video as y4m (YUV4MPEG2), in and out.
+//! Reads and writes raw video as y4m (YUV4MPEG2).
 //!
-//! 8 bits a sample; BT.601, limited range unless the stream says `XCOLORRANGE=FULL`. Pictures are planar, as the file has them:
-//! 4:2:0 goes in and out untouched, whatever siting it names, the colour differences of 4:2:2 and 4:4:4 are averaged to
-//! it, and mono is grey. Nothing is turned to RGB: [`to_rgb`](crate::to_rgb) does that.
+//! 8 bits a sample; limited range unless the stream says `XCOLORRANGE=FULL`. The matrix is that of [`Matrix::usual`], since y4m has no
+//! field for it, or of [`Reader::with_matrix`]. Pictures are planar, as the file has them: 4:2:0 goes in and out untouched, the colour
+//! differences of 4:2:2 and 4:4:4 are averaged to it, and mono is grey. Siting, interlacing and the aspect of pixels are read and written as
+//! [`Display`]. Nothing is turned to RGB: [`to_rgb`](crate::to_rgb) does that.
 //!
-//! Written here because the crate `y4m` 0.8 multiplies a header's width and height unchecked before its limit, and does
-//! not tell a video that breaks off inside a frame from one that ends.
+//! [`Display`]: nestcast_codec::Display
+//! [`Matrix::usual`]: nestcast_codec::Matrix::usual
+//!
+//! This is our own code because the crate `y4m` 0.8 multiplies a header's width and height before it checks its limit, and does
+//! not distinguish a video that breaks off inside a frame from one that ends.
 //!
 //! ```
-//! use nestcast_codec::{Format, Picture, Range, Size};
+//! use nestcast_codec::{Format, Picture, Ycbcr, Size};
 //! use nestcast_media::y4m::{Rate, Reader, Writer};
 //!
-//! let picture = Picture::new(Size::new(4, 2)?, Format::Ycbcr420(Range::Limited), vec![200; 12])?;
+//! let picture = Picture::new(Size::new(4, 2)?, Format::Ycbcr420(Ycbcr::BT601), vec![200; 12])?;
 //! let mut writer = Writer::new(Vec::new(), Rate::new(30, 1)?);
 //! writer.write(&picture)?;
 //!

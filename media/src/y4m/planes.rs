@@ -1,14 +1,14 @@
-//! Colour differences of 4:2:2 and 4:4:4, averaged to those of 4:2:0 as they are read.
+//! Averages colour differences of 4:2:2 and 4:4:4 to those of 4:2:0 while it reads them.
 //!
-//! Means are rounded half up; at an odd right or lower edge the last column or row counts twice. What comes of 4:4:4 lies
-//! in the middle of 2x2 pixels, as in JPEG; of 4:2:2 at its left column, as in MPEG-2.
+//! Means are rounded half up. At an odd right or lower edge the last column or row counts twice. The means of 4:4:4 lie in the
+//! middle of 2x2 pixels, as in JPEG, those of 4:2:2 in the left column, as in MPEG-2.
 
 use std::io::{self, Read};
 
 use super::header::Subsampling;
 
-/// Fills a plane of 4:2:0, `width` by `rows` samples, from one of `subsampling`, of a picture with `height` rows. `spare`
-/// is memory for two rows.
+/// Fills a plane of 4:2:0 from a plane of `subsampling`, for a picture of `width` by `height` pixels. `spare` is memory for two
+/// rows.
 pub(super) fn read(
     input: &mut impl Read,
     subsampling: Subsampling,
@@ -32,14 +32,14 @@ pub(super) fn read(
     Ok(())
 }
 
-/// Means of two samples, one below the other.
+/// Averages pairs of samples, one below the other.
 fn pairs(upper: &[u8], lower: &[u8], out: &mut [u8]) {
     for ((out, &upper), &lower) in out.iter_mut().zip(upper).zip(lower) {
         *out = mean([upper, lower, upper, lower]);
     }
 }
 
-/// Means of two by two samples.
+/// Averages squares of two by two samples.
 fn squares(upper: &[u8], lower: &[u8], out: &mut [u8]) {
     for ((out, upper), lower) in out.iter_mut().zip(upper.chunks(2)).zip(lower.chunks(2)) {
         let last = upper.len() - 1;

@@ -1,16 +1,16 @@
-//! y4m in.
+//! Reads y4m.
 
 use std::io::{BufRead, BufReader, Read};
 
-use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_codec::{Display, Format, Matrix, Picture, Range, Size, Ycbcr};
 
 use super::header::{Header, Subsampling};
 use super::{Error, Rate, planes};
 use crate::rgb;
 
-/// Most bytes of a header's line.
+/// The most bytes of a header's line.
 const MAX_LINE: u64 = 4096;
-/// A colour difference of no colour.
+/// The colour difference of grey.
 const NEUTRAL: u8 = 128;
 
 /// Reads pictures from a y4m stream.
@@ -19,15 +19,15 @@ pub struct Reader<R> {
     input: BufReader<R>,
     header: Header,
     frame: u64,
-    /// Rows of colour differences that are averaged.
+    /// Memory for rows of colour differences that are averaged.
     spare: Vec<u8>,
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the header; frames of more than `max_pixels` are refused before memory is taken for them.
+    /// Reads the header. Refuses frames of more than `max_pixels` before it allocates memory for them.
     ///
     /// # Errors
-    /// If this is no y4m that can be read, with what to do.
+    /// [`Error`] if this is no y4m that the crate reads; it says what to do.
     pub fn new(input: R, max_pixels: u64) -> Result<Self, Error> {
         let mut input = BufReader::new(input);
         let line = line(&mut input)?.ok_or(Error::Corrupt("it is empty"))?;
@@ -35,37 +35,53 @@ impl<R: Read> Reader<R> {
         Ok(Self { input, header, frame: 0, spare: Vec::new() })
     }
 
-    /// The size of every picture.
+    /// Returns the size of every picture.
     #[must_use]
     pub const fn size(&self) -> Size {
         self.header.size
     }
 
-    /// How every picture lies in memory: [`Format::Ycbcr420`] of the stream's range, or grey.
+    /// Returns how every picture lies in memory: [`Format::Ycbcr420`] of the stream's colours, or grey.
     #[must_use]
     pub const fn format(&self) -> Format {
         self.header.format()
     }
 
-    /// The values that samples take, also those of grey.
+    /// Returns what samples mean, also in grey video: the range is the stream's, the matrix the one that players assume for its size, or the
+    /// one that you set.
     #[must_use]
-    pub const fn range(&self) -> Range {
-        self.header.range
+    pub const fn colours(&self) -> Ycbcr {
+        self.header.colours
     }
 
-    /// Bytes that a picture takes in the file; a header's line is not counted.
+    /// Returns how frames are to be shown.
+    #[must_use]
+    pub const fn display(&self) -> Display {
+        self.header.display
+    }
+
+    /// Sets the matrix of the samples, which y4m cannot say. `None` keeps the usual one of the size.
+    #[must_use]
+    pub const fn with_matrix(mut self, matrix: Option<Matrix>) -> Self {
+        if let Some(matrix) = matrix {
+            self.header.colours.matrix = matrix;
+        }
+        self
+    }
+
+    /// Returns the bytes of a picture in the file, with its line.
     #[must_use]
     pub fn frame_bytes(&self) -> usize {
         self.header.frame_bytes()
     }
 
-    /// Pictures per second.
+    /// Returns the pictures per second.
     #[must_use]
     pub const fn rate(&self) -> Rate {
         self.header.rate
     }
 
-    /// The next picture, or nothing at the end.
+    /// Reads the next picture; `None` at the end.
     ///
     /// # Errors
     /// [`Error::Broken`] and [`Error::Lost`] if the video ends or goes on in the wrong place.
@@ -78,16 +94,16 @@ impl<R: Read> Reader<R> {
         Ok(Some(picture))
     }
 
-    /// Makes `picture` the next one, in the memory that it has if its size and format are those of the video; gives whether
-    /// there was one. A grey video also fills a picture of [`Format::Ycbcr420`] of its range, with differences of 128.
+    /// Reads the next picture into `picture`, and reuses its memory if size and format are the video's. Returns whether there was one. A
+    /// grey video also fills a picture of [`Format::Ycbcr420`] of its colours, with differences of 128.
     ///
     /// # Errors
-    /// Those of [`read`](Self::read); `picture` may have samples of two pictures then.
+    /// As [`read`](Self::read); `picture` may then have samples of two pictures.
     pub fn read_into(&mut self, picture: &mut Picture) -> Result<bool, Error> {
         if !self.begin()? {
             return Ok(false);
         }
-        let fits = picture.format() == self.format() || picture.format() == Format::Ycbcr420(self.header.range);
+        let fits = picture.format() == self.format() || picture.format() == Format::Ycbcr420(self.header.colours);
         if picture.size() != self.size() || !fits {
             *picture = Picture::zero(self.size(), self.format());
         }
@@ -95,7 +111,7 @@ impl<R: Read> Reader<R> {
         Ok(true)
     }
 
-    /// Reads the line before a picture; gives whether there is one.
+    /// Reads the line before a picture. Returns whether there is one.
     fn begin(&mut self) -> Result<bool, Error> {
         let frame = self.frame;
         match line(&mut self.input) {
@@ -118,7 +134,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn planes(&mut self, picture: &mut Picture) -> std::io::Result<()> {
-        let Header { size, subsampling, range, .. } = self.header;
+        let Header { size, subsampling, colours, .. } = self.header;
         let format = picture.format();
         let samples = picture.samples_mut();
         if subsampling == Subsampling::C420 {
@@ -128,7 +144,7 @@ impl<R: Read> Reader<R> {
         self.input.read_exact(luma)?;
         if subsampling == Subsampling::Mono {
             differences.fill(NEUTRAL);
-            if format == Format::Grey && range == Range::Limited {
+            if format == Format::Grey && colours.range == Range::Limited {
                 rgb::expand(luma);
             }
             return Ok(());
@@ -142,7 +158,7 @@ impl<R: Read> Reader<R> {
     }
 }
 
-/// A line without its end; nothing at the end of the input.
+/// Reads a line, and removes its end; `None` at the end of the input.
 fn line(input: &mut impl BufRead) -> Result<Option<String>, Error> {
     let mut line = Vec::new();
     input.by_ref().take(MAX_LINE).read_until(b'\n', &mut line)?;
@@ -214,7 +230,7 @@ mod tests {
         ] {
             let red: Vec<u8> = given.iter().map(|sample| sample + 100).collect();
             let picture = picture(kind, &[given, &red]);
-            assert_eq!(picture.format(), Format::Ycbcr420(Range::Full));
+            assert_eq!(picture.format(), Format::Ycbcr420(Ycbcr::BT601_FULL));
             let expected = [&b"lumaluma9"[..], &expected, &expected.map(|sample| sample + 100)].concat();
             assert_eq!(picture.samples(), expected, "{kind}");
         }
@@ -243,7 +259,7 @@ mod tests {
             // The frame's line.
             assert!(taken.count_total <= 1 && taken.bytes_total <= 64, "{kind}: {taken:?}");
             assert!(picture.samples()[0] < second.samples()[0], "{kind}");
-            let mut planar = Picture::zero(reader.size(), Format::Ycbcr420(Range::Limited));
+            let mut planar = Picture::zero(reader.size(), Format::Ycbcr420(Ycbcr::BT601));
             assert!(reader.read_into(&mut planar).expect("a frame"));
             assert_eq!(planar.samples()[0], 62);
             assert_eq!(planar.samples()[33 * 31..], [if kind == "mono" { 128 } else { 62 }; 2 * 17 * 16]);

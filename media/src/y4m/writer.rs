@@ -1,11 +1,13 @@
-//! y4m out: pictures as they lie in memory, 4:2:0 or mono.
+//! Writes y4m: pictures as they lie in memory, 4:2:0 or mono.
 
 use std::io::{self, Write};
 
-use nestcast_codec::{Format, Picture, Range, Size};
+use nestcast_codec::{Display, Format, Picture, Range, Scan, Siting, Size};
 
 use super::Rate;
 
+/// The line before a picture.
+const FRAME: &[u8] = b"FRAME\n";
 const OTHER_SIZE: &str = "the video changed its size, and y4m cannot: begin again";
 
 /// Writes pictures as a y4m stream. The first one fixes size and format.
@@ -14,23 +16,41 @@ pub struct Writer<W> {
     output: W,
     rate: Rate,
     shape: Option<(Size, Format)>,
+    /// The bytes of the header and of all whole pictures.
+    whole: u64,
+    /// The number of whole pictures.
+    pictures: u64,
+    display: Display,
 }
 
 impl<W: Write> Writer<W> {
-    /// For pictures at `rate`.
+    /// Progressive, with square pixels and colour differences in the middle.
+    const SQUARE: Display = Display { siting: Siting::Centre, scan: Scan::Progressive, aspect: [1, 1] };
+
+    /// Writes pictures at `rate`.
     pub const fn new(output: W, rate: Rate) -> Self {
-        Self { output, rate, shape: None }
+        Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE }
     }
 
-    /// Whether nothing is written yet.
+    /// Sets how frames are to be shown. It has no effect after the first picture.
+    pub const fn set_display(&mut self, display: Display) {
+        self.display = display;
+    }
+
+    /// Returns whether no whole picture is written yet.
     pub const fn is_empty(&self) -> bool {
-        self.shape.is_none()
+        self.pictures == 0
     }
 
-    /// Pictures of `size` at `rate` come from now on.
+    /// Returns the number of whole pictures.
+    pub const fn pictures(&self) -> u64 {
+        self.pictures
+    }
+
+    /// Announces that pictures of `size` at `rate` follow.
     ///
     /// # Errors
-    /// [`io::ErrorKind::InvalidInput`] if those before had another size or came at another rate.
+    /// [`io::ErrorKind::InvalidInput`] if the pictures before had another size or rate.
     pub fn expect(&mut self, size: Size, rate: Rate) -> io::Result<()> {
         match self.shape {
             Some((before, _)) if before != size => Err(refused(OTHER_SIZE)),
@@ -48,7 +68,7 @@ impl<W: Write> Writer<W> {
     /// Writes one picture, of [`Format::Ycbcr420`] or grey, and flushes it.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture is of another size or format than the first, or is RGB.
+    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture has another size or format than the first, or is RGB.
     pub fn write(&mut self, picture: &Picture) -> io::Result<()> {
         let shape = (picture.size(), picture.format());
         match self.shape {
@@ -59,34 +79,58 @@ impl<W: Write> Writer<W> {
             Some(first) if first == shape => {}
             Some(_) => return Err(refused(OTHER_SIZE)),
         }
-        self.output.write_all(b"FRAME\n")?;
+        self.output.write_all(FRAME)?;
         self.output.write_all(picture.samples())?;
-        self.output.flush()
+        self.output.flush()?;
+        self.whole += (FRAME.len() + picture.samples().len()) as u64;
+        self.pictures += 1;
+        Ok(())
     }
 
-    /// The output.
+    /// Returns the bytes up to the end of the last whole picture. A failed write may leave more bytes, which are no video.
+    pub const fn whole_bytes(&self) -> u64 {
+        self.whole
+    }
+
+    /// Returns the output by reference.
     pub const fn get_ref(&self) -> &W {
         &self.output
     }
 
-    /// Gives the output back.
+    /// Returns the output.
     pub fn into_inner(self) -> W {
         self.output
     }
 
     fn header(&mut self, (size, format): (Size, Format)) -> io::Result<()> {
         let samples = match format {
-            // Of the 2x2 pixels that it is in each difference is the mean.
-            Format::Ycbcr420(Range::Limited) => "C420jpeg XCOLORRANGE=LIMITED",
-            Format::Ycbcr420(Range::Full) => "C420jpeg XCOLORRANGE=FULL",
-            Format::Grey => "Cmono XCOLORRANGE=FULL",
+            Format::Ycbcr420(colours) => {
+                let siting = match self.display.siting {
+                    Siting::Centre => "jpeg",
+                    Siting::Left => "mpeg2",
+                    Siting::PalDv => "paldv",
+                };
+                let range = if colours.range == Range::Full { "FULL" } else { "LIMITED" };
+                format!("C420{siting} XCOLORRANGE={range}")
+            }
+            Format::Grey => "Cmono XCOLORRANGE=FULL".to_owned(),
             _ => return Err(refused("y4m has luma and colour differences, and no RGB")),
         };
         let frames = self.rate.frames();
         let seconds = self.rate.seconds();
         let width = size.width();
         let height = size.height();
-        writeln!(self.output, "YUV4MPEG2 W{width} H{height} F{frames}:{seconds} Ip A1:1 {samples}")
+        let scan = match self.display.scan {
+            Scan::Progressive => 'p',
+            Scan::TopFirst => 't',
+            Scan::BottomFirst => 'b',
+            Scan::Mixed => 'm',
+        };
+        let [across, down] = self.display.aspect;
+        let line = format!("YUV4MPEG2 W{width} H{height} F{frames}:{seconds} I{scan} A{across}:{down} {samples}\n");
+        self.output.write_all(line.as_bytes())?;
+        self.whole += line.len() as u64;
+        Ok(())
     }
 }
 
@@ -96,13 +140,15 @@ fn refused(why: &'static str) -> io::Error {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_codec::Ycbcr;
+
     use super::super::Reader;
     use super::*;
 
     #[test]
     fn what_is_written_is_read_again_as_it_was() {
         for (width, height) in [(1, 1), (3, 2), (2, 3), (33, 31), (16, 16)] {
-            for format in [Format::Grey, Format::Ycbcr420(Range::Full), Format::Ycbcr420(Range::Limited)] {
+            for format in [Format::Grey, Format::Ycbcr420(Ycbcr::BT601_FULL), Format::Ycbcr420(Ycbcr::BT601)] {
                 let size = Size::new(width, height).expect("a valid size");
                 let picture = |first: u8| {
                     let samples = (0..format.bytes(size)).map(|i| (i % 251).to_le_bytes()[0] ^ first).collect();
@@ -118,6 +164,25 @@ mod tests {
                 }
                 assert_eq!(reader.read().expect("the end"), None);
             }
+        }
+    }
+
+    #[test]
+    fn how_frames_are_shown_is_written_as_it_was_read() {
+        for (fields, written) in [
+            ("Ip A1:1 C420jpeg", "Ip A1:1 C420jpeg"),
+            ("It A16:11 C420mpeg2", "It A16:11 C420mpeg2"),
+            ("Ib A32:22 C420paldv", "Ib A16:11 C420paldv"),
+            ("Im A0:0 C420", "Im A1:1 C420jpeg"),
+            ("I? C422", "Ip A1:1 C420mpeg2"),
+        ] {
+            let header = format!("YUV4MPEG2 W2 H2 F25:1 {fields} XYSCSS=420\nFRAME\n123456xx");
+            let mut reader = Reader::new(header.as_bytes(), 100).expect("a header");
+            let mut writer = Writer::new(Vec::new(), reader.rate());
+            writer.set_display(reader.display());
+            writer.write(&reader.read().expect("a frame").expect("one")).expect("memory takes it");
+            let line = String::from_utf8(writer.into_inner()).expect("text");
+            assert!(line.starts_with(&format!("YUV4MPEG2 W2 H2 F25:1 {written} ")), "{line}");
         }
     }
 
@@ -143,6 +208,6 @@ mod tests {
             let outcome = writer.write(&Picture::zero(size, format));
             outcome.is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)
         };
-        assert!(refused(Format::Rgb) && !refused(Format::Grey) && refused(Format::Ycbcr420(Range::Full)));
+        assert!(refused(Format::Rgb) && !refused(Format::Grey) && refused(Format::Ycbcr420(Ycbcr::BT601_FULL)));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use nestcast_codec::{Format, FrameRate, Picture, Range, Size};
+use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 
 pub(crate) type Failure = Box<dyn Error + Send + Sync>;
 
@@ -28,7 +28,7 @@ impl Clip {
         let [width, height] = [size.width(), size.height()];
         let samples = width * height + 2 * width.div_ceil(2) * height.div_ceil(2);
         let frames = bytes[end + 1..].chunks_exact(FRAME.len() + samples).map(|frame| frame[FRAME.len()..].to_vec());
-        let pictures = frames.map(|samples| Picture::new(size, Format::Ycbcr420(Range::Limited), samples));
+        let pictures = frames.map(|samples| Picture::new(size, Format::Ycbcr420(Ycbcr::BT601), samples));
         Ok(Self { size, rate, frames: pictures.collect::<Result<_, _>>()? })
     }
 }

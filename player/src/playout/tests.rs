@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Codec, DecodedFrame, Format, FrameRate, Population, Range, Restoration, Size, TransformError, VideoEncoder,
-    VideoModel, VideoSettings, ViewMut,
+    Codec, DecodedFrame, Format, FrameRate, Population, Restoration, Size, TransformError, VideoEncoder, VideoModel,
+    VideoSettings, ViewMut, Ycbcr,
 };
 use nestcast_proto::{FrameHeader, PackageHash, Video};
 
@@ -74,7 +74,7 @@ impl Screen {
 
 fn welcome() -> Welcome {
     let [key, residual] = VideoModel::built_in().ids();
-    let video = Some(Video { residual: residual.0, full_range: false });
+    let video = Some(Video::new(residual.0));
     let [width, height] = SIDES;
     Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
 }
@@ -90,7 +90,7 @@ fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> Arrived {
 fn frames(count: u32) -> Vec<Arrived> {
     let [width, height] = SIDES;
     let size = Size::new(width, height).expect("a valid size");
-    let format = Format::Ycbcr420(Range::Limited);
+    let format = Format::Ycbcr420(Ycbcr::BT601);
     let settings = VideoSettings {
         size,
         rate: FrameRate { frames: 30, seconds: 1 },

@@ -121,8 +121,17 @@ mod tests {
     }
 
     fn video() -> impl Strategy<Value = Option<Video>> {
-        let video = |(residual, full_range)| Video { residual, full_range };
-        proptest::option::of(any::<([u8; 6], bool)>().prop_map(video))
+        let video = |(residual, signal, square, aspect): (_, u8, _, _)| {
+            // Bit 7 and one siting are reserved; bit 6 says that pixels are not square.
+            let signal = if signal & 0xC == 0xC { signal & 0x33 } else { signal & 0x3F };
+            if square {
+                Video { signal, ..Video::new(residual) }
+            } else {
+                Video { residual, signal: signal | 0x40, aspect }
+            }
+        };
+        let sides = [1..=u16::MAX, 1..=u16::MAX];
+        proptest::option::of((any::<[u8; 6]>(), any::<u8>(), any::<bool>(), sides).prop_map(video))
     }
 
     proptest! {
@@ -192,11 +201,11 @@ mod tests {
 
     #[test]
     fn what_a_receiver_cannot_show_is_unsupported_and_no_violation() {
-        let video = Video { residual: [1; 6], full_range: false };
+        let video = Video::new([1; 6]);
         let pictures = body(&welcome([1, 1], None));
         let video = body(&welcome([1, 1], Some(video)));
-        for mut body in [pictures, video] {
-            *body.last_mut().expect("a field") = 2;
+        for (mut body, unknown) in [(pictures, 2), (video, 0xC)] {
+            *body.last_mut().expect("a field") = unknown;
             assert_eq!(read(&raw(2, &body)), Err(Code::Unsupported));
         }
     }

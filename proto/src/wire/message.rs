@@ -93,8 +93,27 @@ pub struct Welcome {
 pub struct Video {
     /// The model id of the residuals of predicted frames; [`Welcome::model`] is for the other frames.
     pub residual: [u8; 6],
-    /// Whether samples use all values, 0 to 255, or only those of broadcast video (ITU-R BT.601-7, section 2.5.3).
-    pub full_range: bool,
+    /// What samples mean and how frames are to be shown: the byte of a stored video's header (bitstream.md, "Stored video"). The session
+    /// does not depend on it.
+    pub signal: u8,
+    /// Width and height of a pixel, in proportion, each in 1..=65535; equal unless `signal` says that they are not.
+    pub aspect: [u16; 2],
+}
+
+impl Video {
+    /// The bit of [`Video::signal`] that an aspect follows.
+    const ASPECT: u8 = 1 << 6;
+
+    /// Video of limited range by BT.601, with square pixels.
+    #[must_use]
+    pub const fn new(residual: [u8; 6]) -> Self {
+        Self { residual, signal: 0, aspect: [1, 1] }
+    }
+
+    /// Whether no value of a signal is reserved: bit 7, and 3 as the siting in bits 2 and 3.
+    const fn is_known(signal: u8) -> bool {
+        signal >> 7 == 0 && signal >> 2 & 3 != 3
+    }
 }
 
 impl Welcome {
@@ -172,7 +191,10 @@ impl Message {
                 put_varint(&mut body, u64::from(welcome.video.is_some()));
                 if let Some(video) = welcome.video {
                     put_bytes(&mut body, &video.residual);
-                    put_varint(&mut body, u64::from(video.full_range));
+                    put_varint(&mut body, u64::from(video.signal));
+                    if video.signal & Video::ASPECT != 0 {
+                        video.aspect.iter().for_each(|side| put_varint(&mut body, u64::from(*side)));
+                    }
                 }
                 WELCOME
             }
@@ -247,10 +269,17 @@ fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
         return Ok(None);
     }
     let residual = model_id(reader)?;
-    Ok(Some(Video {
-        residual,
-        full_range: flag(reader, "the sender announces a range of samples that this receiver does not know")?,
-    }))
+    let signal = u8::try_from(reader.varint().ok_or(SHORT)?).ok().filter(|signal| Video::is_known(*signal));
+    let why = "the sender announces samples of a kind that this receiver does not know";
+    let signal = signal.ok_or(Close { code: Code::Unsupported, why })?;
+    let mut video = Video { residual, signal, aspect: [1, 1] };
+    if signal & Video::ASPECT != 0 {
+        for side in &mut video.aspect {
+            let number = u16::try_from(reader.varint().ok_or(SHORT)?).ok().filter(|side| *side > 0);
+            *side = number.ok_or(Close::violation("a welcome has an aspect out of range"))?;
+        }
+    }
+    Ok(Some(video))
 }
 
 /// Reads one of two values; later versions may give others a meaning.

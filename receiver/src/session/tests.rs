@@ -286,7 +286,7 @@ async fn a_sender_without_frames_is_left() {
 
 #[tokio::test(start_paused = true)]
 async fn of_video_a_frame_that_does_not_come_makes_its_receiver_ask_for_a_join() {
-    let video = Some(Video { residual: [2; 6], full_range: false });
+    let video = Some(Video::new([2; 6]));
     for (video, asks) in [(video, vec![Message::JoinRequest(JoinRequest { lost: 2 }).encode()]), (None, Vec::new())] {
         let control = Some(Script::at_once(announce(KNOWN, (10, 1), video)).open());
         let sender = Sender::new(control, [0, 1, 3, 4].map(frame));
@@ -334,8 +334,7 @@ async fn a_model_takes_as_long_as_it_may_at_the_receivers_cap() {
 
 #[tokio::test(start_paused = true)]
 async fn frames_that_came_are_handed_over_though_a_request_meets_the_connections_end() {
-    let control =
-        Some(Script::at_once(announce(KNOWN, (10, 1), Some(Video { residual: [2; 6], full_range: false }))).open());
+    let control = Some(Script::at_once(announce(KNOWN, (10, 1), Some(Video::new([2; 6])))).open());
     let sender = Sender { is_gone: true, ..Sender::new(control, [0, 1, 2, 3, 4].map(frame)) };
     let mut sink = Judge { lost: Some(0), ..Judge::default() };
     let (error, ..) = meet_with(&sender, None, &mut sink).await;

@@ -255,8 +255,7 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
 #[tokio::test(start_paused = true)]
 async fn a_join_is_for_receivers_of_video_alone() {
     let request = Message::JoinRequest(JoinRequest { lost: 0 }).encode();
-    for (video, closed) in [(None, Some(Code::Violation)), (Some(Video { residual: [7; 6], full_range: false }), None)]
-    {
+    for (video, closed) in [(None, Some(Code::Violation)), (Some(Video::new([7; 6])), None)] {
         let fanout = FrameFanout::new(INTERVAL);
         let frames = fanout.subscribe();
         let mut shared = Arc::into_inner(shared()).expect("nobody else has it");

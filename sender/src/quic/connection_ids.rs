@@ -1,34 +1,93 @@
-//! Connection IDs of receivers.
+//! Connection IDs of receivers, and the key of stateless resets.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use quinn::{ConnectionId, ConnectionIdGenerator};
+use quinn_proto::crypto::HmacKey;
 use quinn_proto::{InvalidCid, RandomConnectionIdGenerator};
+use ring::hmac;
+use rustls::pki_types::PrivateKeyDer;
+use sha2::{Digest as _, Sha256};
 
-/// Random connection IDs, for which no stateless reset is sent (RFC 9000, section 10.3).
+/// Bytes that say which process gave an ID. Another has the same in one of 2^24 cases.
+const MARK_BYTES: usize = 3;
+const ID_BYTES: usize = 8;
+/// What the key of resets is for, so that no other use of the identity's key gives the same.
+const RESET_KEY: &[u8] = b"nestcast stateless reset";
+
+/// IDs of this process, for which no stateless reset is sent (RFC 9000, section 10.3), unlike those of a process before it.
 ///
-/// quinn forgets a connection three probe timeouts after it closed it: 16 ms on a short path. If the path delays
-/// packets, the receiver does not have the close by then, and a reset would answer what it sends. quinn reads the late
-/// close and the reset together and reports the later one, the reset, which has no code. The price: a receiver whose
-/// close was lost waits for its idle timeout, not for an answer to its next packet.
-#[derive(Debug, Default)]
-pub(crate) struct ConnectionIds(RandomConnectionIdGenerator);
+/// quinn forgets a connection three probe timeouts after it closed it, on a short path 16 ms. A receiver whose path holds back
+/// what comes from the sender does not have the close by then, and what it sends would be answered by a reset. quinn reads the
+/// held-up close and the reset together and tells the receiver of the later, the reset, which has no code. The price: a
+/// receiver that a close did not reach, since it was lost, waits for its idle timeout and not for an answer to its next packet.
+///
+/// A sender that was killed closes nothing. If it starts again with the same identity, its receivers learn that from a reset.
+#[derive(Debug)]
+pub(crate) struct ConnectionIds {
+    random: RandomConnectionIdGenerator,
+    mark: [u8; MARK_BYTES],
+}
+
+impl Default for ConnectionIds {
+    fn default() -> Self {
+        let mut mark = RandomConnectionIdGenerator::new(MARK_BYTES);
+        let mark = mark.generate_cid();
+        Self {
+            random: RandomConnectionIdGenerator::new(ID_BYTES - MARK_BYTES),
+            mark: *mark.first_chunk().expect("it is as long as asked for"),
+        }
+    }
+}
 
 impl ConnectionIdGenerator for ConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
-        self.0.generate_cid()
+        ConnectionId::new(&[&self.mark[..], &self.random.generate_cid()].concat())
     }
 
-    /// Rejects every ID: quinn asks only for connections that it has forgotten, and drops their packets.
-    fn validate(&self, _: &ConnectionId) -> Result<(), InvalidCid> {
-        Err(InvalidCid)
+    /// Asked about connections that are no more: packets for those of this process are dropped.
+    fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
+        if id.starts_with(&self.mark) { Err(InvalidCid) } else { Ok(()) }
     }
 
     fn cid_len(&self) -> usize {
-        self.0.cid_len()
+        ID_BYTES
     }
 
     fn cid_lifetime(&self) -> Option<Duration> {
-        self.0.cid_lifetime()
+        None
+    }
+}
+
+/// The key of stateless resets. It is the same in every process with this identity.
+pub(crate) fn reset_key(identity: &PrivateKeyDer<'_>) -> Arc<dyn HmacKey> {
+    let secret = Sha256::new().chain_update(RESET_KEY).chain_update(identity.secret_der()).finalize();
+    Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &secret))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_another_process_are_reset_and_no_others() {
+        let (mut one, mut two) = (ConnectionIds::default(), ConnectionIds::default());
+        let (own, other) = (one.generate_cid(), two.generate_cid());
+        assert_eq!((own.len(), one.cid_len()), (ID_BYTES, ID_BYTES));
+        assert!(one.validate(&own).is_err() && one.validate(&other).is_ok());
+        assert_ne!(own, one.generate_cid());
+    }
+
+    #[test]
+    fn an_identity_has_one_key_of_resets() {
+        let token = |key: &PrivateKeyDer<'_>| {
+            let mut token = [0; 32];
+            reset_key(key).sign(b"an id", &mut token);
+            token
+        };
+        let [one, two] = [1, 2].map(|byte| PrivateKeyDer::Pkcs8(vec![byte; 40].into()));
+        assert_eq!(token(&one), token(&one.clone_key()));
+        assert_ne!(token(&one), token(&two));
     }
 }

@@ -14,6 +14,7 @@ use rustls::CipherSuite;
 use rustls::crypto::CryptoProvider;
 use socket2::SockRef;
 
+use crate::clock::WallClock;
 use crate::config::Acknowledge;
 use crate::error::Error;
 use crate::identity::Identity;
@@ -21,7 +22,7 @@ use crate::quic::browser::{BrowserHandshake, H3};
 use crate::quic::certificates::Certificates;
 use crate::quic::congestion::{Factory, SharedClock};
 use crate::quic::connection::{QuicConnection, disconnected};
-use crate::quic::connection_ids::ConnectionIds;
+use crate::quic::connection_ids::{ConnectionIds, reset_key};
 #[cfg(feature = "qlog")]
 use crate::quic::qlog::Logs;
 use crate::transport::Disconnected;
@@ -102,6 +103,7 @@ impl Listener {
         browsers: bool,
     ) -> Result<Self, Error> {
         let clock = if seed.is_some() { SharedClock::simulated() } else { SharedClock::utc() };
+        let mut own = EndpointConfig::new(reset_key(&identity.key));
         let provider = Arc::new(provider());
         let certificates = Arc::new(Certificates::new(Arc::clone(&provider), identity)?);
         let mut config = config(provider, Arc::clone(&certificates), browsers)?;
@@ -109,7 +111,6 @@ impl Listener {
         config.transport_config(Arc::new(transport(clock, acknowledge)));
         #[cfg(feature = "qlog")]
         let logs = Logs { folder: None, config: config.clone(), transport, acknowledge, clock };
-        let mut own = EndpointConfig::default();
         own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
         let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
             .map_err(|reason| Error::Listen { address, reason })?;
@@ -234,7 +235,7 @@ fn config(
     browsers: bool,
 ) -> Result<ServerConfig, Error> {
     let tls = |error: &dyn std::fmt::Display| Error::Tls(error.to_string());
-    let mut crypto = rustls::ServerConfig::builder_with_provider(provider)
+    let mut crypto = rustls::ServerConfig::builder_with_details(provider, Arc::new(WallClock))
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(|error| tls(&error))?
         .with_no_client_auth()

@@ -6,8 +6,10 @@ use super::video::varint;
 /// A stored video, or a prefix of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredVideo {
-    /// Whether samples use all values, not only those of video.
-    pub full_range: bool,
+    /// The byte of what samples mean and how frames are to be shown.
+    pub signal: u8,
+    /// Width and height of a pixel, in proportion.
+    pub aspect: [usize; 2],
     /// Samples of a luma row.
     pub width: usize,
     /// Rows of luma.
@@ -27,11 +29,12 @@ pub struct StoredVideo {
 impl StoredVideo {
     /// Reads header and records.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
-        let [b'n', b's', b't', version, kind, range, ..] = *bytes else { return Err(Fault::Corrupt) };
+        let [b'n', b's', b't', version, kind, signal, ..] = *bytes else { return Err(Fault::Corrupt) };
         if version != 1 {
             return Err(Fault::Unsupported);
         }
-        if !(2..=3).contains(&kind) || range > 1 {
+        let (siting, reserved) = (signal >> 2 & 3, signal >> 7);
+        if !(2..=3).contains(&kind) || siting == 3 || reserved > 0 {
             return Err(Fault::Corrupt);
         }
         let mut left = bytes[6..].iter().copied();
@@ -57,6 +60,15 @@ impl StoredVideo {
                 return Err(Fault::Corrupt);
             }
         }
+        let mut aspect = [1, 1];
+        if signal & 0x40 > 0 {
+            for side in &mut aspect {
+                *side = varint(&mut left, 5)?.ok_or(Fault::Corrupt)?;
+            }
+            if aspect[0] == aspect[1] || aspect.iter().any(|side| !(1..=65535).contains(side)) {
+                return Err(Fault::Corrupt);
+            }
+        }
         let [width, height] = [width + 1, height + 1];
         if width.max(height) > 16384 {
             return Err(Fault::Limit);
@@ -65,7 +77,7 @@ impl StoredVideo {
         while let Some(length @ 1..) = varint(&mut left, 5)? {
             frames.push(left.by_ref().take(length - 1).collect());
         }
-        Ok(Self { full_range: range == 1, width, height, frames_in, seconds, models, loops, frames })
+        Ok(Self { signal, aspect, width, height, frames_in, seconds, models, loops, frames })
     }
 
     /// Returns the frames of one loop, from 0.

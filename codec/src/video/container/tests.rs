@@ -5,7 +5,14 @@ use super::*;
 fn header() -> VideoHeader {
     let size = Size::new(320, 240).expect("a valid size");
     let rate = FrameRate { frames: 30_000, seconds: 1001 };
-    VideoHeader { size, rate, range: Range::Limited, models: [ModelId([1; 6]), ModelId([2; 6])], loops: LoopRates::ONE }
+    VideoHeader {
+        size,
+        rate,
+        colours: Ycbcr::BT601,
+        display: Display::default(),
+        models: [ModelId([1; 6]), ModelId([2; 6])],
+        loops: LoopRates::ONE,
+    }
 }
 
 fn stored() -> Bytes {

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Format, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings,
+    Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 
 use super::*;
 use crate::VideoPackage;
 
-const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 
 fn deep(threads: usize) -> DeepFrames {
     let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));

@@ -170,7 +170,7 @@ fn whatever_a_sender_is_late_with_ends_the_session() {
 
 #[test]
 fn a_receiver_of_video_asks_for_a_join_when_a_frame_is_lost() {
-    let mut session = ready(Some(Video { residual: [2; 6], full_range: false }));
+    let mut session = ready(Some(Video::new([2; 6])));
     for (stream, id) in [(3, 0), (7, 2)] {
         session.handle_opened(stream);
         session.handle_stream_bytes(Duration::ZERO, stream, 0, frame(id, 9));
@@ -187,7 +187,7 @@ fn a_receiver_of_video_asks_for_a_join_when_a_frame_is_lost() {
 
 #[test]
 fn when_the_connection_ended_what_came_is_shown_and_nothing_is_said() {
-    let mut session = ready(Some(Video { residual: [2; 6], full_range: false }));
+    let mut session = ready(Some(Video::new([2; 6])));
     for (stream, id) in [(3, 0), (7, 4)] {
         session.handle_opened(stream);
         session.handle_stream_bytes(Duration::ZERO, stream, 0, frame(id, 9));

@@ -134,8 +134,7 @@ fn who_lacks_the_token_or_says_something_else_first_is_refused() {
 
 #[test]
 fn a_join_is_for_receivers_of_video_alone() {
-    for (video, refused) in [(None, Some(Code::Violation)), (Some(Video { residual: [2; 6], full_range: false }), None)]
-    {
+    for (video, refused) in [(None, Some(Code::Violation)), (Some(Video::new([2; 6])), None)] {
         let mut driver = Driver::admitted(offer(video), None);
         driver.frame(0, 500);
         driver.say(INTERVAL, &Message::JoinRequest(JoinRequest { lost: 0 }));
@@ -196,7 +195,7 @@ fn streams_are_released_in_order_as_they_arrive_and_late_ones_let_go() {
 
 #[test]
 fn when_the_rate_falls_streams_are_reset_and_their_bases_go_first() {
-    let mut driver = Driver::admitted(offer(Some(Video { residual: [2; 6], full_range: false })), None);
+    let mut driver = Driver::admitted(offer(Some(Video::new([2; 6]))), None);
     (0..2).for_each(|id| driver.frame(id, 500));
     driver.is_open = false;
     driver.did.clear();

@@ -1,42 +1,74 @@
-//! What a JPEG file says of itself before it is decoded, and limits that its decoder does not have.
+//! Reads a JPEG file's segments before it is decoded, and applies limits that its decoder lacks.
+
+mod frame;
+mod huffman;
+mod integrity;
+mod rebuild;
 
 use super::Error;
+pub(super) use integrity::is_whole;
+pub(super) use rebuild::rebuild;
 
-/// Most pixels for a byte: each block of 8x8 takes a bit at least.
+/// The most pixels for a byte: each block of 8x8 needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
-/// How often all samples may be gone over. Each scan of a progressive file costs the decoder a walk over the picture (100
-/// scans of 100 megapixels: 4.5 s), but next to no bytes. libjpeg goes over luma 6 times; DC and two bands with four
-/// refinements each take 15.
+/// The most passes over all samples. For each scan of a progressive file the decoder walks over the picture (100 scans of 100
+/// megapixels: 4.5 s), but a scan may have almost no bytes. libjpeg needs 6 passes over luma; DC and two bands with four refinements
+/// each need 15.
 const MAX_PASSES: usize = 24;
-/// Most segments: 255 of a colour profile, 1600 of 100 MB of metadata, and four tables before every scan are less.
+/// The most segments: a colour profile needs 255, 100 MB of metadata 1600, and every scan four tables, which is less in all.
 const MAX_SEGMENTS: usize = 4096;
 
 const START_OF_IMAGE: u8 = 0xD8;
 const END_OF_IMAGE: u8 = 0xD9;
 const START_OF_SCAN: u8 = 0xDA;
+/// The segment that lists the pictures of a file.
+const MULTI_PICTURE: u8 = 0xE2;
 
-/// What the decoder does not tell.
+/// What the decoder does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Structure {
     /// Components of a pixel: 4 are CMYK.
     pub(super) components: usize,
-    /// Whether the end marker is there. Decoders paint what is missing grey, and say nothing.
-    pub(super) whole: bool,
+    /// Whether the file has a scan.
+    pub(super) coded: bool,
+    /// Whether the file has an end marker.
+    pub(super) ended: bool,
+    /// Whether the file has several pictures (CIPA DC-007).
+    pub(super) several: bool,
+    /// Whether a sequential file lacks a component.
+    pub(super) incomplete: bool,
     /// Whether a sequential file has a scan for each component; zune-jpeg 0.5.15 decodes many such files to garbage
-    /// (its issue 422).
+    /// (its issue 422), so [`rebuild`] makes one scan of them.
     pub(super) scattered: bool,
+}
+
+/// Returns the file without the bytes between segments before its first scan; `None` if there are none.
+pub(super) fn without_junk(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut out = bytes.get(..2)?.to_vec();
+    let mut at = 2;
+    loop {
+        let (marker, start) = next_marker(bytes, at)?;
+        let body = segment(bytes, start)?;
+        out.extend([0xFF, marker]);
+        if marker == START_OF_SCAN {
+            out.extend(&bytes[start..]);
+            return (out.len() < bytes.len()).then_some(out);
+        }
+        at = start + 2 + body.len();
+        out.extend(&bytes[start..at]);
+    }
 }
 
 fn corrupt(why: &str) -> Error {
     Error::Corrupt(why.to_owned())
 }
 
-/// The frame's header, and how much of it was coded so far.
+/// The frame's header, and how many of its samples are coded so far.
 struct Frame {
     sequential: bool,
-    /// By component: its name, and its share of the samples.
+    /// For each component: its name, and its share of the samples.
     components: Vec<(u8, usize)>,
-    /// Shares of samples in all scans.
+    /// The sum of shares in all scans.
     coded: usize,
 }
 
@@ -44,16 +76,15 @@ impl Structure {
     /// Walks over all segments and scans.
     ///
     /// # Errors
-    /// If the file would cost more work than its size can justify.
+    /// [`Error`] if the file would cost more work than its size justifies, or is of a kind that is not read.
     pub(super) fn of(bytes: &[u8]) -> Result<Self, Error> {
         let mut structure = Self::default();
         let mut frame: Option<Frame> = None;
         let mut at = 2;
-        let mut in_scan = false;
         let mut segments = 0;
-        while let Some((marker, start)) = next_marker(bytes, at, in_scan) {
+        while let Some((marker, start)) = next_marker(bytes, at) {
             if marker == END_OF_IMAGE {
-                structure.whole = in_scan;
+                structure.ended = true;
                 break;
             }
             if marker == START_OF_IMAGE {
@@ -70,15 +101,19 @@ impl Structure {
                 };
                 let in_this = frame.scan(body)?;
                 structure.scattered |= frame.sequential && in_this < frame.components.len();
-                in_scan = true;
+                structure.coded = true;
             } else if is_frame(marker) {
                 if frame.is_some() {
                     return Err(corrupt("it has two frames: save it anew"));
                 }
+                check_kind(marker, body)?;
                 structure.components = frame.insert(Frame::of(marker, body)).components.len();
+            } else if marker == MULTI_PICTURE {
+                structure.several |= body.starts_with(b"MPF\0");
             }
             at = start + 2 + body.len();
         }
+        structure.incomplete = frame.is_some_and(|frame| frame.sequential && frame.coded < frame.all());
         Ok(structure)
     }
 }
@@ -92,7 +127,12 @@ impl Frame {
         Self { sequential: matches!(marker, 0xC0 | 0xC1), components, coded: 0 }
     }
 
-    /// Adds up what is coded; gives the number of components in this scan.
+    /// Returns the sum of the shares of all components.
+    fn all(&self) -> usize {
+        self.components.iter().map(|component| component.1).sum()
+    }
+
+    /// Adds the shares of a scan. Returns the number of its components.
     fn scan(&mut self, body: &[u8]) -> Result<usize, Error> {
         let count = body.first().map_or(0, |&count| usize::from(count));
         let (named, _) = body.get(1..).unwrap_or(&[]).as_chunks::<2>();
@@ -100,7 +140,7 @@ impl Frame {
             let component = self.components.iter().find(|component| component.0 == name);
             self.coded += component.map_or(0, |component| component.1);
         }
-        let all: usize = self.components.iter().map(|component| component.1).sum();
+        let all = self.all();
         if self.sequential && self.coded > all {
             return Err(corrupt("it is coded twice: save it anew"));
         }
@@ -113,24 +153,36 @@ impl Frame {
     }
 }
 
-/// The next marker that a segment follows, or the end's, and where it ends. Behind a scan's header come its data, in
-/// which `FF 00` and restarts are no such markers; before the first one all bytes belong to segments.
-fn next_marker(bytes: &[u8], mut at: usize, in_scan: bool) -> Option<(u8, usize)> {
+/// Refuses other kinds than JPEG of 8 bits with Huffman codes, by name.
+fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
+    Err(Error::Unsupported(match marker {
+        0xC3 => "it is a lossless JPEG, which nestcast does not read: save it as a PNG",
+        0xC5..=0xC7 => "it is a hierarchical JPEG, which nestcast does not read: save it as a PNG",
+        0xC9..=0xCF => {
+            "it is a JPEG with arithmetic coding, which nestcast does not read: `jpegtran -copy all IN > OUT` makes another"
+        }
+        _ if body.first().is_some_and(|bits| *bits != 8) => {
+            "it is a JPEG of 12 bits a sample, which nestcast does not read: save it as a PNG"
+        }
+        _ => return Ok(()),
+    }))
+}
+
+/// Returns the next marker with a segment, or the end marker, and where it ends. Skips other bytes between segments, as all decoders do:
+/// a scan's data with `FF 00` and restart markers, and bytes that some cameras leave.
+fn next_marker(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
     loop {
         let rest = bytes.get(at..)?;
-        let skipped = if in_scan { rest.iter().position(|&byte| byte == 0xFF)? } else { 0 };
-        let [0xFF, marker, ..] = *rest.get(skipped..)? else { return None };
+        let skipped = rest.iter().position(|&byte| byte == 0xFF)?;
         at += skipped + 1;
-        match marker {
-            0xFF => {} // padding
-            0xC0..=0xCF | START_OF_IMAGE.. => return Some((marker, at + 1)),
-            _ if in_scan => {}
-            _ => return None,
+        match *bytes.get(at)? {
+            marker @ (0xC0..=0xCF | START_OF_IMAGE..=0xFE) => return Some((marker, at + 1)),
+            _ => {} // fill bytes, data, or a marker without a segment
         }
     }
 }
 
-/// What follows a segment's length.
+/// Returns a segment's bytes after its length.
 fn segment(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let (length, rest) = bytes.get(at..)?.split_first_chunk::<2>()?;
     let length = usize::from(u16::from_be_bytes(*length)).checked_sub(2)?;
@@ -168,19 +220,19 @@ mod tests {
         };
         assert!(Structure::of(&encode(true)).expect("little work").scattered);
         let bytes = encode(false);
-        let whole = Structure { components: 3, whole: true, scattered: false };
+        let whole = Structure { components: 3, coded: true, ended: true, ..Structure::default() };
         assert_eq!(Structure::of(&bytes).expect("little work"), whole);
         for length in 0..bytes.len() {
-            assert!(!Structure::of(&bytes[..length]).expect("little work").whole);
+            assert!(!Structure::of(&bytes[..length]).expect("little work").ended);
         }
     }
 
     #[test]
     fn passes_over_the_picture_are_counted() {
         let refused = |bytes: &[u8]| Structure::of(bytes).expect_err("refused").to_string();
-        assert!(Structure::of(&grey_file(0xC2, MAX_PASSES)).expect("allowed").whole);
+        assert!(Structure::of(&grey_file(0xC2, MAX_PASSES)).expect("allowed").ended);
         assert!(refused(&grey_file(0xC2, MAX_PASSES + 1)).contains("more than 24 times"));
-        assert!(Structure::of(&grey_file(0xC0, 1)).expect("allowed").whole);
+        assert!(Structure::of(&grey_file(0xC0, 1)).expect("allowed").ended);
         assert!(refused(&grey_file(0xC0, 2)).contains("coded twice"));
     }
 

@@ -1,0 +1,123 @@
+//! Reads what a JPEG file's segments set for the scans after them (ITU-T T.81, annex B).
+
+use super::huffman::Table;
+
+const DEFINE_TABLES: u8 = 0xC4;
+const DEFINE_RESTART: u8 = 0xDD;
+const SEQUENTIAL: [u8; 2] = [0xC0, 0xC1];
+const PROGRESSIVE: u8 = 0xC2;
+/// Coefficients of a block.
+pub(super) const COEFFICIENTS: u32 = 64;
+
+/// A component of the frame.
+pub(super) struct Component {
+    pub(super) name: u8,
+    /// Blocks in a unit: across and down.
+    pub(super) share: [usize; 2],
+    /// Blocks across and down, as a scan of it alone has them.
+    pub(super) blocks: [usize; 2],
+    /// Blocks from one row to the next.
+    pub(super) stride: usize,
+    /// For each block, the coefficients that are not 0 so far; empty unless the file is progressive.
+    pub(super) nonzero: Vec<u64>,
+}
+
+pub(super) struct Frame {
+    pub(super) progressive: bool,
+    /// Units across and down, in a scan of several components.
+    pub(super) units: [usize; 2],
+    pub(super) components: Vec<Component>,
+}
+
+impl Frame {
+    pub(super) fn read(marker: u8, body: &[u8]) -> Option<Self> {
+        let &[8, h1, h0, w1, w0, _, ref rest @ ..] = body else { return None };
+        let [width, height] = [[w1, w0], [h1, h0]].map(|side| usize::from(u16::from_be_bytes(side)));
+        let (fields, _) = rest.as_chunks::<3>();
+        let share = |sampling: u8| [usize::from(sampling >> 4), usize::from(sampling & 15)];
+        let shares: Vec<[usize; 2]> = fields.iter().map(|field| share(field[1])).collect();
+        let most = |side: usize| shares.iter().map(|share| share[side]).max().filter(|most| *most > 0);
+        let most = [most(0)?, most(1)?];
+        let sides = [width, height];
+        let units = [0, 1].map(|side| sides[side].div_ceil(8 * most[side]));
+        let progressive = marker == PROGRESSIVE;
+        let component = |(field, share): (&[u8; 3], [usize; 2])| {
+            let blocks = [0, 1].map(|side| (sides[side] * share[side]).div_ceil(most[side]).div_ceil(8));
+            let [stride, rows] = [0, 1].map(|side| units[side] * share[side]);
+            let nonzero = if progressive { vec![0; stride * rows] } else { Vec::new() };
+            Component { name: field[0], share, blocks, stride, nonzero }
+        };
+        let components = fields.iter().zip(shares.iter().copied()).map(component).collect();
+        Some(Self { progressive, units, components })
+    }
+}
+
+/// Codes of a component in a scan.
+pub(super) struct Coded {
+    pub(super) component: usize,
+    pub(super) dc: Option<Table>,
+    pub(super) ac: Option<Table>,
+}
+
+/// The part of every block that a scan codes.
+pub(super) struct Band {
+    pub(super) first: u32,
+    pub(super) last: u32,
+    /// Whether bits are added to coefficients of scans before.
+    pub(super) refines: bool,
+}
+
+/// The tables and other settings for the scans that follow.
+#[derive(Default)]
+pub(super) struct Settings {
+    pub(super) dc: [Option<Table>; 4],
+    pub(super) ac: [Option<Table>; 4],
+    pub(super) restart: usize,
+    pub(super) frame: Option<Frame>,
+}
+
+impl Settings {
+    /// Takes what a segment sets.
+    pub(super) fn set(&mut self, marker: u8, body: &[u8]) {
+        match marker {
+            DEFINE_TABLES => self.define(body),
+            DEFINE_RESTART => self.restart = body.try_into().map_or(0, |count| u16::from_be_bytes(count).into()),
+            PROGRESSIVE => self.frame = Frame::read(marker, body),
+            marker if SEQUENTIAL.contains(&marker) => self.frame = Frame::read(marker, body),
+            _ => {}
+        }
+    }
+
+    fn define(&mut self, mut body: &[u8]) {
+        while let [head, rest @ ..] = body {
+            let Some((table, length)) = Table::read(rest) else { return };
+            let place = usize::from(head & 3);
+            let tables = if head >> 4 == 0 { &mut self.dc } else { &mut self.ac };
+            tables[place] = Some(table);
+            body = &rest[length..];
+        }
+    }
+
+    /// Reads a scan's header; `None` if it names what the file does not have.
+    pub(super) fn scan(&self, body: &[u8]) -> Option<(Vec<Coded>, Band)> {
+        let frame = self.frame.as_ref()?;
+        let (&count, rest) = body.split_first()?;
+        let (named, rest) = (rest.as_chunks::<2>().0.get(..usize::from(count))?, rest.get(2 * usize::from(count)..)?);
+        let &[first, last, bits, ..] = rest else { return None };
+        let coded = |&[name, tables]: &[u8; 2]| {
+            let component = frame.components.iter().position(|component| component.name == name)?;
+            let table = |tables: &[Option<Table>; 4], place: u8| tables[usize::from(place & 3)].clone();
+            Some(Coded { component, dc: table(&self.dc, tables >> 4), ac: table(&self.ac, tables) })
+        };
+        let coded: Vec<Coded> = named.iter().map(coded).collect::<Option<_>>()?;
+        let [first, last] = if frame.progressive { [first, last] } else { [0, 63] };
+        let band = Band { first: first.into(), last: last.into(), refines: frame.progressive && bits >> 4 > 0 };
+        let in_order = band.first <= band.last && band.last < COEFFICIENTS;
+        let alone = !frame.progressive || (band.first == 0) == (band.last == 0);
+        let sound = in_order && alone && (band.first == 0 || coded.len() == 1);
+        let tables = |coded: &Coded| {
+            (band.first > 0 || band.refines || coded.dc.is_some()) && (band.last == 0 || coded.ac.is_some())
+        };
+        (sound && !coded.is_empty() && coded.iter().all(tables)).then_some((coded, band))
+    }
+}
