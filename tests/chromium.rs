@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use nestcast_codec::{Codec, Format, Picture, Range, Size, VideoDecoder, VideoModel};
+use nestcast_codec::{Codec, Format, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_media::to_rgb;
@@ -113,7 +113,7 @@ async fn chromium_shows_the_pictures_of_a_broadcast_bit_for_bit() {
 #[tokio::test(flavor = "multi_thread")]
 async fn chromium_shows_video_bit_for_bit() {
     let size = Size::new(SIZE[0], SIZE[1]).expect("a valid size");
-    let format = Format::Ycbcr420(Range::Limited);
+    let format = Format::Ycbcr420(Ycbcr::BT601);
     let shape = PictureFormat::new(size, format, Rate::new(VIDEO_RATE, 1).expect("a valid rate"));
     let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
     let Some((lines, frames)) = Recorded::start(plan().listen_to(source)).watch("").await else { return };

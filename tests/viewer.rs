@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Codec, Format, Picture, Range, VideoDecoder, VideoFile, VideoModel};
+use nestcast_codec::{Channels, Codec, Format, Picture, VideoDecoder, VideoFile, VideoModel, Ycbcr};
 use nestcast_media::to_rgb;
 use nestcast_sender::Browsers;
 use nestcast_tests::broadcasts::{Plan, Running, identity};
@@ -60,7 +60,7 @@ fn expected(sample: &Sample) -> Vec<String> {
         let mut file = VideoFile::new(Bytes::from(sample.bytes.clone())).expect("a video");
         let header = *file.header();
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), header.size, 1);
-        let mut picture = Picture::zero(header.size, Format::Ycbcr420(Range::Limited));
+        let mut picture = Picture::zero(header.size, Format::Ycbcr420(Ycbcr::BT601));
         let mut lines = Vec::new();
         while let Some(frame) = file.next_frame().expect("a frame") {
             decoder.decode(&frame).expect("a frame of a video");

@@ -2,9 +2,11 @@
 // same integer arithmetic, or on a 2D canvas by the module itself.
 
 const [GREY, , LIMITED] = [0, 1, 2];
-// Luma's black, and factors of luma and of colour differences, in 1/65536 (ITU-R BT.601-7, section 2.5).
+// Luma's black, and factors of luma and of colour differences, in 1/65536.
 const FACTORS = { limited: [16, 76309, 74607], full: [0, 65536, 65536] };
-const FROM = [1.402, -0.344136, -0.714136, 1.772];
+// Factors for red from Cr, green from Cb and Cr, and blue from Cb (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6, section 3).
+const BT601 = [1.402, -0.344136, -0.714136, 1.772];
+const BT709 = [1.5748, -0.187324, -0.468124, 1.8556];
 
 const VERTEX = `#version 300 es
 void main() {
@@ -77,11 +79,12 @@ class WebGl {
       gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
       return texture;
     });
-    const [black, scale, chroma] = format > LIMITED ? FACTORS.full : FACTORS.limited;
+    const [black, scale, chroma] = format % 2 ? FACTORS.full : FACTORS.limited;
+    const from = format < LIMITED + 2 ? BT601 : BT709;
     gl.uniform1i(this.at('format'), format);
     gl.uniform1i(this.at('height'), height);
     gl.uniform2i(this.at('luma'), black, scale);
-    gl.uniform4i(this.at('differences'), ...FROM.map((factor) => Math.trunc(factor * chroma)));
+    gl.uniform4i(this.at('differences'), ...from.map((factor) => Math.trunc(factor * chroma)));
   }
 
   upload(address, width, height, format) {

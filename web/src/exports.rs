@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use nestcast_codec::{Format, Range};
+use nestcast_codec::{Format, Matrix, Range, Ycbcr};
 use nestcast_media::to_rgb;
 use nestcast_player::Picture;
 use nestcast_proto::Code;
@@ -61,14 +61,17 @@ impl State {
         FAILED
     }
 
-    /// A picture's place: address, width, height, format (0 grey, 1 RGB, 2 YCbCr of limited range, 3 of full range).
+    /// Sets a picture's place: address, width, height, and format: 0 grey, 1 RGB, 2 YCbCr of limited range by BT.601, 3 of full
+    /// range, 4 and 5 the same by BT.709.
     fn set_place(&mut self) {
         let Some(picture) = picture(&self.file, &self.screen) else { return };
         let format = match picture.format() {
             Format::Grey => 0.0,
             Format::Rgb => 1.0,
-            Format::Ycbcr420(Range::Limited) => 2.0,
-            _ => 3.0,
+            Format::Ycbcr420(Ycbcr { range, matrix }) => {
+                2.0 + f64::from(u8::from(range == Range::Full)) + 2.0 * f64::from(u8::from(matrix == Matrix::Bt709))
+            }
+            _ => 0.0,
         };
         let address = picture.samples().as_ptr().addr() as f64;
         let (width, height) = (picture.size().width() as f64, picture.size().height() as f64);

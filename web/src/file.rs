@@ -138,7 +138,7 @@ impl File {
     pub fn next_frame(&mut self) -> Result<Option<usize>, FileError> {
         let Kind::Video { player, .. } = &mut self.kind else { return Ok(None) };
         let header = player.frames().reader().header();
-        let (size, format) = (header.size, Format::Ycbcr420(header.range));
+        let (size, format) = (header.size, Format::Ycbcr420(header.colours));
         let picture = self.picture.get_or_insert_with(|| Picture::zero(size, format));
         Ok(player.next_into(picture)?.map(|shown| shown.bytes))
     }

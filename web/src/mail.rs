@@ -174,7 +174,7 @@ mod tests {
     use super::*;
 
     fn welcome(is_video: bool) -> Welcome {
-        let video = is_video.then_some(Video { residual: [2; 6], full_range: true });
+        let video = is_video.then_some(Video { residual: [2; 6], signal: 1, aspect: [1, 1] });
         Welcome { model: [1; 6], package: PackageHash([0; 32]), width: 20, height: 10, rate: (30, 1), video }
     }
 

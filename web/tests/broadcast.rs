@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, tables,
+    Format, Frame, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
+    tables,
 };
 use nestcast_proto::{Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, StreamHead, Video, Welcome};
 use nestcast_web::{Network, Presented, Screen, Step, Tables, Wanted};
 
 const NOW: f64 = 1_795_000_000_000.0;
-const FORMAT: Format = Format::Ycbcr420(Range::Limited);
+const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 
 fn size() -> Size {
     Size::new(96, 64).expect("a valid size")
@@ -19,7 +20,7 @@ fn size() -> Size {
 
 fn welcome(size: Size) -> Welcome {
     let [key, residual] = VideoModel::built_in().ids();
-    let video = Some(Video { residual: residual.0, full_range: false });
+    let video = Some(Video { residual: residual.0, signal: 0, aspect: [1, 1] });
     let side = |pixels: usize| u32::try_from(pixels).expect("a side");
     let (width, height) = (side(size.width()), side(size.height()));
     Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
@@ -96,7 +97,9 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
     }
     // Numbers of JavaScript have a quarter of a microsecond at this moment.
     let due = screen.poll_timeout().expect("a picture is on the screen") + 0.01;
-    let Presented::Picture(concealed) = screen.handle_time(due).expect("it goes on") else { panic!("nothing is shown") };
+    let Presented::Picture(concealed) = screen.handle_time(due).expect("it goes on") else {
+        panic!("nothing is shown")
+    };
     assert!(concealed.is_concealed && concealed.id == Some(6), "{concealed:?}");
     assert_eq!((screen.played().shown, screen.played().concealed), (6, 1));
 }
