@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, tables,
+    Format, Frame, FrameRate, Picture, Population, Range, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings,
+    tables,
 };
 use nestcast_proto::{Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, StreamHead, Video, Welcome};
 use nestcast_web::{Network, Presented, Screen, Step, Tables, Wanted};
@@ -96,7 +97,9 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
     }
     // Numbers of JavaScript have a quarter of a microsecond at this moment.
     let due = screen.poll_timeout().expect("a picture is on the screen") + 0.01;
-    let Presented::Picture(concealed) = screen.handle_time(due).expect("it goes on") else { panic!("nothing is shown") };
+    let Presented::Picture(concealed) = screen.handle_time(due).expect("it goes on") else {
+        panic!("nothing is shown")
+    };
     assert!(concealed.is_concealed && concealed.id == Some(6), "{concealed:?}");
     assert_eq!((screen.played().shown, screen.played().concealed), (6, 1));
 }
