@@ -7,6 +7,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use nestcast_codec::{Decoder, Picture};
+use nestcast_lab::link::{Link, Relay};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{Close, Code};
 use nestcast_receiver::{Announcement, Decoding, Shown, Viewer, view};
@@ -15,6 +16,7 @@ use nestcast_tests::broadcasts::{Plan, Running, config, decoding, eventually, id
 use nestcast_tests::hostile_receiver::{HostileReceiver, hello};
 use nestcast_tests::page::{Browser, REQUEST, frame, opening, request};
 use nestcast_tests::still_frames::StillFrames;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 /// Lets browsers in.
@@ -104,6 +106,53 @@ async fn a_page_is_told_why_a_session_ends() {
     assert!(codes[1..].iter().all(|(code, count)| *code == Some(Code::Done) && *count > 20), "{codes:?}");
     let refusals = broadcast.monitor.read().refusals;
     assert_eq!(refusals.into_iter().collect::<Vec<_>>(), [("full", 1), ("token", 1)]);
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_told_the_end_though_the_window_is_full() {
+    let identity = identity();
+    let plan = Plan { size: (320, 240), browsers: Some(browsers()), ..Plan::new(&identity) };
+    let broadcast = Running::start(plan);
+    let link = Link::constant(500_000).with_rtt(Duration::from_millis(50));
+    let relay = Relay::start(broadcast.address, link).await.expect("free ports");
+    let page = Browser::connect(relay.address()).await.session().await;
+    let watching = tokio::spawn(page.watch(b"", |_| false));
+    let monitor = broadcast.monitor.clone();
+    let is_full = move || {
+        let receivers = monitor.read().receivers;
+        receivers
+            .iter()
+            .any(|receiver| receiver.sent.frames > 10 && 2 * receiver.path.in_flight >= receiver.path.window)
+    };
+    eventually("the path is full", is_full).await;
+    broadcast.stop().await;
+    let (_, _, close) = watching.await.expect("no panic");
+    assert_eq!(close.expect("a close").0, Code::Done);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_pages_join_at_once() {
+    let identity = identity();
+    let plan = Plan { size: (64, 48), browsers: Some(browsers()), ..Plan::new(&identity) };
+    let broadcast = Running::start(plan);
+    let address = broadcast.address;
+    let mut pages = JoinSet::new();
+    for _ in 0..100 {
+        pages.spawn(async move {
+            let page = Browser::connect(address).await.session().await;
+            let mut count = 0;
+            page.watch(b"", |_| {
+                count += 1;
+                count == 3
+            })
+            .await
+        });
+    }
+    let watched = pages.join_all().await;
+    assert!(watched.iter().all(|(welcome, came, close)| welcome.is_some() && came.len() == 3 && close.is_none()));
+    let figures = broadcast.monitor.read();
+    assert_eq!((figures.accepted, figures.refused()), (100, 0));
     broadcast.stop().await;
 }
 

@@ -20,8 +20,8 @@ use crate::figures::monitor::Monitor;
 use crate::figures::statistics::Counters;
 use crate::frames::fanout::{FrameFanout, FrameReceiver};
 use crate::frames::source::FrameSource;
-use crate::quic::browser::{BrowserConnection, H3};
-use crate::quic::endpoint::{Handshake, Listener, Socket};
+use crate::quic::browser::BrowserConnection;
+use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
 use crate::rotation::{BrowserCertificate, Rotation};
 use crate::shared::{DONE, Shared};
 
@@ -227,15 +227,13 @@ async fn serve(handshake: Handshake, ticket: Ticket, entry: DemandEntry, shared:
         shared.counters.refuse("handshake");
         tracing::debug!("handshake failed: {error}");
     };
-    let connection = match performed {
-        Ok(connection) => connection,
+    let browser = match performed {
+        Ok(Client::Receiver(connection)) => return feed::run(connection, time_is_up, entry, shared, frames).await,
+        Ok(Client::Browser(browser)) => browser,
         Err(error) => return refuse(&error),
     };
-    if connection.protocol().as_deref() != Some(H3) {
-        return feed::run(connection, time_is_up, entry, shared, frames).await;
-    }
     let accepted = tokio::select! {
-        accepted = BrowserConnection::accept(connection, &shared.origins, &mut time_is_up) => accepted,
+        accepted = BrowserConnection::accept(browser, &shared.origins, &mut time_is_up) => accepted,
         () = shared.is_cut_off() => return,
     };
     match accepted {

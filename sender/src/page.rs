@@ -116,7 +116,45 @@ fn escaped(byte: u8) -> String {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
     use super::*;
+
+    /// What a client that trusts `identity` alone gets.
+    async fn get(address: SocketAddr, identity: &Identity, path: &str) -> String {
+        let mut trusted = rustls::RootCertStore::empty();
+        trusted.add(identity.chain[0].clone()).expect("a certificate");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+        let config = builder.expect("versions").with_root_certificates(trusted).with_no_client_auth();
+        let stream = tokio::net::TcpStream::connect(address).await.expect("it listens");
+        let name = "localhost".try_into().expect("a name");
+        let connecting = tokio_rustls::TlsConnector::from(Arc::new(config)).connect(name, stream);
+        let mut stream = connecting.await.expect("it is trusted");
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("text");
+        answer
+    }
+
+    #[tokio::test]
+    async fn a_page_comes_over_https_where_there_is_a_certificate() {
+        let identity = Identity::generate().expect("random numbers");
+        let listening = PageServer::listen(([127, 0, 0, 1], 0).into(), Some(identity.clone())).await;
+        let server = Arc::new(listening.expect("a free port"));
+        let address = server.listener.local_addr().expect("it is bound");
+        let index = PageFile { name: "index.html", media_type: "text/html", bytes: b"<p>hello" };
+        let serving = tokio::spawn(Arc::clone(&server).serve(vec![index]));
+        let answer = get(address, &identity, "/").await;
+        assert!(answer.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"), "{answer}");
+        assert!(
+            answer.contains("\r\ncontent-security-policy: default-src 'none'; ")
+                && answer.ends_with("\r\n\r\n<p>hello")
+        );
+        assert!(get(address, &identity, "/index.htm").await.starts_with("HTTP/1.1 404"));
+        serving.abort();
+    }
 
     #[test]
     fn a_token_of_any_bytes_stands_in_a_link() {

@@ -8,7 +8,8 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use nestcast_proto::{Close, PathStats, Urgency};
-use quinn::{ReadError, RecvStream, SendStream, VarInt};
+use quinn::crypto::rustls::HandshakeData;
+use quinn::{Connecting, ReadError, RecvStream, SendStream, VarInt};
 use quinn_proto::coding::Codec as _;
 
 use crate::h3::capsule::close_session;
@@ -20,7 +21,7 @@ use crate::quic::connection::{QuicConnection, Stream, disconnected};
 use crate::transport::{Connection, Disconnected};
 
 /// The protocol of a browser's connection (ALPN).
-pub(crate) const H3: &[u8] = b"h3";
+pub(super) const H3: &[u8] = b"h3";
 /// What streams of a session begin with, before the session's number (draft-ietf-webtrans-http3, section 4): the page's control
 /// stream, and this end's streams.
 const BIDIRECTIONAL_SIGNAL: u32 = 0x41;
@@ -31,6 +32,36 @@ const MAX_READ_BYTES: usize = 2048;
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 /// Packets beyond the window for that reason.
 const CLOSE_PACKETS: u64 = 2;
+
+/// A connected browser that has no session yet.
+#[derive(Debug)]
+pub(crate) struct BrowserHandshake {
+    quic: QuicConnection,
+    /// This end's control stream.
+    control: SendStream,
+}
+
+impl BrowserHandshake {
+    /// Whether a peer is a browser, as soon as it said so.
+    pub(super) async fn is_of(connecting: &mut Connecting) -> Result<bool, Disconnected> {
+        let data = connecting.handshake_data().await.map_err(disconnected)?.downcast::<HandshakeData>();
+        Ok(data.is_ok_and(|data| data.protocol.as_deref() == Some(H3)))
+    }
+
+    /// Performs the handshake. The settings go with the certificate: a browser's request waits for them.
+    pub(super) async fn perform(connecting: Connecting) -> Result<Self, Disconnected> {
+        let early = connecting.into_0rtt().map_err(|_| Disconnected("nothing can be sent yet".to_owned()));
+        let (connection, completed) = early?;
+        let quic = QuicConnection::new(connection);
+        let mut control = quic.quinn().open_uni().await.map_err(disconnected)?;
+        control.write_all(&control_stream()).await.map_err(disconnected)?;
+        completed.await;
+        match quic.quinn().close_reason() {
+            Some(error) => Err(disconnected(error)),
+            None => Ok(Self { quic, control }),
+        }
+    }
+}
 
 /// A connected browser whose page asked for a session.
 #[derive(Debug)]
@@ -49,7 +80,7 @@ pub(crate) struct BrowserConnection {
 impl BrowserConnection {
     /// Waits until a page asks for a session or `time_is_up`, and lets it have one unless its origin may not.
     pub(crate) async fn accept(
-        quic: QuicConnection,
+        BrowserHandshake { quic, control }: BrowserHandshake,
         origins: &[String],
         time_is_up: impl Future<Output = Close>,
     ) -> Result<Self, Disconnected> {
@@ -58,7 +89,7 @@ impl BrowserConnection {
             begun = begin(&quic, &mut peer) => begun,
             close = time_is_up => Err(H3Error::excessive_load(close.why).into()),
         };
-        let (control, mut answers, request) = begun.map_err(|end| end.close(&quic))?;
+        let (mut answers, request) = begun.map_err(|end| end.close(&quic))?;
         let session = VarInt::from(answers.id());
         let status = request.status(origins);
         answers.write_all(&answer(status)).await.map_err(disconnected)?;
@@ -193,18 +224,15 @@ impl End {
     }
 }
 
-/// Opens this end's control stream and waits for a request; gives both streams to write to.
-async fn begin(quic: &QuicConnection, peer: &mut Peer) -> Result<(SendStream, SendStream, Request), End> {
-    let lost = |error: &dyn std::fmt::Display| End::Disconnected(disconnected(error));
-    let mut control = quic.quinn().open_uni().await.map_err(|error| lost(&error))?;
-    control.write_all(&control_stream()).await.map_err(|error| lost(&error))?;
+/// Waits for a request; gives it and the stream for its answer.
+async fn begin(quic: &QuicConnection, peer: &mut Peer) -> Result<(SendStream, Request), End> {
     let (answers, incoming) = tokio::select! {
-        accepted = quic.quinn().accept_bi() => accepted.map_err(|error| lost(&error))?,
+        accepted = quic.quinn().accept_bi() => accepted.map_err(|error| End::Disconnected(disconnected(error)))?,
         end = peer.run(quic) => return Err(end),
     };
     peer.streams.push((incoming, Role::Request(RequestStream::default())));
     match peer.next(quic).await? {
-        Said::Request(request) => Ok((control, answers, request)),
+        Said::Request(request) => Ok((answers, request)),
         Said::Close => Err(End::Left),
     }
 }

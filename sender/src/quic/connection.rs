@@ -52,12 +52,6 @@ impl QuicConnection {
         Self(Arc::new(Path { connection, known }))
     }
 
-    /// The protocol that both ends agreed on (ALPN).
-    pub(crate) fn protocol(&self) -> Option<Vec<u8>> {
-        let data = self.quinn().handshake_data()?.downcast::<quinn::crypto::rustls::HandshakeData>().ok()?;
-        data.protocol
-    }
-
     pub(super) fn quinn(&self) -> &quinn::Connection {
         &self.0.connection
     }

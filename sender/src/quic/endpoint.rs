@@ -17,7 +17,7 @@ use socket2::SockRef;
 use crate::config::Acknowledge;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::quic::browser::H3;
+use crate::quic::browser::{BrowserHandshake, H3};
 use crate::quic::certificates::Certificates;
 use crate::quic::congestion::{Factory, SharedClock};
 use crate::quic::connection::{QuicConnection, disconnected};
@@ -87,6 +87,8 @@ impl Socket {
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
     certificates: Arc<Certificates>,
+    /// Whether browsers may come.
+    browsers: bool,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
@@ -114,6 +116,7 @@ impl Listener {
         Ok(Self {
             endpoint,
             certificates,
+            browsers,
             #[cfg(feature = "qlog")]
             logs,
         })
@@ -138,6 +141,7 @@ impl Listener {
         let incoming = self.endpoint.accept().await?;
         Some(Handshake {
             incoming,
+            browsers: self.browsers,
             #[cfg(feature = "qlog")]
             logs: self.logs.clone(),
         })
@@ -150,10 +154,20 @@ impl Listener {
     }
 }
 
+/// Who a handshake was performed with.
+#[derive(Debug)]
+pub(crate) enum Client {
+    /// A native receiver.
+    Receiver(QuicConnection),
+    /// A browser, which asks for a session next.
+    Browser(BrowserHandshake),
+}
+
 /// A handshake that has not begun. One that is dropped is refused with an answer.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
+    browsers: bool,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
@@ -180,7 +194,7 @@ impl Handshake {
     }
 
     /// Performs it.
-    pub(crate) async fn perform(self) -> Result<QuicConnection, Disconnected> {
+    pub(crate) async fn perform(self) -> Result<Client, Disconnected> {
         #[cfg(feature = "qlog")]
         let connecting = match self.logs.config_of(&self.incoming) {
             Some(config) => self.incoming.accept_with(config),
@@ -188,8 +202,11 @@ impl Handshake {
         };
         #[cfg(not(feature = "qlog"))]
         let connecting = self.incoming.accept();
-        let connection = connecting.map_err(disconnected)?.await.map_err(disconnected)?;
-        Ok(QuicConnection::new(connection))
+        let mut connecting = connecting.map_err(disconnected)?;
+        if self.browsers && BrowserHandshake::is_of(&mut connecting).await? {
+            return BrowserHandshake::perform(connecting).await.map(Client::Browser);
+        }
+        Ok(Client::Receiver(QuicConnection::new(connecting.await.map_err(disconnected)?)))
     }
 }
 

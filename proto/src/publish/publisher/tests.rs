@@ -339,7 +339,11 @@ fn on_a_lossy_path(rtt: Duration, cap: Option<Bitrate>) -> Vec<(StreamHead, Vec<
 
 /// The same on any path.
 fn behind_long_frames(cap: Option<Bitrate>, path: impl Fn(u64) -> PathStats) -> Vec<(StreamHead, Vec<u8>)> {
-    let mut publisher = Publisher::new(INTERVAL, cap);
+    streams_of(Publisher::new(INTERVAL, cap), path)
+}
+
+/// The same of a publisher.
+fn streams_of(mut publisher: Publisher, path: impl Fn(u64) -> PathStats) -> Vec<(StreamHead, Vec<u8>)> {
     let mut open = Vec::new();
     let mut streams = Vec::new();
     for id in 0..60 {
@@ -386,6 +390,16 @@ fn where_what_is_lost_comes_again_too_late_parity_follows_a_frame_and_makes_up_f
         let came: Vec<u8> = std::iter::from_fn(|| repair.poll()).flatten().collect();
         assert!(came == stream, "without the packet at {lost}");
     }
+}
+
+#[test]
+fn a_receiver_that_learns_no_numbers_of_streams_gets_no_parity() {
+    let lossy = |id| PathStats { lost: id * 1200, rtt: Duration::from_millis(100), ..PathStats::default() };
+    let has_parity =
+        |streams: &[(StreamHead, Vec<u8>)]| streams.iter().any(|(head, _)| matches!(head, StreamHead::Parity(_)));
+    let path = |id: u64| lossy(id / 5);
+    assert!(has_parity(&behind_long_frames(None, path)));
+    assert!(!has_parity(&streams_of(Publisher::new(INTERVAL, None).without_parity(), path)));
 }
 
 #[test]
