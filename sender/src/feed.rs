@@ -40,24 +40,16 @@ pub(crate) async fn run<C: Connection>(
     let admitted = tokio::select! {
         admitted = feed.admit() => admitted,
         close = time_is_up => Err(SenderEnd::Refused(close).into()),
-        () = shared.is_cut_off() => return connection.close(shared.end()).await,
+        () = shared.is_cut_off() => Err(SenderEnd::Over(shared.end()).into()),
     };
-    if let Err(end) = admitted {
-        tracing::info!(%address, "refused: {end}");
-        return feed.tell(&end).await;
-    }
-    Counters::add(&shared.counters.accepted, 1);
-    tracing::info!(%address, cap = feed.session.max_bitrate().map(Bitrate::bits), "receiver joined");
-    // A receiver begins with the newest frame.
-    let ended = tokio::select! {
-        end = feed.run(frames.clone()) => end,
-        // Ends the feed whatever it waits for: a source that pauses, a slow receiver's next turn.
-        gone = connection.closed() => gone.into(),
-        () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
+    let end = match admitted {
+        Ok(()) => feed.serve(frames).await,
+        Err(end) => {
+            tracing::info!(%address, "refused: {end}");
+            end
+        }
     };
-    feed.served = None;
-    tracing::info!(%address, sent = ?feed.session.stats(), "receiver left: {ended}");
-    feed.tell(&ended).await;
+    feed.tell(&end).await;
 }
 
 /// One receiver's session on its connection.
@@ -113,7 +105,24 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Feeds the receiver to the end, and returns why it ended.
+    /// Feeds a receiver that was let in until it leaves or the broadcast is over, and gives why it ended.
+    async fn serve(&mut self, frames: FrameReceiver) -> End {
+        let (connection, shared, address) = (self.connection, self.shared, self.connection.address());
+        Counters::add(&shared.counters.accepted, 1);
+        tracing::info!(%address, cap = self.session.max_bitrate().map(Bitrate::bits), "receiver joined");
+        // Who comes begins with the frame that is there now.
+        let ended = tokio::select! {
+            end = self.run(frames.clone()) => end,
+            // Whatever the feed waits for: a source that stands still, a slow receiver's next turn.
+            gone = connection.closed() => gone.into(),
+            () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
+        };
+        self.served = None;
+        tracing::info!(%address, sent = ?self.session.stats(), "receiver left: {ended}");
+        ended
+    }
+
+    /// Feeds the receiver to the end, and gives why it ended.
     async fn run(&mut self, mut frames: FrameReceiver) -> End {
         let mut is_live = true;
         loop {

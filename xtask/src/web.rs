@@ -41,16 +41,25 @@ pub(crate) fn build() -> Result<()> {
     Ok(())
 }
 
-/// Fails if the committed module was built from other sources.
+/// Fails if the committed module was built from other sources, or if clippy has something to say of what only the module has.
 pub(crate) fn check() -> Result<()> {
     let path = cargo::root().join(SOURCES);
     let noted = fs::read_to_string(&path).map_err(Failure::at(&path))?;
     if noted.trim() == digest()? {
-        return Ok(());
+        return clippy();
     }
     Err(Failure::say(format!(
         "{MODULE} is not of these sources: run `cargo xtask web` and commit {MODULE} and {SOURCES}"
     )))
+}
+
+fn clippy() -> Result<()> {
+    if let Err(why) = cargo::add_target(TARGET) {
+        eprintln!("skipped: clippy of the browser viewer's module: {why}");
+        return Ok(());
+    }
+    let clippy = ["clippy", "--locked", "--package", "nestcast-web", "--target", TARGET, "--", "-D", "warnings"];
+    cargo::step(&clippy, &[])
 }
 
 fn write(name: &str, bytes: &[u8]) -> Result<()> {

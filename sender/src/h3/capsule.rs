@@ -16,7 +16,7 @@ pub(crate) fn close_session(close: Close) -> Bytes {
     payload.put_u32(close.code.number());
     payload.put_slice(close.why.as_bytes());
     let (mut capsule, mut frame) = (BytesMut::new(), BytesMut::new());
-    put_record(&mut capsule, CLOSE_SESSION as u32, &payload);
-    put_record(&mut frame, DATA as u32, &capsule);
+    put_record(&mut capsule, CLOSE_SESSION, &payload);
+    put_record(&mut frame, DATA, &capsule);
     frame.freeze()
 }

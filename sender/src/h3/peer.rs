@@ -201,7 +201,7 @@ mod tests {
     use crate::h3::records::put_record;
     use crate::h3::request::answer;
 
-    fn frame(kind: u32, payload: &[u8]) -> BytesMut {
+    fn frame(kind: u64, payload: &[u8]) -> BytesMut {
         let mut out = BytesMut::new();
         put_record(&mut out, kind, payload);
         out

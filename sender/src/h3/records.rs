@@ -80,10 +80,15 @@ impl Records {
 }
 
 /// Appends a record.
-pub(crate) fn put_record(out: &mut BytesMut, kind: u32, payload: &[u8]) {
-    VarInt::from_u32(kind).encode(out);
-    VarInt::try_from(payload.len() as u64).unwrap_or(VarInt::MAX).encode(out);
+pub(crate) fn put_record(out: &mut BytesMut, kind: u64, payload: &[u8]) {
+    put_varint(out, kind);
+    put_varint(out, payload.len() as u64);
     out.extend_from_slice(payload);
+}
+
+/// Appends an integer of at most 62 bits; a larger one is written as the largest.
+pub(crate) fn put_varint(out: &mut BytesMut, value: u64) {
+    VarInt::try_from(value).unwrap_or(VarInt::MAX).encode(out);
 }
 
 #[cfg(test)]

@@ -79,6 +79,6 @@ pub(crate) fn answer(status: u16) -> Bytes {
     // Of a short name and a short value nothing can fail.
     let _ = qpack::encode_stateless(&mut fields, [qpack::HeaderField::new(":status", status.to_string())]);
     let mut frame = BytesMut::new();
-    put_record(&mut frame, HEADERS as u32, &fields);
+    put_record(&mut frame, HEADERS, &fields);
     frame.freeze()
 }

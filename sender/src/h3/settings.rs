@@ -5,7 +5,7 @@ use quinn_proto::VarInt;
 use quinn_proto::coding::Codec as _;
 
 use crate::h3::error::H3Error;
-use crate::h3::records::put_record;
+use crate::h3::records::{put_record, put_varint};
 
 /// The kind of their frame.
 pub(crate) const SETTINGS: u64 = 4;
@@ -14,7 +14,7 @@ pub(crate) const CONTROL_STREAM: u64 = 0;
 /// What says that this end takes one WebTransport session: `ENABLE_CONNECT_PROTOCOL` (RFC 9220), `H3_DATAGRAM` (RFC 9297),
 /// `WT_MAX_SESSIONS` of draft-ietf-webtrans-http3-13 and of draft 7, and `ENABLE_WEBTRANSPORT` of draft 2, which Chromium and
 /// Firefox look for. The dynamic table of QPACK stays off: 0 bytes are the default.
-const OURS: [(u32, u32); 5] = [(0x08, 1), (0x33, 1), (0x14E9_CD29, 1), (0xC671_706A, 1), (0x2B60_3742, 1)];
+const OURS: [(u64, u64); 5] = [(0x08, 1), (0x33, 1), (0x14E9_CD29, 1), (0xC671_706A, 1), (0x2B60_3742, 1)];
 /// Settings of HTTP/2, which must not come (RFC 9114, section 7.2.4.1).
 const OF_HTTP_2: [u64; 5] = [0, 2, 3, 4, 5];
 
@@ -22,11 +22,12 @@ const OF_HTTP_2: [u64; 5] = [0, 2, 3, 4, 5];
 pub(crate) fn control_stream() -> Bytes {
     let mut settings = BytesMut::new();
     for (id, value) in OURS {
-        VarInt::from_u32(id).encode(&mut settings);
-        VarInt::from_u32(value).encode(&mut settings);
+        put_varint(&mut settings, id);
+        put_varint(&mut settings, value);
     }
-    let mut out = BytesMut::from(&[CONTROL_STREAM as u8][..]);
-    put_record(&mut out, SETTINGS as u32, &settings);
+    let mut out = BytesMut::new();
+    put_varint(&mut out, CONTROL_STREAM);
+    put_record(&mut out, SETTINGS, &settings);
     out.freeze()
 }
 
