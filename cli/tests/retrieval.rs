@@ -148,7 +148,7 @@ fn a_folder_without_pictures_leaves_the_old_index() {
     let before = bench.read("all.index");
     fs::create_dir_all(bench.path("empty/in")).expect("a folder");
     let line = refuse(&bench, &["index", "empty", "-o", "all.index", "--model", "codes"]);
-    assert_eq!(line, "nestcast: the folder empty contains no PNG, JPEG or .nst pictures: name another");
+    assert_eq!(line, "nestcast: the folder empty contains no pictures and no .nst streams: name another");
     bench.write("empty/in/bad.png", b"no picture");
     let output = run(&bench, &["index", "empty", "-o", "all.index", "--model", "codes"]);
     let error = String::from_utf8_lossy(&output.stderr);

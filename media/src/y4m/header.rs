@@ -46,7 +46,7 @@ impl Header {
     pub(super) fn parse(line: &str, max_pixels: u64) -> Result<Self, Error> {
         let line = match line.strip_suffix('\r') {
             Some(_) => {
-                return Err(Error::Corrupt("its header ends with CR LF, as if it were sent as text: get it again"));
+                return Err(Error::Corrupt("its header ends with CR LF, as if it were sent as text"));
             }
             None => line,
         };
