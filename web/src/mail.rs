@@ -29,7 +29,7 @@ pub enum Record {
 #[error("the page handed over broken mail: load it again")]
 pub struct MailError;
 
-/// Waits for the screen, which may be busy. Of pictures the newest alone waits, of video no more than [`MAX_OPEN_FRAMES`].
+/// Waits for the screen, which may be busy. For pictures the newest alone waits, for video at most [`MAX_OPEN_FRAMES`] frames.
 #[derive(Debug, Default)]
 pub struct Mail {
     records: VecDeque<Record>,

@@ -44,7 +44,7 @@ pub(crate) enum PeerStream {
     },
     /// Instructions for a dynamic table that has 0 bytes: nothing in them matters.
     Qpack,
-    /// Of a kind that this end does not know.
+    /// A stream or frame of a kind that this end does not know.
     Other,
 }
 

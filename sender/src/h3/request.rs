@@ -76,7 +76,7 @@ impl Request {
 /// The frame that answers a request.
 pub(crate) fn answer(status: u16) -> Bytes {
     let mut fields = BytesMut::new();
-    // Of a short name and a short value nothing can fail.
+    // Encoding a short name with a short value cannot fail.
     let _ = qpack::encode_stateless(&mut fields, [qpack::HeaderField::new(":status", status.to_string())]);
     let mut frame = BytesMut::new();
     put_record(&mut frame, HEADERS, &fields);

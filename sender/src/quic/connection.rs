@@ -25,12 +25,12 @@ pub(crate) struct QuicConnection(Arc<Path>);
 #[derive(Debug)]
 struct Path {
     connection: quinn::Connection,
-    /// Of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
+    /// The statistics of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
     known: Mutex<(SocketAddr, Arc<Known>)>,
 }
 
 impl Path {
-    /// Of the path that was the peer's when it was last looked at.
+    /// The statistics of the peer's path at the last look.
     fn known(&self) -> Arc<Known> {
         Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
@@ -97,7 +97,7 @@ impl Connection for QuicConnection {
         self.quinn().remote_address()
     }
 
-    /// Of the path that was the peer's when the last stream was opened.
+    /// The path that was the peer's when the last stream was opened.
     fn path(&self) -> PathStats {
         self.0.known().path()
     }
@@ -233,7 +233,7 @@ fn advance(chunks: &mut [Bytes], mut count: usize) {
     }
 }
 
-/// Of a stream that the peer stopped, as it may: it wants no more of it, so all of it counts as taken.
+/// For a stream that the peer stopped: it wants no more of it, so all bytes count as taken.
 fn unwanted(chunks: &mut [Bytes]) -> usize {
     chunks.iter_mut().map(|chunk| std::mem::take(chunk).len()).sum()
 }
