@@ -175,9 +175,9 @@ fn next_marker(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
         let rest = bytes.get(at..)?;
         let skipped = rest.iter().position(|&byte| byte == 0xFF)?;
         at += skipped + 1;
-        match *bytes.get(at)? {
-            marker @ (0xC0..=0xCF | START_OF_IMAGE..=0xFE) => return Some((marker, at + 1)),
-            _ => {} // fill bytes, data, or a marker without a segment
+        // Others are fill bytes, data, or markers without a segment.
+        if let marker @ (0xC0..=0xCF | START_OF_IMAGE..=0xFE) = *bytes.get(at)? {
+            return Some((marker, at + 1));
         }
     }
 }
