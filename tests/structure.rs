@@ -33,7 +33,7 @@ const DRIVERS: [(&str, &[&str]); 2] = [("sender", &["feed.rs"]), ("receiver", &[
 /// The most lines of code of a driver: the session decides, a driver moves bytes.
 const MAX_DRIVER: usize = 300;
 /// Most lines of the program in all: what others would want is a library's.
-const MAX_PROGRAM: usize = 2640;
+const MAX_PROGRAM: usize = 2760;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -17,7 +17,6 @@ use super::lines::Line;
 use crate::args::{Receive, Transform};
 use crate::files::{self, Lines};
 use crate::transforms::{self, Model};
-use crate::video;
 
 /// Everything that a receiver shows frames with.
 pub(super) struct Screen {
@@ -133,8 +132,9 @@ impl Viewer for Screen {
             }
         } else {
             let display = announced.video.map_or_else(Display::default, |video| video.display);
-            if let Some(video) = announced.video {
-                video::note_display("the broadcast", video.colours, announced.size, display, &self.place);
+            for lost in announced.video.iter().flat_map(|video| self.place.lost(video.colours, announced.size, display))
+            {
+                files::note(&format!("the broadcast: {lost}"));
             }
             self.frames = Some(self.place.begin(announced.rate, display)?);
         }

@@ -1,9 +1,8 @@
 //! Videos by name, y4m and stored: an error names the video and says what to do.
 
 use anyhow::{Result, anyhow, bail, ensure};
-use nestcast_codec::{Display, Matrix, Picture, Scan, Size, VideoModel, Ycbcr};
+use nestcast_codec::{Picture, VideoModel};
 use nestcast_lab::progress::Progress;
-use nestcast_media::output::FramePlace;
 use nestcast_media::stored::Frames;
 use nestcast_media::y4m::{self, Error};
 use nestcast_media::{Input, InputError, Opened, Replayed};
@@ -46,28 +45,6 @@ impl Clip {
             self.progress.step();
         }
         Ok(())
-    }
-}
-
-/// Says what of a video's display the place cannot hold: y4m no matrix, PNG pictures neither pixels that are not square nor fields.
-pub(crate) fn note_display(name: &str, colours: Ycbcr, size: Size, display: Display, place: &FramePlace) {
-    match place {
-        FramePlace::Video(_) if colours.matrix != Matrix::usual(size) => {
-            let (matrix, option) = if colours.matrix == Matrix::Bt601 { ("BT.601", 601) } else { ("BT.709", 709) };
-            files::note(&format!(
-                "{name}: its colours are by {matrix}, which y4m cannot say: tell the next program (here with --matrix {option})"
-            ));
-        }
-        FramePlace::Video(_) => {}
-        FramePlace::Folder(_) => {
-            let [width, height] = display.aspect;
-            if !display.is_square() {
-                files::note(&format!("{name}: its pixels are {width}:{height}, but PNG viewers show them square"));
-            }
-            if display.scan != Scan::Progressive {
-                files::note(&format!("{name}: it is interlaced: each PNG picture has the lines of both fields"));
-            }
-        }
     }
 }
 

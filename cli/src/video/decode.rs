@@ -22,7 +22,9 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let name = input.name();
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();
-    clip::note_display(&name, header.colours, header.size, header.display, &place);
+    for lost in place.lost(header.colours, header.size, header.display) {
+        files::note(&format!("{name}: {lost}"));
+    }
     let failed = |error| InputError::named(&name, error);
     let mut player = Player::new(frames, model, options.common.threads()).map_err(failed)?;
     if options.decoder == Some(Transform::Deep) {

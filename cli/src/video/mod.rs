@@ -7,7 +7,7 @@ mod encode;
 mod eval;
 mod inspect;
 
-pub(crate) use clip::{model, note_display};
+pub(crate) use clip::model;
 pub(crate) use cut::run as cut;
 pub(crate) use decode::run as decode;
 pub(crate) use encode::run as encode;

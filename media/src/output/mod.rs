@@ -26,6 +26,7 @@
 mod error;
 mod folder;
 mod frames;
+mod lost;
 mod place;
 mod promise;
 mod replacement;
@@ -34,6 +35,7 @@ mod signals;
 pub use error::Error;
 pub use folder::PictureFolder;
 pub use frames::{FramePlace, FrameWriter};
+pub use lost::Lost;
 pub use place::{Output, Pieces, check_open};
 pub use promise::promised_format;
 pub use replacement::replace;

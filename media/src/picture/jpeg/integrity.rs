@@ -6,14 +6,14 @@
 
 use super::frame::{Band, COEFFICIENTS, Coded, Frame, Settings};
 use super::huffman::{Bits, Table};
-use super::{END_OF_IMAGE, START_OF_SCAN, next_marker, segment};
+use super::segments::{END_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
 /// Bytes that may follow a scan: some writers pad.
 const MAX_LEFT: usize = 1;
 
 /// Returns whether all scans of a file are whole; true for files that are neither sequential nor progressive with Huffman codes. The
 /// caller has checked the size, because a progressive file needs 8 bytes of memory for each block.
-pub(in super::super) fn is_whole(bytes: &[u8]) -> bool {
+pub(crate) fn is_whole(bytes: &[u8]) -> bool {
     let mut settings = Settings::default();
     let mut at = 2;
     while let Some((marker, start)) = next_marker(bytes, at) {

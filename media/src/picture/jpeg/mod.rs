@@ -4,10 +4,12 @@ mod frame;
 mod huffman;
 mod integrity;
 mod rebuild;
+mod segments;
 
 use super::Error;
 pub(super) use integrity::is_whole;
 pub(super) use rebuild::rebuild;
+use segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
 /// The most pixels for a byte: each block of 8x8 needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
@@ -18,9 +20,6 @@ const MAX_PASSES: usize = 24;
 /// The most segments: a colour profile needs 255, 100 MB of metadata 1600, and every scan four tables, which is less in all.
 const MAX_SEGMENTS: usize = 4096;
 
-const START_OF_IMAGE: u8 = 0xD8;
-const END_OF_IMAGE: u8 = 0xD9;
-const START_OF_SCAN: u8 = 0xDA;
 /// The segment that lists the pictures of a file.
 const MULTI_PICTURE: u8 = 0xE2;
 
@@ -166,27 +165,6 @@ fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
         }
         _ => return Ok(()),
     }))
-}
-
-/// Returns the next marker with a segment, or the end marker, and where it ends. Skips other bytes between segments, as all decoders do:
-/// a scan's data with `FF 00` and restart markers, and bytes that some cameras leave.
-fn next_marker(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
-    loop {
-        let rest = bytes.get(at..)?;
-        let skipped = rest.iter().position(|&byte| byte == 0xFF)?;
-        at += skipped + 1;
-        match *bytes.get(at)? {
-            marker @ (0xC0..=0xCF | START_OF_IMAGE..=0xFE) => return Some((marker, at + 1)),
-            _ => {} // fill bytes, data, or a marker without a segment
-        }
-    }
-}
-
-/// Returns a segment's bytes after its length.
-fn segment(bytes: &[u8], at: usize) -> Option<&[u8]> {
-    let (length, rest) = bytes.get(at..)?.split_first_chunk::<2>()?;
-    let length = usize::from(u16::from_be_bytes(*length)).checked_sub(2)?;
-    rest.get(..length)
 }
 
 /// SOF0 to SOF15 without the three codes that mean something else.

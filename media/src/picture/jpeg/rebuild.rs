@@ -4,9 +4,10 @@
 //! restart marker. This copies every block's codes, except that of its mean, which depends on the order of blocks. Restart markers say
 //! where a block belongs. A missing block gets the mean of the block before it.
 
-use super::frame::{Coded, Frame, Settings};
+use super::frame::{Coded, Component, Frame, Settings};
 use super::huffman::{Bits, Copied, Table};
-use super::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
+use super::integrity::sequential;
+use super::segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
 /// Segments that the new file replaces: tables, restart intervals.
 const REPLACED: [u8; 2] = [0xC4, 0xDD];
@@ -34,7 +35,7 @@ struct Plane {
 }
 
 /// Returns the new file; `None` if the file is not sequential, or lacks a component.
-pub(in super::super) fn rebuild(bytes: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn rebuild(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut settings = Settings::default();
     let mut out = vec![0xFF, START_OF_IMAGE];
     let mut planes: Vec<Plane> = Vec::new();
@@ -57,7 +58,7 @@ pub(in super::super) fn rebuild(bytes: &[u8]) -> Option<Vec<u8>> {
         let (coded, _) = settings.scan(body)?;
         let frame = settings.frame.as_ref().filter(|frame| !frame.progressive)?;
         if planes.is_empty() {
-            let plane = |component: &super::frame::Component| Plane {
+            let plane = |component: &Component| Plane {
                 blocks: vec![None; component.stride * frame.units[1] * component.share[1]],
                 table: None,
             };
@@ -152,7 +153,7 @@ fn block(bits: &mut Bits<'_>, coded: &Coded, mean: &mut i32) -> Option<Block> {
     let below = size > 0 && number >> (size - 1) == 0;
     *mean = (*mean + number - if below { (1 << size) - 1 } else { 0 }).clamp(-MAX_MEAN, MAX_MEAN);
     let start = bits.copied();
-    super::integrity::sequential(bits, coded.ac.as_ref()?)?;
+    sequential(bits, coded.ac.as_ref()?)?;
     let bits = u16::try_from(bits.copied() - start).ok()?;
     Some(Block { mean: *mean, start, bits })
 }
