@@ -4,7 +4,7 @@
 //! give way to. The answer is a position and its reason. The first of these that holds counts:
 //!
 //! 1. The path's rate fell: the stream is reset at once, because the base layers of all frames in flight are sent
-//! again.
+//!    again.
 //! 2. The base layer is unwritten: the stream continues, whatever waits.
 //! 3. The broadcast ends: late bytes are no longer sent.
 //! 4. Everything is written that the frame has, or that the receiver's cap and the path's policer allow.
