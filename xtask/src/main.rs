@@ -86,7 +86,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "install-runtime" => runtime::install_for_user(),
         "demo" => {
             arguments.insert(0, "demo".into());
-            nestcast::run(&arguments)
+            nestcast::demo(&arguments)
         }
         "nestcast" => nestcast::run(&arguments),
         "report" => measure::report(),
