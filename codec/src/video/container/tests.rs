@@ -79,3 +79,28 @@ fn every_prefix_is_a_video_of_fewer_bytes() {
         assert!(file.seek(3).is_ok() || cut == first);
     }
 }
+
+#[test]
+fn what_samples_mean_and_the_aspect_of_pixels_are_in_the_header_and_wrong_ones_are_refused() {
+    let display = Display { aspect: [16, 11], ..Display::of_signal(0x24).expect("known").1 };
+    for loops in [LoopRates::ONE, LoopRates::new(&[64_000, 256_000]).expect("they rise")] {
+        let header = VideoHeader { colours: Ycbcr::BT709, display, loops, ..header() };
+        let bytes = header.to_bytes();
+        assert_eq!(bytes[5], 0x66);
+        assert_eq!(VideoHeader::parse(&bytes), Ok((header, bytes.len())));
+        for cut in 0..bytes.len() {
+            assert_eq!(VideoHeader::parse(&bytes[..cut]), Err(corrupt("it ends inside its header")));
+        }
+    }
+    let parse = |signal: u8, rest: &[u8]| {
+        let mut bytes = [&header().to_bytes(), rest].concat();
+        bytes[5] = signal;
+        VideoHeader::parse(&bytes).expect_err("no header").to_string()
+    };
+    for reserved in [0x0C, 0x80, 0xFF] {
+        assert!(parse(reserved, &[]).contains("reserved"), "{reserved:x}");
+    }
+    for aspect in [&[0, 1][..], &[1, 1], &[0x80, 0x80, 0x04, 1]] {
+        assert!(parse(0x40, aspect).contains("aspect"), "{aspect:?}");
+    }
+}
