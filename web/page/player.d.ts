@@ -46,7 +46,7 @@ export interface Statistics {
   shown: number;
   undecoded: number;
   concealed: number;
-  held: number;
+  repeated: number;
   corrupt: number;
   /** Of the last frame: milliseconds from capture to the canvas and for decoding; bytes that came, and bytes that it has. */
   latency: number;

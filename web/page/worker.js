@@ -298,8 +298,8 @@ class Screen {
 
   report() {
     this.x.screen_stats();
-    const [shown, undecoded, concealed, held, corrupt] = this.wasm.numbers();
-    postMessage({ screen: { shown, undecoded, concealed, held, corrupt } });
+    const [shown, undecoded, concealed, repeated, corrupt] = this.wasm.numbers();
+    postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt } });
   }
 
   async handle({ open, cut, play, rest, snapshot }) {
