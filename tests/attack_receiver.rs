@@ -105,7 +105,7 @@ async fn frames_that_are_no_pictures_are_given_up() {
 async fn rules_that_are_broken_end_the_session_at_once() {
     for (scenario, words) in [
         (Scenario::RateBeyondReason, "more than 1000 frames a second"),
-        (Scenario::TalksOn, "a message came behind the clock"),
+        (Scenario::TalksOn, "a message came after the clock"),
         (Scenario::UnaskedModels, "a model came that was not asked for"),
         (Scenario::ManyModels, "a model came that was not asked for"),
         (Scenario::ParityTooShort, "a stream is longer than its parity says"),
@@ -129,9 +129,9 @@ async fn streams_that_wait_for_what_their_parity_does_not_give_are_held_in_littl
 
 #[tokio::test(flavor = "multi_thread")]
 async fn video_that_lies_is_shown_as_far_as_it_is_video() {
-    use HostileVideo::{Damaged, ForeignJoin, LateBytes, Leaps, NoBases};
+    use HostileVideo::{Damaged, ForeignRandomAccess, LateBytes, Leaps, NoBases};
     // A busy machine shows few of the frames. More than the first must be shown, and some after another video's join.
-    for (attack, least) in [(Damaged, 1), (NoBases, 1), (Leaps, 2), (ForeignJoin, 3)] {
+    for (attack, least) in [(Damaged, 1), (NoBases, 1), (Leaps, 2), (ForeignRandomAccess, 3)] {
         let outcome = meet(Scenario::Video(attack), 0).await;
         assert!(outcome.words == "the broadcast ended" && outcome.pictures >= least, "{outcome:?}");
     }
@@ -141,9 +141,9 @@ async fn video_that_lies_is_shown_as_far_as_it_is_video() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn floors_references_and_loops_that_lie_are_shown_as_far_as_they_are_video() {
-    use HostileVideo::{MixedLoops, Prefixes, Unfounded};
+    use HostileVideo::{MixedRenditions, Prefixes, Unfounded};
     // Without its references a video is damaged until its blocks are refreshed, but not longer.
-    for attack in [Prefixes, MixedLoops, Unfounded] {
+    for attack in [Prefixes, MixedRenditions, Unfounded] {
         let outcome = meet(Scenario::Video(attack), 0).await;
         assert!(outcome.words == "the broadcast ended" && outcome.pictures >= 2, "{outcome:?}");
     }

@@ -39,7 +39,7 @@ fn assert_never_worse(synthesis: impl Synthesis + 'static, count: usize, name: &
     let stream = stream(&package, &photo);
     let mut decoder = Decoder::new(synthesis);
     let (mut before, mut best, mut worst) = (0, 0.0_f64, 0.0_f64);
-    let mut falls = Vec::new();
+    let mut rate_drops = Vec::new();
     for cut in cuts(count, stream.bytes().len()) {
         decoder.push(&stream.bytes()[before..cut]).expect("a prefix is no error");
         before = cut;
@@ -47,12 +47,12 @@ fn assert_never_worse(synthesis: impl Synthesis + 'static, count: usize, name: &
         let psnr = psnr(&photo, &rendered);
         worst = worst.max(best - psnr);
         if best - psnr > TOLERANCE_DB {
-            falls.push(format!("{cut} bytes: {psnr:.3} dB after {best:.3} dB"));
+            rate_drops.push(format!("{cut} bytes: {psnr:.3} dB after {best:.3} dB"));
         }
         best = best.max(psnr);
     }
     println!("{name}: {} bytes, {best:.2} dB at the end, never {worst:.4} dB below an earlier cut", before);
-    assert!(falls.is_empty(), "{name}: PSNR falls at {} cuts: {}", falls.len(), falls.join("; "));
+    assert!(rate_drops.is_empty(), "{name}: PSNR falls at {} cuts: {}", rate_drops.len(), rate_drops.join("; "));
     assert!(best > 40.0, "{name}: the whole stream gives {best:.2} dB");
 }
 

@@ -22,8 +22,8 @@ const KINDS: [&str; 6] = [
 ];
 /// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
 const OTHERS: [&str; 23] = [
-    "encode::pace::TOLERANCE",
-    "encode::pace::WINDOW",
+    "encode::pace::FRAMES_PER_SKIP",
+    "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
     "proto::publish::writer::HEADS_BYTES",
     "proto::subscribe::subscriber::MAX_SPARES",
@@ -32,7 +32,7 @@ const OTHERS: [&str; 23] = [
     "receiver::quic::ACCESS_DENIED",
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::streams::MAX_WAITING_EVENTS",
-    "sender::frames::fanout::KEPT",
+    "sender::frames::fanout::KEPT_TIME",
     "sender::frames::fanout::MAX_KEPT_FRAMES",
     "sender::frames::fanout::MIN_KEPT_FRAMES",
     "sender::frames::live_source::MAX_SPENT_PICTURES",
@@ -181,9 +181,9 @@ fn the_examples_of_the_specifications_are_read() {
     assert!(matches!(Header::parse(&example()), Ok(Parsed::Complete(header, 20)) if header.size == size(300, 200)));
     let (header, length) = VideoHeader::parse(&example()[..22]).expect("a header");
     assert_eq!((header.size, length), (size(48, 32), 22));
-    let loops = bitstream.split("of kind 3\n").nth(1).map(hexadecimal).expect("a line more");
-    let (header, length) = VideoHeader::parse(&[&example()[..22], &loops].concat()).expect("a header");
-    assert_eq!((header.size, header.loops.count(), length), (size(48, 32), 2, 29));
+    let renditions = bitstream.split("of kind 3\n").nth(1).map(hexadecimal).expect("a line more");
+    let (header, length) = VideoHeader::parse(&[&example()[..22], &renditions].concat()).expect("a header");
+    assert_eq!((header.size, header.renditions.count(), length), (size(48, 32), 2, 29));
 }
 
 #[test]

@@ -181,7 +181,7 @@ fn a_new_slide_waits_for_no_more_than_a_packet_of_the_one_before() {
     assert!(audience.of(0).last().is_some_and(|look| look.whole));
     assert!(audience.of(1).last().is_some_and(|look| look.bytes < lengths[1]));
     let waits = [(1, 20), (2, 22)].map(|(slide, begins)| audience.of(slide)[0].at - Duration::from_secs(begins));
-    println!("behind a quiet link {:?}, behind late bytes {:?}", waits[0], waits[1]);
+    println!("after a quiet link {:?}, after late bytes {:?}", waits[0], waits[1]);
     let packet = Duration::from_secs_f64(PACKET_BYTES * 8.0 / 100_000.0);
     assert!(waits[1] <= waits[0] + packet, "{waits:?}, a packet takes {packet:?}");
 }

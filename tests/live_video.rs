@@ -204,7 +204,7 @@ fn who_joins_in_the_middle_of_a_scene_cut_sees_the_new_scene_as_soon_as_the_othe
     let source = video_frames::cut_video_frames(RenditionLimit::AtMost(1));
     let outcome: Outcome<Watcher> = broadcast_from(&links, Scenario::lasting(ms(4000)), source, |network| {
         let viewer = |(link, &(joins, cap)): (usize, &(Duration, Option<Bitrate>))| {
-            let sink = Watcher::new(network).beside(video_frames::cut_picture);
+            let sink = Watcher::new(network).compared_with(video_frames::cut_picture);
             Viewer { joins, link, cap, sink }
         };
         receivers.iter().enumerate().map(viewer).collect()
@@ -223,10 +223,10 @@ fn who_joins_in_the_middle_of_a_scene_cut_sees_the_new_scene_as_soon_as_the_othe
 fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
     let link = [Link::constant(6_000_000).with_rtt(ms(20))];
     let receivers = [(ms(0), Some(100_000)), (ms(0), Some(1_500_000))];
-    let settled = [1, 2].map(|loops| {
-        let source = video_frames::video_frames(RenditionLimit::AtMost(loops));
+    let settled = [1, 2].map(|renditions| {
+        let source = video_frames::video_frames(RenditionLimit::AtMost(renditions));
         let watchers = watch_source(source, &link, ms(8000), &receivers);
-        watchers.iter().for_each(|watcher| assert_whole(watcher, &format!("{loops} loops")));
+        watchers.iter().for_each(|watcher| assert_whole(watcher, &format!("{renditions} loops")));
         [0, 1].map(|at| watchers[at].psnr(ms(4000), ms(8000)))
     });
     println!("one loop {:?} dB, two {:?} dB", settled[0], settled[1]);
@@ -238,9 +238,9 @@ fn the_faster_of_two_receivers_far_apart_is_served_better_by_a_second_loop() {
 fn who_cannot_carry_the_bases_of_the_others_gets_a_loop_of_its_own_and_costs_them_nothing() {
     let links = [200_000, 15_000_000].map(|rate| Link::constant(rate).with_rtt(ms(20)));
     let receivers = [(ms(0), None); 4];
-    let [alone, helped] = [RenditionLimit::AtMost(1), RenditionLimit::AsNeeded].map(|loops| {
-        let watchers = watch_source(video_frames::noisy_video_frames(loops), &links, ms(10_000), &receivers);
-        watchers.iter().for_each(|watcher| println!("{loops:?}: {}", describe(watcher)));
+    let [alone, helped] = [RenditionLimit::AtMost(1), RenditionLimit::AsNeeded].map(|renditions| {
+        let watchers = watch_source(video_frames::noisy_video_frames(renditions), &links, ms(10_000), &receivers);
+        watchers.iter().for_each(|watcher| println!("{renditions:?}: {}", describe(watcher)));
         watchers
     });
     // The highest latency of the last seconds.
@@ -248,7 +248,7 @@ fn who_cannot_carry_the_bases_of_the_others_gets_a_loop_of_its_own_and_costs_the
         let frames = watcher.decoded.iter().filter(|frame| frame.at > ms(6000));
         frames.map(|frame| frame.latency).max().expect("frames")
     };
-    assert!(late(&alone[0]) > ms(400), "a fall behind that is to be cured");
+    assert!(late(&alone[0]) > ms(400), "a delay that is to be cured");
     assert!(late(&helped[0]) < ms(200), "{:?}", late(&helped[0]));
     for (with, without) in helped.iter().zip(&alone).skip(1) {
         assert!(late(with) < ms(80), "{:?}", late(with));

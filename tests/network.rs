@@ -126,9 +126,10 @@ fn loss_of_three_packets_in_a_hundred_costs_quality_and_one_frame_at_most() {
 /// Returns the most frames without a picture after a fall, at moments spread over three frame intervals.
 fn most_blank(rtt: u64) -> u64 {
     let rates = [10_000_000, 4_000_000, 2_000_000, 1_000_000, 300_000];
-    let falls = rates.iter().enumerate().flat_map(|(at, &before)| rates[at + 1..].iter().map(move |&to| (before, to)));
+    let rate_drops =
+        rates.iter().enumerate().flat_map(|(at, &before)| rates[at + 1..].iter().map(move |&to| (before, to)));
     let mut most = 0;
-    for (before, after) in falls {
+    for (before, after) in rate_drops {
         let blank = (0..12).map(|step| {
             let fall = Duration::from_micros(4_000_000 + 8400 * step);
             let link = Link::varying(vec![(Duration::ZERO, before), (fall, after)]).with_rtt(ms(rtt));

@@ -1,7 +1,7 @@
 //! A hundred receivers of a video come and go for minutes, two in five over recorded links, and nothing grows. One in
 //! seven decodes what it receives: decoders for all would need two processors, and a receiver that starves keeps more.
 //! Run it with `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`, where
-//! 600 is the seconds; `NESTCAST_SOAK_LOOPS=3` allows the video up to three loops.
+//! 600 is the seconds; `NESTCAST_SOAK_RENDITIONS=3` allows the video up to three loops.
 //!
 //! The broadcast is a separate process, so that its memory does not include that of its receivers, each of which begins
 //! with a socket buffer of 3 MB. The test watches their process too.
@@ -76,10 +76,10 @@ struct Sender {
 
 impl Sender {
     /// Starts it, and returns how to receive from it.
-    fn start(loops: u64) -> (Self, Config) {
+    fn start(renditions: u64) -> (Self, Config) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
         let mut child = command
-            .args(["video", &format!("loops={loops}")])
+            .args(["video", &format!("loops={renditions}")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -174,14 +174,14 @@ async fn come_and_go(mut config: Config, number: u64) -> bool {
 #[ignore = "takes minutes: see the first lines of this file"]
 async fn nothing_grows_while_receivers_come_and_go() {
     let number = |name, usual| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(usual);
-    let (seconds, loops) = (number("NESTCAST_SOAK", 600), number("NESTCAST_SOAK_LOOPS", 1));
+    let (seconds, renditions) = (number("NESTCAST_SOAK", 600), number("NESTCAST_SOAK_RENDITIONS", 1));
     let (began, time) = (Instant::now(), Duration::from_secs(seconds));
-    let (mut sender, mut config) = Sender::start(loops);
+    let (mut sender, mut config) = Sender::start(renditions);
     config.max_bitrate = Some(Bitrate::from_bits(100_000));
     config.retry = Duration::from_secs(5);
     let idle = sender.usage();
     let mut receivers = JoinSet::new();
-    let (mut number, mut served, mut told, mut most_loops) = (0_u64, 0, 0, 0);
+    let (mut number, mut served, mut told, mut most_renditions) = (0_u64, 0, 0, 0);
     let (mut sending, mut receiving) = (Vec::new(), Vec::new());
     let mut tick = tokio::time::interval(Duration::from_millis(500));
     while began.elapsed() < time {
@@ -198,9 +198,9 @@ async fn nothing_grows_while_receivers_come_and_go() {
         }
         if began.elapsed().as_secs() / 10 > told {
             told = began.elapsed().as_secs() / 10;
-            let ([now, accepted, loops], sender) = (sender.receivers(), sender.usage());
-            most_loops = loops.max(most_loops);
-            println!("{} s: {now} receivers, {accepted} so far, {loops} loops; {sender:?}", told * 10);
+            let ([now, accepted, renditions], sender) = (sender.receivers(), sender.usage());
+            most_renditions = renditions.max(most_renditions);
+            println!("{} s: {now} receivers, {accepted} so far, {renditions} loops; {sender:?}", told * 10);
         }
     }
     let each = usual(&sending, 2, |usage| usage.resident_kb).saturating_sub(idle.resident_kb) / RECEIVERS as u64;
@@ -210,6 +210,6 @@ async fn nothing_grows_while_receivers_come_and_go() {
     assert!(each <= RECEIVER_KB, "a receiver takes {each} kB of the sender");
     // On a busy machine a short visit may end without a picture.
     assert!(served * 2 > number - RECEIVERS as u64, "{served} of {number} were served");
-    assert!(loops == 1 || most_loops > 1, "its receivers are far apart");
+    assert!(renditions == 1 || most_renditions > 1, "its receivers are far apart");
     receivers.shutdown().await;
 }

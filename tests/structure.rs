@@ -18,7 +18,7 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("web", &["codec", "media", "player", "proto"]),
 ];
 /// The files of a crate that join frames to pictures, by what they name.
-const JOINS: [(&str, &str, &[&str]); 3] = [
+const RANDOM_ACCESS_FRAMES: [(&str, &str, &[&str]); 3] = [
     ("sender", "nestcast_codec", &[]),
     ("receiver", "nestcast_codec", &[]),
     ("receiver", "nestcast_player", &["lib.rs", "playback.rs", "player.rs", "report.rs", "view_error.rs", "viewer.rs"]),
@@ -85,7 +85,7 @@ fn crates_use_those_below_them() {
 
 #[test]
 fn few_files_join_frames_to_pictures() {
-    for (folder, word, join) in JOINS {
+    for (folder, word, join) in RANDOM_ACCESS_FRAMES {
         assert_eq!(naming(folder, word), join, "{folder}: the files that name {word}");
     }
 }

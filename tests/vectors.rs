@@ -88,16 +88,16 @@ fn stored_videos_are_read_as_the_reference_reads_them() {
         assert_eq!((header.size.width(), header.size.height()), (reference.width, reference.height));
         assert_eq!(header.models.map(|model| model.0), reference.models);
         assert_eq!(
-            (header.loops.count(), reference.loops.len()),
-            (clip.loops, if clip.loops > 1 { clip.loops } else { 0 })
+            (header.renditions.count(), reference.renditions.len()),
+            (clip.renditions, if clip.renditions > 1 { clip.renditions } else { 0 })
         );
-        assert!(reference.loops.iter().zip(header.loops.rates()).all(|(a, b)| *a as u64 == *b));
+        assert!(reference.renditions.iter().zip(header.renditions.rates()).all(|(a, b)| *a as u64 == *b));
         for (number, frame) in reference.frames.iter().enumerate() {
             assert_eq!(file.next_frame().expect("a record").as_deref(), Some(&frame[..]), "frame {number}");
         }
         assert_eq!(file.next_frame(), Ok(None));
         let cut = if clip.begins_anew { clip.cut.into() } else { 0 };
-        assert_eq!(reference.frames.len(), clip.frames as usize * clip.loops);
+        assert_eq!(reference.frames.len(), clip.frames as usize * clip.renditions);
         assert_eq!(file.seek(u64::from(clip.frames)), Ok(cut), "{}: the last key frame", clip.name);
     }
 }

@@ -80,8 +80,12 @@ impl Both {
                 let head = Head::read(bytes).expect("it was taken");
                 if let Some(head) = head.filter(|_| arrived != Arrived::Nothing) {
                     let string = bytes.len() - head.bytes - head.side;
-                    let part = if string < head.floor { Arrived::Part } else { Arrived::Base };
-                    assert_eq!(arrived, if string < head.enhanced { part } else { Arrived::Enhanced }, "{what}");
+                    let part = if string < head.base_reference { Arrived::Part } else { Arrived::Base };
+                    assert_eq!(
+                        arrived,
+                        if string < head.enhancement_reference { part } else { Arrived::EnhancementReference },
+                        "{what}"
+                    );
                 }
             }
             Err(error) => assert_eq!(expected, Err(Fault::Corrupt), "{what}: {error}"),
@@ -113,7 +117,7 @@ fn every_clip_at_every_kind_of_cut_is_the_references() {
         let all = clip.encode_on(2, &model());
         let heads = all.iter().flatten().map(|frame| Head::read(&frame.bytes).expect("valid").expect("whole"));
         bipredicted += heads.filter(|head| head.bipredicts).count();
-        for number in 0..clip.loops {
+        for number in 0..clip.renditions {
             let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
             for cut in [Cut::Whole, Cut::Base, Cut::Beyond(0x8000), Cut::Share(0x4000)] {
                 check(
@@ -137,12 +141,12 @@ proptest! {
         height in 1..50_u32,
         slowest in 12..120_u32,
         scene in 1..10_u32,
-        loops in 1..=3_usize,
+        renditions in 1..=3_usize,
         cuts in prop::collection::vec(cut(), 6),
     ) {
-        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, slowest, loops, rises: clips::NEVER };
+        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, slowest, renditions, rises: clips::NEVER };
         let all = clip.encode_on(1, &model());
-        for number in 0..loops {
+        for number in 0..renditions {
             let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
             check(&frames, clip.size(), &cuts, &format!("{clip:?}, loop {number}"));
         }
@@ -192,7 +196,7 @@ fn slices_are_the_references() {
         cut: u32::MAX,
         begins_anew: false,
         slowest: 300,
-        loops: 1,
+        renditions: 1,
         rises: clips::NEVER,
     };
     let frames = clip.fastest_on(2, &model());

@@ -37,7 +37,7 @@ fn samples() -> Vec<Sample> {
         Sample { name: format!("{width}.nst"), bytes, cuts }
     });
     let model = VideoModel::built_in();
-    let videos = CLIPS.iter().filter(|clip| clip.loops == 1).map(|clip| {
+    let videos = CLIPS.iter().filter(|clip| clip.renditions == 1).map(|clip| {
         let name = format!("{}.nst", clip.name);
         Sample { name, bytes: clip.stored_on(1, &model), cuts: Vec::new() }
     });

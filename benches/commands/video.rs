@@ -100,7 +100,7 @@ impl Tables {
         let id = scheme.id();
         self.rows.retain(|row| row.clip != clip.name || row.scheme != id);
         self.frames.retain(|row| row.clip != clip.name || row.scheme != id);
-        let runs = match scheme.embedded().filter(|scheme| scheme.has_loops()) {
+        let runs = match scheme.embedded().filter(|scheme| scheme.has_renditions()) {
             Some(scheme) => self.between(clip, rates, scheme)?,
             None => scheme.run(clip, &rates.receivers)?,
         };

@@ -59,7 +59,7 @@ impl Page {
         let body = html! {
             p {
                 "A picture is encoded once into one ordered stream of bytes, and any prefix of it is a picture. What that costs \
-                 and gives beside codecs that encode anew for every rate. Every byte of a file or prefix counts. Drawn by "
+                 and compares it with codecs that encode anew for every rate. Every byte of a file or prefix counts. Drawn by "
                 code { "cargo xtask report" } " from the tables in " code { "benches/results" } "."
             }
             nav { @for (id, heading, _) in parts() { a href={ "#" (id) } { (heading) } } }
@@ -79,7 +79,7 @@ impl Page {
             (linked_chart("kodak/ms-ssim.svg", "MS-SSIM over bits per pixel"))
             h3 { "BD-rate" }
             p {
-                "Bytes that nestcast needs beside the codec of the row at equal quality, on average over the qualities that \
+                "Bytes that nestcast needs compared with the codec of the row at equal quality, on average over the qualities that \
                  nestcast has from 0.1 to 1.5 bpp; negative: fewer. Columns are nestcast's decoders, of the model " code { "photo" }
                 " or, where ssim is said, " code { "photo-ssim" } ". A star marks curves that share little."
             }

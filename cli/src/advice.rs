@@ -18,7 +18,7 @@ pub(crate) fn told(error: &anyhow::Error) -> String {
 /// Returns the advice for a library's error, which continues its message.
 fn of(error: &(dyn StdError + 'static)) -> Option<&'static str> {
     type Advice = fn(&(dyn StdError + 'static)) -> Option<&'static str>;
-    const LIBRARIES: &[Advice] = &[
+    const LIBRARY_ADVICE: &[Advice] = &[
         |error| of_refusal(error.downcast_ref()?),
         |error| of_codec(error.downcast_ref()?),
         |error| of_y4m(error.downcast_ref()?),
@@ -33,7 +33,7 @@ fn of(error: &(dyn StdError + 'static)) -> Option<&'static str> {
         #[cfg(feature = "retrieval")]
         |error| of_index(error.downcast_ref()?),
     ];
-    LIBRARIES.iter().find_map(|advice| advice(error))
+    LIBRARY_ADVICE.iter().find_map(|advice| advice(error))
 }
 
 fn of_refusal(refusal: &Refusal) -> Option<&'static str> {

@@ -15,7 +15,7 @@ use nestcast_lab::eval::Grid;
 use nestcast_media::FrameRange;
 use nestcast_proto::Bitrate;
 
-pub(crate) use common::{BOTH, Common, Transform};
+pub(crate) use common::{BOTH_DECODERS, Common, Transform};
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Index, Search};

@@ -99,7 +99,7 @@ fn report(options: &Eval, output: Option<&Output>, rows: &[Row], bench: &Bench) 
     }
     let means = bench.means(rows);
     match &options.csv {
-        csv if options.json => csv.as_deref().map_or(Lines::Output, Lines::beside).print_pretty(&means),
+        csv if options.json => csv.as_deref().map_or(Lines::Output, Lines::next_to).print_pretty(&means),
         Some(_) if to_standard => Ok(()),
         Some(_) => files::print(&bench.table(&means)),
         None => files::print_result(&bench.table(&means)),

@@ -17,7 +17,7 @@ use crate::advice;
 /// free.
 pub(crate) fn conclude(output: &Output, json: bool, summary: &(impl Serialize + Display)) -> Result<()> {
     if json {
-        return Lines::beside(output.path()).print_pretty(summary);
+        return Lines::next_to(output.path()).print_pretty(summary);
     }
     say_beside(output, &summary.to_string())
 }
@@ -48,7 +48,7 @@ pub(crate) enum Lines {
 
 impl Lines {
     /// Chooses the target for a command that writes its result to `output`.
-    pub(crate) fn beside(output: &Path) -> Self {
+    pub(crate) fn next_to(output: &Path) -> Self {
         if is_standard(output) { Self::Error } else { Self::Output }
     }
 

@@ -10,8 +10,8 @@ use std::{env, fs, io};
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-const NAME: &str = "nestcast";
-const SHELLS: [Shell; 5] = [Shell::Bash, Shell::Elvish, Shell::Fish, Shell::PowerShell, Shell::Zsh];
+const PROGRAM_NAME: &str = "nestcast";
+const COMPLETION_SHELLS: [Shell; 5] = [Shell::Bash, Shell::Elvish, Shell::Fish, Shell::PowerShell, Shell::Zsh];
 
 fn main() -> ExitCode {
     let Some(folder) = env::args_os().nth(1) else {
@@ -34,8 +34,8 @@ fn write(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(&completions)?;
     clap_mangen::generate_to(args::Arguments::command().disable_help_subcommand(true), &man)?;
     let mut command = args::Arguments::command();
-    for shell in SHELLS {
-        clap_complete::generate_to(shell, &mut command, NAME, &completions)?;
+    for shell in COMPLETION_SHELLS {
+        clap_complete::generate_to(shell, &mut command, PROGRAM_NAME, &completions)?;
     }
     Ok(())
 }

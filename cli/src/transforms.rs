@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
 use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
-use crate::args::{BOTH, Common, Transform};
+use crate::args::{BOTH_DECODERS, Common, Transform};
 use crate::files;
 
 /// A model package, with the options for it.
@@ -72,7 +72,7 @@ pub(crate) fn usual_decoder() -> Transform {
 
 /// Returns the default decoders to compare: both where ONNX Runtime works, else linear, and a note says why.
 pub(crate) fn usual_decoders() -> &'static [Transform] {
-    if usual_decoder() == Transform::Deep { BOTH } else { &[Transform::Linear] }
+    if usual_decoder() == Transform::Deep { BOTH_DECODERS } else { &[Transform::Linear] }
 }
 
 /// Opens ONNX Runtime; if it is missing, the error names the option `instead`, which works without it.

@@ -208,7 +208,7 @@ fn links_are_followed_and_stay() {
     let bench = Bench::new();
     let stream = bench.stream("small.nst");
     fs::create_dir(bench.path("folder")).expect("a folder");
-    for (link, target) in [("first", "second"), ("second", "folder/behind"), ("third", "no-folder/behind")] {
+    for (link, target) in [("first", "second"), ("second", "folder/target"), ("third", "no-folder/target")] {
         symlink(target, bench.path(link)).expect("a link");
     }
     symlink("circle", bench.path("circle")).expect("a link");
@@ -218,8 +218,8 @@ fn links_are_followed_and_stay() {
         // The link dangles at first, then points to a file.
         bench.succeed(&cut("first"));
         assert!(linked("first") && linked("second"));
-        assert_eq!(bench.read("folder/behind"), &stream[..300]);
-        bench.write("folder/behind", b"old");
+        assert_eq!(bench.read("folder/target"), &stream[..300]);
+        bench.write("folder/target", b"old");
     }
     assert!(refusal(&[], &bench.run(&cut("third"), &[])).contains("no-folder does not exist"));
     assert!(refusal(&[], &bench.run(&cut("circle"), &[])).contains("circle cannot be written"));

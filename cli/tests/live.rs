@@ -34,7 +34,7 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
     }
     let mut line = String::new();
     BufReader::new(receiver.stderr.as_mut().expect("it is piped")).read_line(&mut line).expect("text");
-    let frame: serde_json::Value = serde_json::from_str(&line).expect("lines for programs stand beside the pictures");
+    let frame: serde_json::Value = serde_json::from_str(&line).expect("lines for programs are on standard output");
     assert_eq!(frame["event"], "frame", "{line}");
     if cfg!(all(feature = "metrics", feature = "qlog")) {
         tells_its_figures(&bench, &sender);

@@ -23,7 +23,7 @@ mod filtered;
 mod tests;
 
 /// Pixels that one thread converts at a time: few enough to stay in cache, enough to justify handing them over.
-const CHUNK: usize = 1 << 15;
+const CHUNK_PIXELS: usize = 1 << 15;
 
 /// Both halves of a model's linear transform. It needs only this crate.
 #[derive(Debug, Clone)]
@@ -160,9 +160,9 @@ impl Linear {
     }
 }
 
-/// Returns an even number of rows of this width that have about [`CHUNK`] pixels.
+/// Returns an even number of rows of this width that have about [`CHUNK_PIXELS`] pixels.
 fn rows_at_a_time(width: usize) -> usize {
-    (CHUNK / width).max(1).next_multiple_of(2)
+    (CHUNK_PIXELS / width).max(1).next_multiple_of(2)
 }
 
 /// Checks that a picture has this size and number of components.

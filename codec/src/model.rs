@@ -9,10 +9,10 @@ use crate::post_filter::table::{self, PostFilter};
 use crate::subband::layout::{LEVELS, SUBBANDS};
 use crate::subband::quantise::{Dequantiser, MAX_PLANES};
 use crate::tables;
-use crate::wavelet::lift::{self, STEPS, Taps};
+use crate::wavelet::lift::{self, LIFTING_STEPS, Taps};
 
-const MAGIC: &[u8; 4] = b"NSTM";
-const VERSION: u8 = 1;
+const TABLES_MAGIC: &[u8; 4] = b"NSTM";
+const TABLES_VERSION: u8 = 1;
 /// Bit planes that have a reconstruction point of their own.
 pub(crate) const PLANES: usize = MAX_PLANES as usize;
 /// Priors of a slice's adaptive probabilities, one for each context.
@@ -20,10 +20,10 @@ pub(crate) const PRIORS: usize = 7282;
 /// Bytes before the taps.
 pub(crate) const HEADER: usize = 8;
 /// Taps of all levels.
-pub(crate) const TAP_FLOATS: usize = LEVELS * STEPS * 2;
-const WEIGHTS: usize = 6;
+pub(crate) const TAP_FLOATS: usize = LEVELS * LIFTING_STEPS * 2;
+const SHAPE_WEIGHTS: usize = 6;
 /// Length of a subband's record in bytes: step, reconstruction points, weights.
-pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + PLANES) + WEIGHTS;
+pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + PLANES) + SHAPE_WEIGHTS;
 /// Length of the tables in bytes, without a post-filter.
 pub(crate) const LENGTH: usize = HEADER + 4 * TAP_FLOATS + SUBBANDS * SUBBAND_BYTES + 2 * PRIORS;
 
@@ -127,16 +127,16 @@ impl Model {
     /// [`Error::Version`], or [`Error::Corrupt`] with the clause that the tables break.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
         let corrupt = |why| Error::Corrupt { what: "model", why };
-        if bytes.get(..4) != Some(MAGIC) {
+        if bytes.get(..4) != Some(TABLES_MAGIC) {
             return Err(corrupt("the tables do not begin with NSTM"));
         }
         match bytes.get(4) {
-            Some(&VERSION) => {}
-            Some(&version) => return Err(Error::Version { what: "model", version, known: VERSION }),
+            Some(&TABLES_VERSION) => {}
+            Some(&version) => return Err(Error::Version { what: "model", version, known: TABLES_VERSION }),
             None => return Err(corrupt("the tables end in their header")),
         }
         let Some((_, filter)) =
-            bytes.split_at_checked(LENGTH).filter(|(_, filter)| [0, table::BYTES].contains(&filter.len()))
+            bytes.split_at_checked(LENGTH).filter(|(_, filter)| [0, table::TABLE_BYTES].contains(&filter.len()))
         else {
             return Err(corrupt("the tables do not have a length that their version fixes"));
         };

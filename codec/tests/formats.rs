@@ -27,8 +27,8 @@ fn padded(picture: &Picture) -> Vec<(Vec<u8>, usize)> {
     let (format, mut rest) = (picture.format(), picture.samples());
     let planes = (0..format.planes()).map(|plane| {
         let [width, rows] = format.plane(picture.size(), plane);
-        let (own, behind) = rest.split_at(width * rows);
-        rest = behind;
+        let (own, after) = rest.split_at(width * rows);
+        rest = after;
         let mut bytes: Vec<u8> = own.chunks(width).flat_map(|row| [row, &[0xEE; 7]].concat()).collect();
         bytes.truncate(bytes.len() - 7);
         (bytes, width + 7)

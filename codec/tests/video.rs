@@ -6,8 +6,8 @@ mod harness;
 
 use harness::{FORMAT, RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Budget, DecodedFrame, Error, Format, Frame, Picture, Population, Restoration, Size, Told, TransformError,
-    VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
+    Arrived, Budget, DecodedFrame, DecodingConditions, Error, Format, Frame, Picture, Population, Restoration, Size,
+    TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
 };
 
 fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
@@ -71,7 +71,7 @@ fn tails_lost_at_random_do_no_lasting_harm_in_three_hundred_frames() {
 
 /// Shows frames as they are after the filter, and keeps their decoding conditions.
 #[derive(Default)]
-struct Rounding(Mutex<Vec<Told>>);
+struct Rounding(Mutex<Vec<DecodingConditions>>);
 
 impl Restoration for Rounding {
     #[expect(clippy::cast_possible_truncation, reason = "clamped")]
@@ -113,7 +113,12 @@ fn a_restoration_is_given_what_the_linear_decoder_shows_and_changes_nothing_else
         }
         let told = rounding.0.lock().expect("nothing panicked");
         assert!(told.iter().map(|told| told.key).eq(frames.iter().map(|frame| frame.key)), "{told:?}");
-        assert!(told.iter().all(|told| told.floor >= told.enhanced && told.enhanced >= told.shown), "{told:?}");
+        assert!(
+            told.iter()
+                .all(|told| told.base_reference >= told.enhancement_reference
+                    && told.enhancement_reference >= told.shown),
+            "{told:?}"
+        );
     }
 }
 
@@ -267,7 +272,7 @@ fn large_frames_are_refused_before_memory_is_taken() {
     assert!(matches!(result, Some(Err(Error::Limit { given, .. })) if given == 1 << 28), "{result:?}");
     assert!(taken < 2_000_000, "{taken} bytes");
     let mut small = decoder(Size::new(33, 17).expect("a valid size")).with_max_pixels(33 * 17);
-    assert_eq!(small.decode(&[0x80, 0, 0, 0]), Ok(Arrived::Enhanced));
+    assert_eq!(small.decode(&[0x80, 0, 0, 0]), Ok(Arrived::EnhancementReference));
     small = small.with_max_pixels(33 * 17 - 1);
     assert!(matches!(small.decode(&[0x80, 0, 0, 0]), Err(Error::Limit { .. })));
 }

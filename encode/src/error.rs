@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nestcast_codec::{EncodeError, Format, MAX_LOOPS, Size, Ycbcr};
+use nestcast_codec::{EncodeError, Format, MAX_RENDITIONS, Size, Ycbcr};
 use nestcast_media::y4m;
 
 /// An error in pictures or in the choice of encoding, in one line that says who must act.
@@ -64,7 +64,7 @@ pub enum PictureError {
         announced: Option<Format>,
     },
     /// A video cannot have this many renditions.
-    #[error("a video has 1 to {MAX_LOOPS} renditions, not {given}: choose one of these")]
+    #[error("a video has 1 to {MAX_RENDITIONS} renditions, not {given}: choose one of these")]
     Renditions {
         /// The number requested.
         given: usize,

@@ -36,9 +36,9 @@
 
 mod error;
 mod format;
-mod join_budget;
 mod pace;
 mod pictures;
+mod random_access_budget;
 mod raw;
 mod renditions;
 mod slides;
@@ -48,7 +48,7 @@ mod y4m;
 
 pub use error::PictureError;
 pub use format::{PictureFormat, PictureRate, Samples};
-pub use pace::{Behind, Pace};
+pub use pace::{Pace, Shortfall};
 pub use pictures::PictureEncoding;
 pub use raw::{RawError, RawPicture};
 pub use renditions::RenditionLimit;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::time::Duration;
 
 /// The time between two checks.
-const WINDOW: Duration = Duration::from_secs(5);
+const WINDOW_TIME: Duration = Duration::from_secs(5);
 /// One frame in this many may be skipped: a short load of the machine skips one.
-const TOLERANCE: u64 = 20;
+const FRAMES_PER_SKIP: u64 = 20;
 
 /// The counts of frames when the last window ended.
 #[derive(Debug, Default)]
@@ -18,7 +18,7 @@ pub struct Pace {
 
 /// An encoder that skipped more than a twentieth of the due frames; its text says so, in frames a second.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Behind {
+pub struct Shortfall {
     /// Frames that were encoded.
     pub encoded: u64,
     /// Frames that were due.
@@ -31,17 +31,17 @@ impl Pace {
     /// Returns whether the encoder fell behind since the last window of five seconds ended; `None` until a window is
     /// over. `now` is the time since the broadcast began; `frames` and `skipped` count all frames encoded and skipped
     /// so far.
-    pub fn behind(&mut self, now: Duration, frames: u64, skipped: u64) -> Option<Behind> {
-        let past = now.checked_sub(self.at).filter(|past| *past >= WINDOW)?;
+    pub fn shortfall(&mut self, now: Duration, frames: u64, skipped: u64) -> Option<Shortfall> {
+        let past = now.checked_sub(self.at).filter(|past| *past >= WINDOW_TIME)?;
         let encoded = frames.saturating_sub(self.frames);
         let left_out = skipped.saturating_sub(self.skipped);
         *self = Self { at: now, frames, skipped };
         let due = encoded.saturating_add(left_out);
-        (left_out.saturating_mul(TOLERANCE) > due).then_some(Behind { encoded, due, past })
+        (left_out.saturating_mul(FRAMES_PER_SKIP) > due).then_some(Shortfall { encoded, due, past })
     }
 }
 
-impl fmt::Display for Behind {
+impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { encoded, due, past } = *self;
         let [reached, wanted] = [encoded, due].map(|frames| a_second(frames, past));
@@ -66,8 +66,8 @@ mod tests {
     use super::*;
 
     fn after(pace: &mut Pace, seconds: u64, frames: u64, skipped: u64) -> Option<[u64; 3]> {
-        let behind = pace.behind(Duration::from_secs(seconds), frames, skipped);
-        behind.map(|Behind { encoded, due, past }| [encoded, due, past.as_secs()])
+        let shortfall = pace.shortfall(Duration::from_secs(seconds), frames, skipped);
+        shortfall.map(|Shortfall { encoded, due, past }| [encoded, due, past.as_secs()])
     }
 
     #[test]
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn an_encoder_that_falls_behind_is_told_with_its_rate() {
-        let said = |encoded, due, seconds| Behind { encoded, due, past: Duration::from_secs(seconds) }.to_string();
+        let said = |encoded, due, seconds| Shortfall { encoded, due, past: Duration::from_secs(seconds) }.to_string();
         assert_eq!(
             said(35, 150, 5),
             "the encoder reaches 7.0 of 30 frames a second: 115 of 150 were skipped in the last 5 s"

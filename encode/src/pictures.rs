@@ -23,7 +23,7 @@ const LEAST_FRAME: usize = 16 * 1024;
 
 /// A picture that lasts this long counts as one that stays: all of it is encoded, because late bytes follow. With a
 /// shorter time, the repeated pictures of a film would count too, and more of them would be encoded than is sent.
-const STAYS: Duration = Duration::from_millis(250);
+const STILL_AFTER: Duration = Duration::from_millis(250);
 
 /// Encodes independent pictures.
 pub struct PictureEncoding {
@@ -91,7 +91,7 @@ impl PictureEncoding {
     ) -> Result<(Frame, Option<Picture>), PictureError> {
         let same = self.last.as_ref().filter(|last| last.captured.picture == captured.picture);
         let (since, from) = same.map_or((captured.id, captured.at), |last| (last.frame.since, last.from));
-        let stays = Duration::from_micros(captured.at.saturating_sub(from)) + self.interval >= STAYS;
+        let stays = Duration::from_micros(captured.at.saturating_sub(from)) + self.interval >= STILL_AFTER;
         let limit = self.limit(if stays { MAX_FRAME } else { useful_bytes });
         let (bytes, base, limit) = match same {
             // A picture that stays is encoded again only if more of it is useful: the bytes already sent are a prefix

@@ -2,7 +2,7 @@
 //!
 //! Every receiver has a *settled* rate, the recent mean of its rate's logarithm. While the encoder has time for one
 //! more rendition, the rendition whose receivers' rates differ most branches: no receiver needs a random-access frame
-//! ([`Join`](nestcast_proto::Join)) for that. Otherwise receivers change to a rendition whose rates are much nearer to
+//! ([`RandomAccessFrame`](nestcast_proto::Join)) for that. Otherwise receivers change to a rendition whose rates are much nearer to
 //! theirs, and renditions whose mean rates are close merge: these changes cost random-access frames. An encoder that
 //! runs out of time removes a rendition.
 
@@ -13,7 +13,7 @@ mod switching;
 
 use std::collections::BTreeMap;
 
-use crate::join_budget::JoinBudget;
+use crate::random_access_budget::RandomAccessBudget;
 use encoder_time::EncoderTime;
 use member::Member;
 pub(crate) use member::Receiver;
@@ -45,7 +45,7 @@ const UNITE_BELOW_RATIO: f64 = 1.4;
 /// At the limit of renditions, two also merge if a branch of another pays: the merge must add this factor less to the
 /// sum of squared distances from the mean rates than the branch removes. So merges and branches do not alternate for
 /// ever: the sum falls with every round.
-const WORTH_A_JOIN: f64 = 2.0;
+const WORTH_RANDOM_ACCESS: f64 = 2.0;
 /// A receiver changes renditions if the mean rate of the other is nearer to its own by this factor.
 const STRAY_RATIO: f64 = 1.5;
 /// A receiver is starved if its path has not carried the base layers of its rendition for this many seconds, or if its
@@ -146,7 +146,7 @@ impl Renditions {
     }
 
     /// Processes a frame that is due for these receivers. Returns the changes before it.
-    pub(crate) fn handle_frame(&mut self, receivers: &[Receiver], joins: &mut JoinBudget) -> Vec<Change> {
+    pub(crate) fn handle_frame(&mut self, receivers: &[Receiver], joins: &mut RandomAccessBudget) -> Vec<Change> {
         self.frames += 1;
         for rendition in &mut self.all {
             *rendition = State { follows: None, joined: false, age: rendition.age.saturating_add(1), ..*rendition };
@@ -243,7 +243,7 @@ impl Renditions {
     fn go_on_switching(&mut self) {
         let Some(mut switching) = self.switching.take() else { return };
         // A receiver whose backlog was dropped begins anew in the rendition that it was to change to.
-        switching.go_on(|receiver| self.members.get(&receiver).is_some_and(|member| !member.needs_join));
+        switching.go_on(|receiver| self.members.get(&receiver).is_some_and(|member| !member.needs_random_access));
         for receiver in &switching.receivers {
             if let Some(member) = self.members.get_mut(receiver) {
                 member.comes = true;
@@ -258,10 +258,10 @@ impl Renditions {
 
     /// Moves a receiver to another rendition, if frames may be made for it: switching frames if it may take part, or a
     /// random-access frame.
-    fn change(&mut self, receiver: u64, to: u64, joins: &mut JoinBudget) {
+    fn change(&mut self, receiver: u64, to: u64, joins: &mut RandomAccessBudget) {
         let Some(rendition) = self.all.iter_mut().find(|rendition| rendition.number == to) else { return };
         let Some(member) = self.members.get_mut(&receiver).filter(|member| !member.comes) else { return };
-        let may_switch = member.owed_frames <= MAY_OWE && !member.needs_join;
+        let may_switch = member.owed_frames <= MAY_OWE && !member.needs_random_access;
         let switches = match &mut self.switching {
             Some(switching) => may_switch && switching.admit(receiver, member.rendition, to),
             None if may_switch && joins.take() => {
@@ -279,7 +279,7 @@ impl Renditions {
     }
 
     /// Moves each starved receiver to the rendition with the highest base-layer rate that its path carries.
-    fn let_starving_go(&mut self, joins: &mut JoinBudget) {
+    fn let_starving_go(&mut self, joins: &mut RandomAccessBudget) {
         let patience = self.frames_in(STARVED_S);
         let mut leaving = Vec::new();
         for (receiver, member) in &mut self.members {
@@ -298,7 +298,7 @@ impl Renditions {
     }
 
     /// Moves receivers that are much nearer to those of another rendition.
-    fn gather_strays(&mut self, joins: &mut JoinBudget) {
+    fn gather_strays(&mut self, joins: &mut RandomAccessBudget) {
         let known = self.frames_in(RATE_KNOWN_S);
         let stays = self.frames_in(STAYS_S);
         let patience = u64::from(self.frames_in(STARVED_S));
@@ -320,21 +320,21 @@ impl Renditions {
     }
 
     /// Merges two renditions whose mean rates are close: the receivers of one change to the other.
-    fn unite(&mut self, joins: &mut JoinBudget) {
+    fn unite(&mut self, joins: &mut RandomAccessBudget) {
         let Some((gap, pair)) = self.closest_pair(self.frames_in(STAYS_S)) else { return };
         // If a single receiver may change instead, that costs less.
         let full = self.all.len() == self.limit.most() && self.members.values().all(|member| member.stray == 0);
         let full = full && self.limit != RenditionLimit::AsNeeded;
         let [one, other] = pair.map(|number| self.of(number).count());
         let cost = sum_of_squares_between(one, other, gap);
-        let pays = |split: Split| split.worth > WORTH_A_JOIN * cost;
+        let pays = |split: Split| split.worth > WORTH_RANDOM_ACCESS * cost;
         if gap < UNITE_BELOW_RATIO.ln() || full && self.widest().is_some_and(pays) {
             self.merge(pair, joins);
         }
     }
 
     /// Merges the two closest renditions, however far apart they are.
-    fn give_one_up(&mut self, joins: &mut JoinBudget) {
+    fn give_one_up(&mut self, joins: &mut RandomAccessBudget) {
         if self.closest_pair(0).is_some_and(|(_, pair)| self.merge(pair, joins)) {
             self.time.handle_given_up();
         }
@@ -352,7 +352,7 @@ impl Renditions {
 
     /// Moves the receivers of the smaller rendition to the other, as far as the budget allows. Returns whether all
     /// moved.
-    fn merge(&mut self, [one, other]: [u64; 2], joins: &mut JoinBudget) -> bool {
+    fn merge(&mut self, [one, other]: [u64; 2], joins: &mut RandomAccessBudget) -> bool {
         let (from, to) = if self.of(one).count() < self.of(other).count() { (one, other) } else { (other, one) };
         let leaving: Vec<u64> = self.of(from).map(|(receiver, _)| *receiver).collect();
         leaving.into_iter().for_each(|receiver| self.change(receiver, to, joins));

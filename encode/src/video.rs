@@ -4,33 +4,33 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nestcast_codec::{
-    Effort, Error, Frame as Coded, FrameRate, MAX_LOOPS, Picture, Population, Switch, VideoLoops, VideoModel,
+    Effort, Error, Frame as Coded, FrameRate, MAX_RENDITIONS, Picture, Population, Switch, VideoModel, VideoRenditions,
     VideoSettings, Ycbcr,
 };
 use nestcast_proto::{
-    BroadcastFrame, Captured, Demand, Frame, FrameEncoder, Join, MAX_FRAME, PackageHash, ReceiverDemand, Rendition,
-    SourceError, Video, Welcome,
+    BroadcastFrame, Captured, Demand, Frame, FrameEncoder, MAX_FRAME, PackageHash, RandomAccessFrame, ReceiverDemand,
+    Rendition, SourceError, Video, Welcome,
 };
 
 use crate::error::PictureError;
 use crate::format::{PictureFormat, Samples};
-use crate::join_budget::JoinBudget;
+use crate::random_access_budget::RandomAccessBudget;
 use crate::renditions::{Change, Receiver, RenditionLimit, Renditions, State, Switching};
 
 /// The part of a path's rate that carries frames; the rest is headers.
-const PAYLOAD: f64 = 0.9;
+const PAYLOAD_SHARE: f64 = 0.9;
 /// The part of the slowest receiver's rate for base layers. After a fall of the rate lost base layers are sent again
 /// before all else; this part is small enough that it is soon done.
 const BASE_SHARE: f64 = 0.4;
 /// A receiver with less than this part of the median rate does not slow the others: it gets random-access frames again
 /// and again.
-const HOPELESS: f64 = 0.25;
+const HOPELESS_RATE_SHARE: f64 = 0.25;
 /// The most growth of the slowest rate from frame to frame: it falls at once, and rises fivefold in a second.
-const RISE: f64 = 1.05;
+const MAX_RATE_RISE: f64 = 1.05;
 /// The base layer of a random-access frame takes what the slowest path carries in this many frame intervals, but at
 /// least the bytes below.
-const JOIN_INTERVALS: f64 = 2.0;
-const MIN_JOIN_BYTES: usize = 1000;
+const RANDOM_ACCESS_INTERVALS: f64 = 2.0;
+const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 /// A switching frame takes this part of what the slowest path carries in a frame interval, and at most the bytes of a
 /// base layer that may be sent again.
 const SWITCH_INTERVALS: f64 = 0.75;
@@ -46,14 +46,14 @@ const NO_WEIGHT: f64 = 1e-9;
 #[derive(Debug)]
 pub struct VideoEncoding {
     welcome: Welcome,
-    encoder: VideoLoops,
+    encoder: VideoRenditions,
     rate: FrameRate,
     renditions: Renditions,
     /// The rate for which each rendition's base layers are made, in bits a second.
     slowest: Vec<f64>,
     /// The most bytes of a frame that a receiver in each rendition can use.
     useful: Vec<usize>,
-    joins: JoinBudget,
+    joins: RandomAccessBudget,
     /// Encodes the frames of receivers on their way to another rendition.
     switch: Option<Switch>,
 }
@@ -71,11 +71,11 @@ impl VideoEncoding {
     ///
     /// # Errors
     /// [`PictureError::NotPlanar`] if the format is not YCbCr 4:2:0, [`PictureError::Renditions`] if `limit` is zero or
-    /// more than [`MAX_LOOPS`].
+    /// more than [`MAX_RENDITIONS`].
     pub fn new(format: PictureFormat, threads: usize, limit: RenditionLimit) -> Result<Self, PictureError> {
         let colours = format.colours().ok_or_else(|| not_planar(format.samples))?;
         if let RenditionLimit::AtMost(given) = limit
-            && !(1..=MAX_LOOPS).contains(&given)
+            && !(1..=MAX_RENDITIONS).contains(&given)
         {
             return Err(PictureError::Renditions { given });
         }
@@ -87,7 +87,8 @@ impl VideoEncoding {
         let population = population(&[slowest], slowest * BASE_SHARE);
         let settings = VideoSettings { size: format.size, rate, population, threads };
         let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
-        let encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one rendition").with_effort(effort);
+        let encoder =
+            VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one rendition").with_effort(effort);
         Ok(Self {
             welcome: welcome(&format, colours),
             encoder,
@@ -95,7 +96,7 @@ impl VideoEncoding {
             renditions: Renditions::new(limit, frames_a_second),
             slowest: vec![slowest],
             useful: vec![0],
-            joins: JoinBudget::default(),
+            joins: RandomAccessBudget::default(),
             switch: None,
         })
     }
@@ -109,14 +110,14 @@ impl VideoEncoding {
         }
     }
 
-    /// Encodes the next frame. It has a random-access frame ([`Join`]) in each rendition in which a receiver asks for
+    /// Encodes the next frame. It has a random-access frame ([`RandomAccessFrame`]) in each rendition in which a receiver asks for
     /// one, unless too many were made recently: the receiver then asks again.
     fn frame(&mut self, picture: &Picture, place: Place, demand: &Demand) -> Result<BroadcastFrame, Error> {
         self.joins.handle_frame();
         self.follow(demand)?;
         let coded = self.encoder.encode(picture)?;
         // Key frames answer the requests too: a receiver that waits for a random-access frame can begin with one.
-        let wanted = demand.take_join_requests();
+        let wanted = demand.take_random_access_requests();
         let slowest = self.renditions.slowest();
         let switching = self.switching_rendition(place);
         let on_the_way = switching.as_ref().map_or(&[][..], |switching| &switching.receivers);
@@ -139,7 +140,7 @@ impl VideoEncoding {
         at: usize,
         place: Place,
         coded: Coded,
-        join: Option<Join>,
+        join: Option<RandomAccessFrame>,
         on_the_way: &[u64],
     ) -> Rendition {
         let State { number, follows, .. } = self.renditions.all()[at];
@@ -180,9 +181,15 @@ impl VideoEncoding {
 
     /// Makes the random-access frame of the rendition at this place, if a receiver needs one; `newcomers` says whether
     /// receivers without a rendition ask.
-    fn join(&mut self, at: usize, coded: &Coded, newcomers: bool, wanted: &BTreeSet<Option<u64>>) -> Option<Join> {
+    fn join(
+        &mut self,
+        at: usize,
+        coded: &Coded,
+        newcomers: bool,
+        wanted: &BTreeSet<Option<u64>>,
+    ) -> Option<RandomAccessFrame> {
         if coded.key {
-            return Some(Join { base: coded.base, bytes: coded.bytes.clone() });
+            return Some(RandomAccessFrame { base: coded.base, bytes: coded.bytes.clone() });
         }
         let State { number, joined, .. } = self.renditions.all()[at];
         let asked = newcomers || wanted.contains(&Some(number));
@@ -190,10 +197,10 @@ impl VideoEncoding {
             return None;
         }
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
-        let base = self.rate.bytes(self.slowest[at] * JOIN_INTERVALS).clamp(MIN_JOIN_BYTES, most);
+        let base = self.rate.bytes(self.slowest[at] * RANDOM_ACCESS_INTERVALS).clamp(MIN_RANDOM_ACCESS_BYTES, most);
         // If a path carries more bytes in time, the base-layer reference of a new receiver is closer to the others'.
         let Coded { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
-        Some(Join { base: base.min(bytes.len()), bytes })
+        Some(RandomAccessFrame { base: base.min(bytes.len()), bytes })
     }
 
     /// Adapts the renditions to the current receivers.
@@ -201,8 +208,8 @@ impl VideoEncoding {
         let useful = demand.take_useful_bytes().min(MAX_FRAME);
         let receivers = demand.receivers();
         let known = |&(number, wanted): &(u64, ReceiverDemand)| {
-            let ReceiverDemand { owed_frames, needs_join, .. } = wanted;
-            Receiver { number, rate: rate_of(&wanted), owed_frames, needs_join }
+            let ReceiverDemand { owed_frames, needs_random_access, .. } = wanted;
+            Receiver { number, rate: rate_of(&wanted), owed_frames, needs_random_access }
         };
         let known: Vec<Receiver> = receivers.iter().map(known).collect();
         for change in self.renditions.handle_frame(&known, &mut self.joins) {
@@ -241,7 +248,7 @@ impl VideoEncoding {
         let rates: Vec<f64> = receivers.iter().map(|wanted| rate_of(wanted).min(most)).collect();
         let known = population(&rates, 0.0);
         if let (Some(slowest), Some(median)) = (known.slowest(), known.median()) {
-            self.slowest[at] = slowest.max(median * HOPELESS).min(self.slowest[at] * RISE);
+            self.slowest[at] = slowest.max(median * HOPELESS_RATE_SHARE).min(self.slowest[at] * MAX_RATE_RISE);
         }
         let rates = population(&rates, self.slowest[at] * BASE_SHARE);
         self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
@@ -276,7 +283,7 @@ impl FrameEncoder for VideoEncoding {
 }
 
 impl Place {
-    fn frame(self, coded: Coded, join: Option<Join>) -> Frame {
+    fn frame(self, coded: Coded, join: Option<RandomAccessFrame>) -> Frame {
         let Self { id, skipped, captured } = self;
         Frame { id, skipped, captured, since: id, base: coded.base, bytes: coded.bytes, join }
     }
@@ -304,7 +311,7 @@ fn most_bits(rate: FrameRate) -> f64 {
 
 /// Returns the part of a receiver's path that carries frames, within the receiver's cap, in bits a second.
 fn rate_of(wanted: &ReceiverDemand) -> f64 {
-    let carried = wanted.bandwidth.bits() as f64 * PAYLOAD;
+    let carried = wanted.bandwidth.bits() as f64 * PAYLOAD_SHARE;
     wanted.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
 }
 
@@ -397,7 +404,7 @@ mod tests {
                 slow = None;
             }
             if id == 70 {
-                demand.register().request_join(None);
+                demand.register().request_random_access(None);
             }
             let broadcast = encode(&mut encoding, size, id, &demand);
             let BroadcastFrame { frame, renditions, .. } = &broadcast;
@@ -467,7 +474,7 @@ mod tests {
         let entry = demand.register();
         let joins: Vec<bool> = (0..80_u8)
             .map(|id| {
-                entry.request_join(None);
+                entry.request_random_access(None);
                 encode(&mut encoding, size, id, &demand).frame.join.is_some()
             })
             .collect();

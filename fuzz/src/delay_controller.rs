@@ -151,6 +151,6 @@ impl Driver {
         let least = self.mtu.min(INITIAL_WINDOW);
         assert!((least..=MAX_WINDOW).contains(&path.window), "a window of {} bytes", path.window);
         assert_eq!((path.delivered, path.lost), (self.delivered, self.lost));
-        assert!(path.queue() <= path.rtt && path.repairing <= path.lost, "{path:?}");
+        assert!(path.queue() <= path.rtt && path.retransmitted_bytes <= path.lost, "{path:?}");
     }
 }

@@ -4,9 +4,9 @@
 /// these.
 pub(crate) fn patched(original: &[u8], mut patches: &[u8]) -> Vec<u8> {
     let mut bytes = original.to_vec();
-    while let Some((&[low, high, out, count], behind)) = patches.split_first_chunk::<4>() {
-        let (new, behind) = behind.split_at(usize::from(count % 32).min(behind.len()));
-        patches = behind;
+    while let Some((&[low, high, out, count], after)) = patches.split_first_chunk::<4>() {
+        let (new, after) = after.split_at(usize::from(count % 32).min(after.len()));
+        patches = after;
         let at = usize::from(u16::from_le_bytes([low, high])) % (bytes.len() + 1);
         let end = (at + usize::from(out)).min(bytes.len());
         bytes.splice(at..end, new.iter().copied());

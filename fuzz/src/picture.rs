@@ -123,9 +123,9 @@ fn built(input: &[u8]) -> Vec<u8> {
     let header = [0, 0, 0, width, 0, 0, 0, height, depth, colour % 8, 0, 0, interlaced % 3];
     chunk(&mut file, b"IHDR", &header);
     for _ in 0..count % 4 {
-        let Some((&[kind, length], behind)) = rest.split_first_chunk::<2>() else { break };
-        let (body, behind) = behind.split_at(usize::from(length).min(behind.len()));
-        rest = behind;
+        let Some((&[kind, length], after)) = rest.split_first_chunk::<2>() else { break };
+        let (body, after) = after.split_at(usize::from(length).min(after.len()));
+        rest = after;
         let kind_of = CHUNKS[usize::from(kind) % CHUNKS.len()];
         // After a name: the bytes after the first zero byte are packed.
         let named = body.iter().position(|&byte| byte == 0).map(|at| body.split_at(at + 1));

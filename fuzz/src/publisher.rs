@@ -49,8 +49,8 @@ struct AnyPath {
     window: u32,
     in_flight: u32,
     rtt: u32,
-    repairing: u8,
-    fell: bool,
+    retransmitted_bytes: u8,
+    drop_lead_time: bool,
 }
 
 /// Checks a publisher for any due frames and any writes of the transport. It opens, writes and finishes streams one
@@ -167,9 +167,9 @@ impl Driver {
             window: path.window.into(),
             in_flight: path.in_flight.into(),
             rtt: Duration::from_micros(path.rtt.into()),
-            repairing: path.repairing.into(),
-            lost: self.path.lost + u64::from(path.repairing),
-            falls: self.path.falls + u64::from(path.fell),
+            retransmitted_bytes: path.retransmitted_bytes.into(),
+            lost: self.path.lost + u64::from(path.retransmitted_bytes),
+            rate_drops: self.path.rate_drops + u64::from(path.drop_lead_time),
             ..self.path
         };
         self.publisher.handle_frame(self.now, &frame, &self.path);
@@ -195,7 +195,7 @@ impl Driver {
                     room -= taken;
                 }
                 Some(Step::Finish) => self.finish(),
-                Some(Step::Again { .. }) => {
+                Some(Step::BaseRetransmission { .. }) => {
                     // The publisher resets the open stream with all others, and the stream of bases begins.
                     self.last = self.last.max(self.begun);
                     self.open = Some(Vec::new());

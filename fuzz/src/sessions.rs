@@ -7,9 +7,10 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, Hello, Join, JoinRequest, LateHeader,
-    MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats, ReceiverOutput,
-    ReceiverSession, SenderOutput, SenderSession, StreamHead, VersionRange, Video, Welcome,
+    Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, Hello, LateHeader, MAX_OPEN_FRAMES,
+    Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats, RandomAccessFrame,
+    RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, StreamHead, VersionRange, Video,
+    Welcome,
 };
 
 use crate::bounded;
@@ -216,11 +217,11 @@ enum ToSender<'a> {
     Asks {
         is_right: bool,
     },
-    Join(u8),
+    RandomAccessFrame(u8),
     Frame {
         length: u16,
         base: u8,
-        has_join: bool,
+        has_random_access: bool,
     },
     Missed(u8),
     /// The path, as the transport sees it.
@@ -228,8 +229,8 @@ enum ToSender<'a> {
         window: u16,
         in_flight: u16,
         rtt: u16,
-        falls: bool,
-        repairing: bool,
+        rate_drops: bool,
+        retransmitted_bytes: bool,
     },
     /// The transport accepts at most this number of bytes.
     Takes(u16),
@@ -308,11 +309,13 @@ impl Sender {
                 let package = if is_right { PACKAGE } else { PackageHash([8; 32]) };
                 self.say(&Message::ModelRequest(ModelRequest { package }));
             }
-            ToSender::Join(lost) => self.say(&Message::JoinRequest(JoinRequest { lost: lost.into() })),
-            ToSender::Frame { length, base, has_join } => {
+            ToSender::RandomAccessFrame(lost) => {
+                self.say(&Message::RandomAccessRequest(RandomAccessRequest { lost: lost.into() }))
+            }
+            ToSender::Frame { length, base, has_random_access } => {
                 let bytes = Bytes::from(vec![7; length.into()]);
                 let base = usize::from(base).min(bytes.len());
-                let join = has_join.then(|| Join { base, bytes: bytes.clone() });
+                let join = has_random_access.then(|| RandomAccessFrame { base, bytes: bytes.clone() });
                 let id = self.frames;
                 self.frames += 1;
                 let frame = Frame { id, skipped: 0, captured: 0, since: id, base, bytes, join };
@@ -322,14 +325,14 @@ impl Sender {
                 self.frames += u64::from(count);
                 self.session.handle_missed(count.into());
             }
-            ToSender::Path { window, in_flight, rtt, falls, repairing } => {
+            ToSender::Path { window, in_flight, rtt, rate_drops, retransmitted_bytes } => {
                 self.path = PathStats {
                     window: u64::from(window).max(2400),
                     in_flight: in_flight.into(),
                     rtt: Duration::from_millis(rtt.into()),
                     min_rtt: Duration::from_millis(u64::from(rtt) / 2),
-                    falls: self.path.falls + u64::from(falls),
-                    repairing: if repairing { 1200 } else { 0 },
+                    rate_drops: self.path.rate_drops + u64::from(rate_drops),
+                    retransmitted_bytes: if retransmitted_bytes { 1200 } else { 0 },
                     delivered: self.path.delivered + u64::from(in_flight) / 2,
                     ..self.path
                 };

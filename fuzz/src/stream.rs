@@ -73,8 +73,8 @@ pub(crate) fn chunks(bytes: &[u8], by: u8) -> impl Iterator<Item = &[u8]> {
         if rest.is_empty() {
             return None;
         }
-        let (chunk, behind) = rest.split_at(next.min(rest.len()));
-        rest = behind;
+        let (chunk, after) = rest.split_at(next.min(rest.len()));
+        rest = after;
         if by & 1 == 1 {
             next = (next * 5 + 3) % 61;
         }

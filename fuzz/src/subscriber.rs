@@ -11,7 +11,7 @@ use crate::bounded;
 /// The most bytes that are kept of a frame.
 const MAX_FRAME: usize = 20_000;
 /// How often a receiver may ask for a join.
-const JOIN_REQUESTS: Duration = Duration::from_secs(1);
+const RANDOM_ACCESS_REQUESTS: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Arbitrary)]
 enum Event {
@@ -287,7 +287,7 @@ impl Driver {
         if let Some(more) = self.subscriber.poll_more(self.now) {
             self.show_more(&more);
         }
-        self.ask_join();
+        self.ask_random_access();
         let due = self.subscriber.poll_timeout();
         assert!(due.is_none_or(|due| due > self.now), "{due:?} has passed, and nothing came of it");
         let received = self.subscriber.stats();
@@ -317,15 +317,15 @@ impl Driver {
     fn show_more(&mut self, more: &More) {
         assert!(!self.video && self.last == Some(more.frame) && !more.bytes.is_empty(), "{more:?}");
         let own = |(at, &byte): (usize, &u8)| byte == pattern(more.frame, self.given + at);
-        assert!(more.bytes.iter().enumerate().all(own), "its own bytes, behind those before");
+        assert!(more.bytes.iter().enumerate().all(own), "its own bytes, after those before");
         self.given += more.bytes.len();
         assert!(self.given <= MAX_FRAME, "{} bytes", self.given);
         self.useful += more.bytes.len() as u64;
     }
 
-    fn ask_join(&mut self) {
-        let Some(request) = self.subscriber.poll_join_request(self.now) else { return };
-        assert!(self.video && self.asked.is_none_or(|asked| self.now - asked >= JOIN_REQUESTS));
+    fn ask_random_access(&mut self) {
+        let Some(request) = self.subscriber.poll_random_access_request(self.now) else { return };
+        assert!(self.video && self.asked.is_none_or(|asked| self.now - asked >= RANDOM_ACCESS_REQUESTS));
         assert!(self.ids.iter().max() >= Some(&request.lost), "{request:?}");
         self.asked = Some(self.now);
     }

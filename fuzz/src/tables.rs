@@ -16,8 +16,8 @@ pub fn tables(data: &[u8]) {
     let Some((&count, mut rest)) = data.split_first() else { return };
     let mut changed = TABLES.to_vec();
     for _ in 0..count % 16 {
-        let Some((&[low, high, value @ ..], behind)) = rest.split_first_chunk::<6>() else { return };
-        rest = behind;
+        let Some((&[low, high, value @ ..], after)) = rest.split_first_chunk::<6>() else { return };
+        rest = after;
         let at = usize::from(u16::from_le_bytes([low, high])) % (TABLES.len() - 3);
         // From this count on, the position is the length of the tables: longer or shorter than their version fixes.
         if count >= 240 {

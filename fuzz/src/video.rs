@@ -43,9 +43,9 @@ pub fn video_frame(data: &[u8]) {
     let most = most(size) + 4 * data.len();
     let mut expected = Vec::new();
     let mut frames = Vec::new();
-    while let Some((&length, behind)) = rest.split_first().filter(|_| frames.len() < FRAMES) {
-        let (frame, behind) = behind.split_at(usize::from(length).min(behind.len()));
-        rest = behind;
+    while let Some((&length, after)) = rest.split_first().filter(|_| frames.len() < FRAMES) {
+        let (frame, after) = after.split_at(usize::from(length).min(after.len()));
+        rest = after;
         frames.push(frame);
         expected.push((reference.decode(frame), reference.shown()));
     }

@@ -112,7 +112,7 @@ impl EncodedVideo {
             frames_per_second: f64::from(header.rate.frames) / f64::from(header.rate.seconds),
             least_kbps,
             most_kbps,
-            renditions: header.loops.count(),
+            renditions: header.renditions.count(),
             bytes,
             kbps: kbps(bytes, frames, header.rate),
             encode_s: took.as_secs_f64(),

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nestcast_codec::{
-    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, Restoration, VideoDecoder, VideoLoops,
-    VideoModel, VideoSettings,
+    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, Restoration, VideoDecoder, VideoModel,
+    VideoRenditions, VideoSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -128,7 +128,7 @@ pub fn kbps(bytes: u64, frames: u64, rate: FrameRate) -> f64 {
 
 /// Measures a video frame by frame; it keeps figures, but no frames.
 pub struct Measurement {
-    encoder: VideoLoops,
+    encoder: VideoRenditions,
     video: Vec<Receiver>,
     alone: Alone,
     decoded: Option<Picture>,
@@ -152,18 +152,18 @@ struct Alone {
 }
 
 impl Measurement {
-    /// Measures receivers of these rates, in bits per second, with an encoder of these settings that makes `loops`
+    /// Measures receivers of these rates, in bits per second, with an encoder of these settings that makes `renditions`
     /// renditions.
     ///
     /// # Errors
     /// If the codec does not support this number of renditions.
-    pub fn new(settings: &VideoSettings, loops: usize, effort: Effort, rates: &[f64]) -> Result<Self> {
+    pub fn new(settings: &VideoSettings, renditions: usize, effort: Effort, rates: &[f64]) -> Result<Self> {
         let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
         let model = VideoModel::built_in();
-        let encoder = VideoLoops::new(&model, settings.clone(), loops)?.with_effort(effort);
-        let loops = encoder.rates();
+        let encoder = VideoRenditions::new(&model, settings.clone(), renditions)?.with_effort(effort);
+        let renditions = encoder.rates();
         let receiver = |&rate: &f64| Receiver {
-            of: loops.serving(rate),
+            of: renditions.serving(rate),
             // The caller holds the original in memory too, so a limit would not help.
             decoder: VideoDecoder::new(model.clone(), size, threads).with_max_pixels(u64::MAX),
             budget: Budget::new(rate, frame_rate),

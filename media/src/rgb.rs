@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use nestcast_codec::{Format, Matrix, Picture, Range, Ycbcr};
 
 /// The luma of black, and the factors that scale luma and colour differences to 0..=255, in 1/65536.
-const LIMITED: [i32; 3] = [16, 76_309, 74_607];
-const FULL: [i32; 3] = [0, 65_536, 65_536];
+const LIMITED_RANGE: [i32; 3] = [16, 76_309, 74_607];
+const FULL_RANGE: [i32; 3] = [0, 65_536, 65_536];
 /// Factors for red from Cr, for green from Cb and Cr, and for blue from Cb, in full range.
 const BT601: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
 const BT709: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
@@ -24,8 +24,8 @@ pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
 
 const fn factors(range: Range) -> [i32; 3] {
     match range {
-        Range::Full => FULL,
-        Range::Limited => LIMITED,
+        Range::Full => FULL_RANGE,
+        Range::Limited => LIMITED_RANGE,
     }
 }
 
@@ -61,7 +61,7 @@ fn converted(picture: &Picture, colours: Ycbcr) -> Picture {
 
 /// Expands luma of limited range to grey of 0..=255.
 pub(crate) fn expand(luma: &mut [u8]) {
-    let [black, scale, _] = LIMITED;
+    let [black, scale, _] = LIMITED_RANGE;
     luma.iter_mut().for_each(|sample| *sample = byte((scale * (i32::from(*sample) - black) + 0x8000) >> 16));
 }
 

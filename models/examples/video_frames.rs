@@ -9,8 +9,8 @@ use std::io::{BufWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nestcast_codec::{
-    Budget, DecodedFrame, Picture, Population, Restoration, Told, TransformError, VideoDecoder, VideoEncoder,
-    VideoModel, VideoSettings, ViewMut,
+    Budget, DecodedFrame, DecodingConditions, Picture, Population, Restoration, TransformError, VideoDecoder,
+    VideoEncoder, VideoModel, VideoSettings, ViewMut,
 };
 
 use clip::{Clip, Failure};
@@ -89,7 +89,7 @@ type Plane = ([usize; 2], Vec<f32>, Vec<i16>, Vec<u8>);
 /// A decoded frame.
 struct Decoded {
     planes: [Plane; 3],
-    told: Told,
+    told: DecodingConditions,
 }
 
 impl Restoration for Keeper {
@@ -126,15 +126,15 @@ impl<W: Write> Writer<'_, W> {
         }
         let mut rest = original.samples();
         let originals = planes.each_ref().map(|(size, ..)| {
-            let (own, behind) = rest.split_at(size[0] * size[1]);
-            rest = behind;
+            let (own, after) = rest.split_at(size[0] * size[1]);
+            rest = after;
             own
         });
         let mean = |plane: usize| {
             let ([width, height], filtered, ..) = &planes[plane];
             squares(filtered, originals[plane], [0, 0], [*width, *height], *width) / (width * height) as f32
         };
-        let told = [told.floor.0, told.enhanced.0, told.shown.0, f32::from(u8::from(told.key))];
+        let told = [told.base_reference.0, told.enhancement_reference.0, told.shown.0, f32::from(u8::from(told.key))];
         let head = [self.label[0] as f32, self.label[1] as f32, frame as f32, receiver as f32];
         let head = [head, told, [mean(0), mean(1), mean(2), 0.0]].concat();
         for _ in 0..self.parts {

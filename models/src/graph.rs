@@ -13,7 +13,7 @@ mod proto;
 mod signature;
 mod wire;
 
-use crate::deep::tiles::{CHANNELS, LONGEST_OUTER, SIDE};
+use crate::deep::tiles::{BLOCK_CHANNELS, BLOCK_SIDE, LONGEST_OUTER};
 use crate::package::Ports;
 
 pub use error::GraphError;
@@ -42,8 +42,8 @@ impl Ports {
     fn signature(&self) -> Signature<'_> {
         let blocks = |name| Operand {
             name,
-            declared: vec![Some(1), None, None, Some(CHANNELS as i64)],
-            largest: vec![1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, CHANNELS],
+            declared: vec![Some(1), None, None, Some(BLOCK_CHANNELS as i64)],
+            largest: vec![1, LONGEST_OUTER / BLOCK_SIDE, LONGEST_OUTER / BLOCK_SIDE, BLOCK_CHANNELS],
         };
         let cut = self.cut.as_deref().map(|name| Operand::fixed(name, &[1]));
         Signature { inputs: [blocks(&self.planes)].into_iter().chain(cut).collect(), output: blocks(&self.correction) }

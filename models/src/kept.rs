@@ -9,9 +9,9 @@ use crate::package::files::{MAX_ARCHIVE, hexadecimal};
 use crate::runtime::user_cache;
 
 /// Most packages that are kept, so that a sender with many different ones cannot fill the disk.
-const MOST: usize = 16;
+const MAX_PACKAGES: usize = 16;
 /// The end of a package's file name, after its hash.
-const EXTENSION: &str = "package";
+const PACKAGE_EXTENSION: &str = "package";
 
 /// A package cannot be kept.
 #[derive(Debug, thiserror::Error)]
@@ -83,18 +83,18 @@ impl KeptPackages {
     }
 
     fn path(&self, hash: [u8; 32]) -> PathBuf {
-        self.0.join(hexadecimal(&hash)).with_extension(EXTENSION)
+        self.0.join(hexadecimal(&hash)).with_extension(PACKAGE_EXTENSION)
     }
 
     /// Removes all but the newest; a package in use is in memory.
     fn forget_oldest(&self) {
         let entries = fs::read_dir(&self.0).into_iter().flatten().flatten();
-        let is_package = |path: &Path| path.extension().is_some_and(|extension| extension == EXTENSION);
+        let is_package = |path: &Path| path.extension().is_some_and(|extension| extension == PACKAGE_EXTENSION);
         let files = entries.map(|entry| entry.path()).filter(|path| is_package(path));
         let mut files: Vec<_> =
             files.filter_map(|path| Some((fs::metadata(&path).ok()?.modified().ok()?, path))).collect();
         files.sort_unstable();
-        for (_, path) in files.iter().rev().skip(MOST) {
+        for (_, path) in files.iter().rev().skip(MAX_PACKAGES) {
             // Another receiver may have been faster.
             let _ = fs::remove_file(path);
         }
@@ -140,9 +140,9 @@ mod tests {
     fn no_more_are_kept_than_a_few() {
         let folder = tempfile::tempdir().expect("a folder");
         let kept = KeptPackages::new(folder.path().join("models"));
-        for number in (0..).take(MOST + 5) {
+        for number in (0..).take(MAX_PACKAGES + 5) {
             kept.write([number; 32], b"any").expect("a folder to write to");
         }
-        assert_eq!(fs::read_dir(folder.path().join("models")).expect("a folder").count(), MOST);
+        assert_eq!(fs::read_dir(folder.path().join("models")).expect("a folder").count(), MAX_PACKAGES);
     }
 }

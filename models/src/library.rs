@@ -11,7 +11,7 @@ use object::read::{FileKind, Object as _, ObjectSegment as _, ReadCache};
 use sha2::{Digest as _, Sha256};
 
 /// SHA-256 of the library that `cargo xtask runtime` puts in place: `xtask/src/platform.rs` has the same.
-const PINNED: [(&str, &str, &str); 4] = [
+const PINNED_HASHES: [(&str, &str, &str); 4] = [
     ("linux", "x86_64", "2d518e11c7767f9fdc4413bdbeb45acf30db504ff76a82fc19d9238a3f9f6c24"),
     ("linux", "aarch64", "f373ae5fd4d878ed17ebea26e5480bd3d0a15e3bd6bc94b878e6c1b73998d22a"),
     ("macos", "aarch64", "f7a4418c1fbbb12705f26991c52cd9e4a90c54d4802c487d0facb20897790fe9"),
@@ -30,7 +30,7 @@ pub(crate) enum Origin {
 /// Checks a library's file; the error names the fault.
 pub(crate) fn check(library: &Path, origin: Origin) -> Result<(), String> {
     check_segments(library)?;
-    let pinned = PINNED.iter().find(|(os, arch, _)| (*os, *arch) == (consts::OS, consts::ARCH));
+    let pinned = PINNED_HASHES.iter().find(|(os, arch, _)| (*os, *arch) == (consts::OS, consts::ARCH));
     match (origin, pinned) {
         (Origin::Pinned, Some((_, _, sha256))) => check_hash(library, sha256),
         _ => Ok(()),

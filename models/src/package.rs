@@ -18,7 +18,7 @@ pub use manifest::{Golden, Manifest, Networks, Ports, Ranges, Source, Transform}
 use crate::deep::{Correction, Corrections, Deep, DeepAnalysis, DeepSynthesis};
 use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
-use files::{ANALYSIS, BUILT_IN, Bytes, COMMON, Contents, Files};
+use files::{ANALYSIS_FILE, BUILT_IN, Bytes, COMMON_FILES, Contents, Files};
 
 /// A model: the tables that streams depend on, and its networks, not loaded yet. It is cheap to keep, and all its bytes
 /// match the manifest.
@@ -29,7 +29,7 @@ pub struct Package {
     manifest: Manifest,
     tables: Arc<Model>,
     post_filter: Arc<PostFilter>,
-    common: [Bytes; COMMON.len()],
+    common: [Bytes; COMMON_FILES.len()],
     syntheses: Arc<[Bytes]>,
 }
 
@@ -143,7 +143,7 @@ impl Package {
     /// As [`Package::deep`].
     pub fn deep_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
         let (ports, [.., analysis]) = (&self.manifest.networks.analysis, &self.common);
-        let correction = Correction::load(runtime, analysis, ports, threads).map_err(self.fault_of(ANALYSIS))?;
+        let correction = Correction::load(runtime, analysis, ports, threads).map_err(self.fault_of(ANALYSIS_FILE))?;
         Ok(DeepAnalysis { linear: self.linear(threads), correction })
     }
 

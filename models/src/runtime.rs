@@ -80,11 +80,11 @@ impl Places {
         let release = Path::new("onnxruntime").join(VERSION);
 
         let folders = self.executable.iter().flat_map(|file| file.ancestors().skip(1));
-        let beside = folders.clone().take(1).map(|folder| folder.join(&name));
+        let next_to_program = folders.clone().take(1).map(|folder| folder.join(&name));
         let built = folders.map(|folder| folder.join(&release).join(&platform).join(&name));
         let cached = self.user_cache.iter().map(|cache| cache.join("nestcast").join(&release).join(&name));
         let pinned = built.chain(cached).map(|file| (file, Origin::Pinned));
-        beside.map(|file| (file, Origin::Chosen)).chain(pinned).collect()
+        next_to_program.map(|file| (file, Origin::Chosen)).chain(pinned).collect()
     }
 }
 
@@ -182,13 +182,13 @@ mod tests {
         let root = root.path();
         let name = format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX);
         let cached = touch(root.join("cache").join("nestcast").join("onnxruntime").join("1.24.4").join(&name));
-        let beside = touch(root.join("target").join("debug").join("deps").join(&name));
+        let next_to_program = touch(root.join("target").join("debug").join("deps").join(&name));
         let damaged = |file: &Path| RuntimeError::Unusable { library: file.into(), reason: "damaged".into() };
-        let check = |path: &Path, _| if path == beside { Err("damaged".to_owned()) } else { Ok(()) };
+        let check = |path: &Path, _| if path == next_to_program { Err("damaged".to_owned()) } else { Ok(()) };
         assert_eq!(places(root).find(check), Ok(cached.clone()));
-        assert_eq!(places(root).find(|_, _| Err("damaged".into())), Err(damaged(&beside)));
-        let explicit = Places { explicit: Some(beside.clone()), ..places(root) };
-        assert_eq!(explicit.find(check), Err(damaged(&beside)));
+        assert_eq!(places(root).find(|_, _| Err("damaged".into())), Err(damaged(&next_to_program)));
+        let explicit = Places { explicit: Some(next_to_program.clone()), ..places(root) };
+        assert_eq!(explicit.find(check), Err(damaged(&next_to_program)));
         let origins: Vec<Origin> = places(root).candidates().into_iter().map(|(_, origin)| origin).collect();
         assert_eq!((origins[0], origins[origins.len() - 1]), (Origin::Chosen, Origin::Pinned));
     }

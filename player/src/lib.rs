@@ -67,7 +67,7 @@
 //!     }
 //! }
 //! assert_eq!(screen[5], "frame 5, 4608 samples");
-//! assert_eq!(screen[6..], ["concealed 6", "concealed 7", "concealed 8", "concealed 9", "held", "held"]);
+//! assert_eq!(screen[6..], ["concealed 6", "concealed 7", "concealed 8", "concealed 9", "repeated", "repeated"]);
 //! assert_eq!((playout.totals().shown, playout.totals().concealed, playout.totals().held), (6, 4, 2));
 //! # Ok(())
 //! # }

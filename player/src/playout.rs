@@ -225,7 +225,7 @@ impl Playout {
         let concealed = self.conceal()?;
         match concealed {
             Some(_) => self.stats.concealed += 1,
-            None => self.stats.held += 1,
+            None => self.stats.repeated += 1,
         }
         Ok(self.picture.as_ref().map(|picture| match concealed {
             Some(id) => Present::Conceal { id, picture },

@@ -12,7 +12,7 @@ pub struct PlayStats {
     /// Pictures shown for missing frames, moved from the last picture. They count nowhere else.
     pub concealed: u64,
     /// Times that the last picture was repeated for an interval because nothing came and nothing was concealed.
-    pub held: u64,
+    pub repeated: u64,
     /// Frames whose bytes are no picture.
     pub corrupt: u64,
     /// The time from capture to display, as the caller measured it.

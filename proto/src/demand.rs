@@ -44,9 +44,9 @@ pub struct ReceiverDemand {
     pub useful_bytes: u64,
     /// The backlog: frames of video whose base layers wait for its path.
     pub owed_frames: u64,
-    /// Whether it can continue only with a random-access frame ([`Join`](crate::Join)): it is new, or its backlog was
+    /// Whether it can continue only with a random-access frame ([`RandomAccessFrame`](crate::Join)): it is new, or its backlog was
     /// dropped.
-    pub needs_join: bool,
+    pub needs_random_access: bool,
     /// The number of its [rendition](crate::Rendition); `None` before its first frame, and if there is one rendition at
     /// most.
     pub rendition: Option<u64>,
@@ -98,17 +98,17 @@ impl Demand {
         bytes
     }
 
-    /// Returns whether a receiver has asked for a random-access frame ([`Join`](crate::Join)) since the last call. A
+    /// Returns whether a receiver has asked for a random-access frame ([`RandomAccessFrame`](crate::Join)) since the last call. A
     /// receiver that does not get one asks again.
     #[must_use]
-    pub fn take_join_request(&self) -> bool {
-        !self.take_join_requests().is_empty()
+    pub fn take_random_access_request(&self) -> bool {
+        !self.take_random_access_requests().is_empty()
     }
 
     /// Returns the same by the numbers of [renditions](crate::Rendition); `None` stands for receivers without a
     /// rendition.
     #[must_use]
-    pub fn take_join_requests(&self) -> BTreeSet<Option<u64>> {
+    pub fn take_random_access_requests(&self) -> BTreeSet<Option<u64>> {
         std::mem::take(&mut lock(&self.0.joins))
     }
 
@@ -140,14 +140,14 @@ impl DemandEntry {
     pub fn set(&self, wanted: ReceiverDemand) {
         *lock(&self.stated) = Some(wanted);
         self.demand.0.asked.fetch_max(wanted.useful_bytes, Ordering::Relaxed);
-        if wanted.needs_join {
-            self.request_join(wanted.rendition);
+        if wanted.needs_random_access {
+            self.request_random_access(wanted.rendition);
         }
     }
 
-    /// Asks for a random-access frame ([`Join`](crate::Join)) in `rendition` before the next [`set`](Self::set), for a
+    /// Asks for a random-access frame ([`RandomAccessFrame`](crate::Join)) in `rendition` before the next [`set`](Self::set), for a
     /// receiver that has no frame yet or lost one.
-    pub fn request_join(&self, rendition: Option<u64>) {
+    pub fn request_random_access(&self, rendition: Option<u64>) {
         lock(&self.demand.0.joins).insert(rendition);
     }
 }
@@ -201,11 +201,11 @@ mod tests {
     fn a_join_is_asked_for_by_what_is_stated_and_before() {
         let demand = Demand::default();
         let entry = demand.register();
-        entry.request_join(None);
-        entry.set(ReceiverDemand { needs_join: true, rendition: Some(3), ..wants(1) });
-        assert_eq!(demand.take_join_requests(), BTreeSet::from([None, Some(3)]));
-        assert!(!demand.take_join_request(), "requests are taken once");
+        entry.request_random_access(None);
+        entry.set(ReceiverDemand { needs_random_access: true, rendition: Some(3), ..wants(1) });
+        assert_eq!(demand.take_random_access_requests(), BTreeSet::from([None, Some(3)]));
+        assert!(!demand.take_random_access_request(), "requests are taken once");
         entry.set(wants(1));
-        assert!(!demand.take_join_request());
+        assert!(!demand.take_random_access_request());
     }
 }

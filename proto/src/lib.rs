@@ -143,11 +143,13 @@ pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
 pub use wire::bases::Bases;
 pub use wire::close::{Close, Code};
 pub use wire::control::Control;
-pub use wire::frame::{Frame, FrameHeader, Join};
+pub use wire::frame::{Frame, FrameHeader, RandomAccessFrame};
 pub use wire::limits::{
     ALPN, MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN,
 };
-pub use wire::message::{Clock, DecoderKind, Hello, JoinRequest, Message, ModelRequest, PackageHash, Video, Welcome};
+pub use wire::message::{
+    Clock, DecoderKind, Hello, Message, ModelRequest, PackageHash, RandomAccessRequest, Video, Welcome,
+};
 pub use wire::parity::ParityHeader;
 pub use wire::stream::{LateHeader, ModelHeader, StreamHead};
 pub use wire::version::VersionRange;

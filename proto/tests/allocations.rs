@@ -31,7 +31,7 @@ fn pass(ids: Range<u64>, bytes: &Bytes, publisher: &mut Publisher, subscriber: &
                     publisher.handle_written(now, taken, &PathStats::default());
                 }
                 Step::Finish => subscriber.handle_end(id),
-                Step::Again { .. } => panic!("no fall"),
+                Step::BaseRetransmission { .. } => panic!("no fall"),
             }
         }
         let arrived = subscriber.poll(now).expect("it is whole");

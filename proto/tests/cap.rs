@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Bitrate, Frame, Join, PathStats, Publisher, Step};
+use nestcast_proto::{Bitrate, Frame, PathStats, Publisher, RandomAccessFrame, Step};
 use proptest::prelude::*;
 
 const INTERVAL: Duration = Duration::from_nanos(33_333_333);
@@ -43,7 +43,7 @@ impl Feed {
         let useful = usize::try_from(self.publisher.useful_bytes()).expect("few");
         // A picture that stays does not lose bytes.
         let bytes = Bytes::from(vec![1; if self.video { useful.max(base).max(1000) } else { 100_000 }]);
-        let join = (id == 0).then(|| Join { base, bytes: bytes.clone() });
+        let join = (id == 0).then(|| RandomAccessFrame { base, bytes: bytes.clone() });
         let since = if stays { id.saturating_sub(1) / 8 * 8 } else { id };
         let frame = Frame { id, skipped: std::mem::take(&mut self.skipped), captured: 0, since, base, bytes, join };
         self.due += 1;
@@ -136,7 +136,7 @@ fn what_a_base_takes_beyond_the_cap_later_frames_make_up_for() {
     for id in 0..300 {
         feed.frame(usize::MAX, if id % 60 == 20 { 5 * interval } else { interval / 4 }, false);
     }
-    let behind: Vec<_> = feed.written[21..32].iter().map(|(_, bytes)| *bytes < interval as u64 / 2).collect();
-    assert_eq!(behind.iter().filter(|alone| **alone).count(), 5, "bases alone: {behind:?}");
+    let bases_alone: Vec<_> = feed.written[21..32].iter().map(|(_, bytes)| *bytes < interval as u64 / 2).collect();
+    assert_eq!(bases_alone.iter().filter(|alone| **alone).count(), 5, "bases alone: {bases_alone:?}");
     assert!((0.95..1.001).contains(&feed.used()), "{}", feed.used());
 }

@@ -36,7 +36,7 @@ struct TotalsReport {
     useful_bytes: u64,
     undecoded: u64,
     concealed: u64,
-    held: u64,
+    repeated: u64,
     corrupt: u64,
     reconnects: u64,
     latency: Vec<LatencyClass>,
@@ -54,9 +54,9 @@ impl Serialize for Totals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { received, played, reconnects } = *self;
         let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
-        let PlayStats { undecoded, concealed, held, corrupt, latency, .. } = played;
+        let PlayStats { undecoded, concealed, repeated, corrupt, latency, .. } = played;
         let latency = latency.classes().map(|(up_to_ms, frames)| LatencyClass { up_to_ms, frames }).collect();
-        TotalsReport { shown, blank, bytes, useful_bytes, undecoded, concealed, held, corrupt, reconnects, latency }
+        TotalsReport { shown, blank, bytes, useful_bytes, undecoded, concealed, repeated, corrupt, reconnects, latency }
             .serialize(serializer)
     }
 }

@@ -12,10 +12,10 @@ const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The largest random part that is added to a pause, so that receivers refused together do not return together.
-const JITTER: f64 = 0.5;
+const JITTER_SHARE: f64 = 0.5;
 /// A sender that showed pictures for this long works: the next pause is the first again. For one that fails at once, as
 /// with too many receivers, the pauses keep growing.
-const STEADY: Duration = Duration::from_secs(5);
+const STEADY_TIME: Duration = Duration::from_secs(5);
 
 /// The attempts since pictures last came.
 #[derive(Debug)]
@@ -47,11 +47,11 @@ impl Retry {
         self.attempts += 1;
         if let Some(time) = pictures {
             (self.began, self.attempts) = (Instant::now(), 1);
-            if time >= STEADY {
+            if time >= STEADY_TIME {
                 self.pause = FIRST_PAUSE;
             }
         }
-        let pause = self.pause.mul_f64(1.0 + JITTER * luck);
+        let pause = self.pause.mul_f64(1.0 + JITTER_SHARE * luck);
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
         let is_first = pictures.is_none() && self.attempts == 1 && !self.limit.is_zero();
         (is_first || self.began.elapsed() + pause <= self.limit).then_some(pause)
@@ -100,7 +100,7 @@ mod tests {
         let began = attempts(&mut retry, Duration::from_secs(1), Some(Duration::ZERO), 100).await;
         assert_eq!(began.len(), 100, "pictures come");
         assert!(began[99] - began[98] >= LONGEST_PAUSE, "{began:?}");
-        let steady = retry.next(Some(STEADY), 0.0);
+        let steady = retry.next(Some(STEADY_TIME), 0.0);
         assert_eq!(steady, Some(FIRST_PAUSE), "it worked for a while");
     }
 
@@ -120,6 +120,6 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn zero_seconds_are_one_attempt() {
         assert_eq!(Retry::new(Duration::ZERO).next(None, 0.0), None);
-        assert_eq!(Retry::new(Duration::ZERO).next(Some(STEADY), 0.0), None);
+        assert_eq!(Retry::new(Duration::ZERO).next(Some(STEADY_TIME), 0.0), None);
     }
 }

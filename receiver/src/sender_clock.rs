@@ -47,9 +47,9 @@ mod tests {
         let hour = 3_600_000_000;
         let now = u64::try_from(wall_clock().as_micros()).expect("a date of ours");
         let ahead = since(now + hour - 80_000, hour.cast_signed());
-        let behind = since(now - hour - 80_000, -hour.cast_signed());
-        assert!(ahead >= Duration::from_millis(80) && behind >= Duration::from_millis(80), "{ahead:?} {behind:?}");
-        assert!(ahead < Duration::from_secs(1800) && behind < Duration::from_secs(1800), "{ahead:?} {behind:?}");
+        let late = since(now - hour - 80_000, -hour.cast_signed());
+        assert!(ahead >= Duration::from_millis(80) && late >= Duration::from_millis(80), "{ahead:?} {late:?}");
+        assert!(ahead < Duration::from_secs(1800) && late < Duration::from_secs(1800), "{ahead:?} {late:?}");
         assert_eq!(since(u64::MAX, i64::MAX), Duration::ZERO);
         assert_eq!(since(now + hour, 0), Duration::ZERO, "a frame of the future");
     }

@@ -4,7 +4,7 @@ use crate::error::Error;
 
 /// The first bytes of a code file.
 pub const CODE_MAGIC: [u8; 8] = *b"NSTBCODE";
-const VERSION: u16 = 1;
+const FILE_VERSION: u16 = 1;
 const HEADER_BYTES: usize = 18;
 /// The places of the version, the number of bits and the model.
 const VERSION_AT: usize = 8;
@@ -37,8 +37,8 @@ impl CodeFile {
         }
         let number = |at: usize| u16::from_le_bytes([header[at], header[at + 1]]);
         let version = number(VERSION_AT);
-        if version != VERSION {
-            return Err(Error::CodeVersion { version, known: VERSION });
+        if version != FILE_VERSION {
+            return Err(Error::CodeVersion { version, known: FILE_VERSION });
         }
         let model = std::array::from_fn(|at| header[MODEL_AT + at]);
         let file = Self { model, bits: 8 * code.len(), code: code.to_vec() };
@@ -60,7 +60,7 @@ impl CodeFile {
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
         let bits = u16::try_from(self.bits).unwrap_or(u16::MAX);
-        [&CODE_MAGIC[..], &VERSION.to_le_bytes(), &bits.to_le_bytes(), &self.model, &self.code].concat()
+        [&CODE_MAGIC[..], &FILE_VERSION.to_le_bytes(), &bits.to_le_bytes(), &self.model, &self.code].concat()
     }
 }
 

@@ -41,7 +41,7 @@ pub enum Error {
     #[error("the index is damaged: {0}")]
     Corrupt(&'static str),
     /// A code of another length than the index's, or with bits set after its last.
-    #[error("the code has {given} bytes, or bits behind its last, where {bits} bits are needed")]
+    #[error("the code has {given} bytes, or bits after its last, where {bits} bits are needed")]
     Code {
         /// The code's bytes.
         given: usize,

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::Error;
 use crate::code::{KEY_BYTES, Split};
-use crate::keys::{self, FANOUT};
-use crate::names::{self, GROUP, Names, PLACE_BYTES};
+use crate::keys::{self, NODE_KEYS};
+use crate::names::{self, NAMES_PER_GROUP, Names, PLACE_BYTES};
 
 /// The first bytes of every index.
 pub const MAGIC: [u8; 8] = *b"NSTINDEX";
@@ -14,11 +14,11 @@ pub const MAGIC: [u8; 8] = *b"NSTINDEX";
 pub const MAX_BITS: usize = 32_768;
 
 /// The version that this build reads and writes.
-const VERSION: u16 = 1;
+const INDEX_VERSION: u16 = 1;
 /// Bytes of the header.
-const HEADER: usize = 64;
+const HEADER_BYTES: usize = 64;
 /// Bytes of the checksum at the end.
-const CHECKSUM: u64 = 4;
+const CHECKSUM_BYTES: u64 = 4;
 /// Most entries, and most bytes of all names with their lengths: places of names are 32-bit.
 const MAX_COUNT: u64 = u32::MAX as u64;
 
@@ -58,16 +58,16 @@ impl Header {
         if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) || bytes.is_empty() {
             return Err(Error::NotAnIndex);
         }
-        let Some((start, _)) = bytes.split_first_chunk::<HEADER>() else {
-            return Err(Error::Truncated { given, needed: HEADER as u64 });
+        let Some((start, _)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
+            return Err(Error::Truncated { given, needed: HEADER_BYTES as u64 });
         };
         let version = u16::from_le_bytes([start[8], start[9]]);
-        if version != VERSION {
-            return Err(Error::Version { version, known: VERSION });
+        if version != INDEX_VERSION {
+            return Err(Error::Version { version, known: INDEX_VERSION });
         }
         let header = Self::fields(start)?;
         let (layout, end) = header.layout()?;
-        let needed = end as u64 + CHECKSUM;
+        let needed = end as u64 + CHECKSUM_BYTES;
         if given < needed {
             return Err(Error::Truncated { given, needed });
         }
@@ -84,7 +84,7 @@ impl Header {
         Ok((header, layout))
     }
 
-    fn fields(start: &[u8; HEADER]) -> Result<Self, Error> {
+    fn fields(start: &[u8; HEADER_BYTES]) -> Result<Self, Error> {
         let number = |at: usize| start[at..at + 8].iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte));
         let mut model = [0; 32];
         model.copy_from_slice(&start[32..64]);
@@ -117,7 +117,7 @@ impl Header {
 
     /// The places of the sections, and the end of the last.
     fn layout(&self) -> Result<(Layout, usize), Error> {
-        let mut end = HEADER;
+        let mut end = HEADER_BYTES;
         let mut section = |elements: usize, bytes: usize| {
             let start = end;
             end = elements.checked_mul(bytes).and_then(|length| start.checked_add(length))?;
@@ -126,7 +126,7 @@ impl Header {
         let sections = (
             section(keys::levels(self.count).sum(), KEY_BYTES),
             section(self.count, self.rest_bytes()),
-            section(self.count.div_ceil(GROUP), PLACE_BYTES),
+            section(self.count.div_ceil(NAMES_PER_GROUP), PLACE_BYTES),
             section(self.name_bytes, 1),
         );
         match sections {
@@ -137,10 +137,10 @@ impl Header {
         }
     }
 
-    fn bytes(&self) -> [u8; HEADER] {
-        let mut header = [0; HEADER];
+    fn bytes(&self) -> [u8; HEADER_BYTES] {
+        let mut header = [0; HEADER_BYTES];
         header[..8].copy_from_slice(&MAGIC);
-        header[8..10].copy_from_slice(&VERSION.to_le_bytes());
+        header[8..10].copy_from_slice(&INDEX_VERSION.to_le_bytes());
         header[10..12].copy_from_slice(&self.bits.to_le_bytes()[..2]);
         header[16..24].copy_from_slice(&(self.count as u64).to_le_bytes());
         header[24..32].copy_from_slice(&(self.name_bytes as u64).to_le_bytes());
@@ -172,19 +172,19 @@ where
         entries().fold((0_u64, 0_u64), |(count, bytes), (_, name)| (count + 1, bytes + names::size(name)));
     let header = Header::new(model, bits, count, name_bytes)?;
     header.layout()?;
-    let mut out = Chunks { sink: &mut sink, chunk: Vec::with_capacity(CHUNK), hash: crc32fast::Hasher::new() };
+    let mut out = Chunks { sink: &mut sink, chunk: Vec::with_capacity(CHUNK_BYTES), hash: crc32fast::Hasher::new() };
     out.put(&header.bytes())?;
     let mut step = 1;
     for _ in keys::levels(header.count) {
         entries().step_by(step).try_for_each(|(code, _)| out.put(&code.key.to_le_bytes()))?;
-        step = step.saturating_mul(FANOUT);
+        step = step.saturating_mul(NODE_KEYS);
     }
     entries().try_for_each(|(code, _)| out.put(code.rest))?;
     let mut place = 0_u32;
     entries().enumerate().try_for_each(|(number, (_, name))| {
         let begins = place;
         place = place.wrapping_add(u32::try_from(names::size(name)).unwrap_or(u32::MAX)); // within MAX_COUNT, as was checked
-        if number % GROUP == 0 { out.put(&begins.to_le_bytes()) } else { Ok(()) }
+        if number % NAMES_PER_GROUP == 0 { out.put(&begins.to_le_bytes()) } else { Ok(()) }
     })?;
     entries().try_for_each(|(_, name)| {
         names::length(name).try_for_each(|digit| out.put(&[digit]))?;
@@ -194,7 +194,7 @@ where
 }
 
 /// Bytes handed over at once.
-const CHUNK: usize = 1 << 16;
+const CHUNK_BYTES: usize = 1 << 16;
 
 /// Gathers small writes, and their checksum.
 struct Chunks<'a, S> {
@@ -205,7 +205,7 @@ struct Chunks<'a, S> {
 
 impl<S: FnMut(&[u8]) -> Result<(), E>, E> Chunks<'_, S> {
     fn put(&mut self, bytes: &[u8]) -> Result<(), E> {
-        if self.chunk.len() + bytes.len() > CHUNK {
+        if self.chunk.len() + bytes.len() > CHUNK_BYTES {
             self.flush()?;
         }
         self.chunk.extend_from_slice(bytes);

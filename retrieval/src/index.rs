@@ -139,8 +139,8 @@ impl<B: AsRef<[u8]>> Index<B> {
     fn added_within<'a>(&'a self, query: &'a [u8], depth: usize) -> impl Iterator<Item = (&'a [u8], &'a [u8])> {
         // Nothing is copied where nothing was added.
         let first = if self.added.is_empty() { Vec::new() } else { truncated(query, depth) };
-        let behind = self.added.range((first, Vec::new())..).map(|(code, name)| (&code[..], &name[..]));
-        behind.take_while(move |(code, _)| shared_bits(code, query) >= depth)
+        let after = self.added.range((first, Vec::new())..).map(|(code, name)| (&code[..], &name[..]));
+        after.take_while(move |(code, _)| shared_bits(code, query) >= depth)
     }
 
     /// The most leading bits that any entry shares with the query, if not fewer than `in_bytes`.
@@ -149,8 +149,8 @@ impl<B: AsRef<[u8]>> Index<B> {
             return in_bytes;
         }
         let place = (query.to_vec(), Vec::new());
-        let beside = [self.added.range(..&place).next_back(), self.added.range(&place..).next()];
-        let shared = beside.into_iter().flatten().map(|(code, _)| shared_bits(code, query).min(self.bits()));
+        let neighbours = [self.added.range(..&place).next_back(), self.added.range(&place..).next()];
+        let shared = neighbours.into_iter().flatten().map(|(code, _)| shared_bits(code, query).min(self.bits()));
         shared.fold(in_bytes, usize::max)
     }
 

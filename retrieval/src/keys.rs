@@ -7,7 +7,7 @@
 use crate::code::KEY_BYTES;
 
 /// Keys of a node.
-pub(crate) const FANOUT: usize = 16;
+pub(crate) const NODE_KEYS: usize = 16;
 
 /// Most levels: as many as 2^32 keys have.
 const MAX_LEVELS: usize = 8;
@@ -16,7 +16,7 @@ type Key = [u8; KEY_BYTES];
 
 /// The number of keys of each level, the lowest first, for `count` codes: down to a single node.
 pub(crate) fn levels(count: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(count), |&keys| (keys > FANOUT).then(|| keys.div_ceil(FANOUT)))
+    std::iter::successors(Some(count), |&keys| (keys > NODE_KEYS).then(|| keys.div_ceil(NODE_KEYS)))
 }
 
 /// The keys of all levels, the lowest first.
@@ -47,7 +47,7 @@ impl<'a> Keys<'a> {
         let mut node = 0;
         for level in (1..self.height).rev() {
             // The place is in the last child that begins with a smaller key, or in the first child.
-            node = below(self.levels[level], node, key).saturating_sub(1).max(node * FANOUT);
+            node = below(self.levels[level], node, key).saturating_sub(1).max(node * NODE_KEYS);
         }
         below(self.levels[0], node, key)
     }
@@ -55,8 +55,8 @@ impl<'a> Keys<'a> {
 
 /// The first position, in a node or after it, whose key is not below `key`.
 fn below(level: &[Key], node: usize, key: u64) -> usize {
-    let first = node * FANOUT;
-    let keys = level.get(first..(first + FANOUT).min(level.len())).unwrap_or_default();
+    let first = node * NODE_KEYS;
+    let keys = level.get(first..(first + NODE_KEYS).min(level.len())).unwrap_or_default();
     first + keys.iter().map(|&other| usize::from(u64::from_le_bytes(other) < key)).sum::<usize>()
 }
 
@@ -71,7 +71,7 @@ mod tests {
             let all = levels(count).scan(1, |step, length| {
                 let level: Vec<_> = sorted.iter().step_by(*step).copied().collect();
                 assert_eq!(level.len(), length);
-                *step *= FANOUT;
+                *step *= NODE_KEYS;
                 Some(level)
             });
             let bytes: Vec<u8> = all.flatten().flat_map(u64::to_le_bytes).collect();

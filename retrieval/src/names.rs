@@ -2,13 +2,13 @@
 //! own.
 
 /// Names from one whose place is kept to the next.
-pub(crate) const GROUP: usize = 16;
+pub(crate) const NAMES_PER_GROUP: usize = 16;
 /// Bytes of a place.
 pub(crate) const PLACE_BYTES: usize = 4;
 
 /// Bits of a length in one of its bytes; the highest bit says that another follows.
 const DIGIT_BITS: usize = 7;
-const MORE: u8 = 1 << DIGIT_BITS;
+const CONTINUATION_BIT: u8 = 1 << DIGIT_BITS;
 
 /// The names of all entries.
 #[derive(Debug, Clone, Copy)]
@@ -28,15 +28,15 @@ impl<'a> Names<'a> {
         let mut rest = self.bytes;
         for number in 0..count {
             let begins = self.bytes.len() - rest.len();
-            if number % GROUP == 0 && self.place(number / GROUP) != Some(begins) {
+            if number % NAMES_PER_GROUP == 0 && self.place(number / NAMES_PER_GROUP) != Some(begins) {
                 return false;
             }
             match first(rest) {
-                Some((_, behind)) => rest = behind,
+                Some((_, after)) => rest = after,
                 None => return false,
             }
         }
-        rest.is_empty() && self.places.len() == count.div_ceil(GROUP)
+        rest.is_empty() && self.places.len() == count.div_ceil(NAMES_PER_GROUP)
     }
 
     /// The name of an entry.
@@ -46,14 +46,14 @@ impl<'a> Names<'a> {
 
     /// The names from that of an entry on.
     pub(crate) fn from(&self, position: usize) -> impl Iterator<Item = &'a [u8]> + use<'a> {
-        let place = self.place(position / GROUP).unwrap_or(self.bytes.len());
+        let place = self.place(position / NAMES_PER_GROUP).unwrap_or(self.bytes.len());
         let mut rest = self.bytes.get(place..).unwrap_or_default();
         let names = std::iter::from_fn(move || {
-            let (name, behind) = first(rest)?;
-            rest = behind;
+            let (name, after) = first(rest)?;
+            rest = after;
             Some(name)
         });
-        names.skip(position % GROUP)
+        names.skip(position % NAMES_PER_GROUP)
     }
 
     fn place(&self, group: usize) -> Option<usize> {
@@ -74,8 +74,8 @@ pub(crate) fn length(name: &[u8]) -> impl Iterator<Item = u8> {
     std::iter::from_fn(move || {
         let value = rest?;
         rest = Some(value >> DIGIT_BITS).filter(|&value| value > 0);
-        let digit = value.to_le_bytes()[0] & !MORE;
-        Some(if rest.is_some() { digit | MORE } else { digit })
+        let digit = value.to_le_bytes()[0] & !CONTINUATION_BIT;
+        Some(if rest.is_some() { digit | CONTINUATION_BIT } else { digit })
     })
 }
 
@@ -84,14 +84,14 @@ fn first(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let mut length = 0_u32;
     let mut rest = bytes;
     for shift in (0..u32::BITS).step_by(DIGIT_BITS) {
-        let (&byte, behind) = rest.split_first()?;
-        rest = behind;
-        let digit = u32::from(byte & !MORE);
+        let (&byte, after) = rest.split_first()?;
+        rest = after;
+        let digit = u32::from(byte & !CONTINUATION_BIT);
         if digit << shift >> shift != digit || (byte == 0 && shift > 0) {
             return None;
         }
         length |= digit << shift;
-        if byte < MORE {
+        if byte < CONTINUATION_BIT {
             return rest.split_at_checked(length as usize);
         }
     }
@@ -132,7 +132,7 @@ mod tests {
         let mut places = Vec::new();
         let mut bytes = Vec::new();
         for (number, name) in names.iter().enumerate() {
-            if number % GROUP == 0 {
+            if number % NAMES_PER_GROUP == 0 {
                 places.extend_from_slice(&u32::try_from(bytes.len()).expect("few").to_le_bytes());
             }
             bytes.extend(record(name));

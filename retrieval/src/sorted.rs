@@ -74,23 +74,24 @@ impl<'a> Sorted<'a> {
     /// 64 bits the place of the query's key will do; beyond them it must be that of the query.
     pub(crate) fn neighbourhood(&self, query: Split<'_>, place: usize, bits: usize, most: usize) -> Range<usize> {
         let before = leading(place.min(most), |steps| self.shares(place - 1 - steps, query, bits));
-        let behind = leading((self.count - place).min(most), |steps| self.shares(place + steps, query, bits));
-        place - before..place + behind
+        let after = leading((self.count - place).min(most), |steps| self.shares(place + steps, query, bits));
+        place - before..place + after
     }
 
     /// The most leading bits that any code shares with the query; the codes next to its place have them.
     pub(crate) fn most_shared(&self, query: Split<'_>, place: usize) -> usize {
-        self.beside(place).map(|position| self.code(position).shared_bits(query, self.bits)).max().unwrap_or(0)
+        self.neighbours(place).map(|position| self.code(position).shared_bits(query, self.bits)).max().unwrap_or(0)
     }
 
     /// The most leading bits that any key shares with that of the query.
     pub(crate) fn most_shared_in_key(&self, query: Split<'_>, place: usize) -> usize {
-        let shared = self.beside(place).map(|position| (self.keys.at(position) ^ query.key).leading_zeros() as usize);
+        let shared =
+            self.neighbours(place).map(|position| (self.keys.at(position) ^ query.key).leading_zeros() as usize);
         shared.max().unwrap_or(0)
     }
 
     /// The positions before and at a place.
-    fn beside(&self, place: usize) -> Range<usize> {
+    fn neighbours(&self, place: usize) -> Range<usize> {
         place.saturating_sub(1)..(place + 1).min(self.count)
     }
 }

@@ -190,10 +190,10 @@ fn names_that_are_not_as_long_as_they_say_are_refused() {
     for (at, byte, what) in [
         (names, 0, "a short name"),
         (names, 200, "a long name"),
-        (last, 0, "bytes left behind the last"),
+        (last, 0, "bytes left after the last"),
         (last, 2, "bytes missing"),
         (names - 4, 65, "a place inside a name"),
-        (names - 1, 1, "a place behind all"),
+        (names - 1, 1, "a place after all"),
     ] {
         assert_eq!(vouched(at, byte).expect_err(what), damaged, "{what}");
     }

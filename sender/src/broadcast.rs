@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use crate::config::Config;
 use crate::door::admission::{self, Admission};
-use crate::door::places::Places;
-use crate::door::unadmitted::Ticket;
+use crate::door::half_open::SlotGuard;
+use crate::door::slots::Slots;
 use crate::error::Error;
 use crate::feed;
 use crate::figures::monitor::Monitor;
@@ -23,7 +23,7 @@ use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
 use crate::rotation::{BrowserCertificate, Rotation};
-use crate::shared::{DONE, Shared};
+use crate::shared::{BROADCAST_DONE, Shared};
 
 /// How long receivers have, after the last frame, to receive the rest of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
@@ -68,7 +68,7 @@ impl<S: FrameSource> Broadcast<S> {
             offer: Arc::new(Offer { welcome, package, token }),
             demand: Demand::default(),
             counters,
-            places: Arc::new(Places::new(max_receivers, max_receivers_per_address)),
+            slots: Arc::new(Slots::new(max_receivers, max_receivers_per_address)),
             end: OnceLock::new(),
             cut_off: watch::Sender::new(false),
             origins: browsers.map(|browsers| browsers.origins).unwrap_or_default(),
@@ -179,7 +179,7 @@ async fn hand_out(
         match next {
             Ok(Some(frame)) => hand_on(frame),
             Ok(None) => {
-                let _ = shared.end.set(DONE);
+                let _ = shared.end.set(BROADCAST_DONE);
                 return Ok(());
             }
             Err(error) => {
@@ -189,7 +189,7 @@ async fn hand_out(
         }
     }
     // If the source breaks off from now on (a pipe whose writer was stopped too), that is no failure.
-    let _ = shared.end.set(DONE);
+    let _ = shared.end.set(BROADCAST_DONE);
     source.stop();
     // The frame that is being made still goes out, if the source finishes it soon.
     let soon = shared.offer.welcome.interval().min(LAST_FRAME_TIMEOUT);
@@ -216,7 +216,13 @@ async fn ended(feeds: &mut JoinSet<()>) {
 }
 
 /// Serves one peer, from its handshake on.
-async fn serve(handshake: Handshake, ticket: Ticket, entry: DemandEntry, shared: Arc<Shared>, frames: FrameReceiver) {
+async fn serve(
+    handshake: Handshake,
+    ticket: SlotGuard,
+    entry: DemandEntry,
+    shared: Arc<Shared>,
+    frames: FrameReceiver,
+) {
     let mut time_is_up = Box::pin(admission::time_is_up(ticket));
     let performed = tokio::select! {
         performed = handshake.perform() => performed.map_err(|error| error.to_string()),

@@ -12,7 +12,7 @@ use nestcast_proto::{
 use tokio::time::{Instant, sleep_until};
 
 use crate::clock;
-use crate::door::places::Place;
+use crate::door::slots::Place;
 use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
 use crate::frames::fanout::{FrameReceiver, NextFrame};
 use crate::shared::Shared;
@@ -134,8 +134,8 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Performs the session's outputs, then waits for one event and handles it.
     async fn turn(&mut self, frames: &mut FrameReceiver, is_live: &mut bool) -> Result<(), End> {
-        if self.session.needs_join() {
-            self.entry.request_join(self.session.rendition());
+        if self.session.needs_random_access() {
+            self.entry.request_random_access(self.session.rendition());
         }
         let writes = self.take_outputs().await?;
         match self.event(frames, *is_live, writes).await? {
@@ -236,7 +236,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     /// Takes a place for the receiver, if one is free. It does so between hello and welcome, so that a peer without a
     /// hello or without the token takes none.
     fn take_place(&mut self, _hello: &Hello) -> Result<(), SenderEnd> {
-        self.place = self.shared.places.take(self.connection.address());
+        self.place = self.shared.slots.take(self.connection.address());
         if self.place.is_none() {
             return Err(SenderEnd::Refused(Close { code: Code::Full, why: "all places are taken" }));
         }

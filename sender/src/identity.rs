@@ -12,7 +12,7 @@ use time::OffsetDateTime;
 use crate::Error;
 
 /// The name in certificates made here; receivers that pin a fingerprint ignore it.
-const NAME: &str = "nestcast";
+const CERTIFICATE_NAME: &str = "nestcast";
 /// The longest that a browser lets a certificate be valid that it knows by its hash (W3C WebTransport, "Custom certificate
 /// requirements"); it must have a key on P-256, too.
 const MAX_BROWSER_VALIDITY: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -37,7 +37,8 @@ impl Identity {
     /// [`Error::Tls`] if the system provides no random numbers.
     pub fn generate() -> Result<Self, Error> {
         let failed = |error: rcgen::Error| Error::Tls(error.to_string());
-        let signed = rcgen::generate_simple_self_signed([NAME.to_owned(), "localhost".to_owned()]).map_err(failed)?;
+        let signed = rcgen::generate_simple_self_signed([CERTIFICATE_NAME.to_owned(), "localhost".to_owned()])
+            .map_err(failed)?;
         let key = PrivatePkcs8KeyDer::from(signed.signing_key.serialize_der()).into();
         Ok(Self { chain: vec![signed.cert.der().clone()], key })
     }
@@ -51,7 +52,8 @@ impl Identity {
         let failed = |error: rcgen::Error| Error::Tls(error.to_string());
         let validity = validity.min(MAX_BROWSER_VALIDITY);
         let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ECDSA_P256_SHA256).map_err(failed)?;
-        let mut params = rcgen::CertificateParams::new([NAME.to_owned(), "localhost".to_owned()]).map_err(failed)?;
+        let mut params =
+            rcgen::CertificateParams::new([CERTIFICATE_NAME.to_owned(), "localhost".to_owned()]).map_err(failed)?;
         params.not_before = OffsetDateTime::now_utc() - validity / 28;
         params.not_after = params.not_before + validity;
         let certificate = params.self_signed(&key).map_err(failed)?;

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use nestcast_proto::{Close, Code, Demand, Offer};
 use tokio::sync::watch;
 
-use crate::door::places::Places;
+use crate::door::slots::Slots;
 use crate::figures::statistics::Counters;
 
 /// State that all feeds share.
@@ -14,7 +14,7 @@ pub(crate) struct Shared {
     pub(crate) offer: Arc<Offer>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
-    pub(crate) places: Arc<Places>,
+    pub(crate) slots: Arc<Slots>,
     /// Why the frames ended; set once they have.
     pub(crate) end: OnceLock<Close>,
     /// Whether feeds must end even if part of the last frame is unsent.
@@ -24,7 +24,7 @@ pub(crate) struct Shared {
 }
 
 /// The close of a broadcast that ends normally.
-pub(crate) const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
+pub(crate) const BROADCAST_DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
 
 impl Shared {
     /// Returns what feeds tell receivers when there are no more frames.

@@ -135,8 +135,8 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
     all.push(row("4 to 0.4 Mbit/s in 60 s, and back", &sliding, Scenario::lasting(seconds(120)), seconds(2)));
     for &rate in &rates[1..3] {
         let name = format!("{} Mbit/s by a policer", megabits(rate));
-        let policed = Link::constant(100_000_000).with_policer(rate, rate / 80);
-        all.push(row(&name, &policed, Scenario::lasting(seconds(30)), seconds(3)));
+        let policer_rate = Link::constant(100_000_000).with_policer(rate, rate / 80);
+        all.push(row(&name, &policer_rate, Scenario::lasting(seconds(30)), seconds(3)));
         for longer in [30, 150] {
             let name = format!("{} Mbit/s, {longer} ms longer", megabits(rate));
             let longer = Link::constant(rate).with_longer_route(seconds(10), Duration::from_millis(longer));
@@ -160,7 +160,7 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
         all.push(row(&name, &Link::constant(rate), scenario, seconds(8)));
     }
     for &rate in &rates[1..] {
-        let name = format!("{} Mbit/s, beside CUBIC", megabits(rate));
+        let name = format!("{} Mbit/s, against CUBIC", megabits(rate));
         let scenario = Scenario { download: Some(seconds(3)), ..Scenario::lasting(seconds(40)) };
         all.push(row(&name, &Link::constant(rate), scenario, seconds(10)));
     }

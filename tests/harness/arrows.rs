@@ -77,20 +77,20 @@ impl Sources {
             return None;
         }
         let (mut place, mut rest) = start(module, path);
-        while let Some((first, behind)) = rest.split_first() {
+        while let Some((first, following)) = rest.split_first() {
             let inner = join(&place, first);
             if !self.modules.contains_key(&inner) {
                 break;
             }
             place = inner;
-            rest = behind;
+            rest = following;
         }
         let is_inside = path.first().is_some_and(|first| is_keyword(first)) || rest.len() < path.len();
         let imports = &self.modules.get(&place)?.imports;
-        if let Some((name, behind)) = rest.split_first()
+        if let Some((name, following)) = rest.split_first()
             && let Some(from) = imports.get(name)
         {
-            let whole = [from.as_slice(), behind].concat();
+            let whole = [from.as_slice(), following].concat();
             return self.resolve(&place, &whole, depth + 1).or_else(|| is_inside.then_some(place));
         }
         is_inside.then_some(place)
@@ -105,10 +105,10 @@ impl Module {
         let mut module = Self { paths: Vec::new(), imports: BTreeMap::new() };
         let mut body = String::new();
         let mut rest = code.as_str();
-        while let Some((before, tree, behind)) = next_use(rest) {
+        while let Some((before, tree, following)) = next_use(rest) {
             body.push_str(before);
             module.import(tree, &[]);
-            rest = behind;
+            rest = following;
         }
         body.push_str(rest);
         module.paths.extend(paths(&body));
@@ -147,8 +147,8 @@ fn next_use(code: &str) -> Option<(&str, &str, &str)> {
         let begins = code[..at].chars().next_back().is_none_or(|c| c.is_whitespace());
         let line = code[..at].rsplit('\n').next().unwrap_or_default().trim_start();
         if begins && (line.is_empty() || line.starts_with("pub")) {
-            let (tree, behind) = code[at + 4..].split_once(';')?;
-            return Some((&code[..at], tree, behind));
+            let (tree, following) = code[at + 4..].split_once(';')?;
+            return Some((&code[..at], tree, following));
         }
         from = at + 4;
     }
@@ -187,13 +187,13 @@ fn is_keyword(name: &str) -> bool {
 fn start<'a>(module: &str, path: &'a [String]) -> (String, &'a [String]) {
     let mut place = module.to_owned();
     let mut rest = path;
-    while let Some((first, behind)) = rest.split_first().filter(|(first, _)| is_keyword(first)) {
+    while let Some((first, following)) = rest.split_first().filter(|(first, _)| is_keyword(first)) {
         match first.as_str() {
             "crate" => place = String::new(),
             "super" => place = place.rsplit_once("::").map_or_else(String::new, |(outer, _)| outer.to_owned()),
             _ => {}
         }
-        rest = behind;
+        rest = following;
     }
     (place, rest)
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Channels, Display, Format, Frame, FrameRate, LoopRates, Model, Picture, Population, Size, Switch, VideoEncoder,
-    VideoHeader, VideoLoops, VideoModel, VideoSettings, VideoWriter, Ycbcr,
+    Channels, Display, Format, Frame, FrameRate, Model, Picture, Population, RenditionRates, Size, Switch,
+    VideoEncoder, VideoHeader, VideoModel, VideoRenditions, VideoSettings, VideoWriter, Ycbcr,
 };
 
 use crate::pictures::{self, Content};
@@ -35,7 +35,7 @@ pub struct Clip {
     /// Bytes of a frame for the slowest receiver; the fastest has sixteen times as many.
     pub slowest: u32,
     /// The number of its loops.
-    pub loops: usize,
+    pub renditions: usize,
     /// The first frame of the faster of two loops; earlier frames are of the slower one.
     pub rises: u32,
 }
@@ -49,7 +49,7 @@ const PLAIN: Clip = Clip {
     cut: NEVER,
     begins_anew: false,
     slowest: 40,
-    loops: 1,
+    renditions: 1,
     rises: NEVER,
 };
 
@@ -58,7 +58,7 @@ pub const CLIPS: [Clip; 5] = [
     PLAIN,
     Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
     Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60, ..PLAIN },
-    Clip { name: "video-loops", loops: 2, ..PLAIN },
+    Clip { name: "video-loops", renditions: 2, ..PLAIN },
     Clip { name: "video-switch", rises: 4, ..PLAIN },
 ];
 
@@ -118,14 +118,14 @@ impl Clip {
     /// # Panics
     /// If the codec refuses.
     pub fn stored_on(&self, threads: usize, model: &VideoModel) -> Vec<u8> {
-        let loops = self.encode(&[], 1, model).1;
+        let renditions = self.encode(&[], 1, model).1;
         let header = VideoHeader {
             size: self.size(),
             rate: RATE,
             colours: Ycbcr::BT601,
             display: Display::default(),
             models: model.ids(),
-            loops,
+            renditions,
         };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
         for frames in self.encode_on(threads, model) {
@@ -137,9 +137,9 @@ impl Clip {
         bytes
     }
 
-    fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<Frame>>, LoopRates) {
+    fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<Frame>>, RenditionRates) {
         let settings = settings(self.size(), self.slowest, threads);
-        let mut encoder = VideoLoops::new(model, settings, if self.rises == NEVER { self.loops } else { 2 })
+        let mut encoder = VideoRenditions::new(model, settings, if self.rises == NEVER { self.renditions } else { 2 })
             .expect("one to three loops");
         if self.rises == NEVER {
             let frames = scene.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect();
@@ -157,7 +157,7 @@ impl Clip {
             switch = switch.take().filter(|switch| !switch.arrived());
             vec![switching.unwrap_or_else(|| frames.swap_remove(to))]
         };
-        (scene.iter().enumerate().map(frame).collect(), LoopRates::ONE)
+        (scene.iter().enumerate().map(frame).collect(), RenditionRates::ONE)
     }
 }
 

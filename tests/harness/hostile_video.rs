@@ -31,14 +31,14 @@ pub enum HostileVideo {
     /// announced lengths a megabyte too long. The frames themselves are good.
     Leaps,
     /// A frame of another video, predicted from nothing, in the middle of a scene.
-    ForeignJoin,
+    ForeignRandomAccess,
     /// Floors and enhanced pictures of no bytes, of 2^28 bytes each, and of more than the announced base.
     Prefixes,
     /// Frames whose references never existed: none is predicted from nothing, and all say that blocks may have two
     /// references.
     Unfounded,
     /// Frames of two loops in turn, with no join between them.
-    MixedLoops,
+    MixedRenditions,
     /// Late bytes, which only pictures have.
     LateBytes,
 }
@@ -55,10 +55,10 @@ pub(crate) async fn attack(connection: &Connection, attack: HostileVideo) -> Res
         HostileVideo::Damaged => damaged(connection).await?,
         HostileVideo::NoBases => no_bases(connection).await?,
         HostileVideo::Leaps => leaps(connection).await?,
-        HostileVideo::ForeignJoin => foreign_join(connection).await?,
+        HostileVideo::ForeignRandomAccess => foreign_random_access(connection).await?,
         HostileVideo::Prefixes => prefixes(connection).await?,
         HostileVideo::Unfounded => unfounded(connection).await?,
-        HostileVideo::MixedLoops => mixed_loops(connection).await?,
+        HostileVideo::MixedRenditions => mixed_renditions(connection).await?,
         HostileVideo::LateBytes => {
             let late = StreamHead::Late(LateHeader { id: 0, offset: 10, full: 100 });
             let mut stream = connection.open_uni().await?;
@@ -132,7 +132,7 @@ async fn leaps(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-async fn foreign_join(connection: &Connection) -> Result<(), Ended> {
+async fn foreign_random_access(connection: &Connection) -> Result<(), Ended> {
     let foreign = frames(77, 1).await?;
     for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
         let join = FRAMES / 2;
@@ -178,7 +178,7 @@ async fn prefixes(connection: &Connection) -> Result<(), Ended> {
 }
 
 /// Returns the frame with other numbers of bytes for its floor and, past that, for the enhanced picture.
-fn with_prefixes(frame: &Frame, floor: usize, beyond: usize) -> Vec<u8> {
+fn with_prefixes(frame: &Frame, base_reference: usize, beyond: usize) -> Vec<u8> {
     let number = |bytes: &[u8]| 1 + bytes.iter().take_while(|byte| **byte >= 0x80).count();
     let (fixed, mut rest) = frame.bytes.split_at(2);
     let mut bytes = fixed.to_vec();
@@ -187,7 +187,7 @@ fn with_prefixes(frame: &Frame, floor: usize, beyond: usize) -> Vec<u8> {
         (side, rest) = rest.split_at(number(rest));
         bytes.extend(side);
     }
-    for value in [floor, beyond] {
+    for value in [base_reference, beyond] {
         rest = &rest[number(rest)..];
         let digits = (0..4).map(|at| u8::try_from(value >> (7 * at) & 0x7F).expect("seven bits"));
         bytes.extend(digits.enumerate().map(|(at, digit)| if at < 3 { digit | 0x80 } else { digit }));
@@ -206,10 +206,10 @@ async fn unfounded(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-async fn mixed_loops(connection: &Connection) -> Result<(), Ended> {
-    let loops = [frames(0, FRAMES).await?, frames_for(0, FRAMES, 40_000.0).await?];
+async fn mixed_renditions(connection: &Connection) -> Result<(), Ended> {
+    let renditions = [frames(0, FRAMES).await?, frames_for(0, FRAMES, 40_000.0).await?];
     for id in 0..FRAMES {
-        let [one, other] = loops.each_ref().map(|frames| &frames[usize::try_from(id).expect("few")]);
+        let [one, other] = renditions.each_ref().map(|frames| &frames[usize::try_from(id).expect("few")]);
         let frame = if id % 2 == 0 { one } else { other };
         send(connection, header(id, frame), &frame.bytes).await?.finish()?;
         sleep(PAUSE).await;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::pace::{Pace, microseconds};
-use nestcast_proto::{BroadcastFrame, Demand, Frame, Join, PackageHash, SourceError, Video, Welcome};
+use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, RandomAccessFrame, SourceError, Video, Welcome};
 use nestcast_sender::FrameSource;
 
 /// Frames a second.
@@ -55,7 +55,8 @@ impl FrameSource for StillFrames {
         let (id, captured) = (self.id, microseconds(captured));
         self.id += 1;
         let (base, bytes) = (self.base, self.bytes.clone());
-        let join = (self.video && demand.take_join_request()).then(|| Join { base, bytes: bytes.clone() });
+        let join = (self.video && demand.take_random_access_request())
+            .then(|| RandomAccessFrame { base, bytes: bytes.clone() });
         Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join }.into()))
     }
 }

@@ -173,7 +173,7 @@ impl Watcher {
 
     /// Compares with these pictures instead of [`picture`].
     #[must_use]
-    pub fn beside(self, original: fn(u64) -> Picture) -> Self {
+    pub fn compared_with(self, original: fn(u64) -> Picture) -> Self {
         Self { viewer: Viewer { original, ..self.viewer }, ..self }
     }
 

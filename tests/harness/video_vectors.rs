@@ -71,17 +71,19 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
     let model = clips::model(&Arc::new(Model::from_bytes(tables).expect("valid tables")));
     // Every loop has its own decoders.
     let reference = || VideoReference::new(tables, tables, video.width, video.height).expect("valid tables");
-    let loops = video.loops.len().max(1);
-    let mut decoders: Vec<_> = (0..loops).map(|_| (reference(), VideoDecoder::new(model.clone(), size, 1))).collect();
+    let renditions = video.renditions.len().max(1);
+    let mut decoders: Vec<_> =
+        (0..renditions).map(|_| (reference(), VideoDecoder::new(model.clone(), size, 1))).collect();
     let mut picture = Picture::zero(size, FORMAT);
     let mut rows = Vec::new();
     for (frame, (bytes, &count)) in video.frames.iter().zip(counts).enumerate() {
-        let (reference, decoder) = &mut decoders[frame % loops];
+        let (reference, decoder) = &mut decoders[frame % renditions];
         reference.decode(&bytes[..count]).expect("a valid frame");
         decoder.decode(&bytes[..count]).expect("a valid frame");
         decoder.render_into(&mut picture).expect("its size and format");
         assert!(reference.shown() == picture.samples(), "{run}, frame {frame}: the codec shows another frame");
-        let digests = [digest(&reference.floor()), digest(&reference.enhanced()), sha256(picture.samples())];
+        let digests =
+            [digest(&reference.floor()), digest(&reference.enhancement_reference()), sha256(picture.samples())];
         rows.push(Row { run: run.to_owned(), frame, bytes: count, digests });
     }
     rows
@@ -91,13 +93,13 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
 fn counts(video: &StoredVideo, run: &str) -> Vec<usize> {
     let count = |(number, frame): (usize, &Vec<u8>)| {
         let head = Head::read(frame).expect("a valid frame").expect("a whole head");
-        let base = (head.bytes + head.side + head.floor).min(frame.len());
+        let base = (head.bytes + head.side + head.base_reference).min(frame.len());
         match (run, number % 6) {
             ("whole", _) => frame.len(),
             ("base", _) => base,
             (_, 1) => base + (frame.len() - base) / 3,
             (_, 2) => head.bytes + head.side / 2,
-            (_, 3) => head.bytes + head.side + head.floor / 2,
+            (_, 3) => head.bytes + head.side + head.base_reference / 2,
             (_, 4) => 0,
             _ => frame.len() - frame.len() / 5,
         }
@@ -121,8 +123,8 @@ pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
         let video = StoredVideo::read(&stored).expect("a valid video");
         for run in RUNS {
             for row in decode(tables, &stored, run, &counts(&video, run)) {
-                let (name, [floor, enhanced, shown]) = (clip.name, &row.digests);
-                let digests = format!("{floor}\t{enhanced}\t{shown}");
+                let (name, [base_reference, enhancement_reference, shown]) = (clip.name, &row.digests);
+                let digests = format!("{base_reference}\t{enhancement_reference}\t{shown}");
                 writeln!(manifest, "{name}\t{}\t{run}\t{}\t{}\t{digests}", sha256(&stored), row.frame, row.bytes)
                     .expect("a string");
             }

@@ -298,7 +298,7 @@ exports! {
     /// Numbers: frames shown, undecoded, concealed, held, corrupt.
     fn screen_stats(state) {
         let played = state.screen.played();
-        let counts = [played.shown, played.undecoded, played.concealed, played.held, played.corrupt];
+        let counts = [played.shown, played.undecoded, played.concealed, played.repeated, played.corrupt];
         state.set(&counts.map(|count| count as f64));
     }
 

@@ -36,7 +36,7 @@ pub(crate) fn check() -> Result<()> {
     let count = program.len();
     if count > MAX_CRATES {
         faults.push(format!(
-            "the default program has {count} crates, over {MAX_CRATES}: put what few need behind a feature"
+            "the default program has {count} crates, over {MAX_CRATES}: put what few need into a feature"
         ));
     }
     if faults.is_empty() {

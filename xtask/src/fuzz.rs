@@ -218,8 +218,8 @@ struct Figures {
 impl Figures {
     fn of(said: &str) -> Self {
         let number = |before: &str| {
-            let behind = said.rsplit_once(before)?.1.trim_start();
-            behind.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
+            let after = said.rsplit_once(before)?.1.trim_start();
+            after.split(|c: char| !c.is_ascii_digit()).next()?.parse().ok()
         };
         Self {
             executions: number("stat::number_of_executed_units:").unwrap_or(0),

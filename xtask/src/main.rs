@@ -42,7 +42,7 @@ cargo xtask COMMAND
                    add that target and Node.js runs it (else it says `skipped`); a check that they depend on no tokio,
                    quinn, ort or image;
                    at the end what failed, with the command that runs each failed test again
-  test --busy N    every test N times beside a busy loop on every core, and how often each failed
+  test --busy N    every test N times next to a busy loop on every core, and how often each failed
   attack           hostile receivers and senders against real ones, in release: a table of figures and their bounds
   bitexact         one set of digests of streams, coefficients and pictures from builds for this processor's baseline,
                    AVX2, all that it has, aarch64 under qemu, and wasm32 under Node.js, in debug and release, on 1 to 7

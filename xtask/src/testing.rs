@@ -144,7 +144,7 @@ pub(crate) fn beside_busy_loops(times: u32, arguments: &[&str], variables: &[(&s
             });
         }
         let outcome = (1..=times).try_for_each(|time| {
-            eprintln!("run {time} of {times}, beside {}", plural(cores, "busy loop"));
+            eprintln!("run {time} of {times}, next to {}", plural(cores, "busy loop"));
             let (status, failed) = run(arguments, variables, |_| {})?;
             if failed.is_empty() && !status.success() {
                 return Err(Failure::say("cargo failed: fix what it reports above"));
@@ -163,7 +163,7 @@ pub(crate) fn beside_busy_loops(times: u32, arguments: &[&str], variables: &[(&s
         eprintln!("no test failed in {}", plural(times as usize, "run"));
         return Ok(());
     }
-    Err(Failure::say(format!("{} failed beside busy loops", plural(counts.len(), "test"))))
+    Err(Failure::say(format!("{} failed next to busy loops", plural(counts.len(), "test"))))
 }
 
 #[cfg(test)]

@@ -17,7 +17,7 @@ pub trait Embedded {
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>>;
 
     /// Returns whether receivers of nearly the same rate may get different streams.
-    fn has_loops(&self) -> bool {
+    fn has_renditions(&self) -> bool {
         false
     }
 }

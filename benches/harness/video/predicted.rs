@@ -2,7 +2,9 @@
 //! prefix of each frame that fits.
 
 use anyhow::Result;
-use nestcast_codec::{FrameRate, Picture, Population, Switch, VideoDecoder, VideoLoops, VideoModel, VideoSettings};
+use nestcast_codec::{
+    FrameRate, Picture, Population, Switch, VideoDecoder, VideoModel, VideoRenditions, VideoSettings,
+};
 use nestcast_lab::video::Frame;
 
 use super::{Clip, Embedded, Run};
@@ -19,18 +21,18 @@ impl Embedded for Predicted {
         ["nestcast", "nestcast-2", "nestcast-3"][self.0 - 1]
     }
 
-    fn has_loops(&self) -> bool {
+    fn has_renditions(&self) -> bool {
         self.0 > 1
     }
 
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
         let model = VideoModel::built_in();
-        let mut encoder = VideoLoops::new(&model, settings(clip, kbps), self.0)?;
-        let loops = encoder.rates();
+        let mut encoder = VideoRenditions::new(&model, settings(clip, kbps), self.0)?;
+        let renditions = encoder.rates();
         let receivers = frame_bytes.iter().map(|frame_bytes| Receiver {
             frame_bytes,
             // The bytes of frames are whole, rounded down.
-            loops: frame_bytes.iter().map(|bytes| loops.serving(rate(clip, bytes + 1))).collect(),
+            renditions: frame_bytes.iter().map(|bytes| renditions.serving(rate(clip, bytes + 1))).collect(),
             left: 0,
             switch: None,
             decoder: VideoDecoder::new(model.clone(), clip.size, THREADS),
@@ -39,11 +41,11 @@ impl Embedded for Predicted {
         let mut receivers: Vec<Receiver<'_>> = receivers.collect();
         for (n, original) in clip.frames.iter().enumerate() {
             for receiver in receivers.iter_mut().filter(|receiver| receiver.changes(n) && receiver.switch.is_none()) {
-                receiver.switch = Some(encoder.switch_from(receiver.loops[n - 1])?);
+                receiver.switch = Some(encoder.switch_from(receiver.renditions[n - 1])?);
             }
             let frames = encoder.encode(original)?;
             for receiver in &mut receivers {
-                let (at, most) = (receiver.loops[n], receiver.allowance(n));
+                let (at, most) = (receiver.renditions[n], receiver.allowance(n));
                 let switching = receiver.switch.as_mut().and_then(|switch| encoder.switch_to(at, switch, most));
                 receiver.switch = receiver.switch.take().filter(|switch| !switch.arrived());
                 let frame = switching.as_ref().unwrap_or(&frames[at]);
@@ -68,7 +70,7 @@ fn rate(clip: &Clip, bytes: usize) -> f64 {
 /// One receiver of the stream.
 struct Receiver<'a> {
     /// The receiver's rendition, by frame.
-    loops: Vec<usize>,
+    renditions: Vec<usize>,
     /// Bytes that its link carries, by frame.
     frame_bytes: &'a [usize],
     /// Bytes that its link has left; below zero if bases needed more than there was.
@@ -82,7 +84,7 @@ struct Receiver<'a> {
 impl Receiver<'_> {
     /// Returns whether the rendition differs from the one before.
     fn changes(&self, n: usize) -> bool {
-        n > 0 && self.loops[n - 1] != self.loops[n]
+        n > 0 && self.renditions[n - 1] != self.renditions[n]
     }
 
     /// Returns the bytes that its link has for a frame.
@@ -131,7 +133,7 @@ mod tests {
         let frame_bytes = vec![100; 30];
         let decoder = VideoDecoder::new(VideoModel::built_in(), clip.size, 1);
         let mut receiver = Receiver {
-            loops: vec![0; 30],
+            renditions: vec![0; 30],
             frame_bytes: &frame_bytes,
             left: 0,
             switch: None,
@@ -139,7 +141,7 @@ mod tests {
             run: Run { frames: Vec::new() },
         };
         let settings = settings(&clip, &[12.0, 24.0, 48.0]);
-        let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 1).expect("one loop");
+        let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one loop");
         let bases = [250, 10, 10, 10, 10];
         for (n, base) in bases.into_iter().enumerate() {
             let frames = encoder.encode(&clip.frames[n]).expect("encodes");

@@ -37,17 +37,17 @@ impl Step {
         let (risen, fallen) = (changed(&low, &high), changed(&high, &low));
         let runs = scheme.watch(clip, &rates.receivers, &[low, high, risen, fallen])?;
         let [low, high, risen, fallen] = &runs[..] else { anyhow::bail!("a scheme gave not every run") };
-        let behind = |run: &Run, other: &Run| -> Vec<f64> {
+        let difference = |run: &Run, other: &Run| -> Vec<f64> {
             let pairs = run.frames[at..].iter().zip(&other.frames[at..]);
             pairs.map(|(a, b)| a.luma_db - b.luma_db).collect()
         };
-        let near = behind(risen, high).iter().position(|db| *db >= -NEAR_DB);
+        let near = difference(risen, high).iter().position(|db| *db >= -NEAR_DB);
         Ok(Self {
             clip: clip.name.clone(),
             scheme: scheme.id().to_owned(),
             rise_frames: near.map(|frame| frame + 1),
             // Avoids -0.
-            fall_db: rounded(behind(fallen, low).into_iter().fold(f64::INFINITY, f64::min), 2) + 0.0,
+            fall_db: rounded(difference(fallen, low).into_iter().fold(f64::INFINITY, f64::min), 2) + 0.0,
         })
     }
 }

@@ -194,7 +194,7 @@ impl Originals {
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), self.empty.size(), 1);
         let (mut picture, mut undecodable, mut psnr) = (self.empty.clone(), 0, Vec::new());
         for frame in frames {
-            let whole = matches!(decoder.decode(&frame.prefix), Ok(Arrived::Base | Arrived::Enhanced));
+            let whole = matches!(decoder.decode(&frame.prefix), Ok(Arrived::Base | Arrived::EnhancementReference));
             undecodable += usize::from(!whole);
             if let Some(original) = self.pictures.get(&frame.id).filter(|_| frame.captured >= first + SETTLED) {
                 decoder.render_into(&mut picture)?;

@@ -53,15 +53,15 @@ fn main() -> Result<()> {
         let run = |neighbour| goodput(neighbour, options.count, link, Duration::from_secs(options.seconds));
         let mut alone = run(Neighbour::Nobody)?;
         for neighbour in (0..options.rounds).flat_map(|_| Neighbour::BURDENS) {
-            let (beside, after) = (run(neighbour)?, run(Neighbour::Nobody)?);
+            let (alongside, after) = (run(neighbour)?, run(Neighbour::Nobody)?);
             let row = Row {
                 path,
                 neighbours: neighbour.name(),
                 count: options.count,
-                mbits_per_second: beside,
+                mbits_per_second: alongside,
                 alone_before: alone,
                 alone_after: after,
-                change_percent: (2.0 * beside / (alone + after) - 1.0) * 100.0,
+                change_percent: (2.0 * alongside / (alone + after) - 1.0) * 100.0,
             };
             println!(
                 "{:<10}  {:<19}  {:>6.3}  {:>9.3}  {:>8.3}  {:>+5.2} %",

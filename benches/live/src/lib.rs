@@ -2,7 +2,7 @@
 //! receivers, to one receiver among bad ones, of a video that is encoded live, over a kernel's links; and concealed
 //! pictures.
 //!
-//! `cargo run --release -p nestcast-live-benches --bin NAME`: `links`, `loops`, `fanout`, `neighbours`, `capped-receivers`,
+//! `cargo run --release -p nestcast-live-benches --bin NAME`: `links`, `renditions`, `fanout`, `neighbours`, `capped-receivers`,
 //! `kernel-links`, `concealment`. The results are in `benches/results/live`.
 
 pub mod crowd;

@@ -98,9 +98,9 @@ impl Drop for Joined {
 /// round trip in milliseconds and a loss in percent, or directly on loopback, where whole frames are the limit.
 pub fn goodput(neighbour: Neighbour, count: usize, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
     // The sender has one thread for its network, and so does each receiver: the cost of one feed affects another.
-    let [sending, receiving, beside] = [worker()?, worker()?, worker()?];
+    let [sending, receiving, alongside] = [worker()?, worker()?, worker()?];
     let sender = sending.block_on(start())?;
-    let neighbours = beside.block_on(async {
+    let neighbours = alongside.block_on(async {
         let mut joined = Vec::new();
         for _ in 0..count {
             joined.push(neighbour.join(sender).await?);
@@ -108,8 +108,8 @@ pub fn goodput(neighbour: Neighbour, count: usize, link: Option<(u64, f64)>, tim
         anyhow::Ok(joined)
     })?;
     let rate = receiving.block_on(healthy(sender, link, time));
-    beside.block_on(async { drop(neighbours) });
-    for runtime in [sending, receiving, beside] {
+    alongside.block_on(async { drop(neighbours) });
+    for runtime in [sending, receiving, alongside] {
         runtime.shutdown_background();
     }
     rate

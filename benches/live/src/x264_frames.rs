@@ -15,7 +15,7 @@ use nestcast_lab::clip::Clip;
 use nestcast_lab::link::Link;
 use nestcast_lab::pace::{Pace, microseconds};
 use nestcast_lab::x264::{AccessUnit, X264};
-use nestcast_proto::{BroadcastFrame, Demand, Frame, Join, PackageHash, SourceError, Video, Welcome};
+use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, RandomAccessFrame, SourceError, Video, Welcome};
 use nestcast_sender::FrameSource;
 
 use crate::ladder::Ladder;
@@ -75,7 +75,7 @@ impl X264Frames {
 
     /// Returns the frame that is due; `None` before the receiver connects.
     fn frame(&mut self, captured: u64, demand: &Demand) -> Result<Option<BroadcastFrame>> {
-        let wants_key = demand.take_join_request();
+        let wants_key = demand.take_random_access_request();
         let rung = self.ladder.rung(Duration::from_micros(captured));
         let id = self.id;
         let goes_on = self.run.as_ref().filter(|(of, first, _)| !wants_key && *of == rung && id < first + RUN_FRAMES);
@@ -89,7 +89,7 @@ impl X264Frames {
         let unit = units.get(usize::try_from(id - first)?).context("a run has all its frames")?;
         self.id += 1;
         let (base, bytes): (usize, Bytes) = (unit.bytes.len(), unit.bytes.clone());
-        let join = unit.key.then(|| Join { base, bytes: bytes.clone() });
+        let join = unit.key.then(|| RandomAccessFrame { base, bytes: bytes.clone() });
         Ok(Some(Frame { id, skipped: 0, captured, since: id, base, bytes, join }.into()))
     }
 }

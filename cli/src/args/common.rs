@@ -37,7 +37,7 @@ impl Transform {
 }
 
 /// Both decoders, the better one last.
-pub(crate) const BOTH: &[Transform] = &[Transform::Linear, Transform::Deep];
+pub(crate) const BOTH_DECODERS: &[Transform] = &[Transform::Linear, Transform::Deep];
 
 /// Parses one decoder, or both.
 pub(super) fn decoders() -> impl TypedValueParser<Value = &'static [Transform]> {
@@ -45,7 +45,7 @@ pub(super) fn decoders() -> impl TypedValueParser<Value = &'static [Transform]> 
     PossibleValuesParser::new(each.chain([PossibleValue::new("both").help("Both")])).map(|name| match &*name {
         "deep" => &[Transform::Deep][..],
         "linear" => &[Transform::Linear],
-        _ => BOTH,
+        _ => BOTH_DECODERS,
     })
 }
 

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use anyhow::{Context as _, Error, Result, ensure};
 use clap::Args;
 use clap::builder::{PossibleValue, PossibleValuesParser, RangedU64ValueParser, TypedValueParser};
-use nestcast_codec::{Effort, FrameRate, MAX_LOOPS, Matrix, Population, Size, VideoSettings};
+use nestcast_codec::{Effort, FrameRate, MAX_RENDITIONS, Matrix, Population, Size, VideoSettings};
 use nestcast_media::FrameRange;
 use nestcast_proto::Bitrate;
 
@@ -101,5 +101,5 @@ pub(super) fn effort() -> impl TypedValueParser<Value = Effort> {
 
 /// Parses how many renditions a video has.
 pub(super) fn renditions() -> RangedU64ValueParser<usize> {
-    RangedU64ValueParser::new().range(1..=MAX_LOOPS as u64)
+    RangedU64ValueParser::new().range(1..=MAX_RENDITIONS as u64)
 }

@@ -95,9 +95,9 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
             },
             _ = seconds.tick() => {
                 let figures = monitor.read();
-                let behind = pace.behind(began.elapsed(), figures.frames, figures.skipped);
+                let shortfall = pace.shortfall(began.elapsed(), figures.frames, figures.skipped);
                 let helps = "; send a smaller picture or fewer frames a second";
-                tell(options.json, &figures, behind.map(|behind| format!("{behind}{helps}")))?;
+                tell(options.json, &figures, shortfall.map(|shortfall| format!("{shortfall}{helps}")))?;
             }
         }
     };

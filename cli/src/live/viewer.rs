@@ -53,7 +53,7 @@ impl Screen {
         let place = if is_video { FramePlace::new(path, &[])? } else { FramePlace::folder(path)? };
         let deep = options.decoder == Some(Transform::Deep);
         let restoration = deep.then(|| transforms::restoration(model.threads)).transpose()?;
-        let lines = options.json.then(|| Lines::beside(&options.output));
+        let lines = options.json.then(|| Lines::next_to(&options.output));
         let packages = Packages::new(model.package.clone(), KeptPackages::of_user());
         Ok(Self {
             model,

@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Search) -> Result<()> {
         }
     }
     if options.json {
-        let lines = options.sheet.as_deref().map_or(Lines::Output, Lines::beside);
+        let lines = options.sheet.as_deref().map_or(Lines::Output, Lines::next_to);
         return lines.print_pretty(&report);
     }
     files::print_result(&report.to_string())

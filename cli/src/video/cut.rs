@@ -11,7 +11,7 @@ use crate::args::Cut;
 use crate::files;
 
 /// The factor by which all bases may exceed a rate without a note: the heads of records need it.
-const TOLERANCE: f64 = 1.005;
+const BASE_RATE_TOLERANCE: f64 = 1.005;
 
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()> {
     let Some(rate) = options.length.bitrate else { bail!("nestcast cuts a video frame by frame: give --bitrate") };
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
         ));
     }
     let [kept, least] = [bytes, bases].map(|bytes| kbps(bytes, frames, frame_rate));
-    if least > rate / 1e3 * TOLERANCE {
+    if least > rate / 1e3 * BASE_RATE_TOLERANCE {
         let what = "this rate is below the slowest receiver's";
         files::note(&format!("{what}: nestcast never cuts the base layer, and it needs {least:.0} kbit/s"));
     }

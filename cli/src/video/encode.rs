@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use nestcast_codec::{VideoHeader, VideoLoops};
+use nestcast_codec::{VideoHeader, VideoRenditions};
 use nestcast_lab::encoded::{EncodedVideo, Names};
 use nestcast_media::Input;
 use nestcast_media::output::Output;
@@ -26,9 +26,9 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let (size, rate) = (clip.frames.size(), clip.frames.rate());
     let (colours, display) = (clip.frames.colours(), clip.frames.display());
     let settings = coding.settings(size, rate, options.common.threads());
-    let encoder = VideoLoops::new(&model, settings, coding.renditions.unwrap_or(1))?;
+    let encoder = VideoRenditions::new(&model, settings, coding.renditions.unwrap_or(1))?;
     let encoder = encoder.with_effort(coding.effort.unwrap_or_default());
-    let header = VideoHeader { size, rate, colours, display, models: model.ids(), loops: encoder.rates() };
+    let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions: encoder.rates() };
     let failed = |error| match error {
         Error::Write(error) => anyhow::Error::from(output.explain(error)),
         other => anyhow::Error::from(other).context("the video cannot be encoded"),

@@ -10,7 +10,7 @@ pub(crate) const CODE_BLOCK_SIDE: usize = 8;
 const COLUMN_FIRST: u64 = 0x0101_0101_0101_0101;
 const COLUMN_LAST: u64 = COLUMN_FIRST << 7;
 /// Coefficients with a neighbour in another code block.
-const RIM: u64 = 0xFF81_8181_8181_81FF;
+const CODE_BLOCK_RIM_MASK: u64 = 0xFF81_8181_8181_81FF;
 /// The neighbours of each coefficient within its code block: by the sum of 1 for the left and right ones, 2 for the
 /// upper and lower ones, and 4 for diagonal ones, then by coefficient.
 static NEIGHBOURS: [[u64; 64]; 8] = {
@@ -20,9 +20,9 @@ static NEIGHBOURS: [[u64; 64]; 8] = {
         let kinds = at / 64;
         let bit = at % 64;
         let own = 1 << bit;
-        let beside = beside(1 << bit);
+        let horizontal = horizontal(1 << bit);
         let above = own << 8 | own >> 8;
-        let all = [beside, above, beside << 8 | beside >> 8];
+        let all = [horizontal, above, horizontal << 8 | horizontal >> 8];
         let mut kind = 0;
         while kind < 3 {
             if kinds >> kind & 1 != 0 {
@@ -37,8 +37,8 @@ static NEIGHBOURS: [[u64; 64]; 8] = {
 const ALL_NEIGHBOURS: usize = 7;
 
 /// Returns the neighbours of each coefficient within its code block: left and right, above and below, diagonal ones.
-pub(crate) fn neighbours([beside, above, diagonal]: [bool; 3]) -> &'static [u64; 64] {
-    &NEIGHBOURS[usize::from(beside) + 2 * usize::from(above) + 4 * usize::from(diagonal)]
+pub(crate) fn neighbours([horizontal, above, diagonal]: [bool; 3]) -> &'static [u64; 64] {
+    &NEIGHBOURS[usize::from(horizontal) + 2 * usize::from(above) + 4 * usize::from(diagonal)]
 }
 
 /// The state of a code block that both sides know.
@@ -107,17 +107,17 @@ impl CodeBlock {
 }
 
 /// The left and right neighbours of a mask's coefficients, in the same block.
-const fn beside(mask: u64) -> u64 {
+const fn horizontal(mask: u64) -> u64 {
     (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1
 }
 
 /// Makes near, in the eight code blocks around the one at `at`, the neighbours of its coefficients in `mask`.
 #[inline(always)]
 pub(crate) fn mark_outside(blocks: &mut [CodeBlock], at: usize, stride: usize, mask: u64) {
-    if mask & RIM == 0 {
+    if mask & CODE_BLOCK_RIM_MASK == 0 {
         return;
     }
-    let wide = mask | beside(mask);
+    let wide = mask | horizontal(mask);
     let tall = mask | mask << 8 | mask >> 8;
     let corner = |bit: u32, to: u32| (mask >> bit & 1) << to;
     let rows = [

@@ -11,47 +11,47 @@ use crate::subband::layout::{Band, Subband};
 use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS};
 
 /// Bins of the expected magnitude: two an octave.
-const BINS: usize = 20;
-const CLASSES: usize = 2 * 4 * 3;
+const MAGNITUDE_BINS: usize = 20;
+const SUBBAND_CLASSES: usize = 2 * 4 * 3;
 /// By bin, and whether the code block became non-zero in this plane, or the run must contain a one, and none was found
 /// yet.
-const SIGNIFICANCE: usize = BINS * 2;
+const SIGNIFICANCE_CONTEXTS: usize = MAGNITUDE_BINS * 2;
 /// The known state at the same place in other bands and components: how many of the two other bands are significant
 /// there; in chroma also whether luma is: not, since this plane, or before.
 const CROSS_BAND: [usize; 2] = [3, 3 * 3];
 /// By class, number of coefficients in the run, and whether the code block became non-zero in this plane and shows none
 /// yet.
-const ZERO_RUN: usize = CLASSES * 7 * 2;
+const ZERO_RUN: usize = SUBBAND_CLASSES * 7 * 2;
 /// By class, first or later refinement, and bin.
 const REFINEMENT_BINS: usize = 8;
-const REFINEMENT: usize = CLASSES * 2 * REFINEMENT_BINS;
+const REFINEMENT_CONTEXTS: usize = SUBBAND_CLASSES * 2 * REFINEMENT_BINS;
 /// By band; then the signs in the row and in the column, in chroma also luma's sign and the predicted one. A
 /// constellation of signs and its opposite share a context.
-const SIGN: [usize; 2] = [9_usize.div_ceil(2), 81_usize.div_ceil(2)];
+const SIGN_CONTEXTS: [usize; 2] = [9_usize.div_ceil(2), 81_usize.div_ceil(2)];
 /// By near coefficients, non-zero neighbours, parent, other bands; in chroma also luma.
 const CODE_BLOCK: [usize; 2] = [3 * 4 * 3 * 3, 3 * 4 * 3 * 3 * 3];
 /// By component and level.
-const SUBBAND: usize = 3 * 7;
+const SUBBAND_CONTEXTS: usize = 3 * 7;
 
-const ZERO_RUN_BASE: usize = CLASSES / 2 * SIGNIFICANCE * (CROSS_BAND[0] + CROSS_BAND[1]);
+const ZERO_RUN_BASE: usize = SUBBAND_CLASSES / 2 * SIGNIFICANCE_CONTEXTS * (CROSS_BAND[0] + CROSS_BAND[1]);
 const REFINEMENT_BASE: usize = ZERO_RUN_BASE + ZERO_RUN;
-const SIGN_BASE: usize = REFINEMENT_BASE + REFINEMENT;
-const CODE_BLOCK_BASE: usize = SIGN_BASE + 3 * (SIGN[0] + SIGN[1]);
+const SIGN_BASE: usize = REFINEMENT_BASE + REFINEMENT_CONTEXTS;
+const CODE_BLOCK_BASE: usize = SIGN_BASE + 3 * (SIGN_CONTEXTS[0] + SIGN_CONTEXTS[1]);
 const SUBBAND_BASE: usize = CODE_BLOCK_BASE + CODE_BLOCK[0] + CODE_BLOCK[1];
 /// Whether a region is rotated like the one to its left, by which of the regions left, above and diagonally between are
 /// alike.
-const LIKE_LEFT: usize = SUBBAND_BASE + SUBBAND;
+const LIKE_LEFT: usize = SUBBAND_BASE + SUBBAND_CONTEXTS;
 /// Whether it is rotated like the one above, if that and the one to the left differ.
 const LIKE_ABOVE: usize = LIKE_LEFT + 5;
 /// Whether its rotation is a new one, by the number of rotations so far.
 const NEW_ROTATION: usize = LIKE_ABOVE + 3;
 /// The bits of a rotation's number, by node of their tree.
-const ROTATION: usize = NEW_ROTATION + MAX_ROTATIONS - 1;
+const ROTATION_CONTEXT: usize = NEW_ROTATION + MAX_ROTATIONS - 1;
 /// The bits of an angle, by axis and node of their tree.
-const ANGLE: usize = ROTATION + (MAX_ROTATIONS - 1);
+const ANGLE_CONTEXT: usize = ROTATION_CONTEXT + (MAX_ROTATIONS - 1);
 const ANGLE_NODES: usize = (1 << ANGLE_BITS) - 1;
 /// The number of a slice's adaptive probabilities.
-const CONTEXTS: usize = ANGLE + 3 * ANGLE_NODES;
+const CONTEXTS: usize = ANGLE_CONTEXT + 3 * ANGLE_NODES;
 const _: () = assert!(CONTEXTS == PRIORS, "the tables have a prior for every context");
 
 /// The smallest expected magnitude of the last bin, in 1/64 of a plane's step.
@@ -81,9 +81,9 @@ static SIGNS_AROUND: [i8; 81] = {
     let mut signs = [0; 81];
     let mut at = 0;
     while at < 81 {
-        let beside = SUM_OF_TWO[at % 9];
+        let horizontal = SUM_OF_TWO[at % 9];
         let above = SUM_OF_TWO[at / 9];
-        signs[at] = 3 * beside + above;
+        signs[at] = 3 * horizontal + above;
         at += 1;
     }
     signs
@@ -125,12 +125,12 @@ pub(crate) const fn new_rotation(count: usize) -> usize {
 
 /// `node`: 1 to 7.
 pub(crate) const fn rotation(node: usize) -> usize {
-    ROTATION + node - 1
+    ROTATION_CONTEXT + node - 1
 }
 
 /// `node`: 1 to 63.
 pub(crate) const fn angle(axis: usize, node: usize) -> usize {
-    ANGLE + axis * ANGLE_NODES + node - 1
+    ANGLE_CONTEXT + axis * ANGLE_NODES + node - 1
 }
 
 /// The contexts that several subbands share.
@@ -157,14 +157,14 @@ impl Class {
         };
         let class = (chroma * 4 + subband.level.min(4) - 1) * 3 + band;
         let row = if subband.band == Band::Low { 0 } else { subband.level };
-        let before = chroma * (CLASSES / 2);
+        let before = chroma * (SUBBAND_CLASSES / 2);
         Self {
-            significance: SIGNIFICANCE * (before * CROSS_BAND[0] + (class - before) * CROSS_BAND[chroma]),
+            significance: SIGNIFICANCE_CONTEXTS * (before * CROSS_BAND[0] + (class - before) * CROSS_BAND[chroma]),
             significance_bins: &SIGNIFICANCE_BINS[chroma],
             cross_band: CROSS_BAND[chroma],
             zero_run: ZERO_RUN_BASE + class * 14,
             refinement: REFINEMENT_BASE + class * 2 * REFINEMENT_BINS,
-            sign: SIGN_BASE + chroma * 3 * SIGN[0] + band * SIGN[chroma],
+            sign: SIGN_BASE + chroma * 3 * SIGN_CONTEXTS[0] + band * SIGN_CONTEXTS[chroma],
             code_block: CODE_BLOCK_BASE + chroma * CODE_BLOCK[0],
             subband: SUBBAND_BASE + subband.component * 7 + row,
         }

@@ -7,11 +7,11 @@ use crate::bitplane::slice::{Slice, SubbandMap, zeros};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
-use crate::subband::quantise::{MAX_PLANES, NEGATIVE, Quantiser};
+use crate::subband::quantise::{MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
 
 /// The marks of the three finest levels.
-const MARKS: [u8; 3] = [3, 2, 1];
+const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
     /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes. The
@@ -46,7 +46,7 @@ impl Slice {
                 let levels = &mut self.source[map.origin + y * map.stride..][..map.width];
                 quantiser.levels(values, levels);
                 for (bx, chunk) in levels.chunks(CODE_BLOCK_SIDE).enumerate() {
-                    let or = chunk.iter().fold(0, |or, level| or | level) & !NEGATIVE;
+                    let or = chunk.iter().fold(0, |or, level| or | level) & !SIGN_BIT;
                     self.blocks[map.grid.at(bx, y / CODE_BLOCK_SIDE)].all |= or;
                     map.all |= or;
                 }
@@ -117,7 +117,7 @@ impl Slice {
             let y = (bit >> 3) as usize;
             let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
             let level = self.levels[map.origin + (by * CODE_BLOCK_SIDE + y) * map.stride + x];
-            out[y * map.width + x] = value(level & !NEGATIVE, plane).signed(level & NEGATIVE != 0);
+            out[y * map.width + x] = value(level & !SIGN_BIT, plane).signed(level & SIGN_BIT != 0);
         }
     }
 
@@ -127,7 +127,7 @@ impl Slice {
         for map in self.subbands.iter().filter(|map| map.nonzero) {
             let Subband { component, level, .. } = Subband::at(map.index);
             let level = level + 1 - chroma.finest_level(component);
-            let Some(mark) = MARKS.get(level - 1).copied() else { continue };
+            let Some(mark) = FINEST_LEVEL_MARKS.get(level - 1).copied() else { continue };
             let out = &mut *out[component];
             let across = across[component];
             let grid = &map.grid;
@@ -152,7 +152,7 @@ impl Slice {
         let mut out = vec![Vec::new(); SUBBANDS];
         for map in &self.subbands {
             let rows = (0..map.height).map(|y| &self.source[map.origin + y * map.stride..][..map.width]);
-            let signed = |level: &u16| (level & !NEGATIVE).cast_signed() * if level & NEGATIVE != 0 { -1 } else { 1 };
+            let signed = |level: &u16| (level & !SIGN_BIT).cast_signed() * if level & SIGN_BIT != 0 { -1 } else { 1 };
             out[map.index] = rows.flatten().map(signed).collect();
         }
         out

@@ -5,7 +5,7 @@ use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
 use crate::bitplane::slice::{Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
 use crate::model::Weights;
-use crate::subband::quantise::NEGATIVE;
+use crate::subband::quantise::SIGN_BIT;
 
 /// One subband in one plane, with its slice's arrays.
 pub(super) struct CodingPass<'a> {
@@ -110,7 +110,7 @@ impl<'a> CodingPass<'a> {
         let place = self.place(here, bit);
         let mut cross_band: usize = here.others.iter().map(|other| usize::from(other >> bit & 1 != 0)).sum();
         if let Some((before, _)) = self.map.luma {
-            cross_band = cross_band * 3 + usize::from((self.levels[place - before] & !NEGATIVE) >> self.plane).min(2);
+            cross_band = cross_band * 3 + usize::from((self.levels[place - before] & !SIGN_BIT) >> self.plane).min(2);
         }
         self.map.class.significance(self.expected_magnitude[place], must_hold_one, cross_band)
     }
@@ -128,7 +128,7 @@ impl<'a> CodingPass<'a> {
     #[inline(always)]
     fn sign_at(&self, place: usize) -> i8 {
         let level = self.levels[place];
-        i8::from(level != 0) - 2 * i8::from(level & NEGATIVE != 0)
+        i8::from(level != 0) - 2 * i8::from(level & SIGN_BIT != 0)
     }
 
     /// Luma's sign, and the predicted one: luma's if more of the signs around agree in both components than differ.
@@ -194,7 +194,7 @@ impl<'a> CodingPass<'a> {
             all |= self.source[self.place(here, mask.trailing_zeros())];
             mask &= mask - 1;
         }
-        (all & !NEGATIVE) >> self.plane != 0
+        (all & !SIGN_BIT) >> self.plane != 0
     }
 
     /// Adds to the expected magnitudes around a coefficient that grew by one step of this plane: those of neighbours,
@@ -223,11 +223,11 @@ impl<'a> CodingPass<'a> {
                 two[1] += weight;
             }
         }
-        if let Some((behind, weight)) = map.followers[0] {
-            self.expected_magnitude[place + behind] += weight;
+        if let Some((offset, weight)) = map.followers[0] {
+            self.expected_magnitude[place + offset] += weight;
         }
-        if let Some((behind, weight)) = map.followers[1] {
-            self.expected_magnitude[place + behind] += weight;
+        if let Some((offset, weight)) = map.followers[1] {
+            self.expected_magnitude[place + offset] += weight;
         }
     }
 }
@@ -245,8 +245,8 @@ fn packed([a, b, c, d]: [u16; 4]) -> u64 {
 /// Sets bit i if number i is zero.
 #[inline(always)]
 fn zeros([a, b, c, d, e, f, g, h]: &[u16; CODE_BLOCK_SIDE]) -> u64 {
-    const LOW: u64 = 0x7FFF_7FFF_7FFF_7FFF;
-    let others = |four: u64| ((four & LOW) + LOW) | four;
+    const LOW_15_BITS: u64 = 0x7FFF_7FFF_7FFF_7FFF;
+    let others = |four: u64| ((four & LOW_15_BITS) + LOW_15_BITS) | four;
     let first = others(packed([*a, *b, *c, *d])) >> 15;
     let last = others(packed([*e, *f, *g, *h])) >> 11;
     let others = first & 0x0001_0001_0001_0001 | last & 0x0010_0010_0010_0010;

@@ -12,16 +12,16 @@ use crate::bitplane::code_block::{CodeBlock, mark_outside};
 use crate::bitplane::neighbourhood::{CodingPass, Here};
 use crate::entropy::probability::{RATE_1_IN_16, RATE_1_IN_32};
 use crate::entropy::range_coder::Coder;
-use crate::subband::quantise::NEGATIVE;
+use crate::subband::quantise::SIGN_BIT;
 
 /// Passes over a subband in one plane.
-pub(super) const PASSES: usize = 3;
+pub(super) const PASSES_PER_PLANE: usize = 3;
 /// Codes which coefficients next to a significant one become significant too: these are the most likely.
-pub(super) const SIGNIFICANCE: usize = 0;
+pub(super) const SIGNIFICANCE_PASS: usize = 0;
 /// Codes one more bit of the significant coefficients.
-pub(super) const REFINEMENT: usize = 1;
+pub(super) const REFINEMENT_PASS: usize = 1;
 /// Codes which of all other coefficients become significant.
-pub(super) const CLEANUP: usize = 2;
+pub(super) const CLEANUP_PASS: usize = 2;
 
 /// A place inside a code block.
 #[derive(Debug, Clone, Copy, Default)]
@@ -68,17 +68,17 @@ impl CodingPass<'_> {
         let here = self.here(bx, by);
         let mut block = self.blocks[here.at];
         let idle = match PASS {
-            SIGNIFICANCE => block.candidates() == 0 && (block.nonzero || block.near == 0),
-            REFINEMENT => !block.nonzero || block.unrefined() == 0,
+            SIGNIFICANCE_PASS => block.candidates() == 0 && (block.nonzero || block.near == 0),
+            REFINEMENT_PASS => !block.nonzero || block.unrefined() == 0,
             _ => false,
         };
         if idle {
             return Some(());
         }
-        let here = if PASS == REFINEMENT { here } else { Here { others: self.others(here), ..here } };
+        let here = if PASS == REFINEMENT_PASS { here } else { Here { others: self.others(here), ..here } };
         let done = match PASS {
-            SIGNIFICANCE => self.significance_pass(&mut block, here, within, coder),
-            REFINEMENT => self.refinement_pass(&mut block, here, coder),
+            SIGNIFICANCE_PASS => self.significance_pass(&mut block, here, within, coder),
+            REFINEMENT_PASS => self.refinement_pass(&mut block, here, coder),
             _ => self.cleanup_pass(&mut block, here, within, coder),
         };
         self.leave(here, block);
@@ -130,9 +130,9 @@ impl CodingPass<'_> {
             let bit = left.trailing_zeros();
             left &= left - 1;
             let place = self.place(here, bit);
-            let first = (self.levels[place] & !NEGATIVE) >> (self.plane + 1) == 1;
+            let first = (self.levels[place] & !SIGN_BIT) >> (self.plane + 1) == 1;
             let context = self.map.class.refinement(self.expected_magnitude[place], first);
-            let source = C::WRITES && (self.source[place] >> self.plane) & 1 != 0;
+            let source = C::WRITES_BITS && (self.source[place] >> self.plane) & 1 != 0;
             let one = coder.code::<RATE_1_IN_32>(self.probabilities, context, source)?;
             block.visited |= 1 << bit;
             if one {
@@ -201,7 +201,7 @@ impl CodingPass<'_> {
             if mask == one {
                 coder.about(self.map.index, here.coefficient(bit));
             }
-            let source = C::WRITES && self.any_significant(here, mask);
+            let source = C::WRITES_BITS && self.any_significant(here, mask);
             if !coder.code::<RATE_1_IN_32>(self.probabilities, context, source)? {
                 block.visited |= mask;
                 left &= !mask;
@@ -257,7 +257,7 @@ impl CodingPass<'_> {
     ) -> Option<bool> {
         coder.about(self.map.index, here.coefficient(bit));
         let context = self.significance_context(here, bit, must_hold_one);
-        let source = C::WRITES && (self.source[self.place(here, bit)] & !NEGATIVE) >> self.plane != 0;
+        let source = C::WRITES_BITS && (self.source[self.place(here, bit)] & !SIGN_BIT) >> self.plane != 0;
         coder.code::<RATE_1_IN_32>(self.probabilities, context, source)
     }
 
@@ -285,7 +285,7 @@ impl CodingPass<'_> {
         let place = self.place(here, bit);
         coder.about(self.map.index, here.coefficient(bit));
         let (turned, context) = self.sign_context(place);
-        let source = C::WRITES && (self.source[place] & NEGATIVE != 0) != turned;
+        let source = C::WRITES_BITS && (self.source[place] & SIGN_BIT != 0) != turned;
         let negative = coder.code_even::<RATE_1_IN_16>(self.probabilities, context, source)? != turned;
         self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
         block.mark_significant(bit);

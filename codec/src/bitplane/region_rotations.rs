@@ -113,7 +113,7 @@ impl RegionRotations {
             read += 1;
             Some(known.bits >> (read - 1) & 1 != 0)
         };
-        let is = |number: usize| C::WRITES && rotations[number] == source;
+        let is = |number: usize| C::WRITES_BITS && rotations[number] == source;
         let number = if code(contexts::like_left(left, above, between), is(left))? {
             left
         } else if left != above && code(contexts::like_above(left, above, between), is(above))? {

@@ -9,7 +9,7 @@
 //! chooses an order for every stream.
 
 use crate::bitplane::neighbourhood::{CodingPass, Offsets, offsets};
-use crate::bitplane::passes::{CLEANUP, PASSES, REFINEMENT, SIGNIFICANCE, Within};
+use crate::bitplane::passes::{CLEANUP_PASS, PASSES_PER_PLANE, REFINEMENT_PASS, SIGNIFICANCE_PASS, Within};
 use crate::bitplane::slice::Slice;
 use crate::entropy::probability::RATE_1_IN_16;
 use crate::entropy::range_coder::Coder;
@@ -66,7 +66,7 @@ pub(crate) fn run<C: Coder>(
             cursor.subband = 0;
             cursor.pass += 1;
         }
-        if cursor.pass == PASSES {
+        if cursor.pass == PASSES_PER_PLANE {
             cursor.pass = 0;
             cursor.planes -= 1;
             if cursor.planes > 0 {
@@ -85,7 +85,7 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
     let plane = cursor.planes - 1;
     let map = &mut slice.subbands[cursor.subband];
     if !map.nonzero {
-        if cursor.pass != SIGNIFICANCE || map.width * map.height == 0 {
+        if cursor.pass != SIGNIFICANCE_PASS || map.width * map.height == 0 {
             return Ok(());
         }
         let context = map.class.subband();
@@ -97,9 +97,9 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
     }
     let offsets = offsets(map.stride);
     match cursor.pass {
-        SIGNIFICANCE => widest!(code_blocks::<C, SIGNIFICANCE>(slice, &offsets, cursor, coder)),
-        REFINEMENT => widest!(code_blocks::<C, REFINEMENT>(slice, &offsets, cursor, coder)),
-        _ => widest!(code_blocks::<C, CLEANUP>(slice, &offsets, cursor, coder)),
+        SIGNIFICANCE_PASS => widest!(code_blocks::<C, SIGNIFICANCE_PASS>(slice, &offsets, cursor, coder)),
+        REFINEMENT_PASS => widest!(code_blocks::<C, REFINEMENT_PASS>(slice, &offsets, cursor, coder)),
+        _ => widest!(code_blocks::<C, CLEANUP_PASS>(slice, &offsets, cursor, coder)),
     }
 }
 

@@ -16,7 +16,7 @@ const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
 /// Values after the last coefficient, so that eight can be read from each coefficient on.
-const MARGIN: usize = CODE_BLOCK_SIDE;
+const MARGIN_COEFFICIENTS: usize = CODE_BLOCK_SIDE;
 
 /// One subband's place in the slice's arrays, which have a border of one on every side, and the places of related
 /// subbands.
@@ -75,7 +75,7 @@ pub(crate) struct Slice {
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
     pub(crate) rotations: RegionRotations,
-    /// The known levels: magnitude, and `NEGATIVE`.
+    /// The known levels: magnitude, and `SIGN_BIT`.
     pub(super) levels: Vec<u16>,
     /// The levels that only an encoder knows; empty in a decoder.
     pub(super) source: Vec<u16>,
@@ -93,10 +93,10 @@ impl Slice {
         self.blocks.clear();
         let sizes = layout::subbands(chroma).map(|index| Subband::at(index).size(width, rows));
         self.blocks.reserve(sizes.map(|(width, height)| code_block::count(width, height)).sum());
-        let mut cells = MARGIN;
+        let mut cells = MARGIN_COEFFICIENTS;
         for index in layout::subbands(chroma) {
             let (width, height) = Subband::at(index).size(width, rows);
-            let map = self.place(model, index, [width, height], cells - MARGIN);
+            let map = self.place(model, index, [width, height], cells - MARGIN_COEFFICIENTS);
             cells += map.stride * (height + 2);
             self.subbands.push(map);
             code_block::grid(width, height, &mut self.blocks);

@@ -10,7 +10,7 @@
 use crate::colour::givens::turned;
 
 /// The axes for the angles 0, 0, 0: grey, yellow to blue, green to red. Their length is not yet 1.
-const OPPONENT: [[f64; 3]; 3] = [[1.0, 1.0, 1.0], [-1.0, -1.0, 2.0], [1.0, -1.0, 0.0]];
+const OPPONENT_AXES: [[f64; 3]; 3] = [[1.0, 1.0, 1.0], [-1.0, -1.0, 2.0], [1.0, -1.0, 0.0]];
 /// Steps of an angle in half a turn.
 pub(super) const HALF_TURN: f64 = 1024.0;
 /// Angles are in `-RANGE..RANGE`: a quarter of a turn each way.
@@ -58,7 +58,7 @@ impl Axes {
 
     /// The axes as rows, each of length 1.
     pub(super) fn rows(self) -> [[f64; 3]; 3] {
-        let opponent = OPPONENT.map(|row| {
+        let opponent = OPPONENT_AXES.map(|row| {
             let length = row.iter().map(|value| value * value).sum::<f64>().sqrt();
             row.map(|value| value / length)
         });

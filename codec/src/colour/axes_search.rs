@@ -7,9 +7,9 @@ use crate::picture::{Format, Size, View};
 use crate::scratch::Scratch;
 
 /// The approximate number of points that the search samples in a picture.
-const POINTS: usize = 1024;
+const SAMPLED_PIXELS: usize = 1024;
 /// Distances, in pixels, over which colours are compared.
-const DISTANCES: [usize; 3] = [1, 2, 4];
+const DISTANCES_PIXELS: [usize; 3] = [1, 2, 4];
 /// Colours that differ by fewer levels than this in every channel are ignored.
 const MIN_DIFFERENCE: i32 = 4;
 /// The difference, in levels, from which a difference costs noticeable bits.
@@ -19,7 +19,7 @@ const FIRST_STEP: i16 = 128;
 /// Differences that are processed together.
 const LANES: usize = 16;
 /// The numbers in a chunk of differences.
-const CHUNK: usize = 3 * LANES;
+const CHUNK_NUMBERS: usize = 3 * LANES;
 
 impl Axes {
     /// Finds axes along which `picture` needs few bits, because its colours' differences are small in most planes. The
@@ -50,7 +50,7 @@ impl Axes {
     /// Finds the axes of the pixels that `pixel` returns by column and row.
     fn find_between(size: Size, scratch: &Scratch, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Self {
         let chunks = pairs(size).count().div_ceil(LANES);
-        scratch.lend(chunks * CHUNK, |floats| {
+        scratch.lend(chunks * CHUNK_NUMBERS, |floats| {
             let differences = Differences::between(size, pixel, floats);
             if differences.chunks.is_empty() {
                 return Self::default();
@@ -94,8 +94,8 @@ fn dot(a: [f64; 3], b: [f64; 3]) -> f64 {
 fn pairs(size: Size) -> impl Iterator<Item = [[usize; 2]; 2]> {
     let width = size.width();
     let height = size.height();
-    let stride = (width * height / POINTS).isqrt().max(1);
-    DISTANCES.into_iter().flat_map(move |distance| {
+    let stride = (width * height / SAMPLED_PIXELS).isqrt().max(1);
+    DISTANCES_PIXELS.into_iter().flat_map(move |distance| {
         let rows = (0..height.saturating_sub(distance)).step_by(stride);
         let points = rows.flat_map(move |y| (0..width.saturating_sub(distance)).step_by(stride).map(move |x| [x, y]));
         points.flat_map(move |[x, y]| [[[x, y], [x + distance, y]], [[x, y], [x, y + distance]]])
@@ -105,18 +105,18 @@ fn pairs(size: Size) -> impl Iterator<Item = [[usize; 2]; 2]> {
 /// Differences between the colours of neighbouring pixels. Each chunk has the differences of all channels, one channel
 /// after the other; zeros fill the last chunk.
 struct Differences<'a> {
-    chunks: &'a [[f32; CHUNK]],
+    chunks: &'a [[f32; CHUNK_NUMBERS]],
 }
 
 /// The channels of a chunk.
-fn channels(chunk: &[f32; CHUNK]) -> [&[f32; LANES]; 3] {
+fn channels(chunk: &[f32; CHUNK_NUMBERS]) -> [&[f32; LANES]; 3] {
     let (lanes, _) = chunk.as_chunks();
     [&lanes[0], &lanes[1], &lanes[2]]
 }
 
 impl<'a> Differences<'a> {
     fn between(size: Size, pixel: impl Fn(usize, usize) -> [u8; 3], floats: &'a mut [f32]) -> Self {
-        let (chunks, _) = floats.as_chunks_mut::<CHUNK>();
+        let (chunks, _) = floats.as_chunks_mut::<CHUNK_NUMBERS>();
         let mut count = 0;
         for [here, there] in pairs(size) {
             let [here, there] = [here, there].map(|[x, y]| pixel(x, y));

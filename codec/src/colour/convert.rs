@@ -12,7 +12,7 @@ use crate::picture::{Format, PlaneMut, View};
 use crate::simd::widest;
 
 /// Pixels that are converted together; a multiple of eight.
-const BATCH: usize = 64;
+const BATCH_PIXELS: usize = 64;
 
 /// Converts samples of a format to planes.
 #[derive(Debug, Clone, Copy)]
@@ -57,9 +57,9 @@ impl ToPlanes {
     #[inline(always)]
     fn rgb_row(&self, samples: &[u8], planes: [&mut [f32]; 3]) {
         let m = &self.matrix;
-        let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH));
-        for (((samples, y), u), v) in samples.chunks(3 * BATCH).zip(y).zip(u).zip(v) {
-            let mut packed = [0; BATCH];
+        let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH_PIXELS));
+        for (((samples, y), u), v) in samples.chunks(3 * BATCH_PIXELS).zip(y).zip(u).zip(v) {
+            let mut packed = [0; BATCH_PIXELS];
             unpack(samples, &mut packed);
             for (((&pixel, y), u), v) in packed.iter().zip(y).zip(u).zip(v) {
                 let channel = |shift: u32| (pixel >> shift & 255) as i32 as f32 - 128.0;
@@ -76,9 +76,9 @@ impl ToPlanes {
     fn ycbcr_row(&self, luma: &[u8], [blue, red]: [&[u8]; 2], planes: [&mut [f32]; 3]) {
         let m = &self.matrix;
         let zero = self.zero;
-        let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH));
-        let [blue, red] = [blue, red].map(|row| row.chunks(BATCH / 2));
-        for (((((luma, blue), red), y), u), v) in luma.chunks(BATCH).zip(blue).zip(red).zip(y).zip(u).zip(v) {
+        let [y, u, v] = planes.map(|plane| plane.chunks_mut(BATCH_PIXELS));
+        let [blue, red] = [blue, red].map(|row| row.chunks(BATCH_PIXELS / 2));
+        for (((((luma, blue), red), y), u), v) in luma.chunks(BATCH_PIXELS).zip(blue).zip(red).zip(y).zip(u).zip(v) {
             let blue = twice(blue, zero[1]);
             let red = twice(red, zero[2]);
             let chroma = blue.iter().zip(&red);
@@ -138,9 +138,9 @@ impl FromPlanes {
     #[inline(always)]
     fn rgb_row(&self, planes: [&[f32]; 3], samples: &mut [u8]) {
         let m = &self.matrix;
-        let [y, u, v] = planes.map(|plane| plane.chunks(BATCH));
-        for (((samples, y), u), v) in samples.chunks_mut(3 * BATCH).zip(y).zip(u).zip(v) {
-            let mut packed = [0; BATCH];
+        let [y, u, v] = planes.map(|plane| plane.chunks(BATCH_PIXELS));
+        for (((samples, y), u), v) in samples.chunks_mut(3 * BATCH_PIXELS).zip(y).zip(u).zip(v) {
+            let mut packed = [0; BATCH_PIXELS];
             for (((pixel, &y), &u), &v) in packed.iter_mut().zip(y).zip(u).zip(v) {
                 let r = to_sample(m[0] * y + m[1] * u + m[2] * v, 128.0);
                 let g = to_sample(m[3] * y + m[4] * u + m[5] * v, 128.0);
@@ -181,8 +181,8 @@ impl FromPlanes {
 
 /// Repeats each sample for two pixels, less `zero`.
 #[inline(always)]
-fn twice(samples: &[u8], zero: f32) -> [f32; BATCH] {
-    let mut values = [0.0; BATCH];
+fn twice(samples: &[u8], zero: f32) -> [f32; BATCH_PIXELS] {
+    let mut values = [0.0; BATCH_PIXELS];
     for (pair, &sample) in values.as_chunks_mut::<2>().0.iter_mut().zip(samples) {
         *pair = [f32::from(sample) - zero; 2];
     }
@@ -217,7 +217,7 @@ fn single(matrix: [f64; 9]) -> [f32; 9] {
 
 /// Spreads pixels of three bytes into the low bytes of words; the fourth byte is arbitrary.
 #[inline(always)]
-fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
+fn unpack(samples: &[u8], packed: &mut [u32; BATCH_PIXELS]) {
     let (eights, rest) = samples.as_chunks::<24>();
     let (words, last) = packed.split_at_mut(8 * eights.len());
     for (bytes, words) in eights.iter().zip(words.as_chunks_mut::<8>().0) {
@@ -231,7 +231,7 @@ fn unpack(samples: &[u8], packed: &mut [u32; BATCH]) {
 
 /// Packs pixels of three bytes from the low bytes of words, whose fourth byte is 0.
 #[inline(always)]
-fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
+fn pack(packed: &[u32; BATCH_PIXELS], samples: &mut [u8]) {
     let (eights, rest) = samples.as_chunks_mut::<24>();
     let (words, last) = packed.split_at(8 * eights.len());
     for (bytes, words) in eights.iter_mut().zip(words.as_chunks::<8>().0) {
@@ -250,13 +250,13 @@ fn pack(packed: &[u32; BATCH], samples: &mut [u8]) {
 
 /// Adds `zero`, rounds half up and clips to 0..=255; NaN gives 0.
 ///
-/// Every step has a vector instruction: between 0 and 256 the sum with `WHOLE` is `WHOLE` and the nearest integer.
+/// Every step has a vector instruction: between 0 and 256 the sum with `ROUNDING_OFFSET` is `ROUNDING_OFFSET` and the nearest integer.
 #[inline(always)]
 fn to_sample(value: f32, zero: f32) -> u32 {
-    const WHOLE: f32 = 8_388_608.0;
+    const ROUNDING_OFFSET: f32 = 8_388_608.0;
     let value = value + (zero + 0.5);
     let value = if value > 0.0 { value } else { 0.0 };
     let value = if value < 255.0 { value } else { 255.0 };
-    let nearest = value + WHOLE;
-    nearest.to_bits() - WHOLE.to_bits() - u32::from(nearest - WHOLE > value)
+    let nearest = value + ROUNDING_OFFSET;
+    nearest.to_bits() - ROUNDING_OFFSET.to_bits() - u32::from(nearest - ROUNDING_OFFSET > value)
 }

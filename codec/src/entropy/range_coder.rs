@@ -11,12 +11,12 @@ use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 /// The coder renormalises the range, a byte at a time, as soon as it is below this.
 const MIN_RANGE: u32 = 1 << 24;
 /// Zeros that a decoder appends to bytes that were written [before zeros](RangeEncoder::finish_before_zeros).
-pub(crate) const ZEROS: [u8; 8] = [0; 8];
+pub(crate) const ZERO_PADDING: [u8; 8] = [0; 8];
 
 /// One side of the coder. The same traversal drives both, so they cannot disagree.
 pub(crate) trait Coder: Default {
     /// Whether it needs the bits from its caller.
-    const WRITES: bool;
+    const WRITES_BITS: bool;
 
     /// Codes one bit with `probabilities[context]`, which moves at the rates `RATES`. An encoder writes `bit` and
     /// returns it. A decoder ignores `bit` and returns the bit that it read, or `None` if the bytes at hand do not
@@ -91,14 +91,14 @@ impl RangeEncoder {
 }
 
 impl RangeEncoder {
-    /// Writes the fewest bytes that determine every bit to a decoder that knows that [`ZEROS`] follow. It leaves out no
+    /// Writes the fewest bytes that determine every bit to a decoder that knows that [`ZERO_PADDING`] follow. It leaves out no
     /// more zeros than these, even if a long run of likely bits ends in more.
     pub(crate) fn finish_before_zeros(mut self) -> Vec<u8> {
         let end = self.low + u64::from(self.range);
         let rounded = (0..32).rev().map(|bits| self.low.next_multiple_of(1 << bits));
         self.low = rounded.into_iter().find(|low| *low < end).unwrap_or(self.low);
         let mut bytes = self.finish();
-        let left_out = bytes.iter().rev().take(ZEROS.len()).take_while(|byte| **byte == 0).count();
+        let left_out = bytes.iter().rev().take(ZERO_PADDING.len()).take_while(|byte| **byte == 0).count();
         bytes.truncate(bytes.len() - left_out);
         bytes
     }
@@ -111,7 +111,7 @@ impl Default for RangeEncoder {
 }
 
 impl Coder for RangeEncoder {
-    const WRITES: bool = true;
+    const WRITES_BITS: bool = true;
 
     #[inline(always)]
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
@@ -229,7 +229,7 @@ impl Default for RangeDecoder {
 }
 
 impl Coder for RangeDecoder {
-    const WRITES: bool = false;
+    const WRITES_BITS: bool = false;
 
     // Two complete paths instead of one with selections: a processor that predicts the bit goes on to the next one
     // early.
@@ -344,7 +344,7 @@ mod tests {
             prop_assert!(bytes.len() <= encode(&symbols).len());
             let mut coder = RangeDecoder::new();
             coder.push(&bytes);
-            coder.push(&ZEROS);
+            coder.push(&ZERO_PADDING);
             prop_assert_eq!(decode(&mut coder, &mut evenly(), &symbols), symbols.len());
         }
 

@@ -7,7 +7,7 @@ use crate::codec::Codec;
 use crate::colour::axes::Axes;
 use crate::model::Model;
 use crate::picture::{Channels, Picture, Size};
-use crate::post_filter::table::{BYTES, PostFilter};
+use crate::post_filter::table::{PostFilter, TABLE_BYTES};
 use crate::subband::coefficients::Coefficients;
 use crate::transform::{Analysis as _, Position, Synthesis as _};
 use crate::wavelet::strips::Division;
@@ -138,7 +138,7 @@ fn taps_of_zero_are_no_filter_and_significance_must_fit() {
     let linear = Linear::new(Model::photo());
     let planes = linear.compose(&coefficients).expect("coefficients of the size");
     let mut out = Picture::zero(planes.size, planes.channels);
-    let nothing = PostFilter::from_bytes(&[&[1, 0][..], &vec![0; BYTES - 2]].concat()).expect("a valid table");
+    let nothing = PostFilter::from_bytes(&[&[1, 0][..], &vec![0; TABLE_BYTES - 2]].concat()).expect("a valid table");
     let told = (&nothing, position);
     linear.filtered_picture(&planes, &coefficients.significance, told, &mut out).expect("planes of the size");
     let apart = |(a, b): (&u8, &u8)| a.abs_diff(*b);

@@ -9,7 +9,7 @@ use crate::picture::Size;
 /// The side of a block in luma samples.
 pub(crate) const BLOCK: usize = 16;
 /// The side of a partition in luma samples.
-pub(crate) const CELL: usize = BLOCK / 2;
+pub(crate) const PARTITION_SIDE: usize = BLOCK / 2;
 /// The number of levels of a constant prediction.
 pub(crate) const CONSTANTS: u8 = 64;
 
@@ -17,9 +17,9 @@ pub(crate) const CONSTANTS: u8 = 64;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Source {
     /// The enhancement reference, or a constant.
-    Enhanced,
+    EnhancementReference,
     /// The base-layer reference, or a constant: the block is being refreshed.
-    Floor,
+    BaseReference,
     /// A constant alone.
     Constant,
 }
@@ -56,9 +56,9 @@ impl Block {
     }
 
     /// Returns the vector of a partition into the last picture; partitions are numbered as in [`Block::Moved`].
-    pub(crate) const fn vector(&self, cell: usize) -> Option<Vector> {
+    pub(crate) const fn vector(&self, partition: usize) -> Option<Vector> {
         match self {
-            Self::Moved(vectors) => Some(vectors[cell]),
+            Self::Moved(vectors) => Some(vectors[partition]),
             Self::Bipredicted([first, _]) => Some(*first),
             Self::Constant(_) => None,
         }
@@ -109,20 +109,20 @@ impl Field {
         self.blocks.clear();
         self.blocks.resize(count, Block::Constant(CONSTANTS / 2));
         self.sources.clear();
-        self.sources.resize(count, Source::Enhanced);
+        self.sources.resize(count, Source::EnhancementReference);
         self.bipredicts = false;
         self.refreshed.clear();
         self.refreshed.resize(count, false);
-        for (cycle, source) in [(FLOOR_CYCLE, Source::Floor), (CONSTANT_CYCLE, Source::Constant)] {
+        for (cycle, source) in [(REFRESH_CYCLE_FRAMES, Source::BaseReference), (CONSTANT_CYCLE, Source::Constant)] {
             self.sources[part(count, phase.into(), cycle)].fill(source);
             self.refreshed[part(count, usize::from(phase) + CONSTANT_CYCLE - 1, cycle)].fill(true);
         }
     }
 
     /// Returns which of `count` blocks are predicted from the base-layer reference in a frame of this phase: each once
-    /// in [`FLOOR_CYCLE`] phases. The long cycle predicts some of them from nothing instead.
+    /// in [`REFRESH_CYCLE_FRAMES`] phases. The long cycle predicts some of them from nothing instead.
     pub(crate) const fn refreshed(count: usize, phase: usize) -> Range<usize> {
-        part(count, phase, FLOOR_CYCLE)
+        part(count, phase, REFRESH_CYCLE_FRAMES)
     }
 }
 
@@ -133,7 +133,7 @@ const fn part(count: usize, phase: usize, cycle: usize) -> Range<usize> {
 }
 
 /// The number of frames in which every block is predicted once without the enhancement reference.
-pub(crate) const FLOOR_CYCLE: usize = 8;
+pub(crate) const REFRESH_CYCLE_FRAMES: usize = 8;
 /// The number of frames in which every block is predicted once from nothing.
 pub(crate) const CONSTANT_CYCLE: usize = 128;
 
@@ -151,7 +151,11 @@ mod tests {
             field.reset(size, phase);
             field.bipredicts = true;
             for (at, source) in before.sources.iter().enumerate() {
-                assert_eq!(field.may_bipredict(at), *source == Source::Enhanced, "block {at} of phase {phase}");
+                assert_eq!(
+                    field.may_bipredict(at),
+                    *source == Source::EnhancementReference,
+                    "block {at} of phase {phase}"
+                );
             }
         }
     }
@@ -167,7 +171,7 @@ mod tests {
                 for phase in 0..8 {
                     field.reset(size, cycle * 8 + phase);
                     for (at, source) in field.sources.iter().enumerate() {
-                        refreshed[at] += u32::from(*source == Source::Floor);
+                        refreshed[at] += u32::from(*source == Source::BaseReference);
                         constants[at] += u32::from(*source == Source::Constant);
                         refreshed[at] += u32::from(*source == Source::Constant && field.blocks.len() == 1);
                     }

@@ -15,13 +15,13 @@ pub(super) const MAX_SIDE: usize = 24;
 /// The additional rows and columns that the longest filter needs.
 const MAX_BEYOND: usize = 7;
 
-const LUMA: [[i16; 8]; 4] = [
+const LUMA_TAPS: [[i16; 8]; 4] = [
     [0, 0, 0, 64, 0, 0, 0, 0],
     [-1, 4, -10, 58, 17, -5, 1, 0],
     [-1, 4, -11, 40, 40, -11, 4, -1],
     [0, 1, -5, 17, 58, -10, 4, -1],
 ];
-const CHROMA: [[i16; 4]; 8] = [
+const CHROMA_TAPS: [[i16; 4]; 8] = [
     [0, 64, 0, 0],
     [-2, 58, 10, -2],
     [-4, 54, 16, -2],
@@ -33,11 +33,11 @@ const CHROMA: [[i16; 4]; 8] = [
 ];
 
 /// Samples of a row are made in groups of this length, so that no loop has a remainder.
-const GROUP: usize = 8;
+const GROUP_SAMPLES: usize = 8;
 
 /// The row length of a window that is `width` wide; the samples after the width have no meaning.
 pub(super) const fn row_length(width: usize) -> usize {
-    width.next_multiple_of(GROUP)
+    width.next_multiple_of(GROUP_SAMPLES)
 }
 
 /// Memory for interpolated samples.
@@ -111,10 +111,10 @@ impl Window {
         let mask = (1 << bits) - 1;
         let phases = [(vector.x & mask).cast_unsigned(), (vector.y & mask).cast_unsigned()].map(usize::from);
         if luma {
-            let taps = phases.map(|phase| (phase != 0).then(|| &LUMA[phase]));
+            let taps = phases.map(|phase| (phase != 0).then(|| &LUMA_TAPS[phase]));
             with_sums!(|sums| self.filter::<8, LENGTH>(sums, plane, first, side[1], taps));
         } else {
-            let taps = phases.map(|phase| (phase != 0).then(|| &CHROMA[phase]));
+            let taps = phases.map(|phase| (phase != 0).then(|| &CHROMA_TAPS[phase]));
             with_sums!(|sums| self.filter::<4, LENGTH>(sums, plane, first, side[1], taps));
         }
     }

@@ -3,7 +3,7 @@
 //! Prior art: overlapped block motion compensation (Orchard and Sullivan, "Overlapped block motion compensation: an
 //! estimation-theoretic approach", IEEE Trans. Image Processing 3(5), 1994), with windows that rise and fall linearly.
 
-use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field};
+use crate::motion::field::{BLOCK, Block, CONSTANTS, Field, PARTITION_SIDE};
 use crate::motion::interpolate::{MAX_SIDE, Window, row_length};
 use crate::motion::reference::{BySource, FRACTION, Past, Plane};
 use crate::motion::vector::Vector;
@@ -28,24 +28,24 @@ impl Kind {
     pub(crate) const ALL: [Self; 3] = [Self::Luma, Self::Chroma, Self::Chroma];
 
     /// The side of a partition in samples.
-    const fn cell(self) -> usize {
+    const fn partition(self) -> usize {
         match self {
-            Self::Luma => CELL,
-            Self::Chroma => CELL / 2,
+            Self::Luma => PARTITION_SIDE,
+            Self::Chroma => PARTITION_SIDE / 2,
         }
     }
 
     /// Bits of the sum of the weights at a sample, along one axis.
     const fn weight_bits(self) -> u32 {
-        2 * self.cell().ilog2() + 2
+        2 * self.partition().ilog2() + 2
     }
 }
 
 /// A block or a partition of it that moves as one.
 pub(super) struct Unit {
     /// The first partition, and the number of partitions along a side.
-    cell: [usize; 2],
-    pub(super) cells: usize,
+    partition: [usize; 2],
+    pub(super) partitions: usize,
     pub(super) motion: Motion,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Motion {
 impl Overlap {
     /// Predicts one plane from the references' planes into `out`, whose borders are not continued.
     pub(crate) fn predict(&mut self, field: &Field, kind: Kind, references: BySource<Past<&Plane>>, out: &mut Plane) {
-        let side = kind.cell();
+        let side = kind.partition();
         let width = field.across * 2 * side;
         let reach = 2 * side + side;
         self.sums.clear();
@@ -162,12 +162,12 @@ pub(super) struct Weights {
 
 /// By kind of plane, by number of partitions less 1, and by whether there is a neighbour before and after.
 static WEIGHTS: [[[[Weights; 2]; 2]; 2]; 2] = {
-    const fn of_cells(side: usize, cells: usize) -> [[Weights; 2]; 2] {
-        let alone = [Weights::new(side, cells, false, false), Weights::new(side, cells, false, true)];
-        [alone, [Weights::new(side, cells, true, false), Weights::new(side, cells, true, true)]]
+    const fn of_partitions(side: usize, partitions: usize) -> [[Weights; 2]; 2] {
+        let alone = [Weights::new(side, partitions, false, false), Weights::new(side, partitions, false, true)];
+        [alone, [Weights::new(side, partitions, true, false), Weights::new(side, partitions, true, true)]]
     }
     const fn of_kind(kind: Kind) -> [[[Weights; 2]; 2]; 2] {
-        [of_cells(kind.cell(), 1), of_cells(kind.cell(), 2)]
+        [of_partitions(kind.partition(), 1), of_partitions(kind.partition(), 2)]
     }
     [of_kind(Kind::Luma), of_kind(Kind::Chroma)]
 };
@@ -177,7 +177,7 @@ impl Weights {
     pub(super) fn of_unit(unit: &Unit, field: &Field, kind: Kind) -> [(isize, &'static Self); 2] {
         [0, 1].map(|axis| {
             let last = 2 * [field.across, field.down][axis];
-            Self::of(unit.cell[axis], unit.cells, last, kind)
+            Self::of(unit.partition[axis], unit.partitions, last, kind)
         })
     }
 
@@ -190,28 +190,29 @@ impl Weights {
         self.values.first_chunk().expect("no longer than the longest")
     }
 
-    /// Returns the weights of `cells` partitions from `first` on, of `last` in the frame, and the place of the first
+    /// Returns the weights of `partitions` partitions from `first` on, of `last` in the frame, and the place of the first
     /// weight. Outermost partitions have no neighbour on one side.
-    fn of(first: usize, cells: usize, last: usize, kind: Kind) -> (isize, &'static Self) {
-        let side = kind.cell();
+    fn of(first: usize, partitions: usize, last: usize, kind: Kind) -> (isize, &'static Self) {
+        let side = kind.partition();
         let before = first > 0;
-        let behind = first + cells < last;
-        let weights = &WEIGHTS[usize::from(kind == Kind::Chroma)][cells - 1][usize::from(before)][usize::from(behind)];
+        let after = first + partitions < last;
+        let weights =
+            &WEIGHTS[usize::from(kind == Kind::Chroma)][partitions - 1][usize::from(before)][usize::from(after)];
         let overlap = if before { side / 2 } else { 0 };
         ((first * side).cast_signed() - overlap.cast_signed(), weights)
     }
 
     /// Makes weights that rise over the samples nearest to a border, to `2 * side` in all, and fall in the same way.
     #[expect(clippy::cast_possible_truncation, reason = "16 at most")]
-    const fn new(side: usize, cells: usize, before: bool, behind: bool) -> Self {
-        let overlaps = before as usize + behind as usize;
-        let count = cells * side + overlaps * (side / 2);
+    const fn new(side: usize, partitions: usize, before: bool, after: bool) -> Self {
+        let overlaps = before as usize + after as usize;
+        let count = partitions * side + overlaps * (side / 2);
         let full = 2 * side;
         let mut values = [0; MAX_SIDE];
         let mut at = 0;
         while at < count {
             let rise = if before { 2 * at + 1 } else { full };
-            let fall = if behind { 2 * (count - 1 - at) + 1 } else { full };
+            let fall = if after { 2 * (count - 1 - at) + 1 } else { full };
             let nearest = if rise < fall { rise } else { fall };
             values[at] = if nearest < full { nearest } else { full } as i16;
             at += 1;
@@ -222,14 +223,14 @@ impl Weights {
 
 /// Returns the parts of a block that each move as one.
 pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<Unit>; 4] {
-    let whole = |motion| [Some(Unit { cell: [2 * bx, 2 * by], cells: 2, motion }), None, None, None];
+    let whole = |motion| [Some(Unit { partition: [2 * bx, 2 * by], partitions: 2, motion }), None, None, None];
     match (block, block.one_vector()) {
         (Block::Constant(level), _) => whole(Motion::Constant(constant(kind, *level))),
         (Block::Bipredicted(vectors), _) => whole(Motion::Bipredicted(*vectors)),
         (_, Some(vector)) => whole(Motion::Moved(vector)),
         (Block::Moved(vectors), None) => std::array::from_fn(|at| {
             let motion = Motion::Moved(vectors[at]);
-            Some(Unit { cell: [2 * bx + at % 2, 2 * by + at / 2], cells: 1, motion })
+            Some(Unit { partition: [2 * bx + at % 2, 2 * by + at / 2], partitions: 1, motion })
         }),
     }
 }
@@ -253,7 +254,7 @@ const fn rounded(sum: i32, shift: u32) -> i16 {
     ((sum + (1 << (shift - 1))) >> shift) as i16
 }
 
-const _: () = assert!(MAX_SIDE == BLOCK + CELL, "a block and what its windows overlap");
+const _: () = assert!(MAX_SIDE == BLOCK + PARTITION_SIDE, "a block and what its windows overlap");
 
 #[cfg(test)]
 mod tests {
@@ -263,15 +264,15 @@ mod tests {
 
     /// Applies the specification's formula, a sample at a time.
     fn naive(field: &Field, kind: Kind, from: Past<&Plane>, x: usize, y: usize) -> i16 {
-        let side = kind.cell();
+        let side = kind.partition();
         let mut window = Window::default();
         let mut sum = 0;
         let near = |at: usize, last: usize| {
-            let cell = at / side;
+            let partition = at / side;
             let within = at % side;
-            let other = if within < side / 2 { cell.saturating_sub(1) } else { (cell + 1).min(last - 1) };
+            let other = if within < side / 2 { partition.saturating_sub(1) } else { (partition + 1).min(last - 1) };
             let away = if within < side / 2 { side - 1 - 2 * within } else { 2 * within + 1 - side };
-            [(cell, 2 * side - away), (other, away)]
+            [(partition, 2 * side - away), (other, away)]
         };
         for (cy, wy) in near(y, 2 * field.down) {
             for (cx, wx) in near(x, 2 * field.across) {
@@ -324,7 +325,12 @@ mod tests {
             for (number, kind) in Kind::ALL.into_iter().enumerate() {
                 let from = Past { last: &references[0].planes[number], before: &references[1].planes[number] };
                 let mut out = Plane::new(from.last.width, from.last.height);
-                Overlap::default().predict(&field, kind, BySource { enhanced: from, floor: from }, &mut out);
+                Overlap::default().predict(
+                    &field,
+                    kind,
+                    BySource { enhancement_reference: from, base_reference: from },
+                    &mut out,
+                );
                 for y in 0..out.height {
                     for (x, value) in out.row(y).iter().enumerate() {
                         assert_eq!(*value, naive(&field, kind, from, x, y), "{kind:?} {width}x{height} at {x}, {y}");

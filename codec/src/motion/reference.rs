@@ -45,9 +45,9 @@ impl Plane {
         self.samples.fill(value);
     }
 
-    /// Sets this to `enhanced`, moved by a 32nd of its distance towards `floor`.
-    pub(crate) fn leak(&mut self, enhanced: &Self, floor: &Self) {
-        widest!(leak(&enhanced.samples, &floor.samples, &mut self.samples));
+    /// Sets this to `enhancement_reference`, moved by a 32nd of its distance towards `base_reference`.
+    pub(crate) fn leak(&mut self, enhancement_reference: &Self, base_reference: &Self) {
+        widest!(leak(&enhancement_reference.samples, &base_reference.samples, &mut self.samples));
     }
 
     /// Sets this to the sum of a prediction and a residual, which has no borders, clamped to `range`.
@@ -110,21 +110,21 @@ impl<T> Past<T> {
 /// One value for each kind of reference.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct BySource<T> {
-    pub(crate) enhanced: T,
-    pub(crate) floor: T,
+    pub(crate) enhancement_reference: T,
+    pub(crate) base_reference: T,
 }
 
 impl<T> BySource<T> {
     /// Returns the value of the reference into which a block's vectors point; blocks without vectors do not use it.
     pub(crate) const fn of(&self, source: Source) -> &T {
         match source {
-            Source::Enhanced => &self.enhanced,
-            Source::Floor | Source::Constant => &self.floor,
+            Source::EnhancementReference => &self.enhancement_reference,
+            Source::BaseReference | Source::Constant => &self.base_reference,
         }
     }
 
     pub(crate) fn map<U>(self, of: impl Fn(T) -> U) -> BySource<U> {
-        BySource { enhanced: of(self.enhanced), floor: of(self.floor) }
+        BySource { enhancement_reference: of(self.enhancement_reference), base_reference: of(self.base_reference) }
     }
 }
 
@@ -144,10 +144,11 @@ fn widen(samples: &[u8], out: &mut [i16]) {
 }
 
 #[inline(always)]
-fn leak(enhanced: &[i16], floor: &[i16], out: &mut [i16]) {
-    for ((out, enhanced), floor) in out.iter_mut().zip(enhanced).zip(floor) {
+fn leak(enhancement_reference: &[i16], base_reference: &[i16], out: &mut [i16]) {
+    for ((out, enhancement_reference), base_reference) in out.iter_mut().zip(enhancement_reference).zip(base_reference)
+    {
         // floor + ((31 * (enhanced - floor) + 16) >> 5), in 16 bits.
-        *out = enhanced + ((16 - (enhanced - floor)) >> 5);
+        *out = enhancement_reference + ((16 - (enhancement_reference - base_reference)) >> 5);
     }
 }
 

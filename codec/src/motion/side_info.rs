@@ -4,7 +4,7 @@
 //! list of neighbours whose motion a block can copy (merge mode of H.265, section 8.5.3.2.2).
 
 use crate::entropy::probability::{Probability, RATE_OF_MOTION};
-use crate::entropy::range_coder::{Coder, RangeDecoder, RangeEncoder, ZEROS};
+use crate::entropy::range_coder::{Coder, RangeDecoder, RangeEncoder, ZERO_PADDING};
 use crate::error::Error;
 use crate::motion::field::{Block, Field, Source};
 use crate::motion::vector::Vector;
@@ -16,24 +16,24 @@ pub(crate) const CANDIDATES: usize = 5;
 const LEVEL_BITS: u32 = 6;
 
 /// By number of neighbours that copy their vector.
-const MERGE: usize = 0;
-const CANDIDATE: usize = MERGE + 3;
-const CONSTANT: usize = CANDIDATE + CANDIDATES - 1;
+const MERGE_CONTEXT: usize = 0;
+const CANDIDATE_CONTEXT: usize = MERGE_CONTEXT + 3;
+const CONSTANT_CONTEXT: usize = CANDIDATE_CONTEXT + CANDIDATES - 1;
 /// By number of neighbours that are split.
-const SPLIT: usize = CONSTANT + 1;
+const SPLIT_CONTEXT: usize = CONSTANT_CONTEXT + 1;
 /// Whether a partition's vector is that of the partition before.
-const SAME: usize = SPLIT + 3;
+const SAME_CONTEXT: usize = SPLIT_CONTEXT + 3;
 /// By component of whole blocks and of partitions, and activity.
-const ZERO: usize = SAME + 3;
+const ZERO_CONTEXT: usize = SAME_CONTEXT + 3;
 /// By component, activity and length so far.
-const LENGTH: usize = ZERO + 4 * 3;
+const LENGTH_CONTEXT: usize = ZERO_CONTEXT + 4 * 3;
 const MAX_LENGTH: usize = 15;
 /// Bits that are as often zero as one.
-const EVEN: usize = LENGTH + 2 * 3 * MAX_LENGTH;
+const EVEN_CONTEXT: usize = LENGTH_CONTEXT + 2 * 3 * MAX_LENGTH;
 /// By number of neighbours that are bi-predicted.
-const BIPREDICTED: usize = EVEN + 1;
+const BIPREDICTED_CONTEXT: usize = EVEN_CONTEXT + 1;
 /// A second vector's difference: by component; then by component and length so far.
-const SECOND_ZERO: usize = BIPREDICTED + 3;
+const SECOND_ZERO: usize = BIPREDICTED_CONTEXT + 3;
 const SECOND_LENGTH: usize = SECOND_ZERO + 2;
 const CONTEXTS: usize = SECOND_LENGTH + 2 * MAX_LENGTH;
 
@@ -120,7 +120,7 @@ impl SideInfo {
         let mut coder = std::mem::take(&mut self.decoder);
         coder.restart();
         coder.push(bytes);
-        coder.push(&ZEROS);
+        coder.push(&ZERO_PADDING);
         let whole = (0..field.blocks.len()).all(|at| {
             let block = self.block(&mut coder, field, at, Block::Constant(0));
             block.map(|block| field.blocks[at] = block).is_some()
@@ -149,7 +149,7 @@ impl SideInfo {
     }
 
     /// Codes the block with the surroundings `near`.
-    pub(crate) fn block_near<C: Coder>(&mut self, coder: &mut C, near: &Near, block: Block) -> Option<Block> {
+    pub(crate) fn block_near<C: Coder>(&mut self, coder: &mut C, near: &Neighbours, block: Block) -> Option<Block> {
         let (coded, note) = if near.constant {
             (self.constant(coder, block)?, Note::default())
         } else {
@@ -165,34 +165,36 @@ impl SideInfo {
         Some(coded)
     }
 
-    fn moved<C: Coder>(&mut self, coder: &mut C, near: &Near, block: Block) -> Option<(Block, Note)> {
+    fn moved<C: Coder>(&mut self, coder: &mut C, near: &Neighbours, block: Block) -> Option<(Block, Note)> {
         let candidates = &near.candidates;
         let whole = block.whole_vector();
         let chosen = whole.and_then(|vector| candidates.iter().position(|other| *other == vector));
-        if self.bit(coder, MERGE + near.merged, chosen.is_some())? {
+        if self.bit(coder, MERGE_CONTEXT + near.merged, chosen.is_some())? {
             let mut index = 0;
             let last = candidates.len() - 1;
-            while index < last && self.bit(coder, CANDIDATE + index, chosen.is_some_and(|chosen| chosen > index))? {
+            while index < last
+                && self.bit(coder, CANDIDATE_CONTEXT + index, chosen.is_some_and(|chosen| chosen > index))?
+            {
                 index += 1;
             }
             return Some((Block::whole(candidates.get(index)), Note { merged: true, ..Note::default() }));
         }
-        if self.bit(coder, CONSTANT, matches!(block, Block::Constant(_)))? {
+        if self.bit(coder, CONSTANT_CONTEXT, matches!(block, Block::Constant(_)))? {
             return Some((self.constant(coder, block)?, Note::default()));
         }
-        let vectors = [0, 1, 2, 3].map(|cell| block.vector(cell).unwrap_or(Vector::ZERO));
+        let vectors = [0, 1, 2, 3].map(|partition| block.vector(partition).unwrap_or(Vector::ZERO));
         let mut before = candidates.get(0);
-        let split = self.bit(coder, SPLIT + near.split, whole.is_none())?;
+        let split = self.bit(coder, SPLIT_CONTEXT + near.split, whole.is_none())?;
         let mut note = Note { split, ..Note::default() };
         if !note.split {
             let vector = self.vector(coder, 0, near.activity, vectors[0], before, &mut note)?;
             return Some((Block::whole(vector), note));
         }
         let mut coded = [Vector::ZERO; 4];
-        for (cell, out) in coded.iter_mut().enumerate() {
-            let same = cell > 0 && self.bit(coder, SAME + cell - 1, vectors[cell] == before)?;
+        for (partition, out) in coded.iter_mut().enumerate() {
+            let same = partition > 0 && self.bit(coder, SAME_CONTEXT + partition - 1, vectors[partition] == before)?;
             if !same {
-                before = self.vector(coder, 2, near.activity, vectors[cell], before, &mut note)?;
+                before = self.vector(coder, 2, near.activity, vectors[partition], before, &mut note)?;
             }
             *out = before;
         }
@@ -203,13 +205,13 @@ impl SideInfo {
     fn bipredicted<C: Coder>(
         &mut self,
         coder: &mut C,
-        near: &Near,
+        near: &Neighbours,
         block: Block,
         first: Vector,
         mut note: Note,
     ) -> Option<(Block, Note)> {
         let wanted = if let Block::Bipredicted([_, second]) = block { Some(second) } else { None };
-        note.bipredicted = self.bit(coder, BIPREDICTED + near.bipredicted, wanted.is_some())?;
+        note.bipredicted = self.bit(coder, BIPREDICTED_CONTEXT + near.bipredicted, wanted.is_some())?;
         if !note.bipredicted {
             return Some((Block::whole(first), note));
         }
@@ -224,7 +226,7 @@ impl SideInfo {
         let level = if let Block::Constant(level) = block { level } else { 0 };
         let mut coded = 0;
         for bit in (0..LEVEL_BITS).rev() {
-            coded |= u8::from(self.bit(coder, EVEN, level >> bit & 1 != 0)?) << bit;
+            coded |= u8::from(self.bit(coder, EVEN_CONTEXT, level >> bit & 1 != 0)?) << bit;
         }
         Some(Block::Constant(coded))
     }
@@ -248,8 +250,8 @@ impl SideInfo {
     }
 
     fn number<C: Coder>(&mut self, coder: &mut C, row: usize, activity: usize, value: i16) -> Option<i16> {
-        let lengths = LENGTH + ((row % 2) * 3 + activity) * MAX_LENGTH;
-        self.magnitude(coder, ZERO + row * 3 + activity, lengths, value)
+        let lengths = LENGTH_CONTEXT + ((row % 2) * 3 + activity) * MAX_LENGTH;
+        self.magnitude(coder, ZERO_CONTEXT + row * 3 + activity, lengths, value)
     }
 
     /// Codes whether the value is zero, its sign, then the magnitude as an exponential Golomb code.
@@ -257,7 +259,7 @@ impl SideInfo {
         if self.bit(coder, zero, value == 0)? {
             return Some(0);
         }
-        let negative = self.bit(coder, EVEN, value < 0)?;
+        let negative = self.bit(coder, EVEN_CONTEXT, value < 0)?;
         // A magnitude of 2^15 does not fit in 15 bits, and has no use.
         let magnitude = value.unsigned_abs().clamp(1, 0x7FFF);
         let length = magnitude.ilog2() as usize;
@@ -267,7 +269,7 @@ impl SideInfo {
         }
         let mut coded = 1_i16;
         for bit in (0..bits).rev() {
-            coded = coded << 1 | i16::from(self.bit(coder, EVEN, magnitude >> bit & 1 != 0)?);
+            coded = coded << 1 | i16::from(self.bit(coder, EVEN_CONTEXT, magnitude >> bit & 1 != 0)?);
         }
         Some(if negative { -coded } else { coded })
     }
@@ -277,7 +279,7 @@ impl SideInfo {
     }
 
     /// Returns the known surroundings of block `at`.
-    pub(crate) fn near(&self, field: &Field, at: usize) -> Near {
+    pub(crate) fn near(&self, field: &Field, at: usize) -> Neighbours {
         let x = at % field.across;
         let y = at / field.across;
         let left = (x > 0).then(|| (field.blocks[at - 1], self.notes[at - 1]));
@@ -291,7 +293,7 @@ impl SideInfo {
         };
         let vectors =
             [left.and_then(|(block, _)| block.vector(1)), above.and_then(|(block, _)| block.vector(2)), corner];
-        Near {
+        Neighbours {
             at,
             constant: field.sources[at] == Source::Constant,
             may_bipredict: field.may_bipredict(at),
@@ -326,7 +328,7 @@ pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
 }
 
 /// The known facts about a block before it is coded, and about its neighbours.
-pub(crate) struct Near {
+pub(crate) struct Neighbours {
     pub(crate) at: usize,
     /// Whether it is predicted from no picture.
     constant: bool,
@@ -346,7 +348,7 @@ fn bend(block: Block) -> Option<Vector> {
     if let Block::Bipredicted([first, second]) = block { Some(second.minus(first.plus(first))) } else { None }
 }
 
-impl Near {
+impl Neighbours {
     /// The prediction of a second vector: motion goes on at the same speed, or changes as in the adjacent block.
     pub(crate) const fn second(&self, first: Vector) -> Vector {
         first.plus(first).plus(self.bend)

@@ -100,7 +100,7 @@ mod pairs {
     use super::{Plain, Sums};
 
     /// Samples that are made at a time.
-    const GROUP: usize = 16;
+    const GROUP_SAMPLES: usize = 16;
 
     impl Sums for Avx2 {
         #[inline(always)]
@@ -110,13 +110,13 @@ mod pairs {
             taps: &[i16; TAPS],
             out: &mut [i16; LENGTH],
         ) {
-            if LENGTH < GROUP {
+            if LENGTH < GROUP_SAMPLES {
                 return Plain.along_row(row, taps, out);
             }
             for first in groups::<LENGTH>() {
-                let seen = &row[first..][..GROUP + TAPS - 1];
+                let seen = &row[first..][..GROUP_SAMPLES + TAPS - 1];
                 let group = row_group(self, seen, taps);
-                out[first..][..GROUP].copy_from_slice(&stored(self, group));
+                out[first..][..GROUP_SAMPLES].copy_from_slice(&stored(self, group));
             }
         }
 
@@ -127,12 +127,12 @@ mod pairs {
             taps: &[i16; TAPS],
             out: &mut [i16; LENGTH],
         ) {
-            if LENGTH < GROUP {
+            if LENGTH < GROUP_SAMPLES {
                 return Plain.along_columns(rows, taps, out);
             }
             for first in groups::<LENGTH>() {
                 let seen = rows.each_ref().map(|row| loaded(self, &row[first..]));
-                out[first..][..GROUP].copy_from_slice(&stored(self, column_group(self, &seen, taps)));
+                out[first..][..GROUP_SAMPLES].copy_from_slice(&stored(self, column_group(self, &seen, taps)));
             }
         }
     }
@@ -140,16 +140,16 @@ mod pairs {
     /// The first samples of a row's groups; the last group can overlap the one before.
     #[inline(always)]
     fn groups<const LENGTH: usize>() -> impl Iterator<Item = usize> {
-        (0..LENGTH.div_ceil(GROUP)).map(|group| (group * GROUP).min(LENGTH - GROUP))
+        (0..LENGTH.div_ceil(GROUP_SAMPLES)).map(|group| (group * GROUP_SAMPLES).min(LENGTH - GROUP_SAMPLES))
     }
 
     #[inline(always)]
     fn loaded(avx2: Avx2, samples: &[i16]) -> __m256i {
-        i16x16::from_slice(avx2, &samples[..GROUP]).into()
+        i16x16::from_slice(avx2, &samples[..GROUP_SAMPLES]).into()
     }
 
     #[inline(always)]
-    fn stored(avx2: Avx2, group: __m256i) -> [i16; GROUP] {
+    fn stored(avx2: Avx2, group: __m256i) -> [i16; GROUP_SAMPLES] {
         let group: i16x16<Avx2> = group.simd_into(avx2);
         group.into()
     }

@@ -7,14 +7,19 @@ use crate::post_filter::classes::change;
 use crate::simd::widest;
 
 /// The directions of change, as rows down and columns right: along rows, along columns, and both diagonals.
-const WAY_STEPS: [(usize, isize); WAYS] = [(0, 1), (1, 0), (1, 1), (1, -1)];
-pub(super) const WAYS: usize = 4;
+const WAY_STEPS: [(usize, isize); DIRECTION_SUMS] = [(0, 1), (1, 0), (1, 1), (1, -1)];
+pub(super) const DIRECTION_SUMS: usize = 4;
 /// Rows that a sum depends on: the block's own, and one above and below.
 pub(super) const ROWS: usize = BLOCK + 2;
 
 /// Sets `sums`, by direction, for the four rows in the middle, from column `first` of these rows on. `memory` has four
 /// times as many numbers. Sums are unsigned numbers of 16 bits.
-pub(super) fn sum_up(rows: &[&mut [i16]; ROWS], first: usize, memory: &mut [i16], sums: &mut [&mut [i16]; WAYS]) {
+pub(super) fn sum_up(
+    rows: &[&mut [i16]; ROWS],
+    first: usize,
+    memory: &mut [i16],
+    sums: &mut [&mut [i16]; DIRECTION_SUMS],
+) {
     for (sums, (down, right)) in sums.iter_mut().zip(WAY_STEPS) {
         let sides = |y: usize| {
             [&rows[y + down][first.wrapping_add_signed(right)..], &rows[y - down][first.wrapping_add_signed(-right)..]]
@@ -83,7 +88,7 @@ mod tests {
         let row: [i16; 24] = std::array::from_fn(|x| if x / 2 % 2 == 0 { i16::MAX } else { -i16::MAX });
         let mut rows = [row; ROWS];
         let mut memory = [0; 16];
-        let mut sums = [[0; 4]; WAYS];
+        let mut sums = [[0; 4]; DIRECTION_SUMS];
         sum_up(
             &rows.each_mut().map(|row| &mut row[..]),
             4,

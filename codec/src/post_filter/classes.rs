@@ -4,9 +4,9 @@
 use crate::post_filter::TOLD_LEVELS;
 
 /// Classes of activity; each has twice the change of the one before.
-pub(super) const ACTIVITIES: usize = 9;
+pub(super) const ACTIVITY_CLASSES: usize = 9;
 /// None, horizontal, vertical, and both diagonals.
-pub(super) const DIRECTIONS: usize = 5;
+pub(super) const DIRECTION_CLASSES: usize = 5;
 /// The limit of the first activity: the change in steps, summed over a block's surroundings.
 const FIRST_LIMIT: u32 = 10;
 /// The maximum of one difference, in 1/64, so that eight of them fit in 15 bits.
@@ -23,7 +23,7 @@ pub(super) fn classes<const N: usize>(changes: &[[u32; N]; 4], step: i16, signif
     set_directions(changes, &mut directions);
     std::array::from_fn(|block| {
         let significance = usize::from(significance[block]).min(TOLD_LEVELS);
-        (activities[block] as usize * DIRECTIONS + directions[block] as usize) * (TOLD_LEVELS + 1) + significance
+        (activities[block] as usize * DIRECTION_CLASSES + directions[block] as usize) * (TOLD_LEVELS + 1) + significance
     })
 }
 
@@ -32,7 +32,7 @@ pub(super) fn classes<const N: usize>(changes: &[[u32; N]; 4], step: i16, signif
 fn add_activities<const N: usize>(across: &[u32; N], down: &[u32; N], limit: u32, activities: &mut [u32; N]) {
     for (activity, (across, down)) in activities.iter_mut().zip(across.iter().zip(down)) {
         let total = (across + down).cast_signed();
-        for doubled in 0..ACTIVITIES - 1 {
+        for doubled in 0..ACTIVITY_CLASSES - 1 {
             *activity += u32::from(total >= (limit << doubled).cast_signed());
         }
     }

@@ -7,20 +7,20 @@ use crate::post_filter::table::{CHROMA_TAPS, LUMA_TAPS, Runs};
 use crate::simd::widest;
 
 /// Samples of a row that are filtered together, and their blocks.
-pub(super) const CHUNK: usize = 64;
-pub(super) const CHUNK_BLOCKS: usize = CHUNK / BLOCK;
+pub(super) const CHUNK_SAMPLES: usize = 64;
+pub(super) const CHUNK_BLOCKS: usize = CHUNK_SAMPLES / BLOCK;
 /// Columns and rows to which a filter reaches.
-pub(super) const REACH: usize = 2;
+pub(super) const FILTER_REACH: usize = 2;
 /// Samples of a row that a chunk reads.
-pub(super) const SEEN: usize = CHUNK + 2 * REACH;
+pub(super) const CHUNK_WITH_BORDER: usize = CHUNK_SAMPLES + 2 * FILTER_REACH;
 /// Rows that a row of samples reads.
-pub(super) const ROWS: usize = 2 * REACH + 1;
+pub(super) const ROWS: usize = 2 * FILTER_REACH + 1;
 /// The nearest pairs of neighbours, and as many farther ones that only luma's filter has.
 const NEAR: usize = 6;
 
-pub(super) type Chunk = [i16; CHUNK];
+pub(super) type Chunk = [i16; CHUNK_SAMPLES];
 /// The part of a plane that a chunk reads, from two rows above to two below.
-pub(super) type Seen<'a> = [&'a [i16; SEEN]; ROWS];
+pub(super) type Seen<'a> = [&'a [i16; CHUNK_WITH_BORDER]; ROWS];
 /// Two opposite neighbours of each sample.
 type Pair<'a> = [&'a Chunk; 2];
 
@@ -41,7 +41,7 @@ pub(super) struct Differences {
 }
 
 impl Differences {
-    pub(super) const NONE: Self = Self { near: [[0; CHUNK]; NEAR], far: [[0; CHUNK]; NEAR] };
+    pub(super) const NONE: Self = Self { near: [[0; CHUNK_SAMPLES]; NEAR], far: [[0; CHUNK_SAMPLES]; NEAR] };
 
     /// Computes the six nearest pairs.
     pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
@@ -70,7 +70,7 @@ impl Differences {
 pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
     let (near, far) = halves(taps);
     widest!({
-        *sum = [0; CHUNK];
+        *sum = [0; CHUNK_SAMPLES];
         add_six(sum, &own.near, near);
         add_six(sum, &own.far, far);
     });
@@ -81,7 +81,7 @@ pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk
 pub(super) fn chroma([own, luma, other]: [&Differences; 3], taps: &[Chunk; CHROMA_TAPS], sum: &mut Chunk) {
     let (own_taps, luma_taps) = halves(taps);
     widest!({
-        *sum = [0; CHUNK];
+        *sum = [0; CHUNK_SAMPLES];
         add_six(sum, &own.near, own_taps);
         add_six(sum, &luma.near, luma_taps);
         add_two(sum, [&other.near[0], &other.near[2]], [&taps[2 * NEAR], &taps[2 * NEAR + 1]]);
@@ -96,20 +96,23 @@ fn halves<const N: usize>(taps: &[Chunk; N]) -> (&[Chunk; NEAR], &[Chunk; NEAR])
 
 /// Returns the samples themselves.
 fn here<'a>(seen: &Seen<'a>) -> &'a Chunk {
-    seen[REACH][REACH..].first_chunk().expect("a chunk and what it sees")
+    seen[FILTER_REACH][FILTER_REACH..].first_chunk().expect("a chunk and what it sees")
 }
 
 /// Returns the neighbours below or to the right, and the opposite ones.
 #[inline(always)]
 fn pair<'a, const DOWN: usize, const RIGHT: isize>(seen: &Seen<'a>) -> Pair<'a> {
     let part = |row: usize, column: usize| seen[row][column..].first_chunk().expect("a chunk and what it sees");
-    [part(REACH + DOWN, REACH.wrapping_add_signed(RIGHT)), part(REACH - DOWN, REACH.wrapping_add_signed(-RIGHT))]
+    [
+        part(FILTER_REACH + DOWN, FILTER_REACH.wrapping_add_signed(RIGHT)),
+        part(FILTER_REACH - DOWN, FILTER_REACH.wrapping_add_signed(-RIGHT)),
+    ]
 }
 
 /// Sets `one` and `two` to the clipped differences of two pairs.
 #[inline(always)]
 fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mut Chunk, two: &mut Chunk) {
-    for i in 0..CHUNK {
+    for i in 0..CHUNK_SAMPLES {
         let least = here[i].saturating_sub(step);
         let most = here[i].saturating_add(step);
         let clipped = |sample: i16| sample.max(least).min(most);
@@ -124,7 +127,7 @@ fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mu
 /// whose taps are stored negated, are rounded up.
 #[inline(always)]
 fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td, te, tf]: &[Chunk; NEAR]) {
-    for i in 0..CHUNK {
+    for i in 0..CHUNK_SAMPLES {
         let two = |even: &Chunk, even_taps: &Chunk, odd: &Chunk, odd_taps: &Chunk| {
             product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]))
         };
@@ -136,7 +139,7 @@ fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td,
 /// As [`add_six`], for two.
 #[inline(always)]
 fn add_two(sum: &mut Chunk, [even, odd]: [&Chunk; 2], [even_taps, odd_taps]: [&Chunk; 2]) {
-    for i in 0..CHUNK {
+    for i in 0..CHUNK_SAMPLES {
         let added = product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]));
         sum[i] = sum[i].wrapping_add(added);
     }

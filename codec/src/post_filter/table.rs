@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::post_filter::TOLD_LEVELS;
-use crate::post_filter::classes::{ACTIVITIES, DIRECTIONS};
+use crate::post_filter::classes::{ACTIVITY_CLASSES, DIRECTION_CLASSES};
 
 /// Taps of luma's filters, and of chroma's.
 pub(crate) const LUMA_TAPS: usize = 12;
@@ -12,18 +12,18 @@ pub(crate) const TAPS: [usize; 3] = [LUMA_TAPS, CHROMA_TAPS, CHROMA_TAPS];
 /// The truncation points that have a table, in bit planes.
 pub(crate) const CUTS: [u32; 3] = [1, 3, 5];
 /// Classes of a block: by activity, direction and significance.
-pub(crate) const CLASSES: usize = ACTIVITIES * DIRECTIONS * (TOLD_LEVELS + 1);
+pub(crate) const CLASSES: usize = ACTIVITY_CLASSES * DIRECTION_CLASSES * (TOLD_LEVELS + 1);
 /// Places of a sample in the finest level's grid: by the parities of its row and column.
 pub(crate) const PHASES: usize = 4;
 /// Bytes of the step, and of the whole table: by component, cut, class, phase, tap.
 const STEP_BYTES: usize = 2;
-pub(crate) const BYTES: usize = STEP_BYTES + CUTS.len() * CLASSES * PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
+pub(crate) const TABLE_BYTES: usize = STEP_BYTES + CUTS.len() * CLASSES * PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
 /// The maximum to which differences are clipped, in 1/64 of a sample's step.
 pub(super) const MAX_STEP: u16 = 8191;
 /// The maximum sum of a filter's absolute taps, in 1/256, so that a correction fits in 16 bits.
 pub(crate) const MAX_TAP_SUM: u32 = 511;
 /// Samples of a row that share taps: half of them at even columns.
-const RUN: usize = 4;
+const RUN_SAMPLES: usize = 4;
 
 /// A checked filter for planes of the linear synthesis, or of a network after it: the taps of all classes, in 1/256
 /// (spec, "Post-filter").
@@ -46,19 +46,19 @@ impl PostFilter {
         Self::read(table).map_err(corrupt)
     }
 
-    /// Reads a table of [`BYTES`] bytes.
+    /// Reads a table of [`TABLE_BYTES`] bytes.
     ///
     /// # Errors
     /// The rule that the bytes break.
-    pub(crate) fn read(bytes: &[u8; BYTES]) -> Result<Self, &'static str> {
+    pub(crate) fn read(bytes: &[u8; TABLE_BYTES]) -> Result<Self, &'static str> {
         let ([low, high], mut rest) = (&[bytes[0], bytes[1]], &bytes[STEP_BYTES..]);
         let step = u16::from_le_bytes([*low, *high]);
         if !(1..=MAX_STEP).contains(&step) {
             return Err("the post-filter's step is out of range");
         }
         let taps = TAPS.map(|count| {
-            let (own, behind) = rest.split_at(CUTS.len() * CLASSES * PHASES * count);
-            rest = behind;
+            let (own, after) = rest.split_at(CUTS.len() * CLASSES * PHASES * count);
+            rest = after;
             own.iter().map(|&tap| tap.cast_signed()).collect::<Vec<i8>>()
         });
         let tame = |filter: &[i8]| filter.iter().map(|tap| u32::from(tap.unsigned_abs())).sum::<u32>() <= MAX_TAP_SUM;
@@ -71,12 +71,12 @@ impl PostFilter {
     }
 
     /// The numbers of memory that [`PostFilter::at`] takes.
-    pub(crate) const NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN;
+    pub(crate) const NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN_SAMPLES;
 
     /// Returns the filters at a position in 2^-20 of a plane, in memory of [`PostFilter::NUMBERS`].
     pub(crate) fn at<'a>(&self, position: u32, memory: &'a mut [i16]) -> Filters<'a> {
-        let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN);
-        let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN);
+        let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN_SAMPLES);
+        let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN_SAMPLES);
         let between = Between::new(position);
         let luma = runs(luma);
         let blue = runs(blue);
@@ -167,7 +167,7 @@ impl Between {
 }
 
 /// Taps of a filter, in 1/65536, each for a run of four samples; those with an odd number are negated.
-pub(super) type Runs<const N: usize> = [[i16; RUN]; N];
+pub(super) type Runs<const N: usize> = [[i16; RUN_SAMPLES]; N];
 
 /// The filters of a picture at its position.
 #[derive(Debug, Clone, Copy)]
@@ -181,5 +181,5 @@ pub(crate) struct Filters<'a> {
 
 /// Views memory as filters.
 fn runs<const N: usize>(memory: &mut [i16]) -> &mut [Runs<N>] {
-    memory.as_chunks_mut::<RUN>().0.as_chunks_mut().0
+    memory.as_chunks_mut::<RUN_SAMPLES>().0.as_chunks_mut().0
 }

@@ -8,7 +8,7 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::naive::Samples;
-use super::table::{BYTES, CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TAPS};
+use super::table::{CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TABLE_BYTES, TAPS};
 use super::window::{PlaneRows, Window};
 use super::{BLOCK, FRACTION, TOLD_LEVELS, blocks};
 use crate::scratch::Arena;
@@ -24,8 +24,8 @@ impl Random {
 }
 
 /// Filters with taps up to `most`; a filter that would be too large has none.
-fn table_bytes(random: &mut Random, step: u16, most: u8) -> Box<[u8; BYTES]> {
-    let mut bytes = Box::new([0; BYTES]);
+fn table_bytes(random: &mut Random, step: u16, most: u8) -> Box<[u8; TABLE_BYTES]> {
+    let mut bytes = Box::new([0; TABLE_BYTES]);
     bytes[..2].copy_from_slice(&step.to_le_bytes());
     let mut at = 2;
     for count in TAPS {
@@ -120,7 +120,7 @@ fn every_small_size_is_as_the_slow_twin() {
 
 #[test]
 fn a_table_of_zeros_changes_nothing_but_rounds_to_a_64th() {
-    let mut bytes = [0; BYTES];
+    let mut bytes = [0; TABLE_BYTES];
     bytes[0] = 1;
     let table = PostFilter::read(&bytes).expect("a valid table");
     let planes = planes(&mut Random(5), [23, 14], 3, 40, false);
@@ -132,7 +132,7 @@ fn a_table_of_zeros_changes_nothing_but_rounds_to_a_64th() {
 #[test]
 fn tables_out_of_range_are_refused() {
     let with = |at: usize, bytes: &[u8]| {
-        let mut table = [0; BYTES];
+        let mut table = [0; TABLE_BYTES];
         table[0] = 1;
         table[at..at + bytes.len()].copy_from_slice(bytes);
         PostFilter::read(&table).map(|_| ())
@@ -145,12 +145,12 @@ fn tables_out_of_range_are_refused() {
     for taps in [&[0x80][..], &[127, 0x81, 127, 127, 4]] {
         assert_eq!(with(2, taps), Err("a filter of the post-filter is out of range"));
     }
-    assert!(with(BYTES - 14, &[127, 127, 127, 127, 4]).is_err(), "the last filter is looked at too");
+    assert!(with(TABLE_BYTES - 14, &[127, 127, 127, 127, 4]).is_err(), "the last filter is looked at too");
 }
 
 #[test]
 fn taps_lie_between_those_of_the_cuts_around() {
-    let mut bytes = [0; BYTES];
+    let mut bytes = [0; TABLE_BYTES];
     bytes[0] = 64;
     let of_cut = CLASSES * PHASES * TAPS[0];
     for (cut, tap) in [100, 20, -60_i8].into_iter().enumerate() {

@@ -2,33 +2,35 @@
 
 use std::ops::Range;
 
-use crate::post_filter::changes::{self, WAYS};
+use crate::post_filter::changes::{self, DIRECTION_SUMS};
 use crate::post_filter::classes::classes;
-use crate::post_filter::kernel::{self, CHUNK, CHUNK_BLOCKS, Chunk, Differences, REACH, ROWS, SEEN, Seen};
+use crate::post_filter::kernel::{
+    self, CHUNK_BLOCKS, CHUNK_SAMPLES, CHUNK_WITH_BORDER, Chunk, Differences, FILTER_REACH, ROWS, Seen,
+};
 use crate::post_filter::table::{CHROMA_TAPS, Filters, LUMA_TAPS};
 use crate::post_filter::{BLOCK, FRACTION};
 use crate::scratch::Arena;
 use crate::simd::widest;
 
 /// Rows above and below a block on which its class depends.
-const AROUND: usize = 3;
+const ROWS_AROUND_BLOCK: usize = 3;
 /// Rows in use.
-const AT_WORK: usize = BLOCK + 2 * AROUND;
+const AT_WORK: usize = BLOCK + 2 * ROWS_AROUND_BLOCK;
 /// Fours of rows whose changes count for a block: from half a block above it to half a block below it.
-const FOURS: usize = 2;
+const FOUR_ROW_GROUPS: usize = 2;
 /// Columns before the first column, and after the last chunk.
-const SIDE: usize = BLOCK;
+const SIDE_COLUMNS: usize = BLOCK;
 /// The place in a row of the first column whose changes count.
-const FIRST_CHANGE: usize = SIDE - BLOCK / 2;
+const FIRST_CHANGE: usize = SIDE_COLUMNS - BLOCK / 2;
 
 /// The rows of one component around a row of blocks.
 #[derive(Debug, Default)]
 struct Component<'a> {
-    /// Samples in 1/64, from [`AROUND`] rows above the blocks on; the outermost are repeated beyond the picture.
+    /// Samples in 1/64, from [`ROWS_AROUND_BLOCK`] rows above the blocks on; the outermost are repeated beyond the picture.
     rows: [&'a mut [i16]; AT_WORK],
     /// Sums of the changes in four rows and four columns, from half a block before the first block on, by direction;
     /// unsigned numbers of 16 bits.
-    changes: [[&'a mut [i16]; WAYS]; FOURS],
+    changes: [[&'a mut [i16]; DIRECTION_SUMS]; FOUR_ROW_GROUPS],
 }
 
 /// The rows of all components around a row of blocks.
@@ -57,10 +59,10 @@ struct Work {
 
 impl Work {
     const NONE: Self = Self {
-        luma_taps: [[0; CHUNK]; LUMA_TAPS],
-        chroma_taps: [[[0; CHUNK]; CHROMA_TAPS]; 2],
+        luma_taps: [[0; CHUNK_SAMPLES]; LUMA_TAPS],
+        chroma_taps: [[[0; CHUNK_SAMPLES]; CHROMA_TAPS]; 2],
         differences: [Differences::NONE; 3],
-        sum: [0; CHUNK],
+        sum: [0; CHUNK_SAMPLES],
     };
 
     /// Lays the taps of blocks with these classes, by component, for rows of one parity.
@@ -91,18 +93,18 @@ pub(crate) trait PlaneRows {
 
 /// Returns the number of chunks in a row of `width` samples.
 const fn chunks(width: usize) -> usize {
-    width.div_ceil(CHUNK)
+    width.div_ceil(CHUNK_SAMPLES)
 }
 
 impl<'a> Window<'a> {
     /// Returns how many floats and how many short numbers [`Window::new`] takes.
     pub(crate) fn numbers(width: usize, present: &Range<usize>) -> [usize; 2] {
-        let own = AT_WORK * Self::stride(width) + FOURS * WAYS * Self::quarters(width);
+        let own = AT_WORK * Self::stride(width) + FOUR_ROW_GROUPS * DIRECTION_SUMS * Self::quarters(width);
         [width, present.len() * own + BLOCK * Self::quarters(width)]
     }
 
     const fn stride(width: usize) -> usize {
-        SIDE + chunks(width) * CHUNK + SIDE
+        SIDE_COLUMNS + chunks(width) * CHUNK_SAMPLES + SIDE_COLUMNS
     }
 
     /// Returns the number of column groups of four that count for some block: two for each.
@@ -148,17 +150,17 @@ impl<'a> Window<'a> {
         for number in present.clone() {
             let component = &mut components[number];
             for at in first..AT_WORK {
-                let Some(y) = (*top + at).checked_sub(AROUND) else { continue };
-                let (before, behind) = component.rows.split_at_mut(at);
+                let Some(y) = (*top + at).checked_sub(ROWS_AROUND_BLOCK) else { continue };
+                let (before, after) = component.rows.split_at_mut(at);
                 if y < *height {
                     rows.row(number, y, line);
-                    widest!(round(line, behind[0]));
-                    repeat_sides(behind[0], *width);
+                    widest!(round(line, after[0]));
+                    repeat_sides(after[0], *width);
                 } else if let Some(last) = before.last() {
-                    behind[0].copy_from_slice(last);
+                    after[0].copy_from_slice(last);
                 }
             }
-            let above = AROUND.saturating_sub(*top);
+            let above = ROWS_AROUND_BLOCK.saturating_sub(*top);
             component.repeat_top(above);
             component.add_changes(first / BLOCK, changes);
         }
@@ -211,7 +213,7 @@ impl<'a> Window<'a> {
 
     /// Returns the samples of a component that a chunk reads in a row of its blocks.
     fn seen(&self, component: usize, chunk: usize, row: usize) -> Seen<'_> {
-        let rows: &[&mut [i16]; ROWS] = self.components[component].rows[row + AROUND - REACH..]
+        let rows: &[&mut [i16]; ROWS] = self.components[component].rows[row + ROWS_AROUND_BLOCK - FILTER_REACH..]
             .first_chunk()
             .expect("there are as many rows around the blocks");
         rows.each_ref().map(|row| part(row, chunk))
@@ -219,9 +221,9 @@ impl<'a> Window<'a> {
 
     /// Writes the corrected samples of a chunk in a row of its blocks.
     fn write(&self, component: usize, [chunk, row]: [usize; 2], correction: &Chunk, out: &mut [f32]) {
-        let first = chunk * CHUNK;
-        let here = &self.components[component].rows[row + AROUND][SIDE + first..];
-        let out = &mut out[row * self.width..][first..self.width.min(first + CHUNK)];
+        let first = chunk * CHUNK_SAMPLES;
+        let here = &self.components[component].rows[row + ROWS_AROUND_BLOCK][SIDE_COLUMNS + first..];
+        let out = &mut out[row * self.width..][first..self.width.min(first + CHUNK_SAMPLES)];
         widest!(add(here, correction, out));
     }
 }
@@ -245,7 +247,7 @@ impl Component<'_> {
 
     /// Returns the classes of a chunk's blocks, as many as have a significance.
     fn classes(&self, chunk: usize, step: i16, significance: &[u8]) -> [usize; CHUNK_BLOCKS] {
-        let mut changes = [[0; CHUNK_BLOCKS]; WAYS];
+        let mut changes = [[0; CHUNK_BLOCKS]; DIRECTION_SUMS];
         let first = chunk * CHUNK_BLOCKS;
         let [above, below] = &self.changes;
         for ((changes, above), below) in changes.iter_mut().zip(above).zip(below) {
@@ -263,8 +265,10 @@ impl Component<'_> {
 }
 
 /// Returns the samples of a row that a chunk reads.
-fn part(row: &[i16], chunk: usize) -> &[i16; SEEN] {
-    row[SIDE - REACH + chunk * CHUNK..].first_chunk().expect("rows have a margin behind whole chunks")
+fn part(row: &[i16], chunk: usize) -> &[i16; CHUNK_WITH_BORDER] {
+    row[SIDE_COLUMNS - FILTER_REACH + chunk * CHUNK_SAMPLES..]
+        .first_chunk()
+        .expect("rows have a margin after whole chunks")
 }
 
 /// Adds corrections to samples, in 1/64.
@@ -280,22 +284,22 @@ fn add(samples: &[i16], corrections: &Chunk, out: &mut [f32]) {
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number becomes 0")]
 fn round(values: &[f32], row: &mut [i16]) {
-    const MOST: f32 = i16::MAX as f32;
+    const MAX_SAMPLE: f32 = i16::MAX as f32;
     const SCALE: f32 = (1 << FRACTION) as f32;
     /// A sum with this has no fraction bits.
-    const WHOLE: f32 = 12_582_912.0;
-    for (sample, value) in row[SIDE..].iter_mut().zip(values) {
+    const ROUNDING_OFFSET: f32 = 12_582_912.0;
+    for (sample, value) in row[SIDE_COLUMNS..].iter_mut().zip(values) {
         let value = value * SCALE;
-        let value = if value > -MOST { value } else { -MOST };
-        let value = if value < MOST { value } else { MOST };
-        *sample = ((value + WHOLE).to_bits().wrapping_sub(WHOLE.to_bits())) as i16;
+        let value = if value > -MAX_SAMPLE { value } else { -MAX_SAMPLE };
+        let value = if value < MAX_SAMPLE { value } else { MAX_SAMPLE };
+        *sample = ((value + ROUNDING_OFFSET).to_bits().wrapping_sub(ROUNDING_OFFSET.to_bits())) as i16;
     }
 }
 
 /// Repeats the first and the last sample of a row of `width`.
 fn repeat_sides(row: &mut [i16], width: usize) {
-    let first = row[SIDE];
-    let last = row[SIDE + width - 1];
-    row[..SIDE].fill(first);
-    row[SIDE + width..].fill(last);
+    let first = row[SIDE_COLUMNS];
+    let last = row[SIDE_COLUMNS + width - 1];
+    row[..SIDE_COLUMNS].fill(first);
+    row[SIDE_COLUMNS + width..].fill(last);
 }

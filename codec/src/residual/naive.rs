@@ -2,7 +2,7 @@
 
 use crate::residual::planes::Planes420;
 use crate::subband::layout::{LEVELS, details};
-use crate::wavelet::lift::{STEPS, Taps};
+use crate::wavelet::lift::{LIFTING_STEPS, Taps};
 
 const BANDS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
 
@@ -17,7 +17,7 @@ fn unlift(line: &mut [i32], taps: &Taps<i32>) {
         let r = k.rem_euclid(period);
         r.min(period - r).cast_unsigned()
     };
-    for step in (0..STEPS).rev() {
+    for step in (0..LIFTING_STEPS).rev() {
         let [near, far] = taps[step].map(i128::from);
         for k in (1 - step % 2..n).step_by(2) {
             let at = |distance: isize| i128::from(line[mirrored(k.cast_signed() + distance)]);

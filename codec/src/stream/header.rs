@@ -8,9 +8,9 @@ use crate::picture::{Channels, MAX_SIDE, Size};
 use crate::subband::quantise::MAX_PLANES;
 
 /// The bytes that begin a stream.
-pub(crate) const MAGIC: [u8; 3] = *b"nst";
+pub(crate) const STREAM_MAGIC: [u8; 3] = *b"nst";
 /// The version of the stream that this build writes and reads.
-pub(crate) const VERSION: u8 = 1;
+pub(crate) const STREAM_VERSION: u8 = 1;
 /// The maximum length of a header in bytes.
 pub const MAX_HEADER: usize = 20;
 
@@ -45,8 +45,8 @@ fn corrupt(why: &'static str) -> Error {
 impl Header {
     /// Appends the header to `out`.
     pub(crate) fn write(&self, out: &mut BytesMut) {
-        out.extend(MAGIC);
-        out.put_u8(VERSION);
+        out.extend(STREAM_MAGIC);
+        out.put_u8(STREAM_VERSION);
         out.put_u8(u8::from(self.channels == Channels::Rgb));
         write_varint(out, self.size.width() - 1);
         write_varint(out, self.size.height() - 1);
@@ -63,13 +63,13 @@ impl Header {
     /// [`Error::Corrupt`] if this is no nestcast stream, [`Error::Version`] if it has another version, [`Error::Limit`]
     /// if a side is too long. A prefix of a header is not an error.
     pub fn parse(bytes: &[u8]) -> Result<Parsed, Error> {
-        let start = bytes.len().min(MAGIC.len());
-        if bytes[..start] != MAGIC[..start] {
+        let start = bytes.len().min(STREAM_MAGIC.len());
+        if bytes[..start] != STREAM_MAGIC[..start] {
             return Err(corrupt("it does not begin with \"nst\", so it is no nestcast stream"));
         }
         match bytes.get(3) {
-            Some(&VERSION) | None => {}
-            Some(&version) => return Err(Error::Version { what: "stream", version, known: VERSION }),
+            Some(&STREAM_VERSION) | None => {}
+            Some(&version) => return Err(Error::Version { what: "stream", version, known: STREAM_VERSION }),
         }
         let mut fields = Fields { bytes, at: 4 };
         let Some([kind]) = fields.take() else { return Ok(fields.need_more()) };
@@ -184,7 +184,10 @@ mod tests {
     #[test]
     fn what_is_no_stream_is_refused_by_name() {
         assert!(matches!(Header::parse(b"\x89PNG"), Err(Error::Corrupt { .. })));
-        assert_eq!(Header::parse(b"nst\x09"), Err(Error::Version { what: "stream", version: 9, known: VERSION }));
+        assert_eq!(
+            Header::parse(b"nst\x09"),
+            Err(Error::Version { what: "stream", version: 9, known: STREAM_VERSION })
+        );
         assert!(matches!(Header::parse(b"nst\x01\x07"), Err(Error::Corrupt { .. })));
         assert!(matches!(Header::parse(b"nst\x01\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
     }

@@ -19,7 +19,7 @@ const DOUBLING_SLICE_BYTES: usize = 4096;
 /// A segment has at least one byte for this many bytes before it.
 const BYTES_BEFORE_A_BYTE: usize = 4;
 /// Chunks into which a segment divides each payload.
-const SHARES: usize = 16;
+const SHARES_PER_SEGMENT: usize = 16;
 
 /// A coded slice: its payload, and the bytes written by the end of each coding pass.
 #[derive(Debug, Default)]
@@ -75,7 +75,7 @@ pub(super) fn write<'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item 
         for (slice, sent) in slices.clone().zip(&sent) {
             write_varint(out, end(slice) - sent);
         }
-        for number in 0..SHARES {
+        for number in 0..SHARES_PER_SEGMENT {
             for (slice, &sent) in slices.clone().zip(&sent) {
                 let share = share(end(slice) - sent, number);
                 out.extend_from_slice(&slice.bytes[sent + share.start..sent + share.end]);
@@ -87,7 +87,7 @@ pub(super) fn write<'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item 
 
 /// The byte range of a payload's chunk, if the segment has `length` bytes of the payload.
 const fn share(length: usize, number: usize) -> Range<usize> {
-    length * number / SHARES..length * (number + 1) / SHARES
+    length * number / SHARES_PER_SEGMENT..length * (number + 1) / SHARES_PER_SEGMENT
 }
 
 /// Returns a stream's bytes to the slices as they arrive.
@@ -161,7 +161,7 @@ impl Deinterleaver {
             if self.slice == self.count {
                 (self.slice, self.share) = (0, self.share + 1);
             }
-            if self.share == SHARES {
+            if self.share == SHARES_PER_SEGMENT {
                 (self.read, self.share) = (0, 0);
                 return;
             }

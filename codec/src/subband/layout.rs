@@ -77,7 +77,7 @@ pub struct Subband {
     pub band: Band,
 }
 
-const DETAILS: [Band; 3] = [Band::Hl, Band::Lh, Band::Hh];
+const DETAIL_BANDS: [Band; 3] = [Band::Hl, Band::Lh, Band::Hh];
 
 impl Subband {
     /// Returns the subband at `index` in `0..SUBBANDS`, in the order of the stream.
@@ -88,7 +88,7 @@ impl Subband {
         }
         let level = LEVELS - (index - 3) / 9;
         let within = (index - 3) % 9;
-        Self { component: within / 3, level, band: DETAILS[within % 3] }
+        Self { component: within / 3, level, band: DETAIL_BANDS[within % 3] }
     }
 
     /// Returns the width and height in coefficients, for a picture or slice of `width` x `height` pixels.

@@ -9,11 +9,11 @@
 use crate::simd::widest;
 
 /// The bit of a 16-bit Level that is set if the coefficient is negative. The other bits are its magnitude in steps.
-pub(crate) const NEGATIVE: u16 = 1 << 15;
+pub(crate) const SIGN_BIT: u16 = 1 << 15;
 /// Bit planes of the largest magnitude.
 pub(crate) const MAX_PLANES: u8 = 15;
 /// Largest magnitude, in steps.
-const MAX_MAGNITUDE: u16 = NEGATIVE - 1;
+const MAX_MAGNITUDE: u16 = SIGN_BIT - 1;
 
 /// Fraction bits of an integer coefficient, and of a sample that is made from such coefficients.
 pub(crate) const COEFFICIENT_FRACTION: u32 = 4;
@@ -43,15 +43,16 @@ impl Quantiser {
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "at most MAX_MAGNITUDE")]
 fn set_levels(values: &[f32], inverse: f32, levels: &mut [u16]) {
-    const WHOLE: f32 = 8_388_608.0;
-    const MOST: f32 = MAX_MAGNITUDE as f32;
+    const ROUNDING_OFFSET: f32 = 8_388_608.0;
+    const MAX_MAGNITUDE_F32: f32 = MAX_MAGNITUDE as f32;
     for (level, &value) in levels.iter_mut().zip(values) {
         let exact = value.abs() * inverse;
         let exact = if exact > 0.0 { exact } else { 0.0 };
-        let exact = if exact < MOST { exact } else { MOST };
-        let nearest = exact + WHOLE;
-        let magnitude = (nearest.to_bits() - WHOLE.to_bits() - u32::from(nearest - WHOLE > exact)) as u16;
-        *level = magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 };
+        let exact = if exact < MAX_MAGNITUDE_F32 { exact } else { MAX_MAGNITUDE_F32 };
+        let nearest = exact + ROUNDING_OFFSET;
+        let magnitude =
+            (nearest.to_bits() - ROUNDING_OFFSET.to_bits() - u32::from(nearest - ROUNDING_OFFSET > exact)) as u16;
+        *level = magnitude | if value < 0.0 && magnitude > 0 { SIGN_BIT } else { 0 };
     }
 }
 
@@ -113,7 +114,7 @@ mod tests {
             Quantiser::new(step).levels(&values, &mut levels);
             for (value, level) in values.into_iter().zip(levels) {
                 let magnitude = ((value.abs() * (1.0 / step)) as u16).min(MAX_MAGNITUDE);
-                assert_eq!(level, magnitude | if value < 0.0 && magnitude > 0 { NEGATIVE } else { 0 }, "{value}");
+                assert_eq!(level, magnitude | if value < 0.0 && magnitude > 0 { SIGN_BIT } else { 0 }, "{value}");
             }
         }
         let mut levels = [1; 1];

@@ -15,7 +15,7 @@ use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation};
 /// Squares that are processed together.
 const LANES: usize = 8;
 /// Coefficients of a square.
-const SQUARE: f32 = 4.0;
+const SQUARE_COEFFICIENTS: f32 = 4.0;
 /// The coarsest level that the search uses: there a region has one square.
 const COARSEST_LEVEL: usize = 4;
 /// Squares whose components all have a lower mean square, in squared steps, are ignored.
@@ -26,7 +26,7 @@ const PLANES: usize = 3;
 const MAX_BITS_A_PIXEL: f32 = 0.8;
 /// The approximate number of chunks in the sketch for the search, and of groups of regions from which it starts.
 const SKETCH_CHUNKS: usize = 1024;
-const SEEDS: usize = 32;
+const SEED_ROTATIONS: usize = 32;
 /// The first step of the search for a group's rotation, and of the search for all regions that share it.
 const FIRST_STEP: i8 = 8;
 const LATER_STEP: i8 = 2;
@@ -151,7 +151,7 @@ impl RotationSearch {
             own.filter(|&region| !sketch.range(region).is_empty())
         };
         let groups = || corners().filter(|&corner| members(corner).next().is_some());
-        let stride = groups().count().div_ceil(SEEDS).max(1);
+        let stride = groups().count().div_ceil(SEED_ROTATIONS).max(1);
         seeds.clear();
         for corner in groups().step_by(stride) {
             group.clear();
@@ -266,7 +266,7 @@ impl Squares {
                 }
             }
         }
-        sums.iter().sum::<f32>() * (SQUARE / 2.0 / (1 << 23) as f32)
+        sums.iter().sum::<f32>() * (SQUARE_COEFFICIENTS / 2.0 / (1 << 23) as f32)
     }
 
     /// Finds the rotation of least cost for these regions from `best`, by steps that halve.
@@ -314,13 +314,13 @@ impl Squares {
         numbers.clear();
         numbers.resize(count, 0);
         for region in (0..count).chain(0..count) {
-            let beside = [
+            let neighbours = [
                 (region % across > 0).then(|| region - 1),
                 (region % across + 1 < across).then_some(region + 1),
                 region.checked_sub(across),
                 Some(region + across),
             ];
-            let around = beside.map(|other| other.and_then(|other| numbers.get(other).copied()));
+            let around = neighbours.map(|other| other.and_then(|other| numbers.get(other).copied()));
             let cost = |number: usize| {
                 let unlike = around.iter().flatten().filter(|&&other| other != number).count();
                 costs[number * count + region] + border * unlike as f32
@@ -343,7 +343,7 @@ fn squares<'a>(
 
 /// The mean product of two squares.
 fn product(a: [f32; 4], b: [f32; 4]) -> f32 {
-    (a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]) / SQUARE
+    (a[0] * b[0] + a[1] * b[1] + a[2] * b[2] + a[3] * b[3]) / SQUARE_COEFFICIENTS
 }
 
 #[cfg(test)]

@@ -56,7 +56,7 @@ impl Default for Counter {
 }
 
 impl Coder for Counter {
-    const WRITES: bool = true;
+    const WRITES_BITS: bool = true;
 
     fn code<const RATES: u32>(
         &mut self,

@@ -14,11 +14,11 @@ use crate::video::decoder::VideoDecoder;
 use crate::video::shown::Unfiltered;
 
 /// A tap of 1 in the table.
-const ONE: f64 = 256.0;
+const UNIT_TAP: f64 = 256.0;
 /// The pull of each filter towards the filter for all classes, as a fraction of the equations of all.
-const RIDGE: f64 = 1e-5;
+const RIDGE_SHARE: f64 = 1e-5;
 /// A small pull that keeps equations without data solvable.
-const LEAST: f64 = 1e-9;
+const MIN_RIDGE: f64 = 1e-9;
 
 /// The normal equations of all filters, summed over pictures and truncation points; each is weighted by the inverse of
 /// the error before the filter.
@@ -157,8 +157,8 @@ fn planes_of(picture: &Picture, size: Size) -> Result<[Vec<f32>; 3], Error> {
     }
     let mut rest = picture.samples();
     Ok([size, size.halved(), size.halved()].map(|size| {
-        let (own, behind) = rest.split_at(size.pixels());
-        rest = behind;
+        let (own, after) = rest.split_at(size.pixels());
+        rest = after;
         own.iter().map(|sample| f32::from(*sample) - 128.0).collect()
     }))
 }
@@ -189,10 +189,10 @@ fn counted(samples: &Samples, component: usize, (step, significance): (i16, &[u8
 /// Returns taps in the table's format.
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
 fn in_bytes(taps: Vec<f64>) -> impl Iterator<Item = u8> {
-    let sum: f64 = taps.iter().map(|tap| tap.abs() * ONE).sum();
+    let sum: f64 = taps.iter().map(|tap| tap.abs() * UNIT_TAP).sum();
     // Rounding adds at most half of one to each tap.
     let most = f64::from(MAX_TAP_SUM) - taps.len() as f64 / 2.0;
-    let scale = ONE * (most / sum).min(1.0);
+    let scale = UNIT_TAP * (most / sum).min(1.0);
     taps.into_iter().map(move |tap| ((tap * scale).round().clamp(-127.0, 127.0) as i8).cast_unsigned())
 }
 
@@ -216,18 +216,19 @@ impl Equations {
         self.product.iter_mut().zip(&other.product).for_each(|(sum, value)| *sum += weight * value);
     }
 
-    /// Solves these equations with a pull of [`RIDGE`] of `all` towards `centre`, by Cholesky's decomposition.
+    /// Solves these equations with a pull of [`RIDGE_SHARE`] of `all` towards `centre`, by Cholesky's decomposition.
     fn solved(&self, all: &Self, centre: &[f64]) -> Vec<f64> {
         let count = self.product.len();
         let at = |i: usize, j: usize| i.max(j) * (i.max(j) + 1) / 2 + i.min(j);
-        let pull = |i: usize, j: usize| RIDGE * all.square[at(i, j)] + if i == j { LEAST } else { 0.0 };
+        let pull = |i: usize, j: usize| RIDGE_SHARE * all.square[at(i, j)] + if i == j { MIN_RIDGE } else { 0.0 };
         let mut factor = vec![0.0; self.square.len()];
         let mut solution = vec![0.0; count];
         for i in 0..count {
             for j in 0..=i {
                 let done: f64 = (0..j).map(|k| factor[at(i, k)] * factor[at(j, k)]).sum();
                 let rest = self.square[at(i, j)] + pull(i, j) - done;
-                factor[at(i, j)] = if i == j { rest.max(LEAST * LEAST).sqrt() } else { rest / factor[at(j, j)] };
+                factor[at(i, j)] =
+                    if i == j { rest.max(MIN_RIDGE * MIN_RIDGE).sqrt() } else { rest / factor[at(j, j)] };
             }
             let pulled: f64 = (0..count).map(|j| pull(i, j) * centre[j]).sum();
             let done: f64 = (0..i).map(|k| factor[at(i, k)] * solution[k]).sum();

@@ -68,7 +68,7 @@ struct Log {
 }
 
 impl Coder for Log {
-    const WRITES: bool = true;
+    const WRITES_BITS: bool = true;
 
     #[expect(clippy::cast_possible_truncation, reason = "57 subbands, fewer than 2^15 coefficients a side")]
     fn about(&mut self, subband: usize, place: [usize; 2]) {

@@ -176,7 +176,7 @@ impl Default for Meter {
 }
 
 impl Coder for Meter {
-    const WRITES: bool = true;
+    const WRITES_BITS: bool = true;
 
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];

@@ -1,21 +1,21 @@
-//! Temporal-decay weighting of residuals: by how long their effect will last (spec, "Floor and enhanced picture").
+//! Temporal-decay weighting of residuals: by how long their effect will last (spec, "Base-layer and enhancement references").
 //!
 //! A correction of a block that was just refreshed serves the seven frames that are predicted from it. A correction of
 //! a block that is about to be refreshed serves none. So the encoder enlarges the residual of the first and reduces
 //! that of the second. The bitstream is coded without regard to age, and so spends more of its first bytes on what
 //! lasts.
 
-use crate::motion::field::{BLOCK, CELL, FLOOR_CYCLE, Field};
+use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, REFRESH_CYCLE_FRAMES};
 use crate::parallel;
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
 
 /// The decoder's gains, in 1/256, by the frames since a block was refreshed: 2^(0.7 (age / 7 - 1/2)).
-const GAINS: [i32; FLOOR_CYCLE] = [201, 215, 231, 247, 265, 284, 304, 326];
+const AGE_GAINS: [i32; REFRESH_CYCLE_FRAMES] = [201, 215, 231, 247, 265, 284, 304, 326];
 
 /// Weights a frame's residual for its bitstream.
 pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
-    let mut inverse = GAINS;
+    let mut inverse = AGE_GAINS;
     // This is almost the inverse: opposite ages have gains whose product is about 1.
     inverse.reverse();
     multiply(residual, phase, inverse, threads);
@@ -23,18 +23,18 @@ pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
 
 /// Undoes the weights in the residual from a frame's bitstream.
 pub(super) fn weigh_back(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
-    multiply(residual, phase, GAINS, threads);
+    multiply(residual, phase, AGE_GAINS, threads);
 }
 
 /// Multiplies the samples of every block by the gain of its age.
-fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; FLOOR_CYCLE], threads: usize) {
+fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; REFRESH_CYCLE_FRAMES], threads: usize) {
     let size = residual.size();
     let [across, down] = Field::grid(size);
     let widths = [size.width(), size.halved().width(), size.halved().width()];
-    let planes = residual.planes_mut().into_iter().zip(widths).zip([BLOCK, CELL, CELL]);
+    let planes = residual.planes_mut().into_iter().zip(widths).zip([BLOCK, PARTITION_SIDE, PARTITION_SIDE]);
     parallel::for_each(threads, planes, |((plane, width), side)| {
         for (age, gain) in by_age.into_iter().enumerate() {
-            let blocks = Field::refreshed(across * down, usize::from(phase) + FLOOR_CYCLE - age);
+            let blocks = Field::refreshed(across * down, usize::from(phase) + REFRESH_CYCLE_FRAMES - age);
             for row in blocks.start / across..blocks.end.div_ceil(across) {
                 let first = row * across;
                 let columns = blocks.start.max(first) - first..blocks.end.min(first + across) - first;
@@ -72,7 +72,7 @@ mod tests {
                 let count = across * down;
                 let gain = |block: usize| {
                     let age = (0..8).find(|age| Field::refreshed(count, usize::from(phase) + 8 - age).contains(&block));
-                    GAINS[age.expect("one of eight")]
+                    AGE_GAINS[age.expect("one of eight")]
                 };
                 for (plane, (width, side)) in residual.planes().iter().zip([
                     (size.width(), 16),

@@ -35,7 +35,7 @@ impl Budget {
     pub fn cut(&mut self, frame: &[u8], overhead: usize) -> Result<usize, Error> {
         let why = "it ends inside its head";
         let (head, length) = Head::parse(frame)?.ok_or(Error::Corrupt { what: "frame", why })?;
-        let base = (length + head.side + head.floor).min(frame.len());
+        let base = (length + head.side + head.base_reference).min(frame.len());
         self.left += self.bytes_a_frame;
         let count = (self.left.max(0.0) as usize).saturating_sub(overhead).clamp(base, frame.len());
         self.left = (self.left - (count + overhead) as f64).min(1.0);

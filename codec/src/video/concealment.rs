@@ -38,7 +38,7 @@ impl Motion {
         let carried = |vector: Vector| Vector { x: scaled(vector.x, way), y: scaled(vector.y, way) };
         (next.across, next.down) = (last.across, last.down);
         next.sources.clear();
-        next.sources.resize(last.blocks.len(), Source::Enhanced);
+        next.sources.resize(last.blocks.len(), Source::EnhancementReference);
         next.blocks.clear();
         next.blocks.extend(last.blocks.iter().map(|block| match block {
             Block::Moved(vectors) => Block::Moved(vectors.map(carried)),
@@ -62,8 +62,8 @@ fn persistence(last: &Field, before: &Field) -> f64 {
     let mut both = 0;
     let mut squares = [0; 2];
     for (last, before) in last.blocks.iter().zip(&before.blocks) {
-        for cell in 0..4 {
-            let vectors = [last, before].map(|block| block.vector(cell).unwrap_or(Vector::ZERO));
+        for partition in 0..4 {
+            let vectors = [last, before].map(|block| block.vector(partition).unwrap_or(Vector::ZERO));
             both += product(vectors[0], vectors[1]);
             squares.iter_mut().zip(vectors).for_each(|(sum, vector)| *sum += product(vector, vector));
         }
@@ -126,6 +126,6 @@ mod tests {
         assert!(!motion.carry_on(1));
         motion.next = field(8, 0);
         motion.advance();
-        assert!(!motion.carry_on(1), "a frame behind one that is predicted from nothing");
+        assert!(!motion.carry_on(1), "a frame after one that is predicted from nothing");
     }
 }

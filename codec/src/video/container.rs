@@ -8,17 +8,17 @@ use bytes::Bytes;
 
 use crate::error::{Error, ModelId};
 use crate::picture::{MAX_SIDE, Size, Ycbcr};
-use crate::stream::header::MAGIC;
+use crate::stream::header::STREAM_MAGIC;
 use crate::video::display::Display;
-use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::population::FrameRate;
+use crate::video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
 
 /// The version of stored videos and of their frames; streams of pictures have another one.
-const VERSION: u8 = 1;
+const VIDEO_VERSION: u8 = 1;
 /// The kind of content; streams of pictures have 0 or 1 in its place.
-const KIND: u8 = 2;
+const VIDEO_KIND: u8 = 2;
 /// The kind of a video of several renditions.
-const KIND_OF_LOOPS: u8 = 3;
+const RENDITIONS_KIND: u8 = 3;
 /// The bytes that end a stored video, after its index.
 const INDEX_MAGIC: [u8; 4] = *b"nsti";
 /// The maximum bytes of a number, which is below 2^35.
@@ -42,35 +42,35 @@ pub struct VideoHeader {
     /// Tables of frames predicted from nothing, and of residuals.
     pub models: [ModelId; 2],
     /// The number of renditions, and the receivers that each serves.
-    pub loops: LoopRates,
+    pub renditions: RenditionRates,
 }
 
 impl VideoHeader {
     /// Bytes that a header takes at most.
-    pub const MAX_BYTES: usize = MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + (MAX_LOOPS + 2) * MAX_VARINT;
+    pub const MAX_BYTES: usize = STREAM_MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + (MAX_RENDITIONS + 2) * MAX_VARINT;
 
     /// Returns whether bytes begin as a stored video, not as a picture's stream.
     #[must_use]
     pub fn is_video(bytes: &[u8]) -> bool {
-        bytes.len() > MAGIC.len() + 1
-            && bytes.starts_with(&MAGIC)
-            && [KIND, KIND_OF_LOOPS].contains(&bytes[MAGIC.len() + 1])
+        bytes.len() > STREAM_MAGIC.len() + 1
+            && bytes.starts_with(&STREAM_MAGIC)
+            && [VIDEO_KIND, RENDITIONS_KIND].contains(&bytes[STREAM_MAGIC.len() + 1])
     }
 
     /// Returns the header's bytes.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {
-        let mut out = MAGIC.to_vec();
-        let several = self.loops.count() > 1;
-        let kind = if several { KIND_OF_LOOPS } else { KIND };
-        out.extend([VERSION, kind, self.display.signal(self.colours)]);
+        let mut out = STREAM_MAGIC.to_vec();
+        let several = self.renditions.count() > 1;
+        let kind = if several { RENDITIONS_KIND } else { VIDEO_KIND };
+        out.extend([VIDEO_VERSION, kind, self.display.signal(self.colours)]);
         let sides = [self.size.width() - 1, self.size.height() - 1];
         sides.into_iter().for_each(|side| write_varint(&mut out, side as u64));
         [self.rate.frames, self.rate.seconds].into_iter().for_each(|part| write_varint(&mut out, part.into()));
         out.extend(self.models.iter().flat_map(|model| model.0));
         if several {
-            out.extend([self.loops.count().to_le_bytes()[0]]);
-            self.loops.rates().iter().for_each(|rate| write_varint(&mut out, *rate));
+            out.extend([self.renditions.count().to_le_bytes()[0]]);
+            self.renditions.rates().iter().for_each(|rate| write_varint(&mut out, *rate));
         }
         if !self.display.is_square() {
             self.display.aspect.iter().for_each(|side| write_varint(&mut out, u64::from(*side)));
@@ -86,14 +86,14 @@ impl VideoHeader {
     pub fn parse(bytes: &[u8]) -> Result<(Self, usize), Error> {
         let mut rest = bytes;
         let short = corrupt("it ends inside its header");
-        let fixed = rest.split_off(..MAGIC.len() + 3).ok_or(short)?;
-        if fixed[..MAGIC.len()] != MAGIC {
+        let fixed = rest.split_off(..STREAM_MAGIC.len() + 3).ok_or(short)?;
+        if fixed[..STREAM_MAGIC.len()] != STREAM_MAGIC {
             return Err(corrupt("it does not begin with \"nst\", so it is no nestcast video"));
         }
-        if fixed[3] != VERSION {
-            return Err(Error::Version { what: "video", version: fixed[3], known: VERSION });
+        if fixed[3] != VIDEO_VERSION {
+            return Err(Error::Version { what: "video", version: fixed[3], known: VIDEO_VERSION });
         }
-        if ![KIND, KIND_OF_LOOPS].contains(&fixed[4]) {
+        if ![VIDEO_KIND, RENDITIONS_KIND].contains(&fixed[4]) {
             return Err(corrupt("it is no video, but a picture"));
         }
         let signal = Display::of_signal(fixed[5]);
@@ -106,7 +106,8 @@ impl VideoHeader {
         }
         let models = [rest.split_off(..6), rest.split_off(..6)].map(|id| id.and_then(|id| id.try_into().ok()));
         let [Some(key), Some(residual)] = models else { return Err(short) };
-        let loops = if fixed[4] == KIND { LoopRates::ONE } else { read_loops(&mut rest)?.ok_or(short)? };
+        let renditions =
+            if fixed[4] == VIDEO_KIND { RenditionRates::ONE } else { read_renditions(&mut rest)?.ok_or(short)? };
         if fixed[5] & Display::ASPECT != 0 {
             let mut side = || varint(&mut rest)?.ok_or(short);
             display.aspect = [side()?, side()?].map(|side| u16::try_from(side).unwrap_or(0));
@@ -116,24 +117,24 @@ impl VideoHeader {
         }
         let size = Size::new(width, height)?;
         let rate = FrameRate { frames, seconds };
-        let header = Self { size, rate, colours, display, models: [ModelId(key), ModelId(residual)], loops };
+        let header = Self { size, rate, colours, display, models: [ModelId(key), ModelId(residual)], renditions };
         Ok((header, bytes.len() - rest.len()))
     }
 }
 
 /// Reads the number and rates of several renditions; `None` if the bytes end in them.
-fn read_loops(bytes: &mut &[u8]) -> Result<Option<LoopRates>, Error> {
+fn read_renditions(bytes: &mut &[u8]) -> Result<Option<RenditionRates>, Error> {
     let Some(count) = bytes.split_off_first() else { return Ok(None) };
     let count = usize::from(*count);
-    if !(2..=MAX_LOOPS).contains(&count) {
+    if !(2..=MAX_RENDITIONS).contains(&count) {
         return Err(corrupt("its number of loops is neither 2 nor 3"));
     }
-    let mut rates = [0; MAX_LOOPS];
+    let mut rates = [0; MAX_RENDITIONS];
     for rate in &mut rates[..count] {
         let Some(number) = varint(bytes)? else { return Ok(None) };
         *rate = number;
     }
-    LoopRates::new(&rates[..count]).map(Some).ok_or(corrupt("the rates of its loops do not rise"))
+    RenditionRates::new(&rates[..count]).map(Some).ok_or(corrupt("the rates of its loops do not rise"))
 }
 
 /// Writes a stored video in pieces: the caller writes the bytes of each call, one after the other.
@@ -234,7 +235,7 @@ pub struct VideoIndex {
 
 impl VideoIndex {
     /// Bytes at the end of a stored video that contain the length of its index.
-    pub const TAIL: usize = 4 + INDEX_MAGIC.len();
+    pub const INDEX_TAIL_BYTES: usize = 4 + INDEX_MAGIC.len();
 
     /// Returns the length in bytes of the index before its tail; `None` if a video with this end has no index.
     #[must_use]
@@ -322,7 +323,7 @@ impl VideoFile {
 
     /// Returns the index, if there is one.
     fn index(&self) -> Option<VideoIndex> {
-        let body = &self.bytes[..self.bytes.len().checked_sub(VideoIndex::TAIL)?];
+        let body = &self.bytes[..self.bytes.len().checked_sub(VideoIndex::INDEX_TAIL_BYTES)?];
         let length = VideoIndex::length(&self.bytes)?;
         VideoIndex::parse(&body[body.len().checked_sub(length)?..])
     }

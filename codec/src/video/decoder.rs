@@ -16,7 +16,7 @@ use crate::video::ages;
 use crate::video::concealment::Motion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
-use crate::video::restoration::{Restoration, Told};
+use crate::video::restoration::{DecodingConditions, Restoration};
 use crate::video::shown::{self, Frame};
 use crate::video::state::State;
 
@@ -30,7 +30,7 @@ pub enum Arrived {
     /// The base layer or more.
     Base,
     /// All bytes from which later frames are predicted, or more.
-    Enhanced,
+    EnhancementReference,
 }
 
 /// Decodes the frames of one video, one after another.
@@ -153,25 +153,25 @@ impl VideoDecoder {
         self.decoder.start(self.state.size, head.planes);
         self.advance(&head, string);
         Ok(match string.len() {
-            count if count >= head.enhanced => Arrived::Enhanced,
-            count if count >= head.floor => Arrived::Base,
+            count if count >= head.enhancement_reference => Arrived::EnhancementReference,
+            count if count >= head.base_reference => Arrived::Base,
             _ => Arrived::Part,
         })
     }
 
     /// Advances the base-layer reference and the enhancement reference.
     fn advance(&mut self, head: &Head, string: &[u8]) {
-        let floor = head.floor.min(string.len());
-        let enhanced = head.enhanced.min(string.len());
-        self.push(head, &string[..floor]);
-        self.make(head, floor);
-        self.state.advance_floor(&self.residual, self.threads);
-        let of_floor = self.decoder.position();
-        self.push(head, &string[floor..enhanced]);
-        self.make(head, enhanced);
-        self.positions = [of_floor, self.decoder.position()];
-        self.state.advance_enhanced(&self.residual, self.threads);
-        self.push(head, &string[enhanced..]);
+        let base_reference = head.base_reference.min(string.len());
+        let enhancement_reference = head.enhancement_reference.min(string.len());
+        self.push(head, &string[..base_reference]);
+        self.make(head, base_reference);
+        self.state.advance_base_reference(&self.residual, self.threads);
+        let of_base_reference = self.decoder.position();
+        self.push(head, &string[base_reference..enhancement_reference]);
+        self.make(head, enhancement_reference);
+        self.positions = [of_base_reference, self.decoder.position()];
+        self.state.advance_enhancement_reference(&self.residual, self.threads);
+        self.push(head, &string[enhancement_reference..]);
     }
 
     /// Decodes more bytes of the bitstream, which ends at a corrupt length.
@@ -247,8 +247,13 @@ impl VideoDecoder {
             let table = model.of(head.key).post_filter.as_ref();
             let frame = Frame { predicted: &state.predicted, residual };
             if let Some(restoration) = &self.restoration {
-                let [floor, enhanced] = self.positions;
-                let told = Told { key: head.key, floor, enhanced, shown: decoder.position() };
+                let [base_reference, enhancement_reference] = self.positions;
+                let told = DecodingConditions {
+                    key: head.key,
+                    base_reference,
+                    enhancement_reference,
+                    shown: decoder.position(),
+                };
                 let frame = filter.filtered(table, decoder, (frame, self.size), *threads, told);
                 return restoration.restore(&frame, out);
             }

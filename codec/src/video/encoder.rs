@@ -1,12 +1,12 @@
 //! Encodes frames into bytes.
 
 use crate::error::Error;
-use crate::motion::search::aim::Effort;
+use crate::motion::search::search_parameters::Effort;
 use crate::picture::View;
 use crate::video::frame::Frame;
-use crate::video::loop_encoder::LoopEncoder;
 use crate::video::model::VideoModel;
 use crate::video::population::Population;
+use crate::video::rendition_encoder::RenditionEncoder;
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 #[cfg(feature = "training")]
@@ -16,7 +16,7 @@ use crate::{motion::field::Field, residual::encoder::ResidualEncoder};
 pub struct VideoEncoder {
     settings: VideoSettings,
     source: Source,
-    pub(super) encoder: LoopEncoder,
+    pub(super) encoder: RenditionEncoder,
 }
 
 impl std::fmt::Debug for VideoEncoder {
@@ -31,7 +31,7 @@ impl VideoEncoder {
     pub fn new(model: VideoModel, settings: VideoSettings) -> Self {
         let threads = settings.threads.max(1);
         let settings = VideoSettings { threads, ..settings };
-        Self { source: Source::new(settings.size), encoder: LoopEncoder::new(model, &settings), settings }
+        Self { source: Source::new(settings.size), encoder: RenditionEncoder::new(model, &settings), settings }
     }
 
     /// Sets how long it searches for motion; decoders do not depend on it.

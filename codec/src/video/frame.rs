@@ -2,8 +2,8 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::video::allotment::Shares;
 use crate::video::head::{Head, MAX_HEAD};
+use crate::video::rate_allocation::Shares;
 
 /// One coded frame. Any prefix of its bytes is useful; from [`Frame::base`] bytes on, every byte is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Frame {
     /// Bytes of it that every receiver needs before any later frame: up to the end of the base layer.
     pub base: usize,
     /// Bytes of the enhancement reference: each byte up to here serves later frames too.
-    pub enhanced: usize,
+    pub enhancement_reference: usize,
     /// Bytes of head and side information.
     pub side: usize,
     /// Whether it is predicted from nothing, so that a receiver can begin here.
@@ -24,7 +24,13 @@ impl Frame {
     /// Makes it from bytes whose bitstream begins at `side`.
     pub(super) fn new(head: &Head, side: usize, bytes: Bytes) -> Self {
         let end = |count: usize| (side + count).min(bytes.len());
-        Self { base: end(head.floor), enhanced: end(head.enhanced), side, key: head.key, bytes }
+        Self {
+            base: end(head.base_reference),
+            enhancement_reference: end(head.enhancement_reference),
+            side,
+            key: head.key,
+            bytes,
+        }
     }
 }
 
@@ -36,8 +42,8 @@ pub(super) fn compose(out: &mut BytesMut, mut head: Head, side: &[u8], string: &
     // first.
     for _ in 0..2 {
         let over = out.len() + side.len();
-        head.enhanced = shares.enhanced.saturating_sub(over).min(string.len());
-        head.floor = shares.floor.saturating_sub(over).min(head.enhanced);
+        head.enhancement_reference = shares.enhancement_reference.saturating_sub(over).min(string.len());
+        head.base_reference = shares.base_reference.saturating_sub(over).min(head.enhancement_reference);
         out.clear();
         head.write(out);
     }
@@ -50,10 +56,16 @@ pub(super) fn compose(out: &mut BytesMut, mut head: Head, side: &[u8], string: &
 
 /// Returns a frame with a base layer alone, of at most `max_bytes` after its side information, as a random-access
 /// point.
-pub(super) fn floor_alone(out: &mut BytesMut, head: Head, side: &[u8], string: &[u8], max_bytes: usize) -> Frame {
-    let shares = Shares { floor: max_bytes, enhanced: max_bytes, most: max_bytes };
+pub(super) fn base_reference_alone(
+    out: &mut BytesMut,
+    head: Head,
+    side: &[u8],
+    string: &[u8],
+    max_bytes: usize,
+) -> Frame {
+    let shares = Shares { base_reference: max_bytes, enhancement_reference: max_bytes, most: max_bytes };
     let (head, side) = compose(out, head, side, string, shares);
     // A head that came out shorter than expected leaves a byte that the base layer does not have.
-    out.truncate(side + head.floor);
+    out.truncate(side + head.base_reference);
     Frame::new(&head, side, out.split().freeze())
 }

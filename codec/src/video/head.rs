@@ -9,11 +9,11 @@ pub(super) const MAX_HEAD: usize = 2 + 3 * MAX_VARINT;
 /// The maximum bytes of a number, which is at most 2^28 - 1.
 const MAX_VARINT: usize = 4;
 /// The frame is predicted from nothing, and has no side information.
-const KEY: u16 = 1 << 7;
+const KEY_FLAG: u16 = 1 << 7;
 /// Blocks may be bi-predicted.
-const BIPREDICTS: u16 = 1 << 12;
+const BIPREDICTION_FLAG: u16 = 1 << 12;
 /// The frame leads to another rendition.
-const SWITCHES: u16 = 1 << 13;
+const SWITCH_FLAG: u16 = 1 << 13;
 
 /// The facts that a decoder needs before a frame's first symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,9 +32,9 @@ pub(crate) struct Head {
     /// Bytes of side information.
     pub(crate) side: usize,
     /// Bytes of the bitstream in the base-layer reference.
-    pub(crate) floor: usize,
+    pub(crate) base_reference: usize,
     /// Bytes of the bitstream in the enhancement reference, at least as many.
-    pub(crate) enhanced: usize,
+    pub(crate) enhancement_reference: usize,
 }
 
 /// A coded frame's description of itself: where it can be cut, and what it serves.
@@ -46,9 +46,9 @@ pub struct FrameHead {
     pub side: usize,
     /// Bytes up to the end of the base layer, as [`crate::Frame::base`]; can exceed the bytes of a cut frame.
     pub base: usize,
-    /// Bytes up to the end of the enhancement reference, as [`crate::Frame::enhanced`]; can exceed the bytes of a cut
+    /// Bytes up to the end of the enhancement reference, as [`crate::Frame::enhancement_reference`]; can exceed the bytes of a cut
     /// frame.
-    pub enhanced: usize,
+    pub enhancement_reference: usize,
 }
 
 impl FrameHead {
@@ -60,7 +60,12 @@ impl FrameHead {
         let parsed = Head::parse(frame)?;
         Ok(parsed.map(|(head, length)| {
             let side = length + head.side;
-            Self { key: head.key, side, base: side + head.floor, enhanced: side + head.enhanced }
+            Self {
+                key: head.key,
+                side,
+                base: side + head.base_reference,
+                enhancement_reference: side + head.enhancement_reference,
+            }
         }))
     }
 }
@@ -72,15 +77,15 @@ fn corrupt(why: &'static str) -> Error {
 impl Head {
     /// Appends the head to `out`.
     pub(super) fn write(&self, out: &mut impl Extend<u8>) {
-        let flags = [(self.key, KEY), (self.bipredicts, BIPREDICTS), (self.switches, SWITCHES)];
+        let flags = [(self.key, KEY_FLAG), (self.bipredicts, BIPREDICTION_FLAG), (self.switches, SWITCH_FLAG)];
         let flags = flags.into_iter().fold(0, |all, (is_set, flag)| if is_set { all | flag } else { all });
         let fixed = u16::from(self.phase) | flags | u16::from(self.planes) << 8;
         out.extend(fixed.to_le_bytes());
         if !self.key {
             varint(out, self.side);
         }
-        varint(out, self.floor);
-        varint(out, self.enhanced - self.floor);
+        varint(out, self.base_reference);
+        varint(out, self.enhancement_reference - self.base_reference);
     }
 
     /// Reads a head and returns it with its length in bytes; `None` if the bytes end in it.
@@ -90,22 +95,31 @@ impl Head {
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let Some((fixed, mut rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let fixed = u16::from_le_bytes(*fixed);
-        let [key, bipredicts, switches] = [KEY, BIPREDICTS, SWITCHES].map(|flag| fixed & flag != 0);
-        let [low, planes] = (fixed & !(BIPREDICTS | SWITCHES)).to_le_bytes();
+        let [key, bipredicts, switches] = [KEY_FLAG, BIPREDICTION_FLAG, SWITCH_FLAG].map(|flag| fixed & flag != 0);
+        let [low, planes] = (fixed & !(BIPREDICTION_FLAG | SWITCH_FLAG)).to_le_bytes();
         if planes > MAX_PLANES || u8::from(key) + u8::from(bipredicts) + u8::from(switches) > 1 {
             return Err(corrupt("a reserved bit of its head is set"));
         }
         let side = if key { Some(0) } else { number(&mut rest)? };
         let Some(side) = side else { return Ok(None) };
-        let Some(floor) = number(&mut rest)? else { return Ok(None) };
+        let Some(base_reference) = number(&mut rest)? else { return Ok(None) };
         let Some(beyond) = number(&mut rest)? else { return Ok(None) };
-        let phase = low & KEY.to_le_bytes()[0].wrapping_sub(1);
-        let head = Self { phase, key, planes, bipredicts, switches, side, floor, enhanced: floor + beyond };
+        let phase = low & KEY_FLAG.to_le_bytes()[0].wrapping_sub(1);
+        let head = Self {
+            phase,
+            key,
+            planes,
+            bipredicts,
+            switches,
+            side,
+            base_reference,
+            enhancement_reference: base_reference + beyond,
+        };
         Ok(Some((head, bytes.len() - rest.len())))
     }
 }
 
-const _: () = assert!(CONSTANT_CYCLE == KEY as usize, "the phase takes the bits below");
+const _: () = assert!(CONSTANT_CYCLE == KEY_FLAG as usize, "the phase takes the bits below");
 
 fn varint(out: &mut impl Extend<u8>, mut value: usize) {
     while value >= 0x80 {
@@ -134,16 +148,18 @@ mod tests {
 
     #[test]
     fn heads_round_trip_and_every_prefix_asks_for_more() {
-        for (key, side, floor, enhanced) in [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)] {
+        for (key, side, base_reference, enhancement_reference) in
+            [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)]
+        {
             let head = Head {
                 phase: 127,
                 key,
                 planes: 15,
-                bipredicts: floor == 5,
-                switches: floor > 5,
+                bipredicts: base_reference == 5,
+                switches: base_reference > 5,
                 side,
-                floor,
-                enhanced,
+                base_reference,
+                enhancement_reference,
             };
             let mut bytes = Vec::new();
             head.write(&mut bytes);
@@ -151,7 +167,12 @@ mod tests {
             assert_eq!(Head::parse(&bytes), Ok(Some((head, bytes.len()))));
             assert!((0..bytes.len()).all(|cut| Head::parse(&bytes[..cut]) == Ok(None)));
             let start = bytes.len() + side;
-            let public = FrameHead { key, side: start, base: start + floor, enhanced: start + enhanced };
+            let public = FrameHead {
+                key,
+                side: start,
+                base: start + base_reference,
+                enhancement_reference: start + enhancement_reference,
+            };
             assert_eq!(FrameHead::parse(&bytes), Ok(Some(public)));
         }
     }

@@ -2,7 +2,6 @@
 //! receiver.
 
 mod ages;
-mod allotment;
 pub(crate) mod budget;
 mod concealment;
 pub(crate) mod container;
@@ -11,11 +10,12 @@ pub(crate) mod display;
 pub(crate) mod encoder;
 pub(crate) mod frame;
 pub(crate) mod head;
-mod loop_encoder;
-pub(crate) mod loop_rates;
-pub(crate) mod loops;
 pub(crate) mod model;
 pub(crate) mod population;
+mod rate_allocation;
+mod rendition_encoder;
+pub(crate) mod rendition_rates;
+pub(crate) mod renditions;
 pub(crate) mod restoration;
 pub(crate) mod settings;
 pub(crate) mod shown;

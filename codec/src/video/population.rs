@@ -30,15 +30,15 @@ pub struct Population {
 }
 
 /// Rates of a log-uniform population.
-const RATES: u32 = 5;
+const POPULATION_RATES: u32 = 5;
 /// Bits a second of the usual population's slowest receiver, for a video of [`USUAL_SAMPLES`]: 27 to 36 dB, by clip.
 const USUAL_LEAST: f64 = 80e3;
 /// Luma samples a second of 320x180 pixels, 30 times a second.
 const USUAL_SAMPLES: f64 = 320.0 * 180.0 * 30.0;
 /// Rate grows with this power of the samples a second: larger pictures are smoother, faster ones change less.
-const GROWTH: f64 = 0.75;
+const RATE_GROWTH_EXPONENT: f64 = 0.75;
 /// The ratio of the fastest receiver's rate to the slowest one's: 40 to 48 dB.
-const FACTOR: u64 = 16;
+const FASTEST_TO_SLOWEST: u64 = 16;
 
 impl Population {
     /// Makes receivers of these rates in bits a second, each with its weight. It skips values that are not positive and
@@ -56,8 +56,8 @@ impl Population {
     #[must_use]
     pub fn log_uniform(rates: RangeInclusive<f64>) -> Self {
         let (least, most) = rates.into_inner();
-        let at = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(RATES - 1));
-        Self::new((0..RATES).map(|number| (at(number), 1.0)))
+        let at = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(POPULATION_RATES - 1));
+        Self::new((0..POPULATION_RATES).map(|number| (at(number), 1.0)))
     }
 
     /// Returns the default rates of a video's slowest and fastest receiver, by luma samples a second: whole kilobits a
@@ -66,9 +66,9 @@ impl Population {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
     pub fn usual_bitrates(size: Size, rate: FrameRate) -> [u64; 2] {
         let samples = size.pixels() as f64 * f64::from(rate.frames) / f64::from(rate.seconds.max(1));
-        let least = USUAL_LEAST * (samples / USUAL_SAMPLES).powf(GROWTH);
+        let least = USUAL_LEAST * (samples / USUAL_SAMPLES).powf(RATE_GROWTH_EXPONENT);
         let least = ((least / 1e3).round() as u64).max(1) * 1000;
-        [least, FACTOR * least]
+        [least, FASTEST_TO_SLOWEST * least]
     }
 
     /// Splits the receivers into at most `groups` groups of neighbours, by rising rate, of about equal weight. A

@@ -12,18 +12,18 @@ pub struct DecodedFrame<'a> {
     filtered: &'a Planes420<f32>,
     predicted: &'a Reference,
     significance: &'a [Vec<u8>; 3],
-    told: Told,
+    told: DecodingConditions,
 }
 
 /// The decoding conditions: how much of a frame arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Told {
+pub struct DecodingConditions {
     /// Whether the frame is predicted from nothing.
     pub key: bool,
     /// The position of the bytes in the base-layer reference.
-    pub floor: Position,
+    pub base_reference: Position,
     /// The position of the bytes in the enhancement reference.
-    pub enhanced: Position,
+    pub enhancement_reference: Position,
     /// The position of all bytes that arrived.
     pub shown: Position,
 }
@@ -33,7 +33,7 @@ impl<'a> DecodedFrame<'a> {
         filtered: &'a Planes420<f32>,
         predicted: &'a Reference,
         significance: &'a [Vec<u8>; 3],
-        told: Told,
+        told: DecodingConditions,
     ) -> Self {
         Self { filtered, predicted, significance, told }
     }
@@ -85,7 +85,7 @@ impl<'a> DecodedFrame<'a> {
 
     /// Returns the decoding conditions.
     #[must_use]
-    pub const fn told(&self) -> Told {
+    pub const fn told(&self) -> DecodingConditions {
         self.told
     }
 }

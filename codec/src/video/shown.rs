@@ -15,13 +15,13 @@ use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
 use crate::transform::Position;
-use crate::video::restoration::{DecodedFrame, Told};
+use crate::video::restoration::{DecodedFrame, DecodingConditions};
 use crate::wavelet::strips::Division;
 
 /// Luma alone, then both colour differences, whose filters see no change in luma because it has another size.
-const GROUPS: [Range<usize>; 2] = [0..1, 1..3];
+const COMPONENT_GROUPS: [Range<usize>; 2] = [0..1, 1..3];
 /// Strips begin on a multiple of this many rows of luma, so that those of the colour differences begin with a block.
-const ALIGN: usize = 2 * BLOCK;
+const STRIP_ALIGN_ROWS: usize = 2 * BLOCK;
 
 /// A frame before the filter.
 #[derive(Clone, Copy)]
@@ -85,7 +85,7 @@ impl Memory {
         decoder: &ResidualDecoder,
         (mut frame, size): (Frame<'a>, Size),
         threads: usize,
-        told: Told,
+        told: DecodingConditions,
     ) -> DecodedFrame<'a> {
         self.look(decoder, size);
         let mut filtered = std::mem::take(&mut self.filtered);
@@ -120,7 +120,7 @@ impl Memory {
         mut split_off: impl FnMut(usize) -> [T; 3] + Send,
     ) {
         let Self { significance, floats, samples, .. } = self;
-        let rows = Division::new(size, threads).rows.next_multiple_of(ALIGN);
+        let rows = Division::new(size, threads).rows.next_multiple_of(STRIP_ALIGN_ROWS);
         samples.lend(PostFilter::NUMBERS, |memory| {
             let filters = table.at(position.fixed_point(), memory);
             let division = Division { threads, rows };
@@ -129,7 +129,7 @@ impl Memory {
                 Strip { filters: &filters, significance, frame, size, rows, out }
             });
             parallel::for_each(threads, jobs, |mut strip| {
-                for group in GROUPS {
+                for group in COMPONENT_GROUPS {
                     strip.filter(group, floats, samples);
                 }
             });

@@ -15,13 +15,13 @@ use crate::video::state;
 const MAX_FRAMES: u8 = 3;
 /// They have arrived when the squared error of their picture exceeds that of the new rendition's base-layer reference by
 /// at most this fraction of the enhancement reference's error.
-const NEAR: [u64; 2] = [1, 8];
+const ARRIVED_ERROR_SHARE: [u64; 2] = [1, 8];
 
-/// Receivers that switch from one rendition of [`VideoLoops`](crate::VideoLoops) to another, which takes one to three
+/// Receivers that switch from one rendition of [`VideoRenditions`](crate::VideoRenditions) to another, which takes one to three
 /// frames.
 pub struct Switch {
     /// Their base-layer reference.
-    floor: Reference,
+    base_reference: Reference,
     predicted: Reference,
     field: Field,
     side: Vec<u8>,
@@ -38,10 +38,10 @@ impl std::fmt::Debug for Switch {
 
 impl Switch {
     /// Begins a switch of receivers that have this base-layer reference.
-    pub(super) fn new(floor: &Reference) -> Self {
+    pub(super) fn new(base_reference: &Reference) -> Self {
         Self {
-            floor: floor.clone(),
-            predicted: floor.clone(),
+            base_reference: base_reference.clone(),
+            predicted: base_reference.clone(),
             field: Field::default(),
             side: Vec::new(),
             side_info: SideInfo::default(),
@@ -64,7 +64,7 @@ impl Switch {
     /// Predicts the new rendition's frame from their base-layer reference, by the frame's motion without second
     /// vectors, which point into a picture that they do not have. Returns the side information and the prediction.
     pub(super) fn predict(&mut self, motion: &Field, threads: usize, room: &mut [Overlap; 6]) -> (&[u8], &Reference) {
-        let Self { floor, predicted, field, side, side_info, .. } = self;
+        let Self { base_reference, predicted, field, side, side_info, .. } = self;
         field.copy_from(motion);
         field.bipredicts = false;
         for block in &mut field.blocks {
@@ -73,21 +73,22 @@ impl Switch {
             }
         }
         *side = side_info.encode(field, std::mem::take(side));
-        state::predict_from(floor, field, threads, room, predicted);
+        state::predict_from(base_reference, field, threads, room, predicted);
         (side, predicted)
     }
 
     /// Advances their base-layer reference as every decoder does.
     pub(super) fn advance(&mut self, residual: &Planes420<i16>, threads: usize) -> &Reference {
-        state::sum(&mut self.floor, &self.predicted, residual, threads);
-        &self.floor
+        state::sum(&mut self.base_reference, &self.predicted, residual, threads);
+        &self.base_reference
     }
 
     /// Counts one more frame. The squared errors against the source are those of their base-layer reference, and of the
     /// new rendition's base-layer reference and enhancement reference.
-    pub(super) const fn handle_frame(&mut self, theirs: u64, floor: u64, enhanced: u64) {
+    pub(super) const fn handle_frame(&mut self, theirs: u64, base_reference: u64, enhancement_reference: u64) {
         self.frames += 1;
-        let near = theirs.saturating_sub(floor) / NEAR[0] <= enhanced / NEAR[1];
+        let near = theirs.saturating_sub(base_reference) / ARRIVED_ERROR_SHARE[0]
+            <= enhancement_reference / ARRIVED_ERROR_SHARE[1];
         self.arrived = self.frames >= MAX_FRAMES || near;
     }
 }

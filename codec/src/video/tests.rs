@@ -3,14 +3,14 @@
 use proptest::prelude::*;
 
 use crate::motion::reference::Reference;
-use crate::motion::search::aim::Effort;
+use crate::motion::search::search_parameters::Effort;
 use crate::picture::{Format, Picture, Size, Ycbcr};
 use crate::video::decoder::{Arrived, VideoDecoder};
 use crate::video::encoder::VideoEncoder;
 use crate::video::frame::Frame;
-use crate::video::loop_encoder::LoopEncoder;
 use crate::video::model::VideoModel;
 use crate::video::population::{FrameRate, Population};
+use crate::video::rendition_encoder::RenditionEncoder;
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 
@@ -77,15 +77,15 @@ proptest! {
         let mut most = 0;
         for (number, frame) in frames.iter().enumerate() {
             for (which, decoder) in both.iter_mut().enumerate() {
-                let enhanced = &frame.bytes[..frame.enhanced];
-                let bytes = tails.get(number).map_or(enhanced, |tails| beyond(frame, tails[which]));
+                let enhancement_reference = &frame.bytes[..frame.enhancement_reference];
+                let bytes = tails.get(number).map_or(enhancement_reference, |tails| beyond(frame, tails[which]));
                 prop_assert!(decoder.decode(bytes).expect("a frame") >= Arrived::Base);
             }
             let [one, other] = [&both[0].state, &both[1].state];
-            prop_assert_eq!(&one.floor, &other.floor, "frame {}", number);
-            most = most.max(apart(&one.enhanced, &other.enhanced));
+            prop_assert_eq!(&one.base_reference, &other.base_reference, "frame {}", number);
+            most = most.max(apart(&one.enhancement_reference, &other.enhancement_reference));
         }
-        let last = apart(&both[0].state.enhanced, &both[1].state.enhanced);
+        let last = apart(&both[0].state.enhancement_reference, &both[1].state.enhancement_reference);
         prop_assert!(most > 40 && last <= 2, "{} before, {} at last, in 1/8 of a step", most, last);
     }
 
@@ -100,9 +100,9 @@ proptest! {
         let mut decoder = decoder(size);
         for number in 0..10 {
             let frame = encoder.encode(&picture(size, number)).expect("a frame");
-            prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::Enhanced));
-            prop_assert!(encoder.encoder.state.floor == decoder.state.floor, "the floor of frame {}", number);
-            prop_assert!(encoder.encoder.state.enhanced == decoder.state.enhanced, "the enhanced picture of frame {}", number);
+            prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::EnhancementReference));
+            prop_assert!(encoder.encoder.state.base_reference == decoder.state.base_reference, "the floor of frame {}", number);
+            prop_assert!(encoder.encoder.state.enhancement_reference == decoder.state.enhancement_reference, "the enhanced picture of frame {}", number);
         }
     }
 }
@@ -113,7 +113,7 @@ fn who_always_has_the_base_alone_has_a_loop_that_is_the_floor() {
     let mut decoder = decoder(size);
     for frame in encode(size, 20, 70) {
         decoder.decode(&frame.bytes[..frame.base]).expect("a frame");
-        assert!(decoder.state.enhanced == decoder.state.floor);
+        assert!(decoder.state.enhancement_reference == decoder.state.base_reference);
     }
 }
 
@@ -124,8 +124,8 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
     let frames = encode(size, 6, 400);
     let mut decoder = decoder(size);
     for frame in &frames {
-        let floor = decoder.state.floor.clone();
-        let enhanced = decoder.state.enhanced.clone();
+        let base_reference = decoder.state.base_reference.clone();
+        let enhancement_reference = decoder.state.enhancement_reference.clone();
         for cut in 0..frame.side {
             assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(Arrived::Nothing));
         }
@@ -133,8 +133,8 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
         damaged[1] |= 0x40;
         assert!(decoder.decode(&damaged).is_err());
         assert!(frame.key || decoder.decode(&[0, 0, 1, 0, 0, 0x55]).is_err(), "side information of too few bytes");
-        assert!(decoder.state.enhanced == enhanced || frame.key);
-        assert!(decoder.state.floor == floor || frame.key);
+        assert!(decoder.state.enhancement_reference == enhancement_reference || frame.key);
+        assert!(decoder.state.base_reference == base_reference || frame.key);
         decoder.decode(&frame.bytes).expect("a frame");
     }
 }
@@ -153,7 +153,7 @@ fn concealing_changes_nothing_that_comes_later() {
             let [one, other] = &mut both;
             for missing in 1..=1 + u32::try_from(number % 3).expect("few") {
                 let moves = one.conceal_into(&mut pictures[0], missing).expect("its size and format");
-                assert!(!moves || !matches!(number, 0..=2 | 7 | 8), "frame {number} comes behind nothing that moved");
+                assert!(!moves || !matches!(number, 0..=2 | 7 | 8), "frame {number} comes after nothing that moved");
                 moved += u32::from(moves);
             }
             // A corrupt frame is skipped.
@@ -163,7 +163,8 @@ fn concealing_changes_nothing_that_comes_later() {
                 decoder.decode(bytes).expect("a frame");
             }
             assert!(
-                one.state.floor == other.state.floor && one.state.enhanced == other.state.enhanced,
+                one.state.base_reference == other.state.base_reference
+                    && one.state.enhancement_reference == other.state.enhancement_reference,
                 "frame {number}"
             );
             one.conceal_into(&mut pictures[0], 2).expect("its size and format");
@@ -199,7 +200,7 @@ fn a_concealed_frame_is_nearer_to_the_original_than_the_one_before() {
         assert_eq!(decoder.conceal_into(&mut concealed, missing), Ok(true));
         let original = pan(9 + missing as usize);
         let [frozen, moved] = [&last, &concealed].map(|picture| distortion(picture, &original));
-        assert!(moved <= 0.2 * frozen, "{moved} beside {frozen}, {missing} frames later");
+        assert!(moved <= 0.2 * frozen, "{moved} against {frozen}, {missing} frames later");
     }
 }
 
@@ -233,7 +234,7 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
     let population = Population::new([(40e3, 1.0), (90e3, 2.0)]);
     let nobody = VideoSettings { size, rate: RATE, population: Population::new([(1e6, 1.0)]), threads: 1 };
     for effort in [Effort::Fast, Effort::Normal] {
-        let mut before = LoopEncoder::new(VideoModel::built_in(), &nobody);
+        let mut before = RenditionEncoder::new(VideoModel::built_in(), &nobody);
         (before.effort, before.useful, before.population) = (effort, 777, population.clone());
         let mut source = Source::new(size);
         for number in 0..3 {
@@ -244,7 +245,7 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
         let branched = before.branch(&nobody);
         assert_eq!((branched.effort, branched.useful), (effort, 777));
         assert_eq!(branched.population, population);
-        assert_eq!(apart(&branched.state.floor, &before.state.floor), 0);
-        assert_eq!(apart(&branched.state.enhanced, &before.state.enhanced), 0);
+        assert_eq!(apart(&branched.state.base_reference, &before.state.base_reference), 0);
+        assert_eq!(apart(&branched.state.enhancement_reference, &before.state.enhancement_reference), 0);
     }
 }

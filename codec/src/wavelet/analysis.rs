@@ -14,13 +14,13 @@ use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::{self, Coefficients};
 use crate::subband::layout::{LEVELS, SUBBANDS, Subband, side};
 use crate::wavelet::lift::Taps;
-use crate::wavelet::strips::{Division, TILE};
+use crate::wavelet::strips::{Division, TILE_ROWS};
 
 /// The levels that strips compute. A strip repeats rows around it, and more of them with every level; six levels would
 /// repeat most of the picture. The other levels need little time.
 const IN_STRIPS: RangeInclusive<usize> = 1..=2;
 /// The other levels.
-const WHOLE: RangeInclusive<usize> = 3..=LEVELS;
+const WHOLE_PLANE_LEVELS: RangeInclusive<usize> = 3..=LEVELS;
 /// The fewest samples of all components for which the levels outside the strips justify a thread.
 const MIN_PARALLEL_SAMPLES: usize = 1 << 17;
 
@@ -53,9 +53,9 @@ pub(crate) fn of_picture(
     let width = out.size.width();
     let to_planes = ToPlanes::new(picture.format, out.axes);
     analyse(taps, out, division, scratch, |components, rows, tile| {
-        for top in rows.clone().step_by(TILE) {
-            let bottom = (top + TILE).min(rows.end);
-            let mut planes = tile.chunks_mut(TILE * width);
+        for top in rows.clone().step_by(TILE_ROWS) {
+            let bottom = (top + TILE_ROWS).min(rows.end);
+            let mut planes = tile.chunks_mut(TILE_ROWS * width);
             let mut planes: [&mut [f32]; 3] = std::array::from_fn(|_| planes.next().unwrap_or_default());
             to_planes.rows(&picture, top..bottom, &mut planes);
             for (component, plane) in components.iter_mut().zip(planes) {
@@ -90,7 +90,7 @@ fn analyse(
                     rest.each_mut().map(|rest| rest.split_off_mut(..samples.min(rest.len())).unwrap_or_default());
                 (strip, bands, lows)
             });
-        let tile = TILE * size.width() * count;
+        let tile = TILE_ROWS * size.width() * count;
         let floats = tile + count * Component::floats(size, IN_STRIPS);
         parallel::for_each(division.threads, parts, |(strip, mut bands, lows)| {
             scratch.lend(floats, |floats| {
@@ -123,10 +123,10 @@ fn analyse_whole(taps: &[Taps; LEVELS], out: &mut Coefficients, threads: usize, 
         .take(count)
         .map(|(component, rows)| (component, rows, own_bands(&mut bands, component)));
     parallel::for_each(threads, jobs, |(component, rows, mut bands)| {
-        scratch.lend(Component::floats(size, WHOLE), |floats| {
+        scratch.lend(Component::floats(size, WHOLE_PLANE_LEVELS), |floats| {
             let low = std::mem::take(&mut bands[component]);
             let share = Share { component, rows: 0..size.height(), bands: &mut bands, low };
-            let (mut component, _) = Component::new(taps, size, WHOLE, share, &mut Arena(floats));
+            let (mut component, _) = Component::new(taps, size, WHOLE_PLANE_LEVELS, share, &mut Arena(floats));
             rows.chunks(width).for_each(|row| component.push(row));
             component.finish();
         });

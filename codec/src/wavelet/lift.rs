@@ -10,13 +10,13 @@ use crate::subband::layout::LEVELS;
 use crate::subband::quantise::fixed_point;
 
 /// Lifting steps of a wavelet level.
-pub(crate) const STEPS: usize = 4;
+pub(crate) const LIFTING_STEPS: usize = 4;
 
 /// Taps of one wavelet level, for each lifting step: (near, far).
-pub(crate) type Taps<T = f32> = [[T; 2]; STEPS];
+pub(crate) type Taps<T = f32> = [[T; 2]; LIFTING_STEPS];
 
 /// Rows or samples that a step looks ahead and back.
-pub(super) const REACH: usize = 3;
+pub(super) const STEP_REACH: usize = 3;
 
 /// Fraction bits of an integer tap.
 const TAP_FRACTION: u32 = 12;
@@ -81,7 +81,7 @@ impl<T: Sample> Steps<T> {
         match direction {
             Direction::Analysis => Self { taps: *taps, first: 1 },
             Direction::Synthesis => {
-                Self { taps: std::array::from_fn(|i| taps[STEPS - 1 - i].map(T::inverse)), first: 0 }
+                Self { taps: std::array::from_fn(|i| taps[LIFTING_STEPS - 1 - i].map(T::inverse)), first: 0 }
             }
         }
     }

@@ -5,7 +5,7 @@ use crate::simd::widest;
 use crate::wavelet::lift::{Direction, Sample, Steps, Taps, mirror};
 
 /// Mirrored samples on either side of a half.
-const PAD: usize = 2;
+const PAD_SAMPLES: usize = 2;
 
 /// One row during lifting: its even and its odd samples apart, each with room for mirrored ones on both sides, so that
 /// the steps need no special case at a border.
@@ -19,11 +19,11 @@ pub(super) struct Line<'a, T> {
 impl<'a, T: Sample> Line<'a, T> {
     /// The number of samples that [`Line::new`] takes.
     pub(super) const fn numbers(width: usize) -> usize {
-        width + 4 * PAD
+        width + 4 * PAD_SAMPLES
     }
 
     pub(super) fn new(taps: &Taps<T>, direction: Direction, width: usize, arena: &mut Arena<'a, T>) -> Self {
-        let halves = [width.div_ceil(2), width / 2].map(|half| arena.take(half + 2 * PAD));
+        let halves = [width.div_ceil(2), width / 2].map(|half| arena.take(half + 2 * PAD_SAMPLES));
         Self { steps: Steps::new(taps, direction), width, halves }
     }
 
@@ -43,40 +43,40 @@ impl<'a, T: Sample> Line<'a, T> {
             self.half(1).copy_from_slice(right);
             self.mirror(1);
             let [even, odd] = &mut self.halves;
-            widest!(step_from(left, first, odd, &mut even[PAD..]));
+            widest!(step_from(left, first, odd, &mut even[PAD_SAMPLES..]));
         }
         self.step(1, second);
         self.step(0, third);
         self.mirror(0);
         // The last step changes odd samples, while the halves are interleaved.
         let [even, odd] = &self.halves;
-        widest!(interleave(&even[1..], &odd[PAD..], last, out));
+        widest!(interleave(&even[1..], &odd[PAD_SAMPLES..], last, out));
         if !self.width.is_multiple_of(2) {
-            out[self.width - 1] = even[PAD + left.len() - 1];
+            out[self.width - 1] = even[PAD_SAMPLES + left.len() - 1];
         }
     }
 
     /// Analysis: splits `row` into the low and the high half.
     pub(super) fn split(&mut self, row: &[T]) -> [&[T]; 2] {
         let [even, odd] = &mut self.halves;
-        widest!(separate(row, &mut even[PAD..], &mut odd[PAD..]));
+        widest!(separate(row, &mut even[PAD_SAMPLES..], &mut odd[PAD_SAMPLES..]));
         let left = self.width.div_ceil(2);
         let right = self.width / 2;
         if left > right {
-            even[PAD + right] = row[self.width - 1];
+            even[PAD_SAMPLES + right] = row[self.width - 1];
         }
         if right > 0 {
             for (number, taps) in self.steps.taps.into_iter().enumerate() {
                 self.step(1 - number % 2, taps);
             }
         }
-        [&self.halves[0][PAD..PAD + left], &self.halves[1][PAD..PAD + right]]
+        [&self.halves[0][PAD_SAMPLES..PAD_SAMPLES + left], &self.halves[1][PAD_SAMPLES..PAD_SAMPLES + right]]
     }
 
     fn half(&mut self, parity: usize) -> &mut [T] {
         let half = &mut self.halves[parity];
-        let end = half.len() - PAD;
-        &mut half[PAD..end]
+        let end = half.len() - PAD_SAMPLES;
+        &mut half[PAD_SAMPLES..end]
     }
 
     /// One step on the samples of `parity`.
@@ -84,18 +84,18 @@ impl<'a, T: Sample> Line<'a, T> {
         self.mirror(1 - parity);
         let [even, odd] = &mut self.halves;
         let (target, source) = if parity == 0 { (even, &odd[..]) } else { (odd, &even[1..]) };
-        let end = target.len() - PAD;
-        widest!(step(&mut target[PAD..end], taps, source));
+        let end = target.len() - PAD_SAMPLES;
+        widest!(step(&mut target[PAD_SAMPLES..end], taps, source));
     }
 
     /// Fills in the mirrored samples of a half.
     fn mirror(&mut self, parity: usize) {
         let width = self.width;
         let half = &mut self.halves[parity];
-        let end = half.len() - PAD;
+        let end = half.len() - PAD_SAMPLES;
         for at in [0, 1, end, end + 1] {
-            let position = (2 * at + parity).cast_signed() - (2 * PAD).cast_signed();
-            half[at] = half[PAD + mirror(position, width) / 2];
+            let position = (2 * at + parity).cast_signed() - (2 * PAD_SAMPLES).cast_signed();
+            half[at] = half[PAD_SAMPLES + mirror(position, width) / 2];
         }
     }
 }

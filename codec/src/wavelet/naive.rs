@@ -5,7 +5,7 @@ use crate::colour::planes::Planes;
 use crate::error::ModelId;
 use crate::subband::coefficients::Coefficients;
 use crate::subband::layout::{LEVELS, details};
-use crate::wavelet::lift::{STEPS, Taps};
+use crate::wavelet::lift::{LIFTING_STEPS, Taps};
 
 /// Columns, then rows.
 struct Grid {
@@ -24,8 +24,8 @@ fn lift(line: &mut [f32], taps: &Taps, analysis: bool) {
         let r = k.rem_euclid(period);
         r.min(period - r).cast_unsigned()
     };
-    for i in 0..STEPS {
-        let step = if analysis { i } else { STEPS - 1 - i };
+    for i in 0..LIFTING_STEPS {
+        let step = if analysis { i } else { LIFTING_STEPS - 1 - i };
         let [near, far] = taps[step].map(|tap| if analysis { tap } else { -tap });
         for k in (1 - step % 2..n).step_by(2) {
             let at = |distance: isize| line[mirrored(k.cast_signed() + distance)];

@@ -2,30 +2,30 @@
 
 use crate::scratch::Arena;
 use crate::simd::widest;
-use crate::wavelet::lift::{Direction, REACH, STEPS, Sample, Steps, Taps, mirror};
+use crate::wavelet::lift::{Direction, LIFTING_STEPS, STEP_REACH, Sample, Steps, Taps, mirror};
 
 /// The number of rows between the newest row and the last step.
-pub(super) const DELAY: usize = REACH * STEPS;
+pub(super) const DELAY_ROWS: usize = STEP_REACH * LIFTING_STEPS;
 /// The rows in the window: from the newest to the farthest that the last step reads.
-const ROWS: usize = DELAY + REACH + 1;
+const WINDOW_ROWS: usize = DELAY_ROWS + STEP_REACH + 1;
 
 /// The rows of a level in progress. Rows enter one by one, top to bottom. A row has its final values when the row
-/// [`DELAY`] below it, or one more, has entered, and stays for [`REACH`] more rows.
+/// [`DELAY_ROWS`] below it, or one more, has entered, and stays for [`STEP_REACH`] more rows.
 #[derive(Debug, Default)]
 pub(super) struct Window<'a, T> {
     steps: Steps<T>,
     height: usize,
-    /// The first row that enters. Unless it is the picture's first, the first [`DELAY`] rows never get their final
+    /// The first row that enters. Unless it is the picture's first, the first [`DELAY_ROWS`] rows never get their final
     /// values.
     first: usize,
-    /// Row `y` at `y % ROWS`.
-    rows: [&'a mut [T]; ROWS],
+    /// Row `y` at `y % WINDOW_ROWS`.
+    rows: [&'a mut [T]; WINDOW_ROWS],
 }
 
 impl<'a, T: Sample> Window<'a, T> {
     /// The number of samples that [`Window::new`] takes.
     pub(super) const fn numbers(width: usize) -> usize {
-        ROWS * width
+        WINDOW_ROWS * width
     }
 
     pub(super) fn new(
@@ -40,11 +40,11 @@ impl<'a, T: Sample> Window<'a, T> {
     }
 
     pub(super) fn row(&self, y: usize) -> &[T] {
-        self.rows[y % ROWS]
+        self.rows[y % WINDOW_ROWS]
     }
 
     pub(super) fn row_mut(&mut self, y: usize) -> &mut [T] {
-        self.rows[y % ROWS]
+        self.rows[y % WINDOW_ROWS]
     }
 
     /// Does all steps that row `newest` makes possible. Below the picture, rows without samples enter.
@@ -53,7 +53,7 @@ impl<'a, T: Sample> Window<'a, T> {
             return;
         }
         for (number, taps) in self.steps.taps.into_iter().enumerate() {
-            let back = REACH * (number + 1);
+            let back = STEP_REACH * (number + 1);
             let known = self.first == 0 || newest >= self.first + 2 * back;
             match newest.checked_sub(back) {
                 Some(y) if known && y < self.height => self.step(y, taps),
@@ -63,10 +63,10 @@ impl<'a, T: Sample> Window<'a, T> {
     }
 
     fn step(&mut self, y: usize, taps: [T; 2]) {
-        let target = std::mem::take(&mut self.rows[y % ROWS]);
+        let target = std::mem::take(&mut self.rows[y % WINDOW_ROWS]);
         let at = |distance: isize| self.row(mirror(y.cast_signed() + distance, self.height));
         widest!(step(target, taps, [-3, -1, 1, 3].map(at)));
-        self.rows[y % ROWS] = target;
+        self.rows[y % WINDOW_ROWS] = target;
     }
 }
 

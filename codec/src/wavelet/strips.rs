@@ -6,9 +6,9 @@ use std::ops::Range;
 use crate::picture::Size;
 
 /// Rows of all components that are between wavelet and colour at the same time: few enough to stay in cache.
-pub(super) const TILE: usize = 8;
+pub(super) const TILE_ROWS: usize = 8;
 /// Strips begin on a multiple of this, so that they share no row of a band of the two finest levels.
-const ALIGN: usize = 4;
+const STRIP_ALIGN_ROWS: usize = 4;
 /// The fewest pixels of a strip that justify a thread.
 const MIN_STRIP_PIXELS: usize = 1 << 15;
 /// The fewest rows of a strip, because it repeats some work of its neighbours.
@@ -18,7 +18,7 @@ const MIN_STRIP_ROWS: usize = 64;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Division {
     pub(crate) threads: usize,
-    /// Rows of a strip; a multiple of [`ALIGN`].
+    /// Rows of a strip; a multiple of [`STRIP_ALIGN_ROWS`].
     pub(crate) rows: usize,
 }
 
@@ -26,7 +26,7 @@ impl Division {
     /// Makes as many strips as threads, unless they become too small.
     pub(crate) fn new(size: Size, threads: usize) -> Self {
         let least = (MIN_STRIP_PIXELS / size.width()).max(MIN_STRIP_ROWS);
-        Self { threads, rows: size.height().div_ceil(threads).max(least).next_multiple_of(ALIGN) }
+        Self { threads, rows: size.height().div_ceil(threads).max(least).next_multiple_of(STRIP_ALIGN_ROWS) }
     }
 
     /// The strips, top to bottom; the last may have fewer rows.

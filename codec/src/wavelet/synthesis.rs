@@ -10,8 +10,8 @@ use crate::subband::coefficients::Coefficients;
 use crate::subband::layout::{LEVELS, details, side};
 use crate::wavelet::lift::{Direction, Sample, Taps};
 use crate::wavelet::line::Line;
-use crate::wavelet::rows::{DELAY, Window};
-use crate::wavelet::strips::{Division, TILE};
+use crate::wavelet::rows::{DELAY_ROWS, Window};
+use crate::wavelet::strips::{Division, TILE_ROWS};
 
 /// Returns the planes of these coefficients, in strips of `division`.
 pub(crate) fn planes(
@@ -55,20 +55,20 @@ pub(crate) fn picture(
         let rows = out.split_off(strip.len());
         (strip, rows)
     });
-    let tile = TILE * width * count;
+    let tile = TILE_ROWS * width * count;
     let sources = [0, 1, 2].map(|component| Source::of(taps, coefficients, component));
     let floats = tile + count * Component::numbers(&sources[0]);
     parallel::for_each(division.threads, jobs, |(strip, mut out)| {
         scratch.lend(floats, |floats| {
             let mut arena = Arena(floats);
-            let mut tile = arena.take(tile).chunks_mut(TILE * width);
+            let mut tile = arena.take(tile).chunks_mut(TILE_ROWS * width);
             let mut tile: [&mut [f32]; 3] = std::array::from_fn(|_| tile.next().unwrap_or_default());
             let mut components: [Component<'_, f32>; 3] = Default::default();
             for (component, source) in components.iter_mut().zip(sources).take(count) {
                 *component = Component::new(source, strip.start, &mut arena);
             }
-            for top in strip.clone().step_by(TILE) {
-                let rows = top..(top + TILE).min(strip.end);
+            for top in strip.clone().step_by(TILE_ROWS) {
+                let rows = top..(top + TILE_ROWS).min(strip.end);
                 for (component, plane) in components.iter_mut().zip(&mut tile).take(count) {
                     for (y, row) in rows.clone().zip(plane.chunks_mut(width)) {
                         component.row(y, row);
@@ -144,7 +144,7 @@ impl<'a, T: Sample> Component<'a, T> {
         let Source { taps, subbands, size, component, finest } = source;
         let mut levels: [Level<'a, T>; LEVELS] = Default::default();
         for (level, number) in levels.iter_mut().zip(finest..=LEVELS) {
-            first = first.saturating_sub(DELAY);
+            first = first.saturating_sub(DELAY_ROWS);
             let [width, height] = side(size, number - 1);
             let taps = &taps[number - 1];
             let bands = &subbands[details(component, number)];
@@ -175,7 +175,7 @@ fn row<T: Sample>(levels: &mut [Level<'_, T>], low: &[T], y: usize, out: &mut [T
     let Some((level, coarser)) = levels.split_first_mut() else {
         return copy_row(low, y, out);
     };
-    while level.next <= y + DELAY {
+    while level.next <= y + DELAY_ROWS {
         level.enter(coarser, low);
     }
     level.line.join(level.window.row(y), out);

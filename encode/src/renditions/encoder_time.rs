@@ -6,11 +6,11 @@ const HAS_ROOM: f64 = 0.5;
 /// A rendition is removed if frames take more: pictures would soon be skipped.
 const TOO_LONG: f64 = 0.9;
 /// The most intervals that one frame counts for: a machine that paused says nothing about the next frames.
-const LONGEST: f64 = 2.0;
+const MAX_INTERVALS: f64 = 2.0;
 /// Seconds over which encoding time is averaged.
-const AVERAGED: f64 = 0.5;
+const AVERAGING_SECONDS: f64 = 0.5;
 /// Seconds without a new rendition after one was removed.
-const WAITS: f64 = 10.0;
+const WAIT_SECONDS: f64 = 10.0;
 
 /// The recent mean encoding time of a frame, as a part of the frame interval. Until it is known there is room.
 #[derive(Debug)]
@@ -28,15 +28,15 @@ impl EncoderTime {
 
     /// Notes that a frame took this many seconds.
     pub(super) fn handle_encoded(&mut self, seconds: f64) {
-        let weight = (1.0 / (AVERAGED * self.frames_a_second)).min(1.0);
-        let now = (seconds * self.frames_a_second).min(LONGEST);
+        let weight = (1.0 / (AVERAGING_SECONDS * self.frames_a_second)).min(1.0);
+        let now = (seconds * self.frames_a_second).min(MAX_INTERVALS);
         self.share = Some(self.share.map_or(now, |share| share + (now - share) * weight));
         self.waits = (self.waits - 1.0 / self.frames_a_second).max(0.0);
     }
 
     /// Notes that a rendition was removed for lack of time: the others' time is measured anew.
     pub(super) const fn handle_given_up(&mut self) {
-        (self.share, self.waits) = (None, WAITS);
+        (self.share, self.waits) = (None, WAIT_SECONDS);
     }
 
     /// Returns whether there is time for one more rendition.

@@ -8,8 +8,8 @@ pub(crate) struct Receiver {
     pub(crate) rate: f64,
     /// See [`ReceiverDemand::owed_frames`](nestcast_proto::ReceiverDemand::owed_frames).
     pub(crate) owed_frames: u64,
-    /// See [`ReceiverDemand::needs_join`](nestcast_proto::ReceiverDemand::needs_join).
-    pub(crate) needs_join: bool,
+    /// See [`ReceiverDemand::needs_random_access`](nestcast_proto::ReceiverDemand::needs_join).
+    pub(crate) needs_random_access: bool,
 }
 
 /// Until a rate has been known for its settling time, it settles over one part in this many of the time that it has
@@ -23,7 +23,7 @@ pub(super) struct Member {
     pub(super) rendition: u64,
     pub(super) rate: f64,
     pub(super) owed_frames: u64,
-    pub(super) needs_join: bool,
+    pub(super) needs_random_access: bool,
     /// Whether it is on its way to this rendition, or arrives in it with this frame: it then changes to no other.
     pub(super) comes: bool,
     /// The natural logarithm of its rate, settled.
@@ -41,13 +41,13 @@ pub(super) struct Member {
 impl Member {
     /// Makes a member of a new receiver.
     pub(super) fn new(receiver: Receiver, rendition: u64) -> Self {
-        let Receiver { rate, owed_frames, needs_join, .. } = receiver;
+        let Receiver { rate, owed_frames, needs_random_access, .. } = receiver;
         let settled = logarithm(rate);
         Self {
             rendition,
             rate,
             owed_frames,
-            needs_join,
+            needs_random_access,
             comes: false,
             settled,
             known: 0,
@@ -59,8 +59,9 @@ impl Member {
 
     /// Updates it for the next frame; `weight` is the weight of the newest rate once it has settled.
     pub(super) fn handle_frame(&mut self, receiver: Receiver, weight: f64) {
-        let Receiver { rate, owed_frames, needs_join, .. } = receiver;
-        (self.rate, self.owed_frames, self.needs_join, self.comes) = (rate, owed_frames, needs_join, false);
+        let Receiver { rate, owed_frames, needs_random_access, .. } = receiver;
+        (self.rate, self.owed_frames, self.needs_random_access, self.comes) =
+            (rate, owed_frames, needs_random_access, false);
         // A path without measurements has no rate.
         if rate >= 1.0 {
             self.known = self.known.saturating_add(1);

@@ -7,12 +7,12 @@ const SECOND: usize = 30;
 
 /// Returns a receiver with this number and rate, without a backlog.
 fn known((number, rate): (u64, f64)) -> Receiver {
-    Receiver { number, rate, owed_frames: 0, needs_join: false }
+    Receiver { number, rate, owed_frames: 0, needs_random_access: false }
 }
 
 /// Encodes this many frames for receivers numbered from 0; each frame brings those that change to their rendition.
 /// Returns how the renditions changed.
-fn run(renditions: &mut Renditions, joins: &mut JoinBudget, rates: &[f64], frames: usize) -> Vec<Change> {
+fn run(renditions: &mut Renditions, joins: &mut RandomAccessBudget, rates: &[f64], frames: usize) -> Vec<Change> {
     let receivers: Vec<Receiver> = (0..).zip(rates).map(|(number, rate)| known((number, *rate))).collect();
     let due = |_| {
         joins.handle_frame();
@@ -46,7 +46,7 @@ fn who(renditions: &Renditions) -> Vec<Vec<u64>> {
 #[test]
 fn receivers_far_apart_branch_off_after_a_second_and_stay() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     let rates = [0.3e6, 4e6, 1e6];
     assert_eq!(run(&mut renditions, &mut joins, &rates, SECOND - 1), []);
     assert_eq!(run(&mut renditions, &mut joins, &rates, 60 * SECOND), [Change::Branch { from: 0 }]);
@@ -58,7 +58,7 @@ fn receivers_far_apart_branch_off_after_a_second_and_stay() {
 #[test]
 fn who_comes_over_a_long_path_is_not_taken_for_slow() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     run(&mut renditions, &mut joins, &[1e7], 90);
     for frame in 0..120 {
         let rate = if frame < 6 { 0.0 } else { (384e3 * 2f64.powi((frame - 6) / 3)).min(1e7) };
@@ -70,7 +70,7 @@ fn who_comes_over_a_long_path_is_not_taken_for_slow() {
 #[test]
 fn a_second_rendition_as_needed_is_for_whom_the_bases_of_the_first_are_too_much() {
     let mut renditions = Renditions::new(RenditionLimit::AsNeeded, 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     assert_eq!(run(&mut renditions, &mut joins, &[0.5e6, 4e6, 4e6, 9e6], 20 * SECOND), []);
     assert_eq!(run(&mut renditions, &mut joins, &[0.3e6, 4e6, 4e6, 9e6], SECOND), [Change::Branch { from: 0 }]);
     assert_eq!(who(&renditions), [vec![0], vec![1, 2, 3]]);
@@ -80,7 +80,7 @@ fn a_second_rendition_as_needed_is_for_whom_the_bases_of_the_first_are_too_much(
 #[test]
 fn who_falls_and_carries_the_bases_that_are_made_for_it_needs_no_rendition() {
     let mut renditions = Renditions::new(RenditionLimit::AsNeeded, 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     assert_eq!(run(&mut renditions, &mut joins, &[4e6; 4], 10 * SECOND), []);
     assert_eq!(run(&mut renditions, &mut joins, &[0.5e6, 4e6, 4e6, 4e6], 20 * SECOND), []);
 }
@@ -88,12 +88,12 @@ fn who_falls_and_carries_the_bases_that_are_made_for_it_needs_no_rendition() {
 #[test]
 fn those_alone_who_starve_are_apart_and_stay_so() {
     let mut renditions = Renditions::new(RenditionLimit::AsNeeded, 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     let rates: Vec<f64> = [0.08e6].into_iter().chain([1e6; 10]).chain([4e6; 10]).collect();
     assert_eq!(run(&mut renditions, &mut joins, &rates, 60 * SECOND), [Change::Branch { from: 0 }]);
     assert_eq!(renditions.receivers(0), [0]);
     let mut renditions = Renditions::new(RenditionLimit::AsNeeded, 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     let rates = [0.02e6, 0.35e6, 4e6, 4e6, 4e6, 4e6, 4e6];
     assert_eq!(run(&mut renditions, &mut joins, &rates, 10 * SECOND), [Change::Branch { from: 0 }]);
     let settled = who(&renditions);
@@ -107,13 +107,13 @@ fn those_alone_who_starve_are_apart_and_stay_so() {
 #[test]
 fn who_owes_many_bases_gets_a_rendition_whatever_its_rate_is_thought_to_be() {
     let mut renditions = Renditions::new(RenditionLimit::AsNeeded, 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     let receivers = [(0.8e6, 6), (4e6, 0), (4e6, 0)];
     let mut known = (0..).zip(receivers).map(|(number, (rate, owed_frames))| Receiver {
         number,
         rate,
         owed_frames,
-        needs_join: false,
+        needs_random_access: false,
     });
     let receivers: [Receiver; 3] = std::array::from_fn(|_| known.next().expect("three"));
     let changes: Vec<Change> = (0..2 * SECOND).flat_map(|_| renditions.handle_frame(&receivers, &mut joins)).collect();
@@ -123,7 +123,7 @@ fn who_owes_many_bases_gets_a_rendition_whatever_its_rate_is_thought_to_be() {
 #[test]
 fn an_encoder_without_time_adds_no_rendition_and_gives_one_up_that_it_adds_again_later() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(3), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     let rates = [0.1e6, 1e6, 10e6];
     let mut after = |took: f64, seconds: usize| {
         let changes = (0..seconds * SECOND).flat_map(|_| {
@@ -145,7 +145,7 @@ fn an_encoder_without_time_adds_no_rendition_and_gives_one_up_that_it_adds_again
 fn one_rendition_stays_one_and_neighbours_share_theirs() {
     for (most, rates) in [(1, [0.3e6, 4e6]), (3, [1e6, 1.9e6])] {
         let mut renditions = Renditions::new(RenditionLimit::AtMost(most), 30.0);
-        let mut joins = JoinBudget::default();
+        let mut joins = RandomAccessBudget::default();
         assert_eq!(run(&mut renditions, &mut joins, &rates, 20 * SECOND), [], "{most} renditions");
         assert_eq!(who(&renditions), [vec![0, 1]]);
     }
@@ -154,7 +154,7 @@ fn one_rendition_stays_one_and_neighbours_share_theirs() {
 #[test]
 fn a_rendition_that_nobody_is_in_is_removed_and_renditions_that_came_near_become_one() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     run(&mut renditions, &mut joins, &[0.3e6, 4e6], 2 * SECOND);
     assert_eq!(who(&renditions), [vec![0], vec![1]]);
     assert_eq!(run(&mut renditions, &mut joins, &[0.3e6], 1), [Change::Remove { at: 1 }]);
@@ -167,7 +167,7 @@ fn a_rendition_that_nobody_is_in_is_removed_and_renditions_that_came_near_become
 #[test]
 fn who_falls_to_a_twentieth_leaves_its_rendition_at_once_and_comes_back_after_seconds() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     let before = [0.2e6, 4e6, 4e6, 4e6];
     run(&mut renditions, &mut joins, &before, 10 * SECOND);
     assert_eq!(who(&renditions), [vec![0], vec![1, 2, 3]]);
@@ -192,7 +192,7 @@ fn who_falls_to_a_twentieth_leaves_its_rendition_at_once_and_comes_back_after_se
 #[test]
 fn nobody_changes_renditions_without_a_join() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     run(&mut renditions, &mut joins, &[0.2e6, 4e6, 4e6], 10 * SECOND);
     while joins.take() {}
     let receivers = [(0, 0.2e6), (1, 4e6), (2, 0.2e6)];
@@ -204,7 +204,7 @@ fn nobody_changes_renditions_without_a_join() {
 #[test]
 fn the_slowest_rendition_is_removed_with_its_last_receiver_and_who_comes_then_is_in_the_next_faster() {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(3), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     run(&mut renditions, &mut joins, &[0.2e6, 1e6, 8e6], 10 * SECOND);
     let mut numbers: Vec<u64> = renditions.all().iter().map(|rendition| rendition.number).collect();
     assert_eq!(who(&renditions).concat().len(), 3);
@@ -232,7 +232,7 @@ fn the_slowest_rendition_is_removed_with_its_last_receiver_and_who_comes_then_is
 /// Counts the seconds after the first twenty in which a receiver changed renditions.
 fn moves(limit: RenditionLimit, rates: &[f64], seconds: usize) -> usize {
     let mut renditions = Renditions::new(limit, 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     run(&mut renditions, &mut joins, rates, 20 * SECOND);
     let mut before = who(&renditions);
     let moved = (0..seconds).filter(|_| {
@@ -259,21 +259,23 @@ fn at_steady_rates_nobody_changes_renditions_for_ever() {
 }
 
 /// Returns two renditions, and a third receiver that falls from the faster one's rate to the slower one's.
-fn falls(needs_join: bool) -> (Renditions, JoinBudget, Vec<Receiver>) {
+fn falls(needs_random_access: bool) -> (Renditions, RandomAccessBudget, Vec<Receiver>) {
     let mut renditions = Renditions::new(RenditionLimit::AtMost(2), 30.0);
-    let mut joins = JoinBudget::default();
+    let mut joins = RandomAccessBudget::default();
     run(&mut renditions, &mut joins, &[300_000.0, 4e6, 4e6], 6 * SECOND);
     assert_eq!(who(&renditions), [vec![0], vec![1, 2]]);
     let rates = [300_000.0, 4e6, 300_000.0];
-    let receivers =
-        (0..).zip(rates).map(known).map(|known| Receiver { needs_join: needs_join && known.number == 2, ..known });
+    let receivers = (0..)
+        .zip(rates)
+        .map(known)
+        .map(|known| Receiver { needs_random_access: needs_random_access && known.number == 2, ..known });
     (renditions, joins, receivers.collect())
 }
 
 #[test]
 fn who_needs_a_join_frame_gets_no_switching_frames() {
-    for needs_join in [false, true] {
-        let (mut renditions, mut joins, receivers) = falls(needs_join);
+    for needs_random_access in [false, true] {
+        let (mut renditions, mut joins, receivers) = falls(needs_random_access);
         let mut switched = false;
         for _ in 0..SECOND {
             joins.handle_frame();
@@ -283,7 +285,7 @@ fn who_needs_a_join_frame_gets_no_switching_frames() {
             renditions.handle_arrived();
         }
         assert_eq!(who(&renditions), [vec![0, 2], vec![1]]);
-        assert_eq!(switched, !needs_join);
+        assert_eq!(switched, !needs_random_access);
     }
 }
 
@@ -305,7 +307,7 @@ fn who_is_on_the_way_goes_nowhere_else_and_who_needs_a_join_frame_there_is_no_lo
         assert_eq!(who(&renditions), [vec![0, 2], vec![1]]);
         assert_eq!(renditions.switching().expect("on the way").receivers, [2]);
     }
-    receivers[2].needs_join = true;
+    receivers[2].needs_random_access = true;
     joins.handle_frame();
     renditions.handle_frame(&receivers, &mut joins);
     assert!(renditions.switching().is_none());

@@ -54,8 +54,8 @@ pub struct Frame {
     /// Bytes of head and side information.
     side: Option<usize>,
     /// Bytes up to the end of the floor, and of the enhanced picture.
-    floor: Option<usize>,
-    enhanced: Option<usize>,
+    base_reference: Option<usize>,
+    enhancement_reference: Option<usize>,
     bytes: usize,
     luma_db: Option<f64>,
     ycbcr_db: Option<f64>,
@@ -75,7 +75,7 @@ impl Line {
     /// Takes the video's name, the rendition that is read, and whether frames are compared with an original.
     #[must_use]
     pub fn of_header(file: &str, header: &VideoHeader, chosen: usize, compared: bool) -> Self {
-        let several = header.loops.count() > 1;
+        let several = header.renditions.count() > 1;
         Self::Video(Video {
             file: file.to_owned(),
             width: header.size.width(),
@@ -84,7 +84,7 @@ impl Line {
             full_range: header.colours.range == Range::Full,
             matrix: if header.colours.matrix == Matrix::Bt709 { "BT.709" } else { "BT.601" },
             model_ids: header.models.map(|model| model.to_string()),
-            renditions_bps: if several { header.loops.rates().to_vec() } else { Vec::new() },
+            renditions_bps: if several { header.renditions.rates().to_vec() } else { Vec::new() },
             chosen,
             compared,
         })
@@ -114,8 +114,8 @@ impl Frames {
             frame: frame.number,
             kind: head.map(|head| if head.key { "key" } else { "inter" }),
             side: head.map(|head| head.side),
-            floor: head.map(|head| head.base),
-            enhanced: head.map(|head| head.enhanced),
+            base_reference: head.map(|head| head.base),
+            enhancement_reference: head.map(|head| head.enhancement_reference),
             bytes,
             luma_db: psnr.map(|psnr| rounded(psnr.luma, 3)),
             ycbcr_db: psnr.map(|psnr| rounded(psnr.weighted(), 3)),
@@ -207,12 +207,17 @@ impl Display for Video {
 
 impl Display for Frame {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let Self { frame, kind, side, floor, enhanced, bytes, luma_db, ycbcr_db } = self;
+        let Self { frame, kind, side, base_reference, enhancement_reference, bytes, luma_db, ycbcr_db } = self;
         let db = |value: &Option<f64>| value.map_or_else(String::new, |value| format!("{value:>9.2}"));
         let count = |value: &Option<usize>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
-        let [side, floor, enhanced] = [side, floor, enhanced].map(count);
+        let [side, base_reference, enhancement_reference] = [side, base_reference, enhancement_reference].map(count);
         let kind = kind.unwrap_or("-");
-        writeln!(f, "{frame:>8}  {kind:<5}{side:>7} {floor:>7} {enhanced:>9} {bytes:>8}{}{}", db(luma_db), db(ycbcr_db))
+        writeln!(
+            f,
+            "{frame:>8}  {kind:<5}{side:>7} {base_reference:>7} {enhancement_reference:>9} {bytes:>8}{}{}",
+            db(luma_db),
+            db(ycbcr_db)
+        )
     }
 }
 

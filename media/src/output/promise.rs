@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Extensions of pictures and videos, whether this crate writes them or not.
-const FORMATS: [&str; 33] = [
+const KNOWN_EXTENSIONS: [&str; 33] = [
     "png", "jpg", "jpeg", "webp", "avif", "gif", "bmp", "tif", "tiff", "ppm", "pgm", "pnm", "pam", "pbm", "tga", "ico",
     "heic", "heif", "jxl", "jp2", "y4m", "yuv", "mp4", "m4v", "mkv", "webm", "avi", "mov", "ts", "ivf", "264", "265",
     "nst",
@@ -14,7 +14,7 @@ const FORMATS: [&str; 33] = [
 #[must_use]
 pub fn promised_format(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_ascii_lowercase();
-    FORMATS.into_iter().find(|format| extension == *format)
+    KNOWN_EXTENSIONS.into_iter().find(|format| extension == *format)
 }
 
 #[cfg(test)]

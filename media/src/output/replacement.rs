@@ -9,9 +9,9 @@ use tempfile::NamedTempFile;
 use super::signals::Writing;
 
 /// The beginning of the names of unfinished files. Only a killed process (SIGKILL) or a power cut leaves one.
-const TEMPORARY: &str = ".nestcast-";
+const TEMPORARY_PREFIX: &str = ".nestcast-";
 /// Bytes between two checks for a signal.
-const CHUNK: usize = 1 << 20;
+const CHUNK_BYTES: usize = 1 << 20;
 
 /// What a finished file waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) struct Replacement {
 impl Replacement {
     pub(crate) fn begin(target: &Path) -> io::Result<Self> {
         let mut builder = tempfile::Builder::new();
-        builder.prefix(TEMPORARY);
+        builder.prefix(TEMPORARY_PREFIX);
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
         let (file, writing) = Writing::begin(|| builder.tempfile_in(folder_of(target)))?;
@@ -68,7 +68,7 @@ impl Replacement {
 impl Write for Replacement {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.writing.go_on()?;
-        self.file.write(&bytes[..bytes.len().min(CHUNK)])
+        self.file.write(&bytes[..bytes.len().min(CHUNK_BYTES)])
     }
 
     fn flush(&mut self) -> io::Result<()> {

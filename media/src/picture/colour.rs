@@ -151,12 +151,12 @@ fn options() -> TransformOptions {
 
 /// Returns whether a profile changes no sample of 8 bits by more than one step.
 fn is_srgb(profile: &ColorProfile) -> Result<bool, CmsError> {
-    const STEP: usize = 15;
+    const GRID_STEP: usize = 15;
     let srgb = ColorProfile::new_srgb();
     let (before, layout) = match profile.color_space {
         DataColorSpace::Gray => ((0..=u8::MAX).collect::<Vec<u8>>(), Layout::Gray),
         DataColorSpace::Rgb => {
-            let levels = || (0..=u8::MAX).step_by(STEP);
+            let levels = || (0..=u8::MAX).step_by(GRID_STEP);
             let colours = levels().flat_map(|red| levels().map(move |green| (red, green)));
             let colours = colours.flat_map(|(red, green)| levels().map(move |blue| [red, green, blue]));
             (colours.flatten().collect(), Layout::Rgb)

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use nestcast_codec::{Budget, LoopRates, VideoHeader, VideoWriter};
+use nestcast_codec::{Budget, RenditionRates, VideoHeader, VideoWriter};
 
 use super::{Error, Frames};
 
@@ -28,7 +28,7 @@ pub fn cut<R: Read>(frames: &mut Frames<R>, bits_per_second: f64, mut output: im
     frames.choose(bits_per_second);
     let header = *frames.reader().header();
     let mut budget = Budget::new(bits_per_second, header.rate);
-    let (mut writer, start) = VideoWriter::new(&VideoHeader { loops: LoopRates::ONE, ..header });
+    let (mut writer, start) = VideoWriter::new(&VideoHeader { renditions: RenditionRates::ONE, ..header });
     let mut put = |piece: &[u8]| output.write_all(piece).map_err(Error::Write);
     put(&start)?;
     let mut kept = Kept::default();

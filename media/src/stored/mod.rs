@@ -5,7 +5,7 @@
 //!
 //! ```
 //! use std::io::Cursor;
-//! use nestcast_codec::{Display, Format, FrameRate, Picture, Population, Ycbcr, Size, VideoHeader, VideoLoops, VideoModel, VideoSettings};
+//! use nestcast_codec::{Display, Format, FrameRate, Picture, Population, Ycbcr, Size, VideoHeader, VideoRenditions, VideoModel, VideoSettings};
 //! use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
 //!
 //! let (size, rate, model) = (Size::new(64, 48)?, FrameRate { frames: 30, seconds: 1 }, VideoModel::built_in());
@@ -14,7 +14,7 @@
 //! let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
 //!
 //! // Encoded once for all rates.
-//! let encoder = VideoLoops::new(&model, settings, 1)?;
+//! let encoder = VideoRenditions::new(&model, settings, 1)?;
 //! let header = VideoHeader { size, rate, colours: Ycbcr::BT601, display: Display::default(), models: model.ids(), loops: encoder.rates() };
 //! let mut writer = Writer::new(encoder, &header, Vec::new());
 //! for _ in 0..3 {

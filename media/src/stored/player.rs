@@ -118,7 +118,9 @@ impl<R: Read + Seek> Player<R> {
 mod tests {
     use std::io::Cursor;
 
-    use nestcast_codec::{Display, Format, FrameRate, Population, Size, VideoHeader, VideoLoops, VideoSettings, Ycbcr};
+    use nestcast_codec::{
+        Display, Format, FrameRate, Population, Size, VideoHeader, VideoRenditions, VideoSettings, Ycbcr,
+    };
 
     use super::*;
     use crate::stored::{Reader, Writer};
@@ -130,9 +132,9 @@ mod tests {
         let rate = FrameRate { frames: 30, seconds: 1 };
         let colours = Ycbcr::BT601;
         let settings = VideoSettings { size, rate, population: Population::log_uniform(1e5..=1e6), threads: 1 };
-        let encoder = VideoLoops::new(&model, settings, 1).expect("one loop");
+        let encoder = VideoRenditions::new(&model, settings, 1).expect("one loop");
         let display = Display::default();
-        let header = VideoHeader { size, rate, colours, display, models: model.ids(), loops: encoder.rates() };
+        let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions: encoder.rates() };
         let mut writer = Writer::new(encoder, &header, Vec::new());
         for _ in 0..3 {
             writer.write(&Picture::zero(size, Format::Ycbcr420(colours))).expect("a frame");

@@ -54,7 +54,7 @@ impl<R: Read> Reader<R> {
         }
         let mut start = Cursor::new(start);
         start.set_position(length as u64);
-        let chosen = header.loops.count() - 1;
+        let chosen = header.renditions.count() - 1;
         Ok(Self { header, chosen, start, input: BufReader::new(input), next: 0, count: None, end: None })
     }
 
@@ -76,7 +76,7 @@ impl<R: Read> Reader<R> {
 
     /// Chooses the loop that fits a rate in bits a second best. The default is the fastest loop.
     pub fn choose(&mut self, rate: f64) {
-        self.chosen = self.header.loops.serving(rate);
+        self.chosen = self.header.renditions.serving(rate);
     }
 
     /// Returns the chosen loop, counted from 0.
@@ -86,21 +86,21 @@ impl<R: Read> Reader<R> {
     }
 
     /// Returns the number of records of a frame.
-    const fn loops(&self) -> u64 {
-        self.header.loops.count() as u64
+    const fn renditions(&self) -> u64 {
+        self.header.renditions.count() as u64
     }
 
     /// Returns the number of the next frame, counted from 0.
     #[must_use]
     pub const fn next_number(&self) -> u64 {
-        (self.next + self.loops() - 1 - self.chosen as u64) / self.loops()
+        (self.next + self.renditions() - 1 - self.chosen as u64) / self.renditions()
     }
 
     /// Returns the number of frames, after [`Reader::seek`] found an index.
     #[must_use]
     pub const fn count(&self) -> Option<u64> {
         match self.count {
-            Some(records) => Some(records / self.loops()),
+            Some(records) => Some(records / self.renditions()),
             None => None,
         }
     }
@@ -116,7 +116,7 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// The system's; [`Error::Codec`] and [`Error::Frame`] if the bytes are no frame.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
-        while self.next % self.loops() != self.chosen as u64 {
+        while self.next % self.renditions() != self.chosen as u64 {
             if self.next_record()?.is_none() {
                 return Ok(None);
             }
@@ -132,7 +132,7 @@ impl<R: Read> Reader<R> {
         let Some(RecordHead::Frame(given)) = self.head()? else { return Ok(None) };
         if given > most_bytes(self.header.size) {
             self.end = Some(End::Cut);
-            return Err(Error::Frame { frame: self.next / self.loops(), given });
+            return Err(Error::Frame { frame: self.next / self.renditions(), given });
         }
         let mut frame = Vec::new();
         let Self { start, input, .. } = self;
@@ -177,7 +177,7 @@ impl<R: Read + Seek> Reader<R> {
         let Ok(here) = self.input.stream_position() else { return Ok(()) };
         let index = self.index()?;
         self.count = index.as_ref().map(|index| index.records);
-        let record = frame.saturating_mul(self.loops());
+        let record = frame.saturating_mul(self.renditions());
         let key = index.and_then(|index| index.key(record)).filter(|key| key[0] > self.next);
         let Some([number, at]) = key else {
             self.input.seek(SeekFrom::Start(here))?;
@@ -192,8 +192,8 @@ impl<R: Read + Seek> Reader<R> {
     /// Reads the index at the end, if there is one.
     fn index(&mut self) -> Result<Option<VideoIndex>, Error> {
         let length = self.input.seek(SeekFrom::End(0))?;
-        let mut tail = [0; VideoIndex::TAIL];
-        let Some(at) = length.checked_sub(VideoIndex::TAIL as u64) else { return Ok(None) };
+        let mut tail = [0; VideoIndex::INDEX_TAIL_BYTES];
+        let Some(at) = length.checked_sub(VideoIndex::INDEX_TAIL_BYTES as u64) else { return Ok(None) };
         self.input.seek(SeekFrom::Start(at))?;
         self.input.read_exact(&mut tail)?;
         let length = VideoIndex::length(&tail).map(|length| length as u64).filter(|length| *length <= MOST_INDEX);
@@ -216,18 +216,18 @@ fn most_bytes(size: Size) -> u64 {
 mod tests {
     use std::io;
 
-    use nestcast_codec::{Display, FrameRate, LoopRates, ModelId, VideoWriter, Ycbcr};
+    use nestcast_codec::{Display, FrameRate, ModelId, RenditionRates, VideoWriter, Ycbcr};
 
     use super::*;
 
     const FRAMES: [&[u8]; 4] = [b"key", b"", &[7; 300], b"key too"];
 
     fn stored() -> Vec<u8> {
-        stored_in(LoopRates::ONE)
+        stored_in(RenditionRates::ONE)
     }
 
     /// Returns [`FRAMES`] as records of several loops.
-    fn stored_in(loops: LoopRates) -> Vec<u8> {
+    fn stored_in(renditions: RenditionRates) -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };
         let header = VideoHeader {
@@ -236,11 +236,11 @@ mod tests {
             colours: Ycbcr::BT601,
             display: Display::default(),
             models: [ModelId([1; 6]), ModelId([2; 6])],
-            loops,
+            renditions,
         };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
         for (number, frame) in FRAMES.iter().enumerate() {
-            let record = writer.frame(frame, number % 3 == 0 && number % loops.count() == 0);
+            let record = writer.frame(frame, number % 3 == 0 && number % renditions.count() == 0);
             assert_eq!(record.len(), RecordHead::bytes_of_frame(frame.len()) + frame.len());
             bytes.extend(record);
         }
@@ -267,7 +267,7 @@ mod tests {
 
     #[test]
     fn of_several_loops_one_is_read() {
-        let bytes = stored_in(LoopRates::new(&[50_000, 400_000]).expect("they rise"));
+        let bytes = stored_in(RenditionRates::new(&[50_000, 400_000]).expect("they rise"));
         for (rate, chosen) in [(None, 1), (Some(1e6), 1), (Some(60e3), 0)] {
             let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a video");
             if let Some(rate) = rate {

@@ -2,14 +2,14 @@
 
 use std::io::Write;
 
-use nestcast_codec::{Picture, VideoHeader, VideoLoops, VideoWriter};
+use nestcast_codec::{Picture, VideoHeader, VideoRenditions, VideoWriter};
 
 use super::Error;
 
 /// Encodes pictures and writes their records.
 #[derive(Debug)]
 pub struct Writer<W> {
-    encoder: VideoLoops,
+    encoder: VideoRenditions,
     records: VideoWriter,
     /// The header, until it is written.
     start: Vec<u8>,
@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
     /// Takes an encoder and the header for it: the header's tables and the rates of its loops are the encoder's. Writes nothing before the
     /// first frame.
     #[must_use]
-    pub fn new(encoder: VideoLoops, header: &VideoHeader, output: W) -> Self {
+    pub fn new(encoder: VideoRenditions, header: &VideoHeader, output: W) -> Self {
         let (records, start) = VideoWriter::new(header);
         Self { encoder, records, start, output, written: Written::default() }
     }

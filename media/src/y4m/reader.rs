@@ -11,7 +11,7 @@ use crate::rgb;
 /// The most bytes of a header's line.
 const MAX_LINE: u64 = 4096;
 /// The colour difference of grey.
-const NEUTRAL: u8 = 128;
+const NEUTRAL_CHROMA: u8 = 128;
 
 /// Reads pictures from a y4m stream.
 #[derive(Debug)]
@@ -143,7 +143,7 @@ impl<R: Read> Reader<R> {
         let (luma, differences) = samples.split_at_mut(size.pixels());
         self.input.read_exact(luma)?;
         if subsampling == Subsampling::Mono {
-            differences.fill(NEUTRAL);
+            differences.fill(NEUTRAL_CHROMA);
             if format == Format::Grey && colours.range == Range::Limited {
                 rgb::expand(luma);
             }

@@ -8,13 +8,13 @@ use crate::onnx::{Network, Tensor};
 use crate::tensor::NetworkError;
 
 /// A picture's samples, by plane.
-const PLANE: usize = SIDE * SIDE;
+const PLANE_SAMPLES: usize = SIDE * SIDE;
 /// The shape of a picture in a network: count, planes, rows, columns.
 pub(super) const PICTURE_SHAPE: [usize; 4] = [1, 3, SIDE, SIDE];
 
 /// Names of the networks' ports.
-pub(super) const PICTURE: &str = "picture";
-pub(super) const CODE: &str = "code";
+pub(super) const PICTURE_PORT: &str = "picture";
+pub(super) const CODE_PORT: &str = "code";
 
 /// The network from pictures to codes.
 #[derive(Debug)]
@@ -39,7 +39,7 @@ impl CodeEncoder {
     /// # Errors
     /// [`NetworkError`] where ONNX Runtime fails.
     pub fn encode_uncropped(&self, picture: &Picture) -> Result<Vec<Vec<u8>>, NetworkError> {
-        let parts = uncropped::PARTS.map(|side| (shrink(picture, side), side));
+        let parts = uncropped::PART_SIDES.map(|side| (shrink(picture, side), side));
         parts.iter().flat_map(|(part, side)| uncropped::wholes(part, *side)).map(|whole| self.code(&whole)).collect()
     }
 
@@ -48,7 +48,7 @@ impl CodeEncoder {
         let data =
             (0..3).flat_map(|plane| pixels.iter().skip(plane).step_by(3).map(|&sample| f32::from(sample) / 255.0));
         let input = Tensor { shape: PICTURE_SHAPE.to_vec(), data: data.collect() };
-        self.network.run_with(&[(PICTURE, &input)], |outputs| {
+        self.network.run_with(&[(PICTURE_PORT, &input)], |outputs| {
             let outputs = outputs.iter().flat_map(|output| output.data);
             packed(&outputs.map(|&value| value > 0.0).collect::<Vec<_>>())
         })
@@ -74,9 +74,10 @@ impl CodeDecoder {
             _ => 0.0,
         };
         let input = Tensor { shape: vec![1, self.bits], data: (0..self.bits).map(bit).collect() };
-        let samples = self.network.run_with(&[(CODE, &input)], |outputs| {
+        let samples = self.network.run_with(&[(CODE_PORT, &input)], |outputs| {
             let planes = outputs.first().map_or(&[][..], |output| output.data);
-            let samples = (0..3 * PLANE).map(|at| planes.get(at % 3 * PLANE + at / 3).map_or(0, |&value| byte(value)));
+            let samples = (0..3 * PLANE_SAMPLES)
+                .map(|at| planes.get(at % 3 * PLANE_SAMPLES + at / 3).map_or(0, |&value| byte(value)));
             samples.collect::<Vec<_>>()
         })?;
         let size = Size::new(SIDE_U32, SIDE_U32).expect("a size within all limits");

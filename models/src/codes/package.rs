@@ -8,22 +8,22 @@ use std::path::Path;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use super::coder::{CODE, CodeDecoder, CodeEncoder, PICTURE, PICTURE_SHAPE};
+use super::coder::{CODE_PORT, CodeDecoder, CodeEncoder, PICTURE_PORT, PICTURE_SHAPE};
 use crate::graph::{self, GraphError, Operand, Signature};
 use crate::onnx::{Network, Workers};
-use crate::package::files::{self, Bytes, MANIFEST, MAX_MANIFEST};
+use crate::package::files::{self, Bytes, MANIFEST_FILE, MAX_MANIFEST};
 use crate::package::{Fault, PackageError, Source, manifest};
 use crate::runtime::Runtime;
 
-const ENCODER: &str = "encoder.onnx";
-const DECODER: &str = "decoder.onnx";
+const ENCODER_FILE: &str = "encoder.onnx";
+const DECODER_FILE: &str = "decoder.onnx";
 
 /// The version of the manifest that this build reads.
-const FORMAT: u32 = 1;
+const MANIFEST_FORMAT: u32 = 1;
 /// The manifest's name for this kind of package.
-const KIND: &str = "binary-code";
+const PACKAGE_KIND: &str = "binary-code";
 /// Fewest and most bits of a code.
-const BITS: std::ops::RangeInclusive<u16> = 8..=4096;
+const CODE_BITS: std::ops::RangeInclusive<u16> = 8..=4096;
 /// Bytes of the hash in a file of one code: `spec/codes.md`.
 const SHORT_ID: usize = 6;
 /// Most bytes of a network's file: three layers of 3072, 2048, 1024 and 512 units in bytes, and room.
@@ -96,7 +96,7 @@ impl CodePackage {
         let place = name_or_folder.to_owned();
         if let Some((_, (manifest, encoder, decoder))) = BUILT_IN.iter().find(|(name, _)| *name == place) {
             let file = |name: &str| match name {
-                ENCODER => Ok(Some(Cow::Borrowed(*encoder))),
+                ENCODER_FILE => Ok(Some(Cow::Borrowed(*encoder))),
                 _ => Ok(decoder.map(Cow::Borrowed)),
             };
             return Self::read(Cow::Borrowed(manifest), file).map_err(refused(&place));
@@ -106,10 +106,10 @@ impl CodePackage {
             let known = Self::names().collect::<Vec<_>>().join(", ");
             return Err(PackageError::Unknown { name: place, known });
         }
-        let manifest = files::read(folder, MANIFEST, MAX_MANIFEST).map_err(refused(&place))?;
+        let manifest = files::read(folder, MANIFEST_FILE, MAX_MANIFEST).map_err(refused(&place))?;
         let file = |name: &str| match files::read(folder, name, MAX_NETWORK) {
             Ok(bytes) => Ok(Some(Cow::Owned(bytes))),
-            Err(Fault::Missing(_)) if name == DECODER => Ok(None),
+            Err(Fault::Missing(_)) if name == DECODER_FILE => Ok(None),
             Err(fault) => Err(fault),
         };
         Self::read(Cow::Owned(manifest), file)
@@ -126,9 +126,9 @@ impl CodePackage {
     #[must_use]
     pub fn is_meant(name_or_folder: &str) -> bool {
         let folder = Path::new(name_or_folder);
-        let says = || manifest::read::<Kind>(&files::read(folder, MANIFEST, MAX_MANIFEST)?);
+        let says = || manifest::read::<Kind>(&files::read(folder, MANIFEST_FILE, MAX_MANIFEST)?);
         Self::names().any(|name| name == name_or_folder)
-            || folder.is_dir() && says().is_ok_and(|found| found.kind.as_deref() == Some(KIND))
+            || folder.is_dir() && says().is_ok_and(|found| found.kind.as_deref() == Some(PACKAGE_KIND))
     }
 
     /// The package that `--model` means, or else a built-in one, if its hash begins with the id that a file of one code has.
@@ -146,8 +146,8 @@ impl CodePackage {
         let manifest = CodeManifest::parse(&manifest)?;
         let bits = manifest.code.bits;
         let picture =
-            || Operand::fixed(PICTURE, &PICTURE_SHAPE.map(|length| u16::try_from(length).unwrap_or(u16::MAX)));
-        let code = || Operand::fixed(CODE, &[1, bits]);
+            || Operand::fixed(PICTURE_PORT, &PICTURE_SHAPE.map(|length| u16::try_from(length).unwrap_or(u16::MAX)));
+        let code = || Operand::fixed(CODE_PORT, &[1, bits]);
         let network = |name: &str, signature: &Signature<'_>| -> Result<Option<Bytes>, Fault> {
             let expected = manifest.files.get(name);
             let Some(bytes) = file(name)? else {
@@ -159,9 +159,9 @@ impl CodePackage {
             graph::check_signature(&bytes, signature).map_err(refused)?;
             Ok(Some(bytes))
         };
-        let encoder = network(ENCODER, &Signature { inputs: vec![picture()], output: code() })?;
-        let encoder = encoder.ok_or_else(|| Fault::Missing(ENCODER.into()))?;
-        let decoder = network(DECODER, &Signature { inputs: vec![code()], output: picture() })?;
+        let encoder = network(ENCODER_FILE, &Signature { inputs: vec![picture()], output: code() })?;
+        let encoder = encoder.ok_or_else(|| Fault::Missing(ENCODER_FILE.into()))?;
+        let decoder = network(DECODER_FILE, &Signature { inputs: vec![code()], output: picture() })?;
         Ok(Self { place: manifest.name.clone(), manifest, hash, encoder, decoder })
     }
 
@@ -200,7 +200,7 @@ impl CodePackage {
     /// # Errors
     /// [`Fault::Network`] if ONNX Runtime refuses it.
     pub fn encoder(&self, runtime: &Runtime, runs: usize) -> Result<CodeEncoder, PackageError> {
-        self.network(runtime, ENCODER, &self.encoder, runs).map(|network| CodeEncoder { network })
+        self.network(runtime, ENCODER_FILE, &self.encoder, runs).map(|network| CodeEncoder { network })
     }
 
     /// The network from codes to pictures, if the package has one.
@@ -208,7 +208,7 @@ impl CodePackage {
     /// # Errors
     /// As [`CodePackage::encoder`].
     pub fn decoder(&self, runtime: &Runtime) -> Result<Option<CodeDecoder>, PackageError> {
-        let network = self.decoder.as_ref().map(|bytes| self.network(runtime, DECODER, bytes, 1)).transpose()?;
+        let network = self.decoder.as_ref().map(|bytes| self.network(runtime, DECODER_FILE, bytes, 1)).transpose()?;
         Ok(network.map(|network| CodeDecoder { network, bits: self.bits() }))
     }
 
@@ -225,16 +225,16 @@ fn refused(place: &str) -> impl Fn(Fault) -> PackageError {
 impl CodeManifest {
     fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         let Kind { kind, format } = manifest::read(bytes)?;
-        if kind.as_deref() != Some(KIND) {
-            return Err(Fault::Manifest(format!("its kind is not {KIND}")));
+        if kind.as_deref() != Some(PACKAGE_KIND) {
+            return Err(Fault::Manifest(format!("its kind is not {PACKAGE_KIND}")));
         }
-        if format != FORMAT {
-            return Err(Fault::Format { format, known: FORMAT });
+        if format != MANIFEST_FORMAT {
+            return Err(Fault::Format { format, known: MANIFEST_FORMAT });
         }
         let parsed: Self = manifest::read(bytes)?;
         manifest::check_files(&parsed.files)?;
         let bits = parsed.code.bits;
-        if !BITS.contains(&bits) || !bits.is_multiple_of(8) {
+        if !CODE_BITS.contains(&bits) || !bits.is_multiple_of(8) {
             return Err(Fault::Manifest(format!("{bits} bits of a code are not a multiple of 8 from 8 to 4096")));
         }
         Ok(parsed)

@@ -3,7 +3,7 @@
 use super::shrink::SIDE;
 
 /// Sides that the part may have within the whole's 32 pixels: a sixteenth and an eighth are cropped away.
-pub(super) const PARTS: [usize; 2] = [SIDE - SIDE / 16, SIDE - SIDE / 8];
+pub(super) const PART_SIDES: [usize; 2] = [SIDE - SIDE / 16, SIDE - SIDE / 8];
 
 /// The wholes that a part of `side` x `side` RGB pixels may be of, 32x32 each: it lies at a corner, at the middle of an
 /// edge or in the middle, and its border is repeated outwards.

@@ -6,7 +6,7 @@ use std::thread;
 
 use nestcast_codec::Planes;
 
-use super::tiles::{BLOCK, CHANNELS, SIDE, Tile, Tiling};
+use super::tiles::{BLOCK_CHANNELS, BLOCK_SIDE, GRID_PIXELS, Tile, Tiling};
 use crate::onnx::{Network, Workers};
 use crate::package::Ports;
 use crate::runtime::Runtime;
@@ -35,7 +35,7 @@ impl Correction {
         let threads = sessions(threads);
         let network = Network::load(runtime, model, Workers::single_threaded(threads))?;
         let correction = Self { network, ports: ports.clone(), threads };
-        let shape = vec![1, 2 * BLOCK / SIDE, BLOCK / SIDE, CHANNELS];
+        let shape = vec![1, 2 * GRID_PIXELS / BLOCK_SIDE, GRID_PIXELS / BLOCK_SIDE, BLOCK_CHANNELS];
         let planes = Tensor { data: vec![0.0; shape.iter().product()], shape };
         let cut = correction.ports.cut.as_ref().map(|_| 0.0);
         correction.run(&planes, cut, |_| ())?;

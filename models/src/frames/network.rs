@@ -4,22 +4,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 
-use nestcast_codec::{DecodedFrame, PlaneMut, Position, Restoration, Told, TransformError, ViewMut};
+use nestcast_codec::{DecodedFrame, DecodingConditions, PlaneMut, Position, Restoration, TransformError, ViewMut};
 
-use super::blocks::{self, CHANNELS, SAMPLES, SIDE};
+use super::blocks::{self, BLOCK_CHANNELS, BLOCK_SAMPLES, BLOCK_SIDE};
 use crate::deep::sessions;
-use crate::deep::tiles::{BLOCK, Tile, Tiling};
+use crate::deep::tiles::{GRID_PIXELS, Tile, Tiling};
 use crate::onnx::{Network, Workers};
 use crate::runtime::Runtime;
 use crate::tensor::{NetworkError, Tensor};
 
 /// The network's inputs about a frame: the positions of the shown picture, the enhanced picture and the floor; 1 for a
 /// key frame.
-pub(super) const TOLD: u16 = 4;
+pub(super) const CONDITION_NUMBERS: u16 = 4;
 /// Names of the network's ports.
-pub(super) const FRAME: &str = "frame";
+pub(super) const FRAME_PORT: &str = "frame";
 pub(super) const TOLD_PORT: &str = "told";
-pub(super) const CORRECTION: &str = "correction";
+pub(super) const CORRECTION_PORT: &str = "correction";
 
 /// Shows frames of video through the network of a package.
 #[derive(Debug)]
@@ -43,30 +43,30 @@ impl DeepFrames {
         let threads = sessions(threads);
         let network = Network::load(runtime, model, Workers::single_threaded(threads))?;
         let frames = Self { network, threads, positions, inputs: Mutex::default() };
-        let shape = vec![1, 2 * BLOCK / SIDE, BLOCK / SIDE, CHANNELS];
+        let shape = vec![1, 2 * GRID_PIXELS / BLOCK_SIDE, GRID_PIXELS / BLOCK_SIDE, BLOCK_CHANNELS];
         let blocks = Tensor { data: vec![0.0; shape.iter().product()], shape };
-        frames.run(&blocks, &frames.told(&Told::default()), |_| ())?;
+        frames.run(&blocks, &frames.told(&DecodingConditions::default()), |_| ())?;
         Ok(frames)
     }
 
-    fn told(&self, told: &Told) -> Tensor {
+    fn told(&self, told: &DecodingConditions) -> Tensor {
         let [low, high] = self.positions;
         let position = |Position(position): Position| position.clamp(low, high);
         let key = f32::from(u8::from(told.key));
         Tensor {
-            shape: vec![TOLD.into()],
-            data: vec![position(told.shown), position(told.enhanced), position(told.floor), key],
+            shape: vec![CONDITION_NUMBERS.into()],
+            data: vec![position(told.shown), position(told.enhancement_reference), position(told.base_reference), key],
         }
     }
 
     /// Lends the correction of some blocks to `read`.
     fn run<R>(&self, blocks: &Tensor, told: &Tensor, read: impl FnOnce(&[f32]) -> R) -> Result<R, NetworkError> {
         let [_, rows, columns, _] = blocks.shape[..] else { unreachable!("blocks have four dimensions") };
-        let shape = [1, rows, columns, SAMPLES];
-        self.network.run_with(&[(FRAME, blocks), (TOLD_PORT, told)], |outputs| match outputs {
+        let shape = [1, rows, columns, BLOCK_SAMPLES];
+        self.network.run_with(&[(FRAME_PORT, blocks), (TOLD_PORT, told)], |outputs| match outputs {
             [correction] if correction.shape == shape => Ok(read(correction.data)),
             _ => Err(NetworkError::Outputs {
-                needed: format!("{CORRECTION} of the shape {shape:?}"),
+                needed: format!("{CORRECTION_PORT} of the shape {shape:?}"),
                 given: outputs.iter().map(|output| format!("{:?}", output.shape)).collect::<Vec<_>>().join(", "),
             }),
         })?

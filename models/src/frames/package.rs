@@ -9,19 +9,19 @@ use std::sync::Arc;
 use nestcast_codec::{Model, VideoModel, tables};
 use serde::Deserialize;
 
-use super::blocks::{CHANNELS, SAMPLES, SIDE};
-use super::network::{CORRECTION, DeepFrames, FRAME, TOLD, TOLD_PORT};
+use super::blocks::{BLOCK_CHANNELS, BLOCK_SAMPLES, BLOCK_SIDE};
+use super::network::{CONDITION_NUMBERS, CORRECTION_PORT, DeepFrames, FRAME_PORT, TOLD_PORT};
 use crate::deep::LONGEST_OUTER;
 use crate::graph::{self, Operand, Signature};
-use crate::package::files::{self, Bytes, MANIFEST, MAX_MANIFEST};
+use crate::package::files::{self, Bytes, MANIFEST_FILE, MAX_MANIFEST};
 use crate::package::{Fault, PackageError, Source, manifest};
 use crate::runtime::Runtime;
 
-const KEY: &str = "key.bin";
-const RESIDUAL: &str = "residual.bin";
-const NETWORK: &str = "frames.onnx";
+const KEY_FILE: &str = "key.bin";
+const RESIDUAL_FILE: &str = "residual.bin";
+const NETWORK_FILE: &str = "frames.onnx";
 /// Version of the manifest that this build reads.
-const FORMAT: u32 = 1;
+const MANIFEST_FORMAT: u32 = 1;
 /// Most bytes of a file of tables: nine times those of the shipped ones.
 const MAX_TABLES: u64 = 1024 * 1024;
 /// Most bytes of the network's file: six times those of the shipped one.
@@ -83,9 +83,9 @@ impl VideoPackage {
     pub fn built_in() -> Result<Self, PackageError> {
         let file = |name: &str, _| {
             Ok(Cow::Borrowed(match name {
-                MANIFEST => built_in!("manifest.toml").as_slice(),
-                KEY => tables::VIDEO_KEY,
-                RESIDUAL => tables::VIDEO_RESIDUAL,
+                MANIFEST_FILE => built_in!("manifest.toml").as_slice(),
+                KEY_FILE => tables::VIDEO_KEY,
+                RESIDUAL_FILE => tables::VIDEO_RESIDUAL,
                 _ => built_in!("frames.onnx"),
             }))
         };
@@ -104,7 +104,7 @@ impl VideoPackage {
 
     fn read(place: String, file: impl Fn(&str, u64) -> Result<Bytes, Fault>) -> Result<Self, PackageError> {
         let checked = || {
-            let manifest = VideoManifest::parse(&file(MANIFEST, MAX_MANIFEST)?)?;
+            let manifest = VideoManifest::parse(&file(MANIFEST_FILE, MAX_MANIFEST)?)?;
             let vouched = |name: &str, max| {
                 let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
                 let bytes = file(name, max)?;
@@ -115,10 +115,10 @@ impl VideoPackage {
                 let tables = Model::from_bytes(&vouched(name, MAX_TABLES)?);
                 tables.map(Arc::new).map_err(|error| Fault::VideoTables { file: name, error })
             };
-            let model = VideoModel::new(tables(KEY)?, tables(RESIDUAL)?);
-            let network = vouched(NETWORK, MAX_NETWORK)?;
+            let model = VideoModel::new(tables(KEY_FILE)?, tables(RESIDUAL_FILE)?);
+            let network = vouched(NETWORK_FILE, MAX_NETWORK)?;
             let checked = graph::check_signature(&network, &signature());
-            checked.map_err(|error| Fault::Graph { file: NETWORK.into(), error })?;
+            checked.map_err(|error| Fault::Graph { file: NETWORK_FILE.into(), error })?;
             Ok((manifest, model, network))
         };
         match checked() {
@@ -147,7 +147,7 @@ impl VideoPackage {
         let loaded = DeepFrames::load(runtime, &self.network, self.manifest.ranges.position, threads);
         loaded.map_err(|error| PackageError::Refused {
             package: self.place.clone(),
-            fault: Fault::Network { file: NETWORK.into(), error },
+            fault: Fault::Network { file: NETWORK_FILE.into(), error },
         })
     }
 }
@@ -155,8 +155,8 @@ impl VideoPackage {
 impl VideoManifest {
     fn parse(bytes: &[u8]) -> Result<Self, Fault> {
         let manifest: Self = manifest::read(bytes)?;
-        if manifest.format != FORMAT {
-            return Err(Fault::Format { format: manifest.format, known: FORMAT });
+        if manifest.format != MANIFEST_FORMAT {
+            return Err(Fault::Format { format: manifest.format, known: MANIFEST_FORMAT });
         }
         manifest::check_files(&manifest.files)?;
         let [low, high] = manifest.ranges.position;
@@ -172,11 +172,11 @@ fn signature() -> Signature<'static> {
     let blocks = |name, channels: usize| Operand {
         name,
         declared: vec![Some(1), None, None, Some(channels as i64)],
-        largest: vec![1, LONGEST_OUTER / SIDE, LONGEST_OUTER / SIDE, channels],
+        largest: vec![1, LONGEST_OUTER / BLOCK_SIDE, LONGEST_OUTER / BLOCK_SIDE, channels],
     };
     Signature {
-        inputs: vec![blocks(FRAME, CHANNELS), Operand::fixed(TOLD_PORT, &[TOLD])],
-        output: blocks(CORRECTION, SAMPLES),
+        inputs: vec![blocks(FRAME_PORT, BLOCK_CHANNELS), Operand::fixed(TOLD_PORT, &[CONDITION_NUMBERS])],
+        output: blocks(CORRECTION_PORT, BLOCK_SAMPLES),
     }
 }
 

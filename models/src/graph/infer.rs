@@ -8,7 +8,7 @@ use std::collections::HashMap;
 
 use super::error::GraphError;
 use super::limits::{MAX_MEMORY, MAX_RANK, MAX_WORK, limit};
-use super::proto::{Element, Graph, Node, Port, RUNTIME, STANDARD, elements};
+use super::proto::{Element, Graph, Node, Port, RUNTIME_DOMAIN, STANDARD_DOMAIN, elements};
 use super::signature::{Operand, Signature};
 
 /// The most that a run of a network costs, on the largest tile.
@@ -23,23 +23,23 @@ pub struct Cost {
 /// Operators by domain and name, with their number of inputs and the names of their attributes, all of which are
 /// needed. Those of `models/train/nestcast_train/export/graph.py`, and `Sub`.
 const OPERATORS: [(&str, &str, usize, &[&str]); 17] = [
-    (STANDARD, "Add", 2, &[]),
-    (STANDARD, "Cast", 1, &["to"]),
-    (STANDARD, "DequantizeLinear", 3, &[]),
-    (STANDARD, "Div", 2, &[]),
-    (STANDARD, "Exp", 1, &[]),
-    (STANDARD, "Gemm", 3, &[]),
-    (STANDARD, "Mul", 2, &[]),
-    (RUNTIME, "QLinearAdd", 8, &[]),
-    (RUNTIME, "QLinearConv", 9, &["channels_last", "kernel_shape", "pads", "strides"]),
-    (STANDARD, "QuantizeLinear", 3, &[]),
-    (STANDARD, "Relu", 1, &[]),
-    (STANDARD, "Reshape", 2, &[]),
-    (STANDARD, "Round", 1, &[]),
-    (STANDARD, "Shape", 1, &[]),
-    (STANDARD, "Split", 2, &["axis"]),
-    (STANDARD, "Sub", 2, &[]),
-    (STANDARD, "Transpose", 1, &["perm"]),
+    (STANDARD_DOMAIN, "Add", 2, &[]),
+    (STANDARD_DOMAIN, "Cast", 1, &["to"]),
+    (STANDARD_DOMAIN, "DequantizeLinear", 3, &[]),
+    (STANDARD_DOMAIN, "Div", 2, &[]),
+    (STANDARD_DOMAIN, "Exp", 1, &[]),
+    (STANDARD_DOMAIN, "Gemm", 3, &[]),
+    (STANDARD_DOMAIN, "Mul", 2, &[]),
+    (RUNTIME_DOMAIN, "QLinearAdd", 8, &[]),
+    (RUNTIME_DOMAIN, "QLinearConv", 9, &["channels_last", "kernel_shape", "pads", "strides"]),
+    (STANDARD_DOMAIN, "QuantizeLinear", 3, &[]),
+    (STANDARD_DOMAIN, "Relu", 1, &[]),
+    (STANDARD_DOMAIN, "Reshape", 2, &[]),
+    (STANDARD_DOMAIN, "Round", 1, &[]),
+    (STANDARD_DOMAIN, "Shape", 1, &[]),
+    (STANDARD_DOMAIN, "Split", 2, &["axis"]),
+    (STANDARD_DOMAIN, "Sub", 2, &[]),
+    (STANDARD_DOMAIN, "Transpose", 1, &["perm"]),
 ];
 
 /// The known properties of a value.
@@ -68,8 +68,8 @@ impl Value {
 
 /// The fault of a node.
 type Wrong = &'static str;
-const OPERANDS: Wrong = "inputs whose types or shapes do not fit its operator";
-const ATTRIBUTES: Wrong = "attributes that do not fit its operator or its inputs";
+const WRONG_OPERANDS: Wrong = "inputs whose types or shapes do not fit its operator";
+const WRONG_ATTRIBUTES: Wrong = "attributes that do not fit its operator or its inputs";
 const TOO_LARGE: Wrong = "an output that is too large";
 
 /// Works out all shapes; returns their cost.
@@ -145,10 +145,10 @@ fn run(node: &Node<'_>, values: &HashMap<&str, Value>, cost: &mut Cost) -> Resul
         known.ok_or_else(|| GraphError::Operator(format!("{}.{}", node.domain, node.operator)))?;
     let has = |name: &&str| node.attributes.iter().any(|attribute| attribute.name == *name);
     if node.attributes.len() != attributes.len() || !attributes.iter().all(has) {
-        return Err(wrong(node, ATTRIBUTES));
+        return Err(wrong(node, WRONG_ATTRIBUTES));
     }
     let operands: Option<Vec<_>> = node.inputs.iter().map(|name| values.get(name)).collect();
-    let operands = operands.filter(|operands| operands.len() == *inputs).ok_or_else(|| wrong(node, OPERANDS))?;
+    let operands = operands.filter(|operands| operands.len() == *inputs).ok_or_else(|| wrong(node, WRONG_OPERANDS))?;
     let outputs = match *operator {
         "QLinearConv" => {
             let (output, memory, work) = convolution(node, &operands).map_err(|what| wrong(node, what))?;
@@ -177,7 +177,7 @@ fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value,
         ("Relu" | "Exp" | "Round", [x]) if x.element == Element::Float => Ok(Value::clone(x)),
         ("Cast", [x]) if x.element == Element::Float => match Element::of(integer(node, "to")?) {
             Ok(to @ (Element::U8 | Element::I32)) => Ok(Value::of(to, x.shape.clone())),
-            _ => Err(ATTRIBUTES),
+            _ => Err(WRONG_ATTRIBUTES),
         },
         ("QuantizeLinear", [x, scale, zero])
             if x.element == Element::Float && scale.is_one(Element::Float) && zero.is_one(Element::U8) =>
@@ -193,7 +193,7 @@ fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value,
             let scales = [a_scale, b_scale, scale].iter().all(|value| value.is_one(Element::Float));
             let zeros = [a_zero, b_zero, zero].iter().all(|value| value.is_one(Element::U8));
             let fit = a.element == Element::U8 && b.has(Element::U8, &a.shape);
-            (scales && zeros && fit).then(|| Value::clone(a)).ok_or(OPERANDS)
+            (scales && zeros && fit).then(|| Value::clone(a)).ok_or(WRONG_OPERANDS)
         }
         ("Shape", [x]) => {
             let integers = x.shape.iter().map(|&length| i64::try_from(length)).collect::<Result<_, _>>();
@@ -202,18 +202,18 @@ fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value,
         }
         ("Reshape", [x, to]) => reshape(x, to),
         ("Transpose", [x]) => transpose(x, list(node, "perm")?),
-        _ => Err(OPERANDS),
+        _ => Err(WRONG_OPERANDS),
     }
 }
 
 fn list<'a>(node: &'a Node<'_>, name: &str) -> Result<&'a [i64], Wrong> {
     let attribute = node.attributes.iter().find(|attribute| attribute.name == name && attribute.list);
-    attribute.map(|attribute| &attribute.integers[..]).ok_or(ATTRIBUTES)
+    attribute.map(|attribute| &attribute.integers[..]).ok_or(WRONG_ATTRIBUTES)
 }
 
 fn integer(node: &Node<'_>, name: &str) -> Result<i64, Wrong> {
     let attribute = node.attributes.iter().find(|attribute| attribute.name == name && !attribute.list);
-    attribute.and_then(|attribute| attribute.integers.first().copied()).ok_or(ATTRIBUTES)
+    attribute.and_then(|attribute| attribute.integers.first().copied()).ok_or(WRONG_ATTRIBUTES)
 }
 
 /// Two float values whose shapes are alike from the last dimension on, or 1.
@@ -225,24 +225,24 @@ fn broadcast(a: &Value, b: &Value) -> Result<Value, Wrong> {
     let lengths = (0..rank).map(|index| match (length(a, index), length(b, index)) {
         (a, b) if a == b || b == 1 => Ok(a),
         (1, b) => Ok(b),
-        _ => Err(OPERANDS),
+        _ => Err(WRONG_OPERANDS),
     });
     let shape = lengths.collect::<Result<_, _>>()?;
     if [a, b].iter().all(|value| value.element == Element::Float) {
         Ok(Value::of(Element::Float, shape))
     } else {
-        Err(OPERANDS)
+        Err(WRONG_OPERANDS)
     }
 }
 
 /// 0 keeps a length, one -1 stands for the rest.
 fn reshape(x: &Value, to: &Value) -> Result<Value, Wrong> {
     let wanted = to.integers.as_ref().filter(|wanted| wanted.len() <= MAX_RANK && to.shape.len() == 1);
-    let wanted = wanted.ok_or(OPERANDS)?;
+    let wanted = wanted.ok_or(WRONG_OPERANDS)?;
     let kept = |(index, &length): (usize, &i64)| match length {
-        0 => x.shape.get(index).copied().map(Some).ok_or(OPERANDS),
+        0 => x.shape.get(index).copied().map(Some).ok_or(WRONG_OPERANDS),
         -1 => Ok(None),
-        length => usize::try_from(length).map(Some).map_err(|_| OPERANDS),
+        length => usize::try_from(length).map(Some).map_err(|_| WRONG_OPERANDS),
     };
     let lengths = wanted.iter().enumerate().map(kept).collect::<Result<Vec<_>, _>>()?;
     let known: Vec<_> = lengths.iter().copied().flatten().collect();
@@ -253,7 +253,7 @@ fn reshape(x: &Value, to: &Value) -> Result<Value, Wrong> {
         1 if known_elements > 0 && all.is_multiple_of(known_elements) => {
             usize::try_from(all / known_elements).map_err(|_| TOO_LARGE)?
         }
-        _ => return Err(OPERANDS),
+        _ => return Err(WRONG_OPERANDS),
     };
     let shape = lengths.into_iter().map(|length| length.unwrap_or(rest)).collect();
     Ok(Value::of(x.element, shape))
@@ -263,20 +263,22 @@ fn transpose(x: &Value, order: &[i64]) -> Result<Value, Wrong> {
     let mut sorted = order.to_vec();
     sorted.sort_unstable();
     if !(0..).zip(&sorted).all(|(index, &axis): (i64, _)| index == axis) || sorted.len() != x.shape.len() {
-        return Err(ATTRIBUTES);
+        return Err(WRONG_ATTRIBUTES);
     }
     let axes = order.iter().filter_map(|&axis| usize::try_from(axis).ok());
     Ok(Value::of(x.element, axes.map(|axis| x.shape[axis]).collect()))
 }
 
 fn split(node: &Node<'_>, operands: &[&Value]) -> Result<Vec<Value>, Wrong> {
-    let [x, sizes] = operands else { return Err(OPERANDS) };
-    let axis = usize::try_from(integer(node, "axis")?).ok().filter(|&axis| axis < x.shape.len()).ok_or(ATTRIBUTES)?;
-    let sizes = sizes.integers.as_ref().ok_or(OPERANDS)?;
-    let sizes = sizes.iter().map(|&size| usize::try_from(size)).collect::<Result<Vec<_>, _>>().map_err(|_| OPERANDS)?;
+    let [x, sizes] = operands else { return Err(WRONG_OPERANDS) };
+    let axis =
+        usize::try_from(integer(node, "axis")?).ok().filter(|&axis| axis < x.shape.len()).ok_or(WRONG_ATTRIBUTES)?;
+    let sizes = sizes.integers.as_ref().ok_or(WRONG_OPERANDS)?;
+    let sizes =
+        sizes.iter().map(|&size| usize::try_from(size)).collect::<Result<Vec<_>, _>>().map_err(|_| WRONG_OPERANDS)?;
     let sum = sizes.iter().try_fold(0_usize, |sum, &size| sum.checked_add(size));
     if sum != Some(x.shape[axis]) {
-        return Err(OPERANDS);
+        return Err(WRONG_OPERANDS);
     }
     let part = |size: usize| {
         let mut shape = x.shape.clone();
@@ -288,21 +290,21 @@ fn split(node: &Node<'_>, operands: &[&Value]) -> Result<Vec<Value>, Wrong> {
 
 /// A product of float matrices, and a vector that is added to each row.
 fn product(operands: &[&Value]) -> Result<(Value, Option<u64>), Wrong> {
-    let [a, b, c] = operands else { return Err(OPERANDS) };
-    let ([rows, inner], [same, columns]) = (&a.shape[..], &b.shape[..]) else { return Err(OPERANDS) };
+    let [a, b, c] = operands else { return Err(WRONG_OPERANDS) };
+    let ([rows, inner], [same, columns]) = (&a.shape[..], &b.shape[..]) else { return Err(WRONG_OPERANDS) };
     let floats = operands.iter().all(|value| value.element == Element::Float);
     if !floats || inner != same || c.shape != [*columns] {
-        return Err(OPERANDS);
+        return Err(WRONG_OPERANDS);
     }
     Ok((Value::of(Element::Float, vec![*rows, *columns]), elements(&[*rows, *inner, *columns])))
 }
 
 /// A convolution of bytes, channels last: its output, the bytes that it gathers, and its multiplications.
 fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u64>, Option<u64>), Wrong> {
-    let [x, x_scale, x_zero, weights, scales, zeros, scale, zero, bias] = operands else { return Err(OPERANDS) };
+    let [x, x_scale, x_zero, weights, scales, zeros, scale, zero, bias] = operands else { return Err(WRONG_OPERANDS) };
     let ([count, height, width, channels], &[filters, depth, rows, columns]) = (&x.shape[..], &weights.shape[..])
     else {
-        return Err(OPERANDS);
+        return Err(WRONG_OPERANDS);
     };
     let bytes = x.element == Element::U8 && weights.element == Element::I8 && depth == *channels;
     let steps = [x_scale, scale].iter().all(|value| value.is_one(Element::Float))
@@ -311,15 +313,15 @@ fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u6
         && zeros.has(Element::I8, &[filters])
         && bias.has(Element::I32, &[filters]);
     if !bytes || !steps || !vectors {
-        return Err(OPERANDS);
+        return Err(WRONG_OPERANDS);
     }
     let kernel = list(node, "kernel_shape")?;
     let pads = list(node, "pads")?;
     let strides = list(node, "strides")?;
-    let (&[top, left, bottom, right], &[down, across]) = (pads, strides) else { return Err(ATTRIBUTES) };
+    let (&[top, left, bottom, right], &[down, across]) = (pads, strides) else { return Err(WRONG_ATTRIBUTES) };
     let same = kernel.iter().map(|&side| usize::try_from(side).ok()).eq([Some(rows), Some(columns)]);
     if !same || integer(node, "channels_last")? != 1 {
-        return Err(ATTRIBUTES);
+        return Err(WRONG_ATTRIBUTES);
     }
     let shape = vec![
         *count,
@@ -342,8 +344,8 @@ fn positions(length: usize, kernel: usize, pads: [i64; 2], stride: i64) -> Resul
     let pads = pads.map(|pad| usize::try_from(pad).ok().filter(|&pad| pad < kernel));
     let ([Some(before), Some(after)], Some(stride)) = (pads, usize::try_from(stride).ok().filter(|&stride| stride > 0))
     else {
-        return Err(ATTRIBUTES);
+        return Err(WRONG_ATTRIBUTES);
     };
     let padded = length.checked_add(before).and_then(|length| length.checked_add(after)).ok_or(TOO_LARGE)?;
-    padded.checked_sub(kernel).map(|free| free / stride + 1).ok_or(ATTRIBUTES)
+    padded.checked_sub(kernel).map(|free| free / stride + 1).ok_or(WRONG_ATTRIBUTES)
 }

@@ -6,14 +6,14 @@ use super::wire::{Fields, Value};
 
 /// The versions that `models/train/nestcast_train/export/graph.py` writes: of ONNX's files, and of both sets of
 /// operators.
-const IR: i64 = 8;
-pub(super) const STANDARD: &str = "";
-pub(super) const RUNTIME: &str = "com.microsoft";
-const OPSETS: [(&str, i64); 2] = [(STANDARD, 17), (RUNTIME, 1)];
+const IR_VERSION: i64 = 8;
+pub(super) const STANDARD_DOMAIN: &str = "";
+pub(super) const RUNTIME_DOMAIN: &str = "com.microsoft";
+const OPSET_VERSIONS: [(&str, i64); 2] = [(STANDARD_DOMAIN, 17), (RUNTIME_DOMAIN, 1)];
 
-const UNKNOWN: GraphError = GraphError::Form("a field that a package's networks do not have");
-const TWICE: GraphError = GraphError::Form("a field twice that may be there once");
-const LACKS: GraphError = GraphError::Form("less than a network needs");
+const UNKNOWN_FIELD: GraphError = GraphError::Form("a field that a package's networks do not have");
+const REPEATED_FIELD: GraphError = GraphError::Form("a field twice that may be there once");
+const MISSING_FIELD: GraphError = GraphError::Form("less than a network needs");
 
 /// The type of a value's elements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -94,7 +94,7 @@ pub(super) struct Port<'a> {
 
 /// A field that may occur once.
 fn once<T>(place: &mut Option<T>, value: T) -> Result<(), GraphError> {
-    if place.replace(value).is_some() { Err(TWICE) } else { Ok(()) }
+    if place.replace(value).is_some() { Err(REPEATED_FIELD) } else { Ok(()) }
 }
 
 /// Adds one to a list of at most `max`.
@@ -116,17 +116,18 @@ impl<'a> Graph<'a> {
                 (1, value) => once(&mut version, value.integer()?)?,
                 (2, value) => once(&mut producer, value.name()?)?,
                 (7, value) => once(&mut graph, value)?,
-                (8, value) => more(&mut opsets, "sets of operators", OPSETS.len(), opset(value)?)?,
-                _ => return Err(UNKNOWN),
+                (8, value) => more(&mut opsets, "sets of operators", OPSET_VERSIONS.len(), opset(value)?)?,
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
-        let known = opsets == OPSETS || opsets.iter().rev().eq(&OPSETS) || opsets == OPSETS[..1];
-        if version != Some(IR) || !known {
+        let known =
+            opsets == OPSET_VERSIONS || opsets.iter().rev().eq(&OPSET_VERSIONS) || opsets == OPSET_VERSIONS[..1];
+        if version != Some(IR_VERSION) || !known {
             return Err(GraphError::Form("another version of ONNX, or of its operators, than this build takes"));
         }
-        let graph = Self::of(graph.ok_or(LACKS)?)?;
+        let graph = Self::of(graph.ok_or(MISSING_FIELD)?)?;
         // A file that uses none of ONNX Runtime's own set may leave it out.
-        if opsets.len() < OPSETS.len() && graph.nodes.iter().any(|node| node.domain == RUNTIME) {
+        if opsets.len() < OPSET_VERSIONS.len() && graph.nodes.iter().any(|node| node.domain == RUNTIME_DOMAIN) {
             return Err(GraphError::Form("an operator of ONNX Runtime's set and does not name that set"));
         }
         Ok(graph)
@@ -146,7 +147,7 @@ impl<'a> Graph<'a> {
                 (5, value) => more(&mut constants, "constants", MAX_CONSTANTS, Constant::read(value)?)?,
                 (11, value) => more(&mut inputs, "inputs", 2, Port::read(value)?)?,
                 (12, value) => more(&mut outputs, "outputs", 1, Port::read(value)?)?,
-                _ => return Err(UNKNOWN),
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
         Ok(Self { nodes, constants, inputs, outputs })
@@ -161,10 +162,10 @@ fn opset(value: Value<'_>) -> Result<(&str, i64), GraphError> {
         match field? {
             (1, value) => once(&mut domain, value.name()?)?,
             (2, value) => once(&mut version, value.integer()?)?,
-            _ => return Err(UNKNOWN),
+            _ => return Err(UNKNOWN_FIELD),
         }
     }
-    Ok((domain.unwrap_or_default(), version.ok_or(LACKS)?))
+    Ok((domain.unwrap_or_default(), version.ok_or(MISSING_FIELD)?))
 }
 
 impl<'a> Node<'a> {
@@ -182,11 +183,11 @@ impl<'a> Node<'a> {
                 (4, value) => once(&mut operator, value.name()?)?,
                 (5, value) => more(&mut node.attributes, "attributes of a node", 4, Attribute::read(value)?)?,
                 (7, value) => once(&mut domain, value.name()?)?,
-                _ => return Err(UNKNOWN),
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
         (node.name, node.domain) = (name.unwrap_or_default(), domain.unwrap_or_default());
-        node.operator = operator.ok_or(LACKS)?;
+        node.operator = operator.ok_or(MISSING_FIELD)?;
         Ok(node)
     }
 }
@@ -206,10 +207,10 @@ impl<'a> Attribute<'a> {
                 (3, value) => once(&mut single, value.integer()?)?,
                 (8, value) => more(&mut integers, "integers of an attribute", MAX_OPERANDS, value.integer()?)?,
                 (20, value) => once(&mut kind, value.integer()?)?,
-                _ => return Err(UNKNOWN),
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
-        let name = name.ok_or(LACKS)?;
+        let name = name.ok_or(MISSING_FIELD)?;
         match (kind, single) {
             (Some(INT), Some(single)) if integers.is_empty() => Ok(Self { name, integers: vec![single], list: false }),
             (Some(INTS), None) => Ok(Self { name, integers, list: true }),
@@ -235,11 +236,11 @@ impl<'a> Constant<'a> {
                 (2, value) => once(&mut element, Element::of(value.integer()?)?)?,
                 (8, value) => once(&mut name, value.name()?)?,
                 (9, value) => once(&mut data, value.bytes()?)?,
-                _ => return Err(UNKNOWN),
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
-        let name = name.ok_or(LACKS)?;
-        let element = element.ok_or(LACKS)?;
+        let name = name.ok_or(MISSING_FIELD)?;
+        let element = element.ok_or(MISSING_FIELD)?;
         let data = data.unwrap_or_default();
         let bytes = elements(&shape).and_then(|elements| elements.checked_mul(element.bytes()));
         if bytes != Some(data.len() as u64) {
@@ -269,27 +270,27 @@ impl<'a> Port<'a> {
             match field? {
                 (1, value) => once(&mut name, value.name()?)?,
                 (2, value) => once(&mut kind, value)?,
-                _ => return Err(UNKNOWN),
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
-        let tensor = only_field(kind.ok_or(LACKS)?, 1)?;
+        let tensor = only_field(kind.ok_or(MISSING_FIELD)?, 1)?;
         let mut element = None;
         let mut shape = None;
         for field in tensor.fields()? {
             match field? {
                 (1, value) => once(&mut element, Element::of(value.integer()?)?)?,
                 (2, value) => once(&mut shape, value)?,
-                _ => return Err(UNKNOWN),
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
         let mut lengths = Vec::new();
-        for field in shape.ok_or(LACKS)?.fields()? {
+        for field in shape.ok_or(MISSING_FIELD)?.fields()? {
             match field? {
                 (1, value) => more(&mut lengths, "dimensions of a value", MAX_RANK, length(value)?)?,
-                _ => return Err(UNKNOWN),
+                _ => return Err(UNKNOWN_FIELD),
             }
         }
-        Ok(Self { name: name.ok_or(LACKS)?, element: element.ok_or(LACKS)?, shape: lengths })
+        Ok(Self { name: name.ok_or(MISSING_FIELD)?, element: element.ok_or(MISSING_FIELD)?, shape: lengths })
     }
 }
 
@@ -298,7 +299,7 @@ fn only_field(value: Value<'_>, number: u64) -> Result<Value<'_>, GraphError> {
     let mut fields = value.fields()?;
     match (fields.next().transpose()?, fields.next()) {
         (Some((given, value)), None) if given == number => Ok(value),
-        _ => Err(UNKNOWN),
+        _ => Err(UNKNOWN_FIELD),
     }
 }
 
@@ -308,6 +309,6 @@ fn length(value: Value<'_>) -> Result<Option<i64>, GraphError> {
     match (fields.next().transpose()?, fields.next()) {
         (Some((1, value)), None) => value.integer().map(Some),
         (Some((2, value)), None) => value.name().map(|_| None),
-        _ => Err(UNKNOWN),
+        _ => Err(UNKNOWN_FIELD),
     }
 }

@@ -13,8 +13,8 @@ pub(super) enum Value<'a> {
     Bytes(&'a [u8]),
 }
 
-const CUT: GraphError = GraphError::Form("a field that ends early: it is cut or no ONNX file");
-const OTHER: GraphError = GraphError::Form("a field of another kind than a package's networks have");
+const CUT_FIELD: GraphError = GraphError::Form("a field that ends early: it is cut or no ONNX file");
+const WRONG_KIND: GraphError = GraphError::Form("a field of another kind than a package's networks have");
 
 /// The fields of a message, in order. Nothing is copied.
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
@@ -33,12 +33,12 @@ impl<'a> Fields<'a> {
         let value = match key & 7 {
             0 => Value::Integer(self.integer()?),
             2 => {
-                let length = usize::try_from(self.integer()?).map_err(|_| CUT)?;
-                let (bytes, rest) = self.0.split_at_checked(length).ok_or(CUT)?;
+                let length = usize::try_from(self.integer()?).map_err(|_| CUT_FIELD)?;
+                let (bytes, rest) = self.0.split_at_checked(length).ok_or(CUT_FIELD)?;
                 self.0 = rest;
                 Value::Bytes(bytes)
             }
-            _ => return Err(OTHER),
+            _ => return Err(WRONG_KIND),
         };
         Ok((key >> 3, value))
     }
@@ -47,7 +47,7 @@ impl<'a> Fields<'a> {
     fn integer(&mut self) -> Result<u64, GraphError> {
         let mut value = 0;
         for shift in (0..64).step_by(7) {
-            let (&byte, rest) = self.0.split_first().ok_or(CUT)?;
+            let (&byte, rest) = self.0.split_first().ok_or(CUT_FIELD)?;
             self.0 = rest;
             if shift == 63 && byte > 1 {
                 break;
@@ -66,14 +66,14 @@ impl<'a> Value<'a> {
     pub(super) fn integer(self) -> Result<i64, GraphError> {
         match self {
             Value::Integer(value) => Ok(value.cast_signed()),
-            Value::Bytes(_) => Err(OTHER),
+            Value::Bytes(_) => Err(WRONG_KIND),
         }
     }
 
     pub(super) fn bytes(self) -> Result<&'a [u8], GraphError> {
         match self {
             Value::Bytes(bytes) => Ok(bytes),
-            Value::Integer(_) => Err(OTHER),
+            Value::Integer(_) => Err(WRONG_KIND),
         }
     }
 
@@ -100,7 +100,7 @@ mod tests {
     fn integers_have_one_meaning_or_none() {
         let integer = |bytes: &[u8]| Fields(bytes).integer();
         assert_eq!(integer(&[0xAC, 0x02]), Ok(300));
-        assert_eq!(integer(&[0xFF; 9]), Err(CUT));
+        assert_eq!(integer(&[0xFF; 9]), Err(CUT_FIELD));
         let most = [&[0xFF; 9][..], &[1]].concat();
         assert_eq!(integer(&most), Ok(u64::MAX));
         for last in [2, 0x81] {
@@ -113,10 +113,10 @@ mod tests {
     fn lengths_beyond_the_end_and_other_kinds_are_refused() {
         let fields = |bytes: &'static [u8]| Fields(bytes).collect::<Result<Vec<_>, _>>();
         assert_eq!(fields(&[0x08, 5, 0x12, 1, b'x']), Ok(vec![(1, Value::Integer(5)), (2, Value::Bytes(b"x"))]));
-        assert_eq!(fields(&[0x12, 2, b'x']), Err(CUT));
-        assert_eq!(fields(&[0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]), Err(CUT));
+        assert_eq!(fields(&[0x12, 2, b'x']), Err(CUT_FIELD));
+        assert_eq!(fields(&[0x12, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]), Err(CUT_FIELD));
         for kind in [1, 3, 4, 5, 6, 7] {
-            assert_eq!(Fields(&[8 | kind, 0, 0, 0, 0, 0, 0, 0, 0]).next(), Some(Err(OTHER)), "{kind}");
+            assert_eq!(Fields(&[8 | kind, 0, 0, 0, 0, 0, 0, 0, 0]).next(), Some(Err(WRONG_KIND)), "{kind}");
         }
     }
 }

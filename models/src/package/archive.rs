@@ -1,6 +1,6 @@
 //! A package as one string of bytes, for receivers that lack it (session specification, "Model package").
 
-use super::files::{Files, MANIFEST, MOST_FILES, names};
+use super::files::{Files, MANIFEST_FILE, MOST_FILES, names};
 use super::{Fault, Package, PackageError};
 
 impl Package {
@@ -36,7 +36,7 @@ fn files(mut archive: &[u8]) -> Option<Vec<(&str, &[u8])>> {
         let name = str::from_utf8(string(&mut archive)?).ok()?;
         files.push((name, string(&mut archive)?));
     }
-    let whole = archive.is_empty() && files.first().is_some_and(|(name, _)| *name == MANIFEST);
+    let whole = archive.is_empty() && files.first().is_some_and(|(name, _)| *name == MANIFEST_FILE);
     whole.then_some(files)
 }
 
@@ -49,10 +49,10 @@ fn append(out: &mut Vec<u8>, string: &[u8]) {
 /// Reads a length in the form of RFC 9000, section 16, and that number of bytes.
 fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
     let width = 1 << (rest.first()? >> 6);
-    let (length, behind) = rest.split_at_checked(width)?;
+    let (length, after) = rest.split_at_checked(width)?;
     let first = u64::from(length[0] & 0x3F);
     let length = length[1..].iter().fold(first, |value, &byte| value << 8 | u64::from(byte));
-    let (string, behind) = behind.split_at_checked(usize::try_from(length).ok()?)?;
-    *rest = behind;
+    let (string, after) = after.split_at_checked(usize::try_from(length).ok()?)?;
+    *rest = after;
     Some(string)
 }

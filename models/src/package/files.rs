@@ -14,14 +14,14 @@ use super::manifest::MOST_SYNTHESES;
 use super::{Fault, Manifest, Ports};
 use crate::graph;
 
-pub(super) const ANALYSIS: &str = "analysis.onnx";
-pub(crate) const MANIFEST: &str = "manifest.toml";
-const TABLES: &str = "tables.bin";
+pub(super) const ANALYSIS_FILE: &str = "analysis.onnx";
+pub(crate) const MANIFEST_FILE: &str = "manifest.toml";
+const TABLES_FILE: &str = "tables.bin";
 const POST_FILTER: &str = "post_filter.bin";
 /// The files that a build reads of every package, in the order of its archive; the networks of its synthesis follow.
-pub(super) const COMMON: [&str; 4] = [MANIFEST, TABLES, POST_FILTER, ANALYSIS];
+pub(super) const COMMON_FILES: [&str; 4] = [MANIFEST_FILE, TABLES_FILE, POST_FILTER, ANALYSIS_FILE];
 /// Most files of a package that are read.
-pub(super) const MOST_FILES: usize = COMMON.len() + MOST_SYNTHESES;
+pub(super) const MOST_FILES: usize = COMMON_FILES.len() + MOST_SYNTHESES;
 
 /// The file of a network of the synthesis.
 pub(crate) fn synthesis_file(number: usize) -> String {
@@ -30,7 +30,7 @@ pub(crate) fn synthesis_file(number: usize) -> String {
 
 /// All files that a build reads of a package with this many networks in its synthesis, in the order of its archive.
 pub(super) fn names(syntheses: usize) -> impl Iterator<Item = String> {
-    COMMON.into_iter().map(str::to_owned).chain((0..syntheses).map(synthesis_file))
+    COMMON_FILES.into_iter().map(str::to_owned).chain((0..syntheses).map(synthesis_file))
 }
 
 /// Most bytes of a manifest: thirty times those of the shipped one.
@@ -49,7 +49,7 @@ pub(super) type Named<'a> = [(&'a str, &'a [u8])];
 macro_rules! built_in {
     ($package:literal, $tables:expr, $($file:literal),*) => {
         ($package, &[
-            (TABLES, $tables),
+            (TABLES_FILE, $tables),
             $(($file, include_bytes!(concat!("../../artifacts/", $package, "/", $file)))),*
         ])
     };
@@ -96,8 +96,8 @@ pub(super) struct Contents {
     pub(super) manifest: Manifest,
     pub(super) tables: Arc<Model>,
     pub(super) post_filter: Arc<PostFilter>,
-    /// The files of [`COMMON`].
-    pub(super) common: [Bytes; COMMON.len()],
+    /// The files of [`COMMON_FILES`].
+    pub(super) common: [Bytes; COMMON_FILES.len()],
     /// The networks of the synthesis, that of the least cuts first.
     pub(super) syntheses: Vec<Bytes>,
 }
@@ -116,18 +116,18 @@ impl<'a> Files<'a> {
     }
 
     pub(super) fn read(mut self) -> Result<Contents, Fault> {
-        let manifest_file = self.file(MANIFEST, MAX_MANIFEST)?;
+        let manifest_file = self.file(MANIFEST_FILE, MAX_MANIFEST)?;
         let manifest = Manifest::parse(&manifest_file)?;
         if let Place::Archive(files) = self.place
             && !names(manifest.syntheses()).eq(files.iter().map(|(name, _)| *name))
         {
             return Err(Fault::Archive);
         }
-        let tables_file = self.vouched(TABLES, &manifest)?;
+        let tables_file = self.vouched(TABLES_FILE, &manifest)?;
         let tables = Model::from_bytes(&tables_file).map_err(Fault::Tables)?;
         let filter_file = self.vouched(POST_FILTER, &manifest)?;
         let post_filter = PostFilter::from_bytes(&filter_file).map_err(Fault::PostFilter)?;
-        let analysis = self.network(ANALYSIS, &manifest, &manifest.networks.analysis)?;
+        let analysis = self.network(ANALYSIS_FILE, &manifest, &manifest.networks.analysis)?;
         let synthesis = |number| self.network(&synthesis_file(number), &manifest, &manifest.networks.synthesis);
         let syntheses = (0..manifest.syntheses()).map(synthesis).collect::<Result<_, _>>()?;
         let common = [manifest_file, tables_file, filter_file, analysis];

@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use super::Fault;
 
 /// Version of the manifest that this build reads.
-const FORMAT: u32 = 1;
+const MANIFEST_FORMAT: u32 = 1;
 /// Pixels to a sample of the coarsest subbands, each way.
-const STRIDE: usize = 1 << LEVELS;
+const COARSEST_STRIDE: usize = 1 << LEVELS;
 /// Most networks of a synthesis.
 pub(super) const MOST_SYNTHESES: usize = 8;
 /// The bit planes of the largest coefficient: no cut is above.
@@ -139,8 +139,8 @@ impl Manifest {
             return Err(Fault::Kind { of });
         }
         let format = versioned.format;
-        if format != FORMAT {
-            return Err(Fault::Format { format, known: FORMAT });
+        if format != MANIFEST_FORMAT {
+            return Err(Fault::Format { format, known: MANIFEST_FORMAT });
         }
         let manifest: Self = read(bytes)?;
         manifest.check()?;
@@ -155,7 +155,7 @@ impl Manifest {
     fn check(&self) -> Result<(), Fault> {
         check_files(&self.files)?;
         let Transform { stride, levels, subbands } = &self.transform;
-        if (*stride, *levels) != (STRIDE, LEVELS)
+        if (*stride, *levels) != (COARSEST_STRIDE, LEVELS)
             || !subbands.iter().eq(&(0..SUBBANDS).map(subband_name).collect::<Vec<_>>())
         {
             return Err(Fault::Transform);

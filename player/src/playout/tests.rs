@@ -136,16 +136,16 @@ fn a_picture_of_another_size_is_not_held_after_an_announcement() {
     let mut screen = Screen::new();
     screen.show(&frames(1));
     let [_, height] = SIDES;
-    for (height, held) in [(height, 1), (height / 2, 0)] {
+    for (height, repeated) in [(height, 1), (height / 2, 0)] {
         screen.take();
         let welcome = Welcome { height, ..welcome() };
         screen.playout.handle_welcome(&welcome).expect("a size that pictures have");
         assert_eq!(screen.playout.poll_timeout(), None, "the model may be on its way");
         screen.announce(&welcome, |announced| Decoding::video(announced, 1));
-        assert_eq!(screen.playout.poll_timeout().is_some(), held > 0);
+        assert_eq!(screen.playout.poll_timeout().is_some(), repeated > 0);
         screen.now += Duration::from_secs(1);
         screen.look();
-        assert_eq!(screen.take().0, vec![Held; held], "of height {height}");
+        assert_eq!(screen.take().0, vec![Held; repeated], "of height {height}");
     }
 }
 
@@ -169,8 +169,8 @@ fn missing_frames_are_concealed_and_those_that_come_late_are_decoded_all_the_sam
     assert_eq!(given, [Shown(11), Shown(12), Shown(13)], "no picture goes back");
     frames.chunks(1).for_each(|frame| undisturbed.show(frame));
     assert!(undisturbed.take().1[11..] == pictures, "frames that come late are decoded as ever");
-    let PlayStats { shown, concealed, held, latency, .. } = screen.playout.totals();
-    assert_eq!((shown, concealed, held), (11, 4, 2));
+    let PlayStats { shown, concealed, repeated, latency, .. } = screen.playout.totals();
+    assert_eq!((shown, concealed, repeated), (11, 4, 2));
     assert_eq!(latency.classes().map(|(_, frames)| frames).sum::<u64>(), 11, "concealed ones are none of these");
 }
 
@@ -255,8 +255,8 @@ fn the_newest_picture_is_decoded_and_more_of_it_is_shown_anew_and_measured_once(
     assert!(given == [Shown(2), Shown(2)] && seen[0] != seen[1], "{given:?}");
     screen.wait();
     assert_eq!(screen.take().0, [Held], "pictures do not move");
-    let PlayStats { shown, undecoded, held, latency, .. } = screen.playout.totals();
-    assert_eq!((shown, undecoded, held), (1, 2, 1));
+    let PlayStats { shown, undecoded, repeated, latency, .. } = screen.playout.totals();
+    assert_eq!((shown, undecoded, repeated), (1, 2, 1));
     assert_eq!(latency.classes().map(|(_, frames)| frames).sum::<u64>(), 1);
 }
 

@@ -1,6 +1,6 @@
 //! The delay controller: from acknowledged bytes, computes how much may be in flight so that the queue stays short.
 //!
-//! While there is a queue before the path's slowest link, and only then, arrivals show the link's rate ([`Busy`]). Once
+//! While there is a queue before the path's slowest link, and only then, arrivals show the link's rate ([`DeliveryRateSampler`]). Once
 //! in a round trip the window becomes what that rate carries in the shortest round trip and a short queue, plus the
 //! packet in transmission. This is the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
 //! rate does not depend on the window. If the queue stays too long, the flow's own part of the rate counts: bytes in
@@ -11,10 +11,10 @@
 //! before a round ends ([`RateDropDetector`]). What a peer acknowledges together is sent together, so the queue has
 //! room for that. A router's mark demands a shorter queue ([`DelayController::handle_mark`]).
 //!
-//! Loss counts in three cases: there is much of it, another flow fills the queue ([`Competition`]), or a policer drops
+//! Loss counts in three cases: there is much of it, another flow fills the queue ([`CompetitiveMode`]), or a policer drops
 //! what exceeds a rate without a queue ([`Policer`]). Bytes in flight distinguish a longer path from a queue
 //! ([`RouteChange`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
-//! for one round ([`Drain`]).
+//! for one round ([`RoundTripProbe`]).
 
 mod window;
 
@@ -22,15 +22,15 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::bitrate::Bitrate;
-use crate::path::busy::Busy;
-use crate::path::competition::{Competition, Queue};
-use crate::path::drain::Drain;
-use crate::path::held::Held;
+use crate::path::ack_delay::AckDelay;
+use crate::path::competitive_mode::{CompetitiveMode, Queue};
+use crate::path::delivery_rate_sampler::DeliveryRateSampler;
 use crate::path::limits::MIN_WINDOW_PACKETS;
 use crate::path::loss::Loss;
 use crate::path::policer::Policer;
 use crate::path::rate_drop::RateDropDetector;
 use crate::path::round::{Round, seconds, whole};
+use crate::path::round_trip_probe::RoundTripProbe;
 use crate::path::route_change::{RouteChange, Trip};
 use crate::path::shortest::Shortest;
 use crate::path::stats::PathStats;
@@ -47,7 +47,7 @@ const SURE_QUEUE: Duration = Duration::from_millis(3);
 /// The transmission time of a packet on a slow link, of 0.3 Mbit/s.
 const SLOW_PACKET: Duration = Duration::from_millis(32);
 /// A path with a lower rate, in bytes a second, was out, and returns as it was: 48 kbit/s.
-const OUT: f64 = 6000.0;
+const OUTAGE_BYTES_PER_SECOND: f64 = 6000.0;
 
 /// Controls one path. The transport reports every packet that it sent, that arrived or that was lost.
 #[derive(Debug, Clone, Default)]
@@ -71,11 +71,11 @@ pub struct DelayController {
     late: u32,
     /// When the window was last filled.
     filled: Duration,
-    busy: Busy,
-    falls: RateDropDetector,
-    competition: Competition,
-    drain: Drain,
-    held: Held,
+    busy: DeliveryRateSampler,
+    rate_drops: RateDropDetector,
+    competitive_mode: CompetitiveMode,
+    round_trip_probe: RoundTripProbe,
+    ack_delay: AckDelay,
     target: Target,
     loss: Loss,
     policer: Policer,
@@ -129,7 +129,7 @@ impl DelayController {
         Self {
             path: PathStats { mtu, ..PathStats::default() },
             round: Round::new(Duration::ZERO, 0),
-            drain: Drain::new(clock),
+            round_trip_probe: RoundTripProbe::new(clock),
             ..Self::default()
         }
     }
@@ -158,9 +158,9 @@ impl DelayController {
     /// show the ack delay of the acknowledgements before (RFC 9002, section 5.3).
     pub fn handle_transport(&mut self, now: Duration, smoothed: Duration, shortest: Duration) {
         let news = self.news.take();
-        let held = self.held.handle_transport(smoothed, shortest, news.map(|news| news.newest.rtt));
+        let ack_delay = self.ack_delay.handle_transport(smoothed, shortest, news.map(|news| news.newest.rtt));
         if let Some(news) = news {
-            self.handle_news(now, news, held);
+            self.handle_news(now, news, ack_delay);
         }
     }
 
@@ -183,11 +183,11 @@ impl DelayController {
         self.path.lost += bytes;
         // A transport may report acknowledgements first, while the lost bytes still count as in flight.
         self.path.in_flight = self.path.in_flight.saturating_sub(bytes);
-        self.path.repairing += bytes;
+        self.path.retransmitted_bytes += bytes;
         self.round.lost += bytes;
         if all {
             self.path.window = self.least();
-            self.drain.give_up();
+            self.round_trip_probe.give_up();
         }
     }
 
@@ -205,7 +205,7 @@ impl DelayController {
         let Some(newest) = newest else { return };
         self.news = Some(News { newest, delivered: self.path.delivered });
         // Until its ack delay is known, this packet may have been delayed as long as others.
-        let queue = newest.rtt.saturating_sub(self.path.min_rtt + self.held.longest());
+        let queue = newest.rtt.saturating_sub(self.path.min_rtt + self.ack_delay.longest());
         if self.rate.is_none() && self.used() && queue < self.target.of_path(&self.path, f64::MAX) {
             // Doubles the window in a round trip, until a queue shows the path's rate.
             self.path.window = (self.path.window + batch).min(MAX_WINDOW);
@@ -214,13 +214,13 @@ impl DelayController {
     }
 
     /// Processes a batch whose ack delay is known.
-    fn handle_news(&mut self, now: Duration, News { newest, delivered }: News, held: Duration) {
-        self.see_round_trip(now, &newest, held);
+    fn handle_news(&mut self, now: Duration, News { newest, delivered }: News, ack_delay: Duration) {
+        self.see_round_trip(now, &newest, ack_delay);
         let queue = self.path.queue();
         self.round.handle_batch(newest.rtt, queue, newest.flight);
-        self.round.handle_standing(self.path.rtt.saturating_sub(held + self.alone()));
+        self.round.handle_standing(self.path.rtt.saturating_sub(ack_delay + self.alone()));
         let least = (self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX)) / 3).max(SURE_QUEUE);
-        let arrived = (newest.sent + newest.rtt).saturating_sub(held);
+        let arrived = (newest.sent + newest.rtt).saturating_sub(ack_delay);
         self.busy.handle_batch(arrived, delivered, self.path.mtu, queue, least);
         if self.rate.is_none() {
             self.start();
@@ -231,12 +231,12 @@ impl DelayController {
     }
 
     /// Records the newest packet's round trip, and the shortest ones.
-    fn see_round_trip(&mut self, now: Duration, newest: &Newest, held: Duration) {
-        let unscaled = newest.rtt.saturating_sub(held);
+    fn see_round_trip(&mut self, now: Duration, newest: &Newest, ack_delay: Duration) {
+        let unscaled = newest.rtt.saturating_sub(ack_delay);
         let scaled = self.scale_to_packet(now, newest, unscaled);
         // A competitor's queue hides the shortest round trip, which is taken to be unchanged.
-        let suspected = min_rtt_life(self.competition.is_suspected(now));
-        let certain = min_rtt_life(self.competition.is_there());
+        let suspected = min_rtt_life(self.competitive_mode.is_suspected(now));
+        let certain = min_rtt_life(self.competitive_mode.is_there());
         let min_rtt = self.shortest.of(now, scaled.rtt, scaled.counts, suspected);
         self.fastest.of(now, scaled.rtt, scaled.counts, certain);
         let min_unscaled = self.shortest_unscaled.of(now, unscaled, true, suspected);
@@ -246,8 +246,8 @@ impl DelayController {
         let longer = min_rtt.saturating_sub(min_unscaled) * 3 / 2;
         let rtt = scaled.rtt.min(unscaled + longer).max(min_rtt);
         self.path.min_rtt = min_rtt;
-        self.path.rtt = rtt + held;
-        self.path.held = held;
+        self.path.rtt = rtt + ack_delay;
+        self.path.ack_delay = ack_delay;
     }
 
     /// Converts the round trip `unscaled` to that of a whole packet, which takes longer to transmit. Until the path's
@@ -288,29 +288,29 @@ impl DelayController {
     /// Shrinks the window at once if the path, with a queue, delivers less than half of the rate that the window is
     /// for.
     fn watch_falls(&mut self, now: Duration, queue: Duration) {
-        let busy = 2 * self.path.in_flight >= self.path.window && !self.competition.is_there();
-        let Some(rate) = self.falls.rate(now, self.path.delivered, busy) else { return };
+        let busy = 2 * self.path.in_flight >= self.path.window && !self.competitive_mode.is_there();
+        let Some(rate) = self.rate_drops.rate(now, self.path.delivered, busy) else { return };
         // The queue of several flows is longer by itself.
         let target = self.target.of_share(&self.path, rate);
         let aim = whole(rate * seconds(self.path.min_rtt + target)).max(self.least());
         // Without a queue these are gaps between bursts of the sender, or a probe drains the queue.
-        let (window, longest) = match self.drain.window() {
+        let (window, longest) = match self.round_trip_probe.window() {
             Some(window) => (window, 2 * target),
             None => (self.path.window, target),
         };
-        if self.falls.certain(now, queue > longest && 2 * aim < window) {
+        if self.rate_drops.certain(now, queue > longest && 2 * aim < window) {
             self.path.window = aim;
-            self.path.falls += 1;
-            self.path.fell = Duration::ZERO;
-            if rate >= OUT {
+            self.path.rate_drops += 1;
+            self.path.drop_lead_time = Duration::ZERO;
+            if rate >= OUTAGE_BYTES_PER_SECOND {
                 // The transmission time of a packet rose, which is not a queue.
                 self.shortest.lengthen(self.target.handle_fall(now, self.path.mtu, rate));
                 self.rate = Some(rate);
             }
             self.late = 0;
-            self.drain.give_up();
-            self.busy = Busy::default();
-            self.falls = RateDropDetector::default();
+            self.round_trip_probe.give_up();
+            self.busy = DeliveryRateSampler::default();
+            self.rate_drops = RateDropDetector::default();
             self.round = Round::new(now, self.path.in_flight);
         }
     }
@@ -318,29 +318,29 @@ impl DelayController {
     fn end_round(&mut self, now: Duration) {
         let used = self.used();
         let round = std::mem::replace(&mut self.round, Round::new(now, self.path.in_flight));
-        self.path.repairing = round.lost;
+        self.path.retransmitted_bytes = round.lost;
         self.target.handle_round(now, &round);
-        self.competition.handle_round(now, self.queue_of(&round));
+        self.competitive_mode.handle_round(now, self.queue_of(&round));
         self.watch_policer(now, &round);
         if self.watch_route(now, &round) {
             return;
         }
-        if self.drain.window().is_some() {
-            self.path.window = self.drain.end(now, self.path.rtt).unwrap_or(self.path.window);
+        if self.round_trip_probe.window().is_some() {
+            self.path.window = self.round_trip_probe.end(now, self.path.rtt).unwrap_or(self.path.window);
             return;
         }
         let window = self.path.window as f64;
-        let aim = if self.competition.is_there() {
+        let aim = if self.competitive_mode.is_there() {
             let mtu = self.path.mtu as f64;
             // A probe uses this rate, and the window begins with it when the other flow is gone.
             self.rate = self.busy.take(self.path.mtu).map(|rate| rate.min(round.flown())).or(self.rate);
-            mtu * self.competition.window(now, round.mean_rtt(), window / mtu, round.lost > 0 || round.marked)
+            mtu * self.competitive_mode.window(now, round.mean_rtt(), window / mtu, round.lost > 0 || round.marked)
         } else {
             self.aim(&round)
         };
         self.path.window = whole(self.limit(now, &round, used, aim)).clamp(self.least(), MAX_WINDOW);
-        let suspected = self.competition.is_suspected(now) && !self.competition.is_there();
-        if self.drain.is_due(now, suspected) && used {
+        let suspected = self.competitive_mode.is_suspected(now) && !self.competitive_mode.is_there();
+        if self.round_trip_probe.is_due(now, suspected) && used {
             self.begin_drain(now);
         }
     }
@@ -350,19 +350,19 @@ impl DelayController {
         let queue = round.mean_queue() > self.target.of_path(&self.path, self.rate.unwrap_or(f64::MAX));
         if let Some(since) = self.policer.handle_round(now, round, queue, self.path.mtu) {
             // Sending the lost bytes again would delay base layers.
-            self.path.falls += 1;
-            self.path.fell = now.saturating_sub(since);
+            self.path.rate_drops += 1;
+            self.path.drop_lead_time = now.saturating_sub(since);
         }
         let bits = |rate: f64| Bitrate::from_bits(whole(8.0 * rate));
         let rate = self.policer.rate();
-        (self.path.policed, self.path.tried) =
-            (rate.map(|(all, _)| bits(all)), rate.map_or(Bitrate::default(), |(_, tried)| bits(tried)));
+        (self.path.policer_rate, self.path.probe_rate) =
+            (rate.map(|(all, _)| bits(all)), rate.map_or(Bitrate::default(), |(_, probe_rate)| bits(probe_rate)));
     }
 
     /// Checks whether the path became longer; if so, restarts on it with the earlier rate.
     fn watch_route(&mut self, now: Duration, round: &Round) -> bool {
         // During a probe few bytes are in flight anyway.
-        if self.drain.window().is_some() {
+        if self.round_trip_probe.window().is_some() {
             return false;
         }
         let trip = Trip {
@@ -379,9 +379,9 @@ impl DelayController {
         self.shortest_unscaled = Shortest::default();
         self.path.min_rtt = self.shortest.of(now, rtt, true, MIN_RTT_LIFE);
         self.fastest.of(now, rtt, true, MIN_RTT_LIFE);
-        self.busy = Busy::default();
-        self.falls = RateDropDetector::default();
-        self.competition = Competition::default();
+        self.busy = DeliveryRateSampler::default();
+        self.rate_drops = RateDropDetector::default();
+        self.competitive_mode = CompetitiveMode::default();
         self.free = 0;
         self.late = 0;
         self.rate = rate;
@@ -397,14 +397,14 @@ impl DelayController {
             standing: round.standing,
             target: self.target.of_path(&self.path, self.target.highest_rate(self.path.mtu).unwrap_or(f64::MAX)),
             min_rtt: self.fastest.shortest().unwrap_or(self.path.min_rtt),
-            draining: self.drain.window().is_some(),
+            draining: self.round_trip_probe.window().is_some(),
         }
     }
 
     /// Begins a round-trip probe: leaves the path partly empty, so that the queue drains.
     fn begin_drain(&mut self, now: Duration) {
         let Some(rate) = self.rate else { return };
-        self.path.window = self.drain.begin(now, self.path.window, (rate, self.path.min_rtt), self.path.mtu);
+        self.path.window = self.round_trip_probe.begin(now, self.path.window, (rate, self.path.min_rtt), self.path.mtu);
     }
 
     const fn least(&self) -> u64 {

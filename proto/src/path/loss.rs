@@ -34,7 +34,7 @@ mod tests {
 
     #[test]
     fn little_loss_is_of_the_air_and_much_of_a_full_queue() {
-        let lossy = |lost| {
+        let fec_controller = |lost| {
             let mut round = Round::new(Duration::ZERO, 0);
             round.lost = lost;
             round.delivered = 100_000 - lost;
@@ -42,7 +42,7 @@ mod tests {
         };
         let judge = |lost| {
             let mut loss = Loss::default();
-            [loss.is_congestion(&lossy(lost), 1200), loss.is_congestion(&lossy(lost), 1200)]
+            [loss.is_congestion(&fec_controller(lost), 1200), loss.is_congestion(&fec_controller(lost), 1200)]
         };
         assert_eq!(judge(7_000), [false, false], "less than 8 %");
         assert_eq!(judge(9_000), [false, true], "more, once there are 100 packets");

@@ -13,26 +13,26 @@ use crate::path::round::{Round, seconds};
 
 /// The least fraction of loss that reveals a policer: of all packets, and of those sent to probe a higher rate. Less
 /// loss is that of a radio link, or of a queue.
-const LOST: f64 = 0.2;
-const LOST_OF_TRIAL: f64 = 0.05;
+const MIN_LOSS: f64 = 0.2;
+const MIN_PROBE_LOSS: f64 = 0.05;
 /// The least packets that arrive in an interval, and the least in a probe, whose rate is believed for longer. With this
 /// many packets and too little loss an interval shows nothing, and another begins.
-const PACKETS: u64 = 16;
-const PACKETS_OF_TRIAL: u64 = 40;
-const MOST_PACKETS: u64 = 80;
+const MIN_PACKETS: u64 = 16;
+const MIN_PROBE_PACKETS: u64 = 40;
+const MAX_PACKETS: u64 = 80;
 /// The largest relative difference between rates that count as the same.
-const SAME: f64 = 0.125;
+const SAME_RATE_SHARE: f64 = 0.125;
 /// The part of the rate that is sent: the bucket must fill, or every burst would lose packets.
-const KEPT: f64 = 0.95;
+const SENT_RATE_SHARE: f64 = 0.95;
 /// How long a rate is believed before a probe; the time doubles each time that the same rate is found, up to the most.
-const BELIEVED: Duration = Duration::from_secs(3);
-const BELIEVED_MOST: Duration = Duration::from_secs(60);
+const BELIEF_TIME: Duration = Duration::from_secs(3);
+const MAX_BELIEF_TIME: Duration = Duration::from_secs(60);
 /// The factor of each probe step, and how long it lasts in addition to round trips: it must empty the bucket. If this
 /// many times the rate passes, there is no policer.
-const STEP: f64 = 1.25;
-const STEP_LASTS: Duration = Duration::from_millis(600);
-const STEP_ROUNDS: u32 = 3;
-const GONE: f64 = 2.0;
+const PROBE_STEP: f64 = 1.25;
+const PROBE_TIME: Duration = Duration::from_millis(600);
+const PROBE_ROUNDS: u32 = 3;
+const GONE_ABOVE: f64 = 2.0;
 
 /// The bytes that a path delivered from one loss, when the bucket was empty, to another, and the bytes lost in between.
 #[derive(Debug, Clone, Copy)]
@@ -99,32 +99,32 @@ impl Policer {
             return None;
         };
         let trial = self.belief.is_some_and(|belief| belief.is_trial());
-        let (packets, lost) = if trial { (PACKETS_OF_TRIAL, LOST_OF_TRIAL) } else { (PACKETS, LOST) };
+        let (packets, lost) = if trial { (MIN_PROBE_PACKETS, MIN_PROBE_LOSS) } else { (MIN_PACKETS, MIN_LOSS) };
         let found = interval.delivered >= packets * mtu && interval.loses(lost);
         if found {
             self.handle_rate(now, interval.rate());
         }
-        if found || interval.delivered >= MOST_PACKETS * mtu || now > interval.until + STEP_LASTS {
+        if found || interval.delivered >= MAX_PACKETS * mtu || now > interval.until + PROBE_TIME {
             self.interval = None;
         }
-        (found && interval.loses(LOST)).then_some(interval.since)
+        (found && interval.loses(MIN_LOSS)).then_some(interval.since)
     }
 
     /// Probes a higher rate if the rate was believed for long enough, or a probe step ended.
     fn try_more(&mut self, now: Duration, round: &Round) {
         let Some(belief) = self.belief.as_mut().filter(|belief| now >= belief.until) else { return };
-        belief.tried *= STEP;
-        belief.until = now + STEP_LASTS + round.mean_rtt() * STEP_ROUNDS;
-        if belief.tried > GONE {
+        belief.tried *= PROBE_STEP;
+        belief.until = now + PROBE_TIME + round.mean_rtt() * PROBE_ROUNDS;
+        if belief.tried > GONE_ABOVE {
             self.belief = None;
         }
     }
 
     /// Processes an interval of this rate.
     fn handle_rate(&mut self, now: Duration, rate: f64) {
-        let again = self.belief.filter(|belief| (rate - belief.rate).abs() <= SAME * rate.max(belief.rate));
-        let (rate, time) = again.map_or((rate, BELIEVED), |belief| {
-            let time = if belief.is_trial() { (2 * belief.time).min(BELIEVED_MOST) } else { belief.time };
+        let again = self.belief.filter(|belief| (rate - belief.rate).abs() <= SAME_RATE_SHARE * rate.max(belief.rate));
+        let (rate, time) = again.map_or((rate, BELIEF_TIME), |belief| {
+            let time = if belief.is_trial() { (2 * belief.time).min(MAX_BELIEF_TIME) } else { belief.time };
             ((rate + belief.rate) / 2.0, time)
         });
         self.belief = Some(Belief { rate, since: now, settled: false, time, until: now + time, tried: 1.0 });
@@ -133,7 +133,8 @@ impl Policer {
     /// Returns the sending rate in bytes a second while a policer's rate is believed, and the part of it that is a
     /// probe.
     pub(crate) fn rate(&self) -> Option<(f64, f64)> {
-        self.belief.map(|Belief { rate, tried, .. }| (KEPT * rate * tried, KEPT * rate * (tried - 1.0)))
+        self.belief
+            .map(|Belief { rate, tried, .. }| (SENT_RATE_SHARE * rate * tried, SENT_RATE_SHARE * rate * (tried - 1.0)))
     }
 }
 
@@ -169,7 +170,7 @@ mod tests {
         policer: Policer,
         now: Duration,
         delivered: u64,
-        falls: u32,
+        rate_drops: u32,
     }
 
     impl Path {
@@ -182,7 +183,7 @@ mod tests {
                 if lost > 0 {
                     self.policer.handle_loss(self.now, self.delivered, lost);
                 }
-                self.falls += u32::from(self.policer.handle_round(self.now, &round, queue, MTU).is_some());
+                self.rate_drops += u32::from(self.policer.handle_round(self.now, &round, queue, MTU).is_some());
             }
         }
 
@@ -215,28 +216,28 @@ mod tests {
         path.rounds(1, (12_000, 12_000), false);
         assert_eq!(path.share(), None, "the bucket was full");
         path.rounds(2, (12_000, 12_000), false);
-        assert!(is(path.share(), KEPT) && path.falls == 1, "{:?}", path.share());
+        assert!(is(path.share(), SENT_RATE_SHARE) && path.rate_drops == 1, "{:?}", path.share());
         let mut tried = Vec::new();
-        let mut before = KEPT;
+        let mut before = SENT_RATE_SHARE;
         while path.now < Duration::from_secs(60) {
             path.send(ROUND, true);
             let share = path.share().expect("it is there");
-            assert!(share < STEP, "{share} at {:?}", path.now);
+            assert!(share < PROBE_STEP, "{share} at {:?}", path.now);
             if share > 1.0 && before < 1.0 {
                 tried.push(path.now);
             }
             before = share;
         }
-        assert!((3..=5).contains(&tried.len()) && path.falls == 1, "{tried:?}");
+        assert!((3..=5).contains(&tried.len()) && path.rate_drops == 1, "{tried:?}");
     }
 
     #[test]
     fn a_policer_that_is_gone_is_forgotten_within_seconds() {
         let mut path = Path::default();
         path.rounds(3, (12_000, 12_000), false);
-        path.send(BELIEVED + STEP_LASTS / 2, false);
-        assert!(path.policer.rate().is_some_and(|(rate, tried)| is(Some(tried / rate), 1.0 - 1.0 / STEP)));
-        path.send(4 * STEP_LASTS, false);
+        path.send(BELIEF_TIME + PROBE_TIME / 2, false);
+        assert!(path.policer.rate().is_some_and(|(rate, tried)| is(Some(tried / rate), 1.0 - 1.0 / PROBE_STEP)));
+        path.send(4 * PROBE_TIME, false);
         assert_eq!(path.share(), None);
     }
 
@@ -244,11 +245,11 @@ mod tests {
     fn a_rate_that_was_thought_too_high_is_found_while_it_is_believed() {
         let mut path = Path::default();
         path.rounds(3, (24_000, 24_000), false);
-        assert!(is(path.share(), 2.0 * KEPT));
+        assert!(is(path.share(), 2.0 * SENT_RATE_SHARE));
         path.rounds(1, (12_000, 24_000), false);
-        assert!(is(path.share(), 2.0 * KEPT), "of what was sent before");
+        assert!(is(path.share(), 2.0 * SENT_RATE_SHARE), "of what was sent before");
         path.rounds(4, (12_000, 12_000), false);
-        assert!(is(path.share(), KEPT));
+        assert!(is(path.share(), SENT_RATE_SHARE));
     }
 
     #[test]
@@ -256,7 +257,7 @@ mod tests {
         for (round, queue) in [((24_000, 3_000), false), ((12_000, 12_000), true)] {
             let mut path = Path::default();
             path.rounds(60, round, queue);
-            assert_eq!((path.share(), path.falls), (None, 0), "{round:?}, {queue}");
+            assert_eq!((path.share(), path.rate_drops), (None, 0), "{round:?}, {queue}");
         }
     }
 
@@ -265,8 +266,8 @@ mod tests {
         let mut path = Path::default();
         path.rounds(3, (12_000, 12_000), false);
         path.rounds(4, (12_000, 0), true);
-        assert!(is(path.share(), KEPT), "another's");
-        path.send(BELIEVED, false);
+        assert!(is(path.share(), SENT_RATE_SHARE), "another's");
+        path.send(BELIEF_TIME, false);
         path.rounds(1, (12_000, 0), true);
         assert_eq!(path.share(), None);
     }

@@ -54,20 +54,20 @@ mod tests {
 
     #[test]
     fn the_rate_is_that_of_the_last_while_if_the_path_was_busy() {
-        let mut falls = RateDropDetector::default();
-        let rates: Vec<_> = (0..=10).map(|i| falls.rate(at(5 * i), 5000 * i, true)).collect();
+        let mut rate_drops = RateDropDetector::default();
+        let rates: Vec<_> = (0..=10).map(|i| rate_drops.rate(at(5 * i), 5000 * i, true)).collect();
         assert_eq!(rates[4..6], [None, Some(1e6)]);
-        assert_eq!(falls.rate(at(75), 50_000, true), Some(0.0), "nothing came");
-        assert_eq!(falls.rate(at(80), 80_000, false), None);
-        assert_eq!(falls.rate(at(100), 81_000, true), None, "it was idle");
+        assert_eq!(rate_drops.rate(at(75), 50_000, true), Some(0.0), "nothing came");
+        assert_eq!(rate_drops.rate(at(80), 80_000, false), None);
+        assert_eq!(rate_drops.rate(at(100), 81_000, true), None, "it was idle");
     }
 
     #[test]
     fn acknowledgements_that_were_held_up_are_no_fall() {
-        let mut falls = RateDropDetector::default();
-        assert!(!falls.certain(at(0), true), "the first of them");
-        assert!(!falls.certain(at(1), false), "with the others");
-        assert!(!falls.certain(at(20), true));
-        assert!(falls.certain(at(24), true));
+        let mut rate_drops = RateDropDetector::default();
+        assert!(!rate_drops.certain(at(0), true), "the first of them");
+        assert!(!rate_drops.certain(at(1), false), "with the others");
+        assert!(!rate_drops.certain(at(20), true));
+        assert!(rate_drops.certain(at(24), true));
     }
 }

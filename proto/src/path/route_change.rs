@@ -9,15 +9,15 @@ use std::time::Duration;
 use crate::path::limits::MIN_WINDOW_PACKETS;
 
 /// How long round trips must stay the same, and for how many rounds.
-const LASTS: Duration = Duration::from_millis(300);
-const ROUNDS: u32 = 5;
+const STEADY_TIME: Duration = Duration::from_millis(300);
+const STEADY_ROUNDS: u32 = 5;
 /// The largest difference between round trips that count as the same.
-const SAME: Duration = Duration::from_millis(3);
+const RTT_TOLERANCE: Duration = Duration::from_millis(3);
 /// The part to which the bytes in flight must fall meanwhile, or to the least window. When two flows begin to share a
 /// path, one falls to half.
 const FALLS_TO: f64 = 1.0 / 3.0;
 /// The most loss: with a full queue round trips stay the same too.
-const LOST: f64 = 0.05;
+const MAX_LOSS: f64 = 0.05;
 
 /// The measurements of one round trip.
 #[derive(Debug, Clone, Copy, Default)]
@@ -69,7 +69,7 @@ impl RouteChange {
         let level = self.level.get_or_insert(Level::new(now, trip.time, last));
         let shortest = level.shortest.min(trip.time);
         let longest = level.longest.max(trip.time);
-        if longest - shortest > SAME {
+        if longest - shortest > RTT_TOLERANCE {
             // The first may have begun before the change; then the bytes in flight before it count.
             let before = if level.first { level.before } else { last };
             *level = Level { first: false, ..Level::new(now, trip.time, before) };
@@ -83,7 +83,7 @@ impl RouteChange {
             lost: level.lost + trip.lost,
             ..*level
         };
-        let lasts = level.rounds >= ROUNDS && now.saturating_sub(level.since) >= LASTS;
+        let lasts = level.rounds >= STEADY_ROUNDS && now.saturating_sub(level.since) >= STEADY_TIME;
         if !lasts || !level.fell(trip.flight, MIN_WINDOW_PACKETS * mtu) || level.is_lossy() {
             return None;
         }
@@ -105,7 +105,7 @@ impl Level {
     }
 
     fn is_lossy(&self) -> bool {
-        self.lost as f64 > LOST * (self.delivered + self.lost) as f64
+        self.lost as f64 > MAX_LOSS * (self.delivered + self.lost) as f64
     }
 }
 

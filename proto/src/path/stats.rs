@@ -26,36 +26,36 @@ pub struct PathStats {
     /// The last round-trip time; zero before the first.
     pub rtt: Duration,
     /// The ack delay in it: how long the peer delayed the acknowledgement.
-    pub held: Duration,
+    pub ack_delay: Duration,
     /// The shortest recent round trip: the path without queues.
     pub min_rtt: Duration,
     /// The size of a packet in bytes.
     pub mtu: u64,
     /// Retransmitted bytes: lost in this round trip or the last. They are in flight again, and later bytes wait for
     /// them.
-    pub repairing: u64,
+    pub retransmitted_bytes: u64,
     /// Rate drops so far: falls after which most bytes in flight are lost.
-    pub falls: u64,
+    pub rate_drops: u64,
     /// The lead time of the last drop: from the sending of the first packet that it lost until its detection.
-    pub fell: Duration,
+    pub drop_lead_time: Duration,
     /// The policer rate: the most that may be sent if a policer drops what exceeds a rate.
-    pub policed: Option<Bitrate>,
+    pub policer_rate: Option<Bitrate>,
     /// The probe rate: the part of the policer rate that is only a test, with bytes that nobody misses.
-    pub tried: Bitrate,
+    pub probe_rate: Bitrate,
 }
 
 impl PathStats {
     /// Returns how long the last packet waited in queues and was transmitted.
     #[must_use]
     pub fn queue(&self) -> Duration {
-        self.rtt.saturating_sub(self.min_rtt + self.held)
+        self.rtt.saturating_sub(self.min_rtt + self.ack_delay)
     }
 
     /// Returns how long a packet sent now would wait, if the bytes in flight take the same part of the last round trip.
     #[must_use]
     pub(crate) fn standing(&self) -> Duration {
         let flight = self.rtt.as_secs_f64() * self.in_flight as f64 / self.window.max(1) as f64;
-        Duration::try_from_secs_f64(flight).unwrap_or(Duration::MAX).saturating_sub(self.min_rtt + self.held)
+        Duration::try_from_secs_f64(flight).unwrap_or(Duration::MAX).saturating_sub(self.min_rtt + self.ack_delay)
     }
 
     /// Returns the target rate that the controller allows: its window in each round trip, and at most the policer rate.
@@ -63,7 +63,7 @@ impl PathStats {
     #[must_use]
     pub fn target_rate(&self) -> Bitrate {
         let rate = Bitrate::of(self.window, self.rtt).unwrap_or_default();
-        self.policed.map_or(rate, |policed| rate.min(policed))
+        self.policer_rate.map_or(rate, |policer_rate| rate.min(policer_rate))
     }
 
     /// Returns a lower bound on the stream bytes of a whole packet.
@@ -100,14 +100,14 @@ impl Default for PathStats {
             in_flight: 0,
             unsent: 0,
             rtt: Duration::ZERO,
-            held: Duration::ZERO,
+            ack_delay: Duration::ZERO,
             min_rtt: Duration::ZERO,
             mtu: 1200,
-            repairing: 0,
-            falls: 0,
-            fell: Duration::ZERO,
-            policed: None,
-            tried: Bitrate::default(),
+            retransmitted_bytes: 0,
+            rate_drops: 0,
+            drop_lead_time: Duration::ZERO,
+            policer_rate: None,
+            probe_rate: Bitrate::default(),
         }
     }
 }

@@ -18,7 +18,7 @@ const LONGEST_PACKET: Duration = Duration::from_millis(100);
 /// How long the highest rate of a path is remembered. A flow that shares the path may see only its own part for long.
 const RATE_LIFE: Duration = Duration::from_secs(60);
 /// The factor within which a flow that has the path alone measures its rate.
-const ALONE: f64 = 1.5;
+const ALONE_RATE_FACTOR: f64 = 1.5;
 /// The power of the number of flows with which each flow's target grows, and the most flows counted.
 const SHARE_SCALING: f64 = 0.75;
 const SHARES_MOST: f64 = 16.0;
@@ -94,7 +94,7 @@ impl Target {
     /// not change.
     pub(crate) fn of_share(&self, path: &PathStats, rate: f64) -> Duration {
         let whole = self.highest_rate(path.mtu).unwrap_or_default();
-        let parts = whole / rate.max(1.0) / ALONE;
+        let parts = whole / rate.max(1.0) / ALONE_RATE_FACTOR;
         let scaled = self.of_path(path, whole.max(rate)).mul_f64(parts.clamp(1.0, SHARES_MOST).powf(SHARE_SCALING));
         scaled.max(of_packet(path.mtu, rate).mul_f64(parts.min(1.0)))
     }

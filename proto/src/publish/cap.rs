@@ -17,7 +17,7 @@ pub(crate) struct Cap {
     /// `None` for a receiver without a cap.
     asked: Option<TokenBucket>,
     /// Bytes that a policer allows in one frame interval.
-    policed: u64,
+    policer_rate: u64,
     interval: Duration,
 }
 
@@ -25,12 +25,13 @@ impl Cap {
     /// Makes a limit for frames that are due every `interval`.
     pub(crate) fn new(interval: Duration, asked: Option<Bitrate>) -> Self {
         let asked = asked.map(|rate| TokenBucket::new(interval, rate.scaled(PAYLOAD_PERMILLE)));
-        Self { asked, policed: MAX_FRAME, interval }
+        Self { asked, policer_rate: MAX_FRAME, interval }
     }
 
-    /// Processes a frame that is due; `policed` is the rate of the path's policer, if there is one.
-    pub(crate) fn handle_frame(&mut self, now: Duration, policed: Option<Bitrate>) {
-        self.policed = policed.map_or(MAX_FRAME, |rate| rate.scaled(PAYLOAD_PERMILLE).bytes_in(self.interval));
+    /// Processes a frame that is due; `policer_rate` is the rate of the path's policer, if there is one.
+    pub(crate) fn handle_frame(&mut self, now: Duration, policer_rate: Option<Bitrate>) {
+        self.policer_rate =
+            policer_rate.map_or(MAX_FRAME, |rate| rate.scaled(PAYLOAD_PERMILLE).bytes_in(self.interval));
         if let Some(asked) = &mut self.asked {
             asked.handle_time(now);
         }
@@ -45,13 +46,13 @@ impl Cap {
 
     /// Returns how many bytes of a frame begun now may be written, including its stream's head.
     pub(crate) fn bytes(&self) -> u64 {
-        self.asked.as_ref().map_or(MAX_FRAME, TokenBucket::bytes).min(self.policed)
+        self.asked.as_ref().map_or(MAX_FRAME, TokenBucket::bytes).min(self.policer_rate)
     }
 
     /// Returns the most useful bytes of the next frame, if `count` bytes are written until then. One interval's bytes
     /// are always useful: a large base layer is no reason to make the next frame worse.
     pub(crate) fn useful_bytes(&self, count: u64) -> u64 {
         let asked = |asked: &TokenBucket| asked.next_bytes(count).max(asked.intervals(1));
-        self.asked.as_ref().map_or(MAX_FRAME, asked).min(self.policed)
+        self.asked.as_ref().map_or(MAX_FRAME, asked).min(self.policer_rate)
     }
 }

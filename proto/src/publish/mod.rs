@@ -4,11 +4,11 @@
 //! [`policy`], which chooses what to write: [`pictures`] or [`video`]. [`cut`] decides where a frame ends for this
 //! receiver.
 
+mod bandwidth_estimate;
 mod cap;
-mod carried_rate;
 mod cut;
 mod delivery_rate;
-mod lossy;
+mod fec_controller;
 mod owed;
 mod pace;
 mod parity;

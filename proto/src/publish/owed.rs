@@ -45,8 +45,8 @@ impl Owed {
         self.frames.is_empty()
     }
 
-    /// Returns whether the receiver needs a random-access frame ([`Join`](crate::Join)) to continue.
-    pub(super) const fn needs_join(&self) -> bool {
+    /// Returns whether the receiver needs a random-access frame ([`RandomAccessFrame`](crate::Join)) to continue.
+    pub(super) const fn needs_random_access(&self) -> bool {
         self.broken
     }
 
@@ -84,9 +84,9 @@ impl Owed {
     /// Returns whether the receiver may lack frame `lost`: it was due, no random-access frame followed, and the next
     /// frame will not be one.
     pub(super) fn may_lack(&self, lost: u64) -> bool {
-        let no_join_since = self.joined.is_none_or(|joined| joined <= lost);
+        let no_random_access_since = self.joined.is_none_or(|joined| joined <= lost);
         let was_due = self.newest.is_some_and(|newest| lost <= newest);
-        !self.broken && no_join_since && was_due
+        !self.broken && no_random_access_since && was_due
     }
 
     /// Returns the frame to begin.
@@ -110,12 +110,12 @@ mod tests {
     use bytes::Bytes;
 
     use super::*;
-    use crate::wire::frame::Join;
+    use crate::wire::frame::RandomAccessFrame;
 
     const INTERVAL: Duration = Duration::from_millis(100);
 
     fn frame(id: u64, joins: bool) -> Frame {
-        let join = joins.then(|| Join { base: 3, bytes: Bytes::from_static(b"new") });
+        let join = joins.then(|| RandomAccessFrame { base: 3, bytes: Bytes::from_static(b"new") });
         Frame { id, skipped: 0, captured: 0, since: id, base: 1, bytes: Bytes::from_static(b"old"), join }
     }
 
@@ -126,9 +126,9 @@ mod tests {
     #[test]
     fn of_video_all_wait_from_a_beginning_on_until_they_are_too_many() {
         let mut owed = Owed::new(INTERVAL);
-        assert!(owed.needs_join());
+        assert!(owed.needs_random_access());
         assert_eq!([owed.put(&frame(0, false)), owed.put(&frame(1, true))], [0, 0], "it is new, nothing is lost");
-        assert!(!owed.needs_join());
+        assert!(!owed.needs_random_access());
         let given_up: Vec<_> = (2..11).map(|id| owed.put(&frame(id, true))).collect();
         assert_eq!(given_up, [0; 9]);
         assert_eq!(owed.put(&frame(11, false)), 11, "a second's worth waited, and without a join it helps nobody");
@@ -152,7 +152,7 @@ mod tests {
         let mut owed = Owed::new(INTERVAL);
         owed.put(&frame(0, true));
         assert_eq!(owed.miss(2), 1);
-        assert!(owed.needs_join());
+        assert!(owed.needs_random_access());
         owed.put(&frame(3, true));
         assert_eq!(taken(&mut owed), [(3, 3, 3)]);
     }

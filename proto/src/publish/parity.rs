@@ -10,7 +10,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::path::round::whole;
 use crate::path::stats::{PathStats, repaired_in_time};
-use crate::publish::lossy::LossyIntervals;
+use crate::publish::fec_controller::LossyIntervals;
 use crate::publish::stream::{Kind, Stream};
 use crate::wire::limits::{MAX_HEAD_BYTES, MAX_PARITY_BLOCK, MAX_PIECES};
 use crate::wire::parity::ParityHeader;
@@ -26,12 +26,12 @@ pub(super) struct Parity {
     is_of_use: bool,
     interval: Duration,
     /// How often packets are lost, and how long they are.
-    lossy: LossyIntervals,
+    fec_controller: LossyIntervals,
     mtu: u64,
     /// Whether lost packets are repaired before their frame is shown.
     repairs_in_time: bool,
     /// Bytes of parity for each byte of a frame, from the probe rate.
-    tried: f64,
+    probe_rate: f64,
 }
 
 impl Parity {
@@ -40,10 +40,10 @@ impl Parity {
         Self {
             is_of_use: true,
             interval,
-            lossy: LossyIntervals::default(),
+            fec_controller: LossyIntervals::default(),
             mtu: PathStats::default().mtu,
             repairs_in_time: true,
-            tried: 0.0,
+            probe_rate: 0.0,
         }
     }
 
@@ -54,18 +54,18 @@ impl Parity {
 
     /// A frame is due.
     pub(super) fn handle_frame(&mut self, path: &PathStats) {
-        self.lossy.handle_frame(path.lost);
+        self.fec_controller.handle_frame(path.lost);
         self.mtu = path.mtu;
         self.repairs_in_time = repaired_in_time(path.rtt, self.interval).is_some();
-        self.tried = path.policed.map_or(0.0, |policed| {
-            let known = policed.bits().saturating_sub(path.tried.bits());
-            path.tried.bits() as f64 / known.max(1) as f64
+        self.probe_rate = path.policer_rate.map_or(0.0, |policer_rate| {
+            let known = policer_rate.bits().saturating_sub(path.probe_rate.bits());
+            path.probe_rate.bits() as f64 / known.max(1) as f64
         });
     }
 
     /// Returns whether the path lost packets again and again.
     pub(super) const fn is_lossy(&self) -> bool {
-        self.lossy.is_lossy()
+        self.fec_controller.is_lossy()
     }
 
     /// Returns the most bytes of parity for a stream of `length` bytes.
@@ -100,9 +100,9 @@ impl Parity {
             return 0;
         }
         let packets = length.div_ceil(self.block_bytes());
-        let pays = if self.repairs_in_time { 0 } else { self.lossy.pieces(packets) };
-        let tried = whole(packets as f64 * self.tried).min(MAX_PIECES).min(packets / 2);
-        pays.max(tried)
+        let pays = if self.repairs_in_time { 0 } else { self.fec_controller.pieces(packets) };
+        let probe_rate = whole(packets as f64 * self.probe_rate).min(MAX_PIECES).min(packets / 2);
+        pays.max(probe_rate)
     }
 
     /// Returns the bytes of a block: as many as a packet carries.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::path::stats::{PathStats, payload};
-use crate::publish::carried_rate::CarriedRate;
+use crate::publish::bandwidth_estimate::CarriedRate;
 use crate::publish::cut::{Next, Situation};
 use crate::publish::policy::Policy;
 use crate::publish::room::packets_of;
@@ -116,7 +116,7 @@ impl Policy for Pictures {
     /// layer alone.
     fn slow_window(&self, path: &PathStats) -> u64 {
         let fills = path.window / path.mtu.max(1) * path.mtu.saturating_sub(payload(path.mtu));
-        path.window + if path.repairing == 0 { fills } else { 0 }
+        path.window + if path.retransmitted_bytes == 0 { fills } else { 0 }
     }
 
     fn packets_beyond(&self, writer: &Writer, carried: &CarriedRate, path: &PathStats) -> u64 {

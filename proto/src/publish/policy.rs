@@ -6,11 +6,11 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::path::stats::PathStats;
-use crate::publish::carried_rate::CarriedRate;
+use crate::publish::bandwidth_estimate::CarriedRate;
 use crate::publish::stream::Stream;
 use crate::publish::writer::Writer;
 use crate::wire::frame::Frame;
-use crate::wire::message::JoinRequest;
+use crate::wire::message::RandomAccessRequest;
 
 /// Chooses the next frame, and what the current one must give way to.
 pub(super) trait Policy: fmt::Debug + Send + Sync {
@@ -37,15 +37,15 @@ pub(super) trait Policy: fmt::Debug + Send + Sync {
     fn owed_frames(&self) -> u64;
 
     /// Returns whether the next frame must have a random-access frame.
-    fn needs_join(&self) -> bool {
+    fn needs_random_access(&self) -> bool {
         false
     }
 
     /// Processes the request of a receiver that lacks a frame for good.
-    fn handle_join_request(&mut self, _writer: &mut Writer, _now: Duration, _request: JoinRequest) {}
+    fn handle_random_access_request(&mut self, _writer: &mut Writer, _now: Duration, _request: RandomAccessRequest) {}
 
     /// Notes that the next frame is not predicted from the earlier ones.
-    fn handle_other_loop(&mut self, _writer: &mut Writer) {}
+    fn handle_other_rendition(&mut self, _writer: &mut Writer) {}
 
     /// Notes that the receiver could show nothing written so far.
     fn handle_unseen(&mut self, writer: &mut Writer);

@@ -1,7 +1,7 @@
 //! The publisher: decides for one receiver which bytes of which frame go out next.
 //!
 //! `pictures.rs` or `video.rs` choose the next frame, `cut.rs` where a frame ends, `writer.rs` how it is written,
-//! `room.rs` how much the transport holds, and `carried_rate.rs` estimates the receiver's bandwidth.
+//! `room.rs` how much the transport holds, and `bandwidth_estimate.rs` estimates the receiver's bandwidth.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use bytes::Bytes;
 
 use crate::bitrate::Bitrate;
 use crate::path::stats::PathStats;
-use crate::publish::carried_rate::CarriedRate;
+use crate::publish::bandwidth_estimate::CarriedRate;
 use crate::publish::delivery_rate::DeliveryRate;
 use crate::publish::pictures::Pictures;
 use crate::publish::policy::Policy;
@@ -19,7 +19,7 @@ use crate::publish::step::Step;
 use crate::publish::video::Video;
 use crate::publish::writer::Writer;
 use crate::wire::frame::Frame;
-use crate::wire::message::JoinRequest;
+use crate::wire::message::RandomAccessRequest;
 
 /// Cuts frames for one receiver.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub struct Publisher {
     writer: Writer,
     policy: Box<dyn Policy>,
     delivery_rate: DeliveryRate,
-    carried_rate: CarriedRate,
+    bandwidth_estimate: CarriedRate,
 }
 
 impl Publisher {
@@ -39,12 +39,12 @@ impl Publisher {
             writer: Writer::new(interval, cap),
             policy: Box::new(Pictures::default()),
             delivery_rate: DeliveryRate::default(),
-            carried_rate: CarriedRate::new(interval),
+            bandwidth_estimate: CarriedRate::new(interval),
         }
     }
 
     /// Switches to video, whose frames depend on earlier ones: every base layer is sent, in order, from a random-access
-    /// frame ([`Join`](crate::Join)) on.
+    /// frame ([`RandomAccessFrame`](crate::Join)) on.
     #[must_use]
     pub fn of_video(mut self, interval: Duration) -> Self {
         self.policy = Box::new(Video::new(interval));
@@ -58,11 +58,11 @@ impl Publisher {
         self
     }
 
-    /// Whether the next frame must have a [`Join`](crate::Join), or is not sent: at the beginning, and after too many owed bases
+    /// Whether the next frame must have a [`RandomAccessFrame`](crate::Join), or is not sent: at the beginning, and after too many owed bases
     /// were given up.
     #[must_use]
-    pub fn needs_join(&self) -> bool {
-        self.policy.needs_join()
+    pub fn needs_random_access(&self) -> bool {
+        self.policy.needs_random_access()
     }
 
     /// Returns what this receiver was sent so far.
@@ -83,8 +83,8 @@ impl Publisher {
     /// target if that is more. So a fallen rate shows before the first packet that met it is acknowledged, and a path
     /// after an outage recovers soon.
     #[must_use]
-    pub fn carried_rate(&self, path: &PathStats) -> Bitrate {
-        self.carried_rate.rate(path)
+    pub fn bandwidth_estimate(&self, path: &PathStats) -> Bitrate {
+        self.bandwidth_estimate.rate(path)
     }
 
     /// Returns whether the path's rate fell so far since the last frame that base layers in flight are sent again.
@@ -124,7 +124,7 @@ impl Publisher {
     /// lost or far back in a queue.
     #[must_use]
     pub fn packets_beyond(&self, path: &PathStats) -> u64 {
-        self.policy.packets_beyond(&self.writer, &self.carried_rate, path)
+        self.policy.packets_beyond(&self.writer, &self.bandwidth_estimate, path)
     }
 
     /// Returns how many bytes the transport should hold at most. Besides the window there is room for the base layers
@@ -145,21 +145,21 @@ impl Publisher {
     /// the frame is the same picture as one already begun, nothing is dropped: the unwritten part follows.
     pub fn handle_frame(&mut self, now: Duration, frame: &Frame, path: &PathStats) {
         self.delivery_rate.handle_frame(now, path.delivered);
-        self.carried_rate.handle_frame(path.delivered);
+        self.bandwidth_estimate.handle_frame(path.delivered);
         self.writer.handle_frame(now, path);
         self.policy.handle_frame(&mut self.writer, frame, path);
     }
 
     /// Answers a receiver that lacks a frame for good: the next frame is a random-access frame. It ignores the request
     /// if that frame was not due yet, a random-access frame followed it, or the receiver asked a short while ago.
-    pub fn handle_join_request(&mut self, now: Duration, request: JoinRequest) {
-        self.policy.handle_join_request(&mut self.writer, now, request);
+    pub fn handle_random_access_request(&mut self, now: Duration, request: RandomAccessRequest) {
+        self.policy.handle_random_access_request(&mut self.writer, now, request);
     }
 
     /// For video: notes that the next frame is not predicted from the earlier ones. The backlog is dropped, and the
-    /// next frame must have a random-access frame ([`Join`](crate::Join)).
-    pub fn handle_other_loop(&mut self) {
-        self.policy.handle_other_loop(&mut self.writer);
+    /// next frame must have a random-access frame ([`RandomAccessFrame`](crate::Join)).
+    pub fn handle_other_rendition(&mut self) {
+        self.policy.handle_other_rendition(&mut self.writer);
     }
 
     /// Notes that no more frames come: late bytes are no longer sent.

@@ -17,12 +17,12 @@ pub(crate) struct Recent {
     /// Each frame with the time at which it was due; for video, when it was begun.
     frames: VecDeque<(Duration, Frame)>,
     /// Falls of the path's rate that were answered.
-    falls: u64,
+    rate_drops: u64,
 }
 
 impl Recent {
     pub(crate) const fn new(interval: Duration) -> Self {
-        Self { interval, frames: VecDeque::new(), falls: 0 }
+        Self { interval, frames: VecDeque::new(), rate_drops: 0 }
     }
 
     /// Adds a frame that is due.
@@ -36,10 +36,10 @@ impl Recent {
     /// If the path's rate fell, returns the stream of base layers to send again: those of all frames sent since, or
     /// shortly before, the packets in flight at the fall were sent.
     pub(crate) fn handle_path(&mut self, now: Duration, path: &PathStats) -> Option<Bytes> {
-        if std::mem::replace(&mut self.falls, path.falls) == path.falls {
+        if std::mem::replace(&mut self.rate_drops, path.rate_drops) == path.rate_drops {
             return None;
         }
-        let since = now.saturating_sub(path.rtt + path.fell + 2 * self.interval);
+        let since = now.saturating_sub(path.rtt + path.drop_lead_time + 2 * self.interval);
         let on_the_way = self.frames.iter().filter(|(due, frame)| *due >= since && frame.base <= MAX_BASE_AGAIN);
         let mut on_the_way = on_the_way.map(|(_, frame)| frame).peekable();
         on_the_way.peek()?;
@@ -51,7 +51,7 @@ impl Recent {
 impl Recent {
     /// Returns whether the path's rate fell since the last frame.
     pub(crate) const fn has_fallen(&self, path: &PathStats) -> bool {
-        self.falls != path.falls
+        self.rate_drops != path.rate_drops
     }
 
     /// Notes that everything sent of the frames up to this one arrived.
@@ -65,7 +65,7 @@ impl Recent {
     /// frames from it on. No frame from `unfinished` on may be left out. If that is too far back, or a base layer is
     /// too long, none is sent again: the transport repairs the loss.
     pub(crate) fn owed_again(&mut self, path: &PathStats, unfinished: Option<u64>) -> Option<(u64, Bytes)> {
-        if std::mem::replace(&mut self.falls, path.falls) == path.falls {
+        if std::mem::replace(&mut self.rate_drops, path.rate_drops) == path.rate_drops {
             return None;
         }
         let (_, oldest) = self.frames.front()?;
@@ -94,7 +94,7 @@ mod tests {
             recent.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame);
         }
         let now = INTERVAL * u32::try_from(bases.len()).expect("few");
-        let path = PathStats { rtt, falls: 1, ..PathStats::default() };
+        let path = PathStats { rtt, rate_drops: 1, ..PathStats::default() };
         let Some(stream) = recent.handle_path(now, &path) else { return Vec::new() };
         assert!(recent.handle_path(now, &path).is_none(), "once for each fall");
         let mut read = Bases::default();

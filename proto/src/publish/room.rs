@@ -28,7 +28,7 @@ pub(super) fn room(writer: &Writer, path: &PathStats, slow_window: u64) -> Room 
         return Room { held: most + HELD_WINDOWS * path.window, pending: Some(most) };
     }
     // Data that arrived after a lost packet is held until that packet arrives: at most all that was in flight with it.
-    let holes = if path.repairing > 0 { path.window } else { 0 };
+    let holes = if path.retransmitted_bytes > 0 { path.window } else { 0 };
     let held = if owes_base { bases + holes } else { slow_window + holes / 4 };
     Room { held, pending: None }
 }

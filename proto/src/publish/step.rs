@@ -16,7 +16,7 @@ pub enum Step {
     Finish,
     /// Reset all streams opened so far for frames from `first` on: most bytes in flight are lost, and none is worth
     /// sending again. Then open a stream for the base layers of these frames, whose bytes go before all others.
-    Again {
+    BaseRetransmission {
         /// The oldest of the frames; this stream counts as that frame's.
         first: u64,
     },

@@ -36,7 +36,7 @@ pub(super) enum Kind {
     /// More of a picture that stays.
     Late,
     /// Base layers of earlier frames.
-    Again,
+    BaseRetransmission,
     /// Parity of the frame's stream.
     Parity,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::path::stats::{PathStats, payload};
-use crate::publish::carried_rate::CarriedRate;
+use crate::publish::bandwidth_estimate::CarriedRate;
 use crate::publish::cut::{Next, Situation};
 use crate::publish::owed::Owed;
 use crate::publish::pace::{busy_time, carries_two_packets, is_slow};
@@ -18,8 +18,8 @@ use crate::publish::room::packets_of;
 use crate::publish::stream::{Kind, Stream};
 use crate::publish::writer::Writer;
 use crate::wire::frame::Frame;
-use crate::wire::limits::MIN_JOIN_INTERVAL;
-use crate::wire::message::JoinRequest;
+use crate::wire::limits::MIN_RANDOM_ACCESS_INTERVAL;
+use crate::wire::message::RandomAccessRequest;
 
 /// A frame is written in at least four parts, if it has that many packets.
 const MIN_PARTS_PER_FRAME: u64 = 4;
@@ -131,7 +131,7 @@ impl Policy for Video {
     fn packets_beyond(&self, writer: &Writer, carried: &CarriedRate, path: &PathStats) -> u64 {
         let is_silent = carried.silent_frames() >= 2 && carried.silence() >= path.rtt;
         let news = u64::from(is_silent);
-        let goes_again = |stream: &Stream| stream.kind == Kind::Again && stream.open.is_some();
+        let goes_again = |stream: &Stream| stream.kind == Kind::BaseRetransmission && stream.open.is_some();
         if writer.stream().is_some_and(goes_again) {
             packets_of(writer.base_left().min(path.window), path).max(news)
         } else {
@@ -143,12 +143,12 @@ impl Policy for Video {
         self.owed.len() as u64
     }
 
-    fn needs_join(&self) -> bool {
-        self.owed.needs_join()
+    fn needs_random_access(&self) -> bool {
+        self.owed.needs_random_access()
     }
 
-    fn handle_join_request(&mut self, writer: &mut Writer, now: Duration, request: JoinRequest) {
-        let asked_lately = self.asked.is_some_and(|asked| now.saturating_sub(asked) < MIN_JOIN_INTERVAL);
+    fn handle_random_access_request(&mut self, writer: &mut Writer, now: Duration, request: RandomAccessRequest) {
+        let asked_lately = self.asked.is_some_and(|asked| now.saturating_sub(asked) < MIN_RANDOM_ACCESS_INTERVAL);
         if asked_lately || !self.owed.may_lack(request.lost) {
             return;
         }
@@ -156,12 +156,12 @@ impl Policy for Video {
         writer.skip(self.owed.give_up());
     }
 
-    fn handle_other_loop(&mut self, writer: &mut Writer) {
+    fn handle_other_rendition(&mut self, writer: &mut Writer) {
         writer.skip(self.owed.give_up());
     }
 
     fn handle_unseen(&mut self, writer: &mut Writer) {
-        self.handle_other_loop(writer);
+        self.handle_other_rendition(writer);
     }
 
     fn handle_missed(&mut self, writer: &mut Writer, count: u64) {

@@ -127,7 +127,7 @@ impl Writer {
         self.due = now;
         self.packet_bytes = payload(path.mtu);
         self.parity.handle_frame(path);
-        self.cap.handle_frame(now, path.policed);
+        self.cap.handle_frame(now, path.policer_rate);
     }
 
     /// Counts `count` frames that were due but are not sent.
@@ -162,8 +162,8 @@ impl Writer {
     pub(super) fn begin_again(&mut self, first: u64, bases: Bytes) {
         self.cut(Situation { rate_fell: true, ..Situation::default() });
         self.stats.again += 1;
-        let open = Step::Again { first };
-        self.stream = Some(Stream::new(Kind::Again, first, open, [bases, Bytes::new()]));
+        let open = Step::BaseRetransmission { first };
+        self.stream = Some(Stream::new(Kind::BaseRetransmission, first, open, [bases, Bytes::new()]));
     }
 
     /// Notes the number of the stream opened last.
@@ -224,7 +224,7 @@ impl Writer {
         match stream.kind {
             Kind::Frame => self.last_bytes = written,
             Kind::Late => self.last_bytes = self.last_bytes.max(written),
-            Kind::Again | Kind::Parity => {}
+            Kind::BaseRetransmission | Kind::Parity => {}
         }
         self.begin_parity();
         Some(Step::Finish)

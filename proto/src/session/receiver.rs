@@ -213,8 +213,10 @@ impl ReceiverSession {
         if self.is_closed {
             return None;
         }
-        if let Some(request) = self.subscriber.as_mut().and_then(|subscriber| subscriber.poll_join_request(now)) {
-            self.say(now, &Message::JoinRequest(request), "it takes no request for a join");
+        if let Some(request) =
+            self.subscriber.as_mut().and_then(|subscriber| subscriber.poll_random_access_request(now))
+        {
+            self.say(now, &Message::RandomAccessRequest(request), "it takes no request for a join");
         } else if let Some(why) = self.late(now) {
             self.end(ReceiverEnd::Late(why));
         }
@@ -256,7 +258,7 @@ impl ReceiverSession {
             }
             (Greeting::Welcome, _) => return self.violation("the first message is no welcome"),
             (Greeting::Clock(_), _) => return self.violation("no clock follows the welcome"),
-            _ => return self.violation("a message came behind the clock"),
+            _ => return self.violation("a message came after the clock"),
         };
     }
 

@@ -150,19 +150,19 @@ impl SenderSession {
     #[must_use]
     pub fn demand(&self, path: &PathStats) -> ReceiverDemand {
         ReceiverDemand {
-            bandwidth: self.publisher.carried_rate(path),
+            bandwidth: self.publisher.bandwidth_estimate(path),
             max_bitrate: self.max_bitrate,
             useful_bytes: self.publisher.useful_bytes(),
             owed_frames: self.publisher.owed_frames(),
-            needs_join: self.needs_join(),
+            needs_random_access: self.needs_random_access(),
             rendition: self.rendition(),
         }
     }
 
-    /// Returns whether the receiver needs a random-access frame ([`Join`](crate::Join)) to continue, and could show it.
+    /// Returns whether the receiver needs a random-access frame ([`RandomAccessFrame`](crate::Join)) to continue, and could show it.
     #[must_use]
-    pub fn needs_join(&self) -> bool {
-        self.package.is_none() && self.publisher.needs_join()
+    pub fn needs_random_access(&self) -> bool {
+        self.package.is_none() && self.publisher.needs_random_access()
     }
 
     /// Returns the rendition's number of the newest frame; `None` before the first, and if there are no renditions.
@@ -216,7 +216,7 @@ impl SenderSession {
     fn begin_frame(&mut self, now: Duration, frame: &BroadcastFrame) {
         let followed = self.follower.follow(frame);
         if followed.begins_anew {
-            self.publisher.handle_other_loop();
+            self.publisher.handle_other_rendition();
         }
         self.publisher.handle_frame(now, followed.frame, &self.path);
         self.outputs.push_back(SenderOutput::AllowBeyond(self.publisher.packets_beyond(&self.path)));
@@ -297,7 +297,7 @@ impl SenderSession {
     /// write.
     #[must_use]
     pub fn wants_arrivals(&self, path: &PathStats) -> bool {
-        path.repairing > 0 || self.publisher.sends_again(path)
+        path.retransmitted_bytes > 0 || self.publisher.sends_again(path)
     }
 
     /// Returns the finished streams that are not known to have arrived, oldest first.
@@ -360,7 +360,7 @@ impl SenderSession {
                 return SenderOutput::Open(Urgency::InTurn);
             }
             Step::Finish => self.finish_current(),
-            Step::Again { first } => {
+            Step::BaseRetransmission { first } => {
                 self.reset_from(first);
                 self.current = Some(Current { frame: first, stream: None });
                 self.outputs.push_back(SenderOutput::FlightReset);
@@ -416,8 +416,8 @@ impl SenderSession {
             Message::Hello(hello) if self.phase == Phase::Hello => self.handle_hello(hello),
             _ if self.phase == Phase::Hello => self.violation("the first message is no hello"),
             Message::ModelRequest(request) => self.handle_model_request(&request),
-            Message::JoinRequest(request) if self.offer.welcome.video.is_some() => {
-                self.publisher.handle_join_request(now, request);
+            Message::RandomAccessRequest(request) if self.offer.welcome.video.is_some() => {
+                self.publisher.handle_random_access_request(now, request);
             }
             _ => self.violation("a receiver may only ask for the model, or a join of video"),
         }

@@ -9,8 +9,8 @@ use crate::path::stats::repaired_in_time;
 use crate::subscribe::late::{Late, More};
 use crate::wire::close::Close;
 use crate::wire::frame::FrameHeader;
-use crate::wire::limits::{JOIN_REQUEST_INTERVAL, MAX_OPEN_FRAMES};
-use crate::wire::message::JoinRequest;
+use crate::wire::limits::{MAX_OPEN_FRAMES, RANDOM_ACCESS_REQUEST_INTERVAL};
+use crate::wire::message::RandomAccessRequest;
 use crate::wire::stream::LateHeader;
 
 /// How long a receiver waits for a missing base layer while later ones come, or two frames if that is longer. A path
@@ -23,7 +23,7 @@ const BASE_WAIT_FRAMES: u32 = 12;
 const BASE_WAIT_OF_VIDEO: Duration = Duration::from_secs(1);
 
 /// The most later frames of video that may be here while frames are still shown one by one.
-const MAX_BEHIND: usize = 2;
+const MAX_LAG_FRAMES: usize = 2;
 /// The most buffers kept for reuse: one frame is decoded while another waits.
 const MAX_SPARES: usize = 2;
 
@@ -297,14 +297,14 @@ impl Subscriber {
 
     /// Asks for a random-access frame if a frame of video was dropped, so that later ones cannot be decoded correctly;
     /// once a second at most. Call it after [`Subscriber::poll`].
-    pub fn poll_join_request(&mut self, now: Duration) -> Option<JoinRequest> {
-        let soon = self.told.is_some_and(|told| now.saturating_sub(told) < JOIN_REQUEST_INTERVAL);
+    pub fn poll_random_access_request(&mut self, now: Duration) -> Option<RandomAccessRequest> {
+        let soon = self.told.is_some_and(|told| now.saturating_sub(told) < RANDOM_ACCESS_REQUEST_INTERVAL);
         if !self.video || soon {
             return None;
         }
         let lost = self.lost.take()?;
         self.told = Some(now);
-        Some(JoinRequest { lost })
+        Some(RandomAccessRequest { lost })
     }
 
     /// Notes that the decoder lost this frame after it came, so later frames cannot be decoded correctly.
@@ -343,7 +343,7 @@ impl Subscriber {
             return self.overdue();
         }
         let ready = if turn { self.whole(id, open) } else { self.overdue()? };
-        if self.video && self.behind(id) > MAX_BEHIND {
+        if self.video && self.lag(id) > MAX_LAG_FRAMES {
             return Some(ready);
         }
         // Delayed frames come several at a time; if all were shown at once, only the last would be seen.
@@ -352,7 +352,7 @@ impl Subscriber {
     }
 
     /// Counts the frames after this one whose base layer is here.
-    fn behind(&self, id: u64) -> usize {
+    fn lag(&self, id: u64) -> usize {
         self.open.range(id.saturating_add(1)..).filter(|(_, open)| open.based.is_some()).count()
     }
 

@@ -31,7 +31,7 @@ pub enum Code {
 }
 
 /// All codes with their numbers.
-const CODES: [(Code, u64); 10] = [
+const ALL_CODES: [(Code, u64); 10] = [
     (Code::Done, 0),
     (Code::Violation, 1),
     (Code::Version, 2),
@@ -50,7 +50,7 @@ impl Code {
     pub fn number(self) -> u32 {
         let number = match self {
             Self::Other(number) => number,
-            known => CODES.iter().find(|(code, _)| *code == known).map_or(u64::MAX, |(_, number)| *number),
+            known => ALL_CODES.iter().find(|(code, _)| *code == known).map_or(u64::MAX, |(_, number)| *number),
         };
         u32::try_from(number).unwrap_or(u32::MAX)
     }
@@ -58,7 +58,7 @@ impl Code {
     /// Returns the code of a number.
     #[must_use]
     pub fn from_number(number: u64) -> Self {
-        CODES.iter().find(|(_, known)| *known == number).map_or(Self::Other(number), |(code, _)| *code)
+        ALL_CODES.iter().find(|(_, known)| *known == number).map_or(Self::Other(number), |(code, _)| *code)
     }
 
     /// Returns a word for programs.
@@ -123,7 +123,7 @@ impl Close {
 }
 
 /// The close for a message that ends before its fields do.
-pub(crate) const SHORT: Close = Close::violation("a control message is shorter than its fields");
+pub(crate) const SHORT_MESSAGE: Close = Close::violation("a control message is shorter than its fields");
 
 #[cfg(test)]
 mod tests {

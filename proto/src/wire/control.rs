@@ -64,8 +64,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Bitrate, Clock, Code, DecoderKind, Hello, JoinRequest, MAX_TOKEN, ModelRequest, PackageHash, VersionRange,
-        Video, Welcome,
+        Bitrate, Clock, Code, DecoderKind, Hello, MAX_TOKEN, ModelRequest, PackageHash, RandomAccessRequest,
+        VersionRange, Video, Welcome,
     };
 
     /// Encodes a message of any type and body, as later versions may define.
@@ -115,7 +115,7 @@ mod tests {
                     Message::Welcome { version: 1, welcome }
                 }),
             hash.prop_map(|package| Message::ModelRequest(ModelRequest { package })),
-            (0..1_u64 << 62).prop_map(|lost| Message::JoinRequest(JoinRequest { lost })),
+            (0..1_u64 << 62).prop_map(|lost| Message::RandomAccessRequest(RandomAccessRequest { lost })),
             (0..1_u64 << 62).prop_map(|micros| Message::Clock(Clock { micros })),
         ]
     }

@@ -24,13 +24,13 @@ pub struct Frame {
     /// All bytes of the frame.
     pub bytes: Bytes,
     /// For video: the random-access frame for a receiver that lacks the earlier frames, if the encoder made one.
-    pub join: Option<Join>,
+    pub join: Option<RandomAccessFrame>,
 }
 
 /// A random-access frame: predicted from nothing, it replaces a frame that is not. A receiver that has it can decode
 /// the next frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Join {
+pub struct RandomAccessFrame {
     /// See [`Frame::base`].
     pub base: usize,
     /// See [`Frame::bytes`].
@@ -43,7 +43,7 @@ impl Frame {
     pub(crate) fn for_receiver(&self, dropped: u64, joins: bool) -> Option<Self> {
         let mut frame = Self { skipped: (self.skipped + dropped).min(self.id), join: None, ..self.clone() };
         if joins {
-            Join { base: frame.base, bytes: frame.bytes } = self.join.clone()?;
+            RandomAccessFrame { base: frame.base, bytes: frame.bytes } = self.join.clone()?;
         }
         Some(frame)
     }

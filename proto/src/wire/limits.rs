@@ -17,9 +17,9 @@ pub const MAX_FRAME: u64 = 16 * 1024 * 1024;
 pub const MAX_MODEL: u64 = 13 * 1024 * 1024;
 /// The least time between answered requests for a random-access frame: each costs the encoder a picture and the
 /// receiver the waiting frames.
-pub(crate) const MIN_JOIN_INTERVAL: Duration = Duration::from_millis(500);
+pub(crate) const MIN_RANDOM_ACCESS_INTERVAL: Duration = Duration::from_millis(500);
 /// How long a receiver waits before it asks again: twice that, so that none of its requests is ignored.
-pub(crate) const JOIN_REQUEST_INTERVAL: Duration = Duration::from_secs(1);
+pub(crate) const RANDOM_ACCESS_REQUEST_INTERVAL: Duration = Duration::from_secs(1);
 /// How often a sender says that a complete picture stays: well within the time after which receivers give up a silent
 /// sender.
 pub(crate) const STAYS_EVERY: Duration = Duration::from_secs(10);

@@ -6,16 +6,16 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 
 use crate::bitrate::Bitrate;
-use crate::wire::close::{Close, Code, SHORT};
+use crate::wire::close::{Close, Code, SHORT_MESSAGE};
 use crate::wire::limits::{MAX_SIDE, MAX_TOKEN};
 use crate::wire::varint::{Reader, put_bytes, put_varint};
 use crate::wire::version::VersionRange;
 
-const HELLO: u64 = 1;
-const WELCOME: u64 = 2;
+const HELLO_TYPE: u64 = 1;
+const WELCOME_TYPE: u64 = 2;
 const MODEL_REQUEST: u64 = 3;
-const JOIN_REQUEST: u64 = 4;
-const CLOCK: u64 = 5;
+const RANDOM_ACCESS_REQUEST: u64 = 4;
+const CLOCK_TYPE: u64 = 5;
 
 /// How a receiver decodes; a sender may count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -132,10 +132,10 @@ pub struct ModelRequest {
     pub package: PackageHash,
 }
 
-/// Asks for a random-access frame ([`Join`](crate::Join)): a receiver of video cannot decode the next frames from what
+/// Asks for a random-access frame ([`RandomAccessFrame`](crate::Join)): a receiver of video cannot decode the next frames from what
 /// it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JoinRequest {
+pub struct RandomAccessRequest {
     /// The number of the newest frame that it lacks.
     pub lost: u64,
 }
@@ -163,7 +163,7 @@ pub enum Message {
     /// From receiver to sender.
     ModelRequest(ModelRequest),
     /// From receiver to sender.
-    JoinRequest(JoinRequest),
+    RandomAccessRequest(RandomAccessRequest),
     /// From sender to receiver, after the welcome.
     Clock(Clock),
 }
@@ -179,7 +179,7 @@ impl Message {
                 put_bytes(&mut body, &hello.token);
                 put_varint(&mut body, hello.max_bitrate.map_or(0, Bitrate::bits));
                 put_varint(&mut body, hello.decoder.number());
-                HELLO
+                HELLO_TYPE
             }
             Self::Welcome { version, welcome } => {
                 put_varint(&mut body, *version);
@@ -196,19 +196,19 @@ impl Message {
                         video.aspect.iter().for_each(|side| put_varint(&mut body, u64::from(*side)));
                     }
                 }
-                WELCOME
+                WELCOME_TYPE
             }
             Self::ModelRequest(request) => {
                 put_bytes(&mut body, &request.package.0);
                 MODEL_REQUEST
             }
-            Self::JoinRequest(request) => {
+            Self::RandomAccessRequest(request) => {
                 put_varint(&mut body, request.lost);
-                JOIN_REQUEST
+                RANDOM_ACCESS_REQUEST
             }
             Self::Clock(clock) => {
                 put_varint(&mut body, clock.micros);
-                CLOCK
+                CLOCK_TYPE
             }
         };
         let mut out = BytesMut::with_capacity(body.len() + 4);
@@ -226,11 +226,13 @@ impl Message {
     pub(crate) fn decode(kind: u64, body: &[u8]) -> Result<Option<Self>, Close> {
         let mut reader = Reader::new(body);
         let message = match kind {
-            HELLO => Self::Hello(hello(&mut reader)?),
-            WELCOME => Self::Welcome { version: version(&mut reader)?, welcome: welcome(&mut reader)? },
+            HELLO_TYPE => Self::Hello(hello(&mut reader)?),
+            WELCOME_TYPE => Self::Welcome { version: version(&mut reader)?, welcome: welcome(&mut reader)? },
             MODEL_REQUEST => Self::ModelRequest(ModelRequest { package: package(&mut reader)? }),
-            JOIN_REQUEST => Self::JoinRequest(JoinRequest { lost: reader.varint().ok_or(SHORT)? }),
-            CLOCK => Self::Clock(Clock { micros: reader.varint().ok_or(SHORT)? }),
+            RANDOM_ACCESS_REQUEST => {
+                Self::RandomAccessRequest(RandomAccessRequest { lost: reader.varint().ok_or(SHORT_MESSAGE)? })
+            }
+            CLOCK_TYPE => Self::Clock(Clock { micros: reader.varint().ok_or(SHORT_MESSAGE)? }),
             _ => return Ok(None),
         };
         Ok(Some(message))
@@ -242,12 +244,12 @@ fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
     if versions.common(VersionRange::SPOKEN).is_none() {
         return Err(Close { code: Code::Version, why: "the peer speaks other versions of the session" });
     }
-    let token = reader.bytes().ok_or(SHORT)?;
+    let token = reader.bytes().ok_or(SHORT_MESSAGE)?;
     if token.len() > MAX_TOKEN {
         return Err(Close::violation("a token is too long"));
     }
-    let cap = reader.varint().ok_or(SHORT)?;
-    let decoder = DecoderKind::from_number(reader.varint().ok_or(SHORT)?);
+    let cap = reader.varint().ok_or(SHORT_MESSAGE)?;
+    let decoder = DecoderKind::from_number(reader.varint().ok_or(SHORT_MESSAGE)?);
     let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
     Ok(Hello { versions, token: Bytes::copy_from_slice(token), max_bitrate, decoder })
 }
@@ -256,7 +258,7 @@ fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
     let model = model_id(reader)?;
     let package = package(reader)?;
     let mut number = |most: u32| -> Result<u32, Close> {
-        let number = reader.varint().ok_or(SHORT)?;
+        let number = reader.varint().ok_or(SHORT_MESSAGE)?;
         let fits = u32::try_from(number).ok().filter(|number| (1..=most).contains(number));
         fits.ok_or(Close::violation("a welcome has a number out of range"))
     };
@@ -269,13 +271,13 @@ fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
         return Ok(None);
     }
     let residual = model_id(reader)?;
-    let signal = u8::try_from(reader.varint().ok_or(SHORT)?).ok().filter(|signal| Video::is_known(*signal));
+    let signal = u8::try_from(reader.varint().ok_or(SHORT_MESSAGE)?).ok().filter(|signal| Video::is_known(*signal));
     let why = "the sender announces samples of a kind that this receiver does not know";
     let signal = signal.ok_or(Close { code: Code::Unsupported, why })?;
     let mut video = Video { residual, signal, aspect: [1, 1] };
     if signal & Video::ASPECT != 0 {
         for side in &mut video.aspect {
-            let number = u16::try_from(reader.varint().ok_or(SHORT)?).ok().filter(|side| *side > 0);
+            let number = u16::try_from(reader.varint().ok_or(SHORT_MESSAGE)?).ok().filter(|side| *side > 0);
             *side = number.ok_or(Close::violation("a welcome has an aspect out of range"))?;
         }
     }
@@ -284,7 +286,7 @@ fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
 
 /// Reads one of two values; later versions may give others a meaning.
 fn flag(reader: &mut Reader<'_>, why: &'static str) -> Result<bool, Close> {
-    match reader.varint().ok_or(SHORT)? {
+    match reader.varint().ok_or(SHORT_MESSAGE)? {
         0 => Ok(false),
         1 => Ok(true),
         _ => Err(Close { code: Code::Unsupported, why }),
@@ -292,13 +294,13 @@ fn flag(reader: &mut Reader<'_>, why: &'static str) -> Result<bool, Close> {
 }
 
 fn model_id(reader: &mut Reader<'_>) -> Result<[u8; 6], Close> {
-    let id = reader.bytes().ok_or(SHORT)?;
+    let id = reader.bytes().ok_or(SHORT_MESSAGE)?;
     id.try_into().map_err(|_| Close::violation("a model id is not 6 bytes"))
 }
 
 /// Reads the version that a sender chose.
 fn version(reader: &mut Reader<'_>) -> Result<u64, Close> {
-    let version = reader.varint().ok_or(SHORT)?;
+    let version = reader.varint().ok_or(SHORT_MESSAGE)?;
     if !VersionRange::SPOKEN.contains(version) {
         return Err(Close::violation("the sender chose a version of the session that was not offered"));
     }
@@ -306,7 +308,7 @@ fn version(reader: &mut Reader<'_>) -> Result<u64, Close> {
 }
 
 fn package(reader: &mut Reader<'_>) -> Result<PackageHash, Close> {
-    package_hash(reader.bytes().ok_or(SHORT)?)
+    package_hash(reader.bytes().ok_or(SHORT_MESSAGE)?)
 }
 
 /// Reads a hash of exactly 32 bytes.

@@ -9,11 +9,11 @@ use crate::wire::message::{PackageHash, package_hash};
 use crate::wire::parity::ParityHeader;
 use crate::wire::varint::{Reader, put_bytes, put_varint};
 
-const FRAME: u64 = 0;
-const MODEL: u64 = 1;
-const BASES: u64 = 2;
-const LATE: u64 = 3;
-const PARITY: u64 = 4;
+const FRAME_KIND: u64 = 0;
+const MODEL_KIND: u64 = 1;
+const BASES_KIND: u64 = 2;
+const LATE_KIND: u64 = 3;
+const PARITY_KIND: u64 = 4;
 
 /// The head of a stream that a sender opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,22 +65,22 @@ impl StreamHead {
     pub(crate) fn write(&self, out: &mut BytesMut) {
         match self {
             Self::Frame(header) => {
-                put_varint(out, FRAME);
+                put_varint(out, FRAME_KIND);
                 header.write(out);
             }
             Self::Model(header) => {
-                put_varint(out, MODEL);
+                put_varint(out, MODEL_KIND);
                 put_bytes(out, &header.package.0);
                 put_varint(out, header.length);
             }
-            Self::Bases => put_varint(out, BASES),
+            Self::Bases => put_varint(out, BASES_KIND),
             Self::Late(header) => {
-                for number in [LATE, header.id, header.offset, header.full] {
+                for number in [LATE_KIND, header.id, header.offset, header.full] {
                     put_varint(out, number);
                 }
             }
             Self::Parity(header) => {
-                put_varint(out, PARITY);
+                put_varint(out, PARITY_KIND);
                 header.write(out);
             }
             Self::Unknown(kind) => put_varint(out, *kind),
@@ -95,11 +95,11 @@ impl StreamHead {
         let mut reader = Reader::new(bytes);
         let head = match reader.varint() {
             None => None,
-            Some(FRAME) => FrameHeader::read(&mut reader)?.map(Self::Frame),
-            Some(MODEL) => model(&mut reader)?.map(Self::Model),
-            Some(BASES) => Some(Self::Bases),
-            Some(LATE) => late(&mut reader)?.map(Self::Late),
-            Some(PARITY) => ParityHeader::read(&mut reader)?.map(Self::Parity),
+            Some(FRAME_KIND) => FrameHeader::read(&mut reader)?.map(Self::Frame),
+            Some(MODEL_KIND) => model(&mut reader)?.map(Self::Model),
+            Some(BASES_KIND) => Some(Self::Bases),
+            Some(LATE_KIND) => late(&mut reader)?.map(Self::Late),
+            Some(PARITY_KIND) => ParityHeader::read(&mut reader)?.map(Self::Parity),
             Some(kind) => Some(Self::Unknown(kind)),
         };
         if head.is_none() && bytes.len() >= MAX_HEAD_BYTES {
@@ -117,7 +117,7 @@ fn late(reader: &mut Reader<'_>) -> Result<Option<LateHeader>, Close> {
         return Err(Close::violation("late bytes are announced of a frame that is too long"));
     }
     if offset > full {
-        return Err(Close::violation("late bytes begin behind the frame's end"));
+        return Err(Close::violation("late bytes begin after the frame's end"));
     }
     Ok(Some(LateHeader { id, offset, full }))
 }
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(StreamHead::parse(&encoded), Ok(Some((model(MAX_MODEL), encoded.len()))));
         for length in [0, 6, 31, 33] {
             let mut hash = BytesMut::new();
-            put_varint(&mut hash, MODEL);
+            put_varint(&mut hash, MODEL_KIND);
             put_bytes(&mut hash, &[1; 33][..length]);
             put_varint(&mut hash, 5);
             assert!(StreamHead::parse(&hash).is_err(), "{length}");

@@ -2,7 +2,7 @@
 
 use bytes::BytesMut;
 
-use crate::wire::close::{Close, SHORT};
+use crate::wire::close::{Close, SHORT_MESSAGE};
 use crate::wire::varint::{Reader, put_varint};
 
 /// The session versions that an end speaks: all from the lowest to the highest.
@@ -41,8 +41,8 @@ impl VersionRange {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Close> {
-        let lowest = reader.varint().ok_or(SHORT)?;
-        let highest = reader.varint().ok_or(SHORT)?;
+        let lowest = reader.varint().ok_or(SHORT_MESSAGE)?;
+        let highest = reader.varint().ok_or(SHORT_MESSAGE)?;
         Self::new(lowest, highest).ok_or(Close::violation("a hello offers a range of versions that is empty"))
     }
 }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Arrived, Bitrate, Clock, DecoderKind, FrameHeader, JoinRequest, MAX_MODEL, Message, ModelHeader, PackageHash,
-    ReceiveStats, ReceiverEnd, StreamHead, VersionRange, Video,
+    Arrived, Bitrate, Clock, DecoderKind, FrameHeader, MAX_MODEL, Message, ModelHeader, PackageHash,
+    RandomAccessRequest, ReceiveStats, ReceiverEnd, StreamHead, VersionRange, Video,
 };
 use tokio::time::sleep;
 
@@ -287,7 +287,9 @@ async fn a_sender_without_frames_is_left() {
 #[tokio::test(start_paused = true)]
 async fn of_video_a_frame_that_does_not_come_makes_its_receiver_ask_for_a_join() {
     let video = Some(Video::new([2; 6]));
-    for (video, asks) in [(video, vec![Message::JoinRequest(JoinRequest { lost: 2 }).encode()]), (None, Vec::new())] {
+    for (video, asks) in
+        [(video, vec![Message::RandomAccessRequest(RandomAccessRequest { lost: 2 }).encode()]), (None, Vec::new())]
+    {
         let control = Some(Script::at_once(announce(KNOWN, (10, 1), video)).open());
         let sender = Sender::new(control, [0, 1, 3, 4].map(frame));
         slow(&sender).await;
@@ -338,7 +340,7 @@ async fn frames_that_came_are_handed_over_though_a_request_meets_the_connections
     let sender = Sender { is_gone: true, ..Sender::new(control, [0, 1, 2, 3, 4].map(frame)) };
     let mut sink = Judge { lost: Some(0), ..Judge::default() };
     let (error, ..) = meet_with(&sender, None, &mut sink).await;
-    let asks = Message::JoinRequest(JoinRequest { lost: 0 }).encode();
+    let asks = Message::RandomAccessRequest(RandomAccessRequest { lost: 0 }).encode();
     assert_eq!(*sender.said.lock().expect("no panic"), [asks]);
     let left = sender.scripts.lock().expect("no panic").len() as u64;
     assert!(matches!(error, Error::Closed(Code::Done)) && left < 4, "{error}, {left} left");
@@ -376,7 +378,7 @@ async fn a_package_has_the_length_that_its_head_says() {
 #[tokio::test(start_paused = true)]
 async fn a_sender_says_welcome_once_and_announces_a_rate_that_can_be_shown() {
     let twice = [welcome_at(KNOWN, (10, 1)), welcome_at(KNOWN, (10, 1))].concat();
-    assert!(rude(&Sender::new(Some(Script::at_once(twice)), [])).await.contains("behind the clock"));
+    assert!(rude(&Sender::new(Some(Script::at_once(twice)), [])).await.contains("after the clock"));
     let fast = Some(Script::at_once(welcome_at(KNOWN, (1001, 1))).open());
     assert!(rude(&Sender::new(fast, [])).await.contains("1000 frames a second"));
 }

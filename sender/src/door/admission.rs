@@ -7,7 +7,7 @@ use nestcast_proto::{Close, Code};
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::door::address_prefix::AddressPrefix;
-use crate::door::unadmitted::{Ticket, Unadmitted};
+use crate::door::half_open::{HalfOpenConnections, SlotGuard};
 use crate::door::waiting::Waiting;
 use crate::figures::statistics::Counters;
 use crate::quic::endpoint::{Handshake, Listener};
@@ -15,17 +15,17 @@ use crate::quic::endpoint::{Handshake, Listener};
 /// The longest time from the start of a handshake to its hello, while there is room for others.
 const HELLO_WITHIN: Duration = Duration::from_secs(3);
 /// The most connections without a hello: more than may begin within the time that each is undisturbed.
-const UNADMITTED: usize = 1024;
+const MAX_HALF_OPEN: usize = 1024;
 /// The number of connections without a hello from which addresses are validated, because an address that has not
 /// answered may be forged.
 const RETRY_ABOVE: usize = 64;
 /// The most peers that wait for their handshake.
-const WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 /// The gap between two handshakes, and how many may begin before the gap applies. A TLS handshake takes about half a
 /// millisecond, so a long flood uses a quarter of a core,
-const LONG: (Duration, u32) = (Duration::from_millis(2), 512);
+const SUSTAINED_HANDSHAKES: (Duration, u32) = (Duration::from_millis(2), 512);
 /// and a thousand peers at once use half a core for a second.
-const SHORT: (Duration, u32) = (Duration::from_millis(1), 32);
+const BURST_HANDSHAKES: (Duration, u32) = (Duration::from_millis(1), 32);
 
 /// A rate limit for handshakes.
 #[derive(Debug)]
@@ -55,20 +55,20 @@ impl Rate {
 pub(crate) struct Admission {
     listener: Listener,
     waiting: Waiting<Handshake>,
-    unadmitted: Unadmitted,
+    half_open: HalfOpenConnections,
     rates: [Rate; 2],
     counters: Arc<Counters>,
 }
 
 impl Admission {
     pub(crate) fn new(listener: Listener, counters: Arc<Counters>) -> Self {
-        let waiting = Waiting::new(WAITING);
-        let unadmitted = Unadmitted::new(UNADMITTED);
-        Self { listener, waiting, unadmitted, rates: [LONG, SHORT].map(Rate::new), counters }
+        let waiting = Waiting::new(MAX_WAITING);
+        let half_open = HalfOpenConnections::new(MAX_HALF_OPEN);
+        Self { listener, waiting, half_open, rates: [SUSTAINED_HANDSHAKES, BURST_HANDSHAKES].map(Rate::new), counters }
     }
 
     /// Returns the next peer that may begin; `None` once the endpoint is closed. May be dropped while it waits.
-    pub(crate) async fn next(&mut self) -> Option<(Handshake, Ticket)> {
+    pub(crate) async fn next(&mut self) -> Option<(Handshake, SlotGuard)> {
         loop {
             let start = self.start_at();
             tokio::select! {
@@ -89,7 +89,7 @@ impl Admission {
 
     /// Queues a new peer, or has it validate its address first.
     fn receive(&mut self, handshake: Handshake) {
-        let pressed = self.unadmitted.len() + self.waiting.len() >= RETRY_ABOVE;
+        let pressed = self.half_open.len() + self.waiting.len() >= RETRY_ABOVE;
         if pressed && !handshake.address_validated() {
             Counters::add(&self.counters.retries, 1);
             return handshake.retry();
@@ -104,14 +104,14 @@ impl Admission {
     /// Returns when the next peer may begin.
     fn start_at(&self) -> Instant {
         let now = Instant::now();
-        let room = self.unadmitted.room_at(now);
+        let room = self.half_open.room_at(now);
         self.rates.iter().map(|rate| rate.begins_at(now)).fold(room, Instant::max)
     }
 
-    fn begin(&mut self) -> Option<(Handshake, Ticket)> {
+    fn begin(&mut self) -> Option<(Handshake, SlotGuard)> {
         let now = Instant::now();
         let handshake = self.waiting.pop(now)?;
-        let Some(ticket) = self.unadmitted.enter(now, AddressPrefix::of(handshake.address())) else {
+        let Some(ticket) = self.half_open.enter(now, AddressPrefix::of(handshake.address())) else {
             handshake.ignore();
             return None;
         };
@@ -121,7 +121,7 @@ impl Admission {
 }
 
 /// Waits until a peer's time for its hello is over.
-pub(crate) async fn time_is_up(mut ticket: Ticket) -> Close {
+pub(crate) async fn time_is_up(mut ticket: SlotGuard) -> Close {
     tokio::select! {
         () = ticket.evicted() => Close { code: Code::Slow, why: "others wait, and no hello came" },
         () = sleep(HELLO_WITHIN) => Close { code: Code::Slow, why: "no hello came in time" },

@@ -3,6 +3,6 @@
 
 mod address_prefix;
 pub(crate) mod admission;
-pub(crate) mod places;
-pub(crate) mod unadmitted;
+pub(crate) mod half_open;
+pub(crate) mod slots;
 mod waiting;

@@ -9,12 +9,12 @@ use tokio::time::Instant;
 use crate::door::address_prefix::AddressPrefix;
 
 /// If a peer has waited this long, more peers come than handshakes can be made.
-const OVERLOAD: Duration = Duration::from_millis(500);
+const OVERLOAD_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait of a peer. A client repeats its first packet after a second (RFC 9002, section 6.2.2), and is the
 /// newest then; if it still waited, it would not be.
-const WAIT: Duration = Duration::from_millis(900);
+const MAX_WAIT: Duration = Duration::from_millis(900);
 /// How long a turn is remembered.
-const MEMORY: Duration = Duration::from_secs(10);
+const MEMORY_TIME: Duration = Duration::from_secs(10);
 
 /// One turn in this many goes to an address prefix that had one before, however many new prefixes there are: a peer
 /// with an IPv6 /48 has 65,536 of them.
@@ -113,9 +113,9 @@ impl<T> Waiting<T> {
         self.turns.push_back((now, address, self.turn));
     }
 
-    /// Forgets turns older than [`MEMORY`].
+    /// Forgets turns older than [`MEMORY_TIME`].
     fn forget(&mut self, now: Instant) {
-        while let Some((_, address, turn)) = self.turns.pop_front_if(|(at, ..)| *at + MEMORY < now) {
+        while let Some((_, address, turn)) = self.turns.pop_front_if(|(at, ..)| *at + MEMORY_TIME < now) {
             if self.had_turn.get(&address) == Some(&turn) {
                 self.had_turn.remove(&address);
             }
@@ -167,18 +167,18 @@ impl<T> Queue<T> {
     }
 
     fn overdue(&self, now: Instant) -> bool {
-        [&self.new, &self.again].into_iter().filter_map(VecDeque::front).any(|peer| peer.since + WAIT < now)
+        [&self.new, &self.again].into_iter().filter_map(VecDeque::front).any(|peer| peer.since + MAX_WAIT < now)
     }
 
     fn pop(&mut self, now: Instant) -> Option<Waiter<T>> {
-        let overload = self.new.front().is_some_and(|peer| peer.since + OVERLOAD < now);
+        let overload = self.new.front().is_some_and(|peer| peer.since + OVERLOAD_WAIT < now);
         let new = if overload { self.new.pop_back() } else { self.new.pop_front() };
         new.or_else(|| self.again.pop_front())
     }
 
     /// Removes a peer that has waited too long; if there is none, the oldest.
     fn drop_one(&mut self, now: Instant) -> Option<Waiter<T>> {
-        let overdue = |peer: &mut Waiter<T>| peer.since + WAIT < now;
+        let overdue = |peer: &mut Waiter<T>| peer.since + MAX_WAIT < now;
         let overdue = self.new.pop_front_if(overdue).or_else(|| self.again.pop_front_if(overdue));
         overdue.or_else(|| self.again.pop_front()).or_else(|| self.new.pop_front())
     }
@@ -202,7 +202,7 @@ mod tests {
         assert!(waiting.push(now, address(2, 1), 100).is_empty() && waiting.push(now, address(2, 2), 101).is_empty());
         let order: Vec<_> = (0..6).filter_map(|_| waiting.pop(now)).collect();
         assert_eq!(order, [0, 100, 1, 101, 2, 3]);
-        now += OVERLOAD * 3 / 2;
+        now += OVERLOAD_WAIT * 3 / 2;
         assert!(waiting.push(now, address(1, 50), 50).is_empty());
         assert_eq!((waiting.pop(now), waiting.pop(now), waiting.len()), (Some(50), Some(49), 45));
     }
@@ -221,7 +221,7 @@ mod tests {
         strangers.dedup();
         assert_eq!(strangers.len(), 64, "each had a turn");
         waiting.push(now, address(200, 1), 200);
-        assert!([waiting.pop(now), waiting.pop(now)].contains(&Some(200)), "among the next two, not behind 64");
+        assert!([waiting.pop(now), waiting.pop(now)].contains(&Some(200)), "among the next two, not after 64");
 
         let again = waiting.pop(now).expect("strangers still wait");
         for newcomer in 100..180 {
@@ -242,7 +242,7 @@ mod tests {
         waiting.push(now, address(1, 7), 2);
         waiting.push(now, address(1, 7), 3);
         assert_eq!([waiting.pop(now), waiting.pop(now), waiting.pop(now)], [Some(1), Some(2), Some(3)]);
-        now += MEMORY * 2;
+        now += MEMORY_TIME * 2;
         waiting.push(now, address(2, 1), 4);
         assert_eq!(waiting.pop(now), Some(4));
         assert_eq!((waiting.turns.len(), waiting.had_turn.len()), (1, 1), "turns are forgotten");
@@ -253,11 +253,11 @@ mod tests {
         let mut waiting = Waiting::new(100);
         let start = Instant::now();
         for half in 0..2 {
-            let now = start + MEMORY / 2 * half;
+            let now = start + MEMORY_TIME / 2 * half;
             waiting.push(now, address(1, 7), 0);
             assert_eq!(waiting.pop(now), Some(0));
         }
-        let now = start + MEMORY * 5 / 4;
+        let now = start + MEMORY_TIME * 5 / 4;
         waiting.push(now, address(1, 8), 1);
         assert_eq!(waiting.pop(now), Some(1), "the first turn is forgotten");
         waiting.push(now, address(1, 7), 2);
@@ -272,7 +272,7 @@ mod tests {
         let dropped: Vec<_> = (0..5).flat_map(|number| waiting.push(now, address(1, number), number)).collect();
         assert_eq!(dropped, [0, 1]);
         assert_eq!(waiting.push(now, address(2, 1), 10), [2]);
-        assert_eq!(waiting.push(now + WAIT * 2, address(3, 1), 20), [3, 4, 10]);
+        assert_eq!(waiting.push(now + MAX_WAIT * 2, address(3, 1), 20), [3, 4, 10]);
         assert_eq!((waiting.pop(now), waiting.pop(now)), (Some(20), None));
     }
 }

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{
-    DecoderKind, Demand, Frame, JoinRequest, Message, ModelRequest, Offer, PackageHash, PathStats, Urgency,
+    DecoderKind, Demand, Frame, Message, ModelRequest, Offer, PackageHash, PathStats, RandomAccessRequest, Urgency,
     VersionRange, Video, Welcome,
 };
 use tokio::sync::{Notify, watch};
@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::*;
-use crate::door::places::Places;
+use crate::door::slots::Slots;
 use crate::frames::fanout::FrameFanout;
 
 const INTERVAL: Duration = Duration::from_millis(33);
@@ -191,9 +191,9 @@ fn shared() -> Arc<Shared> {
     let demand = Demand::default();
     let end = OnceLock::new();
     let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), token: None });
-    let places = Arc::new(Places::new(100, 100));
+    let slots = Arc::new(Slots::new(100, 100));
     let cut_off = watch::Sender::new(false);
-    Arc::new(Shared { offer, counters, demand, places, end, cut_off, origins: Vec::new() })
+    Arc::new(Shared { offer, counters, demand, slots, end, cut_off, origins: Vec::new() })
 }
 
 fn send(fanout: &FrameFanout, id: u64) {
@@ -229,10 +229,10 @@ async fn first_of(rates: &[f64]) -> Vec<usize> {
 async fn slow_and_deaf_receivers_change_nothing_for_another() {
     let alone = first_of(&[150_000.0]).await;
     assert_eq!(alone.len(), 300);
-    let beside = first_of(&[150_000.0, 0.0, 0.0, 0.0, 3_000.0, 10_000.0, 1e9]).await;
-    let [alone, beside] = [alone, beside].map(|frames| frames.iter().sum::<usize>());
+    let together = first_of(&[150_000.0, 0.0, 0.0, 0.0, 3_000.0, 10_000.0, 1e9]).await;
+    let [alone, together] = [alone, together].map(|frames| frames.iter().sum::<usize>());
     assert!(alone > 1_400_000, "{alone}");
-    assert!(alone.abs_diff(beside) * 50 < alone, "{beside} beside others, {alone} alone");
+    assert!(alone.abs_diff(together) * 50 < alone, "{together} beside others, {alone} alone");
 }
 
 #[tokio::test(start_paused = true)]
@@ -254,7 +254,7 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
 
 #[tokio::test(start_paused = true)]
 async fn a_join_is_for_receivers_of_video_alone() {
-    let request = Message::JoinRequest(JoinRequest { lost: 0 }).encode();
+    let request = Message::RandomAccessRequest(RandomAccessRequest { lost: 0 }).encode();
     for (video, closed) in [(None, Some(Code::Violation)), (Some(Video::new([7; 6])), None)] {
         let fanout = FrameFanout::new(INTERVAL);
         let frames = fanout.subscribe();
@@ -297,7 +297,7 @@ async fn of_a_model_something_comes_every_few_seconds_however_low_the_cap() {
     for _ in 0..20 {
         sleep(Duration::from_secs(2)).await;
         let now = taker.streams()[0];
-        assert!(now > before && now <= before + 3 * 1200, "{now} bytes behind {before}");
+        assert!(now > before && now <= before + 3 * 1200, "{now} bytes after {before}");
         before = now;
     }
     feed.abort();
@@ -323,11 +323,11 @@ async fn who_vanishes_while_its_model_waits_for_its_turn_leaves_its_place_at_onc
 
 #[tokio::test(start_paused = true)]
 async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
-    let told = async |taker: Taker, places: usize| {
+    let told = async |taker: Taker, slots: usize| {
         let fanout = FrameFanout::new(INTERVAL);
         let frames = fanout.subscribe();
         let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
-        shared.places = Arc::new(Places::new(places, places));
+        shared.slots = Arc::new(Slots::new(slots, slots));
         let time_is_up = async {
             sleep(Duration::from_secs(3)).await;
             Close { code: Code::Slow, why: "no hello came in time" }

@@ -10,7 +10,7 @@ use crate::http::answer::{Answer, Status};
 use crate::http::server::{Limits, serve};
 
 /// Who scrapes needs one connection.
-const LIMITS: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
+const SERVER_LIMITS: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
 
 /// Answers requests for `/metrics` with a broadcast's figures, for ever. Bounds the number of connections.
 pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
@@ -19,5 +19,5 @@ pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
         "/metrics" => Answer::ok(OpenMetrics::CONTENT_TYPE, figures.page()),
         _ => Answer::refusal(Status::NotFound, "the figures are at /metrics\n"),
     };
-    serve(&listener, None, LIMITS, answer).await;
+    serve(&listener, None, SERVER_LIMITS, answer).await;
 }

@@ -44,7 +44,7 @@ struct Figures(Monitor);
 impl Collector for Figures {
     fn encode(&self, mut page: DescriptorEncoder<'_>) -> fmt::Result {
         let figures = self.0.read();
-        for (name, help, figure) in TOTALS {
+        for (name, help, figure) in BROADCAST_TOTALS {
             page.encode_descriptor(name, help, None, Counter)?.encode_counter(&figure(&figures), NO_EXEMPLAR)?;
         }
         let mut refusals =
@@ -56,7 +56,7 @@ impl Collector for Figures {
         page.encode_descriptor("receivers", "Receivers of now", None, Gauge)?.encode_gauge(&receivers)?;
         let labels = figures.receivers.iter().map(|receiver| (receiver, [("receiver", receiver.address.to_string())]));
         let labels: Vec<_> = labels.collect();
-        for (name, help, figure) in COUNTERS {
+        for (name, help, figure) in RECEIVER_COUNTERS {
             let mut counter = page.encode_descriptor(name, help, None, Counter)?;
             for (receiver, label) in &labels {
                 counter.encode_family(label)?.encode_counter(&figure(receiver), NO_EXEMPLAR)?;
@@ -70,7 +70,7 @@ impl Collector for Figures {
                 reasons.encode_family(&labels)?.encode_counter(&count, NO_EXEMPLAR)?;
             }
         }
-        for (name, help, figure) in GAUGES {
+        for (name, help, figure) in RECEIVER_GAUGES {
             let mut gauge = page.encode_descriptor(name, help, None, Gauge)?;
             for (receiver, label) in &labels {
                 gauge.encode_family(label)?.encode_gauge(&figure(receiver))?;
@@ -103,7 +103,7 @@ fn encode_renditions(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> 
 type Figure<F, N> = (&'static str, &'static str, fn(&F) -> N);
 
 /// The figures of the broadcast.
-const TOTALS: [Figure<Statistics, f64>; 7] = [
+const BROADCAST_TOTALS: [Figure<Statistics, f64>; 7] = [
     ("frames", "Frames that were encoded", |all| all.frames as f64),
     ("frames_skipped", "Pictures that could not be encoded in time", |all| all.skipped as f64),
     ("encoded_bytes", "Bytes of the encoded frames", |all| all.encoded_bytes as f64),
@@ -114,7 +114,7 @@ const TOTALS: [Figure<Statistics, f64>; 7] = [
 ];
 
 /// The counters of each receiver.
-const COUNTERS: [Figure<ReceiverStatistics, u64>; 6] = [
+const RECEIVER_COUNTERS: [Figure<ReceiverStatistics, u64>; 6] = [
     ("receiver_frames", "Frames that were sent", |one| one.sent.frames),
     ("receiver_frames_skipped", "Frames that the path had no room for", |one| one.sent.skipped),
     ("receiver_frames_cut", "Frames that were cut when the next was due", |one| one.sent.cut),
@@ -124,7 +124,7 @@ const COUNTERS: [Figure<ReceiverStatistics, u64>; 6] = [
 ];
 
 /// The state of each receiver's path.
-const GAUGES: [Figure<ReceiverStatistics, f64>; 4] = [
+const RECEIVER_GAUGES: [Figure<ReceiverStatistics, f64>; 4] = [
     ("receiver_target_rate_bits_per_second", "What the delay controller lets through", |one| {
         one.path.target_rate().bits() as f64
     }),

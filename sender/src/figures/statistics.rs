@@ -123,13 +123,13 @@ impl Counters {
 
     /// Counts a refused peer.
     pub(crate) fn refuse(&self, why: &'static str) {
-        *held(&self.refusals).entry(why).or_default() += 1;
+        *lock(&self.refusals).entry(why).or_default() += 1;
     }
 
     /// Adds a receiver, until the returned handle is dropped.
     pub(crate) fn serve(self: &Arc<Self>, receiver: u64, figures: ReceiverStatistics) -> Served {
         let figures = Arc::new(Mutex::new(figures));
-        held(&self.receivers).insert(receiver, Arc::clone(&figures));
+        lock(&self.receivers).insert(receiver, Arc::clone(&figures));
         Served { receiver, figures, counters: Arc::clone(self) }
     }
 
@@ -144,8 +144,8 @@ impl Counters {
             accepted: load(&self.accepted),
             retries: load(&self.retries),
             source_failures: load(&self.source_failures),
-            refusals: held(&self.refusals).clone(),
-            receivers: held(&self.receivers).values().map(|figures| *held(figures)).collect(),
+            refusals: lock(&self.refusals).clone(),
+            receivers: lock(&self.receivers).values().map(|figures| *lock(figures)).collect(),
         }
     }
 }
@@ -161,16 +161,16 @@ pub(crate) struct Served {
 impl Served {
     /// Replaces the receiver's figures.
     pub(crate) fn note(&self, figures: ReceiverStatistics) {
-        *held(&self.figures) = figures;
+        *lock(&self.figures) = figures;
     }
 }
 
 impl Drop for Served {
     fn drop(&mut self) {
-        held(&self.counters.receivers).remove(&self.receiver);
+        lock(&self.counters.receivers).remove(&self.receiver);
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

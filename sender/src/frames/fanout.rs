@@ -7,7 +7,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::{broadcast, watch};
 
 /// How late a consumer may be without missing a frame, and the least number of frames kept.
-const KEPT: Duration = Duration::from_millis(250);
+const KEPT_TIME: Duration = Duration::from_millis(250);
 const MIN_KEPT_FRAMES: usize = 8;
 /// The most frames kept, for a source with a very short interval.
 const MAX_KEPT_FRAMES: usize = 256;
@@ -67,7 +67,7 @@ impl FrameFanout {
     /// Makes a fan-out for a source with one frame every `interval`.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
-        let due = KEPT.as_nanos() / interval.as_nanos().max(1);
+        let due = KEPT_TIME.as_nanos() / interval.as_nanos().max(1);
         let kept = usize::try_from(due).unwrap_or(MAX_KEPT_FRAMES).clamp(MIN_KEPT_FRAMES, MAX_KEPT_FRAMES);
         Self { newest: watch::Sender::new(None), all: broadcast::Sender::new(kept) }
     }

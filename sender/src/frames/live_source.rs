@@ -18,7 +18,7 @@ use nestcast_proto::{
 use tokio::sync::mpsc;
 
 use crate::clock;
-use crate::frames::newest::Newest;
+use crate::frames::latest_value::LatestValue;
 use crate::frames::source::FrameSource;
 
 /// The most used pictures kept for reuse: one is read while another is encoded, and an encoder may keep one for
@@ -160,14 +160,14 @@ impl<P: Send + 'static> FrameSource for LiveSource<P> {
 #[derive(Debug)]
 struct Running<P> {
     frames: mpsc::Receiver<BroadcastFrame>,
-    slot: Arc<Newest<Captured<P>>>,
+    slot: Arc<LatestValue<Captured<P>>>,
     stopped: bool,
     threads: Option<[JoinHandle<Result<(), SourceError>>; 2]>,
 }
 
 impl<P: Send + 'static> Running<P> {
     fn start(stream: Stream<P>, encoder: Encoder<P>, demand: Demand) -> Self {
-        let slot: Arc<Newest<Captured<P>>> = Arc::default();
+        let slot: Arc<LatestValue<Captured<P>>> = Arc::default();
         let (made, frames) = mpsc::channel(1);
         let (spend, spent) = sync_channel(MAX_SPENT_PICTURES);
         let filling = Arc::clone(&slot);
@@ -205,7 +205,7 @@ impl<P> Drop for Running<P> {
 /// Reads pictures, and gives `spent` pictures back to the stream for reuse.
 fn read<P: Send + 'static>(
     mut stream: Stream<P>,
-    slot: &Newest<Captured<P>>,
+    slot: &LatestValue<Captured<P>>,
     spent: &Receiver<P>,
 ) -> Result<(), SourceError> {
     let mut due = Due::new(stream.interval());
@@ -254,7 +254,7 @@ impl Due {
 fn encode<P: Send + 'static>(
     mut encoder: Encoder<P>,
     demand: &Demand,
-    slot: &Newest<Captured<P>>,
+    slot: &LatestValue<Captured<P>>,
     frames: &mpsc::Sender<BroadcastFrame>,
     spend: &SyncSender<P>,
 ) -> Result<(), SourceError> {

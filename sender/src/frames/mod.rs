@@ -1,6 +1,6 @@
 //! Sources of frames, and the fan-out to all consumers.
 
 pub(crate) mod fanout;
+mod latest_value;
 pub(crate) mod live_source;
-mod newest;
 pub(crate) mod source;

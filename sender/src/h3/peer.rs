@@ -15,7 +15,7 @@ const PUSH_STREAM: u64 = 1;
 const ENCODER_STREAM: u64 = 2;
 const DECODER_STREAM: u64 = 3;
 /// Kinds of frames of which none may come from a client, or only of HTTP/2: PUSH_PROMISE and the like.
-const NEVER: [u64; 5] = [2, 5, 6, 8, 9];
+const FORBIDDEN_FRAMES: [u64; 5] = [2, 5, 6, 8, 9];
 /// Kinds of frames for the control stream alone: CANCEL_PUSH, SETTINGS, GOAWAY and MAX_PUSH_ID.
 const OF_CONTROL: [u64; 4] = [3, SETTINGS, 7, 13];
 
@@ -114,7 +114,7 @@ fn handle_control(record: &Record, has_settings: &mut bool) -> Result<(), H3Erro
             settings::check(payload)
         }
         Record::Part { .. } if !*has_settings => Err(H3Error::missing_settings("the first frame has no settings")),
-        Record::Part { kind, .. } if [DATA, HEADERS].contains(kind) || NEVER.contains(kind) => {
+        Record::Part { kind, .. } if [DATA, HEADERS].contains(kind) || FORBIDDEN_FRAMES.contains(kind) => {
             Err(H3Error::unexpected_frame("a frame is none of a control stream"))
         }
         Record::Part { .. } => Ok(()),
@@ -165,7 +165,9 @@ impl RequestStream {
                     return Ok(Some(Said::Request(Request::parse(&payload)?)));
                 }
                 Record::Part { kind: DATA, payload } if self.has_request => self.capsules.handle_bytes(&payload),
-                Record::Part { kind, .. } if kind == DATA || OF_CONTROL.contains(&kind) || NEVER.contains(&kind) => {
+                Record::Part { kind, .. }
+                    if kind == DATA || OF_CONTROL.contains(&kind) || FORBIDDEN_FRAMES.contains(&kind) =>
+                {
                     return Err(H3Error::unexpected_frame("a frame is none of a request"));
                 }
                 Record::Part { .. } => {}

@@ -14,14 +14,14 @@ pub(crate) const CONTROL_STREAM: u64 = 0;
 /// What says that this end takes one WebTransport session: `ENABLE_CONNECT_PROTOCOL` (RFC 9220), `H3_DATAGRAM` (RFC 9297),
 /// `WT_MAX_SESSIONS` of draft-ietf-webtrans-http3-13 and of draft 7, and `ENABLE_WEBTRANSPORT` of draft 2, which Chromium and
 /// Firefox look for. The dynamic table of QPACK stays off: 0 bytes are the default.
-const OURS: [(u64, u64); 5] = [(0x08, 1), (0x33, 1), (0x14E9_CD29, 1), (0xC671_706A, 1), (0x2B60_3742, 1)];
+const OUR_SETTINGS: [(u64, u64); 5] = [(0x08, 1), (0x33, 1), (0x14E9_CD29, 1), (0xC671_706A, 1), (0x2B60_3742, 1)];
 /// Settings of HTTP/2, which must not come (RFC 9114, section 7.2.4.1).
 const OF_HTTP_2: [u64; 5] = [0, 2, 3, 4, 5];
 
 /// The beginning of this end's control stream.
 pub(crate) fn control_stream() -> Bytes {
     let mut settings = BytesMut::new();
-    for (id, value) in OURS {
+    for (id, value) in OUR_SETTINGS {
         put_varint(&mut settings, id);
         put_varint(&mut settings, value);
     }

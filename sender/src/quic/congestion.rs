@@ -56,7 +56,7 @@ impl State {
 impl Known {
     /// Returns the current state of the path.
     pub(crate) fn path(&self) -> PathStats {
-        let state = held(&self.state);
+        let state = lock(&self.state);
         PathStats { unsent: state.unsent, ..state.path }
     }
 
@@ -66,7 +66,7 @@ impl Known {
         let Some(pending) = pending else { return Some(usize::MAX) };
         let waiting = async {
             loop {
-                let room = held(&self.state).room(pending);
+                let room = lock(&self.state).room(pending);
                 if room > 0 {
                     return usize::try_from(room).unwrap_or(usize::MAX);
                 }
@@ -78,13 +78,13 @@ impl Known {
 
     /// Notes that the streams written last were reset.
     pub(crate) fn handle_reset(&self) {
-        let mut state = held(&self.state);
+        let mut state = lock(&self.state);
         (state.unsent, state.reset) = (0, Some(tokio::time::Instant::now().into_std()));
     }
 
     /// Notes that `bytes` bytes were written to streams.
     pub(crate) fn handle_written(&self, bytes: u64) {
-        let mut state = held(&self.state);
+        let mut state = lock(&self.state);
         state.unsent += bytes;
         state.sent = false;
     }
@@ -106,7 +106,7 @@ pub(crate) fn known(connection: &quinn::Connection) -> Arc<Known> {
     state.downcast::<Congestion>().map(|congestion| congestion.known).unwrap_or_default()
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -156,7 +156,7 @@ struct Congestion {
 
 impl Congestion {
     fn tell(&self) {
-        held(&self.known.state).path = self.controller.path();
+        lock(&self.known.state).path = self.controller.path();
     }
 
     fn moment(&self, instant: Instant) -> Duration {
@@ -169,13 +169,13 @@ impl Controller for Congestion {
         let _ = self.known.beyond.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |packets| packets.checked_sub(1));
         self.controller.handle_sent(self.moment(now), bytes);
         self.tell();
-        let mut state = held(&self.known.state);
+        let mut state = lock(&self.known.state);
         state.unsent = state.unsent.saturating_sub(self.controller.path().stream_bytes(bytes));
         state.sent = true;
     }
 
     fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, limited: bool, rtt: &quinn_proto::RttEstimator) {
-        let mut state = held(&self.known.state);
+        let mut state = lock(&self.known.state);
         if limited && state.sent {
             // quinn had nothing to send.
             state.unsent = 0;
@@ -202,7 +202,7 @@ impl Controller for Congestion {
         }
         self.controller.handle_loss(self.moment(now), lost, persistent);
         self.tell();
-        let mut state = held(&self.known.state);
+        let mut state = lock(&self.known.state);
         if state.reset.is_none_or(|reset| sent > reset) {
             state.unsent += self.controller.path().stream_bytes(lost);
         }

@@ -10,8 +10,8 @@ pub(super) type Vector = (i32, i32);
 /// The prediction's source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Source {
-    Enhanced,
-    Floor,
+    EnhancementReference,
+    BaseReference,
     Constant,
 }
 
@@ -61,11 +61,11 @@ impl Field {
         };
         let source = |phase: usize, at: usize| match (part(128, phase, at), part(8, phase, at)) {
             (true, _) => Source::Constant,
-            (_, true) => Source::Floor,
-            _ => Source::Enhanced,
+            (_, true) => Source::BaseReference,
+            _ => Source::EnhancementReference,
         };
         let sources = (0..count).map(|at| source(phase, at)).collect();
-        let two = (0..count).map(|at| bipredicts && source(phase + 127, at) == Source::Enhanced).collect();
+        let two = (0..count).map(|at| bipredicts && source(phase + 127, at) == Source::EnhancementReference).collect();
         let payload: Vec<u8> = side.iter().copied().chain([0; 8]).collect();
         let mut reader = Reader {
             coder: Coder::new(&payload),
@@ -141,7 +141,7 @@ impl Reader<'_> {
         if self.field.sources[at] == Source::Constant {
             return Ok((self.constant()?, Note::default()));
         }
-        let (left, above) = self.beside(at);
+        let (left, above) = self.left_and_above(at);
         let candidates = self.candidates(at);
         let count = |of: fn(&Note) -> bool| {
             [left, above].iter().filter(|&&at| at.is_some_and(|at| of(&self.notes[at]))).count()
@@ -182,7 +182,7 @@ impl Reader<'_> {
 
     /// Reads a block that has one vector into the last picture.
     fn whole(&mut self, at: usize, first: Vector, mut note: Note) -> Result<(Block, Note), Ended> {
-        let (left, above) = self.beside(at);
+        let (left, above) = self.left_and_above(at);
         let near = [left, above].into_iter().flatten();
         let count = near.clone().filter(|&at| self.notes[at].two).count();
         note.two = self.two[at] && self.code(117 + count)?;
@@ -237,14 +237,14 @@ impl Reader<'_> {
     }
 
     /// Returns the blocks to the left and above, if they exist.
-    fn beside(&self, at: usize) -> (Option<usize>, Option<usize>) {
+    fn left_and_above(&self, at: usize) -> (Option<usize>, Option<usize>) {
         let across = self.field.across;
         ((!at.is_multiple_of(across)).then(|| at - 1), (at >= across).then(|| at - across))
     }
 
     fn candidates(&self, at: usize) -> Vec<Vector> {
         let across = self.field.across;
-        let (left, above) = self.beside(at);
+        let (left, above) = self.left_and_above(at);
         let corner = match (above, left) {
             (Some(above), _) if at % across + 1 < across => self.field.blocks[above + 1].vector(2),
             (Some(above), Some(_)) => self.field.blocks[above - 1].vector(3),

@@ -55,17 +55,26 @@ impl Plane {
 }
 
 /// Section 25: predicts plane `number` from the same plane of these pictures, the last one and the one before.
-pub(super) fn predict(field: &Field, number: usize, from_enhanced: [&Plane; 2], from_floor: [&Plane; 2]) -> Plane {
+pub(super) fn predict(
+    field: &Field,
+    number: usize,
+    from_enhancement_reference: [&Plane; 2],
+    from_base_reference: [&Plane; 2],
+) -> Plane {
     let luma = number == 0;
     let (side, shift) = if luma { (8, 11) } else { (4, 9) };
-    let (width, height) = (from_enhanced[0].width, from_enhanced[0].height);
+    let (width, height) = (from_enhancement_reference[0].width, from_enhancement_reference[0].height);
     let mut samples = Vec::new();
     for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
         let mut sum = 0;
         for (row, down) in weights(y, side, 2 * field.down) {
             for (column, across) in weights(x, side, 2 * field.across) {
                 let at = row / 2 * field.across + column / 2;
-                let from = if field.sources[at] == Source::Enhanced { from_enhanced } else { from_floor };
+                let from = if field.sources[at] == Source::EnhancementReference {
+                    from_enhancement_reference
+                } else {
+                    from_base_reference
+                };
                 let value = match field.blocks[at] {
                     Block::Moved(vectors) => from[0].between(luma, x, y, vectors[row % 2 * 2 + column % 2]),
                     Block::Bipredicted([first, second]) => {

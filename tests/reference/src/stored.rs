@@ -21,7 +21,7 @@ pub struct StoredVideo {
     /// The ids of the tables: key frames, residuals.
     pub models: [[u8; 6]; 2],
     /// Bits a second of every loop's slowest receiver, if there are several loops.
-    pub loops: Vec<usize>,
+    pub renditions: Vec<usize>,
     /// Every record's bytes, the last perhaps cut; with several loops, one record of each for every frame.
     pub frames: Vec<Vec<u8>>,
 }
@@ -50,13 +50,13 @@ impl StoredVideo {
         for byte in models.iter_mut().flatten() {
             *byte = left.next().ok_or(Fault::Corrupt)?;
         }
-        let mut loops = Vec::new();
+        let mut renditions = Vec::new();
         if kind == 3 {
             let count @ 2..=3 = left.next().ok_or(Fault::Corrupt)? else { return Err(Fault::Corrupt) };
             for _ in 0..count {
-                loops.push(varint(&mut left, 5)?.ok_or(Fault::Corrupt)?);
+                renditions.push(varint(&mut left, 5)?.ok_or(Fault::Corrupt)?);
             }
-            if loops.windows(2).any(|pair| pair[0] >= pair[1]) {
+            if renditions.windows(2).any(|pair| pair[0] >= pair[1]) {
                 return Err(Fault::Corrupt);
             }
         }
@@ -77,11 +77,11 @@ impl StoredVideo {
         while let Some(length @ 1..) = varint(&mut left, 5)? {
             frames.push(left.by_ref().take(length - 1).collect());
         }
-        Ok(Self { signal, aspect, width, height, frames_in, seconds, models, loops, frames })
+        Ok(Self { signal, aspect, width, height, frames_in, seconds, models, renditions, frames })
     }
 
     /// Returns the frames of one loop, from 0.
     pub fn of_loop(&self, number: usize) -> Vec<Vec<u8>> {
-        self.frames.iter().skip(number).step_by(self.loops.len().max(1)).cloned().collect()
+        self.frames.iter().skip(number).step_by(self.renditions.len().max(1)).cloned().collect()
     }
 }

@@ -19,8 +19,8 @@ pub struct VideoReference {
     key: Tables,
     residual: Tables,
     size: [usize; 2],
-    floor: Picture,
-    enhanced: Picture,
+    base_reference: Picture,
+    enhancement_reference: Picture,
     /// The leaked enhanced picture and the floor that the last frame was predicted from; `None` if it was predicted
     /// from nothing.
     before: Option<[Picture; 2]>,
@@ -44,9 +44,9 @@ pub struct Head {
     /// Bytes of side information.
     pub side: usize,
     /// Bytes of the string for the floor: f.
-    pub floor: usize,
+    pub base_reference: usize,
     /// Bytes of the string for the enhanced picture: p.
-    pub enhanced: usize,
+    pub enhancement_reference: usize,
     /// Bytes of the head.
     pub bytes: usize,
 }
@@ -66,9 +66,19 @@ impl Head {
             let Some(value) = varint(&mut left, 4)? else { return Ok(None) };
             *number = value;
         }
-        let [side, floor, more] = numbers;
+        let [side, base_reference, more] = numbers;
         let (phase, planes, bytes) = (usize::from(first % 128), planes.into(), frame.len() - left.len());
-        Ok(Some(Self { phase, key, planes, bipredicts, switches, side, floor, enhanced: floor + more, bytes }))
+        Ok(Some(Self {
+            phase,
+            key,
+            planes,
+            bipredicts,
+            switches,
+            side,
+            base_reference,
+            enhancement_reference: base_reference + more,
+            bytes,
+        }))
     }
 }
 
@@ -93,8 +103,8 @@ impl VideoReference {
             key: Tables::read(key)?,
             residual: Tables::read(residual)?,
             size: [width, height],
-            floor: grey.clone(),
-            enhanced: grey.clone(),
+            base_reference: grey.clone(),
+            enhancement_reference: grey.clone(),
             before: None,
             shown: grey,
         })
@@ -106,22 +116,22 @@ impl VideoReference {
         let Some(head) = Head::read(frame)? else { return Ok(false) };
         let Some(string) = frame.get(head.bytes + head.side..) else { return Ok(false) };
         let [width, height] = self.size;
-        let (predicted, predicted_floor, tables) = if head.key {
+        let (predicted, predicted_base_reference, tables) = if head.key {
             self.before = None;
             (grey(width, height), grey(width, height), &self.key)
         } else {
             let side = &frame[head.bytes..head.bytes + head.side];
             let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
-            let leaked = each(&self.enhanced, &self.floor, |e, f| f + ((31 * (e - f) + 16) >> 5));
-            let enhanced = if head.switches { self.floor.clone() } else { leaked };
-            let last = [enhanced, self.floor.clone()];
+            let leaked = each(&self.enhancement_reference, &self.base_reference, |e, f| f + ((31 * (e - f) + 16) >> 5));
+            let enhancement_reference = if head.switches { self.base_reference.clone() } else { leaked };
+            let last = [enhancement_reference, self.base_reference.clone()];
             let before = self.before.take().unwrap_or_else(|| last.clone());
             let from = |which: usize, c: usize| [&last[which][c], &before[which][c]];
             let planes = [0, 1, 2];
             let predicted = planes.map(|c| predict(&field, c, from(0, c), from(1, c)));
-            let predicted_floor = planes.map(|c| predict(&field, c, from(1, c), from(1, c)));
+            let predicted_base_reference = planes.map(|c| predict(&field, c, from(1, c), from(1, c)));
             self.before = Some(last).filter(|_| !head.switches);
-            (predicted, predicted_floor, &self.residual)
+            (predicted, predicted_base_reference, &self.residual)
         };
         let residual = Residual::decode(tables, self.size, head.planes, string);
         let with = |predicted: &Picture, bytes: usize| {
@@ -133,8 +143,8 @@ impl VideoReference {
                 ..predicted[c].clone()
             })
         };
-        self.floor = with(&predicted_floor, head.floor);
-        self.enhanced = with(&predicted, head.enhanced);
+        self.base_reference = with(&predicted_base_reference, head.base_reference);
+        self.enhancement_reference = with(&predicted, head.enhancement_reference);
         let shown = each(&with(&predicted, string.len()), &predicted, |sample, _| 8 * sample);
         self.shown = match &tables.filter {
             Some(filter) => filtered(filter, &shown, &residual, string.len()),
@@ -151,12 +161,12 @@ impl VideoReference {
 
     /// Returns the floor's samples in 1/8 of a step, less 128, in the same order.
     pub fn floor(&self) -> Vec<i64> {
-        self.floor.iter().flat_map(|plane| plane.samples.clone()).collect()
+        self.base_reference.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
 
     /// Returns the enhanced picture's samples, likewise.
-    pub fn enhanced(&self) -> Vec<i64> {
-        self.enhanced.iter().flat_map(|plane| plane.samples.clone()).collect()
+    pub fn enhancement_reference(&self) -> Vec<i64> {
+        self.enhancement_reference.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
 }
 

@@ -1,17 +1,17 @@
 //! Searches vectors of blocks and partitions by absolute differences and estimated bits.
 
-use crate::motion::field::{BLOCK, CELL, Field, Source};
+use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, Source};
 use crate::motion::reference::BySource;
-use crate::motion::search::aim::Aim;
 use crate::motion::search::cost;
-use crate::motion::search::pyramid::Rough;
+use crate::motion::search::pyramid::CoarseVector;
 use crate::motion::search::quarters::Quarters;
+use crate::motion::search::search_parameters::SearchParameters;
 use crate::motion::vector::Vector;
 use crate::parallel;
 use crate::picture::Size;
 
 /// Rows of blocks that one job searches: blocks of a job know each other's vectors.
-const PIECE: usize = 6;
+const PIECE_BLOCK_ROWS: usize = 6;
 
 /// The fewest bits of partitions' vectors. A block whose whole prediction costs less is not searched by partitions.
 const BITS_OF_CELLS: u32 = 16;
@@ -25,9 +25,9 @@ pub(super) struct Blocks {
 
 /// The motion candidates that the search found for a block.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Found {
+pub(super) struct MotionCandidate {
     pub(super) whole: Vector,
-    pub(super) cells: [Vector; 4],
+    pub(super) partitions: [Vector; 4],
 }
 
 impl Blocks {
@@ -59,13 +59,13 @@ impl Blocks {
     /// Finds the vectors of all blocks.
     pub(super) fn search(
         &self,
-        aim: &Aim,
-        rough: &[Rough],
+        aim: &SearchParameters,
+        rough: &[CoarseVector],
         quarters: &BySource<Quarters>,
         field: &Field,
-        found: &mut [Found],
+        found: &mut [MotionCandidate],
     ) {
-        let rows = PIECE * field.across;
+        let rows = PIECE_BLOCK_ROWS * field.across;
         let pieces = found.chunks_mut(rows).enumerate();
         parallel::for_each(aim.threads, pieces, |(piece, found)| {
             for at in 0..found.len() {
@@ -84,14 +84,14 @@ impl Blocks {
     #[expect(clippy::too_many_arguments, reason = "all that is known of one block")]
     fn find(
         &self,
-        aim: &Aim,
+        aim: &SearchParameters,
         rough: Vector,
         quarters: &Quarters,
-        found: &[Found],
+        found: &[MotionCandidate],
         at: usize,
         across: usize,
         place: [usize; 2],
-    ) -> Found {
+    ) -> MotionCandidate {
         let left = if at.is_multiple_of(across) { Vector::ZERO } else { found[at - 1].whole };
         let above = at.checked_sub(across).map_or(left, |above| found[above].whole);
         let corner = at.checked_sub(across - 1).filter(|_| place[0] + 1 < across).map_or(left, |at| found[at].whole);
@@ -102,14 +102,20 @@ impl Blocks {
             Descent { quarters, own: self.square::<BLOCK>(first), corner: first, predicted, lambda: aim.lambda };
         let whole = descent.run(&starts, 12);
         if quarters.difference(&descent.own, first, whole) <= aim.lambda * BITS_OF_CELLS / 16 {
-            return Found { whole, cells: [whole; 4] };
+            return MotionCandidate { whole, partitions: [whole; 4] };
         }
-        let cells = std::array::from_fn(|cell| {
-            let corner = [first[0] + cell % 2 * CELL, first[1] + cell / 2 * CELL];
-            Descent { quarters, own: self.square::<CELL>(corner), corner, predicted: whole, lambda: aim.lambda }
-                .run(&[whole, predicted, left, above], 4)
+        let partitions = std::array::from_fn(|partition| {
+            let corner = [first[0] + partition % 2 * PARTITION_SIDE, first[1] + partition / 2 * PARTITION_SIDE];
+            Descent {
+                quarters,
+                own: self.square::<PARTITION_SIDE>(corner),
+                corner,
+                predicted: whole,
+                lambda: aim.lambda,
+            }
+            .run(&[whole, predicted, left, above], 4)
         });
-        Found { whole, cells }
+        MotionCandidate { whole, partitions }
     }
 }
 

@@ -5,24 +5,24 @@ use crate::entropy::range_coder::Coder;
 use crate::motion::vector::Vector;
 
 /// The unit of costs: this many parts of a bit.
-pub(super) const BIT: u32 = 256;
+pub(super) const COST_PER_BIT: u32 = 256;
 /// Bits of a probability that index the table.
 const TABLE_BITS: u32 = 7;
 
-/// Minus the binary logarithm of (at + 1/2) / 128, in 1/[`BIT`].
+/// Minus the binary logarithm of (at + 1/2) / 128, in 1/[`COST_PER_BIT`].
 #[expect(clippy::cast_possible_truncation, reason = "at most eight bits")]
-const COSTS: [u16; 1 << TABLE_BITS] = {
+const BIT_COSTS: [u16; 1 << TABLE_BITS] = {
     let mut table = [0; 1 << TABLE_BITS];
     let mut at = 0;
     while at < table.len() {
         // Eight binary digits of the logarithm, each by squaring.
         let mut value = (2 * at as u64 + 1) << 24;
-        let mut log = BIT;
+        let mut log = COST_PER_BIT;
         while value < 1 << 31 {
             value <<= 1;
-            log += BIT;
+            log += COST_PER_BIT;
         }
-        let mut digit = BIT / 2;
+        let mut digit = COST_PER_BIT / 2;
         while digit > 0 {
             value = (value * value) >> 31;
             if value >= 1 << 32 {
@@ -42,12 +42,12 @@ const COSTS: [u16; 1 << TABLE_BITS] = {
 pub(super) struct Cost(pub(super) u32);
 
 impl Coder for Cost {
-    const WRITES: bool = true;
+    const WRITES_BITS: bool = true;
 
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         let one = probabilities[context].of_one();
         let of_bit = if bit { one } else { (1 << PROBABILITY_BITS) - one };
-        self.0 += u32::from(COSTS[(of_bit >> (PROBABILITY_BITS - TABLE_BITS)) as usize]);
+        self.0 += u32::from(BIT_COSTS[(of_bit >> (PROBABILITY_BITS - TABLE_BITS)) as usize]);
         Some(bit)
     }
 
@@ -69,8 +69,8 @@ mod tests {
 
     #[test]
     fn costs_are_logarithms() {
-        for (at, cost) in COSTS.iter().enumerate() {
-            let exact = -((at as f64 + 0.5) / 128.0).log2() * f64::from(BIT);
+        for (at, cost) in BIT_COSTS.iter().enumerate() {
+            let exact = -((at as f64 + 0.5) / 128.0).log2() * f64::from(COST_PER_BIT);
             assert!((f64::from(*cost) - exact).abs() <= 2.0, "{at}: {cost} for {exact}");
         }
     }

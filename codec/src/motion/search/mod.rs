@@ -1,23 +1,23 @@
 //! An encoder's search for motion. Its result is not normative; it is the same on every machine and number of threads.
 
-pub(crate) mod aim;
 mod block;
 mod cost;
 mod modes;
 mod overlapped;
 mod pyramid;
 mod quarters;
+pub(crate) mod search_parameters;
 mod second;
 mod shares;
 
 use crate::motion::field::Field;
 use crate::motion::reference::{BySource, Past, Plane, Reference};
-use crate::motion::search::aim::{Aim, Effort};
-use crate::motion::search::block::{Blocks, Found};
+use crate::motion::search::block::{Blocks, MotionCandidate};
 use crate::motion::search::modes::Modes;
 use crate::motion::search::overlapped::{Inputs, Overlapped};
-use crate::motion::search::pyramid::{Pyramid, Rough};
+use crate::motion::search::pyramid::{CoarseVector, Pyramid};
 use crate::motion::search::quarters::Quarters;
+use crate::motion::search::search_parameters::{Effort, SearchParameters};
 use crate::parallel;
 use crate::picture::Size;
 
@@ -27,10 +27,10 @@ pub(crate) struct Search {
     /// The frame before, small, for coarse vectors.
     before: Pyramid,
     now: Pyramid,
-    rough: Vec<Rough>,
+    rough: Vec<CoarseVector>,
     blocks: Blocks,
     /// The candidates that were found in the references of the searched rendition.
-    found: Vec<Found>,
+    found: Vec<MotionCandidate>,
 }
 
 /// Searches in the references of one rendition, and chooses the motion.
@@ -48,7 +48,7 @@ pub(crate) struct Choice {
 
 /// The most times that the worth of a bit is raised, and the factor of each raise.
 const MOST_RAISED: usize = 8;
-const RAISE: [u32; 2] = [7, 5];
+const LAMBDA_RAISE: [u32; 2] = [7, 5];
 
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
@@ -63,11 +63,11 @@ impl Search {
         }
         let [across, down] = Field::grid(size);
         rough.clear();
-        rough.resize(across * down, Rough::default());
+        rough.resize(across * down, CoarseVector::default());
         parallel::for_each(threads, rough.chunks_mut(across).enumerate(), |(by, row)| {
             row.iter_mut().enumerate().for_each(|(bx, rough)| *rough = before.find(now, [bx, by]));
         });
-        Rough::is_cut(rough)
+        CoarseVector::is_cut(rough)
     }
 }
 
@@ -88,49 +88,55 @@ impl Choice {
     /// were found for another rendition of the same frame.
     pub(crate) fn run(
         &mut self,
-        aim: &Aim,
+        search_parameters: &SearchParameters,
         search: &mut Search,
         searched: bool,
         references: BySource<Past<&Reference>>,
         field: &mut Field,
         side: &mut Vec<u8>,
     ) {
-        field.reset(aim.size, aim.phase);
+        field.reset(search_parameters.size, search_parameters.phase);
         let Self { quarters, continues, raised, modes, overlapped } = self;
         let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
         let Past { last, before } = quarters;
         std::mem::swap(last, before);
-        let wanted = [(&mut last.enhanced, planes.enhanced.last), (&mut last.floor, planes.floor.last)].into_iter();
-        parallel::for_each(aim.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| quarters.reset(plane));
+        let wanted = [
+            (&mut last.enhancement_reference, planes.enhancement_reference.last),
+            (&mut last.base_reference, planes.base_reference.last),
+        ]
+        .into_iter();
+        parallel::for_each(search_parameters.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| {
+            quarters.reset(plane)
+        });
         let last = &*last;
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, .. } = search;
         if !searched {
             found.clear();
-            found.resize(field.blocks.len(), Found::default());
-            blocks.search(aim, rough, last, field, found);
+            found.resize(field.blocks.len(), MotionCandidate::default());
+            blocks.search(search_parameters, rough, last, field, found);
         }
         // Frames need nearly as many bits as those before them, so it begins with one raise less than for the last
         // frame.
         *raised = raised.saturating_sub(1);
-        let mut lambda = (0..*raised).fold(aim.lambda, |lambda, _| raise(lambda));
+        let mut lambda = (0..*raised).fold(search_parameters.lambda, |lambda, _| raise(lambda));
         let mut bytes = modes.choose(lambda, blocks, last, found, field, std::mem::take(side));
-        while bytes.len() > aim.most_bytes && *raised < MOST_RAISED {
+        while bytes.len() > search_parameters.most_bytes && *raised < MOST_RAISED {
             lambda = raise(lambda);
             *raised += 1;
             bytes = modes.choose(lambda, blocks, last, found, field, bytes);
         }
-        *side = match aim.effort {
+        *side = match search_parameters.effort {
             Effort::Fast => bytes,
             Effort::Normal => {
                 field.bipredicts = continues;
                 let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info: modes.side_info() };
-                overlapped.refine(inputs, aim.threads, field, bytes)
+                overlapped.refine(inputs, search_parameters.threads, field, bytes)
             }
         };
     }
 }
 
 const fn raise(lambda: u32) -> u32 {
-    lambda * RAISE[0] / RAISE[1]
+    lambda * LAMBDA_RAISE[0] / LAMBDA_RAISE[1]
 }

@@ -2,17 +2,17 @@
 //! bits.
 
 use crate::entropy::range_coder::RangeEncoder;
-use crate::motion::field::{BLOCK, Block, CELL, CONSTANTS, Field, Source};
+use crate::motion::field::{BLOCK, Block, CONSTANTS, Field, PARTITION_SIDE, Source};
 use crate::motion::reference::BySource;
-use crate::motion::search::block::{Blocks, Found};
-use crate::motion::search::cost::{self, BIT, Cost};
+use crate::motion::search::block::{Blocks, MotionCandidate};
+use crate::motion::search::cost::{self, COST_PER_BIT, Cost};
 use crate::motion::search::quarters::Quarters;
-use crate::motion::side_info::{Near, SideInfo};
+use crate::motion::side_info::{Neighbours, SideInfo};
 use crate::motion::vector::Vector;
 
 /// Luma samples of a block.
-const PIXELS: u32 = 256;
-const _: () = assert!(PIXELS as usize == BLOCK * BLOCK);
+const BLOCK_PIXELS: u32 = 256;
+const _: () = assert!(BLOCK_PIXELS as usize == BLOCK * BLOCK);
 
 /// Chooses for one frame after another.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ impl Modes {
         lambda: u32,
         blocks: &Blocks,
         quarters: &BySource<Quarters>,
-        found: &[Found],
+        found: &[MotionCandidate],
         field: &mut Field,
         bytes: Vec<u8>,
     ) -> Vec<u8> {
@@ -55,9 +55,9 @@ impl Modes {
         lambda: u32,
         blocks: &Blocks,
         quarters: &BySource<Quarters>,
-        found: &Found,
+        found: &MotionCandidate,
         field: &Field,
-        near: &Near,
+        near: &Neighbours,
     ) -> Block {
         let at = near.at;
         let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
@@ -89,10 +89,10 @@ impl Modes {
     }
 
     /// Returns the cost of the block's bits.
-    fn bits(&mut self, lambda: u32, near: &Near, block: Block) -> u32 {
+    fn bits(&mut self, lambda: u32, near: &Neighbours, block: Block) -> u32 {
         let mut cost = Cost::default();
         let _ = self.side_info.block_near(&mut cost, near, block);
-        lambda * cost.0 / (16 * BIT)
+        lambda * cost.0 / (16 * COST_PER_BIT)
     }
 }
 
@@ -102,17 +102,17 @@ fn split(
     lambda: u32,
     blocks: &Blocks,
     quarters: &Quarters,
-    found: &Found,
+    found: &MotionCandidate,
     corner: [usize; 2],
     predicted: Vector,
 ) -> (Block, u32) {
     let mut before = predicted;
     let mut sum = 0;
-    let vectors = std::array::from_fn(|cell| {
-        let corner = [corner[0] + cell % 2 * CELL, corner[1] + cell / 2 * CELL];
-        let own = blocks.square::<CELL>(corner);
+    let vectors = std::array::from_fn(|partition| {
+        let corner = [corner[0] + partition % 2 * PARTITION_SIDE, corner[1] + partition / 2 * PARTITION_SIDE];
+        let own = blocks.square::<PARTITION_SIDE>(corner);
         let mut best = (u32::MAX, before, 0);
-        for vector in [found.cells[cell], before, found.whole, predicted] {
+        for vector in [found.partitions[partition], before, found.whole, predicted] {
             let difference = quarters.difference(&own, corner, vector);
             // Adaptive codes take about three quarters of the bits of plain ones.
             let bits = if vector == before { 4 } else { 4 + 3 * cost::of_difference(vector, before) };
@@ -132,7 +132,7 @@ fn split(
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
 fn flat(own: &[[u8; BLOCK]; BLOCK]) -> (u8, u32) {
     let all = || own.as_flattened().iter().copied();
-    let mean = all().map(u32::from).sum::<u32>() / PIXELS;
+    let mean = all().map(u32::from).sum::<u32>() / BLOCK_PIXELS;
     let level = ((mean + 2) / 4).min(u32::from(CONSTANTS) - 1) as u8;
     (level, all().map(|sample| u32::from(sample.abs_diff(level * 4))).sum())
 }

@@ -12,19 +12,19 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::motion::field::{BLOCK, Block, CELL, Field};
+use crate::motion::field::{BLOCK, Block, Field, PARTITION_SIDE};
 use crate::motion::reference::{BySource, FRACTION, Past, Plane};
-use crate::motion::search::block::{Blocks, Found};
-use crate::motion::search::cost::{BIT, Cost};
+use crate::motion::search::block::{Blocks, MotionCandidate};
+use crate::motion::search::cost::{COST_PER_BIT, Cost};
 use crate::motion::search::quarters::Quarters;
 use crate::motion::search::second::Second;
-use crate::motion::search::shares::{Room, SIDE, Sampler, Square, Sums, Target};
-use crate::motion::side_info::{Near, SideInfo};
+use crate::motion::search::shares::{OVERLAPPED_SIDE, Room, Sampler, Square, Sums, Target};
+use crate::motion::side_info::{Neighbours, SideInfo};
 use crate::motion::vector::Vector;
 use crate::parallel;
 
 /// Rows of blocks in a band.
-const BAND: usize = 6;
+const BAND_BLOCK_ROWS: usize = 6;
 /// Candidates of a block.
 const MAX_CANDIDATES: usize = 14;
 /// The limit of the first comparison, without neighbours: a candidate is tried if its error exceeds the smallest by at
@@ -48,7 +48,7 @@ pub(super) struct Inputs<'a> {
     pub(super) planes: BySource<Past<&'a Plane>>,
     /// The same planes, interpolated.
     pub(super) quarters: &'a Past<BySource<Quarters>>,
-    pub(super) found: &'a [Found],
+    pub(super) found: &'a [MotionCandidate],
     /// The state after the chosen field was coded; its probabilities give the bits.
     pub(super) side_info: &'a SideInfo,
 }
@@ -70,12 +70,12 @@ impl Overlapped {
         chosen.clone_from(&field.blocks);
         let before = &*field;
         let rooms = &*rooms;
-        let bands = chosen.chunks_mut(BAND * before.across).enumerate();
+        let bands = chosen.chunks_mut(BAND_BLOCK_ROWS * before.across).enumerate();
         parallel::for_each(threads, bands, |(number, out)| {
             let rooms = || rooms.lock().unwrap_or_else(PoisonError::into_inner);
             let mut band = rooms().pop().unwrap_or_default();
-            band.refine(inputs, before, number * BAND..((number + 1) * BAND).min(before.down));
-            out.copy_from_slice(&band.field.blocks[number * BAND * before.across..][..out.len()]);
+            band.refine(inputs, before, number * BAND_BLOCK_ROWS..((number + 1) * BAND_BLOCK_ROWS).min(before.down));
+            out.copy_from_slice(&band.field.blocks[number * BAND_BLOCK_ROWS * before.across..][..out.len()]);
             rooms().push(band);
         });
         field.blocks.copy_from_slice(chosen);
@@ -122,17 +122,17 @@ impl Band {
 /// Returns zeros for all samples that these rows of blocks cover with their overlap.
 fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'a> {
     let width = field.across * BLOCK;
-    let top = (rows.start * BLOCK).saturating_sub(CELL / 2);
-    let end = (rows.end * BLOCK + CELL / 2).min(field.down * BLOCK);
+    let top = (rows.start * BLOCK).saturating_sub(PARTITION_SIDE / 2);
+    let end = (rows.end * BLOCK + PARTITION_SIDE / 2).min(field.down * BLOCK);
     all.clear();
-    all.resize((end - top) * width + SIDE, 0);
+    all.resize((end - top) * width + OVERLAPPED_SIDE, 0);
     Sums { all, width, corner: [0, top] }
 }
 
 /// Returns the best of a block's candidates, and stores its contributions in the sums.
 fn best(
     inputs: Inputs<'_>,
-    (side_info, near): (&mut SideInfo, &Near),
+    (side_info, near): (&mut SideInfo, &Neighbours),
     sums: &mut Sums<'_>,
     sampler: &mut Sampler<'_>,
     field: &Field,
@@ -164,7 +164,7 @@ fn best(
 struct Trial<'a, 'b> {
     inputs: Inputs<'a>,
     side_info: &'a mut SideInfo,
-    near: &'a Near,
+    near: &'a Neighbours,
     sampler: &'a mut Sampler<'b>,
     field: &'a Field,
     at: usize,
@@ -216,7 +216,7 @@ impl Trial<'_, '_> {
         let Self { near, field, at, .. } = *self;
         let mut bits = Cost::default();
         let _ = self.side_info.block_near(&mut bits, near, block);
-        let bits = self.inputs.lambda * bits.0 / (16 * BIT);
+        let bits = self.inputs.lambda * bits.0 / (16 * COST_PER_BIT);
         let Some(enough) = self.cost.checked_sub(bits).filter(|enough| *enough > 0) else { return };
         // Only the block as it was can be split.
         let is_split = matches!(block, Block::Moved(_)) && block.one_vector().is_none();
@@ -235,7 +235,7 @@ impl Trial<'_, '_> {
 /// search, the neighbours' pairs, or the prediction, which costs no bits.
 fn pairs(
     inputs: Inputs<'_>,
-    near: &Near,
+    near: &Neighbours,
     field: &Field,
     first: Vector,
     at: usize,
@@ -261,7 +261,7 @@ fn pairs(
     (all, count)
 }
 
-/// The samples of a frame that a block covers with its overlap. Squares of them have rows of [`SIDE`], with zeros after
+/// The samples of a frame that a block covers with its overlap. Squares of them have rows of [`OVERLAPPED_SIDE`], with zeros after
 /// the frame's.
 #[derive(Clone, Copy)]
 struct Footprint {
@@ -272,17 +272,18 @@ struct Footprint {
 impl Footprint {
     fn of(field: &Field, at: usize) -> Self {
         let place = [at % field.across, at / field.across];
-        let corner = place.map(|at| (at * BLOCK).saturating_sub(CELL / 2));
+        let corner = place.map(|at| (at * BLOCK).saturating_sub(PARTITION_SIDE / 2));
         let limits = [field.across * BLOCK, field.down * BLOCK];
-        let sides = [0, 1].map(|axis| (place[axis] * BLOCK + BLOCK + CELL / 2).min(limits[axis]) - corner[axis]);
+        let sides =
+            [0, 1].map(|axis| (place[axis] * BLOCK + BLOCK + PARTITION_SIDE / 2).min(limits[axis]) - corner[axis]);
         Self { corner, sides }
     }
 
     /// Returns the contributions of block `at` alone if it is `block`.
     fn shares(self, sampler: &mut Sampler<'_>, field: &Field, at: usize, block: &Block) -> Square {
-        let mut all = [0; SIDE * SIDE + SIDE];
-        Sums { all: &mut all, width: SIDE, corner: self.corner }.add(sampler, field, at, block);
-        std::array::from_fn(|y| std::array::from_fn(|x| all[y * SIDE + x]))
+        let mut all = [0; OVERLAPPED_SIDE * OVERLAPPED_SIDE + OVERLAPPED_SIDE];
+        Sums { all: &mut all, width: OVERLAPPED_SIDE, corner: self.corner }.add(sampler, field, at, block);
+        std::array::from_fn(|y| std::array::from_fn(|x| all[y * OVERLAPPED_SIDE + x]))
     }
 
     /// Returns the place of row `y` in sums.
@@ -292,7 +293,7 @@ impl Footprint {
     }
 
     fn of_sums(self, sums: &Sums<'_>) -> Square {
-        let mut square = [[0; SIDE]; SIDE];
+        let mut square = [[0; OVERLAPPED_SIDE]; OVERLAPPED_SIDE];
         for (y, out) in square.iter_mut().enumerate().take(self.sides[1]) {
             out[..self.sides[0]].copy_from_slice(&sums.all[self.row(sums, y)]);
         }
@@ -308,7 +309,7 @@ impl Footprint {
 
     /// Returns the frame's samples, in the format of references.
     fn wanted(self, blocks: &Blocks) -> Square {
-        let mut wanted = [[0; SIDE]; SIDE];
+        let mut wanted = [[0; OVERLAPPED_SIDE]; OVERLAPPED_SIDE];
         for (y, out) in wanted.iter_mut().enumerate().take(self.sides[1]) {
             let luma = blocks.row([self.corner[0], self.corner[1] + y], self.sides[0]);
             out.iter_mut().zip(luma).for_each(|(out, luma)| *out = (i16::from(*luma) - 128) << FRACTION);
@@ -336,7 +337,12 @@ fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
 }
 
 /// Returns the candidates of a block, itself first.
-fn candidates(near: &Near, field: &Field, found: &Found, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
+fn candidates(
+    near: &Neighbours,
+    field: &Field,
+    found: &MotionCandidate,
+    at: usize,
+) -> ([Block; MAX_CANDIDATES], usize) {
     let before = field.blocks[at];
     let mut all = [before; MAX_CANDIDATES];
     let mut count = 1;

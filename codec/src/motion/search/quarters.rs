@@ -15,7 +15,7 @@ pub(super) struct Quarters {
 }
 
 /// For every quarter, by rows: the two planes whose mean it is, each with steps to the right and down.
-const MEANS: [[(usize, usize, usize); 2]; 16] = {
+const QUARTER_MEANS: [[(usize, usize, usize); 2]; 16] = {
     const WHOLE: usize = 0;
     const RIGHT: usize = 1;
     const BELOW: usize = 2;
@@ -65,7 +65,7 @@ impl Quarters {
         let row = at(corner[1], vector.y, self.height, side[1]);
         let place = row * self.stride + at(corner[0], vector.x, self.width, side[0]);
         let quarter = usize::from((vector.y & 3).cast_unsigned()) * 4 + usize::from((vector.x & 3).cast_unsigned());
-        MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
+        QUARTER_MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
     }
 
     /// Returns the sum of absolute differences from the `N` x `N` samples of a block, whose corner in the frame is

@@ -7,7 +7,7 @@ use crate::motion::search::quarters::{Quarters, Rest};
 use crate::motion::vector::Vector;
 
 /// The most steps by whole samples.
-const STEPS: usize = 3;
+const MAX_WHOLE_STEPS: usize = 3;
 
 /// A block whose first vector is chosen.
 pub(super) struct Second<'a> {
@@ -25,7 +25,7 @@ impl Second<'_> {
     pub(super) fn find(&self, own: &[[u8; BLOCK]; BLOCK]) -> Vector {
         let rest = Rest::new(own, self.quarters.last, self.corner, self.first);
         let mut best = (self.predicted, self.cost(&rest, self.predicted));
-        for (reach, steps) in [(4, STEPS), (2, 1), (1, 1)] {
+        for (reach, steps) in [(4, MAX_WHOLE_STEPS), (2, 1), (1, 1)] {
             for _ in 0..steps {
                 let from = best.0;
                 for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {

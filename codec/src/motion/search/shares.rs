@@ -4,7 +4,7 @@
 //! A share is such a contribution: a sample, less 128, times the weights of its column and row. The weights at one
 //! place sum to 2^8, so a sum of shares fits in 16 bits too.
 
-use crate::motion::field::{BLOCK, Block, CELL, Field, Source};
+use crate::motion::field::{BLOCK, Block, Field, PARTITION_SIDE, Source};
 use crate::motion::interpolate::{Window, row_length};
 use crate::motion::overlap::{Kind, Motion, Weights, units};
 use crate::motion::reference::{BySource, FRACTION, Past, Plane};
@@ -12,21 +12,21 @@ use crate::motion::vector::Vector;
 use crate::simd::widest;
 
 /// The side in samples of a block with its overlap.
-pub(super) const SIDE: usize = BLOCK + CELL;
+pub(super) const OVERLAPPED_SIDE: usize = BLOCK + PARTITION_SIDE;
 /// The same for a partition.
-const CELL_SIDE: usize = 2 * CELL;
+const CELL_SIDE: usize = 2 * PARTITION_SIDE;
 /// The shift from shares to eighths of a step.
-const SHIFT: u32 = 8 - FRACTION;
+const SHARE_SHIFT: u32 = 8 - FRACTION;
 /// The side of the squares of differences that are transformed; the search checks their sum after every row of squares.
-const TRANSFORMED: usize = 8;
+const TRANSFORM_SIDE: usize = 8;
 /// The shift from eighths of a step to halves: 64 times the largest difference in halves fits in 16 bits.
 const TO_HALVES: u32 = FRACTION - 1;
 /// The divisor of a transform's sum of magnitudes in halves of a step: noise then has the sum of its differences.
-const SCALE: u32 = 16;
-const _: () = assert!(SCALE as usize == TRANSFORMED << (FRACTION - TO_HALVES));
+const TRANSFORM_SCALE: u32 = 16;
+const _: () = assert!(TRANSFORM_SCALE as usize == TRANSFORM_SIDE << (FRACTION - TO_HALVES));
 
 /// The shares or samples that a block covers with its overlap, row by row.
-pub(super) type Square = [[i16; SIDE]; SIDE];
+pub(super) type Square = [[i16; OVERLAPPED_SIDE]; OVERLAPPED_SIDE];
 
 /// The luma planes that blocks are predicted from, and memory for their interpolation.
 pub(super) struct Sampler<'a> {
@@ -43,7 +43,7 @@ pub(super) struct Room {
 
 impl Default for Room {
     fn default() -> Self {
-        Self { windows: Default::default(), rounded: [[0; SIDE]; SIDE] }
+        Self { windows: Default::default(), rounded: [[0; OVERLAPPED_SIDE]; OVERLAPPED_SIDE] }
     }
 }
 
@@ -65,7 +65,7 @@ impl Sampler<'_> {
             Moved::ByTwo(vectors) => window.fetch_mean(other, planes, true, corner, vectors, side),
         };
         match row_length(side[0]) {
-            SIDE => widest!(round::<SIDE>(samples, rounded)),
+            OVERLAPPED_SIDE => widest!(round::<OVERLAPPED_SIDE>(samples, rounded)),
             _ => widest!(round::<CELL_SIDE>(samples, rounded)),
         }
         rounded
@@ -82,7 +82,7 @@ fn round<const LENGTH: usize>(samples: &[i16], out: &mut Square) {
     }
 }
 
-/// Sums of shares: rows of `width`, and [`SIDE`] more after the last, to which nothing is added.
+/// Sums of shares: rows of `width`, and [`OVERLAPPED_SIDE`] more after the last, to which nothing is added.
 pub(super) struct Sums<'a> {
     pub(super) all: &'a mut [i16],
     pub(super) width: usize,
@@ -102,17 +102,17 @@ impl Sums<'_> {
                 Motion::Moved(vector) => Moved::By(vector),
                 Motion::Bipredicted(vectors) => Moved::ByTwo(vectors),
                 Motion::Constant(level) => {
-                    let samples = [level >> (2 * FRACTION); SIDE];
-                    widest!(add_rows::<SIDE>(all, self.width, |_| samples, across.first(), down));
+                    let samples = [level >> (2 * FRACTION); OVERLAPPED_SIDE];
+                    widest!(add_rows::<OVERLAPPED_SIDE>(all, self.width, |_| samples, across.first(), down));
                     continue;
                 }
             };
             let sides = [across.as_slice().len(), down.len()];
             let samples = sampler.fetch(field.sources[at], [left, upper], moved, sides);
-            if unit.cells == 1 {
+            if unit.partitions == 1 {
                 widest!(add_rows::<CELL_SIDE>(all, self.width, |y| first(&samples[y]), across.first(), down));
             } else {
-                widest!(add_rows::<SIDE>(all, self.width, |y| samples[y], across.first(), down));
+                widest!(add_rows::<OVERLAPPED_SIDE>(all, self.width, |y| samples[y], across.first(), down));
             }
         }
     }
@@ -137,7 +137,7 @@ fn add_rows<const LENGTH: usize>(
 }
 
 #[inline(always)]
-fn first<const LENGTH: usize>(row: &[i16; SIDE]) -> [i16; LENGTH] {
+fn first<const LENGTH: usize>(row: &[i16; OVERLAPPED_SIDE]) -> [i16; LENGTH] {
     std::array::from_fn(|i| row[i])
 }
 
@@ -181,48 +181,48 @@ impl Target {
         let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, Kind::Luma);
         let sides = [across, down].map(|weights| weights.as_slice().len());
         let samples = sampler.fetch(field.sources[at], [left, upper], moved, sides);
-        let across = across.first::<SIDE>();
+        let across = across.first::<OVERLAPPED_SIDE>();
         let down = down.as_slice();
-        let own = |y| if y < down.len() { shares(&samples[y], across, down[y]) } else { [0; SIDE] };
+        let own = |y| if y < down.len() { shares(&samples[y], across, down[y]) } else { [0; OVERLAPPED_SIDE] };
         widest!(self.left_of(own, enough))
     }
 
     #[inline(always)]
-    fn left_of(&self, own: impl Fn(usize) -> [i16; SIDE], enough: u32) -> u32 {
+    fn left_of(&self, own: impl Fn(usize) -> [i16; OVERLAPPED_SIDE], enough: u32) -> u32 {
         let mut sum = 0;
-        for first in (0..SIDE).step_by(TRANSFORMED) {
-            let mut rows: [[i16; SIDE]; TRANSFORMED] = std::array::from_fn(|y| {
+        for first in (0..OVERLAPPED_SIDE).step_by(TRANSFORM_SIDE) {
+            let mut rows: [[i16; OVERLAPPED_SIDE]; TRANSFORM_SIDE] = std::array::from_fn(|y| {
                 let own = own(first + y);
                 let others = &self.others[first + y];
                 let wanted = &self.wanted[first + y];
-                std::array::from_fn(|x| (((others[x] + own[x]) >> SHIFT) - wanted[x]) >> TO_HALVES)
+                std::array::from_fn(|x| (((others[x] + own[x]) >> SHARE_SHIFT) - wanted[x]) >> TO_HALVES)
             });
             hadamard(&mut rows);
-            for left in (0..SIDE).step_by(TRANSFORMED) {
-                let mut columns: [[i16; TRANSFORMED]; TRANSFORMED] =
+            for left in (0..OVERLAPPED_SIDE).step_by(TRANSFORM_SIDE) {
+                let mut columns: [[i16; TRANSFORM_SIDE]; TRANSFORM_SIDE] =
                     std::array::from_fn(|x| std::array::from_fn(|y| rows[y][left + x]));
                 hadamard(&mut columns);
-                let mut lanes = [0_u32; TRANSFORMED];
+                let mut lanes = [0_u32; TRANSFORM_SIDE];
                 for column in columns {
-                    for i in 0..TRANSFORMED {
+                    for i in 0..TRANSFORM_SIDE {
                         lanes[i] += u32::from(column[i].unsigned_abs());
                     }
                 }
                 sum += lanes.iter().sum::<u32>();
             }
-            if sum / SCALE >= enough {
+            if sum / TRANSFORM_SCALE >= enough {
                 break;
             }
         }
-        sum / SCALE
+        sum / TRANSFORM_SCALE
     }
 }
 
 /// Transforms every column: sums and differences, without a scale.
 #[inline(always)]
-fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORMED]) {
+fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORM_SIDE]) {
     for step in [1, 2, 4] {
-        for y in (0..TRANSFORMED).filter(|y| y & step == 0) {
+        for y in (0..TRANSFORM_SIDE).filter(|y| y & step == 0) {
             let a = rows[y];
             let b = rows[y + step];
             rows[y] = std::array::from_fn(|x| a[x] + b[x]);
@@ -268,18 +268,18 @@ mod tests {
             let plane = &reference.planes[0];
             let mut wanted = Plane::new(plane.width, plane.height);
             let past = Past { last: plane, before: plane };
-            let planes = BySource { enhanced: past, floor: past };
+            let planes = BySource { enhancement_reference: past, base_reference: past };
             Overlap::default().predict(&field, Kind::Luma, planes, &mut wanted);
             let across = field.across * BLOCK;
             let rows = field.down * BLOCK;
-            let mut all = vec![0; across * rows + SIDE];
+            let mut all = vec![0; across * rows + OVERLAPPED_SIDE];
             let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
             let mut sampler = Sampler { planes, room: &mut Room::default() };
             for (at, block) in field.blocks.iter().enumerate() {
                 sums.add(&mut sampler, &field, at, block);
             }
             for y in 0..plane.height {
-                let row = sums.all[y * across..].iter().map(|sum| (sum + (1 << (SHIFT - 1))) >> SHIFT);
+                let row = sums.all[y * across..].iter().map(|sum| (sum + (1 << (SHARE_SHIFT - 1))) >> SHARE_SHIFT);
                 assert!(row.take(plane.width).eq(wanted.row(y).iter().copied()), "{width}x{height}, row {y}");
             }
         }
@@ -294,16 +294,18 @@ mod tests {
         let target = Target { wanted: square(1), others: square(11) };
         let own = square(5);
         let halves = |x: usize, y: usize| {
-            i64::from((((target.others[y][x] + own[y][x]) >> SHIFT) - target.wanted[y][x]) >> TO_HALVES)
+            i64::from((((target.others[y][x] + own[y][x]) >> SHARE_SHIFT) - target.wanted[y][x]) >> TO_HALVES)
         };
         let sign = |a: usize, b: usize| if (a & b).count_ones().is_multiple_of(2) { 1 } else { -1 };
-        let square_of = || (0..TRANSFORMED * TRANSFORMED).map(|at| (at % TRANSFORMED, at / TRANSFORMED));
-        let corners = (0..SIDE).step_by(TRANSFORMED).flat_map(|y| (0..SIDE).step_by(TRANSFORMED).map(move |x| (x, y)));
+        let square_of = || (0..TRANSFORM_SIDE * TRANSFORM_SIDE).map(|at| (at % TRANSFORM_SIDE, at / TRANSFORM_SIDE));
+        let corners = (0..OVERLAPPED_SIDE)
+            .step_by(TRANSFORM_SIDE)
+            .flat_map(|y| (0..OVERLAPPED_SIDE).step_by(TRANSFORM_SIDE).map(move |x| (x, y)));
         let value = |(left, top): (usize, usize), (u, v): (usize, usize)| -> i64 {
             square_of().map(|(x, y)| sign(u, x) * sign(v, y) * halves(left + x, top + y)).sum()
         };
         let sum: u64 = corners.flat_map(|corner| square_of().map(move |at| value(corner, at).unsigned_abs())).sum();
-        let left = u32::try_from(sum / u64::from(SCALE)).expect("small");
+        let left = u32::try_from(sum / u64::from(TRANSFORM_SCALE)).expect("small");
         assert_eq!(target.left(&own, u32::MAX), left);
         assert!((left / 2..=left).contains(&target.left(&own, left / 2)));
     }
@@ -312,8 +314,11 @@ mod tests {
     #[test]
     fn the_largest_differences_are_taken() {
         let black = -128 << 8;
-        let target = Target { wanted: [[127 << FRACTION; SIDE]; SIDE], others: [[0; SIDE]; SIDE] };
+        let target = Target {
+            wanted: [[127 << FRACTION; OVERLAPPED_SIDE]; OVERLAPPED_SIDE],
+            others: [[0; OVERLAPPED_SIDE]; OVERLAPPED_SIDE],
+        };
         // One coefficient of a square has the whole sum.
-        assert_eq!(target.left(&[[black; SIDE]; SIDE], u32::MAX), 9 * 64 * 510 / SCALE);
+        assert_eq!(target.left(&[[black; OVERLAPPED_SIDE]; OVERLAPPED_SIDE], u32::MAX), 9 * 64 * 510 / TRANSFORM_SCALE);
     }
 }

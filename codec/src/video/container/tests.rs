@@ -11,7 +11,7 @@ fn header() -> VideoHeader {
         colours: Ycbcr::BT601,
         display: Display::default(),
         models: [ModelId([1; 6]), ModelId([2; 6])],
-        loops: LoopRates::ONE,
+        renditions: RenditionRates::ONE,
     }
 }
 
@@ -43,17 +43,17 @@ fn frames_come_back_and_keys_are_found() {
 fn several_loops_are_in_the_header_and_wrong_ones_are_refused() {
     let one = header().to_bytes();
     for rates in [&[64_000, 256_000][..], &[1, 300, 1 << 34]] {
-        let loops = LoopRates::new(rates).expect("they rise");
-        let bytes = VideoHeader { loops, ..header() }.to_bytes();
+        let renditions = RenditionRates::new(rates).expect("they rise");
+        let bytes = VideoHeader { renditions, ..header() }.to_bytes();
         assert!(bytes.len() <= VideoHeader::MAX_BYTES && VideoHeader::is_video(&bytes));
-        assert_eq!(VideoHeader::parse(&bytes), Ok((VideoHeader { loops, ..header() }, bytes.len())));
+        assert_eq!(VideoHeader::parse(&bytes), Ok((VideoHeader { renditions, ..header() }, bytes.len())));
         for cut in 0..bytes.len() {
             assert_eq!(VideoHeader::parse(&bytes[..cut]), Err(corrupt("it ends inside its header")));
         }
     }
-    let parse = |loops: &[u8]| {
-        let mut bytes = [&one[..], loops].concat();
-        bytes[4] = KIND_OF_LOOPS;
+    let parse = |renditions: &[u8]| {
+        let mut bytes = [&one[..], renditions].concat();
+        bytes[4] = RENDITIONS_KIND;
         VideoHeader::parse(&bytes).expect_err("no header").to_string()
     };
     for count in [0, 1, 4, 255] {
@@ -83,8 +83,8 @@ fn every_prefix_is_a_video_of_fewer_bytes() {
 #[test]
 fn what_samples_mean_and_the_aspect_of_pixels_are_in_the_header_and_wrong_ones_are_refused() {
     let display = Display { aspect: [16, 11], ..Display::of_signal(0x24).expect("known").1 };
-    for loops in [LoopRates::ONE, LoopRates::new(&[64_000, 256_000]).expect("they rise")] {
-        let header = VideoHeader { colours: Ycbcr::BT709, display, loops, ..header() };
+    for renditions in [RenditionRates::ONE, RenditionRates::new(&[64_000, 256_000]).expect("they rise")] {
+        let header = VideoHeader { colours: Ycbcr::BT709, display, renditions, ..header() };
         let bytes = header.to_bytes();
         assert_eq!(bytes[5], 0x66);
         assert_eq!(VideoHeader::parse(&bytes), Ok((header, bytes.len())));

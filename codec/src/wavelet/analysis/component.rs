@@ -7,10 +7,10 @@ use crate::scratch::Arena;
 use crate::subband::layout::{LEVELS, SUBBANDS, details, side};
 use crate::wavelet::lift::{Direction, Taps};
 use crate::wavelet::line::Line;
-use crate::wavelet::rows::{DELAY, Window};
+use crate::wavelet::rows::{DELAY_ROWS, Window};
 
 /// Rows that must have entered below a row before the level passes it on.
-const WAIT: usize = DELAY + 1;
+const WAIT_ROWS: usize = DELAY_ROWS + 1;
 
 /// Some levels of one component, for the rows of a strip.
 #[derive(Default)]
@@ -79,8 +79,8 @@ impl<'a> Component<'a> {
             let [width, height] = side(size, number - 1);
             let own = strip.start >> (number - 1)..strip.end.div_ceil(1 << (number - 1));
             let low = needed.take().map_or(own.clone(), |low| 2 * low.start..2 * low.end - 1);
-            let first = own.start.min(low.start).saturating_sub(DELAY);
-            needed = Some(first..(own.end.max(low.end) + WAIT).min(height));
+            let first = own.start.min(low.start).saturating_sub(DELAY_ROWS);
+            needed = Some(first..(own.end.max(low.end) + WAIT_ROWS).min(height));
             let taps = &taps[number - 1];
             levels[number - first_level] = Level {
                 height,
@@ -105,7 +105,7 @@ impl<'a> Component<'a> {
     pub(crate) fn finish(&mut self) {
         let mut levels = &mut self.levels[..self.count];
         while let [level, ..] = levels {
-            let more = if level.next == level.height { WAIT } else { 0 };
+            let more = if level.next == level.height { WAIT_ROWS } else { 0 };
             for _ in 0..more {
                 enter(levels, &mut self.low);
             }
@@ -127,7 +127,7 @@ fn enter(levels: &mut [Level<'_>], low: &mut Low<'_>) {
     level.next += 1;
     level.window.enter(newest);
     if newest.is_multiple_of(2) {
-        for y in [newest.checked_sub(WAIT), newest.checked_sub(DELAY)].into_iter().flatten() {
+        for y in [newest.checked_sub(WAIT_ROWS), newest.checked_sub(DELAY_ROWS)].into_iter().flatten() {
             if y < level.height {
                 level.give(y, coarser, low);
             }

@@ -79,7 +79,7 @@ fn playing(column: &Column) -> Markup {
     let caption = html! { @for pane in &played.panes {
         span { b { (pane.name) } (format!(": {:.1} dB", pane.psnr)) }
     } };
-    let alt = format!("What the receiver behind {} saw, beside x264 and JPEG", column.name);
+    let alt = format!("What the receiver behind {} saw, next to x264 and JPEG", column.name);
     html! {
         h2 { (column.name) " " small { "a receiver's picture as it plays, " (grouped(column.bytes_a_frame())) " bytes a frame" } }
         div.wide { @if played.file.is_empty() {

@@ -1,13 +1,13 @@
 //! Decodes Huffman codes of JPEG (ITU-T T.81, annexes C and F), enough to walk over a scan.
 
 /// The number of bits that index a table.
-const LOOK: u32 = 9;
+const LOOKUP_BITS: u32 = 9;
 const MAX_LENGTH: u32 = 16;
 
 /// A table of codes.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
-    /// For the next [`LOOK`] bits: the code's length, or 0, and its symbol.
+    /// For the next [`LOOKUP_BITS`] bits: the code's length, or 0, and its symbol.
     short: Vec<(u8, u8)>,
     /// For each length: the code after the last of this length, and the number to add to a code for its place in `symbols`.
     long: [(u32, i32); MAX_LENGTH as usize + 1],
@@ -22,15 +22,15 @@ impl Table {
         let (counts, rest) = bytes.split_first_chunk::<{ MAX_LENGTH as usize }>()?;
         let count = counts.iter().map(|&count| usize::from(count)).sum();
         let symbols = rest.get(..count)?.to_vec();
-        let mut short = vec![(0, 0); 1 << LOOK];
+        let mut short = vec![(0, 0); 1 << LOOKUP_BITS];
         let mut long = [(0, 0); MAX_LENGTH as usize + 1];
         let (mut code, mut place) = (0_u32, 0_usize);
         for (length, &count) in (1..).zip(counts) {
             let offset = i32::try_from(place).ok()? - i32::try_from(code).ok()?;
             for _ in 0..count {
-                if length <= LOOK {
-                    let first = usize::try_from(code << (LOOK - length)).ok()?;
-                    let same = short.get_mut(first..first + (1 << (LOOK - length)))?;
+                if length <= LOOKUP_BITS {
+                    let first = usize::try_from(code << (LOOKUP_BITS - length)).ok()?;
+                    let same = short.get_mut(first..first + (1 << (LOOKUP_BITS - length)))?;
                     same.fill((length.to_le_bytes()[0], symbols[place]));
                 }
                 code += 1;
@@ -166,11 +166,11 @@ impl<'a> Bits<'a> {
         if self.count < i32::try_from(MAX_LENGTH).ok()? {
             self.fill();
         }
-        let (length, symbol) = table.short[usize::try_from(self.buffer >> (64 - LOOK)).ok()?];
+        let (length, symbol) = table.short[usize::try_from(self.buffer >> (64 - LOOKUP_BITS)).ok()?];
         if length > 0 {
             return self.skip(length.into()).then_some(symbol);
         }
-        for length in LOOK + 1..=MAX_LENGTH {
+        for length in LOOKUP_BITS + 1..=MAX_LENGTH {
             let code = u32::try_from(self.buffer >> (64 - length)).ok()?;
             let (end, offset) = table.long[usize::try_from(length).ok()?];
             if code < end {

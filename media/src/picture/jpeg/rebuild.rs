@@ -10,13 +10,13 @@ use super::integrity::sequential;
 use super::segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
 /// Segments that the new file replaces: tables, restart intervals.
-const REPLACED: [u8; 2] = [0xC4, 0xDD];
-const QUANTISERS: u8 = 0xDB;
+const REPLACED_MARKERS: [u8; 2] = [0xC4, 0xDD];
+const QUANTISER_MARKER: u8 = 0xDB;
 /// The largest mean of a block of 8-bit samples, and the bits of the largest difference of two.
 const MAX_MEAN: i32 = 2047;
 const MAX_SIZE: u8 = 12;
 /// The number of restart markers, `FF D0` to `FF D7`; then they repeat.
-const MARKERS: usize = 8;
+const MAX_MARKERS: usize = 8;
 /// Bytes at the end of an interval that are too few for another interval.
 const MAX_LEFT: usize = 2;
 
@@ -46,10 +46,10 @@ pub(crate) fn rebuild(bytes: &[u8]) -> Option<Vec<u8>> {
         at = start + 2 + body.len();
         settings.set(marker, body);
         if marker != START_OF_SCAN {
-            if marker == QUANTISERS && !planes.is_empty() {
+            if marker == QUANTISER_MARKER && !planes.is_empty() {
                 return None;
             }
-            if !REPLACED.contains(&marker) {
+            if !REPLACED_MARKERS.contains(&marker) {
                 out.extend([0xFF, marker]);
                 out.extend(&bytes[start..at]);
             }
@@ -93,8 +93,8 @@ impl Collector<'_> {
             let restart =
                 marker.filter(|marker| matches!(marker, 0xD0..=0xD7)).map(|marker| usize::from(marker - 0xD0));
             // The number of missing markers before this one; MARKERS - 1 means that the marker is repeated.
-            let lost = restart.map_or(0, |number| (number + MARKERS - interval % MARKERS) % MARKERS);
-            let lost = if lost == MARKERS - 1 { 0 } else { lost };
+            let lost = restart.map_or(0, |number| (number + MAX_MARKERS - interval % MAX_MARKERS) % MAX_MARKERS);
+            let lost = if lost == MAX_MARKERS - 1 { 0 } else { lost };
             for more in 0..=lost {
                 at = self.interval(&bytes[..end], at, interval + more);
                 if end.saturating_sub(at) <= MAX_LEFT {

@@ -104,10 +104,18 @@ fn tiles_have_no_visible_borders_and_threads_change_nothing() {
 #[test]
 fn positions_matter_as_far_as_they_were_trained() {
     let deep = deep(1);
-    let blocks = Tensor { shape: vec![1, 8, 8, CHANNELS], data: (0..64 * CHANNELS).map(|i| (i % 13) as f32).collect() };
+    let blocks = Tensor {
+        shape: vec![1, 8, 8, BLOCK_CHANNELS],
+        data: (0..64 * BLOCK_CHANNELS).map(|i| (i % 13) as f32).collect(),
+    };
     let at = |position: f32, key| {
         let position = Position(position);
-        let told = deep.told(&Told { key, floor: position, enhanced: position, shown: position });
+        let told = deep.told(&DecodingConditions {
+            key,
+            base_reference: position,
+            enhancement_reference: position,
+            shown: position,
+        });
         deep.run(&blocks, &told, <[f32]>::to_vec).expect("a correction")
     };
     assert_ne!(at(2.0, false), at(5.0, false));

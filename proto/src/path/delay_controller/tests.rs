@@ -156,7 +156,7 @@ fn a_window_that_was_not_filled_for_minutes_begins_anew() {
 fn bursts_without_a_queue_are_no_fall() {
     let mut simulation = Simulation::new(1_000_000_000, 100, (4, 4));
     simulation.run(4000);
-    assert_eq!(simulation.controller.path().falls, 0);
+    assert_eq!(simulation.controller.path().rate_drops, 0);
     assert_eq!(simulation.controller.path().window, MAX_WINDOW);
 }
 
@@ -164,11 +164,11 @@ fn bursts_without_a_queue_are_no_fall() {
 fn a_fall_shows_before_a_round_trip_is_over() {
     let mut simulation = Simulation::new(4_000_000, 50, (4, 4));
     simulation.run(3000);
-    assert_eq!(simulation.controller.path().falls, 0);
+    assert_eq!(simulation.controller.path().rate_drops, 0);
     let window = simulation.controller.path().window;
     simulation.packet *= 10;
     simulation.run(3000 + 150);
-    assert_eq!(simulation.controller.path().falls, 1);
+    assert_eq!(simulation.controller.path().rate_drops, 1);
     assert!(simulation.controller.path().window < window / 3);
 }
 

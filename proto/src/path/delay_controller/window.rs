@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::{DelayController, SURE_QUEUE};
-use crate::path::busy::Busy;
+use crate::path::delivery_rate_sampler::DeliveryRateSampler;
 use crate::path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
 use crate::path::round::{Round, seconds};
 
@@ -13,19 +13,19 @@ const FREE_ROUNDS: u32 = 2;
 /// Rounds with too long a queue after which a flow's part of the path counts as less than the rate of its bursts.
 const LATE_ROUNDS: u32 = 2;
 /// The most growth of a window in a round trip with a queue, which another flow may have made.
-const GROWTH: f64 = 1.25;
+const MAX_QUEUE_GROWTH: f64 = 1.25;
 /// The part of a window that remains if too much is lost.
-const CUT: f64 = 0.7;
+const LOSS_FACTOR: f64 = 0.7;
 /// How long a window that is not filled remains valid (RFC 7661, section 4.3).
 const NON_VALIDATED_PERIOD: Duration = Duration::from_secs(300);
 /// The part that remains after a mark: more than after loss, because a router that marks keeps a short queue (RFC 8511,
 /// section 4.1).
-const MARKED: f64 = 0.8;
+const MARK_FACTOR: f64 = 0.8;
 
 impl DelayController {
     /// Returns the bytes in flight of a path of `rate` with a queue at its target, and a packet in transmission.
     pub(super) fn carried(&self, rate: f64) -> f64 {
-        rate * seconds(self.path.min_rtt + self.held.mean() + self.target.of_share(&self.path, rate))
+        rate * seconds(self.path.min_rtt + self.ack_delay.mean() + self.target.of_share(&self.path, rate))
     }
 
     /// Returns the window that follows from the last round trip.
@@ -75,7 +75,7 @@ impl DelayController {
         let carried = self.carried(rate);
         if shown || queue > target {
             self.free = 0;
-            return carried.clamp(window / 4.0, window.max(GROWTH * largest));
+            return carried.clamp(window / 4.0, window.max(MAX_QUEUE_GROWTH * largest));
         }
         if largest < 0.95 * carried {
             // Only whole packets are sent: one may not fit into a small window, and the path would wait for it.
@@ -95,7 +95,7 @@ impl DelayController {
     fn count_free_round(&mut self) {
         self.free += 1;
         // Recent samples belong to another rate.
-        self.busy = Busy::default();
+        self.busy = DeliveryRateSampler::default();
         if self.free == FREE_ROUNDS {
             self.rate = None;
         }
@@ -105,17 +105,17 @@ impl DelayController {
     /// was in flight.
     pub(super) fn limit(&mut self, now: Duration, round: &Round, used: bool, mut aim: f64) -> f64 {
         let window = self.path.window as f64;
-        if round.marked && !self.competition.is_there() {
+        if round.marked && !self.competitive_mode.is_there() {
             // This holds while the window doubles, too: the bytes in flight were enough.
-            self.rate = self.rate.or_else(|| Some(MARKED * round.flown()));
+            self.rate = self.rate.or_else(|| Some(MARK_FACTOR * round.flown()));
             self.free = 0;
-            aim = aim.min(MARKED * window);
+            aim = aim.min(MARK_FACTOR * window);
         }
         if let Some((rate, _)) = self.policer.rate() {
             // Bytes above the policer's rate wait in no queue that would slow them down.
             self.rate = Some(rate);
             self.free = 0;
-            aim = rate * seconds(self.path.min_rtt + self.held.mean()) + self.path.mtu as f64;
+            aim = rate * seconds(self.path.min_rtt + self.ack_delay.mean()) + self.path.mtu as f64;
         } else if !used {
             aim = aim.min(window);
         }
@@ -127,6 +127,6 @@ impl DelayController {
             self.rate = None;
             self.filled = now;
         }
-        if self.loss.is_congestion(round, self.path.mtu) { aim.min(CUT * window) } else { aim }
+        if self.loss.is_congestion(round, self.path.mtu) { aim.min(LOSS_FACTOR * window) } else { aim }
     }
 }

@@ -4,7 +4,7 @@ use bytes::BytesMut;
 
 use super::*;
 use crate::wire::bases::Bases;
-use crate::wire::frame::{FrameHeader, Join};
+use crate::wire::frame::{FrameHeader, RandomAccessFrame};
 use crate::wire::stream::StreamHead;
 
 const INTERVAL: Duration = Duration::from_millis(40);
@@ -12,12 +12,12 @@ const BASE: usize = 100;
 
 fn frame(id: u64) -> Frame {
     let bytes = Bytes::from(vec![1; 1000]);
-    let join = (id == 0).then(|| Join { base: BASE, bytes: bytes.clone() });
+    let join = (id == 0).then(|| RandomAccessFrame { base: BASE, bytes: bytes.clone() });
     Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join }
 }
 
-fn due(publisher: &mut Publisher, id: u64, falls: u64) {
-    let path = PathStats { falls, rtt: INTERVAL, ..PathStats::default() };
+fn due(publisher: &mut Publisher, id: u64, rate_drops: u64) {
+    let path = PathStats { rate_drops, rtt: INTERVAL, ..PathStats::default() };
     publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame(id), &path);
 }
 
@@ -32,7 +32,7 @@ fn finished<T>(publisher: &mut Publisher, open: &mut Vec<u8>, mut room: usize, r
     let mut streams = Vec::new();
     while let Some(step) = publisher.poll() {
         match step {
-            Step::Open { .. } | Step::Again { .. } => open.clear(),
+            Step::Open { .. } | Step::BaseRetransmission { .. } => open.clear(),
             Step::Write => {
                 let offered = publisher.unwritten().concat();
                 let taken = offered.len().min(room);
@@ -163,7 +163,11 @@ fn of_video_a_fall_of_the_rate_brings_the_bases_on_the_way_again_and_then_those_
     due(&mut publisher, 11, 0);
     publisher.handle_arrived(7);
     due(&mut publisher, 12, 1);
-    assert_eq!(publisher.poll(), Some(Step::Again { first: 8 }), "from the first that is not known to have arrived");
+    assert_eq!(
+        publisher.poll(),
+        Some(Step::BaseRetransmission { first: 8 }),
+        "from the first that is not known to have arrived"
+    );
     open.clear();
     let streams = drive(&mut publisher, &mut open, 1_000_000);
     let ids: Vec<_> = streams.iter().map(|(ids, _)| ids.clone()).collect();
@@ -185,7 +189,7 @@ fn of_video_a_frame_ends_when_the_queue_is_busy_until_the_next_is_due() {
         publisher.handle_written(INTERVAL, publisher.unwritten().concat().len(), &path);
         publisher.handle_written(INTERVAL + Duration::from_millis(late), 50, &path);
         let next = if ends { Step::Finish } else { Step::Write };
-        assert_eq!(publisher.poll(), Some(next), "video {video}, {late} ms behind");
+        assert_eq!(publisher.poll(), Some(next), "video {video}, {late} ms later");
     }
 }
 
@@ -193,7 +197,7 @@ fn of_video_a_frame_ends_when_the_queue_is_busy_until_the_next_is_due() {
 fn of_video_a_frame_that_waits_for_room_ends_with_the_packet_that_the_next_one_follows() {
     let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
     let bytes = Bytes::from(vec![1; 10_000]);
-    let join = Some(Join { base: BASE, bytes: bytes.clone() });
+    let join = Some(RandomAccessFrame { base: BASE, bytes: bytes.clone() });
     // A packet takes 30 ms, and waits for 20.
     let rtt = Duration::from_millis(60);
     let min_rtt = Duration::from_millis(40);
@@ -266,17 +270,21 @@ fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent
         drive(&mut publisher, &mut Vec::new(), 1_000_000);
         path.delivered += 1;
     }
-    assert_eq!(publisher.carried_rate(&path), path.target_rate());
+    assert_eq!(publisher.bandwidth_estimate(&path), path.target_rate());
     path.delivered -= 1;
     path.in_flight = 5000;
     for (id, most) in [(10, 240_000), (11, 120_000), (12, 80_000)] {
         publisher.handle_frame(INTERVAL * id, &long(id.into()), &path);
-        assert_eq!(publisher.carried_rate(&path), Bitrate::from_bits(most), "one packet of 1200 bytes in that time");
+        assert_eq!(
+            publisher.bandwidth_estimate(&path),
+            Bitrate::from_bits(most),
+            "one packet of 1200 bytes in that time"
+        );
         let fast = PathStats { window: 10 * path.window, ..path };
-        assert_eq!(publisher.carried_rate(&fast), Bitrate::from_bits(600_000), "a quarter of what it was");
+        assert_eq!(publisher.bandwidth_estimate(&fast), Bitrate::from_bits(600_000), "a quarter of what it was");
         drive(&mut publisher, &mut Vec::new(), 1_000_000);
     }
-    (path.falls, path.window, path.delivered) = (1, 2400, path.delivered + 1);
+    (path.rate_drops, path.window, path.delivered) = (1, 2400, path.delivered + 1);
     publisher.handle_frame(INTERVAL * 13, &long(13), &path);
     assert_eq!(publisher.packets_beyond(&path), 3, "a window's worth of twelve frames' bases");
     drive(&mut publisher, &mut Vec::new(), 20);
@@ -289,11 +297,11 @@ fn of_video_bases_that_go_again_do_not_fill_the_queue_at_once_and_what_is_silent
 fn of_video_a_receiver_that_lacks_a_frame_gets_a_join_but_not_one_after_another() {
     let mut publisher = Publisher::new(INTERVAL, None).of_video(INTERVAL);
     let ask = |publisher: &mut Publisher, id: u32, lost| {
-        publisher.handle_join_request(INTERVAL * id, JoinRequest { lost });
-        publisher.needs_join()
+        publisher.handle_random_access_request(INTERVAL * id, RandomAccessRequest { lost });
+        publisher.needs_random_access()
     };
     let joined = |publisher: &mut Publisher, id: u64| {
-        let frame = Frame { join: Some(Join { base: 7, bytes: vec![2; 7].into() }), ..frame(id) };
+        let frame = Frame { join: Some(RandomAccessFrame { base: 7, bytes: vec![2; 7].into() }), ..frame(id) };
         let path = PathStats { rtt: INTERVAL, ..PathStats::default() };
         publisher.handle_frame(INTERVAL * u32::try_from(id).expect("few"), &frame, &path);
         drive(publisher, &mut Vec::new(), 1_000_000)
@@ -303,7 +311,7 @@ fn of_video_a_receiver_that_lacks_a_frame_gets_a_join_but_not_one_after_another(
     assert_eq!(joined(&mut publisher, 1), [(vec![1], 1000)]);
     assert!(ask(&mut publisher, 2, 1));
     assert_eq!(joined(&mut publisher, 2), [(vec![2], 7)]);
-    assert!(!ask(&mut publisher, 40, 1), "the one behind frame 1 was sent");
+    assert!(!ask(&mut publisher, 40, 1), "the one after frame 1 was sent");
     assert_eq!(joined(&mut publisher, 40), [(vec![40], 1000)]);
     assert!(ask(&mut publisher, 40, 39));
     joined(&mut publisher, 41);
@@ -324,7 +332,7 @@ fn of_video_no_second_fall_loses_bases_that_go_again() {
     drive(&mut publisher, &mut open, 20);
     (11..16).for_each(|id| due(&mut publisher, id, 1));
     due(&mut publisher, 16, 2);
-    assert_eq!(publisher.poll(), Some(Step::Again { first: 6 }));
+    assert_eq!(publisher.poll(), Some(Step::BaseRetransmission { first: 6 }));
     open.clear();
     let mut ids: Vec<_> = drive(&mut publisher, &mut open, 1_000_000).into_iter().flat_map(|(ids, _)| ids).collect();
     ids.dedup();
@@ -357,7 +365,7 @@ fn streams_of(mut publisher: Publisher, path: impl Fn(u64) -> PathStats) -> Vec<
         streams.clear();
         while let Some(step) = publisher.poll() {
             match step {
-                Step::Open { .. } | Step::Again { .. } => {
+                Step::Open { .. } | Step::BaseRetransmission { .. } => {
                     open.clear();
                     publisher.handle_opened(3 + 4 * id);
                 }
@@ -394,10 +402,10 @@ fn where_what_is_lost_comes_again_too_late_parity_follows_a_frame_and_makes_up_f
 
 #[test]
 fn a_receiver_that_learns_no_numbers_of_streams_gets_no_parity() {
-    let lossy = |id| PathStats { lost: id * 1200, rtt: Duration::from_millis(100), ..PathStats::default() };
+    let fec_controller = |id| PathStats { lost: id * 1200, rtt: Duration::from_millis(100), ..PathStats::default() };
     let has_parity =
         |streams: &[(StreamHead, Vec<u8>)]| streams.iter().any(|(head, _)| matches!(head, StreamHead::Parity(_)));
-    let path = |id: u64| lossy(id / 5);
+    let path = |id: u64| fec_controller(id / 5);
     assert!(has_parity(&behind_long_frames(None, path)));
     assert!(!has_parity(&streams_of(Publisher::new(INTERVAL, None).without_parity(), path)));
 }
@@ -419,17 +427,22 @@ fn no_parity_is_sent_where_what_is_lost_comes_again_in_time() {
 
 #[test]
 fn what_is_only_tried_is_parity_beside_what_the_path_is_known_to_carry() {
-    let [policed, tried] = [2_500_000, 500_000].map(Bitrate::from_bits);
-    let path = PathStats { policed: Some(policed), tried, rtt: Duration::from_millis(20), ..PathStats::default() };
+    let [policer_rate, probe_rate] = [2_500_000, 500_000].map(Bitrate::from_bits);
+    let path = PathStats {
+        policer_rate: Some(policer_rate),
+        probe_rate,
+        rtt: Duration::from_millis(20),
+        ..PathStats::default()
+    };
     let [known, more] =
-        [PathStats { policed: Some(Bitrate::from_bits(2_000_000)), tried: Bitrate::default(), ..path }, path]
+        [PathStats { policer_rate: Some(Bitrate::from_bits(2_000_000)), probe_rate: Bitrate::default(), ..path }, path]
             .map(|path| behind_long_frames(None, |_| path));
     let [(StreamHead::Frame(_), known)] = &known[..] else { panic!("{known:?}") };
     let [(StreamHead::Frame(_), body), (StreamHead::Parity(header), parity)] = &more[..] else { panic!("{more:?}") };
     assert_eq!((header.pieces, parity.len()), (2, 2 * 1180), "a quarter of nine packets");
     let all = (body.len() + parity.len()) as u64;
     assert!(
-        body.len() + 100 >= known.len() && all <= policed.bytes_in(INTERVAL),
+        body.len() + 100 >= known.len() && all <= policer_rate.bytes_in(INTERVAL),
         "{} {} {all}",
         body.len(),
         known.len()

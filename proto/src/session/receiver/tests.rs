@@ -3,7 +3,7 @@ use bytes::BytesMut;
 use super::*;
 use crate::wire::frame::{Frame, FrameHeader};
 use crate::wire::limits::MAX_MODEL;
-use crate::wire::message::{Clock, DecoderKind, JoinRequest, Video};
+use crate::wire::message::{Clock, DecoderKind, RandomAccessRequest, Video};
 use crate::wire::parity::ParityHeader;
 use crate::wire::stream::{ModelHeader, StreamHead};
 use crate::wire::version::VersionRange;
@@ -139,7 +139,7 @@ fn messages_out_of_place_are_violations() {
     for (said, why) in [
         (clock.to_vec(), "no welcome"),
         ([&welcome[..], &welcome].concat(), "no clock"),
-        ([&welcome[..], &clock, &clock].concat(), "behind the clock"),
+        ([&welcome[..], &clock, &clock].concat(), "after the clock"),
     ] {
         let mut session = ReceiverSession::new(hello(), true);
         session.handle_control_bytes(&said);
@@ -179,7 +179,7 @@ fn a_receiver_of_video_asks_for_a_join_when_a_frame_is_lost() {
     assert_eq!(shown(&mut session, Duration::ZERO), Some((0, 9)));
     let due = session.poll_timeout().expect("frame 1 is not waited for ever");
     let given = outputs(&mut session, due);
-    let asks = ReceiverOutput::Say(Message::JoinRequest(JoinRequest { lost: 1 }).encode());
+    let asks = ReceiverOutput::Say(Message::RandomAccessRequest(RandomAccessRequest { lost: 1 }).encode());
     assert!(given.contains(&asks), "{given:?}");
     session.handle_undecoded(2);
     assert!(outputs(&mut session, due + 2 * SECOND).iter().any(|output| matches!(output, ReceiverOutput::Say(_))));

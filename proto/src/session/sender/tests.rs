@@ -1,6 +1,6 @@
 use super::*;
 use crate::wire::frame::Frame;
-use crate::wire::message::{DecoderKind, JoinRequest, PackageHash, Video};
+use crate::wire::message::{DecoderKind, PackageHash, RandomAccessRequest, Video};
 
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -54,7 +54,7 @@ impl Driver {
     fn frame_since(&mut self, id: u64, since: u64, length: usize) {
         let now = INTERVAL * u32::try_from(id).expect("few");
         let bytes = Bytes::from(vec![7; length]);
-        let join = (id == 0).then(|| crate::Join { base: 10, bytes: bytes.clone() });
+        let join = (id == 0).then(|| crate::RandomAccessFrame { base: 10, bytes: bytes.clone() });
         let frame = Frame { id, skipped: 0, captured: 0, since, base: 10, bytes, join };
         self.session.handle_frame(now, &frame.into(), &self.path);
         self.drive(now);
@@ -121,7 +121,7 @@ fn who_lacks_the_token_or_says_something_else_first_is_refused() {
     driver.say(Duration::ZERO, &hello(b"guess", None));
     assert_eq!((driver.refused(), driver.did.len()), (Some(Code::Token), 1), "it is told nothing else");
     let mut driver = Driver::new(offer(None));
-    driver.say(Duration::ZERO, &Message::JoinRequest(JoinRequest { lost: 0 }));
+    driver.say(Duration::ZERO, &Message::RandomAccessRequest(RandomAccessRequest { lost: 0 }));
     assert_eq!(driver.refused(), Some(Code::Violation));
     let mut driver = Driver::admitted(offer(None), None);
     driver.say(Duration::ZERO, &hello(b"secret", None));
@@ -137,9 +137,9 @@ fn a_join_is_for_receivers_of_video_alone() {
     for (video, refused) in [(None, Some(Code::Violation)), (Some(Video::new([2; 6])), None)] {
         let mut driver = Driver::admitted(offer(video), None);
         driver.frame(0, 500);
-        driver.say(INTERVAL, &Message::JoinRequest(JoinRequest { lost: 0 }));
+        driver.say(INTERVAL, &Message::RandomAccessRequest(RandomAccessRequest { lost: 0 }));
         assert_eq!(driver.refused(), refused);
-        assert_eq!(driver.session.publisher().needs_join(), video.is_some());
+        assert_eq!(driver.session.publisher().needs_random_access(), video.is_some());
     }
 }
 
@@ -183,7 +183,7 @@ fn streams_are_released_in_order_as_they_arrive_and_late_ones_let_go() {
     (0..3).for_each(|id| driver.frame(id, 500));
     driver.did.clear();
     assert!(!driver.session.wants_arrivals(&driver.path));
-    assert!(driver.session.wants_arrivals(&PathStats { repairing: 1200, ..driver.path }));
+    assert!(driver.session.wants_arrivals(&PathStats { retransmitted_bytes: 1200, ..driver.path }));
     driver.session.handle_settled(1);
     driver.drive(SECOND);
     assert_eq!(driver.did, [SenderOutput::Reset(1)], "its bytes are not kept for the stream before it");
@@ -199,7 +199,7 @@ fn when_the_rate_falls_streams_are_reset_and_their_bases_go_first() {
     (0..2).for_each(|id| driver.frame(id, 500));
     driver.is_open = false;
     driver.did.clear();
-    driver.path = PathStats { falls: 1, in_flight: 2000, fell: SECOND, ..driver.path };
+    driver.path = PathStats { rate_drops: 1, in_flight: 2000, drop_lead_time: SECOND, ..driver.path };
     driver.frame(2, 500);
     let expected = [
         SenderOutput::Reset(0),

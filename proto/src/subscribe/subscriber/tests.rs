@@ -237,16 +237,16 @@ fn of_video_a_join_is_asked_for_when_a_frame_is_given_up_once_a_second() {
         subscriber.handle_end(id);
         ids(&mut subscriber, id * 40);
     }
-    assert_eq!(subscriber.poll_join_request(at(1000)), None, "frame 2 may still come");
+    assert_eq!(subscriber.poll_random_access_request(at(1000)), None, "frame 2 may still come");
     assert_eq!(ids(&mut subscriber, 1120), [(3, 4)]);
-    assert_eq!(subscriber.poll_join_request(at(1120)), Some(JoinRequest { lost: 2 }));
-    assert_eq!(subscriber.poll_join_request(at(3000)), None, "once for what was lost");
+    assert_eq!(subscriber.poll_random_access_request(at(1120)), Some(RandomAccessRequest { lost: 2 }));
+    assert_eq!(subscriber.poll_random_access_request(at(3000)), None, "once for what was lost");
     subscriber.handle_undecoded(4);
-    assert_eq!(subscriber.poll_join_request(at(2100)), None);
-    assert_eq!(subscriber.poll_join_request(at(2120)), Some(JoinRequest { lost: 4 }));
+    assert_eq!(subscriber.poll_random_access_request(at(2100)), None);
+    assert_eq!(subscriber.poll_random_access_request(at(2120)), Some(RandomAccessRequest { lost: 4 }));
     let mut pictures = Subscriber::new(INTERVAL, MAX_FRAME);
     pictures.handle_undecoded(4);
-    assert_eq!(pictures.poll_join_request(at(0)), None, "pictures need none before");
+    assert_eq!(pictures.poll_random_access_request(at(0)), None, "pictures need none before");
 }
 
 #[test]

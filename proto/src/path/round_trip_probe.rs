@@ -8,18 +8,18 @@ use std::time::Duration;
 use crate::path::round::{seconds, whole};
 
 /// The probe interval, well within the life of a shortest round trip; a probe costs at most a round trip's bytes.
-const DRAIN_EVERY: Duration = Duration::from_secs(5);
+const PROBE_INTERVAL: Duration = Duration::from_secs(5);
 /// How much less than the shortest round trip a probe keeps in flight, at most half of it: the length of a queue that
 /// may have been taken for the path.
-const DRAIN_DEPTH: Duration = Duration::from_millis(30);
+const PROBE_DEPTH: Duration = Duration::from_millis(30);
 /// The least length of a probe: flows that share a link begin within a round trip of each other.
-const DRAIN_LEAST: Duration = Duration::from_millis(30);
+const MIN_PROBE_TIME: Duration = Duration::from_millis(30);
 /// The probe interval while another flow may have made the queue.
-const DRAIN_SUSPECTED: Duration = Duration::from_millis(1000);
+const SUSPICIOUS_PROBE_INTERVAL: Duration = Duration::from_millis(1000);
 
 /// The round-trip probe, during which the queue drains.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Drain {
+pub(crate) struct RoundTripProbe {
     /// The window to return to, and when the probe began.
     window: Option<(u64, Duration)>,
     /// The shared clock's time at this flow's time zero.
@@ -28,7 +28,7 @@ pub(crate) struct Drain {
     looked: Duration,
 }
 
-impl Drain {
+impl RoundTripProbe {
     /// Makes a probe; `clock` is the time of the sender's shared clock when this flow begins.
     pub(crate) fn new(clock: Duration) -> Self {
         Self { clock, ..Self::default() }
@@ -41,16 +41,16 @@ impl Drain {
 
     /// Returns whether a turn came since the last call; turns are more frequent if another flow is `suspected`.
     pub(crate) fn is_due(&mut self, now: Duration, suspected: bool) -> bool {
-        let every = if suspected { DRAIN_SUSPECTED } else { DRAIN_EVERY };
+        let every = if suspected { SUSPICIOUS_PROBE_INTERVAL } else { PROBE_INTERVAL };
         let turn = |at: Duration| (self.clock + at).as_nanos() / every.as_nanos();
         turn(now) != turn(std::mem::replace(&mut self.looked, now))
     }
 
     /// Begins a probe on a path of `rate` bytes a second and round trip `min_rtt`. Returns the window until
-    /// [`Drain::end`], at least `mtu` bytes.
+    /// [`RoundTripProbe::end`], at least `mtu` bytes.
     pub(crate) fn begin(&mut self, now: Duration, window: u64, (rate, min_rtt): (f64, Duration), mtu: u64) -> u64 {
         self.window = Some((window, now));
-        let path = (min_rtt / 2).max(min_rtt.saturating_sub(DRAIN_DEPTH));
+        let path = (min_rtt / 2).max(min_rtt.saturating_sub(PROBE_DEPTH));
         whole(rate * seconds(path)).clamp(mtu, window.max(mtu))
     }
 
@@ -58,7 +58,7 @@ impl Drain {
     /// enough.
     pub(crate) fn end(&mut self, now: Duration, rtt: Duration) -> Option<u64> {
         let (window, since) = self.window?;
-        if now.saturating_sub(since) < DRAIN_LEAST.max(rtt) {
+        if now.saturating_sub(since) < MIN_PROBE_TIME.max(rtt) {
             return None;
         }
         self.window = None;
@@ -81,19 +81,19 @@ mod tests {
 
     #[test]
     fn turns_come_with_the_clock_and_a_suspicion_makes_none_by_itself() {
-        let mut drain = Drain::new(ms(4000));
-        let due: Vec<_> = [500, 900, 1100, 1200].map(|at| drain.is_due(ms(at), false)).into();
+        let mut round_trip_probe = RoundTripProbe::new(ms(4000));
+        let due: Vec<_> = [500, 900, 1100, 1200].map(|at| round_trip_probe.is_due(ms(at), false)).into();
         assert_eq!(due, [false, false, true, false], "at five seconds of the clock");
-        assert!(!drain.is_due(ms(1300), true), "that turn was taken");
-        assert!(drain.is_due(ms(2100), true), "the next second");
+        assert!(!round_trip_probe.is_due(ms(1300), true), "that turn was taken");
+        assert!(round_trip_probe.is_due(ms(2100), true), "the next second");
     }
 
     #[test]
     fn the_window_comes_again_when_the_queue_has_had_its_time() {
-        let mut drain = Drain::default();
-        assert_eq!(drain.begin(ms(10), 9000, (100_000.0, ms(40)), 1200), 2000, "half of the path");
-        assert_eq!(drain.end(ms(30), ms(10)), None, "too soon");
-        assert_eq!(drain.end(ms(50), ms(10)), Some(9000));
-        assert_eq!(drain.window(), None);
+        let mut round_trip_probe = RoundTripProbe::default();
+        assert_eq!(round_trip_probe.begin(ms(10), 9000, (100_000.0, ms(40)), 1200), 2000, "half of the path");
+        assert_eq!(round_trip_probe.end(ms(30), ms(10)), None, "too soon");
+        assert_eq!(round_trip_probe.end(ms(50), ms(10)), Some(9000));
+        assert_eq!(round_trip_probe.window(), None);
     }
 }

@@ -4,7 +4,7 @@ use crate::picture::Size;
 
 /// The parameters of a search.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Aim {
+pub(crate) struct SearchParameters {
     pub(crate) size: Size,
     /// The frame's place in the refresh cycle.
     pub(crate) phase: u8,

@@ -4,17 +4,17 @@ use crate::wire::limits::MAX_PIECES;
 
 /// The frame intervals counted: four seconds at 30 frames a second. A full queue loses many packets in a few of them;
 /// radio loses a few packets in many.
-const COUNTED: u32 = u128::BITS;
+const WINDOW_INTERVALS: u32 = u128::BITS;
 /// The least number of loss events from which more loss is expected, and the least number of intervals that they span.
 /// A queue that is full once loses many packets within a few round trips.
-const FEWEST: u32 = 3;
+const MIN_LOSSES: u32 = 3;
 const LEAST_SPAN: u32 = 32;
 
 /// The recent frame intervals in which packets were lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct LossyIntervals {
     /// One bit for each interval; the newest is the lowest bit.
-    lossy: u128,
+    fec_controller: u128,
     seen: u32,
     /// Bytes lost when the last frame was due.
     lost: u64,
@@ -23,15 +23,16 @@ pub(crate) struct LossyIntervals {
 impl LossyIntervals {
     /// Records a frame that is due; `lost` bytes were lost since the connection began.
     pub(crate) fn handle_frame(&mut self, lost: u64) {
-        self.lossy = self.lossy << 1 | u128::from(lost > self.lost);
+        self.fec_controller = self.fec_controller << 1 | u128::from(lost > self.lost);
         self.lost = lost;
-        self.seen = COUNTED.min(self.seen + 1);
+        self.seen = WINDOW_INTERVALS.min(self.seen + 1);
     }
 
     /// Returns whether packets were lost again and again.
     pub(crate) const fn is_lossy(&self) -> bool {
-        let span = COUNTED.saturating_sub(self.lossy.leading_zeros() + self.lossy.trailing_zeros());
-        (self.lossy & !(self.lossy << 1)).count_ones() >= FEWEST && span >= LEAST_SPAN
+        let span =
+            WINDOW_INTERVALS.saturating_sub(self.fec_controller.leading_zeros() + self.fec_controller.trailing_zeros());
+        (self.fec_controller & !(self.fec_controller << 1)).count_ones() >= MIN_LOSSES && span >= LEAST_SPAN
     }
 
     /// Returns the number of FEC groups into which a frame of `packets` packets is cut, each with one packet of parity;
@@ -46,7 +47,7 @@ impl LossyIntervals {
             return 0;
         }
         // If every interval loses packets, the loss rate is unknown above this.
-        let share = (f64::from(self.lossy.count_ones()) / f64::from(self.seen)).min(0.99);
+        let share = (f64::from(self.fec_controller.count_ones()) / f64::from(self.seen)).min(0.99);
         let lost = -(1.0 - share).ln();
         let pays = |pieces: &u64| {
             let least = 2.0 * (*pieces as f64 - 0.3);
@@ -62,9 +63,9 @@ mod tests {
 
     /// The state after `intervals` intervals of which every `nth` lost a packet.
     fn after(intervals: u64, nth: u64) -> LossyIntervals {
-        let mut lossy = LossyIntervals::default();
-        (1..=intervals).for_each(|interval| lossy.handle_frame(interval / nth * 1200));
-        lossy
+        let mut fec_controller = LossyIntervals::default();
+        (1..=intervals).for_each(|interval| fec_controller.handle_frame(interval / nth * 1200));
+        fec_controller
     }
 
     #[test]
@@ -80,17 +81,17 @@ mod tests {
 
     #[test]
     fn a_queue_that_is_full_for_once_is_not_taken_for_a_lossy_path() {
-        let mut lossy = LossyIntervals::default();
-        (1..=8).for_each(|interval| lossy.handle_frame(interval * 100_000));
-        assert_eq!(lossy.pieces(5000), 0, "eight intervals in a row");
-        (1..=8).for_each(|interval| lossy.handle_frame(800_000 + interval / 2 * 1200));
-        assert_eq!(lossy.pieces(5000), 0, "every second one, soon after");
-        let once = |lossy: &mut LossyIntervals, lost| (0..16).for_each(|_| lossy.handle_frame(lost));
-        once(&mut lossy, 900_000);
-        assert!(!lossy.is_lossy());
-        once(&mut lossy, 1_000_000);
-        assert!(lossy.is_lossy());
-        (0..128).for_each(|_| lossy.handle_frame(1_000_000));
-        assert!(!lossy.is_lossy(), "it is forgotten");
+        let mut fec_controller = LossyIntervals::default();
+        (1..=8).for_each(|interval| fec_controller.handle_frame(interval * 100_000));
+        assert_eq!(fec_controller.pieces(5000), 0, "eight intervals in a row");
+        (1..=8).for_each(|interval| fec_controller.handle_frame(800_000 + interval / 2 * 1200));
+        assert_eq!(fec_controller.pieces(5000), 0, "every second one, soon after");
+        let once = |fec_controller: &mut LossyIntervals, lost| (0..16).for_each(|_| fec_controller.handle_frame(lost));
+        once(&mut fec_controller, 900_000);
+        assert!(!fec_controller.is_lossy());
+        once(&mut fec_controller, 1_000_000);
+        assert!(fec_controller.is_lossy());
+        (0..128).for_each(|_| fec_controller.handle_frame(1_000_000));
+        assert!(!fec_controller.is_lossy(), "it is forgotten");
     }
 }

@@ -4,18 +4,18 @@ mod harness;
 
 use harness::{RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Budget, Frame, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder, VideoLoops, VideoModel,
+    Arrived, Budget, Frame, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder, VideoModel, VideoRenditions,
     VideoSettings,
 };
 
-/// Encodes in `loops` renditions.
-fn encode_loops(clip: &[Picture], loops: usize, threads: usize) -> Vec<Vec<Frame>> {
+/// Encodes in `renditions` renditions.
+fn encode_renditions(clip: &[Picture], renditions: usize, threads: usize) -> Vec<Vec<Frame>> {
     let size = clip[0].size();
     let bits = 240.0 * size.pixels() as f64;
     let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads };
-    let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, loops).expect("one to three");
-    assert_eq!(encoder.rates().count(), loops);
+    let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, renditions).expect("one to three");
+    assert_eq!(encoder.rates().count(), renditions);
     clip.iter().map(|frame| encoder.encode(frame).expect("a frame")).collect()
 }
 
@@ -23,8 +23,8 @@ fn encode_loops(clip: &[Picture], loops: usize, threads: usize) -> Vec<Vec<Frame
 fn the_faster_of_two_loops_serves_the_fast_better_and_the_slower_the_slow() {
     let size = Size::new(130, 100).expect("a valid size");
     let clip = clip(size, 40, 99);
-    let (one, two) = (encode_loops(&clip, 1, 1), encode_loops(&clip, 2, 2));
-    assert!(two == encode_loops(&clip, 2, 1) && two == encode_loops(&clip, 2, 3), "bytes depend on threads");
+    let (one, two) = (encode_renditions(&clip, 1, 1), encode_renditions(&clip, 2, 2));
+    assert!(two == encode_renditions(&clip, 2, 1) && two == encode_renditions(&clip, 2, 3), "bytes depend on threads");
     let error_at = |frames: &mut dyn Iterator<Item = &Frame>, share: f64| {
         let bits = 240.0 * size.pixels() as f64;
         let (mut decoder, mut budget) = (decoder(size), Budget::new(share * bits, RATE));
@@ -48,14 +48,14 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
     let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone());
-    for (frames, picture) in encode_loops(&clip, 1, 1).iter().zip(&clip) {
+    for (frames, picture) in encode_renditions(&clip, 1, 1).iter().zip(&clip) {
         assert_eq!(frames[..], [encoder.encode(picture).expect("a frame")]);
     }
-    for (number, frames) in encode_loops(&clip, 3, 1).iter().enumerate() {
+    for (number, frames) in encode_renditions(&clip, 3, 1).iter().enumerate() {
         assert!(frames.iter().all(|frame| frame.key == [0, 7].contains(&number)), "frame {number}");
     }
-    for loops in [0, 4] {
-        assert!(VideoLoops::new(&VideoModel::built_in(), settings.clone(), loops).is_err());
+    for renditions in [0, 4] {
+        assert!(VideoRenditions::new(&VideoModel::built_in(), settings.clone(), renditions).is_err());
     }
 }
 
@@ -84,7 +84,7 @@ fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
     let most = |at: usize| RATE.bytes(rates[at] * bits);
     for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))).filter(|(from, to)| from != to) {
         let settings = VideoSettings { size, rate: RATE, population: population.clone(), threads: 1 };
-        let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 3).expect("three loops");
+        let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 3).expect("three loops");
         // One that begins here with a random-access frame, one that had only bases, one with all bytes, and one that
         // loses half of each switching frame.
         let mut decoders = [(); 4].map(|()| decoder(size));
@@ -125,14 +125,14 @@ fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
 }
 
 /// Encodes seven frames of a clip in which a scene begins at frame `cut`; also returns the eighth picture.
-fn two_loops_of_seven_frames(cut: usize) -> (VideoLoops, Picture) {
+fn two_renditions_of_seven_frames(cut: usize) -> (VideoRenditions, Picture) {
     let size = Size::new(96, 64).expect("a valid size");
     let mut clip = clip(size, 8, cut);
     let next = clip.pop().expect("eight frames");
     let bits = 240.0 * size.pixels() as f64;
     let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
-    let mut encoder = VideoLoops::new(&VideoModel::built_in(), settings, 2).expect("two loops");
+    let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 2).expect("two loops");
     for picture in &clip {
         encoder.encode(picture).expect("a frame");
     }
@@ -142,8 +142,8 @@ fn two_loops_of_seven_frames(cut: usize) -> (VideoLoops, Picture) {
 /// At 128 bytes the head's length changes with its numbers.
 #[test]
 fn frames_of_who_joins_or_changes_are_all_base_however_long_they_are() {
-    let (mut encoder, next) = two_loops_of_seven_frames(99);
-    let leaves = |encoder: &VideoLoops| encoder.switch_from(0).expect("there is such a loop");
+    let (mut encoder, next) = two_renditions_of_seven_frames(99);
+    let leaves = |encoder: &VideoRenditions| encoder.switch_from(0).expect("there is such a loop");
     let mut switches: Vec<_> = (0..220).map(|most| (most, leaves(&encoder))).collect();
     encoder.encode(&next).expect("a frame");
     for (most, switch) in &mut switches {
@@ -155,13 +155,13 @@ fn frames_of_who_joins_or_changes_are_all_base_however_long_they_are() {
         let frame = encoder.join(1, most).expect("there is such a loop");
         assert!(frame.base == frame.bytes.len() && frame.bytes.len() <= most, "{most}: {frame:?}");
         let mut decoder = decoder(next.size());
-        assert_eq!(decoder.decode(&frame.bytes).expect("a frame"), Arrived::Enhanced, "{most}");
+        assert_eq!(decoder.decode(&frame.bytes).expect("a frame"), Arrived::EnhancementReference, "{most}");
     }
 }
 
 #[test]
 fn a_scene_that_begins_is_for_those_too_who_change_loops() {
-    let (mut encoder, next) = two_loops_of_seven_frames(7);
+    let (mut encoder, next) = two_renditions_of_seven_frames(7);
     let mut switch = encoder.switch_from(0).expect("there is such a loop");
     assert!(encoder.switch_from(2).is_err() && encoder.switch_to(2, &mut switch, 900).is_none() && !switch.arrived());
     assert!(encoder.encode(&next).expect("a frame")[1].key);
@@ -177,7 +177,7 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
     let [few, many] = [0.02, 0.3].map(|share| RATE.bytes(share * bits));
     let cut = |frame: &Frame, count: usize| frame.bytes[..count.clamp(frame.base, frame.bytes.len())].to_vec();
     let settings = VideoSettings { size, rate: RATE, population: fast.clone(), threads: 1 };
-    let new = || VideoLoops::new(&VideoModel::built_in(), settings.clone(), 1).expect("one loop");
+    let new = || VideoRenditions::new(&VideoModel::built_in(), settings.clone(), 1).expect("one loop");
     let (mut alone, mut several) = (new(), new());
     let (mut stayed, mut went, mut joined) = (decoder(size), decoder(size), decoder(size));
     let mut errors = [[0.0; 3]; 2];
@@ -223,15 +223,15 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
     branches_of_what_is_there_are_made(&mut several);
 }
 
-fn remove_all_but_one_of_two(several: &mut VideoLoops) {
+fn remove_all_but_one_of_two(several: &mut VideoRenditions) {
     assert!(several.join(2, 1500).is_none());
     several.remove(0);
     several.remove(0); // the last one stays
     assert_eq!(several.count(), 1);
 }
 
-fn branches_of_what_is_there_are_made(several: &mut VideoLoops) {
-    let refused = |several: &mut VideoLoops, at| several.branch(at).expect_err("it is refused").to_string();
+fn branches_of_what_is_there_are_made(several: &mut VideoRenditions) {
+    let refused = |several: &mut VideoRenditions, at| several.branch(at).expect_err("it is refused").to_string();
     assert!(refused(several, 1).contains("name one by its place, below the count of loops"));
     several.branch(0).and_then(|()| several.branch(0)).expect("two more");
     assert!(refused(several, 0).contains("remove one before another branches"));

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Parser;
-use nestcast_codec::MAX_LOOPS;
+use nestcast_codec::MAX_RENDITIONS;
 use nestcast_encode::RenditionLimit;
 use nestcast_live_benches::figures::{HEADING, Row};
 use nestcast_live_benches::links::Scenario;
@@ -38,11 +38,11 @@ fn main() -> Result<()> {
     println!("{HEADING}");
     // All five receivers get enough from one rendition, so `AsNeeded` would give one.
     let as_needed = (!options.rates.is_empty()).then_some(RenditionLimit::AsNeeded);
-    let all = as_needed.into_iter().chain((1..=MAX_LOOPS).map(RenditionLimit::AtMost));
-    for loops in all {
-        let outcomes = studio.run_together(loops, &links, Duration::from_secs(options.seconds.into()))?;
+    let all = as_needed.into_iter().chain((1..=MAX_RENDITIONS).map(RenditionLimit::AtMost));
+    for renditions in all {
+        let outcomes = studio.run_together(renditions, &links, Duration::from_secs(options.seconds.into()))?;
         for (scenario, outcome) in scenarios.iter().zip(&outcomes) {
-            let row = Row::new(&name(loops), scenario, outcome);
+            let row = Row::new(&name(renditions), scenario, outcome);
             println!("{row}");
             table.serialize(row)?;
         }
@@ -53,8 +53,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-fn name(loops: RenditionLimit) -> String {
-    match loops {
+fn name(renditions: RenditionLimit) -> String {
+    match renditions {
         RenditionLimit::AsNeeded => "as needed".to_owned(),
         RenditionLimit::AtMost(most) => format!("at most {most}"),
     }

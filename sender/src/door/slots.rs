@@ -8,7 +8,7 @@ use crate::door::address_prefix::AddressPrefix;
 
 /// All slots of a broadcast.
 #[derive(Debug)]
-pub(crate) struct Places {
+pub(crate) struct Slots {
     limit: usize,
     limit_per_address: usize,
     taken: Mutex<Taken>,
@@ -25,10 +25,10 @@ struct Taken {
 #[derive(Debug)]
 pub(crate) struct Place {
     prefix: AddressPrefix,
-    places: Arc<Places>,
+    slots: Arc<Slots>,
 }
 
-impl Places {
+impl Slots {
     pub(crate) fn new(limit: usize, limit_per_address: usize) -> Self {
         Self { limit, limit_per_address, taken: Mutex::default() }
     }
@@ -43,7 +43,7 @@ impl Places {
         }
         taken.count += 1;
         taken.of.insert(prefix, of_address + 1);
-        Some(Place { prefix, places: Arc::clone(self) })
+        Some(Place { prefix, slots: Arc::clone(self) })
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -53,7 +53,7 @@ impl Places {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        let mut taken = self.places.taken();
+        let mut taken = self.slots.taken();
         taken.count -= 1;
         if let Some(count) = taken.of.get_mut(&self.prefix) {
             *count -= 1;
@@ -70,8 +70,8 @@ mod tests {
 
     #[test]
     fn places_are_limited_in_all_and_for_each_address() {
-        let places = Arc::new(Places::new(3, 2));
-        let take = |last: u8| places.take(([192, 0, 2, last], 1).into());
+        let slots = Arc::new(Slots::new(3, 2));
+        let take = |last: u8| slots.take(([192, 0, 2, last], 1).into());
         let first = take(1).expect("a place");
         let second = take(1).expect("a place");
         assert!(take(1).is_none(), "two of one address");
@@ -80,7 +80,7 @@ mod tests {
         drop((first, third));
         assert!(take(1).is_some() && take(3).is_some());
         drop(second);
-        let taken = places.taken();
+        let taken = slots.taken();
         assert_eq!((taken.count, taken.of.len()), (0, 0));
     }
 }

@@ -11,32 +11,32 @@ use crate::path::shortest::Shortest;
 
 /// How long a queue that this flow did not make must last, or at least half of that. This flow's own queue vanishes in
 /// each round-trip probe.
-const STANDS: Duration = Duration::from_secs(5);
+const STANDING_TIME: Duration = Duration::from_secs(5);
 /// The least queue that remains at all times if a flow fills it.
-const STANDING: Duration = Duration::from_millis(40);
+const STANDING_QUEUE: Duration = Duration::from_millis(40);
 /// The least mean queue with such a flow on long round trips, where its cuts, a part of path and queue together, empty
 /// the queue again and again.
-const STANDING_ON_AVERAGE: Duration = Duration::from_millis(50);
+const MEAN_STANDING_QUEUE: Duration = Duration::from_millis(50);
 /// The averaging time, and the longest queue that counts.
-const AVERAGED: Duration = Duration::from_millis(2500);
-const COUNTED: Duration = Duration::from_millis(200);
+const AVERAGING_TIME: Duration = Duration::from_millis(2500);
+const MAX_COUNTED_QUEUE: Duration = Duration::from_millis(200);
 /// On shorter round trips, several flows like this one make queues of up to this many times the target of one alone.
 const LONG_ROUND_TRIP: Duration = Duration::from_millis(75);
-const QUEUES: u32 = 3;
+const TARGETS_OF_OTHERS: u32 = 3;
 /// A queue above the first is another flow's if flows like this one do not make it; below the second there is none.
-const LONG: Duration = Duration::from_millis(40);
-const SHORT: Duration = Duration::from_millis(15);
+const LONG_QUEUE: Duration = Duration::from_millis(40);
+const SHORT_QUEUE: Duration = Duration::from_millis(15);
 /// Consecutive probe rounds that must find an empty queue before the other flow counts as gone: in a single one its
 /// window may just have been cut.
 const EMPTY_ROUNDS: u32 = 2;
 /// How long such a flow is suspected after a long queue.
-const SUSPICION: Duration = Duration::from_secs(5);
+const SUSPICION_TIME: Duration = Duration::from_secs(5);
 /// A shorter time without a long queue ends the suspicion: the queue was this flow's own.
-const TRUST: Duration = Duration::from_secs(1);
+const TRUST_TIME: Duration = Duration::from_secs(1);
 
 /// The growth of a window in a round trip until the first loss in competitive mode: slow start that loses less than
 /// doubling.
-const START: f64 = 1.5;
+const START_GROWTH: f64 = 1.5;
 /// CUBIC's constants (RFC 9438, section 4.1): the growth in packets a cubic second, and the part that a loss leaves.
 const CUBIC_GROWTH: f64 = 0.4;
 const CUBIC_CUT: f64 = 0.7;
@@ -57,13 +57,13 @@ pub(crate) struct Queue {
 impl Queue {
     /// Returns the longest queue that flows like this one make together.
     fn of_others_like_this(self) -> Duration {
-        if self.min_rtt > LONG_ROUND_TRIP { Duration::ZERO } else { QUEUES * self.target }
+        if self.min_rtt > LONG_ROUND_TRIP { Duration::ZERO } else { TARGETS_OF_OTHERS * self.target }
     }
 }
 
 /// The detector of such a flow.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Competition {
+pub(crate) struct CompetitiveMode {
     queue: Shortest,
     /// The mean queue in seconds, and when it was last updated.
     average: (f64, Duration),
@@ -78,28 +78,28 @@ pub(crate) struct Competition {
     cut: Option<(Duration, f64)>,
 }
 
-impl Competition {
+impl CompetitiveMode {
     /// Processes the end of a round trip.
     pub(crate) fn handle_round(&mut self, now: Duration, queue: Queue) {
         let standing = queue.standing;
-        self.queue.of(now, standing, true, STANDS);
+        self.queue.of(now, standing, true, STANDING_TIME);
         let (average, since) = &mut self.average;
         let passed = now.saturating_sub(std::mem::replace(since, now));
-        let new = 1.0 - (-passed.as_secs_f64() / AVERAGED.as_secs_f64()).exp();
-        *average += new * (standing.min(COUNTED).as_secs_f64() - *average);
-        if standing > LONG {
+        let new = 1.0 - (-passed.as_secs_f64() / AVERAGING_TIME.as_secs_f64()).exp();
+        *average += new * (standing.min(MAX_COUNTED_QUEUE).as_secs_f64() - *average);
+        if standing > LONG_QUEUE {
             self.long = Some(now);
         } else {
             self.clear = Some(now);
         }
-        if standing < SHORT {
+        if standing < SHORT_QUEUE {
             self.long = None;
         }
         if queue.draining {
-            self.empty = if standing < SHORT { self.empty + 1 } else { 0 };
+            self.empty = if standing < SHORT_QUEUE { self.empty + 1 } else { 0 };
         }
         // If flows like this one make long queues too, a queue that vanishes for a moment was theirs.
-        let ours = standing < SHORT && queue.of_others_like_this() > STANDING_ON_AVERAGE;
+        let ours = standing < SHORT_QUEUE && queue.of_others_like_this() > MEAN_STANDING_QUEUE;
         if self.there && (self.empty >= EMPTY_ROUNDS || ours) {
             // Both flows made the earlier queue: nothing is known of the present one.
             *self = Self { clear: self.clear, average: (0.0, now), ..Self::default() };
@@ -114,8 +114,8 @@ impl Competition {
 
     /// Returns whether there is a queue that flows like this one would not make.
     fn stands(&self, queue: Queue) -> bool {
-        self.queue.of_a_while().is_some_and(|queue| queue > STANDING)
-            || self.average.0 > queue.of_others_like_this().max(STANDING_ON_AVERAGE).as_secs_f64()
+        self.queue.of_a_while().is_some_and(|queue| queue > STANDING_QUEUE)
+            || self.average.0 > queue.of_others_like_this().max(MEAN_STANDING_QUEUE).as_secs_f64()
     }
 
     /// Returns the window in competitive mode, in packets, of which `window` were used in a round trip of `rtt`; `lost`
@@ -124,7 +124,7 @@ impl Competition {
     pub(crate) fn window(&mut self, now: Duration, rtt: Duration, window: f64, lost: bool) -> f64 {
         let Some((cut, before)) = self.cut.filter(|(cut, _)| !lost || now.saturating_sub(*cut) <= rtt) else {
             if !lost {
-                return START * window;
+                return START_GROWTH * window;
             }
             self.cut = Some((now, window));
             return CUBIC_CUT * window;
@@ -140,7 +140,7 @@ impl Competition {
     /// shortest round trip for longer.
     pub(crate) fn is_suspected(&self, now: Duration) -> bool {
         let within = |at: Option<Duration>, time| at.is_some_and(|at| now.saturating_sub(at) < time);
-        self.there || within(self.long, SUSPICION) && !within(self.clear, TRUST)
+        self.there || within(self.long, SUSPICION_TIME) && !within(self.clear, TRUST_TIME)
     }
 
     /// Returns whether there is such a flow: its queue lasted long, and still does.
@@ -163,7 +163,7 @@ mod tests {
     /// Returns the detector's result after five seconds, for `queue` in milliseconds by time, over a round trip of
     /// `min_rtt` milliseconds.
     fn after(min_rtt: u64, queue: impl Fn(u64) -> u64) -> bool {
-        let mut competition = Competition::default();
+        let mut competitive_mode = CompetitiveMode::default();
         for moment in (0..5000).step_by(10) {
             let queue = Queue {
                 standing: Duration::from_millis(queue(moment)),
@@ -171,24 +171,24 @@ mod tests {
                 draining: moment % 1000 == 0,
                 ..PATH
             };
-            competition.handle_round(Duration::from_millis(moment), queue);
+            competitive_mode.handle_round(Duration::from_millis(moment), queue);
         }
-        competition.is_there()
+        competitive_mode.is_there()
     }
 
     #[test]
     fn beside_another_the_window_follows_cubic_and_is_cut_once_a_round_trip() {
         let second = Duration::from_secs(1);
         let rtt = Duration::from_millis(100);
-        let mut competition = Competition::default();
-        assert_eq!(competition.window(second, rtt, 60.0, false), 90.0, "until the first loss");
-        assert_eq!(competition.window(2 * second, rtt, 100.0, true), 70.0);
-        assert!(competition.window(2 * second + rtt / 2, rtt, 70.0, true) >= 71.0, "it was cut for that");
+        let mut competitive_mode = CompetitiveMode::default();
+        assert_eq!(competitive_mode.window(second, rtt, 60.0, false), 90.0, "until the first loss");
+        assert_eq!(competitive_mode.window(2 * second, rtt, 100.0, true), 70.0);
+        assert!(competitive_mode.window(2 * second + rtt / 2, rtt, 70.0, true) >= 71.0, "it was cut for that");
         // The window is 100 packets again after the cube root of 100 * 0.3 / 0.4 seconds.
         let full = 2 * second + Duration::from_secs_f64(75.0_f64.cbrt());
-        assert!((competition.window(full, rtt, 90.0, false) - 100.0).abs() < 0.01);
-        assert!(competition.window(full + second, rtt, 99.0, false) > 100.0);
-        assert!((competition.window(full + 2 * second, rtt, 110.0, true) - 77.0).abs() < 0.01, "another loss");
+        assert!((competitive_mode.window(full, rtt, 90.0, false) - 100.0).abs() < 0.01);
+        assert!(competitive_mode.window(full + second, rtt, 99.0, false) > 100.0);
+        assert!((competitive_mode.window(full + 2 * second, rtt, 110.0, true) - 77.0).abs() < 0.01, "another loss");
     }
 
     #[test]
@@ -211,11 +211,11 @@ mod tests {
 
     #[test]
     fn the_other_is_gone_when_two_drains_in_a_row_find_no_queue() {
-        let mut competition = Competition::default();
+        let mut competitive_mode = CompetitiveMode::default();
         let mut round = |milliseconds: u64, standing: u64, draining| {
             let queue = Queue { standing: Duration::from_millis(standing), draining, ..PATH };
-            competition.handle_round(Duration::from_millis(milliseconds), queue);
-            competition.is_there()
+            competitive_mode.handle_round(Duration::from_millis(milliseconds), queue);
+            competitive_mode.is_there()
         };
         assert!((0..600).map(|at| round(10 * at, 60, false)).next_back().unwrap_or_default());
         assert!(round(6010, 5, false), "its window was cut");
@@ -226,11 +226,11 @@ mod tests {
 
     #[test]
     fn the_queue_that_stood_beside_another_does_not_bring_it_back_once_it_is_gone() {
-        let mut competition = Competition::default();
+        let mut competitive_mode = CompetitiveMode::default();
         let mut round = |milliseconds: u64, standing: u64, draining| {
             let queue = Queue { standing: Duration::from_millis(standing), draining, ..PATH };
-            competition.handle_round(Duration::from_millis(milliseconds), queue);
-            competition.is_there()
+            competitive_mode.handle_round(Duration::from_millis(milliseconds), queue);
+            competitive_mode.is_there()
         };
         assert!((0..200).map(|at| round(50 * at, 150, false)).next_back().unwrap_or_default());
         assert!(round(10_000, 5, true));

@@ -4,15 +4,15 @@ use std::time::Duration;
 
 /// How long the path must be busy, and with how many packets, before its rate is known: acknowledgements are late by
 /// milliseconds.
-const KNOWN: Duration = Duration::from_millis(20);
+const MIN_BUSY_TIME: Duration = Duration::from_millis(20);
 const KNOWN_PACKETS: u64 = 6;
 /// A path that delivers nothing for this long was out, which says nothing about its rate: a packet takes less at 48
 /// kbit/s.
-const OUTAGE: Duration = Duration::from_millis(200);
+const OUTAGE_TIME: Duration = Duration::from_millis(200);
 
 /// The deliveries between acknowledgements of packets that waited in a queue.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Busy {
+pub(crate) struct DeliveryRateSampler {
     /// When the last acknowledgements came, and the bytes delivered by then, if their packets had waited.
     last: Option<(Duration, u64)>,
     /// How long the path was busy since the last sample, and the bytes that it delivered in that time.
@@ -20,7 +20,7 @@ pub(crate) struct Busy {
     bytes: u64,
 }
 
-impl Busy {
+impl DeliveryRateSampler {
     /// Processes acknowledgements that came together. Their newest packet, of at most `mtu` bytes, met a queue of
     /// `queue`; less than `least` counts as none.
     pub(crate) fn handle_batch(&mut self, now: Duration, delivered: u64, mtu: u64, queue: Duration, least: Duration) {
@@ -30,7 +30,7 @@ impl Busy {
             let bytes = delivered - before;
             let packets = u32::try_from(bytes / mtu.max(1)).unwrap_or(u32::MAX).max(1);
             // All of these packets were queued before those of the last batch had left.
-            if queue >= (gap - gap / packets).max(gap / 2) && gap < OUTAGE {
+            if queue >= (gap - gap / packets).max(gap / 2) && gap < OUTAGE_TIME {
                 self.time += gap;
                 self.bytes += bytes;
             }
@@ -40,7 +40,7 @@ impl Busy {
 
     /// Takes a sample in bytes a second, if the path was busy for long enough; packets have at most `mtu` bytes.
     pub(crate) fn take(&mut self, mtu: u64) -> Option<f64> {
-        (self.time >= KNOWN && self.bytes >= KNOWN_PACKETS * mtu).then(|| {
+        (self.time >= MIN_BUSY_TIME && self.bytes >= KNOWN_PACKETS * mtu).then(|| {
             let rate = self.bytes as f64 / self.time.as_secs_f64();
             self.time = Duration::ZERO;
             self.bytes = 0;
@@ -61,7 +61,7 @@ mod tests {
 
     /// Returns the sample after ten batches of `bytes`, one every `every` milliseconds, that met a queue.
     fn rate(every: u64, bytes: u64, queue: u64) -> Option<f64> {
-        let mut busy = Busy::default();
+        let mut busy = DeliveryRateSampler::default();
         (1..=10).for_each(|count| busy.handle_batch(at(count * every), count * bytes, 1200, at(queue), LEAST));
         busy.take(1200)
     }

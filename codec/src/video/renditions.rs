@@ -7,76 +7,76 @@
 //! rendition's time, not two thirds.
 
 use crate::error::Error;
-use crate::motion::search::aim::Effort;
+use crate::motion::search::search_parameters::Effort;
 use crate::picture::View;
 use crate::video::frame::Frame;
-use crate::video::loop_encoder::LoopEncoder;
-use crate::video::loop_rates::{LoopRates, MAX_LOOPS};
 use crate::video::model::VideoModel;
 use crate::video::population::Population;
+use crate::video::rendition_encoder::RenditionEncoder;
+use crate::video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 use crate::video::switch::Switch;
 
-const NO_LOOP: &str = "there is no such loop: name one by its place, below the count of loops";
+const NO_RENDITION: &str = "there is no such loop: name one by its place, below the count of loops";
 
 /// Encodes the frames of one video, one after another, in several renditions.
-pub struct VideoLoops {
+pub struct VideoRenditions {
     settings: VideoSettings,
     source: Source,
     /// By rising rate at first.
-    loops: Vec<LoopEncoder>,
-    rates: LoopRates,
+    renditions: Vec<RenditionEncoder>,
+    rates: RenditionRates,
 }
 
-impl std::fmt::Debug for VideoLoops {
+impl std::fmt::Debug for VideoRenditions {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("VideoLoops").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
 
-impl VideoLoops {
-    /// Returns an encoder for frames of this size in `loops` renditions, but no more than the population has receivers;
+impl VideoRenditions {
+    /// Returns an encoder for frames of this size in `renditions` renditions, but no more than the population has receivers;
     /// [`crate::Population::split`] divides these among them.
     ///
     /// # Errors
-    /// [`Error::Argument`] if `loops` is not 1 to [`MAX_LOOPS`], or if one of several renditions would serve rates from
+    /// [`Error::Argument`] if `renditions` is not 1 to [`MAX_RENDITIONS`], or if one of several renditions would serve rates from
     /// 2^35 bits a second on.
-    pub fn new(model: &VideoModel, settings: VideoSettings, loops: usize) -> Result<Self, Error> {
-        if !(1..=MAX_LOOPS).contains(&loops) {
+    pub fn new(model: &VideoModel, settings: VideoSettings, renditions: usize) -> Result<Self, Error> {
+        if !(1..=MAX_RENDITIONS).contains(&renditions) {
             return Err(Error::Argument("a video has one to three loops"));
         }
         let settings = VideoSettings { threads: settings.threads.max(1), ..settings };
-        let of = |population| LoopEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() });
-        let groups = settings.population.split(loops);
-        let mut loops: Vec<LoopEncoder> = groups.into_iter().map(of).collect();
-        let slowest = |encoder: &LoopEncoder| encoder.population.slowest().unwrap_or(0.0);
-        let rates = LoopRates::new(&loops.iter().map(|encoder| whole(slowest(encoder))).collect::<Vec<_>>());
+        let of = |population| RenditionEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() });
+        let groups = settings.population.split(renditions);
+        let mut renditions: Vec<RenditionEncoder> = groups.into_iter().map(of).collect();
+        let slowest = |encoder: &RenditionEncoder| encoder.population.slowest().unwrap_or(0.0);
+        let rates = RenditionRates::new(&renditions.iter().map(|encoder| whole(slowest(encoder))).collect::<Vec<_>>());
         let rates = rates.ok_or(Error::Argument("several loops are for rates below 2^35 bits a second"))?;
-        for at in 1..loops.len() {
+        for at in 1..renditions.len() {
             // A receiver between two groups uses the slower one's rendition.
-            loops[at - 1].useful = settings.rate.bytes(slowest(&loops[at]));
+            renditions[at - 1].useful = settings.rate.bytes(slowest(&renditions[at]));
         }
-        Ok(Self { source: Source::new(settings.size), loops, rates, settings })
+        Ok(Self { source: Source::new(settings.size), renditions, rates, settings })
     }
 
     /// Sets how long it searches for motion; decoders do not depend on it.
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
-        self.loops.iter_mut().for_each(|encoder| encoder.effort = effort);
+        self.renditions.iter_mut().for_each(|encoder| encoder.effort = effort);
         self
     }
 
     /// Returns the receivers that each rendition served at first.
     #[must_use]
-    pub const fn rates(&self) -> LoopRates {
+    pub const fn rates(&self) -> RenditionRates {
         self.rates
     }
 
     /// Returns the number of renditions.
     #[must_use]
     pub const fn count(&self) -> usize {
-        self.loops.len()
+        self.renditions.len()
     }
 
     /// Sets the receivers of rendition `at`, as [`VideoEncoder::set_population`](crate::VideoEncoder::set_population),
@@ -84,7 +84,7 @@ impl VideoLoops {
     /// fewer, because it may turn out to be faster. No frame is predicted from these bytes. Does nothing if there is no
     /// such rendition.
     pub fn set_population(&mut self, at: usize, population: Population, useful_bytes: usize) {
-        if let Some(encoder) = self.loops.get_mut(at) {
+        if let Some(encoder) = self.renditions.get_mut(at) {
             (encoder.population, encoder.useful) = (population, useful_bytes);
         }
     }
@@ -93,21 +93,21 @@ impl VideoLoops {
     /// So receivers of that one can continue in either with the next frame.
     ///
     /// # Errors
-    /// [`Error::Argument`] if there is no rendition `at`, or there are [`MAX_LOOPS`].
+    /// [`Error::Argument`] if there is no rendition `at`, or there are [`MAX_RENDITIONS`].
     pub fn branch(&mut self, at: usize) -> Result<(), Error> {
-        if self.loops.len() >= MAX_LOOPS {
+        if self.renditions.len() >= MAX_RENDITIONS {
             return Err(Error::Argument("a video has three loops at most: remove one before another branches"));
         }
-        let from = self.loops.get(at).ok_or(Error::Argument(NO_LOOP))?;
+        let from = self.renditions.get(at).ok_or(Error::Argument(NO_RENDITION))?;
         let branched = from.branch(&self.settings);
-        self.loops.push(branched);
+        self.renditions.push(branched);
         Ok(())
     }
 
     /// Removes rendition `at`, and leaves the others in their order; the last one stays.
     pub fn remove(&mut self, at: usize) {
-        if self.loops.len() > 1 && at < self.loops.len() {
-            self.loops.remove(at);
+        if self.renditions.len() > 1 && at < self.renditions.len() {
+            self.renditions.remove(at);
         }
     }
 
@@ -116,17 +116,17 @@ impl VideoLoops {
     #[must_use]
     pub fn join(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
         let phase = self.source.last_phase();
-        self.loops.get_mut(at).map(|encoder| encoder.join(phase, max_bytes))
+        self.renditions.get_mut(at).map(|encoder| encoder.join(phase, max_bytes))
     }
 
     /// Begins a switch for receivers that have rendition `at` up to now, at least up to its base. After each
-    /// [`VideoLoops::encode`], [`VideoLoops::switch_to`] returns a frame for them until they have arrived.
+    /// [`VideoRenditions::encode`], [`VideoRenditions::switch_to`] returns a frame for them until they have arrived.
     ///
     /// # Errors
     /// [`Error::Argument`] if there is no rendition `at`.
     pub fn switch_from(&self, at: usize) -> Result<Switch, Error> {
-        let from = self.loops.get(at).ok_or(Error::Argument(NO_LOOP))?;
-        Ok(Switch::new(&from.state.floor))
+        let from = self.renditions.get(at).ok_or(Error::Argument(NO_RENDITION))?;
+        Ok(Switch::new(&from.state.base_reference))
     }
 
     /// Returns the frame that these receivers get in place of the last frame of rendition `to`, of at most `max_bytes`,
@@ -135,7 +135,7 @@ impl VideoLoops {
     /// `None` if the last frame was a key frame, which they get too, or if there is no such rendition.
     #[must_use]
     pub fn switch_to(&mut self, to: usize, switch: &mut Switch, max_bytes: usize) -> Option<Frame> {
-        self.loops.get_mut(to)?.switch(&self.source, switch, max_bytes)
+        self.renditions.get_mut(to)?.switch(&self.source, switch, max_bytes)
     }
 
     /// Encodes the next frame, planar YCbCr 4:2:0: once for each rendition, in their order.
@@ -143,14 +143,14 @@ impl VideoLoops {
     /// # Errors
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
-        let Self { settings, source, loops, .. } = self;
+        let Self { settings, source, renditions, .. } = self;
         let key = source.take(&frame.into(), settings.threads)?;
-        let slowest = |at: &usize| loops[*at].population.slowest().unwrap_or(0.0);
-        let mut by_rate: Vec<usize> = (0..loops.len()).collect();
+        let slowest = |at: &usize| renditions[*at].population.slowest().unwrap_or(0.0);
+        let mut by_rate: Vec<usize> = (0..renditions.len()).collect();
         by_rate.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));
-        let mut frames = vec![None; loops.len()];
+        let mut frames = vec![None; renditions.len()];
         for (place, at) in by_rate.into_iter().enumerate() {
-            frames[at] = Some(loops[at].encode(source, key, place > 0)?);
+            frames[at] = Some(renditions[at].encode(source, key, place > 0)?);
         }
         source.finish();
         Ok(frames.into_iter().flatten().collect())

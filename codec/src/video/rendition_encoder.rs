@@ -7,24 +7,24 @@ use crate::motion::field::Field;
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::Choice;
-use crate::motion::search::aim::{Aim, Effort};
+use crate::motion::search::search_parameters::{Effort, SearchParameters};
 use crate::picture::Size;
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
 use crate::video::ages;
-use crate::video::allotment::{Allotment, Errors, Shares};
-use crate::video::frame::{Frame, compose, floor_alone};
+use crate::video::frame::{Frame, base_reference_alone, compose};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::population::{FrameRate, Population};
+use crate::video::rate_allocation::{Errors, RateAllocation, Shares};
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 use crate::video::state::State;
 use crate::video::switch::Switch;
 
 /// Encodes one rendition, frame by frame.
-pub(super) struct LoopEncoder {
+pub(super) struct RenditionEncoder {
     pub(super) model: VideoModel,
     pub(super) effort: Effort,
     size: Size,
@@ -32,7 +32,7 @@ pub(super) struct LoopEncoder {
     threads: usize,
     pub(super) population: Population,
     pub(super) state: State,
-    allotment: Allotment,
+    rate_allocation: RateAllocation,
     /// Bytes of a frame that some receiver may use, whatever the population is.
     pub(super) useful: usize,
     residual: Planes420<i16>,
@@ -49,7 +49,7 @@ pub(super) struct LoopEncoder {
 /// The fraction of the slowest receiver's bytes that side information should not exceed.
 const SIDE_SHARE: [usize; 2] = [3, 10];
 
-impl LoopEncoder {
+impl RenditionEncoder {
     pub(super) fn new(model: VideoModel, settings: &VideoSettings) -> Self {
         let VideoSettings { size, rate, population, threads } = settings.clone();
         let threads = threads.max(1);
@@ -61,7 +61,7 @@ impl LoopEncoder {
             threads,
             population,
             state: State::new(size),
-            allotment: Allotment::default(),
+            rate_allocation: RateAllocation::default(),
             useful: 0,
             residual: Planes420::new(size),
             field: Field::default(),
@@ -87,14 +87,14 @@ impl LoopEncoder {
     /// vectors, so that only the modes remain to be chosen.
     pub(super) fn encode(&mut self, source: &mut Source, key: bool, searched: bool) -> Result<Frame, Error> {
         let phase = source.phase();
-        let shares = self.allotment.shares(&self.population, self.rate);
+        let shares = self.rate_allocation.shares(&self.population, self.rate);
         let shares = Shares { most: shares.most.max(self.useful), ..shares };
         if key {
             self.side.clear();
             self.choice.begin_anew();
             self.state.predict_nothing();
         } else {
-            self.predict(source, shares.floor, searched);
+            self.predict(source, shares.base_reference, searched);
         }
         let planes = source.planes.planes();
         let row = |plane: usize, y: usize| {
@@ -123,13 +123,13 @@ impl LoopEncoder {
         let Self { state, residual, coder, model, bytes, choice, .. } = self;
         // A receiver that joins has no picture before this one.
         choice.begin_anew();
-        for (out, plane) in residual.planes_mut().into_iter().zip(&state.floor.planes) {
+        for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
         }
         let (planes, string) = coder.encode(&model.key, residual, max_bytes);
         let head = Head { phase, key: true, planes, ..Head::default() };
-        floor_alone(bytes, head, &[], &string, max_bytes)
+        base_reference_alone(bytes, head, &[], &string, max_bytes)
     }
 
     /// Returns the base-layer reference for receivers that come from another rendition, in place of the frame of this
@@ -141,19 +141,20 @@ impl LoopEncoder {
         }
         let Self { size, state, residual, coder, model, bytes, choice, field, threads, decoder, room, .. } = self;
         let (side, predicted) = switch.predict(field, *threads, room);
-        subtract(residual, |plane, y| state.floor.planes[plane].row(y), predicted);
+        subtract(residual, |plane, y| state.base_reference.planes[plane].row(y), predicted);
         let model = model.of(false);
         let (planes, string) = coder.encode(model, residual, max_bytes);
         let head = Head { phase: source.last_phase(), planes, switches: true, ..Head::default() };
-        let frame = floor_alone(bytes, head, side, &string, max_bytes);
+        let frame = base_reference_alone(bytes, head, side, &string, max_bytes);
         decoder.start(*size, planes);
         // A bitstream would end at a corrupt length; this one has none.
         let _ = decoder.push(model, &frame.bytes[frame.side..]);
         decoder.residual_into(model, residual);
         let theirs = switch.advance(residual, *threads);
-        let [theirs, floor, enhanced] = [theirs, &state.floor, &state.enhanced]
-            .map(|picture| squared_error(&source.planes.planes()[0], &picture.planes[0]));
-        switch.handle_frame(theirs, floor, enhanced);
+        let [theirs, base_reference, enhancement_reference] =
+            [theirs, &state.base_reference, &state.enhancement_reference]
+                .map(|picture| squared_error(&source.planes.planes()[0], &picture.planes[0]));
+        switch.handle_frame(theirs, base_reference, enhancement_reference);
         if switch.arrived() {
             // A receiver that arrives has no picture before this one.
             choice.begin_anew();
@@ -164,7 +165,7 @@ impl LoopEncoder {
     /// Predicts the frame, and codes its motion.
     fn predict(&mut self, source: &mut Source, slowest: usize, searched: bool) {
         let Self { size, threads, effort, state, choice, field, side, room, .. } = self;
-        let aim = Aim {
+        let aim = SearchParameters {
             size: *size,
             phase: source.phase(),
             lambda: lambda(*size, slowest),
@@ -180,20 +181,21 @@ impl LoopEncoder {
     /// Passes the frame's errors to the rate allocation.
     fn learn(&mut self, source: &Planes420<i16>) {
         let luma = &source.planes()[0];
-        let [predicted, enhanced, floor] = [&self.state.predicted, &self.state.enhanced, &self.state.floor]
-            .map(|picture| squared_error(luma, &picture.planes[0]));
-        self.allotment.learn(Errors { predicted, enhanced, floor });
+        let [predicted, enhancement_reference, base_reference] =
+            [&self.state.predicted, &self.state.enhancement_reference, &self.state.base_reference]
+                .map(|picture| squared_error(luma, &picture.planes[0]));
+        self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
     }
 
     /// Advances both references, as every decoder does.
     fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
         self.decoder.start(self.size, head.planes);
-        self.push(head, &string[..head.floor])?;
-        self.state.advance_floor(&self.residual, self.threads);
-        if head.enhanced > head.floor {
-            self.push(head, &string[head.floor..head.enhanced])?;
+        self.push(head, &string[..head.base_reference])?;
+        self.state.advance_base_reference(&self.residual, self.threads);
+        if head.enhancement_reference > head.base_reference {
+            self.push(head, &string[head.base_reference..head.enhancement_reference])?;
         }
-        self.state.advance_enhanced(&self.residual, self.threads);
+        self.state.advance_enhancement_reference(&self.residual, self.threads);
         Ok(())
     }
 

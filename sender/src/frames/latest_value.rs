@@ -4,7 +4,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The newest value that was put and not yet taken.
 #[derive(Debug)]
-pub(crate) struct Newest<T> {
+pub(crate) struct LatestValue<T> {
     state: Mutex<State<T>>,
     news: Condvar,
 }
@@ -15,13 +15,13 @@ struct State<T> {
     closed: bool,
 }
 
-impl<T> Default for Newest<T> {
+impl<T> Default for LatestValue<T> {
     fn default() -> Self {
         Self { state: Mutex::new(State { newest: None, closed: false }), news: Condvar::new() }
     }
 }
 
-impl<T> Newest<T> {
+impl<T> LatestValue<T> {
     /// Replaces the value that was not taken, and returns it.
     pub(crate) fn put(&self, it: T) -> Option<T> {
         let replaced = self.state().newest.replace(it);
@@ -55,9 +55,9 @@ impl<T> Newest<T> {
     }
 }
 
-/// See [`Newest::close_on_drop`].
+/// See [`LatestValue::close_on_drop`].
 #[derive(Debug)]
-pub(crate) struct CloseOnDrop<'a, T>(&'a Newest<T>);
+pub(crate) struct CloseOnDrop<'a, T>(&'a LatestValue<T>);
 
 impl<T> Drop for CloseOnDrop<'_, T> {
     fn drop(&mut self) {
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn the_newest_is_found_and_what_is_left_at_the_end() {
-        let newest = Newest::default();
+        let newest = LatestValue::default();
         assert_eq!([0, 1, 2].map(|number| newest.put(number)), [None, Some(0), Some(1)]);
         assert_eq!(newest.take(), Some(2));
         newest.put(3);

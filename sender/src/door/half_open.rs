@@ -11,11 +11,11 @@ use crate::door::address_prefix::AddressPrefix;
 
 /// The least time that a connection has for its handshake and hello, however many others come. A hello takes one round
 /// trip, or two if a packet is lost.
-pub(crate) const UNDISTURBED: Duration = Duration::from_secs(1);
+pub(crate) const HELLO_TIME: Duration = Duration::from_secs(1);
 
 /// All half-open connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Unadmitted {
+pub(crate) struct HalfOpenConnections {
     table: Arc<Mutex<Table>>,
     limit: usize,
 }
@@ -38,37 +38,37 @@ struct Entry {
 
 /// One half-open connection, until it is dropped.
 #[derive(Debug)]
-pub(crate) struct Ticket {
+pub(crate) struct SlotGuard {
     prefix: AddressPrefix,
     number: u64,
     evicted: oneshot::Receiver<()>,
     table: Arc<Mutex<Table>>,
 }
 
-impl Unadmitted {
+impl HalfOpenConnections {
     /// Allows at most `limit` half-open connections.
     pub(crate) fn new(limit: usize) -> Self {
         Self { table: Arc::default(), limit }
     }
 
     pub(crate) fn len(&self) -> usize {
-        held(&self.table).count
+        lock(&self.table).count
     }
 
     /// Returns the latest time at which there will be room.
     pub(crate) fn room_at(&self, now: Instant) -> Instant {
-        let table = held(&self.table);
+        let table = lock(&self.table);
         if table.count < self.limit {
             return now;
         }
         let oldest = table.connections.values().filter_map(VecDeque::front).map(|entry| entry.since).min();
-        oldest.map_or(now, |since| since + UNDISTURBED)
+        oldest.map_or(now, |since| since + HELLO_TIME)
     }
 
     /// Adds a half-open connection. At the limit it evicts one that is no longer undisturbed: the oldest of the address
     /// prefix with the most of them.
-    pub(crate) fn enter(&self, now: Instant, prefix: AddressPrefix) -> Option<Ticket> {
-        let mut table = held(&self.table);
+    pub(crate) fn enter(&self, now: Instant, prefix: AddressPrefix) -> Option<SlotGuard> {
+        let mut table = lock(&self.table);
         if table.count >= self.limit {
             table.evict(now)?;
         }
@@ -77,13 +77,13 @@ impl Unadmitted {
         table.count += 1;
         let number = table.number;
         table.connections.entry(prefix).or_default().push_back(Entry { number, since: now, _alive: alive });
-        Some(Ticket { prefix, number, evicted, table: Arc::clone(&self.table) })
+        Some(SlotGuard { prefix, number, evicted, table: Arc::clone(&self.table) })
     }
 }
 
 impl Table {
     fn evict(&mut self, now: Instant) -> Option<()> {
-        let had_its_time = |entries: &VecDeque<Entry>| entries.front().is_some_and(|e| e.since + UNDISTURBED <= now);
+        let had_its_time = |entries: &VecDeque<Entry>| entries.front().is_some_and(|e| e.since + HELLO_TIME <= now);
         let most = self.connections.iter().filter(|(_, entries)| had_its_time(entries));
         let (prefix, entries) = most.max_by_key(|(_, entries)| entries.len())?;
         let prefix = *prefix;
@@ -103,7 +103,7 @@ impl Table {
     }
 }
 
-impl Ticket {
+impl SlotGuard {
     /// Waits until the connection has to make room.
     pub(crate) async fn evicted(&mut self) {
         // Nothing is ever sent; dropping the sender ends the wait.
@@ -111,13 +111,13 @@ impl Ticket {
     }
 }
 
-impl Drop for Ticket {
+impl Drop for SlotGuard {
     fn drop(&mut self) {
-        held(&self.table).remove(self.prefix, self.number);
+        lock(&self.table).remove(self.prefix, self.number);
     }
 }
 
-fn held(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -131,7 +131,7 @@ mod tests {
         AddressPrefix::of(([192, 0, 2, last], 1).into())
     }
 
-    async fn is_evicted(ticket: &mut Ticket) -> bool {
+    async fn is_evicted(ticket: &mut SlotGuard) -> bool {
         tokio::select! {
             biased;
             () = ticket.evicted() => true,
@@ -141,16 +141,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn the_oldest_of_the_prefix_with_the_most_makes_room_once_it_had_its_time() {
-        let unadmitted = Unadmitted::new(4);
-        let mut alone = unadmitted.enter(Instant::now(), prefix(1)).expect("room");
-        let mut many: Vec<_> = (0..3).filter_map(|_| unadmitted.enter(Instant::now(), prefix(2))).collect();
-        assert!(many.len() == 3 && unadmitted.enter(Instant::now(), prefix(3)).is_none(), "none had its time");
-        advance(unadmitted.room_at(Instant::now()) - Instant::now()).await;
-        let mut new = unadmitted.enter(Instant::now(), prefix(3)).expect("one had its time");
+        let half_open = HalfOpenConnections::new(4);
+        let mut alone = half_open.enter(Instant::now(), prefix(1)).expect("room");
+        let mut many: Vec<_> = (0..3).filter_map(|_| half_open.enter(Instant::now(), prefix(2))).collect();
+        assert!(many.len() == 3 && half_open.enter(Instant::now(), prefix(3)).is_none(), "none had its time");
+        advance(half_open.room_at(Instant::now()) - Instant::now()).await;
+        let mut new = half_open.enter(Instant::now(), prefix(3)).expect("one had its time");
         assert!(is_evicted(&mut many[0]).await, "the oldest of three");
         assert!(!is_evicted(&mut many[1]).await && !is_evicted(&mut alone).await && !is_evicted(&mut new).await);
-        assert_eq!(unadmitted.len(), 4);
+        assert_eq!(half_open.len(), 4);
         drop((alone, many, new));
-        assert_eq!(unadmitted.len(), 0);
+        assert_eq!(half_open.len(), 0);
     }
 }
