@@ -1,7 +1,7 @@
 //! A hundred receivers of a video come and go for minutes, two in five over recorded links, and nothing grows. One in
 //! seven decodes what it receives: decoders for all would need two processors, and a receiver that starves keeps more.
 //! Run it with `NESTCAST_SOAK=600 cargo test --locked -p nestcast-tests --test soak -- --ignored --nocapture`, where
-//! 600 is the seconds; `NESTCAST_SOAK_RENDITIONS=3` allows the video up to three loops.
+//! 600 is the seconds; `NESTCAST_SOAK_RENDITIONS=3` allows the video up to three renditions.
 //!
 //! The broadcast is a separate process, so that its memory does not include that of its receivers, each of which begins
 //! with a socket buffer of 3 MB. The test watches their process too.
@@ -79,7 +79,7 @@ impl Sender {
     fn start(renditions: u64) -> (Self, Config) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
         let mut child = command
-            .args(["video", &format!("loops={renditions}")])
+            .args(["video", &format!("renditions={renditions}")])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -99,7 +99,7 @@ impl Sender {
         line.trim().to_owned()
     }
 
-    /// Returns the receivers that it has, those that it has admitted so far, and its loops.
+    /// Returns the receivers that it has, those that it has admitted so far, and its renditions.
     fn receivers(&mut self) -> [u64; 3] {
         writeln!(self.input).expect("it runs");
         let line = self.line();

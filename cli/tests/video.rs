@@ -264,9 +264,9 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
         assert_eq!(count("frame"), number as u64);
         assert_eq!(line["kind"], if number % 10 == 0 { "key" } else { "inter" });
         assert!(
-            count("side") <= count("floor")
-                && count("floor") <= count("enhanced")
-                && count("enhanced") <= count("bytes")
+            count("side") <= count("base_reference")
+                && count("base_reference") <= count("enhancement_reference")
+                && count("enhancement_reference") <= count("bytes")
         );
         assert!(line["luma_db"].as_f64().is_some_and(|db| db > 25.0), "{line}");
     }
@@ -274,7 +274,10 @@ fn inspect_tells_every_frame_and_how_near_it_is() {
     assert_eq!((&total["event"], &total["frames"], &total["keys"]), (&"total".into(), &20.into(), &2.into()));
     let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
     assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 8, "{text}");
-    assert!(text.contains("columns   bytes from the frame's begin to the end of side information, floor"), "{text}");
+    assert!(
+        text.contains("columns   bytes from the frame's begin to the end of side information, of the base-layer"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -287,7 +290,7 @@ fn inspect_counts_one_frame_and_says_where_the_original_breaks_off() {
     );
     let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
     let heading = |text: &str| text.lines().find(|line| line.contains("frame  kind")).map(str::to_owned);
-    assert_eq!(heading(&text).as_deref(), Some("   frame  kind    side   floor  enhanced    bytes"));
+    assert_eq!(heading(&text).as_deref(), Some("   frame  kind    side    base  enhanced    bytes"));
     let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m"]);
     assert!(heading(&text).is_some_and(|line| line.ends_with("bytes    Y dB  YCbCr dB")), "{text}");
     // Only commands that have `--frames` suggest it.

@@ -62,13 +62,13 @@
 //!     match playout.handle_time(now)? {
 //!         Some(Present::Show { id, picture, .. }) => screen.push(format!("frame {id}, {} samples", picture.samples().len())),
 //!         Some(Present::Conceal { id, .. }) => screen.push(format!("concealed {id}")),
-//!         Some(Present::Hold { .. }) => screen.push("held".to_owned()),
+//!         Some(Present::Hold { .. }) => screen.push("repeated".to_owned()),
 //!         None => {}
 //!     }
 //! }
 //! assert_eq!(screen[5], "frame 5, 4608 samples");
 //! assert_eq!(screen[6..], ["concealed 6", "concealed 7", "concealed 8", "concealed 9", "repeated", "repeated"]);
-//! assert_eq!((playout.totals().shown, playout.totals().concealed, playout.totals().held), (6, 4, 2));
+//! assert_eq!((playout.totals().shown, playout.totals().concealed, playout.totals().repeated), (6, 4, 2));
 //! # Ok(())
 //! # }
 //! ```

@@ -11,14 +11,14 @@
 //! entry.set(ReceiverDemand {
 //!     bandwidth: Bitrate::from_bits(4_000_000),
 //!     useful_bytes: 20_000,
-//!     needs_join: true, // it has no frame yet
+//!     needs_random_access: true, // it has no frame yet
 //!     ..ReceiverDemand::default()
 //! });
 //!
 //! // An encoder, once for each frame:
 //! assert_eq!(demand.take_useful_bytes(), 20_000);
 //! assert_eq!(demand.receivers().len(), 1);
-//! assert!(demand.take_join_request());
+//! assert!(demand.take_random_access_request());
 //!
 //! drop(entry); // the receiver leaves
 //! assert!(demand.receivers().is_empty());

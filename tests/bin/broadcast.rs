@@ -1,6 +1,6 @@
 //! A broadcast in a separate process, with its own memory. It prints its address and its certificate's fingerprint in a
 //! line. It broadcasts pictures of noise, or with the argument `video` a video of 160x96, with `renditions=N` in up to N
-//! loops. A number among the arguments is the most receivers (500). It answers each line of input with the receivers
+//! of them. A number among the arguments is the most receivers (500). It answers each line of input with the receivers
 //! that it has and has admitted, and the number of renditions. It ends with its input.
 
 use std::io::BufRead as _;
@@ -18,7 +18,7 @@ fn main() -> std::io::Result<()> {
     let video = arguments.iter().any(|word| word == "video");
     let limit = arguments
         .iter()
-        .find_map(|word| word.strip_prefix("loops=")?.parse().ok())
+        .find_map(|word| word.strip_prefix("renditions=")?.parse().ok())
         .map_or(RenditionLimit::AsNeeded, RenditionLimit::AtMost);
     let plan = Plan { size: (64, 48), max_receivers, ..Plan::new(&identity) };
     let broadcast = runtime.block_on(async {

@@ -34,9 +34,9 @@ pub struct Clip {
     pub begins_anew: bool,
     /// Bytes of a frame for the slowest receiver; the fastest has sixteen times as many.
     pub slowest: u32,
-    /// The number of its loops.
+    /// The number of its renditions.
     pub renditions: usize,
-    /// The first frame of the faster of two loops; earlier frames are of the slower one.
+    /// The first frame of the faster of two renditions; earlier frames are of the slower one.
     pub rises: u32,
 }
 

@@ -37,7 +37,7 @@ pub enum HostileVideo {
     /// Frames whose references never existed: none is predicted from nothing, and all say that blocks may have two
     /// references.
     Unfounded,
-    /// Frames of two loops in turn, with no join between them.
+    /// Frames of two renditions in turn, with no random-access frame between them.
     MixedRenditions,
     /// Late bytes, which only pictures have.
     LateBytes,

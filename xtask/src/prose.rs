@@ -170,7 +170,7 @@ fn sentence_words(text: &str) -> Vec<usize> {
             words.push(std::mem::take(&mut sentence));
         }
         if is_text {
-            for word in line.split_whitespace() {
+            for word in line.split_whitespace().filter(|word| word.contains(char::is_alphanumeric)) {
                 sentence += 1;
                 if word.trim_end_matches(['*', ')', '"', '_']).ends_with(['.', '!', '?', ':']) {
                     words.push(std::mem::take(&mut sentence));

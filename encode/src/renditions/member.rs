@@ -8,7 +8,7 @@ pub(crate) struct Receiver {
     pub(crate) rate: f64,
     /// See [`ReceiverDemand::owed_frames`](nestcast_proto::ReceiverDemand::owed_frames).
     pub(crate) owed_frames: u64,
-    /// See [`ReceiverDemand::needs_random_access`](nestcast_proto::ReceiverDemand::needs_join).
+    /// See [`ReceiverDemand::needs_random_access`](nestcast_proto::ReceiverDemand::needs_random_access).
     pub(crate) needs_random_access: bool,
 }
 

@@ -53,7 +53,7 @@ pub struct Frame {
     kind: Option<&'static str>,
     /// Bytes of head and side information.
     side: Option<usize>,
-    /// Bytes up to the end of the floor, and of the enhanced picture.
+    /// Bytes up to the end of the base-layer reference, and of the enhancement reference.
     base_reference: Option<usize>,
     enhancement_reference: Option<usize>,
     bytes: usize,
@@ -198,9 +198,10 @@ impl Display for Video {
         let quality = if self.compared { "    Y dB  YCbCr dB" } else { "" };
         writeln!(
             f,
-            "  columns   bytes from the frame's begin to the end of side information, floor and enhanced picture, and those that are \
-             there; a frame with fewer bytes than its enhanced picture was cut inside it\n\n   \
-             frame  kind    side   floor  enhanced    bytes{quality}"
+            "  columns   bytes from the frame's begin to the end of side information, of the base-layer reference and \
+             of the enhancement reference, and those that are there; a frame that ends before its enhancement reference was cut \
+             inside it\n\n   \
+             frame  kind    side    base  enhanced    bytes{quality}"
         )
     }
 }

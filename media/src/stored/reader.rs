@@ -1,4 +1,4 @@
-//! Reads stored video from a file or a pipe. If a video has several loops, each frame has a record for each loop, and this reads one loop.
+//! Reads stored video from a file or a pipe. If a video has several renditions, each frame has a record for each, and this reads one.
 
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 
@@ -226,7 +226,7 @@ mod tests {
         stored_in(RenditionRates::ONE)
     }
 
-    /// Returns [`FRAMES`] as records of several loops.
+    /// Returns [`FRAMES`] as records of several renditions.
     fn stored_in(renditions: RenditionRates) -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };

@@ -29,7 +29,7 @@ pub struct Written {
 }
 
 impl<W: Write> Writer<W> {
-    /// Takes an encoder and the header for it: the header's tables and the rates of its loops are the encoder's. Writes nothing before the
+    /// Takes an encoder and the header for it: the header's tables and the rates of its renditions are the encoder's. Writes nothing before the
     /// first frame.
     #[must_use]
     pub fn new(encoder: VideoRenditions, header: &VideoHeader, output: W) -> Self {

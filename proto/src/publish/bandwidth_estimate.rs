@@ -45,7 +45,7 @@ impl CarriedRate {
         self.interval * self.silent_frames
     }
 
-    /// See [`Publisher::bandwidth_estimate`](crate::Publisher::carried_rate).
+    /// See [`Publisher::bandwidth_estimate`](crate::Publisher::bandwidth_estimate).
     pub(super) fn rate(&self, path: &PathStats) -> Bitrate {
         let target = path.target_rate();
         if path.in_flight < path.mtu {

@@ -20,9 +20,9 @@ pub struct StoredVideo {
     pub seconds: usize,
     /// The ids of the tables: key frames, residuals.
     pub models: [[u8; 6]; 2],
-    /// Bits a second of every loop's slowest receiver, if there are several loops.
+    /// Bits a second of every rendition's slowest receiver, if there are several.
     pub renditions: Vec<usize>,
-    /// Every record's bytes, the last perhaps cut; with several loops, one record of each for every frame.
+    /// Every record's bytes, the last perhaps cut; with several renditions, one record of each for every frame.
     pub frames: Vec<Vec<u8>>,
 }
 

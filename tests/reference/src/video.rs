@@ -43,7 +43,7 @@ pub struct Head {
     pub switches: bool,
     /// Bytes of side information.
     pub side: usize,
-    /// Bytes of the string for the floor: f.
+    /// Bytes of the string for the base-layer reference: f.
     pub base_reference: usize,
     /// Bytes of the string for the enhanced picture: p.
     pub enhancement_reference: usize,
