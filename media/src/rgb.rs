@@ -1,5 +1,5 @@
-//! Converts planar pictures to red, green and blue, for files and screens that have no other colours (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6,
-//! section 3; JFIF for full range).
+//! Converts planar pictures to red, green and blue, for files and screens that have only these colours (ITU-R BT.601-7,
+//! section 2.5; ITU-R BT.709-6, section 3; JFIF for full range).
 
 use std::borrow::Cow;
 

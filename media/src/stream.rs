@@ -6,7 +6,7 @@ use nestcast_codec::{Header, MAX_HEADER, Parsed, Size, Stream};
 
 use crate::{Kind, Source};
 
-/// More bytes than any picture's stream needs: bytes for each pixel, and bytes in addition.
+/// More bytes than any picture's stream needs: a number for each pixel, and a constant.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
 

@@ -144,8 +144,8 @@ impl FrameWriter {
         }
     }
 
-    /// Ends the output. The file appears now, or replaces the old one. After a failed write, as on a full disk, it has the whole
-    /// pictures before that.
+    /// Ends the output. The file appears now, or replaces the old one. If a write failed, as on a full disk, the file
+    /// has the whole pictures before the failure.
     ///
     /// # Errors
     /// [`Error`] if the system cannot write it to the disk.

@@ -28,7 +28,7 @@ pub const MAGIC_BYTES: usize = 16;
 pub struct Decoded {
     /// The picture: 8 bits a sample, grey or sRGB, turned as the file says.
     pub picture: Picture,
-    /// What the picture does not show of the file.
+    /// Properties of the file that the picture does not show.
     pub notes: Vec<Note>,
 }
 
@@ -46,9 +46,11 @@ pub fn check_magic(start: &[u8]) -> Result<(), Error> {
     format(start).map(drop)
 }
 
-/// Decodes the bytes of a PNG, JPEG or WebP file of at most `max_pixels` pixels, known by its content. Its colours become sRGB.
+/// Decodes the bytes of a PNG, JPEG or WebP file of at most `max_pixels` pixels, recognised by its content. Converts
+/// its colours to sRGB.
 ///
-/// Memory and time are bounded by the length of the file, those of WebP by `max_pixels`: 32 MB of metadata, 24 passes over a JPEG.
+/// The length of the file bounds memory and time; for WebP, `max_pixels` does. In addition there are 32 MB of metadata,
+/// and 24 passes over a JPEG.
 ///
 /// # Errors
 /// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too much.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::colour::{self, Colours};
 
-/// The most pixels for a byte: deflate expands a byte to at most 1032, and a pixel needs at least a bit.
+/// The most pixels per byte: deflate expands a byte to at most 1032, and a pixel needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 1032;
 /// Bytes before the first chunk.
 const SIGNATURE: usize = 8;

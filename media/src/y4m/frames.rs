@@ -48,7 +48,7 @@ impl<R: Read> Frames<R> {
         self.reader.colours()
     }
 
-    /// Returns how frames are to be shown.
+    /// Returns how to show the frames.
     #[must_use]
     pub const fn display(&self) -> Display {
         self.reader.display()

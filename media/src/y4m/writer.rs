@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
         Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE }
     }
 
-    /// Sets how frames are to be shown. It has no effect after the first picture.
+    /// Sets how to show the frames. It has no effect after the first picture.
     pub const fn set_display(&mut self, display: Display) {
         self.display = display;
     }
@@ -87,7 +87,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Returns the bytes up to the end of the last whole picture. A failed write may leave more bytes, which are no video.
+    /// Returns the bytes up to the end of the last whole picture. A failed write may leave more bytes, which belong to
+    /// no picture.
     pub const fn whole_bytes(&self) -> u64 {
         self.whole
     }

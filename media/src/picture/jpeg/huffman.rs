@@ -1,6 +1,6 @@
 //! Decodes Huffman codes of JPEG (ITU-T T.81, annexes C and F), enough to walk over a scan.
 
-/// The number of bits that index a table.
+/// The number of bits that index the table.
 const LOOKUP_BITS: u32 = 9;
 const MAX_LENGTH: u32 = 16;
 
