@@ -28,7 +28,7 @@ pub struct AnnouncedVideo {
     pub residual: ModelId,
     /// What samples mean.
     pub colours: Ycbcr,
-    /// How frames are to be shown.
+    /// How to show the frames.
     pub display: Display,
 }
 
@@ -37,7 +37,7 @@ impl Announcement {
     pub(crate) fn of(welcome: &Welcome) -> Result<Self, PlayError> {
         let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
         let video = welcome.video.map(|video| {
-            // The session has refused what is reserved.
+            // The session has refused reserved values.
             let (colours, display) = Display::of_signal(video.signal).unwrap_or((Ycbcr::BT601, Display::default()));
             let display = Display { aspect: video.aspect, ..display };
             AnnouncedVideo { residual: ModelId(video.residual), colours, display }

@@ -94,7 +94,7 @@ pub use corrupt::{Cause, CorruptFrame};
 pub use decoding::Decoding;
 pub use error::PlayError;
 pub use latency::LatencyHistogram;
-/// What the signatures here name of the codec.
+/// Types of the codec that the signatures here use.
 pub use nestcast_codec::{
     Decoder, Display, Matrix, ModelId, Picture, Range, Restoration, Scan, Siting, Size, VideoModel, Ycbcr,
 };

@@ -1,4 +1,4 @@
-//! Receives a live broadcast: hands over the prefix of each frame that came in time.
+//! Receives a live broadcast, and hands over the prefix of each frame that arrived in time.
 //!
 //! ```text
 //! QUIC streams -> Subscriber -> FrameSink

@@ -24,7 +24,8 @@ fn wall_clock() -> Duration {
     BEGAN.1 + BEGAN.0.elapsed()
 }
 
-/// The machine's clock for TLS. One that is before 1970, as without a battery, counts as 1970: that of `rustls` panics.
+/// The machine's clock for TLS. A clock before 1970, as on a machine without a battery, counts as 1970, because the
+/// clock of `rustls` panics then.
 #[derive(Debug)]
 pub(crate) struct WallClock;
 

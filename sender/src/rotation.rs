@@ -44,7 +44,7 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// Makes the first, if any is to be made.
+    /// Makes the first certificate, if the configuration asks for one.
     pub(crate) fn new(certificates: Arc<Certificates>, browsers: Option<&Browsers>) -> Result<Self, Error> {
         let validity = browsers.and_then(|browsers| browsers.validity);
         let rotation = Self { certificates, validity, made: SystemTime::now(), told: watch::Sender::new(None) };
@@ -56,12 +56,12 @@ impl Rotation {
         BrowserCertificate(self.told.subscribe())
     }
 
-    /// Makes another whenever the one before was shown for long enough.
+    /// Makes another certificate whenever browsers got the one before for long enough.
     pub(crate) async fn run(mut self) -> Infallible {
         let Some(validity) = self.validity else { return std::future::pending().await };
         loop {
             tokio::time::sleep((validity / 40).min(LOOK_EVERY)).await;
-            // A clock that was set back counts as one that goes on.
+            // If the clock was set back, the certificate counts as old.
             let age = self.made.elapsed().unwrap_or(validity);
             if age < shown_for(validity) {
                 continue;
@@ -84,7 +84,7 @@ impl Rotation {
     }
 }
 
-/// How long a certificate is shown that is valid for `validity`.
+/// Returns how long browsers get a certificate that is valid for `validity`.
 fn shown_for(validity: Duration) -> Duration {
     validity * 4 / 5
 }
