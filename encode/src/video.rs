@@ -110,8 +110,8 @@ impl VideoEncoding {
         }
     }
 
-    /// Encodes the next frame. It has a random-access frame ([`RandomAccessFrame`]) in each rendition in which a receiver asks for
-    /// one, unless too many were made recently: the receiver then asks again.
+    /// Encodes the next frame. It has a random-access frame ([`RandomAccessFrame`]) in each rendition in which a
+    /// receiver asks for one, unless too many were made recently: the receiver then asks again.
     fn frame(&mut self, picture: &Picture, place: Place, demand: &Demand) -> Result<BroadcastFrame, Error> {
         self.joins.handle_frame();
         self.follow(demand)?;

@@ -8,8 +8,8 @@ use crate::error::PlayError;
 /// A sender's announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announcement {
-    /// The tables that the frames were encoded with; for video, the tables of key frames. A receiver that decodes without
-    /// networks needs no more.
+    /// The tables that the frames were encoded with; for video, the tables of key frames. A receiver that decodes
+    /// without networks needs no more.
     pub model: ModelId,
     /// The package with these tables and their networks.
     pub package: PackageHash,

@@ -1,5 +1,5 @@
-//! What a page in a browser does, without one: HTTP/3 and WebTransport by hand over quinn, and a session on it. It has manners
-//! unless a test takes them away.
+//! What a page in a browser does, without one: HTTP/3 and WebTransport by hand over quinn, and a session on it. It has
+//! manners unless a test takes them away.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -209,7 +209,8 @@ impl Page {
         (control, answers)
     }
 
-    /// Watches until `enough` of what came; gives the welcome, what came, and how the sender closed the session, if it did.
+    /// Watches until `enough` of what came; gives the welcome, what came, and how the sender closed the session, if it
+    /// did.
     ///
     /// # Panics
     /// If the sender breaks a rule.

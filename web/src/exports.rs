@@ -201,8 +201,8 @@ exports! {
         state.network.iter_mut().for_each(Network::handle_close);
     }
 
-    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `CLOSE` (numbers: code,
-    /// whether to retry; out: why) or `NOTHING`.
+    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `CLOSE` (numbers:
+    /// code, whether to retry; out: why) or `NOTHING`.
     fn network_poll(state, now: f64) -> u32 {
         match state.network.as_mut().and_then(|network| network.poll(now)) {
             None => NOTHING,

@@ -1,5 +1,5 @@
-//! The files that a browser needs. `cargo xtask web` leaves the module in `dist/`, so that building this crate needs no WebAssembly
-//! target.
+//! The files that a browser needs. `cargo xtask web` leaves the module in `dist/`, so that building this crate needs no
+//! WebAssembly target.
 
 use std::io;
 use std::path::Path;

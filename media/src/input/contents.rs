@@ -18,7 +18,8 @@ impl Input<'_> {
         picture::read(self.source, max_pixels).map_err(|error| InputError::named(&name, error))
     }
 
-    /// Returns the size of the picture that [`picture`](Self::picture) would read, in most cases from the file's first 64 kB.
+    /// Returns the size of the picture that [`picture`](Self::picture) would read, in most cases from the file's first
+    /// 64 kB.
     ///
     /// # Errors
     /// As [`picture::read_size`].

@@ -17,8 +17,8 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets SIGHUP, SIGINT and SIGTERM end the process as always, but deletes an unfinished file first. Not for commands that handle
-/// signals themselves.
+/// Lets SIGHUP, SIGINT and SIGTERM end the process as always, but deletes an unfinished file first. Not for commands
+/// that handle signals themselves.
 #[cfg(unix)]
 pub fn end_without_temporary_files() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

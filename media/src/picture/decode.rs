@@ -15,8 +15,8 @@ use super::{exif, formats, jpeg, opaque, partial, png, webp};
 
 /// The most bytes of a pixel in a file: RGBA of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
-/// Memory for everything in a file but its pixels. Colour profiles have less than 4 MB; Photoshop's history of a picture has had
-/// 20 MB.
+/// Memory for everything in a file but its pixels. Colour profiles have less than 4 MB; Photoshop's history of a
+/// picture has had 20 MB.
 const METADATA_BYTES: u64 = 32 << 20;
 /// Pixels of the largest picture.
 const MAX_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
@@ -53,7 +53,8 @@ pub fn check_magic(start: &[u8]) -> Result<(), Error> {
 /// and 24 passes over a JPEG.
 ///
 /// # Errors
-/// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too much.
+/// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too
+/// much.
 pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(bytes)? {
@@ -190,7 +191,8 @@ fn known<E>(colours: Result<Option<Colours>, E>, notes: &mut Vec<Note>) -> Optio
     colours
 }
 
-/// Decodes the pixels if the header has no more than `max_pixels`, and no more than `densest` for each of the file's `bytes`.
+/// Decodes the pixels if the header has no more than `max_pixels`, and no more than `densest` for each of the file's
+/// `bytes`.
 fn convert(
     mut decoder: impl ImageDecoder,
     (bytes, densest): (usize, u64),

@@ -33,8 +33,8 @@ pub(super) fn with_end(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
     }
 }
 
-/// Returns the colours that a file declares, in the order of PNG's specification (third edition, section 4.3): cICP, iCCP, sRGB, gAMA with
-/// cHRM. `profile` is that of iCCP if the decoder could read it. `None` is sRGB.
+/// Returns the colours that a file declares, in the order of PNG's specification (third edition, section 4.3): cICP,
+/// iCCP, sRGB, gAMA with cHRM. `profile` is that of iCCP if the decoder could read it. `None` is sRGB.
 ///
 /// # Errors
 /// `()` if the file declares colours that cannot be read.

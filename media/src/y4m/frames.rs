@@ -79,7 +79,8 @@ impl<R: Read> Frames<R> {
         Picture::zero(self.size(), Format::Ycbcr420(self.colours()))
     }
 
-    /// Returns how many frames of the range a file of `bytes` bytes has; `None` if neither the length nor the range says that.
+    /// Returns how many frames of the range a file of `bytes` bytes has; `None` if neither the length nor the range
+    /// says that.
     #[must_use]
     pub fn count(&self, bytes: Option<u64>) -> Option<u64> {
         let there = bytes.map_or(u64::MAX, |bytes| bytes / self.reader.frame_bytes() as u64);

@@ -9,8 +9,8 @@
 //! [`Display`]: nestcast_codec::Display
 //! [`Matrix::usual`]: nestcast_codec::Matrix::usual
 //!
-//! This is our own code because the crate `y4m` 0.8 multiplies a header's width and height before it checks its limit, and does
-//! not distinguish a video that breaks off inside a frame from one that ends.
+//! This is our own code because the crate `y4m` 0.8 multiplies a header's width and height before it checks its limit,
+//! and does not distinguish a video that breaks off inside a frame from one that ends.
 //!
 //! ```
 //! use nestcast_codec::{Format, Picture, Ycbcr, Size};

@@ -68,7 +68,8 @@ impl<W: Write> Writer<W> {
     /// Writes one picture, of [`Format::Ycbcr420`] or grey, and flushes it.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture has another size or format than the first, or is RGB.
+    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture has another size or format than the first, or is
+    /// RGB.
     pub fn write(&mut self, picture: &Picture) -> io::Result<()> {
         let shape = (picture.size(), picture.format());
         match self.shape {

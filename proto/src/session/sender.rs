@@ -159,7 +159,8 @@ impl SenderSession {
         }
     }
 
-    /// Returns whether the receiver needs a [random-access frame](crate::RandomAccessFrame) to continue, and could show it.
+    /// Returns whether the receiver needs a [random-access frame](crate::RandomAccessFrame) to continue, and could show
+    /// it.
     #[must_use]
     pub fn needs_random_access(&self) -> bool {
         self.package.is_none() && self.publisher.needs_random_access()

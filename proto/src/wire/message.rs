@@ -132,8 +132,8 @@ pub struct ModelRequest {
     pub package: PackageHash,
 }
 
-/// Asks for a [random-access frame](crate::RandomAccessFrame): a receiver of video cannot decode the next frames from what
-/// it has.
+/// Asks for a [random-access frame](crate::RandomAccessFrame): a receiver of video cannot decode the next frames from
+/// what it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RandomAccessRequest {
     /// The number of the newest frame that it lacks.
