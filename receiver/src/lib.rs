@@ -12,7 +12,7 @@
 //! use nestcast_proto::{Arrived, ReceiveStats};
 //! use nestcast_receiver::FrameSink;
 //!
-//! /// Counts the bytes that came in time.
+//! /// Counts the bytes that arrived in time.
 //! #[derive(Default)]
 //! struct Bytecount(usize);
 //!

@@ -63,7 +63,7 @@ export interface Statistics {
  * - `token`: the secret that admits this viewer
  * - `max-bitrate`: the most bits per second, 0 for no limit
  * - `expires`: seconds since 1970; after this time the link is invalid
- * - `from-link`: takes all of these from the fragment of the page's address
+ * - `from-link`: reads all of these from the fragment of the page's address
  * - `muted`: has no effect, because broadcasts have no sound
  * - `renderer`: `2d` for a 2D canvas in place of WebGL2
  * - `label`: what a screen reader calls the picture

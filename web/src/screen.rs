@@ -76,7 +76,6 @@ impl Screen {
     ///
     /// # Errors
     /// If the screen can show nothing more.
-    /// If nothing more can be shown.
     pub fn handle_mail(&mut self, now: f64, mail: Bytes) -> Result<Presented, ScreenError> {
         self.waiting = Mail::open(mail)?.into();
         self.resume(now)

@@ -60,7 +60,6 @@ impl Publisher {
 
     /// Returns whether the next frame needs a [`RandomAccessFrame`](crate::RandomAccessFrame) to be sent: at the
     /// beginning, and after too many owed bases were given up.
-    /// were given up.
     #[must_use]
     pub fn needs_random_access(&self) -> bool {
         self.policy.needs_random_access()
