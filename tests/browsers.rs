@@ -1,5 +1,5 @@
-//! Broadcasts to browsers: a page gets what a native receiver gets, hostile pages and peers are refused and told, and certificates
-//! change while a broadcast runs.
+//! Broadcasts to browsers. A page gets what a native receiver gets. The sender refuses hostile pages and peers and
+//! tells them why. Certificates change while a broadcast runs.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -19,12 +19,12 @@ use nestcast_tests::still_frames::StillFrames;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-/// Lets browsers in.
+/// Returns the settings that admit browsers.
 fn browsers() -> Browsers {
     Browsers::default()
 }
 
-/// Broadcasts `source` to browsers too.
+/// Broadcasts `source`, to browsers too.
 fn start(browsers: Browsers, token: Option<&'static [u8]>, source: impl FrameSource) -> Running {
     let config = Config::new(([127, 0, 0, 1], 0).into(), identity());
     let token = token.map(bytes::Bytes::from_static);
@@ -32,12 +32,12 @@ fn start(browsers: Browsers, token: Option<&'static [u8]>, source: impl FrameSou
     Running::run(Broadcast::listen(config, source).expect("a free port"))
 }
 
-/// The same frame for a minute.
+/// Returns the same frame for a minute.
 fn still() -> StillFrames {
     StillFrames::new(4000, 400, Duration::from_secs(60))
 }
 
-/// Keeps what is shown, by its number and the bytes that came of it.
+/// Keeps the pictures that are shown, with their numbers and the bytes that arrived.
 struct Keeper(Sender<((u64, usize), Picture)>);
 
 impl Viewer for Keeper {
@@ -48,7 +48,7 @@ impl Viewer for Keeper {
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<(), PackageError> {
-        // Whoever has seen enough no longer listens.
+        // A test that has seen enough no longer listens.
         let _ = self.0.send(((shown.id, shown.bytes), shown.picture.clone()));
         Ok(())
     }
@@ -172,7 +172,7 @@ async fn a_page_that_leaves_makes_room() {
     broadcast.stop().await;
 }
 
-/// What a sender closes a connection with whose streams begin with these bytes.
+/// Returns the code with which a sender closes a connection whose streams begin with these bytes.
 async fn refused(address: SocketAddr, streams: &[Vec<u8>], asked: Option<&[u8]>) -> u64 {
     let mut browser = Browser::connect_silent(address).await;
     for stream in streams {
@@ -228,7 +228,7 @@ async fn a_connection_has_one_session_and_that_one_control_stream() {
     let _ = other.write_all(&[0x40, 0x41, 8]).await;
     assert_eq!(page.browser.close_code().await.0, 0x108, "of another session");
 
-    // Thousands would be: a third stream is not granted while two are open.
+    // Thousands of streams would be: the sender grants no third stream while two are open.
     let page = Browser::connect(broadcast.address).await.session().await;
     let _control = page.open_control().await;
     let more = timeout(Duration::from_millis(300), page.browser.connection.open_bi()).await;
@@ -274,7 +274,7 @@ async fn a_browser_is_shown_a_new_certificate_while_the_broadcast_runs() {
     timeout(Duration::from_secs(60), certificate.changed()).await.expect("another is made");
     let second = certificate.made().expect("one is made").0;
     assert_ne!(first, second);
-    // A receiver's stays.
+    // The certificate of receivers stays.
     let native = HostileReceiver::connect(broadcast.address, 1 << 20).await;
     let chain = native.connection.peer_identity().expect("a certificate");
     let chain = chain.downcast::<Vec<rustls::pki_types::CertificateDer<'static>>>().expect("a chain");

@@ -1,5 +1,5 @@
-//! Broadcasts in a real browser: the viewer in Chromium shows every picture as the native decoder makes it of the same bytes, and says why
-//! a broadcast ended. Without Chromium the tests are skipped, and say so.
+//! Broadcasts in a real browser. The viewer in Chromium shows every picture as the native decoder decodes the same
+//! bytes, and says why a broadcast ended. Without Chromium the tests are skipped, with a message.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -19,18 +19,18 @@ use nestcast_web::FILES;
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
-/// A slow machine decodes in software and draws in software.
+/// Long enough for a slow machine, which decodes and draws in software.
 const PATIENCE: Duration = Duration::from_secs(240);
-/// Pictures of a broadcast that are looked at.
+/// The number of pictures of a broadcast that the test checks.
 const FRAMES: usize = 30;
-/// Frames of video a second: a busy machine reads each back from the canvas, and shows few of more.
+/// Frames of video a second. A busy machine reads each one back from the canvas, so it would show few of more.
 const VIDEO_RATE: u32 = 5;
 
 fn plan() -> Plan {
     Plan { browsers: Some(Browsers::default()), ..Plan::new(&identity()) }
 }
 
-/// A broadcast with all of its frames.
+/// A broadcast, and a record of all its frames.
 struct Recorded {
     running: Running,
     certificate: BrowserCertificate,
@@ -43,7 +43,8 @@ impl Recorded {
         Self { frames: tokio::spawn(record(frames)), certificate, running: Running::run(broadcast) }
     }
 
-    /// What the viewer in Chromium posts of it, and then the broadcast's frames; nothing where Chromium is not installed.
+    /// Returns what the viewer in Chromium posts about it, and the broadcast's frames; `None` if Chromium is not
+    /// installed.
     async fn watch(self, token: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
         let address = self.running.address;
         let fingerprint = self.certificate.made().expect("one is made").0;
@@ -76,21 +77,21 @@ fn watch(link: &str) -> Option<Vec<String>> {
     files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
     let (address, posted) = browser::serve(files);
     let Some(_browser) = Browser::open(&format!("http://{address}/live.html#{link}")) else {
-        // Seen even where output is captured.
+        // Visible even if output is captured.
         let _ = writeln!(std::io::stderr(), "skipped: a broadcast in Chromium, which is not installed");
         return None;
     };
     Some(browser::lines(&posted, PATIENCE))
 }
 
-/// The digest of a picture as a canvas has it: red, green, blue, 255.
+/// Returns the digest of a picture as a canvas has it: red, green, blue, 255.
 fn digest(picture: &Picture) -> String {
     let pixels =
         to_rgb(picture).samples().chunks_exact(3).flat_map(|rgb| [rgb[0], rgb[1], rgb[2], 255]).collect::<Vec<_>>();
     Sha256::digest(pixels).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What the page says of a picture: its number, the bytes that came of it, and its digest.
+/// Parses what the page says of a picture: its number, the bytes that arrived, and its digest.
 fn parse(line: &str) -> (u64, usize, &str) {
     let mut words = line.split(' ');
     let mut word = || words.next().expect("three words");
@@ -126,7 +127,7 @@ async fn chromium_shows_video_bit_for_bit() {
     let (first, last) = (*shown.keys().next().expect("a frame"), *shown.keys().last().expect("a frame"));
     let joins = frames.range(..=first).filter(|(_, frame)| frame.join.is_some());
     let join = *joins.last().expect("a page begins with a frame that needs no other").0;
-    // A busy browser decodes frames that it does not show. They are short, so each came whole.
+    // A busy browser decodes frames that it does not show. They are short, so each arrived whole.
     for (id, frame) in frames.range(join..=last) {
         let bytes = frame.join.as_ref().filter(|_| *id == join).map_or(&frame.bytes, |join| &join.bytes);
         decoder.decode(bytes).expect("a frame of the video");

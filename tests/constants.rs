@@ -11,7 +11,7 @@ use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange
 
 /// Crates whose numbers are visible to both ends, or to the path between them.
 const CRATES: [&str; 5] = ["encode", "player", "proto", "sender", "receiver"];
-/// What are kinds, in tables of their own or of HTTP/3.
+/// Constants that number kinds. They are in tables of their own, or belong to HTTP/3.
 const KINDS: [&str; 6] = [
     "proto::wire::message",
     "proto::wire::stream",
@@ -20,7 +20,8 @@ const KINDS: [&str; 6] = [
     "sender::h3::request::HEADERS",
     "sender::h3::settings",
 ];
-/// What only memory and speed depend on, what only the sender's own machine sees, or another section states.
+/// Numbers on which only memory and speed depend, which only the sender's own machine sees, or which another section
+/// states.
 const OTHERS: [&str; 23] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",

@@ -1,4 +1,4 @@
-//! The arrows between crates (docs: architecture): which crate may depend on which, where the codec is joined to the
+//! The arrows between crates (docs: architecture): which crate may depend on which, which files join the codec to the
 //! network, and which files see QUIC.
 
 use std::fs;
@@ -32,7 +32,7 @@ const SEE_LAB: [&str; 5] = ["benches", "benches/live", "benches/retrieval", "cli
 const DRIVERS: [(&str, &[&str]); 2] = [("sender", &["feed.rs"]), ("receiver", &["session.rs", "streams.rs"])];
 /// The most lines of code of a driver: the session decides, a driver moves bytes.
 const MAX_DRIVER: usize = 300;
-/// Most lines of the program in all: what others would want is a library's.
+/// The most lines of the program in all. Code that others would want belongs in a library.
 const MAX_PROGRAM: usize = 2760;
 
 fn root() -> PathBuf {

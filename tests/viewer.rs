@@ -1,5 +1,5 @@
-//! The viewer in a real browser, and its module under Node.js: every picture is that of the native linear decoder, bit for bit.
-//! Without Chromium or Node.js the tests are skipped, and say so.
+//! The viewer in a real browser, and its module under Node.js. Every picture equals that of the native linear decoder,
+//! bit for bit. Without Chromium or Node.js the tests are skipped, with a message.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -16,10 +16,10 @@ use nestcast_tests::pictures::{Content, picture};
 use nestcast_web::FILES;
 use sha2::{Digest as _, Sha256};
 
-/// A slow machine decodes in software and draws in software.
+/// Long enough for a slow machine, which decodes and draws in software.
 const PATIENCE: Duration = Duration::from_secs(240);
 
-/// A file for the viewer: its name, its bytes, and where to cut it; a video is cut nowhere, and shown frame by frame.
+/// A file for the viewer: its name, its bytes, and where to cut it. A video has no cuts, and is shown frame by frame.
 struct Sample {
     name: String,
     bytes: Vec<u8>,
@@ -32,7 +32,7 @@ fn samples() -> Vec<Sample> {
         let stream = codec.encode(&picture(Content::Photo, width, height, channels, 7)).expect("a picture");
         let bytes = stream.bytes().to_vec();
         let whole = bytes.len();
-        // Inside the header, behind it, back and forth.
+        // Inside the header, after it, forward and back.
         let cuts = vec![whole, 5, 40, 41, whole / 3, whole / 9, whole - 1];
         Sample { name: format!("{width}.nst"), bytes, cuts }
     });
@@ -44,7 +44,7 @@ fn samples() -> Vec<Sample> {
     stills.into_iter().chain(videos).collect()
 }
 
-/// The digest of a picture as a canvas has it: red, green, blue, 255.
+/// Returns the digest of a picture as a canvas has it: red, green, blue, 255.
 fn digest(picture: &Picture) -> String {
     let rgb = to_rgb(picture);
     let pixels: Vec<u8> = match rgb.format() {
@@ -54,7 +54,7 @@ fn digest(picture: &Picture) -> String {
     Sha256::digest(pixels).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// What the viewer should say of a sample: after its name and how it was drawn.
+/// Returns what the viewer should say of a sample, after its name and how it was drawn.
 fn expected(sample: &Sample) -> Vec<String> {
     if sample.cuts.is_empty() {
         let mut file = VideoFile::new(Bytes::from(sample.bytes.clone())).expect("a video");
@@ -80,11 +80,11 @@ fn expected(sample: &Sample) -> Vec<String> {
 }
 
 fn skip(why: &str) {
-    // Seen even where output is captured.
+    // Visible even if output is captured.
     let _ = writeln!(std::io::stderr(), "skipped: {why}");
 }
 
-/// The viewer's files, and a page of the tests.
+/// Returns the viewer's files, and a page of the tests.
 fn files(page: [(&str, &'static str, &[u8]); 2]) -> Files {
     let viewer = FILES.iter().map(|file| (file.name, file.media_type, file.bytes));
     let owned = |(name, media_type, bytes): (&str, _, &[u8])| (name.to_owned(), (media_type, bytes.to_vec()));

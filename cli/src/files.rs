@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::advice;
 
-/// Ends a command that wrote its result: prints the summary as JSON for programs, or for people if standard output is
+/// Ends a command that wrote its result. Prints the summary as JSON for programs, or for people if standard output is
 /// free.
 pub(crate) fn conclude(output: &Output, json: bool, summary: &(impl Serialize + Display)) -> Result<()> {
     if json {
@@ -39,7 +39,7 @@ pub(crate) fn print_result(text: &str) -> Result<()> {
     print(text)
 }
 
-/// The target of `--json`: standard output, or standard error if standard output takes the command's result.
+/// The target of `--json`: standard output, or standard error if the command's result goes to standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lines {
     Output,
@@ -76,7 +76,7 @@ pub(crate) fn note(text: &str) {
     say(&format!("note: {text}"));
 }
 
-/// The same, but once in all for each text: a folder that is shown again and again has the same notes each time.
+/// Notes a text only once. A folder that is shown again and again has the same notes each time.
 pub(crate) fn note_once(text: &str) {
     static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
@@ -84,7 +84,7 @@ pub(crate) fn note_once(text: &str) {
     }
 }
 
-/// Notes what is done without, and why.
+/// Notes what the command does without, and why.
 pub(crate) fn note_left_out(error: &anyhow::Error) {
     note(&format!("left out: {}", advice::told(error)));
 }
@@ -97,6 +97,6 @@ pub(crate) fn complain(error: &anyhow::Error) {
 /// Prints a line on standard error without control characters, because file names in it may hold some that a terminal
 /// obeys.
 fn say(line: &str) {
-    // If nobody reads standard error, nobody can be told.
+    // If nobody reads standard error, the message has no reader.
     let _ = writeln!(io::stderr(), "nestcast: {}", line.replace(char::is_control, "?"));
 }

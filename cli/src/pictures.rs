@@ -9,7 +9,7 @@ use nestcast_media::{Input, InputError, Opened, is_standard, picture, stream};
 
 use crate::files;
 
-/// Reads a PNG, JPEG or WebP file, known by its content, as the 8-bit grey or RGB picture that a viewer shows.
+/// Reads a PNG, JPEG or WebP file, recognised by its content, as the 8-bit grey or RGB picture that a viewer shows.
 ///
 /// Notes on standard error what that changes (16 bits, transparency, CMYK, animation, HDR) and what is damaged.
 pub(crate) fn read(input: Input<'_>, max_pixels: u64) -> Result<Picture> {

@@ -17,7 +17,7 @@ pub struct PictureFormat {
     pub samples: Samples,
     /// The rate of pictures.
     pub rate: PictureRate,
-    /// How pictures are to be shown: told to receivers of video.
+    /// How to show the pictures; receivers of video learn this.
     pub display: Display,
 }
 
@@ -74,7 +74,7 @@ impl PictureRate {
 }
 
 impl PictureFormat {
-    /// Pictures of this size, format and rate, progressive and with square pixels.
+    /// Describes pictures of this size, format and rate, progressive and with square pixels.
     pub fn new(size: Size, samples: impl Into<Samples>, rate: impl Into<PictureRate>) -> Self {
         Self { size, samples: samples.into(), rate: rate.into(), display: Display::default() }
     }
@@ -84,7 +84,7 @@ impl PictureFormat {
         Self::new(picture.size(), picture.format(), rate)
     }
 
-    /// The same, to be shown otherwise.
+    /// Returns the same format with another display.
     #[must_use]
     pub const fn with_display(self, display: Display) -> Self {
         Self { display, ..self }
@@ -110,7 +110,7 @@ impl PictureFormat {
         }
     }
 
-    /// What samples of planar pictures mean; none if they are not planar.
+    /// Returns what samples of planar pictures mean; `None` if they are not planar.
     #[must_use]
     pub const fn colours(&self) -> Option<Ycbcr> {
         match self.samples {

@@ -1,4 +1,4 @@
-//! Pictures in memory of others, as cameras and decoders deliver them: NV12, I420 and YUYV, with rows that may be
+//! Pictures in a caller's memory, as cameras and decoders deliver them: NV12, I420 and YUYV, with rows that may be
 //! longer than the picture is wide.
 //!
 //! ```
@@ -64,7 +64,8 @@ impl<'a> RawPicture<'a> {
     /// Borrows 4:2:0 in two planes: luma, and blue and red differences interleaved.
     ///
     /// # Errors
-    /// [`RawError`] if a plane does not hold all rows. A row of differences has an even number of bytes, also where the width is odd.
+    /// [`RawError`] if a plane does not hold all rows. A row of differences has an even number of bytes, even if the
+    /// width is odd.
     pub fn nv12(size: Size, colours: Ycbcr, luma: Plane<'a>, chroma: Plane<'a>) -> Result<Self, RawError> {
         let [columns, rows] = halved(size);
         check("luma", luma, [size.width(), size.height()])?;
@@ -87,7 +88,8 @@ impl<'a> RawPicture<'a> {
     /// Borrows 4:2:2 in one plane: for every two pixels of a row luma, blue difference, luma, red difference.
     ///
     /// # Errors
-    /// [`RawError`] if the plane does not hold all rows. A row has four bytes for every two pixels, also for the last one of an odd width.
+    /// [`RawError`] if the plane does not hold all rows. A row has four bytes for every two pixels, even for the last
+    /// one of an odd width.
     pub fn yuyv(size: Size, colours: Ycbcr, plane: Plane<'a>) -> Result<Self, RawError> {
         check("picture", plane, [4 * size.width().div_ceil(2), size.height()])?;
         Ok(Self { size, colours, samples: Samples::Yuyv(plane) })
@@ -99,8 +101,8 @@ impl<'a> RawPicture<'a> {
         Format::Ycbcr420(self.colours)
     }
 
-    /// Copies it into `picture`, reusing its memory if it has this size and format. For YUYV, it averages the colour
-    /// differences of two rows, and rounds halves up; the last row of an odd height keeps its own.
+    /// Copies the picture into `picture`, and reuses its memory if it has this size and format. For YUYV, it averages
+    /// the colour differences of two rows and rounds halves up; the last row of an odd height keeps its own.
     pub fn copy_into(&self, picture: &mut Picture) {
         if picture.size() != self.size || picture.format() != self.format() {
             *picture = Picture::zero(self.size, self.format());

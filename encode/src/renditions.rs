@@ -2,9 +2,9 @@
 //!
 //! Every receiver has a *settled* rate, the recent mean of its rate's logarithm. While the encoder has time for one
 //! more rendition, the rendition whose receivers' rates differ most branches: no receiver needs a random-access frame
-//! ([`RandomAccessFrame`](nestcast_proto::Join)) for that. Otherwise receivers change to a rendition whose rates are much nearer to
-//! theirs, and renditions whose mean rates are close merge: these changes cost random-access frames. An encoder that
-//! runs out of time removes a rendition.
+//! ([`RandomAccessFrame`](nestcast_proto::RandomAccessFrame)) for that. Otherwise receivers change to a rendition whose
+//! rates are much nearer to theirs, and renditions whose mean rates are close merge: these changes cost random-access
+//! frames. An encoder that runs out of time removes a rendition.
 
 mod encoder_time;
 mod member;

@@ -19,19 +19,19 @@ use crate::renditions::{Change, Receiver, RenditionLimit, Renditions, State, Swi
 
 /// The part of a path's rate that carries frames; the rest is headers.
 const PAYLOAD_SHARE: f64 = 0.9;
-/// The part of the slowest receiver's rate for base layers. After a fall of the rate lost base layers are sent again
-/// before all else; this part is small enough that it is soon done.
+/// The part of the slowest receiver's rate for base layers. After the rate falls, lost base layers are sent again
+/// before all else; this part is small enough that they arrive soon.
 const BASE_SHARE: f64 = 0.4;
 /// A receiver with less than this part of the median rate does not slow the others: it gets random-access frames again
 /// and again.
 const HOPELESS_RATE_SHARE: f64 = 0.25;
 /// The most growth of the slowest rate from frame to frame: it falls at once, and rises fivefold in a second.
 const MAX_RATE_RISE: f64 = 1.05;
-/// The base layer of a random-access frame takes what the slowest path carries in this many frame intervals, but at
-/// least the bytes below.
+/// The base layer of a random-access frame has what the slowest path carries in this many frame intervals, but at least
+/// the bytes below.
 const RANDOM_ACCESS_INTERVALS: f64 = 2.0;
 const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
-/// A switching frame takes this part of what the slowest path carries in a frame interval, and at most the bytes of a
+/// A switching frame has this part of what the slowest path carries in a frame interval, and at most the bytes of a
 /// base layer that may be sent again.
 const SWITCH_INTERVALS: f64 = 0.75;
 const MAX_SWITCH_BYTES: usize = 65_536;
@@ -110,8 +110,8 @@ impl VideoEncoding {
         }
     }
 
-    /// Encodes the next frame. It has a random-access frame ([`RandomAccessFrame`]) in each rendition in which a receiver asks for
-    /// one, unless too many were made recently: the receiver then asks again.
+    /// Encodes the next frame. It has a random-access frame ([`RandomAccessFrame`]) in each rendition in which a
+    /// receiver asks for one, unless too many were made recently: the receiver then asks again.
     fn frame(&mut self, picture: &Picture, place: Place, demand: &Demand) -> Result<BroadcastFrame, Error> {
         self.joins.handle_frame();
         self.follow(demand)?;
@@ -165,7 +165,7 @@ impl VideoEncoding {
         let at = self.renditions.place(*to);
         let coded = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
         let Some(coded) = coded else {
-            // A scene begins, for them too; or that rendition was removed.
+            // A scene begins for them too, or that rendition was removed.
             self.renditions.end_switching();
             return None;
         };
@@ -275,8 +275,8 @@ impl FrameEncoder for VideoEncoding {
         Ok((frame, Some(picture)))
     }
 
-    /// Learns how long a frame took. If frames take half of their interval, no rendition is added; above nine tenths,
-    /// one is removed. Without this call the encoder assumes that it has enough time.
+    /// Learns how long a frame took to encode. If frames take half of their interval, no rendition is added; above nine
+    /// tenths, one is removed. Without this call the encoder assumes that it has enough time.
     fn handle_encode_time(&mut self, took: Duration) {
         self.renditions.handle_encoded(took.as_secs_f64());
     }

@@ -14,11 +14,13 @@ use crate::source::{PictureSource, Pictures};
 type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 
 impl Pictures {
-    /// The pictures of a y4m video at its own rate, planar YCbCr 4:2:0 also where the video is grey, by `matrix` or by the usual one of their
-    /// size. `again` opens the video anew when it ends, to begin from its first picture.
+    /// Reads the pictures of a y4m video at its own rate, as planar YCbCr 4:2:0 even if the video is grey. Their matrix
+    /// is `matrix`, or the usual one for their size. When the video ends, `again` reopens it to begin from its first
+    /// picture.
     ///
     /// # Errors
-    /// [`PictureError::Video`] if it is no y4m that can be read, or a picture has more than `max_pixels`. The source breaks off with
+    /// [`PictureError::Video`] if the input is no y4m that can be read, or a picture has more than `max_pixels`. The
+    /// source breaks off with
     /// [`y4m::Error::NoFrame`] if there is no picture.
     pub fn y4m<R: Read + Send + 'static>(
         name: &str,
@@ -46,7 +48,7 @@ struct Video<R> {
     planar: Format,
     reader: Reader<R>,
     again: Option<Again<R>>,
-    /// Whether no picture came yet.
+    /// Whether no picture was read yet.
     is_empty: bool,
 }
 

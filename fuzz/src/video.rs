@@ -10,30 +10,30 @@ use crate::bounded;
 use crate::header::fault;
 use crate::stream::{MODEL, TABLES};
 
-/// Longest side: a few blocks, each with neighbours.
+/// The longest side: a few blocks, each with neighbours.
 const SIDE: u8 = 40;
-/// Most frames of an input.
+/// The most frames of an input.
 const FRAMES: usize = 6;
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
-/// What a decoder holds of frames of any size: tables, probabilities, windows.
+/// The memory that a decoder needs for frames of any size: tables, probabilities, windows.
 const LEAST: usize = 1_500_000;
-/// The codec's own promise, in bytes.
+/// The codec's own limit, in bytes.
 const BYTES_PER_PIXEL: usize = 60;
-/// The same for pictures that continue by 32 samples on every side.
+/// The same limit for pictures that continue by 32 samples on every side.
 const BYTES_PER_PIXEL_WITH_BORDERS: usize = 24;
 /// The most pixels that a decoder of stored videos accepts.
 const MAX_PIXELS: u64 = 4096;
 
 static VIDEO_MODEL: LazyLock<VideoModel> = LazyLock::new(|| VideoModel::new(MODEL.clone(), MODEL.clone()));
 
-/// Most bytes that a decoder of frames of this size may hold.
+/// Returns the most bytes that a decoder of frames of this size may hold.
 const fn most(size: Size) -> usize {
     let with_borders = (size.width() + 64) * (size.height() + 64);
     LEAST + BYTES_PER_PIXEL * size.width() * size.height() + BYTES_PER_PIXEL_WITH_BORDERS * with_borders
 }
 
-/// Checks any bytes as frames. The decoder shows what the reference decoder shows, or refuses what that refuses. A
-/// frame that is refused or left out changes nothing. Memory stays within what the size allows.
+/// Checks any bytes as frames. The decoder shows what the reference decoder shows, and refuses what that refuses. A
+/// frame that is refused or left out changes nothing. Memory stays within the limit for the size.
 ///
 /// The input: width, height, then frames, each a byte that states its length, and its bytes.
 pub fn video_frame(data: &[u8]) {
@@ -61,8 +61,8 @@ pub fn video_frame(data: &[u8]) {
     });
 }
 
-/// Checks that any bytes are a stored video, cut or not, or refused, as the reference decoder decides, one frame after
-/// another. An index leads to records or nowhere. Sizes over the limit allocate no memory.
+/// Checks that any bytes are a stored video, cut or not, or are refused, as the reference decoder decides, one frame
+/// after another. An index leads to records or nowhere. Sizes over the limit allocate no memory.
 ///
 /// The input: the place that a reader seeks, then the video.
 pub fn video_file(data: &[u8]) {
@@ -86,7 +86,8 @@ pub fn video_file(data: &[u8]) {
         assert!(frames.iter().eq(expected.frames.iter()), "the frames are the reference's");
         assert_eq!(file.header().size.width(), expected.width);
     }
-    // A reader holds its index, 16 bytes for every two of it, and the memory that this grew from.
+    // A reader holds its index, which needs 16 bytes for every two bytes of the file, and the memory from which the
+    // index grew.
     let found = bounded::within(4096 + 24 * bytes.len(), "seeking", || file.seek(to.into()));
     assert!(found.is_ok_and(|key| key <= to.into()) || found.is_err());
     let key_frame = file.next_frame();

@@ -44,7 +44,8 @@ impl Originals {
     }
 }
 
-/// The original with the samples' meaning that was announced, where only that differs: a y4m file does not say its matrix.
+/// The original with the samples' meaning that was announced, where only that differs: a y4m file does not say its
+/// matrix.
 fn relabelled(original: &Picture, format: Format) -> Option<Picture> {
     let planar =
         matches!((original.format(), format), (Format::Ycbcr420(a), Format::Ycbcr420(b)) if a.range == b.range);

@@ -4,7 +4,8 @@ use std::fmt;
 use std::ops::Range;
 use std::str::FromStr;
 
-/// Frames of a video from the first up to, but without, the last, counted from 0. In text `A..B`, of which either may be left out.
+/// The frames of a video from `start` up to, but without, `end`, counted from 0. As text it is `A..B`; you may leave
+/// out either number.
 ///
 /// ```
 /// use nestcast_media::FrameRange;
@@ -16,7 +17,7 @@ use std::str::FromStr;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameRange {
-    /// The first.
+    /// The first frame.
     pub start: u64,
     /// The frame after the last; `u64::MAX` to end with the video.
     pub end: u64,

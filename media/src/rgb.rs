@@ -1,5 +1,5 @@
-//! Converts planar pictures to red, green and blue, for files and screens that have no other colours (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6,
-//! section 3; JFIF for full range).
+//! Converts planar pictures to red, green and blue, for files and screens that have only these colours (ITU-R BT.601-7,
+//! section 2.5; ITU-R BT.709-6, section 3; JFIF for full range).
 
 use std::borrow::Cow;
 
@@ -12,8 +12,8 @@ const FULL_RANGE: [i32; 3] = [0, 65_536, 65_536];
 const BT601: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
 const BT709: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
 
-/// Converts a planar picture to interleaved RGB. Each colour difference applies to its 2x2 pixels. Returns grey and RGB pictures
-/// borrowed, without a change.
+/// Converts a planar picture to interleaved RGB. Each colour difference applies to its 2x2 pixels. Returns grey and RGB
+/// pictures borrowed, without a change.
 #[must_use]
 pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
     match picture.format() {

@@ -1,4 +1,4 @@
-//! An input whose beginning you can look at before you know what it is.
+//! An input whose beginning you can read before you know its kind.
 
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 

@@ -6,7 +6,7 @@ use nestcast_codec::{Header, MAX_HEADER, Parsed, Size, Stream};
 
 use crate::{Kind, Source};
 
-/// More bytes than any picture's stream needs: bytes for each pixel, and bytes in addition.
+/// More bytes than any picture's stream needs: a number for each pixel, and a constant.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -48,7 +48,7 @@ pub enum Error {
 /// let picture = Picture::new(Size::new(40, 20)?, Channels::Grey, vec![100; 800])?;
 /// let stream = Codec::photo().encode(&picture)?;
 /// let reader = Reader::new(Source::new(&stream.bytes()[..]))?;
-/// assert_eq!(reader.header().size, picture.size()); // memory is taken after this
+/// assert_eq!(reader.header().size, picture.size()); // before memory is allocated
 /// assert_eq!(reader.read(None)?, stream);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

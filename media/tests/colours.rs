@@ -1,4 +1,4 @@
-//! What files say of their colours is what a viewer shows, computed here a second time from the standards.
+//! Checks that viewers show the colours that files declare. The tests compute them a second time from the standards.
 
 use image::codecs::png::PngEncoder;
 use image::{ExtendedColorType, ImageEncoder as _};
@@ -24,7 +24,7 @@ fn png(profile: Option<Vec<u8>>) -> Vec<u8> {
     bytes
 }
 
-/// The file with these chunks before its data.
+/// Returns the file with these chunks before its data.
 fn with_chunks(chunks: &[(&[u8; 4], &[u8])]) -> Vec<u8> {
     let bytes = png(None);
     let chunk = |(kind, data): &(&[u8; 4], &[u8])| {
@@ -52,7 +52,7 @@ fn signal(light: f64) -> f64 {
     if light <= 0.003_130_8 { light * 12.92 } else { 1.055 * light.powf(1.0 / 2.4) - 0.055 }
 }
 
-/// Fails unless each pixel is, within `tolerance`, what `expected` makes of the file's, from 0 to 1.
+/// Fails unless each pixel is, within `tolerance`, the `expected` colour of the file's pixel, from 0 to 1.
 fn assert_shown(decoded: &Decoded, tolerance: f64, expected: impl Fn([f64; 3]) -> [f64; 3]) {
     for (given, shown) in samples().as_chunks::<3>().0.iter().zip(decoded.picture.samples().as_chunks::<3>().0) {
         let expected = expected(given.map(|sample| f64::from(sample) / 255.0));
@@ -63,7 +63,7 @@ fn assert_shown(decoded: &Decoded, tolerance: f64, expected: impl Fn([f64; 3]) -
     }
 }
 
-/// From linear light of Display P3 to that of sRGB; both have the white of D65.
+/// Converts linear light of Display P3 to that of sRGB; both have the white of D65.
 fn p3_to_srgb(light: [f64; 3]) -> [f64; 3] {
     const MATRIX: [[f64; 3]; 3] =
         [[1.224_94, -0.224_94, 0.0], [-0.042_057, 1.042_057, 0.0], [-0.019_638, -0.078_636, 1.098_274]];
@@ -99,7 +99,7 @@ fn gamma_is_applied_unless_something_better_is_said() {
         let decoded = decode(&with_chunks(&[better, gamma]), 64).expect("a picture");
         assert_eq!((decoded.picture.samples(), &decoded.notes[..]), (&samples()[..], &[][..]));
     }
-    // What writers of sRGB put besides.
+    // Chunks that writers of sRGB add.
     let usual = 45_455_u32.to_be_bytes();
     let decoded = decode(&with_chunks(&[(b"gAMA", &usual)]), 64).expect("a picture");
     assert_eq!(decoded.picture.samples(), samples());
@@ -149,7 +149,7 @@ fn grey_pictures_have_colours_too() {
         let expected = 255.0 * signal(f64::from(*grey) / 255.0);
         assert!((f64::from(*shown) - expected).abs() <= 1.0, "{grey} is shown as {shown}, not {expected}");
     }
-    // A grey picture has no colours that a profile of red, green and blue could change but its greys.
+    // A profile of red, green and blue changes nothing in a grey picture but its greys.
     let decoded = decode(&file(ColorProfile::new_display_p3()), 256).expect("a picture");
     assert!(decoded.picture.samples().iter().zip(&greys).all(|(shown, grey)| shown.abs_diff(*grey) <= 1));
 }

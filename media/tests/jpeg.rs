@@ -1,4 +1,4 @@
-//! JPEG files as cameras write them, and as cables and disks leave them.
+//! JPEG files as cameras write them, and as cables and disks damage them.
 
 use jpeg_encoder::{ColorType, Encoder};
 use nestcast_media::picture::{Decoded, Error, Note, decode};
@@ -38,13 +38,13 @@ fn read(bytes: &[u8]) -> Decoded {
     decode(bytes, PIXELS).expect("a picture")
 }
 
-/// Where the data of the first scan begin.
+/// Returns where the data of the first scan begin.
 fn data(bytes: &[u8]) -> usize {
     let scan = bytes.windows(2).position(|pair| pair == [0xFF, 0xDA]).expect("a scan");
     scan + 2 + usize::from(bytes[scan + 3])
 }
 
-/// PSNR in dB.
+/// Returns the PSNR in dB.
 fn psnr(a: &Decoded, b: &Decoded) -> f64 {
     let samples = a.picture.samples().iter().zip(b.picture.samples());
     let sum: f64 = samples.map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum();

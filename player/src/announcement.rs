@@ -8,8 +8,8 @@ use crate::error::PlayError;
 /// A sender's announcement.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Announcement {
-    /// The tables that the frames were encoded with; for video, the tables of key frames. A receiver that decodes without
-    /// networks needs no more.
+    /// The tables that the frames were encoded with; for video, the tables of key frames. A receiver that decodes
+    /// without networks needs no more.
     pub model: ModelId,
     /// The package with these tables and their networks.
     pub package: PackageHash,
@@ -28,7 +28,7 @@ pub struct AnnouncedVideo {
     pub residual: ModelId,
     /// What samples mean.
     pub colours: Ycbcr,
-    /// How frames are to be shown.
+    /// How to show the frames.
     pub display: Display,
 }
 
@@ -37,7 +37,7 @@ impl Announcement {
     pub(crate) fn of(welcome: &Welcome) -> Result<Self, PlayError> {
         let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
         let video = welcome.video.map(|video| {
-            // The session has refused what is reserved.
+            // The session has refused reserved values.
             let (colours, display) = Display::of_signal(video.signal).unwrap_or((Ycbcr::BT601, Display::default()));
             let display = Display { aspect: video.aspect, ..display };
             AnnouncedVideo { residual: ModelId(video.residual), colours, display }

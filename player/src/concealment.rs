@@ -1,6 +1,6 @@
-//! Decides which missing frames of video to conceal, from the frame intervals in which nothing came.
+//! Decides which missing frames of video to conceal, from the frame intervals in which no frame arrived.
 
-/// The most frames concealed after the last decoded one; then the picture stands still.
+/// The most frames concealed after the last decoded one; then the picture freezes.
 pub(crate) const MAX_CONCEALED: u64 = 4;
 
 /// Follows the frames of one connection.
@@ -12,7 +12,7 @@ pub(crate) struct Concealment {
     step: u64,
     /// Intervals without a frame since then.
     silent: u64,
-    /// The missing frame for which the screen shows a picture.
+    /// The missing frame that the screen shows a picture for.
     standing: Option<u64>,
 }
 
@@ -43,7 +43,7 @@ impl Concealment {
         Some((id, u32::try_from(missing).ok()?))
     }
 
-    /// Notes that a picture was shown for frame `id`, which did not come.
+    /// Notes that a picture was shown for frame `id`, which did not arrive.
     pub(crate) const fn handle_concealed(&mut self, id: u64) {
         self.standing = Some(id);
     }

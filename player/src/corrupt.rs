@@ -2,7 +2,7 @@
 
 use std::error::Error as StdError;
 
-/// Consecutive frames that may fail to decode before the player gives up the sender: three seconds of them.
+/// The most consecutive frames that may fail to decode before the player gives up the sender: three seconds of them.
 pub(crate) const MAX_CORRUPT_FRAMES: u32 = 100;
 
 /// Why a frame cannot be decoded or drawn: an error of the codec, or of the caller's decoder.

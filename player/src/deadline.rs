@@ -1,8 +1,8 @@
-//! The deadline of a missing frame: one and a half frame intervals after the last frame came, then once an interval.
+//! The deadline of a missing frame: one and a half frame intervals after the last frame arrived, then once an interval.
 
 use std::time::Duration;
 
-/// When to show something although nothing came.
+/// When to show something even if no frame arrives.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Deadline {
     interval: Duration,
@@ -10,12 +10,12 @@ pub(crate) struct Deadline {
 }
 
 impl Deadline {
-    /// Makes a deadline for frames that come once an interval.
+    /// Makes a deadline for frames that arrive once an interval.
     pub(crate) const fn new(interval: Duration) -> Self {
         Self { interval, at: Duration::ZERO }
     }
 
-    /// Notes that a frame, or more of one, came. The next one is missing if it is half an interval late.
+    /// Notes that a frame, or more of one, arrived. The next one is missing if it is half an interval late.
     pub(crate) fn handle_arrival(&mut self, now: Duration) {
         self.at = now.saturating_add(self.interval * 3 / 2);
     }

@@ -47,7 +47,8 @@ impl Decoding {
         Self::video_of(VideoModel::built_in(), announced, threads)
     }
 
-    /// The same as [`Decoding::video`] with tables that the caller read. `None` if the sender announced others, or no video.
+    /// Decodes video as [`Decoding::video`] does, with tables that the caller read. Returns `None` if the sender
+    /// announced others, or no video.
     #[must_use]
     pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;

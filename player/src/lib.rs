@@ -6,7 +6,7 @@
 //! Decoding --------> handle_decoding
 //! frames, more ----> handle_frame, handle_more      decoded, not shown yet
 //! the clock -------> handle_time     --> Present: Show | Conceal | Hold
-//!                    poll_timeout    --> when to call handle_time if nothing comes
+//!                    poll_timeout    --> when to call handle_time if nothing arrives
 //! ```
 //!
 //! Only [`Playout::handle_time`] returns pictures. If one and a half frame intervals pass without a frame, it moves the
@@ -44,12 +44,13 @@
 //!     frames.push(Arrived { header, prefix: frame.bytes.slice(..length), first: Duration::ZERO, shown: Duration::ZERO });
 //! }
 //!
-//! // The player learns what comes, and how to decode it.
+//! // The player learns what will arrive, and how to decode it.
 //! let mut playout = Playout::new();
 //! let announced = playout.handle_welcome(&welcome)?;
 //! playout.handle_decoding(Duration::ZERO, Decoding::video(&announced, 1).ok_or("tables that this build lacks")?);
 //!
-//! // A frame comes every interval, and then nothing does. A program waits for a frame until `poll_timeout`; here time jumps there.
+//! // A frame arrives every interval, and then none does. A program waits for a frame until `poll_timeout`; here time
+//! // jumps there.
 //! let (mut frames, mut now, mut screen) = (frames.into_iter(), Duration::ZERO, Vec::new());
 //! while screen.len() < 12 {
 //!     match frames.next() {
@@ -94,7 +95,7 @@ pub use corrupt::{Cause, CorruptFrame};
 pub use decoding::Decoding;
 pub use error::PlayError;
 pub use latency::LatencyHistogram;
-/// What the signatures here name of the codec.
+/// Types of the codec that the signatures here use.
 pub use nestcast_codec::{
     Decoder, Display, Matrix, ModelId, Picture, Range, Restoration, Scan, Siting, Size, VideoModel, Ycbcr,
 };

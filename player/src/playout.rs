@@ -1,4 +1,4 @@
-//! Decodes frames as they come, and says what to show when.
+//! Decodes frames as they arrive, and decides what to show when.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ pub struct Playout {
     decoding: Option<Decoding>,
     /// A still picture that is not decoded yet, because a newer one may replace it.
     waiting: Option<Arrived>,
-    /// The last decoded frame, while more of it may come.
+    /// The last decoded frame, while more of it may arrive.
     last: Option<Decoded>,
     /// The last picture shown; the next is drawn into it.
     picture: Option<Picture>,
@@ -158,13 +158,13 @@ impl Playout {
         self.corrupt.poll()
     }
 
-    /// The picture that [`Playout::handle_time`] gave last.
+    /// Returns the picture that [`Playout::handle_time`] returned last.
     #[must_use]
     pub const fn picture(&self) -> Option<&Picture> {
         self.picture.as_ref()
     }
 
-    /// What was shown so far, and what was not.
+    /// Returns counts of what was shown so far, and of what was not.
     #[must_use]
     pub const fn totals(&self) -> PlayStats {
         self.stats

@@ -1,4 +1,4 @@
-//! What to show.
+//! The player's output: pictures to show.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use nestcast_codec::Picture;
 /// A picture to show now.
 #[derive(Debug)]
 pub enum Present<'a> {
-    /// A frame that came.
+    /// A frame that arrived.
     Show {
-        /// The frame's number; the same as before if more of a picture that stays has come.
+        /// The frame's number; the same as before if more of a picture that stays has arrived.
         id: u64,
         /// The capture time, in microseconds since 1970 by the sender's clock.
         captured: u64,
-        /// Bytes that came in time.
+        /// Bytes that arrived in time.
         bytes: usize,
         /// Bytes of the whole frame.
         full: u64,
@@ -22,15 +22,15 @@ pub enum Present<'a> {
         /// The picture.
         picture: &'a Picture,
     },
-    /// A frame of video is missing when it is due: the last picture, moved by its own motion. The frame may still come;
-    /// the player then shows it, unless the screen already shows a later one.
+    /// A frame of video is missing when it is due: the last picture, moved by its own motion. The frame may still
+    /// arrive; the player then shows it, unless the screen already shows a later one.
     Conceal {
         /// The number of the missing frame.
         id: u64,
         /// The picture.
         picture: &'a Picture,
     },
-    /// No frame came in a frame's time, and nothing moves: the last picture again.
+    /// No frame arrived in a frame's time, and nothing moves: the last picture again.
     Hold {
         /// The picture.
         picture: &'a Picture,

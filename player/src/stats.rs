@@ -2,16 +2,16 @@
 
 use crate::latency::LatencyHistogram;
 
-/// What was shown so far, and what was not.
+/// Counts of what was shown so far, and of what was not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PlayStats {
-    /// Frames that were shown; each counts once, however often more of it came.
+    /// Frames that were shown; each counts once, however often more of it arrived.
     pub shown: u64,
-    /// Frames that came but were not decoded, because a newer one had come.
+    /// Frames that arrived but were not decoded, because a newer one had arrived.
     pub undecoded: u64,
-    /// Pictures shown for missing frames, moved from the last picture. They count nowhere else.
+    /// Pictures that were shown for missing frames, moved from the last picture. They count nowhere else.
     pub concealed: u64,
-    /// Times that the last picture was repeated for an interval because nothing came and nothing was concealed.
+    /// Times that the last picture was repeated for an interval, because no frame arrived and none was concealed.
     pub repeated: u64,
     /// Frames whose bytes are no picture.
     pub corrupt: u64,

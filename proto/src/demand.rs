@@ -44,8 +44,8 @@ pub struct ReceiverDemand {
     pub useful_bytes: u64,
     /// The backlog: frames of video whose base layers wait for its path.
     pub owed_frames: u64,
-    /// Whether it can continue only with a random-access frame ([`RandomAccessFrame`](crate::Join)): it is new, or its backlog was
-    /// dropped.
+    /// Whether it can continue only with a [random-access frame](crate::RandomAccessFrame): it is new, or its backlog
+    /// was dropped.
     pub needs_random_access: bool,
     /// The number of its [rendition](crate::Rendition); `None` before its first frame, and if there is one rendition at
     /// most.
@@ -98,8 +98,8 @@ impl Demand {
         bytes
     }
 
-    /// Returns whether a receiver has asked for a random-access frame ([`RandomAccessFrame`](crate::Join)) since the last call. A
-    /// receiver that does not get one asks again.
+    /// Returns whether a receiver has asked for a [random-access frame](crate::RandomAccessFrame) since the last call.
+    /// A receiver that does not get one asks again.
     #[must_use]
     pub fn take_random_access_request(&self) -> bool {
         !self.take_random_access_requests().is_empty()
@@ -145,8 +145,8 @@ impl DemandEntry {
         }
     }
 
-    /// Asks for a random-access frame ([`RandomAccessFrame`](crate::Join)) in `rendition` before the next [`set`](Self::set), for a
-    /// receiver that has no frame yet or lost one.
+    /// Asks for a [random-access frame](crate::RandomAccessFrame) in `rendition` before the next [`set`](Self::set),
+    /// for a receiver that has no frame yet or lost one.
     pub fn request_random_access(&self, rendition: Option<u64>) {
         lock(&self.demand.0.joins).insert(rendition);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
-/// A host and a port, as in `example.org:4433`, `[::1]:4433` or `[fe80::1%eth0]:4433`, not looked up yet.
+/// A host and a port, as in `example.org:4433`, `[::1]:4433` or `[fe80::1%eth0]:4433`. The host is not looked up yet.
 ///
 /// ```
 /// use nestcast_receiver::Address;
@@ -16,7 +16,7 @@ use std::str::FromStr;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {
     text: String,
-    /// With its zone, as in `fe80::1%eth0`.
+    /// The host with its zone, as in `fe80::1%eth0`.
     host: String,
     port: u16,
 }
@@ -27,14 +27,14 @@ pub struct Address {
 pub struct AddressError;
 
 impl Address {
-    /// The host without the brackets and the zone of IPv6: the name in its certificate.
+    /// Returns the host without the brackets and the zone of IPv6: the name in its certificate.
     #[must_use]
     pub fn host(&self) -> &str {
         self.host.split_once('%').map_or(&self.host, |(host, _)| host)
     }
 
-    /// Looks up the host's addresses, the best first; returns none if the system knows none. It may ask the network,
-    /// and blocks meanwhile.
+    /// Looks up the host's addresses, the best first; empty if the system knows none. It may ask the network, and
+    /// blocks until it has the answer.
     #[must_use]
     pub fn look_up(&self) -> Vec<SocketAddr> {
         (&*self.host, self.port).to_socket_addrs().map(Iterator::collect).unwrap_or_default()

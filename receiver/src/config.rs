@@ -17,9 +17,9 @@ pub struct Config {
     /// Other addresses of the sender's host, tried if earlier ones do not answer; the receiver tries only the first
     /// few.
     pub other_addresses: Vec<SocketAddr>,
-    /// The host, looked up before each attempt: its addresses take the place of those above.
+    /// The host, looked up before each attempt. Its addresses replace those above.
     pub host: Option<Address>,
-    /// The name in its certificate; not looked at where a fingerprint is pinned.
+    /// The name in the sender's certificate; ignored if a fingerprint is pinned.
     pub name: String,
     /// How the receiver verifies the sender.
     pub trust: Trust,
@@ -34,7 +34,8 @@ pub struct Config {
     /// How long to retry while no frame is useful, at the start and later. Zero means one attempt; any other value
     /// means at least two.
     pub retry: Duration,
-    /// Wait for the first broadcast and, after the end of each, for the next, however long that takes: [`Config::retry`] is not looked at.
+    /// Whether to wait for the first broadcast, and after each broadcast for the next one, however long that takes. It
+    /// overrides [`Config::retry`].
     pub wait: bool,
 }
 

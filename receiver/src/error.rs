@@ -59,7 +59,7 @@ pub enum Error {
     GaveUp {
         /// The error of the last attempt.
         last: Box<Self>,
-        /// The number of attempts since pictures last came.
+        /// The number of attempts since pictures last arrived.
         attempts: u32,
         /// The time since then.
         time: Duration,

@@ -1,4 +1,4 @@
-//! Receives a live broadcast: hands over the prefix of each frame that came in time.
+//! Receives a live broadcast, and hands over the prefix of each frame that arrived in time.
 //!
 //! ```text
 //! QUIC streams -> Subscriber -> FrameSink
@@ -12,7 +12,7 @@
 //! use nestcast_proto::{Arrived, ReceiveStats};
 //! use nestcast_receiver::FrameSink;
 //!
-//! /// Counts the bytes that came in time.
+//! /// Counts the bytes that arrived in time.
 //! #[derive(Default)]
 //! struct Bytecount(usize);
 //!

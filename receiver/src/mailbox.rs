@@ -1,4 +1,4 @@
-//! The mailbox between the network and a thread that processes frames: it keeps only the newest picture, but loses
+//! The mailbox between the network and a thread that processes frames. It keeps only the newest picture, but loses
 //! nothing else.
 
 use std::collections::VecDeque;
@@ -23,7 +23,7 @@ pub(crate) struct Mailbox(Arc<Shared>);
 #[derive(Debug)]
 pub(crate) struct Ended;
 
-/// What came on all connections so far, and what of it was not processed.
+/// What arrived on all connections so far, and the part of it that was not processed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Counts {
     pub(crate) received: ReceiveStats,
@@ -45,7 +45,7 @@ struct State {
     mail: Mail,
     /// Whether frames are video, which depend on earlier ones.
     video: bool,
-    /// What came on this connection, and on earlier ones.
+    /// What arrived on this connection, and on earlier ones.
     current: ReceiveStats,
     past: ReceiveStats,
     connections: u64,
@@ -72,7 +72,7 @@ pub(crate) struct Mail {
 }
 
 impl Mail {
-    /// Returns whether nothing came.
+    /// Returns whether nothing arrived.
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty() && self.more.is_none() && self.welcome.is_none() && self.package.is_none()
     }
@@ -120,7 +120,7 @@ impl Mailbox {
         });
     }
 
-    /// Hands over more of the last frame, after what already waits of it.
+    /// Hands over more of the last frame, after the part of it that already waits.
     pub(crate) fn more(&self, more: More, received: ReceiveStats) {
         self.post(|state| {
             state.current = received;

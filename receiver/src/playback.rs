@@ -32,7 +32,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         Self { viewer, mailbox, playout: Playout::new(), announced: None, epoch: now, reported: now }
     }
 
-    /// Plays until the last mail has come or the viewer cannot continue.
+    /// Plays until the last mail has arrived or the viewer cannot continue.
     pub(crate) fn run(mut self) -> Result<(), ViewError> {
         let mut patience = REPORT_INTERVAL;
         loop {

@@ -116,7 +116,7 @@ mod tests {
     use super::*;
     use crate::viewer::Shown;
 
-    /// A viewer that does nothing until it is told to, once for each announcement.
+    /// A viewer that waits for a message at each announcement.
     struct Slow(mpsc::Receiver<()>);
 
     impl Viewer for Slow {

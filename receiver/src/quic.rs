@@ -164,7 +164,8 @@ fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Er
     }
 }
 
-/// What is wrong with a certificate, of the alert that this end gives and what `rustls` says, which is for programmers.
+/// Explains what is wrong with a certificate, from this end's alert and the message of `rustls`, which is for
+/// programmers.
 fn distrust(alert: Option<u8>, reason: &str) -> String {
     const EXPIRED: u8 = 45;
     const UNKNOWN_AUTHORITY: u8 = 48;
@@ -185,7 +186,7 @@ fn distrust(alert: Option<u8>, reason: &str) -> String {
     why.to_owned()
 }
 
-/// Why a connection ended, in plain words.
+/// Returns why a connection ended, in plain words.
 const fn plain(error: &ConnectionError) -> &'static str {
     match error {
         ConnectionError::VersionMismatch => "the other end speaks no QUIC of version 1",
@@ -253,7 +254,7 @@ impl Outgoing for ControlStream {
         match self.stream.write(bytes).await {
             Ok(written) => bytes.advance(written),
             Err(quinn::WriteError::ConnectionLost(error)) => return Err(failure(self.address, &error, false)),
-            // The reason comes with the connection's close.
+            // The reason arrives with the connection's close.
             Err(quinn::WriteError::Stopped(_)) => {
                 return Err(failure(self.address, &self.connection.closed().await, false));
             }

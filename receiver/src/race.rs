@@ -42,7 +42,8 @@ pub(crate) async fn connect(to: &Config, socket: Option<&Socket>, time: Duration
     Err(failures.into_iter().max_by_key(weight).expect("there is one address at least"))
 }
 
-/// Where the sender may be, one address at least. The system may ask the network for a host's name, and is waited for elsewhere.
+/// Returns the sender's possible addresses, at least one. A look-up of the host's name may ask the network, so it runs
+/// on another thread.
 async fn addresses(to: &Config) -> Result<Vec<SocketAddr>, Error> {
     let Some(host) = to.host.clone() else {
         return Ok(std::iter::once(to.address).chain(to.other_addresses.iter().copied()).collect());
@@ -55,7 +56,8 @@ async fn addresses(to: &Config) -> Result<Vec<SocketAddr>, Error> {
     if known.is_empty() { Err(Error::UnknownHost(host)) } else { Ok(known) }
 }
 
-/// How much an error says of a host: a sender's refusal more than silence, a kind of address that this machine lacks nothing.
+/// Ranks how much an error says about a host: a sender's refusal says more than silence, and an address of a kind that
+/// this machine lacks says nothing.
 const fn weight(error: &Error) -> u8 {
     match error {
         Error::Setup(_) => 0,

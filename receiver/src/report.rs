@@ -1,4 +1,4 @@
-//! Figures as JSON: what was shown and what came so far, as `nestcast receive --json` prints them. Times are
+//! Figures as JSON: what was shown and what arrived so far, as `nestcast receive --json` prints them. Times are in
 //! milliseconds.
 
 use std::time::Duration;
@@ -20,7 +20,7 @@ struct ShownReport {
 }
 
 impl Serialize for Shown<'_> {
-    /// Serialises all but the picture.
+    /// Serialises all fields except the picture.
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let &Self { id, bytes, full, latency, receiving, decoding, .. } = self;
         let [latency_ms, receiving_ms, decode_ms] = [latency, receiving, decoding].map(milliseconds);
@@ -45,7 +45,7 @@ struct TotalsReport {
 /// Frames shown at most this long after their capture, and longer than the class before allows.
 #[derive(Serialize)]
 struct LatencyClass {
-    /// `None` in the last class, which takes all others.
+    /// `None` in the last class, which contains all others.
     up_to_ms: Option<u64>,
     frames: u64,
 }

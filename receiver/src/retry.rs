@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// The limits of one attempt to connect. It gets half of a short retry time, so that a sender which is not there yet is
+/// The longest time for one attempt to connect. An attempt gets half of a short retry time, so that an absent sender is
 /// tried more than once, but at least the time that a distant sender needs to answer.
 const LONGEST_ATTEMPT: Duration = Duration::from_secs(5);
 const SHORTEST_ATTEMPT: Duration = Duration::from_secs(1);
@@ -13,11 +13,11 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The largest random part that is added to a pause, so that receivers refused together do not return together.
 const JITTER_SHARE: f64 = 0.5;
-/// A sender that showed pictures for this long works: the next pause is the first again. For one that fails at once, as
-/// with too many receivers, the pauses keep growing.
+/// A sender that showed pictures for this long works: the next pause is the shortest again. For a sender that fails at
+/// once, as with too many receivers, the pauses keep growing.
 const STEADY_TIME: Duration = Duration::from_secs(5);
 
-/// The attempts since pictures last came.
+/// The attempts since pictures last arrived.
 #[derive(Debug)]
 pub(crate) struct Retry {
     limit: Duration,
@@ -27,7 +27,7 @@ pub(crate) struct Retry {
 }
 
 impl Retry {
-    /// Gives up when no picture came for `limit`.
+    /// Gives up after `limit` without a picture.
     pub(crate) fn new(limit: Duration) -> Self {
         Self { limit, began: Instant::now(), pause: FIRST_PAUSE, attempts: 0 }
     }
@@ -57,7 +57,7 @@ impl Retry {
         (is_first || self.began.elapsed() + pause <= self.limit).then_some(pause)
     }
 
-    /// Returns the number of attempts since pictures last came, and the time since then.
+    /// Returns the number of attempts since pictures last arrived, and the time since then.
     pub(crate) fn spent(&self) -> (u32, Duration) {
         (self.attempts, self.began.elapsed())
     }

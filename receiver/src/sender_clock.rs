@@ -6,7 +6,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use rustls::pki_types::UnixTime;
 use rustls::time_provider::TimeProvider;
 
-/// Returns how long ago `captured` was, in microseconds since 1970 by a clock that is `ahead` microseconds ahead of ours.
+/// Returns how long ago `captured` was, in microseconds since 1970 by a clock that is `ahead` microseconds ahead of
+/// ours.
 pub(crate) fn since(captured: u64, ahead: i64) -> Duration {
     let ago = micros(wall_clock()).saturating_add(ahead).saturating_sub_unsigned(captured);
     Duration::from_micros(u64::try_from(ago).unwrap_or_default())
@@ -24,7 +25,8 @@ fn wall_clock() -> Duration {
     BEGAN.1 + BEGAN.0.elapsed()
 }
 
-/// The machine's clock for TLS. One that is before 1970, as without a battery, counts as 1970: that of `rustls` panics.
+/// The machine's clock for TLS. A clock before 1970, as on a machine without a battery, counts as 1970, because the
+/// clock of `rustls` panics then.
 #[derive(Debug)]
 pub(crate) struct WallClock;
 

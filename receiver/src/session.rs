@@ -61,7 +61,7 @@ struct Driver<'a, C: Connection, S> {
     epoch: Instant,
     control: ControlWriter<C::Outgoing>,
     streams: Streams,
-    /// Whether the sink knows the announcement: streams are read from then on.
+    /// Whether the sink knows the announcement: from then on streams are read.
     is_ready: bool,
     /// When the first and the last frame were handed over.
     handed_over: Option<(Instant, Instant)>,
@@ -77,7 +77,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
             }
             match self.take_input().await {
                 ControlFlow::Continue(()) => {}
-                // Data that came before the connection's end is still handed over.
+                // Data that arrived before the connection's end are still handed over.
                 ControlFlow::Break(end @ (Error::Closed(_) | Error::Lost { .. })) => break end,
                 ControlFlow::Break(error) => return error,
             }
@@ -191,7 +191,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
         self.sink.handle_frame(arrived, self.session.stats()).map_err(Error::sink)
     }
 
-    /// Hands over what came before the connection's end.
+    /// Hands over what arrived before the connection's end.
     async fn finish(&mut self) -> Result<(), Error> {
         self.streams.handle_close();
         while let Ok(event) = self.streams.next().await {

@@ -53,14 +53,15 @@ pub trait FrameSink: Send {
         ready(Ok(()))
     }
 
-    /// Takes the next frame, in order, as far as it came in time; `stats` counts what came on this connection so far.
+    /// Takes the next frame, in order, as far as it arrived in time; `stats` counts what arrived on this connection so
+    /// far.
     ///
     /// # Errors
     /// If the sink accepts no more.
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Self::Error>;
 
-    /// Takes more bytes of the last picture, which stays; called at most once in a frame interval. A sink that has
-    /// shown the picture may ignore them.
+    /// Takes more bytes of the last picture, which stays. The receiver calls this at most once in a frame interval. A
+    /// sink that has shown the picture may ignore them.
     ///
     /// # Errors
     /// If the sink accepts no more.
@@ -69,8 +70,8 @@ pub trait FrameSink: Send {
         Ok(())
     }
 
-    /// Returns the newest frame of video since the last call that came but was unusable: the receiver asks for a
-    /// random-access frame.
+    /// Returns the newest frame of video since the last call that arrived but was unusable. The receiver then asks for
+    /// a random-access frame.
     fn lost(&mut self) -> Option<u64> {
         None
     }
@@ -81,8 +82,8 @@ pub trait FrameSink: Send {
     }
 
     /// Returns how long frames of this connection have been useful, from the first to the last; `None` if none was
-    /// useful. Without useful frames, reconnects back off exponentially. `handed_over` is the same for all frames that
-    /// were handed over.
+    /// useful. Without useful frames, reconnects back off exponentially. `handed_over` is the same time for all frames
+    /// that were handed over.
     fn useful_for(&self, handed_over: Option<Duration>) -> Option<Duration> {
         handed_over
     }

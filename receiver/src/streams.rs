@@ -69,7 +69,7 @@ impl Streams {
         number
     }
 
-    /// From now on reads a stream's bytes in the order of arrival.
+    /// Reads a stream's bytes in the order of arrival from now on.
     pub(crate) fn read_unordered(&mut self, stream: u64) {
         if let Some(unordered) = self.reading.get_mut(&stream).and_then(|reading| reading.unordered.take()) {
             // A task that has ended needs no order.
@@ -77,7 +77,7 @@ impl Streams {
         }
     }
 
-    /// Stops reading a stream: the transport tells the sender, unless everything came.
+    /// Stops reading a stream. The transport tells the sender, unless all bytes have arrived.
     pub(crate) fn stop(&mut self, stream: u64) {
         if let Some(reading) = self.reading.remove(&stream) {
             reading.task.abort();
@@ -87,7 +87,7 @@ impl Streams {
     /// Waits for the next event of any stream. May be dropped while it waits.
     ///
     /// # Errors
-    /// Why the connection ended. After [`Streams::handle_close`]: once there are no more events.
+    /// Why the connection ended. After [`Streams::handle_close`]: when there are no more events.
     pub(crate) async fn next(&mut self) -> Result<Event, Error> {
         loop {
             tokio::select! {
@@ -106,7 +106,7 @@ impl Streams {
         }
     }
 
-    /// Notes that the connection ended: bytes already read still come, except messages.
+    /// Notes that the connection ended. Bytes already read are still returned, except messages.
     pub(crate) fn handle_close(&mut self) {
         if let Some(control) = self.control.take() {
             control.abort();
@@ -118,13 +118,13 @@ impl Streams {
 
 async fn read_control(mut stream: impl Incoming, events: mpsc::Sender<Event>) -> Result<(), Error> {
     while let Some(bytes) = stream.read().await? {
-        // It fails only if the session no longer listens.
+        // This fails only if the session no longer listens.
         let _ = events.send(Event::Control(bytes)).await;
     }
     Ok(())
 }
 
-/// Reads a stream to its end: in order, then in any order once `unordered` fires.
+/// Reads a stream to its end: in order, then in any order after `unordered` fires.
 async fn read(
     mut stream: impl Scattered,
     events: mpsc::Sender<Event>,
@@ -136,7 +136,7 @@ async fn read(
         let bytes = tokio::select! {
             biased;
             bytes = stream.read() => bytes?,
-            // It fails if the stream is no longer useful: then the task is stopped.
+            // This fails if the stream is no longer useful, and then the task is stopped.
             _ = &mut unordered => break,
         };
         let Some(bytes) = bytes else {

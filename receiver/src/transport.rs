@@ -1,4 +1,4 @@
-//! What a session needs of a transport; `quic` implements it.
+//! The operations that a session needs from a transport; `quic` implements them.
 
 use std::future::Future;
 use std::time::Duration;
@@ -47,7 +47,7 @@ pub(crate) trait Scattered: Incoming {
     /// Returns the stream's number, which the sender knows too.
     fn number(&self) -> u64;
 
-    /// Returns unread bytes in any order, with their offset; `None` at the end. After the first call, bytes no longer
-    /// come in order.
+    /// Returns unread bytes in any order, with their offset; `None` at the end. After the first call, bytes are no
+    /// longer in order.
     fn read_scattered(&mut self) -> impl Future<Output = Result<Option<(u64, Bytes)>, Error>> + Send;
 }

@@ -11,9 +11,9 @@ use nestcast_proto::ReceiveStats;
 /// A picture to show.
 #[derive(Debug)]
 pub struct Shown<'a> {
-    /// The frame's number; the same as before if more of a picture that stays has come.
+    /// The frame's number; the same as before if more of a picture that stays has arrived.
     pub id: u64,
-    /// Bytes that came in time.
+    /// Bytes that arrived in time.
     pub bytes: usize,
     /// Bytes of the whole frame.
     pub full: u64,
@@ -29,7 +29,7 @@ pub struct Shown<'a> {
 }
 
 /// A picture for a frame of video that is missing when it is due: the last picture, moved by its own motion. The frame
-/// may still come; the player then shows it unless the screen already shows a later one.
+/// may still arrive; the player then shows it unless the screen already shows a later one.
 #[derive(Debug)]
 pub struct Concealed<'a> {
     /// The frame's number.
@@ -38,12 +38,12 @@ pub struct Concealed<'a> {
     pub picture: &'a Picture,
 }
 
-/// Everything that came on all connections so far, and what happened to it.
+/// Everything that arrived on all connections so far, and what happened to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Frames as they came from the network.
+    /// Frames as they arrived from the network.
     pub received: ReceiveStats,
-    /// What was shown of them, and what was not.
+    /// Counts of the frames that were shown, and of those that were not.
     pub played: PlayStats,
     /// Connections after the first.
     pub reconnects: u64,
@@ -67,7 +67,7 @@ impl fmt::Display for Totals {
     }
 }
 
-/// A viewer of a broadcast. One thread makes all calls; an error of any ends the reception.
+/// A viewer of a broadcast. One thread makes all calls; any error ends the reception.
 pub trait Viewer: Send + 'static {
     /// Why the viewer cannot continue.
     type Error: Into<Box<dyn StdError + Send + Sync>>;
@@ -104,7 +104,7 @@ pub trait Viewer: Send + 'static {
         Ok(())
     }
 
-    /// Shows the last picture again, because no frame came in a frame's time and nothing moves.
+    /// Shows the last picture again, because no frame arrived in a frame's time and nothing moves.
     ///
     /// # Errors
     /// If it cannot be shown.
@@ -113,7 +113,7 @@ pub trait Viewer: Send + 'static {
         Ok(())
     }
 
-    /// Reports what came so far; called about once a second, and at the end.
+    /// Reports what arrived so far; called about once a second, and at the end.
     ///
     /// # Errors
     /// If the report cannot be made.
@@ -123,7 +123,7 @@ pub trait Viewer: Send + 'static {
     }
 
     /// Ends the view, after all other calls: the broadcast is over, or the receiver stops. It is called once, unless an
-    /// error came before.
+    /// error occurred before.
     ///
     /// # Errors
     /// If what was shown cannot be saved.

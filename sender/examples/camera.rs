@@ -1,6 +1,7 @@
 //! Broadcasts a camera: `cargo run --release -p nestcast-sender --example camera -- [--seconds N]`.
 //!
-//! No camera is needed. [`TestCamera`] draws what a device would capture, and behaves like one in all that matters here:
+//! No camera is needed. [`TestCamera`] draws what a device would capture, and behaves like one in all that matters
+//! here:
 //!
 //! - its pictures are NV12 of limited range, in memory of its own, in rows that are longer than the picture is wide;
 //! - it returns a picture when it has one, and takes longer in the dark: its rate is variable;

@@ -25,7 +25,7 @@ use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
 use crate::rotation::{BrowserCertificate, Rotation};
 use crate::shared::{BROADCAST_DONE, Shared};
 
-/// How long receivers have, after the last frame, to receive the rest of it.
+/// The time that receivers have, after the last frame, to receive the rest of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A broadcast that listens.
@@ -41,7 +41,7 @@ pub struct Broadcast<S> {
 }
 
 impl<S: FrameSource> Broadcast<S> {
-    /// Listens, and asks the source for no frame yet. Call it within a tokio runtime.
+    /// Listens, and does not ask the source for a frame yet. Call it within a tokio runtime.
     ///
     /// # Errors
     /// [`Error::Listen`] if the address cannot be bound, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
@@ -84,20 +84,20 @@ impl<S: FrameSource> Broadcast<S> {
         self.listener.address()
     }
 
-    /// Reads which certificate browsers are shown, while the broadcast runs and after.
+    /// Returns a handle that reads which certificate browsers get, while the broadcast runs and after.
     #[must_use]
     pub fn browser_certificate(&self) -> BrowserCertificate {
         self.rotation.certificate()
     }
 
-    /// Reads its figures while it runs and after.
+    /// Returns a handle that reads the broadcast's figures, while it runs and after.
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         Monitor(Arc::clone(&self.shared.counters))
     }
 
-    /// Subscribes a local consumer, such as a recorder or a relay. From the newest one on, it gets every frame that
-    /// receivers get, until the broadcast ends. Clone it while the broadcast runs to subscribe more consumers.
+    /// Subscribes a local consumer, such as a recorder or a relay. From the newest frame on, it gets every frame that
+    /// receivers get, until the broadcast ends. To subscribe more consumers, clone it while the broadcast runs.
     #[must_use]
     pub fn frames(&self) -> FrameReceiver {
         self.frames.clone()
@@ -188,10 +188,10 @@ async fn hand_out(
             }
         }
     }
-    // If the source breaks off from now on (a pipe whose writer was stopped too), that is no failure.
+    // If the source breaks off from now on (for example a pipe whose writer was stopped too), that is no failure.
     let _ = shared.end.set(BROADCAST_DONE);
     source.stop();
-    // The frame that is being made still goes out, if the source finishes it soon.
+    // The frame in the making still goes out, if the source finishes it soon.
     let soon = shared.offer.welcome.interval().min(LAST_FRAME_TIMEOUT);
     if let Ok(Ok(Some(frame))) = timeout(soon, source.next(&shared.demand)).await {
         hand_on(frame);

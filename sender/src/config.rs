@@ -25,22 +25,22 @@ pub struct Config {
     pub qlog: Option<std::path::PathBuf>,
     /// When the sender asks receivers to acknowledge.
     pub acknowledge: Acknowledge,
-    /// Whether and how browsers watch, over WebTransport on the same port; `None` lets none in.
+    /// Whether and how browsers can watch, over WebTransport on the same port; `None` refuses browsers.
     pub browsers: Option<Browsers>,
 }
 
-/// How browsers watch.
+/// How browsers can watch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Browsers {
-    /// The origins of pages that may, such as `https://example.org`; if there are none, pages of any origin may.
+    /// The origins of pages that may watch, such as `https://example.org`; if empty, pages of any origin may.
     pub origins: Vec<String>,
-    /// For how long a certificate is valid that is made for browsers, at most 14 days: it is replaced while the broadcast runs.
-    /// `None` shows them [`Config::identity`], which an authority must certify then.
+    /// The validity of the certificates made for browsers, at most 14 days. The broadcast replaces them while it runs.
+    /// `None` shows browsers [`Config::identity`], which an authority must then certify.
     pub validity: Option<Duration>,
 }
 
 impl Default for Browsers {
-    /// Pages of any origin, and certificates that are valid for 13 days.
+    /// Admits pages of any origin, with certificates that are valid for 13 days.
     fn default() -> Self {
         Self { origins: Vec::new(), validity: Some(Duration::from_secs(13 * 24 * 3600)) }
     }
@@ -63,7 +63,7 @@ impl Default for Acknowledge {
 }
 
 impl Config {
-    /// For every receiver that comes, no browser, at most 1000 receivers at once and 250 at one address.
+    /// Admits every receiver and no browser, at most 1000 receivers at once and 250 at one address.
     #[must_use]
     pub fn new(listen: SocketAddr, identity: Identity) -> Self {
         Self {

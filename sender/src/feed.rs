@@ -94,7 +94,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Waits until the receiver has said hello and been welcomed.
+    /// Waits until the receiver has said hello and has its welcome.
     async fn admit(&mut self) -> Result<(), End> {
         self.control = Some(self.connection.accept_control().await?);
         while self.place.is_none() {
@@ -105,15 +105,15 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Feeds a receiver that was let in until it leaves or the broadcast is over, and gives why it ended.
+    /// Feeds an admitted receiver until it leaves or the broadcast ends. Returns why it ended.
     async fn serve(&mut self, frames: FrameReceiver) -> End {
         let (connection, shared, address) = (self.connection, self.shared, self.connection.address());
         Counters::add(&shared.counters.accepted, 1);
         tracing::info!(%address, cap = self.session.max_bitrate().map(Bitrate::bits), "receiver joined");
-        // Who comes begins with the frame that is there now.
+        // A new receiver begins with the newest frame.
         let ended = tokio::select! {
             end = self.run(frames.clone()) => end,
-            // Whatever the feed waits for: a source that stands still, a slow receiver's next turn.
+            // This applies whatever the feed waits for: a source without a new frame, or a slow receiver's next turn.
             gone = connection.closed() => gone.into(),
             () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
         };
@@ -122,7 +122,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         ended
     }
 
-    /// Feeds the receiver to the end, and gives why it ended.
+    /// Feeds the receiver to the end. Returns why it ended.
     async fn run(&mut self, mut frames: FrameReceiver) -> End {
         let mut is_live = true;
         loop {
@@ -260,7 +260,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Tells the session which streams have arrived, if it wants to know now.
+    /// Tells the session which streams have arrived, if the session wants to know.
     fn tell_arrivals(&mut self, path: &PathStats) {
         if !self.session.wants_arrivals(path) {
             return;
@@ -274,7 +274,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// Tells the receiver why the session ends, if it is there.
+    /// Tells the receiver why the session ends, if it is still connected.
     async fn tell(&self, end: &End) {
         match end {
             End::Disconnected(_) => {}
@@ -287,7 +287,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
     }
 
-    /// States what the receiver wants, and records its figures with `path`.
+    /// Records what the receiver wants, and its figures with `path`.
     fn note(&mut self, path: PathStats) {
         let wanted = self.session.demand(&path);
         self.entry.set(wanted);
@@ -316,7 +316,7 @@ async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Dis
     };
     match bytes {
         Some(bytes) => Ok(bytes),
-        // A receiver may end its side; then this waits for ever.
+        // If a receiver ends its side, this waits forever.
         None => std::future::pending().await,
     }
 }

@@ -13,8 +13,8 @@ use crate::Error;
 
 /// The name in certificates made here; receivers that pin a fingerprint ignore it.
 const CERTIFICATE_NAME: &str = "nestcast";
-/// The longest that a browser lets a certificate be valid that it knows by its hash (W3C WebTransport, "Custom certificate
-/// requirements"); it must have a key on P-256, too.
+/// The longest validity that browsers accept for a certificate that they know by its hash (W3C WebTransport, "Custom
+/// certificate requirements"). It must also have a key on P-256.
 const MAX_BROWSER_VALIDITY: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// A certificate chain and the key of its first certificate.
@@ -43,11 +43,11 @@ impl Identity {
         Ok(Self { chain: vec![signed.cert.der().clone()], key })
     }
 
-    /// A new self-signed certificate that browsers know by its fingerprint: valid for `validity`, at most 14 days, of which a
-    /// 28th lies before now, since a browser's clock may be late.
+    /// Makes a new self-signed certificate that browsers know by its fingerprint. It is valid for `validity`, at most
+    /// 14 days. One 28th of that lies before now, because a browser's clock may be late.
     ///
     /// # Errors
-    /// If the system gives no random numbers.
+    /// If the system provides no random numbers.
     pub fn for_browsers(validity: Duration) -> Result<Self, Error> {
         let failed = |error: rcgen::Error| Error::Tls(error.to_string());
         let validity = validity.min(MAX_BROWSER_VALIDITY);
@@ -61,7 +61,7 @@ impl Identity {
         Ok(Self { chain: vec![certificate.der().clone()], key })
     }
 
-    /// From PEM files: the chain, the sender's own certificate first, and its key.
+    /// Reads PEM files: the chain, which begins with the sender's own certificate, and its key.
     ///
     /// # Errors
     /// [`Error::Certificate`] if a file cannot be read or contains no certificate or key.
@@ -89,13 +89,13 @@ impl Identity {
     }
 }
 
-/// Whether a PEM file holds a private key that a passphrase protects.
+/// Returns whether a PEM file contains a private key that a passphrase protects.
 fn is_encrypted(file: &Path) -> bool {
     std::fs::read_to_string(file)
         .is_ok_and(|text| text.contains("ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED"))
 }
 
-/// Why a PEM file gives no such thing, and what to do.
+/// Explains why a PEM file contains no certificate or key, and what to do.
 fn refusal(what: &str, error: &pem::Error) -> String {
     match error {
         pem::Error::Io(error) => format!("it cannot be read: {error}: name a PEM file with the {what}"),
@@ -104,7 +104,7 @@ fn refusal(what: &str, error: &pem::Error) -> String {
     }
 }
 
-/// SHA-256 of a certificate; shown as 64 hexadecimal digits.
+/// The SHA-256 of a certificate; shown as 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Fingerprint([u8; 32]);
 

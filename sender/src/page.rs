@@ -1,4 +1,4 @@
-//! The page by which browsers watch: its files over HTTP, and the link that leads to a broadcast.
+//! Serves the page by which browsers watch, and makes the link to a broadcast.
 
 use std::fmt::Write as _;
 use std::net::SocketAddr;
@@ -16,10 +16,10 @@ use crate::http::server::{Limits, serve};
 use crate::identity::Identity;
 use crate::rotation::BrowserCertificate;
 
-/// A page has a dozen files, and browsers fetch six at once; a slow link takes a while for them.
+/// A page has a dozen files, and browsers fetch six at once. A slow link needs a while for them.
 const LIMITS: Limits = Limits { connections: 1024, patience: Duration::from_secs(60) };
-/// What a browser lets the page do: run and load what is here, and connect to a sender. It shares no memory and no window with
-/// other pages, so it may measure time finely and share memory between its threads.
+/// Fields that limit the page: it may run and load only these files, and connect to a sender. They also isolate it from
+/// other pages, so that it may measure time finely and share memory between its threads.
 const FIELDS: [(&str, &str); 8] = [
     (
         "content-security-policy",
@@ -38,11 +38,11 @@ const FIELDS: [(&str, &str); 8] = [
 /// A file of a page.
 #[derive(Debug, Clone, Copy)]
 pub struct PageFile {
-    /// Its name, which is its path too; `index.html` is what a browser gets that asks for none.
+    /// The file's name and path. A browser that asks for no file gets `index.html`.
     pub name: &'static str,
     /// Its media type, as HTTP states it.
     pub media_type: &'static str,
-    /// What it holds.
+    /// The contents.
     pub bytes: &'static [u8],
 }
 
@@ -54,19 +54,21 @@ pub struct PageServer {
 }
 
 impl PageServer {
-    /// Listens, for HTTPS with the certificate of `identity`, or for HTTP without. Browsers let a page connect only if it came by HTTPS or
-    /// from their own machine.
+    /// Listens for HTTPS with the certificate of `identity`, or for HTTP without one. Browsers let a page connect only
+    /// if it came over HTTPS or from their own machine.
     ///
     /// # Errors
-    /// [`Error::Listen`] if the address cannot be had, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity cannot be used.
+    /// [`Error::Listen`] if the address is unavailable, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
+    /// unusable.
     pub async fn listen(address: SocketAddr, identity: Option<Identity>) -> Result<Self, Error> {
         let failed = |reason| Error::Listen { address, reason };
         let tls = identity.map(https).transpose()?;
         Ok(Self { listener: TcpListener::bind(address).await.map_err(failed)?, tls })
     }
 
-    /// The link to a broadcast at `sender`, which begins at this page: `token` is in it for all to read who have the link. If an address stands
-    /// for all of a machine's, the reader puts the host's name in place of `HOST`.
+    /// Returns the link to a broadcast at `sender`, which opens this page. Everyone who has the link can read its
+    /// `token`. If an address means all addresses of the machine, the link has `HOST`, for which the reader puts the
+    /// machine's name.
     #[must_use]
     pub fn link(&self, sender: SocketAddr, certificate: &BrowserCertificate, token: Option<&[u8]>) -> Option<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
@@ -74,7 +76,7 @@ impl PageServer {
         let mut link = format!("{scheme}://{page}/#src=https://{sender}/");
         if let Some((fingerprint, expires)) = certificate.made() {
             let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
-            // A string takes what is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(link, "&fingerprint={fingerprint}&expires={expires}");
         }
         if let Some(token) = token {
@@ -84,7 +86,7 @@ impl PageServer {
         Some(link)
     }
 
-    /// Answers requests for the files, for ever. Any number of clients costs a bounded number of connections.
+    /// Answers requests for the files forever. The number of connections is bounded, for any number of clients.
     pub async fn serve(self: Arc<Self>, files: Vec<PageFile>) {
         let answer = move |path: &str| {
             let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("index.html");
@@ -105,7 +107,7 @@ fn https(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
     config.map(Arc::new).map_err(|error| Error::Tls(error.to_string()))
 }
 
-/// A byte as it stands in the fragment of a link (RFC 3986, section 3.5).
+/// Returns a byte as the fragment of a link spells it (RFC 3986, section 3.5).
 fn escaped(byte: u8) -> String {
     if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {
         char::from(byte).to_string()
@@ -120,7 +122,7 @@ mod tests {
 
     use super::*;
 
-    /// What a client that trusts `identity` alone gets.
+    /// Returns what a client gets that trusts only `identity`.
     async fn get(address: SocketAddr, identity: &Identity, path: &str) -> String {
         let mut trusted = rustls::RootCertStore::empty();
         trusted.add(identity.chain[0].clone()).expect("a certificate");

@@ -1,4 +1,4 @@
-//! The certificate that browsers are shown: made anew before it expires, while the broadcast runs.
+//! The certificate that browsers get, replaced before it expires while the broadcast runs.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::error::Error;
 use crate::identity::{Fingerprint, Identity};
 use crate::quic::certificates::Certificates;
 
-/// How often it is looked whether a certificate is old: a machine that slept must not wait for the rest of a long sleep.
+/// The time between two checks of a certificate's age. A machine that slept must not wait for the rest of a long sleep.
 const LOOK_EVERY: Duration = Duration::from_secs(600);
 
-/// What browsers can pin now.
+/// The certificate that browsers can pin now.
 #[derive(Debug, Clone)]
 pub struct BrowserCertificate(watch::Receiver<Option<(Fingerprint, SystemTime)>>);
 
 impl BrowserCertificate {
-    /// The SHA-256 of the certificate that browsers are shown now, and when the next one takes its place; `None` if that is the broadcast's
-    /// own, which an authority certifies, or if browsers are not let in.
+    /// Returns the SHA-256 of the certificate that browsers get now, and when the next one replaces it. `None` if
+    /// browsers get the broadcast's own certificate, which an authority certifies, or may not watch.
     #[must_use]
     pub fn made(&self) -> Option<(Fingerprint, SystemTime)> {
         *self.0.borrow()
     }
 
-    /// Waits until browsers are shown another; for ever once the broadcast ended.
+    /// Waits until browsers get another certificate; forever after the broadcast has ended.
     pub async fn changed(&mut self) {
         if self.0.changed().await.is_err() {
             std::future::pending().await
@@ -34,7 +34,7 @@ impl BrowserCertificate {
     }
 }
 
-/// Makes the certificates.
+/// Replaces the certificates of browsers.
 #[derive(Debug)]
 pub(crate) struct Rotation {
     certificates: Arc<Certificates>,
@@ -44,7 +44,7 @@ pub(crate) struct Rotation {
 }
 
 impl Rotation {
-    /// Makes the first, if any is to be made.
+    /// Makes the first certificate, if the configuration asks for one.
     pub(crate) fn new(certificates: Arc<Certificates>, browsers: Option<&Browsers>) -> Result<Self, Error> {
         let validity = browsers.and_then(|browsers| browsers.validity);
         let rotation = Self { certificates, validity, made: SystemTime::now(), told: watch::Sender::new(None) };
@@ -56,12 +56,12 @@ impl Rotation {
         BrowserCertificate(self.told.subscribe())
     }
 
-    /// Makes another whenever the one before was shown for long enough.
+    /// Makes another certificate whenever browsers got the one before for long enough.
     pub(crate) async fn run(mut self) -> Infallible {
         let Some(validity) = self.validity else { return std::future::pending().await };
         loop {
             tokio::time::sleep((validity / 40).min(LOOK_EVERY)).await;
-            // A clock that was set back counts as one that goes on.
+            // If the clock was set back, the certificate counts as old.
             let age = self.made.elapsed().unwrap_or(validity);
             if age < shown_for(validity) {
                 continue;
@@ -84,7 +84,7 @@ impl Rotation {
     }
 }
 
-/// How long a certificate is shown that is valid for `validity`.
+/// Returns how long browsers get a certificate that is valid for `validity`.
 fn shown_for(validity: Duration) -> Duration {
     validity * 4 / 5
 }

@@ -15,11 +15,11 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
     pub(crate) slots: Arc<Slots>,
-    /// Why the frames ended; set once they have.
+    /// Why the frames ended; set when they have.
     pub(crate) end: OnceLock<Close>,
     /// Whether feeds must end even if part of the last frame is unsent.
     pub(crate) cut_off: watch::Sender<bool>,
-    /// The origins of pages that may watch; if there are none, pages of any origin may.
+    /// The origins of pages that may watch; if empty, pages of any origin may.
     pub(crate) origins: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What a feed needs of a transport; `quic` implements it.
+//! The operations that a feed needs from a transport; `quic` implements them.
 
 use std::future::Future;
 use std::net::SocketAddr;
@@ -16,7 +16,7 @@ pub(crate) trait Connection: Send + Sync + 'static {
     type Outgoing: Outgoing;
     type Incoming: Incoming;
 
-    /// Whether the receiver knows a stream by [`Outgoing::number`].
+    /// Whether the receiver knows a stream by its [`Outgoing::number`].
     const SHOWS_STREAM_NUMBERS: bool;
 
     fn address(&self) -> SocketAddr;
@@ -27,7 +27,7 @@ pub(crate) trait Connection: Send + Sync + 'static {
     /// Notes that the streams opened last were reset, so their bytes are not sent again.
     fn handle_reset(&self);
 
-    /// Allows `packets` packets more than the congestion window.
+    /// Allows `packets` packets in addition to the congestion window.
     fn allow_beyond(&self, packets: u64);
 
     /// Accepts the bidirectional stream that the receiver opens first.
@@ -45,7 +45,7 @@ pub(crate) trait Connection: Send + Sync + 'static {
 
 /// A stream to a receiver.
 pub(crate) trait Outgoing: Send {
-    /// The transport's number of it.
+    /// Returns the transport's number of the stream.
     fn number(&self) -> u64;
 
     /// Writes the front of `chunks`: as many bytes as there is room for, and at least one. Returns the number. If

@@ -1,6 +1,6 @@
 //! A broadcast in a separate process, with its own memory. It prints its address and its certificate's fingerprint in a
-//! line. It broadcasts pictures of noise, or with the argument `video` a video of 160x96, with `renditions=N` in up to N
-//! of them. A number among the arguments is the most receivers (500). It answers each line of input with the receivers
+//! line. It broadcasts pictures of noise, or with the argument `video` a video of 160x96, with `renditions=N` in up to
+//! N loops. A number among the arguments is the most receivers (500). It answers each line of input with the receivers
 //! that it has and has admitted, and the number of renditions. It ends with its input.
 
 use std::io::BufRead as _;

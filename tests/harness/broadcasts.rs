@@ -20,7 +20,7 @@ use crate::pictures::{self, Content};
 
 /// Frames per second.
 pub const RATE: u32 = 30;
-/// Longer than anything that tests wait for, and longer than a shared machine stalls: it turns a hang into a message.
+/// Longer than anything that tests wait for, and longer than a shared machine stalls. It turns a hang into a message.
 pub const PATIENCE: Duration = Duration::from_secs(180);
 
 /// The settings of a broadcast.
@@ -40,7 +40,7 @@ pub struct Plan {
     pub give_model: bool,
     /// The most simultaneous receivers.
     pub max_receivers: usize,
-    /// Whether and how browsers watch.
+    /// Whether and how browsers can watch.
     pub browsers: Option<Browsers>,
 }
 
@@ -190,7 +190,7 @@ impl Counts {
         self.0.last().map(|(_, totals)| *totals).unwrap_or_default()
     }
 
-    /// Returns the useful bits between the first count at or after `from` and the last before `to`, and the moments of
+    /// Returns the useful bits between the first count at or after `from` and the last before `to`, and the times of
     /// these two.
     pub fn goodput(&self, from: Duration, to: Duration) -> (f64, [Duration; 2]) {
         let within: Vec<_> = self.0.iter().filter(|(at, _)| (from..to).contains(at)).collect();

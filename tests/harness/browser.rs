@@ -1,4 +1,4 @@
-//! A real browser without a window, and the small HTTP server that it loads its pages from and posts its results to.
+//! A real browser without a window, and a small HTTP server that serves its pages and receives its results.
 
 use std::collections::HashMap;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -8,9 +8,9 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// Names of the program, as distributions call it.
+/// The names of the program in different distributions.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// Without a window, as root, without a profile's first questions, and with WebGL where there is no graphics card.
+/// Runs without a window, as root, without a profile's first questions, and with WebGL even without a graphics card.
 const SWITCHES: [&str; 7] = [
     "--headless=new",
     "--no-sandbox",
@@ -21,13 +21,13 @@ const SWITCHES: [&str; 7] = [
     "--use-angle=swiftshader",
 ];
 
-/// The files that a server has: by name, their media type and bytes.
+/// The files of a server: by name, their media type and bytes.
 pub type Files = HashMap<String, (&'static str, Vec<u8>)>;
 
-/// Serves files on this machine, until the process ends. What is posted to it comes out of the channel.
+/// Serves files on this machine until the process ends. Bytes that a page posts are sent to the channel.
 ///
 /// # Panics
-/// If the system gives no port.
+/// If the system has no free port.
 pub fn serve(files: Files) -> (SocketAddr, Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("its address");
@@ -36,7 +36,7 @@ pub fn serve(files: Files) -> (SocketAddr, Receiver<String>) {
     std::thread::spawn(move || {
         for stream in listener.incoming().map_while(Result::ok) {
             let (files, results) = (Arc::clone(&files), results.clone());
-            // A browser that goes away is no failure.
+            // If a browser disconnects, that is no failure.
             std::thread::spawn(move || answer(stream, &files, &results).ok());
         }
     });
@@ -62,7 +62,7 @@ fn answer(stream: TcpStream, files: &Files, results: &Sender<String>) -> std::io
     if method == "POST" {
         let mut body = vec![0; length];
         reader.read_exact(&mut body)?;
-        // Nobody may listen any more.
+        // The listener may be gone.
         let _ = results.send(String::from_utf8_lossy(&body).into_owned());
     }
     let name = path.trim_start_matches('/').split(['?', '#']).next().unwrap_or_default();
@@ -86,7 +86,7 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Opens a page; `None` where Chromium is not installed.
+    /// Opens a page; `None` if Chromium is not installed.
     ///
     /// # Panics
     /// If there is no room for a profile.
@@ -109,16 +109,16 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The process may have ended.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// What a page posts, as lines.
+/// Returns what a page posts, as lines.
 ///
 /// # Panics
-/// If it posts nothing within `patience`, or that it failed.
+/// If the page posts nothing within `patience`, or reports a failure.
 pub fn lines(posted: &Receiver<String>, patience: Duration) -> Vec<String> {
     let text = posted.recv_timeout(patience).expect("the page posts its results in time");
     assert!(!text.starts_with("failed"), "{text}");

@@ -9,15 +9,15 @@ use nestcast_codec::{
 
 use crate::pictures::{self, Content};
 
-/// How samples lie in all clips.
+/// The format of all clips.
 pub const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
-/// Frames a second of all clips.
+/// The frame rate of all clips.
 pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
 
-/// The number of no frame.
+/// A frame number that no clip has.
 pub const NEVER: u32 = u32::MAX;
 
-/// A clip, and the receivers that it is coded for.
+/// A clip, and the receivers that it is encoded for.
 #[derive(Clone, Copy, Debug)]
 pub struct Clip {
     /// Name of the file, without `.nst`.

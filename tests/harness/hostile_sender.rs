@@ -58,8 +58,8 @@ pub enum Scenario {
     TinyFrames,
     /// Frames that are no streams of the codec.
     Undecodable,
-    /// A good picture, and late bytes of it that overlap, leave gaps and never end, on every stream for three seconds; then the
-    /// broadcast's end.
+    /// A good picture, and late bytes of it that overlap, leave gaps and never end, on every stream for three seconds;
+    /// then the broadcast's end.
     LateBytes,
     /// Long frames whose end never arrives, each with its parity; then the broadcast's end.
     Parity,

@@ -1,5 +1,5 @@
-//! What a page in a browser does, without one: HTTP/3 and WebTransport by hand over quinn, and a session on it. It has manners
-//! unless a test takes them away.
+//! Does what a page in a browser does, without a browser: HTTP/3 and WebTransport by hand over quinn, and a session on
+//! it. It obeys the rules unless a test asks it not to.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::{Duration, Instant};
@@ -17,12 +17,12 @@ use tokio::time::{sleep, timeout};
 use crate::hostile_receiver::endpoint;
 use crate::tls;
 
-/// Longer than anything here takes.
+/// Longer than any wait here.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any frame.
 const WHOLE: usize = 1 << 25;
 
-/// The fields of a request that a browser sends for a page of this origin.
+/// Returns the fields of a request that a browser sends for a page of this origin.
 pub const REQUEST: [(&str, &str); 6] = [
     (":method", "CONNECT"),
     (":protocol", "webtransport"),
@@ -32,7 +32,7 @@ pub const REQUEST: [(&str, &str); 6] = [
     ("origin", "http://localhost:8080"),
 ];
 
-/// A frame of HTTP/3, or a capsule.
+/// Returns a frame of HTTP/3, or a capsule.
 #[must_use]
 pub fn frame(kind: u32, payload: &[u8]) -> Vec<u8> {
     let mut out = BytesMut::new();
@@ -41,7 +41,7 @@ pub fn frame(kind: u32, payload: &[u8]) -> Vec<u8> {
     [&out[..], payload].concat()
 }
 
-/// The frame of a request with these fields.
+/// Returns the frame of a request with these fields.
 ///
 /// # Panics
 /// Never.
@@ -53,7 +53,7 @@ pub fn request(fields: &[(&str, &str)]) -> Vec<u8> {
     frame(1, &payload)
 }
 
-/// What HTTP/3 connections of browsers begin with: the streams of control, encoder and decoder.
+/// Returns the beginnings of the streams that a browser opens on an HTTP/3 connection: control, encoder and decoder.
 #[must_use]
 pub fn opening() -> [Vec<u8>; 3] {
     let settings = [&[0x33, 1][..], &[0x01, 0x80, 0x01, 0, 0], &[0x07, 0x40, 0x64]].concat();
@@ -93,7 +93,7 @@ impl Browser {
     /// Connects, and opens no stream.
     ///
     /// # Errors
-    /// If the sender takes no browser.
+    /// If the sender refuses browsers.
     ///
     /// # Panics
     /// If there is no socket.
@@ -109,15 +109,15 @@ impl Browser {
     /// If the sender grants none.
     pub async fn open(&mut self, bytes: &[u8]) {
         let mut stream = self.connection.open_uni().await.expect("the sender grants a few");
-        // What is written to a connection that is closed is lost.
+        // If the connection is closed, the bytes are lost.
         let _ = stream.write_all(bytes).await;
         self.opened.push(stream);
     }
 
-    /// The SHA-256 of the certificate that the sender shows, in hexadecimal digits.
+    /// Returns the SHA-256 of the certificate that the sender shows, in hexadecimal digits.
     ///
     /// # Panics
-    /// If it shows none.
+    /// If the sender shows none.
     #[must_use]
     pub fn fingerprint(&self) -> String {
         let identity = self.connection.peer_identity().expect("a certificate");
@@ -125,13 +125,13 @@ impl Browser {
         Sha256::digest(&chain[0]).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Sends a request, and gives its stream and the status of the answer.
+    /// Sends a request. Returns its stream and the status of the answer.
     ///
     /// # Errors
     /// If the sender closes the connection.
     ///
     /// # Panics
-    /// If it answers by something else.
+    /// If the sender answers with something else.
     pub async fn ask(&self, request: &[u8]) -> Result<(SendStream, RecvStream, String), ConnectionError> {
         let (mut outgoing, mut incoming) = self.connection.open_bi().await?;
         let _ = outgoing.write_all(request).await;
@@ -153,10 +153,10 @@ impl Browser {
         }
     }
 
-    /// The code of HTTP/3 that the sender closes with, and its reason.
+    /// Returns the HTTP/3 code with which the sender closes the connection, and the reason.
     ///
     /// # Panics
-    /// If the connection ends without.
+    /// If the connection ends without a code.
     pub async fn close_code(&self) -> (u64, String) {
         match timeout(PATIENCE, self.connection.closed()).await.expect("the connection ends") {
             ConnectionError::ApplicationClosed(close) => {
@@ -177,7 +177,7 @@ impl Browser {
     }
 }
 
-/// What reading brought.
+/// The result of a read.
 enum Event {
     Control(Bytes),
     Opened(u64),
@@ -209,7 +209,8 @@ impl Page {
         (control, answers)
     }
 
-    /// Watches until `enough` of what came; gives the welcome, what came, and how the sender closed the session, if it did.
+    /// Watches until `enough` has arrived. Returns the welcome, what arrived, and how the sender closed the session, if
+    /// it did.
     ///
     /// # Panics
     /// If the sender breaks a rule.
@@ -237,7 +238,7 @@ impl Page {
             while let Some(output) = session.poll(began.elapsed()) {
                 match output {
                     ReceiverOutput::Say(bytes) => {
-                        // A sender that refused closes.
+                        // A sender that refused closes the stream.
                         let _ = control.write_all(&bytes).await;
                         session.handle_said();
                     }
@@ -297,7 +298,7 @@ async fn read_control(mut answers: RecvStream, events: mpsc::Sender<Event>) {
     }
 }
 
-/// Reads the sender's streams, of which the first is none of the session.
+/// Reads the sender's streams, except the first, which does not belong to the session.
 async fn read_streams(connection: Connection, session: VarInt, events: mpsc::Sender<Event>) {
     let mut control = None;
     let mut count = 0;
@@ -306,7 +307,7 @@ async fn read_streams(connection: Connection, session: VarInt, events: mpsc::Sen
             control = Some(stream);
             continue;
         }
-        // A page learns no numbers of streams.
+        // A page does not learn the numbers of streams.
         count += 1;
         let number = (1 << 42) + 4 * count + 3;
         let events = events.clone();
@@ -331,7 +332,7 @@ async fn read_streams(connection: Connection, session: VarInt, events: mpsc::Sen
     }
 }
 
-/// Reads the capsule by which a sender closes a session.
+/// Reads the capsule with which a sender closes a session.
 async fn read_close(mut incoming: RecvStream) -> Option<(Code, String)> {
     let all = incoming.read_to_end(WHOLE).await.ok()?;
     let mut rest = &all[..];

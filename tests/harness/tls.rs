@@ -1,5 +1,5 @@
 //! TLS of peers that obey nothing but QUIC: a sender with its own certificate, and a receiver that trusts any
-//! certificate and checks no signature, so that an attack costs it as little as possible.
+//! certificate and checks no signature, so that an attack is as cheap as possible for it.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(crate) fn client() -> ClientConfig {
     offering(default_provider(), ALPN)
 }
 
-/// A browser's side.
+/// Returns a browser's side.
 pub(crate) fn browser() -> ClientConfig {
     offering(default_provider(), b"h3")
 }

@@ -1,8 +1,8 @@
-// Draws pictures from the module's memory onto a canvas, each sample converted as `nestcast decode` does: by WebGL2, which does the
-// same integer arithmetic, or on a 2D canvas by the module itself.
+// Draws pictures from the module's memory onto a canvas, and converts each sample as `nestcast decode` does. WebGL2
+// does the same integer arithmetic; on a 2D canvas, the module itself converts.
 
 const [GREY, , LIMITED] = [0, 1, 2];
-// Luma's black, and factors of luma and of colour differences, in 1/65536.
+// The luma of black, and the factors for luma and colour differences, in 1/65536.
 const FACTORS = { limited: [16, 76309, 74607], full: [0, 65536, 65536] };
 // Factors for red from Cr, green from Cb and Cr, and blue from Cb (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6, section 3).
 const BT601 = [1.402, -0.344136, -0.714136, 1.772];
@@ -34,7 +34,7 @@ void main() {
   colour = vec4(vec3(clamp(rgb, 0, 255)) / 255.0, 1.0);
 }`;
 
-// A painter for a canvas: by WebGL2 unless `renderer` is "2d" or there is no WebGL2.
+// Returns a painter for a canvas. It uses WebGL2, unless `renderer` is "2d" or there is no WebGL2.
 export function of(canvas, renderer, exports) {
   const options = { alpha: false, antialias: false, depth: false, desynchronized: true };
   const gl = renderer === '2d' ? null : canvas.getContext('webgl2', options);
@@ -66,7 +66,7 @@ class WebGl {
     this.shape = '';
   }
 
-  // New textures for pictures of another shape.
+  // Makes new textures for pictures of another shape.
   reshape(planes, height, format) {
     const { gl } = this;
     this.textures?.forEach((texture) => gl.deleteTexture(texture));
@@ -109,7 +109,7 @@ class WebGl {
     gl.drawArrays(gl.TRIANGLES, 0, 3);
   }
 
-  // The pixels of the canvas, for tests: red, green, blue, 255.
+  // Returns the pixels of the canvas, for tests: red, green, blue, 255.
   pixels() {
     const { gl } = this;
     const [width, height] = [gl.drawingBufferWidth, gl.drawingBufferHeight];

@@ -1,13 +1,13 @@
-/** What a viewer of a broadcast does now. */
+/** What a viewer of a broadcast is doing. */
 export type State = 'idle' | 'connecting' | 'playing' | 'waiting' | 'paused' | 'ended' | 'failed';
 
 /** Sent as `state` whenever the state changes. */
 export interface StateDetail {
   state: State;
-  /** Why: a close code of `spec/session.md`, or a word such as `unreachable`, `expired`, `insecure`. */
+  /** The reason: a close code of `spec/session.md`, or a word such as `unreachable`, `expired`, `insecure`. */
   code?: number | string;
   why?: string;
-  /** What the viewer reads on the element. */
+  /** The text that the element shows. */
   message: string;
 }
 
@@ -15,14 +15,14 @@ export interface StateDetail {
 export interface FrameDetail {
   /** The frame's number in the source. */
   id: number;
-  /** Whether the frame did not come, and the picture before it was moved on. */
+  /** Whether the frame did not arrive, and the picture extrapolates the one before. */
   concealed: boolean;
-  /** Bytes that came of it, and bytes that it has. */
+  /** Bytes of the frame that arrived, and all its bytes. */
   bytes: number;
   full: number;
-  /** Milliseconds from capture to the canvas, by the sender's clock; none for concealed frames. */
+  /** Milliseconds from capture to the canvas, by the sender's clock; absent for concealed frames. */
   latency?: number;
-  /** Milliseconds from its first byte to its last. */
+  /** Milliseconds from the frame's first byte to its last. */
   receiving: number;
   /** Milliseconds that decoding took. */
   decoding: number;
@@ -30,25 +30,25 @@ export interface FrameDetail {
   pixels?: Uint8Array;
 }
 
-/** Sent as `statistics` once a second. Counts are of all connections so far. */
+/** Sent as `statistics` once a second. Counts include all connections so far. */
 export interface Statistics {
   /** Bits per second received in the last second. */
   bitrate: number;
   /** Bytes of frames received. */
   bytes: number;
-  /** Frames that came in time, whose base never came, and that were dropped because decoding was late. */
+  /** Frames that arrived in time, frames whose base never arrived, and frames dropped because decoding was late. */
   frames: number;
   missing: number;
   replaced: number;
-  /** Milliseconds; where the browser does not tell, as they were when the viewer connected. */
+  /** Milliseconds; if the browser does not report them, those measured when the viewer connected. */
   roundTrip: number | null;
-  /** Pictures shown, left out, concealed, repeated and broken. */
+  /** Pictures that were shown, left out, concealed, repeated and broken. */
   shown: number;
   undecoded: number;
   concealed: number;
   repeated: number;
   corrupt: number;
-  /** Of the last frame: milliseconds from capture to the canvas and for decoding; bytes that came, and bytes that it has. */
+  /** Of the last frame: milliseconds from capture to the canvas, and for decoding; bytes that arrived, and all its bytes. */
   latency: number;
   decoding: number;
   frameBytes: number;
@@ -60,11 +60,11 @@ export interface Statistics {
  *
  * - `src`: the sender, `https://HOST:PORT/…`
  * - `fingerprint`: the SHA-256 of its certificate, 64 hexadecimal digits; without it, an authority must vouch for the sender
- * - `token`: what lets this viewer in
- * - `max-bitrate`: bits per second at most, 0 for no limit
- * - `expires`: seconds since 1970 after which the link is not valid
- * - `from-link`: takes all of these from the fragment of the page's address
- * - `muted`: has no effect yet, because broadcasts have no sound
+ * - `token`: the secret that admits this viewer
+ * - `max-bitrate`: the most bits per second, 0 for no limit
+ * - `expires`: seconds since 1970; after this time the link is invalid
+ * - `from-link`: reads all of these from the fragment of the page's address
+ * - `muted`: has no effect, because broadcasts have no sound
  * - `renderer`: `2d` for a 2D canvas in place of WebGL2
  * - `label`: what a screen reader calls the picture
  * - `checks`: each `frame` event has the pixels of the canvas
@@ -72,11 +72,11 @@ export interface Statistics {
 export class NestcastPlayer extends HTMLElement {
   readonly state: State;
   readonly statisticsNow: Partial<Statistics>;
-  /** Connects, and again by itself whenever the connection breaks. */
+  /** Connects, and reconnects by itself whenever the connection breaks. */
   play(): Promise<void>;
-  /** Receives nothing until `play`; the last picture stays. */
+  /** Stops receiving until `play`; the last picture stays. */
   pause(): void;
-  /** A PNG of the picture. */
+  /** Returns a PNG of the picture. */
   snapshot(): Promise<Blob>;
 }
 
@@ -90,13 +90,13 @@ export interface OpenedDetail {
 
 /** Sent as `cut` for every picture that is drawn. */
 export interface CutDetail {
-  /** Bytes of the file that were decoded, or of the frame. */
+  /** Bytes of the file, or of the frame, that were decoded. */
   bytes: number;
   /** Whether they are enough for a picture. */
   isPicture: boolean;
   /** Milliseconds. */
   decoding: number;
-  /** Of a video: the frame's number, and the bit rate, 0 for all bytes. */
+  /** For a video: the frame's number, and the bit rate, 0 for all bytes. */
   frame?: number;
   bitrate?: number;
   /** As in `FrameDetail`. */
@@ -104,8 +104,9 @@ export interface CutDetail {
 }
 
 /**
- * Shows a picture's stream or a stored video, cut where the reader wants. Attributes: `src`, `label`, `renderer` and `checks`.
- * A file may also be dropped on it. Sends `failed` with `{ why }` for a file that it cannot show.
+ * Shows a picture's stream or a stored video, cut where the reader wants. Attributes: `src`, `label`, `renderer` and
+ * `checks`.
+ * You can also drop a file on it. Sends `failed` with `{ why }` for a file that it cannot show.
  */
 export class NestcastFile extends HTMLElement {
   open(file: Blob): Promise<void>;

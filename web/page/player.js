@@ -1,5 +1,5 @@
-// Elements for pages: <nestcast-player> shows a live broadcast, <nestcast-file> a picture or video in a file, cut where the reader
-// wants. `player.d.ts` has their attributes, methods and events.
+// Elements for pages: <nestcast-player> shows a live broadcast, and <nestcast-file> shows a picture or video in a file,
+// cut where the reader wants. `player.d.ts` describes their attributes, methods and events.
 
 const STYLE = `
 :host { display: block; position: relative; background: #000; color: #fff; font: 14px/1.4 system-ui, sans-serif;
@@ -36,10 +36,10 @@ output { font-variant-numeric: tabular-nums; padding: 0 6px; }
 
 const CAPS = [[0, 'Auto'], [300_000, '300 kbit/s'], [1_000_000, '1 Mbit/s'], [2_500_000, '2.5 Mbit/s'], [5_000_000, '5 Mbit/s']];
 const LINK_DAYS = 14;
-// The ends of the slider of videos, in bits per second.
+// The ends of the slider for videos, in bits per second.
 const [SLOWEST, FASTEST] = [20_000, 10_000_000];
 
-// What went wrong, in words; others say it themselves.
+// What went wrong, in words. Codes that are not here have words of their own.
 const WORDS = {
   insecure: 'Browsers play live broadcasts only on pages opened by https, or from localhost. Open this page so.',
   unsupported: 'This browser has no WebTransport. Use a current Chrome, Edge, Firefox or Safari.',
@@ -71,7 +71,7 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
-// Drawn on 24 x 24 units, so that no font needs to have them.
+// Drawn on 24 x 24 units, so that no font needs them.
 const ICONS = {
   play: 'M7 4v16l13-8z',
   pause: 'M6 4h4v16H6zM14 4h4v16h-4z',
@@ -92,7 +92,7 @@ function icon(name) {
   return svg;
 }
 
-// A button with an icon, or with a word where there is none of that name.
+// Makes a button with an icon, or with a word if no icon has that name.
 const button = (label, name, title, onclick) =>
   element('button', { type: 'button', 'aria-label': label, title, onclick }, name in ICONS ? icon(name) : name);
 
@@ -109,7 +109,7 @@ function worker(onmessage, onerror) {
   return made;
 }
 
-// What both elements have: a canvas that a worker draws on, a bar, a message.
+// The common part of both elements: a canvas that a worker draws on, a bar, a message.
 class Picture extends HTMLElement {
   constructor() {
     super();
@@ -132,7 +132,7 @@ class Picture extends HTMLElement {
     }
   }
 
-  // A new canvas, and a worker that draws on it.
+  // Makes a new canvas, and a worker that draws on it.
   async startScreen(options, transfer = []) {
     const module = await compiled();
     const canvas = element('canvas', { role: 'img', 'aria-label': this.getAttribute('label') ?? 'Picture' });
@@ -170,7 +170,7 @@ class Picture extends HTMLElement {
     this.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
   }
 
-  // A PNG of what the canvas shows.
+  // Returns a PNG of the canvas.
   snapshot() {
     if (!this.screen) return Promise.reject(new Error('there is no picture yet'));
     this.screen.postMessage({ snapshot: true });
@@ -243,7 +243,7 @@ class NestcastPlayer extends Picture {
     this.changing = setTimeout(() => this.hasAttribute('src') && this.play());
   }
 
-  // Takes the attributes from the page's address: #src=https://HOST:PORT/&fingerprint=HEX&token=TEXT&max-bitrate=BITS.
+  // Reads the attributes from the page's address: #src=https://HOST:PORT/&fingerprint=HEX&token=TEXT&max-bitrate=BITS.
   takeLink() {
     const link = new URLSearchParams(location.hash.slice(1));
     this.isTakingLink = true;
@@ -295,7 +295,7 @@ class NestcastPlayer extends Picture {
     this.network.postMessage({ start: 'network', module, port: port1 }, [port1]);
   }
 
-  // Receives nothing until `play`; the last picture stays.
+  // Stops receiving until `play`; the last picture stays.
   pause() {
     this.isPaused = true;
     this.rest();
@@ -303,7 +303,7 @@ class NestcastPlayer extends Picture {
     this.setState('paused');
   }
 
-  // Leaves the sender, and conceals and repeats no longer.
+  // Leaves the sender, and stops to conceal and repeat.
   rest() {
     this.network?.postMessage({ leave: true });
     this.screen?.postMessage({ rest: true });
@@ -338,7 +338,7 @@ class NestcastPlayer extends Picture {
     if (isExpired) [state, code] = ['ended', 'expired'];
     if (state === 'failed') this.stop();
     if (state === 'ended') this.rest();
-    // A retry that begins keeps saying why the last attempt failed.
+    // A new attempt keeps the message that says why the last one failed.
     if (state !== 'connecting') this.say(WORDS[code] ?? `The viewer stopped: ${why}.`);
     this.setState(state, { code, why });
   }
@@ -453,7 +453,7 @@ class NestcastFile extends Picture {
     super.handle(data);
     const { opened, cut, state, why } = data;
     if (state === 'failed') {
-      // A file that was refused leaves the worker as it is; a worker that broke is of no more use.
+      // A refused file leaves the worker usable; a broken worker must be replaced.
       if (!this.opened) this.stop();
       this.isBusy = false;
       this.say(`This file cannot be shown: ${why}.`);
@@ -481,15 +481,15 @@ class NestcastFile extends Picture {
       this.facts.value = `${bitrate ? `${(bitrate / 1e3).toFixed(0)} kbit/s` : 'whole'}: frame ${frame}, ${count} bytes`;
     }
     this.slider.setAttribute('aria-valuetext', this.facts.value);
-    // The slider follows a cut that came from elsewhere.
+    // The slider follows a cut that something else made.
     if (!this.isSliding) this.slider.value = 1000 * (this.opened.isVideo ? this.part(bitrate) : Math.log(bytes || 1) / Math.log(this.opened.bytes));
     this.emit('cut', cut);
     if (this.wanted !== undefined) this.cut(this.wanted);
   }
 
-  // Cuts a picture after so many bytes, or plays a video at a bit rate, 0 for all of it.
+  // Cuts a picture after `value` bytes, or plays a video at that bit rate, 0 for all of it.
   cut(value) {
-    // While one is decoded, only the newest waits.
+    // While one cut is decoded, only the newest other one waits.
     this.wanted = this.isBusy && !this.opened.isVideo ? value : undefined;
     if (this.wanted !== undefined) return;
     this.isBusy = true;
@@ -497,7 +497,7 @@ class NestcastFile extends Picture {
     this.screen.postMessage(this.opened.isVideo ? { play: value } : { cut: value });
   }
 
-  // The slider is logarithmic: the first bytes are worth the most.
+  // The slider is logarithmic, because the first bytes improve the picture the most.
   slide() {
     this.isSliding = true;
     const part = this.slider.value / 1000;
@@ -505,7 +505,7 @@ class NestcastFile extends Picture {
     this.cut(part === 1 ? 0 : Math.round(SLOWEST * Math.exp(part * Math.log(FASTEST / SLOWEST))));
   }
 
-  // Where on the slider a bit rate is, 0..1.
+  // Returns the place of a bit rate on the slider, 0..1.
   part(bitrate) {
     return bitrate ? Math.log(bitrate / SLOWEST) / Math.log(FASTEST / SLOWEST) : 1;
   }

@@ -1,16 +1,17 @@
-// The workers of a viewer. The page starts this file once as "network", which moves bytes between WebTransport and the session,
-// and once as "screen", which decodes and draws, so that decoding never holds up the network; for a file it starts "screen" alone.
-// What to do is decided in the WebAssembly module; `web/src/exports.rs` describes its functions.
+// The workers of a viewer. The page starts this file once as "network", which moves bytes between WebTransport and the
+// session, and once as "screen", which decodes and draws. So decoding never delays the network. For a file, it starts
+// "screen" alone. The WebAssembly module decides what to do; `web/src/exports.rs` describes its functions.
 
 import * as painters from './painter.js';
 
 const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO] = Array(9).keys();
-// Milliseconds: an attempt to connect, pauses between two attempts, and how long a connection must last to count as steady.
+// Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
+// steady.
 const [ATTEMPT_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, STEADY_MS, STATS_MS] = [10_000, 250, 5_000, 5_000, 1_000];
-// Pauses are longer by up to this share, so that viewers which lost their sender together do not come back together.
+// Pauses are longer by up to this share, so that viewers that lost their sender together do not reconnect together.
 const JITTER = 0.5;
 
-// Milliseconds since 1970, by a clock that goes on evenly.
+// Returns milliseconds since 1970, by a clock that never jumps.
 const clock = () => performance.timeOrigin + performance.now();
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
@@ -37,14 +38,14 @@ class Module {
   }
 }
 
-// One WebTransport session, and the session of nestcast on it.
+// One WebTransport session, and nestcast's session on it.
 class Connection {
   constructor(viewer, options) {
     Object.assign(this, { viewer, options, x: viewer.wasm.x, readers: new Map(), isOpen: false, playedFrom: 0 });
     this.ended = new Promise((resolve) => (this.end = resolve));
   }
 
-  // Runs to the end, and returns why it ended: { code, why, retry }.
+  // Runs to the end. Returns why it ended: { code, why, retry }.
   async run() {
     const { src, fingerprint, token, maxBitrate } = this.options;
     const hash = fingerprint && { algorithm: 'sha-256', value: fingerprint };
@@ -59,7 +60,7 @@ class Connection {
     const began = clock();
     try {
       await Promise.race([this.transport.ready, late]);
-      // The handshake of QUIC takes one round trip, the request for a session another.
+      // The handshake of QUIC needs one round trip, and the request for a session needs another.
       this.viewer.rtt = (clock() - began) / 2;
       const control = await this.transport.createBidirectionalStream();
       this.writer = control.writable.getWriter();
@@ -67,7 +68,7 @@ class Connection {
       this.x.network_open(clock(), maxBitrate);
       [this.isOpen, this.helloAt] = [true, clock()];
       this.pull(control.readable.getReader(), () => {
-        // Unless the browser states the round trip: the Hello's answer took one too, and what the sender did.
+        // For browsers that do not report the round trip: the answer to the Hello took one too, and the sender's work.
         this.viewer.rtt = Math.min(this.viewer.rtt, clock() - this.helloAt);
         this.x.network_rtt(this.viewer.rtt);
         this.x.network_control();
@@ -79,7 +80,7 @@ class Connection {
     }
     const end = await this.ended;
     if (this.isOpen) {
-      // What came before the end is still shown.
+      // The screen still shows what arrived before the end.
       this.x.network_closed();
       this.drive();
       this.isOpen = false;
@@ -88,7 +89,7 @@ class Connection {
     return end;
   }
 
-  // What the sender's close means.
+  // Returns the meaning of the sender's close.
   closed({ closeCode, reason }) {
     this.x.close_code(closeCode);
     return { code: closeCode, why: this.viewer.wasm.text(), reason, retry: this.viewer.wasm.numbers()[0] === 1 };
@@ -100,7 +101,7 @@ class Connection {
     this.transport?.close({ closeCode: 0, reason: 'the receiver leaves' });
   }
 
-  // Reads a stream to its end; `take` hands the bytes, which are in the module, to the session.
+  // Reads a stream to its end. The bytes are in the module; `take` hands them to the session.
   async pull(reader, take) {
     for (;;) {
       const { value, done } = await reader.read();
@@ -110,7 +111,7 @@ class Connection {
         take();
         this.drive();
       } catch (error) {
-        // The module broke: nothing here can go on, and the page is told.
+        // The module broke. Nothing here can continue, so the page gets the error.
         reportError(error);
       }
     }
@@ -133,7 +134,7 @@ class Connection {
     }
   }
 
-  // The screen answered: it has worked on the mail, and can (1) or cannot (0) show what was announced.
+  // Handles the screen's answer: it has processed the mail, and can (1) or cannot (0) show what was announced.
   answer(isReady) {
     if (!this.isOpen) return;
     if (isReady < 2) {
@@ -144,7 +145,7 @@ class Connection {
     this.drive();
   }
 
-  // Does all that the session asks for.
+  // Does everything that the session asks for.
   drive() {
     if (!this.isOpen) return;
     const { wasm } = this.viewer;
@@ -186,7 +187,7 @@ class Network {
     this.connection = null;
   }
 
-  // Connects, and again whenever that may help.
+  // Connects, and reconnects whenever that may help.
   async watch(options) {
     this.leave();
     for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
@@ -203,7 +204,7 @@ class Network {
     }
   }
 
-  // Hands over what waits, unless the screen is still busy with the mail before.
+  // Hands over the mail that waits, unless the screen is still busy with the mail before.
   sendMail({ number, ahead }) {
     if (this.isScreenBusy || this.wasm.x.network_mail() === 0) return;
     this.isScreenBusy = true;
@@ -238,7 +239,7 @@ class Screen {
     postMessage({ state: 'failed', code: 'failed', why });
   }
 
-  // Calls what may lack tables, and what goes on once they are there. Throws what the module refuses.
+  // Calls `first`, which may lack tables, and `again` after they are loaded. Throws if the module refuses the input.
   async withTables(first, again) {
     let result = first();
     while (result === WANTS_PHOTO || result === WANTS_VIDEO) {
@@ -260,7 +261,7 @@ class Screen {
     this.port.postMessage({ connection, readiness: this.x.screen_readiness() });
   }
 
-  // Draws what the module gave, with the display's next frame.
+  // Draws the module's picture with the display's next frame.
   present(result) {
     if (result === FAILED) return this.fail(this.wasm.text());
     if (result === PICTURE) {
@@ -278,7 +279,7 @@ class Screen {
     if (due < Infinity) this.timer = setTimeout(time, Math.max(0, due - clock()));
   }
 
-  // Takes the picture over from the module's memory, and tells the page its size.
+  // Copies the picture from the module's memory, and tells the page its size.
   upload([, , , , , , , , address, width, height, format]) {
     if (this.canvas.width !== width || this.canvas.height !== height) {
       Object.assign(this.canvas, { width, height });
@@ -303,7 +304,7 @@ class Screen {
   }
 
   async handle({ open, cut, play, rest, snapshot }) {
-    // One file after another: the first may wait for its tables.
+    // Opens one file after another, because the first may wait for its tables.
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
     if (cut !== undefined) this.cut(cut);
     if (play !== undefined) this.play(play);
@@ -323,7 +324,7 @@ class Screen {
     postMessage({ opened: { bytes: bytes.length, isVideo: frames > 0, framesPerSecond: frames / seconds || 0 } });
   }
 
-  // Shows a file's picture: what `call` decodes.
+  // Shows the picture of a file that `call` decodes.
   show(call, facts) {
     const began = performance.now();
     const result = call();
@@ -344,7 +345,7 @@ class Screen {
     this.show(() => this.x.file_cut(bytes), { bytes });
   }
 
-  // Plays a video again and again at a bit rate, until the next call.
+  // Plays a video in a loop at a bit rate, until the next call.
   async play(bitrate) {
     const playing = ++this.playing;
     while (playing === this.playing) {
@@ -358,7 +359,7 @@ class Screen {
   }
 }
 
-// Loads the tables that the module wants, as it wants them: those of video one after the other.
+// Loads the tables that the module wants, in its form: those of video one after the other.
 async function fetchTables(wanted) {
   const names = wanted === WANTS_PHOTO ? ['photo.bin'] : ['key.bin', 'residual.bin'];
   const parts = names.map(async (name) => {

@@ -1,5 +1,5 @@
-//! The module's functions, by the names that `page/worker.js` calls them. Arguments and results are numbers. Bytes go in through
-//! [`input`] and come out at [`output`]; several results are at [`numbers`].
+//! The module's functions, by the names under which `page/worker.js` calls them. Arguments and results are numbers. The
+//! caller writes bytes at [`input`] and reads bytes at [`output`]; several results are at [`numbers`].
 
 use std::cell::RefCell;
 
@@ -14,7 +14,7 @@ use crate::network::{Network, Step};
 use crate::screen::{Presented, Screen, ScreenError};
 use crate::tables::{Tables, Wanted};
 
-/// What functions return; `page/worker.js` knows the same numbers.
+/// The values that functions return; `page/worker.js` has the same numbers.
 const NOTHING: u32 = 0;
 const FAILED: u32 = 1;
 const SAY: u32 = 2;
@@ -34,7 +34,7 @@ struct State {
     screen: Screen,
     tables: Tables,
     file: Option<File>,
-    /// A file whose tables are not there yet.
+    /// A file whose tables are not loaded yet.
     unopened: Bytes,
     rgba: Vec<u8>,
 }
@@ -61,8 +61,8 @@ impl State {
         FAILED
     }
 
-    /// Sets a picture's place: address, width, height, and format: 0 grey, 1 RGB, 2 YCbCr of limited range by BT.601, 3 of full
-    /// range, 4 and 5 the same by BT.709.
+    /// Reports the picture's place: address, width, height, and format. The formats: 0 grey, 1 RGB, 2 YCbCr of limited
+    /// range by BT.601, 3 of full range, 4 and 5 the same by BT.709.
     fn set_place(&mut self) {
         let Some(picture) = picture(&self.file, &self.screen) else { return };
         let format = match picture.format() {
@@ -105,13 +105,13 @@ const fn wants(wanted: Wanted) -> u32 {
     }
 }
 
-/// A stream's number, which JavaScript has as a floating-point number.
+/// Converts a stream's number from JavaScript, where it is a floating-point number.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a whole number below 2^53")]
 const fn whole(number: f64) -> u64 {
     number as u64
 }
 
-/// Exports functions, which have the state as their first argument.
+/// Exports functions that have the state as their first argument.
 macro_rules! exports {
     ($($(#[$doc:meta])* fn $name:ident($state:ident $(, $argument:ident: $type:ty)*) $(-> $result:ty)? $body:block)*) => {$(
         $(#[$doc])*
@@ -124,23 +124,23 @@ macro_rules! exports {
 }
 
 exports! {
-    /// Makes room for bytes to pass to the next function, and returns where.
+    /// Makes room for the bytes that the next function reads, and returns its address.
     fn input(state, count: usize) -> *mut u8 {
         state.input = vec![0; count];
         state.input.as_mut_ptr()
     }
 
-    /// Where the bytes are that the last function gave.
+    /// Returns the address of the bytes that the last function left.
     fn output(state) -> *const u8 {
         state.output.as_ptr()
     }
 
-    /// How many they are.
+    /// Returns the number of these bytes.
     fn output_length(state) -> usize {
         state.output.len()
     }
 
-    /// Where the numbers are that the last function gave: 16 of 64 bits.
+    /// Returns the address of the numbers that the last function left: 16 of 64 bits.
     fn numbers(state) -> *const f64 {
         state.numbers.as_ptr()
     }
@@ -171,7 +171,7 @@ exports! {
         state.network.iter_mut().for_each(|network| network.handle_control_bytes(&bytes));
     }
 
-    /// Whether the screen can decode what was announced.
+    /// Notes whether the screen can decode what was announced.
     fn network_answer(state, now: f64, is_ready: u32) {
         let Some(network) = &mut state.network else { return };
         match is_ready {
@@ -201,8 +201,8 @@ exports! {
         state.network.iter_mut().for_each(Network::handle_close);
     }
 
-    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `CLOSE` (numbers: code,
-    /// whether to retry; out: why) or `NOTHING`.
+    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `CLOSE` (numbers:
+    /// code, whether to retry; out: why) or `NOTHING`.
     fn network_poll(state, now: f64) -> u32 {
         match state.network.as_mut().and_then(|network| network.poll(now)) {
             None => NOTHING,
@@ -226,18 +226,19 @@ exports! {
         }
     }
 
-    /// See [`Network::poll_timeout`]; infinite for none.
+    /// Returns [`Network::poll_timeout`]; infinity for none.
     fn network_due(state) -> f64 {
         state.network.as_ref().and_then(Network::poll_timeout).unwrap_or(f64::INFINITY)
     }
 
-    /// Out: mail for the screen. Returns how many bytes.
+    /// Out: mail for the screen. Returns its number of bytes.
     fn network_mail(state) -> usize {
         state.output = state.network.as_mut().map(|network| network.take_mail().into()).unwrap_or_default();
         state.output.len()
     }
 
-    /// Numbers: frames that came, frames without a base, bytes, useful bytes, frames that were dropped for want of time.
+    /// Numbers: frames that arrived, frames without a base, bytes, useful bytes, frames dropped because the screen was
+    /// busy.
     fn network_stats(state) {
         let Some(network) = &state.network else { return };
         let received = network.received();
@@ -245,14 +246,14 @@ exports! {
         state.set(&counts.map(|count| count as f64));
     }
 
-    /// What a sender's close code means. Numbers: whether a new connection may help. Out: words.
+    /// Explains a sender's close code. Numbers: whether a new connection may help. Out: words.
     fn close_code(state, number: f64) {
         let code = Code::from_number(whole(number));
         state.set(&[f64::from(u8::from(code.may_retry()))]);
         state.output = code.to_string().into_bytes();
     }
 
-    /// In: a file of tables, 0 of pictures, 1 of video. Returns `NOTHING` or `FAILED` (out: why).
+    /// In: a file of tables; `video` is 0 for pictures, 1 for video. Returns `NOTHING` or `FAILED` (out: why).
     fn load_tables(state, video: u32) -> u32 {
         let bytes = state.input();
         let wanted = if video == 0 { Wanted::Photo } else { Wanted::Video };
@@ -260,8 +261,8 @@ exports! {
         loaded.map_or_else(|why| state.fail(&why), |()| NOTHING)
     }
 
-    /// In: mail. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes, full, receiving, from 8 on place),
-    /// `WANTS_PHOTO`, `WANTS_VIDEO`, `NOTHING` or `FAILED` (out: why).
+    /// In: mail. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes, full, receiving, from
+    /// 8 on place), `WANTS_PHOTO`, `WANTS_VIDEO`, `NOTHING` or `FAILED` (out: why).
     fn screen_mail(state, now: f64) -> u32 {
         let mail = Bytes::from(state.input());
         let presented = state.screen.handle_mail(now, mail);
@@ -280,12 +281,13 @@ exports! {
         state.presented(presented)
     }
 
-    /// Whether the sender that was announced last can be decoded: 0 no, 1 yes, 2 if it was asked before.
+    /// Returns whether the sender that was announced last can be decoded: 0 no, 1 yes, 2 if an earlier call returned
+    /// the answer.
     fn screen_readiness(state) -> u32 {
         state.screen.poll_readiness().map_or(2, u32::from)
     }
 
-    /// See [`Screen::poll_timeout`]; infinite for none.
+    /// Returns [`Screen::poll_timeout`]; infinity for none.
     fn screen_due(state) -> f64 {
         state.screen.poll_timeout().unwrap_or(f64::INFINITY)
     }
@@ -295,14 +297,15 @@ exports! {
         state.screen.handle_shown(latency);
     }
 
-    /// Numbers: frames shown, undecoded, concealed, held, corrupt.
+    /// Numbers: frames shown, undecoded, concealed, repeated, corrupt.
     fn screen_stats(state) {
         let played = state.screen.played();
         let counts = [played.shown, played.undecoded, played.concealed, played.repeated, played.corrupt];
         state.set(&counts.map(|count| count as f64));
     }
 
-    /// The last picture as red, green, blue and 255 for each pixel, converted as `nestcast decode` does. Returns where.
+    /// Converts the last picture to red, green, blue and 255 for each pixel, as `nestcast decode` does. Returns its
+    /// address.
     fn rgba(state) -> *const u8 {
         let Some(picture) = picture(&state.file, &state.screen) else { return std::ptr::null() };
         let rgb = to_rgb(picture);
@@ -315,19 +318,19 @@ exports! {
         state.rgba.as_ptr()
     }
 
-    /// In: a file. Returns `NOTHING` (numbers: frames and seconds of a video, else 0), `FAILED` (out: why), `WANTS_PHOTO` or
-    /// `WANTS_VIDEO`: load these and call [`file_resume`].
+    /// In: a file. Returns `NOTHING` (numbers: frames and seconds of a video, else 0), `FAILED` (out: why),
+    /// `WANTS_PHOTO` or `WANTS_VIDEO`: load these and call [`file_resume`].
     fn file_open(state) -> u32 {
         state.unopened = Bytes::from(state.input());
         open(state)
     }
 
-    /// Opens the file of [`file_open`] once its tables are there.
+    /// Opens the file of [`file_open`] after its tables are loaded.
     fn file_resume(state) -> u32 {
         open(state)
     }
 
-    /// Returns `PICTURE` (numbers: place), `NOTHING` if the bytes end in the header, or `FAILED` (out: why).
+    /// Returns `PICTURE` (numbers: place), `NOTHING` if the bytes end inside the header, or `FAILED` (out: why).
     fn file_cut(state, count: usize) -> u32 {
         match state.file.as_mut().map(|file| file.cut(count)) {
             Some(Ok(true)) => {

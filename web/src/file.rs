@@ -12,27 +12,27 @@ use crate::tables::{Tables, Wanted};
 /// Why a file cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
-    /// Its bytes are no stream, or one of another model or version.
+    /// The bytes are no stream, or a stream of another model or version.
     #[error(transparent)]
     Stream(#[from] Error),
-    /// It cannot be drawn.
+    /// The picture cannot be drawn.
     #[error(transparent)]
     Draw(#[from] DecodeError),
-    /// It is no video, or one of another model or version.
+    /// The file is no video, or a video of another model or version.
     #[error(transparent)]
     Video(#[from] stored::Error),
 }
 
-/// What a file holds.
+/// The kind of a file's contents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// A picture.
     Picture,
     /// A video of `frames` frames in `seconds` seconds.
     Video {
-        /// See above.
+        /// The number of frames.
         frames: u32,
-        /// See above.
+        /// The length in seconds.
         seconds: u32,
     },
 }
@@ -49,7 +49,7 @@ pub struct File {
 enum Kind {
     Picture {
         decoder: Box<Decoder>,
-        /// How many bytes the decoder has.
+        /// The number of bytes that the decoder has.
         pushed: usize,
     },
     Video {
@@ -63,7 +63,7 @@ impl File {
     /// Opens a file.
     ///
     /// # Errors
-    /// Which tables must be loaded first, or why it cannot be shown.
+    /// The tables that must be loaded first, or why the file cannot be shown.
     pub fn open(bytes: Bytes, tables: &Tables) -> Result<Result<Self, FileError>, Wanted> {
         if VideoHeader::is_video(&bytes) {
             tables.video()?;
@@ -77,7 +77,7 @@ impl File {
         Ok(Ok(Self { bytes, kind, picture: None }))
     }
 
-    /// What it holds.
+    /// Returns the kind of the contents.
     #[must_use]
     pub const fn content(&self) -> Content {
         match self.kind {
@@ -86,22 +86,23 @@ impl File {
         }
     }
 
-    /// How many bytes it has.
+    /// Returns the number of bytes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len()
     }
 
-    /// Whether it has none.
+    /// Returns whether the file is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// Draws what the first `count` bytes of a picture's stream decode to. Returns `false` if they end in its header.
+    /// Draws the picture that the first `count` bytes of a stream decode to. Returns `false` if they end inside its
+    /// header.
     ///
     /// # Errors
-    /// If they are no picture.
+    /// If the bytes are no picture.
     pub fn cut(&mut self, count: usize) -> Result<bool, FileError> {
         let Kind::Picture { decoder, pushed } = &mut self.kind else { return Ok(false) };
         let count = count.min(self.bytes.len());
@@ -120,10 +121,10 @@ impl File {
         Ok(true)
     }
 
-    /// Plays a video from its first frame on, as a receiver of this bit rate gets it; 0: whole.
+    /// Plays a video from its first frame, as a receiver at this bit rate gets it; 0 for all bytes.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the video cannot be read.
     pub fn play(&mut self, bits_per_second: f64) -> Result<(), FileError> {
         if let Kind::Video { player, tables, .. } = &mut self.kind {
             (**player, _) = video(&self.bytes, tables, Some(bits_per_second).filter(|rate| *rate > 0.0))?;
@@ -131,10 +132,10 @@ impl File {
         Ok(())
     }
 
-    /// Draws a video's next frame. Returns how many bytes it has at this rate; nothing after the last.
+    /// Draws a video's next frame. Returns the number of its bytes at this rate; `None` after the last frame.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// If the frame cannot be read.
     pub fn next_frame(&mut self) -> Result<Option<usize>, FileError> {
         let Kind::Video { player, .. } = &mut self.kind else { return Ok(None) };
         let header = player.frames().reader().header();
@@ -143,7 +144,7 @@ impl File {
         Ok(player.next_into(picture)?.map(|shown| shown.bytes))
     }
 
-    /// The picture that was drawn last.
+    /// Returns the picture that was drawn last.
     #[must_use]
     pub const fn picture(&self) -> Option<&Picture> {
         self.picture.as_ref()
@@ -152,7 +153,7 @@ impl File {
 
 type Opened = (Player<Cursor<Bytes>>, (u32, u32));
 
-/// Opens a stored video, at a bit rate or whole. Its tables must be there.
+/// Opens a stored video, at a bit rate or whole. Its tables must be loaded.
 fn video(bytes: &Bytes, tables: &Tables, rate: Option<f64>) -> Result<Opened, FileError> {
     let reader = Reader::new(Cursor::new(bytes.clone()), MAX_PIXELS as u64)?;
     let header = *reader.header();

@@ -1,5 +1,5 @@
-//! The files that a browser needs. `cargo xtask web` leaves the module in `dist/`, so that building this crate needs no WebAssembly
-//! target.
+//! The files that a browser needs. `cargo xtask web` leaves the module in `dist/`, so that building this crate needs no
+//! WebAssembly target.
 
 use std::io;
 use std::path::Path;
@@ -9,11 +9,11 @@ use nestcast_codec::tables;
 /// A file of the viewer.
 #[derive(Debug, Clone, Copy)]
 pub struct StaticFile {
-    /// Its name; all lie in one folder.
+    /// The file's name. All files are in one folder.
     pub name: &'static str,
     /// Its media type, as an HTTP server states it.
     pub media_type: &'static str,
-    /// What it holds.
+    /// The contents.
     pub bytes: &'static [u8],
 }
 
@@ -25,7 +25,7 @@ const fn binary(name: &'static str, bytes: &'static [u8]) -> StaticFile {
     StaticFile { name, media_type: "application/octet-stream", bytes }
 }
 
-/// All files. The first is the page.
+/// All files; the page is the first.
 pub const FILES: [StaticFile; 12] = [
     text("index.html", "text/html; charset=utf-8", include_bytes!("../page/index.html")),
     text("page.css", "text/css; charset=utf-8", include_bytes!("../page/page.css")),
@@ -45,7 +45,7 @@ pub const FILES: [StaticFile; 12] = [
     binary("photo.nst", include_bytes!("../page/photo.nst")),
 ];
 
-/// Writes all files into a folder, which it creates if it is not there.
+/// Writes all files into a folder, and creates the folder if it does not exist.
 ///
 /// # Errors
 /// Those of the system.
@@ -58,7 +58,7 @@ pub fn write_files(folder: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// Most bytes of the module: every viewer loads it.
+    /// The most bytes of the module, because every viewer loads it.
     const MAX_MODULE: usize = 450_000;
 
     #[test]

@@ -1,15 +1,15 @@
-//! The viewer of a live broadcast in a browser. `cargo xtask web` builds this crate for `wasm32-unknown-unknown`; the page that
-//! drives the module lies in `page/`, and all that a browser needs is in [`FILES`].
+//! The viewer of a live broadcast in a browser. `cargo xtask web` builds this crate for `wasm32-unknown-unknown`. The
+//! page that drives the module is in `page/`. [`FILES`] has everything that a browser needs.
 //!
 //! ```text
 //! worker "network"   WebTransport -> Network (ReceiverSession) -> mail
 //! worker "screen"    mail -> Screen (Playout) -> picture -> WebGL2 or 2D canvas
 //! ```
 //!
-//! Each worker instantiates the module once. Mail is bytes, so that the page can hand it from one worker to the other. The module
-//! imports nothing: the page tells it the time, as milliseconds since 1970.
+//! Each worker instantiates the module once. Mail is bytes, so that the page can pass it from one worker to the other.
+//! The module imports nothing: the page passes it the time, as milliseconds since 1970.
 //!
-//! The tables of the models are files of their own, so that a viewer of video does not load those of pictures.
+//! Each model's tables are a file of their own, so that a viewer of video does not load those of pictures.
 
 mod file;
 #[cfg(not(target_family = "wasm"))]

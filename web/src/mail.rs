@@ -1,4 +1,4 @@
-//! What the network hands to the screen, and its form as bytes between two workers.
+//! The records that the network passes to the screen, and their form as bytes between two workers.
 
 use std::collections::VecDeque;
 
@@ -10,10 +10,10 @@ use crate::milliseconds::{duration, milliseconds};
 const WELCOME: u8 = 0;
 const FRAME: u8 = 1;
 const MORE: u8 = 2;
-/// The version that a welcome is written with; whoever reads it looks at the welcome alone.
+/// The version that a welcome is written with. A reader uses the welcome alone.
 const ANY_VERSION: u64 = 1;
 
-/// One thing for the screen.
+/// One record for the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Record {
     /// A sender announced itself.
@@ -29,7 +29,8 @@ pub enum Record {
 #[error("the page handed over broken mail: load it again")]
 pub struct MailError;
 
-/// Waits for the screen, which may be busy. For pictures the newest alone waits, for video at most [`MAX_OPEN_FRAMES`] frames.
+/// Records that wait for the screen, which may be busy. Of pictures, only the newest one waits; of video, at most
+/// [`MAX_OPEN_FRAMES`] frames.
 #[derive(Debug, Default)]
 pub struct Mail {
     records: VecDeque<Record>,
@@ -38,15 +39,15 @@ pub struct Mail {
 }
 
 impl Mail {
-    /// Adds a welcome. What waits of the connection before is dropped.
+    /// Adds a welcome. Drops the records of the connection before.
     pub fn push_welcome(&mut self, welcome: Welcome) {
         self.is_video = welcome.video.is_some();
         self.records.clear();
         self.records.push_back(Record::Welcome(welcome));
     }
 
-    /// Adds a frame, in place of the oldest that waits if those are too many. Returns the number of the newest frame of video that
-    /// was dropped so.
+    /// Adds a frame. If too many wait, drops the oldest. Returns the number of the newest frame of video that was
+    /// dropped.
     pub fn push_frame(&mut self, frame: Arrived) -> Option<u64> {
         let max = if self.is_video { MAX_OPEN_FRAMES } else { 1 };
         let mut lost = None;
@@ -57,13 +58,13 @@ impl Mail {
                 self.replaced += 1;
             }
         }
-        // More of a picture is of no use once the next picture is there.
+        // More bytes of a picture are useless after the next picture has arrived.
         self.records.retain(|record| !matches!(record, Record::More(_)));
         self.records.push_back(Record::Frame(frame));
         lost
     }
 
-    /// Adds more of the last picture, after what waits of it.
+    /// Adds more bytes of the last picture, after those that wait.
     pub fn push_more(&mut self, more: More) {
         match self.records.back_mut() {
             Some(Record::More(before)) if before.frame == more.frame => {
@@ -74,13 +75,13 @@ impl Mail {
         }
     }
 
-    /// How many frames a newer one replaced so far.
+    /// Returns how many frames were replaced by newer ones so far.
     #[must_use]
     pub const fn replaced(&self) -> u64 {
         self.replaced
     }
 
-    /// Takes all that waits, as bytes for [`Mail::open`]; empty if nothing does.
+    /// Takes all records that wait, as bytes for [`Mail::open`]; empty if there are none.
     pub fn take(&mut self) -> Bytes {
         let mut out = BytesMut::new();
         for record in self.records.drain(..) {
@@ -92,7 +93,7 @@ impl Mail {
         out.freeze()
     }
 
-    /// Reads what [`Mail::take`] gave.
+    /// Reads the bytes that [`Mail::take`] returned.
     ///
     /// # Errors
     /// If these are other bytes.
@@ -158,7 +159,7 @@ fn unsealed(kind: u8, mut body: Bytes) -> Result<Record, MailError> {
     }
 }
 
-/// The first bytes, which are taken away.
+/// Takes the first bytes away and returns them.
 fn take<const N: usize>(bytes: &mut Bytes) -> Result<[u8; N], MailError> {
     let first = *bytes.first_chunk().ok_or(MailError)?;
     bytes.advance(N);

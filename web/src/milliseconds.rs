@@ -1,13 +1,13 @@
-//! Moments and spans as JavaScript has them: numbers of milliseconds.
+//! Converts times and durations to and from JavaScript's: numbers of milliseconds.
 
 use std::time::Duration;
 
-/// Returns a number of milliseconds as a duration; what is no span counts as none.
+/// Converts a number of milliseconds to a duration; an invalid one becomes zero.
 pub(crate) fn duration(milliseconds: f64) -> Duration {
     Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default()
 }
 
-/// Returns a duration in milliseconds.
+/// Converts a duration to milliseconds.
 pub(crate) fn milliseconds(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e3
 }

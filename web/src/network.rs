@@ -1,4 +1,4 @@
-//! The half of the viewer that reads the network: the session, and the mail that the other half fetches.
+//! The half of the viewer that reads the network: the session, and the mail for the other half.
 
 use std::collections::BTreeMap;
 
@@ -10,50 +10,50 @@ use nestcast_proto::{
 use crate::mail::Mail;
 use crate::milliseconds::{duration, milliseconds};
 
-/// The number of the first stream. The page does not learn the numbers that QUIC gave streams, and these are none that a sender's
-/// parity can name before it has opened 2^40 streams: so its parity is never applied to the wrong stream.
+/// The number of the first stream. The page does not learn the numbers that QUIC gave streams. A sender's parity cannot
+/// name these numbers before the sender has opened 2^40 streams, so parity is never applied to the wrong stream.
 const FIRST_STREAM: u64 = (1 << 42) + 3;
-/// From one stream to the next.
+/// The difference between the numbers of two streams in a row.
 const STREAM_STEP: u64 = 4;
 
-/// What the page must do.
+/// An action for the page.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Step {
-    /// Write these bytes to the control stream, and call [`Network::handle_said`] once that took them.
+    /// Write these bytes to the control stream, and call [`Network::handle_said`] after it accepted them.
     Say(Bytes),
-    /// The mail has a welcome. Answer with [`Network::handle_ready`] or [`Network::handle_model_missing`], and read streams from
-    /// then on. The sender's clock is this many milliseconds ahead of the page's.
+    /// The mail has a welcome. Answer with [`Network::handle_ready`] or [`Network::handle_model_missing`], and then
+    /// read streams. The sender's clock is this many milliseconds ahead of the page's.
     Welcome(f64),
-    /// Read this stream no longer.
+    /// Stop reading this stream.
     Stop(u64),
     /// Close the session with this code, and tell the user why.
     Close {
-        /// What the sender is told.
+        /// The code for the sender.
         code: Code,
-        /// What the user is told.
+        /// The reason, for the user.
         why: String,
         /// Whether a new connection may help.
         may_retry: bool,
     },
 }
 
-/// Sessions of one viewer, one after another.
+/// The sessions of one viewer, one after another.
 #[derive(Debug)]
 pub struct Network {
     session: ReceiverSession,
-    /// When the session began.
+    /// The time when the session began.
     epoch: f64,
     mail: Mail,
-    /// How many bytes came, of each stream that is read.
+    /// For each stream that is read, the number of bytes that arrived.
     streams: BTreeMap<u64, u64>,
     next_stream: u64,
-    /// What sessions before this one received.
+    /// Counts of the sessions before this one.
     past: ReceiveStats,
 }
 
 impl Network {
-    /// Begins the first session at `now`. A token longer than a sender accepts is cut, and so refused. `max_bitrate`: bits per
-    /// second, 0 for no limit.
+    /// Begins the first session at `now`. A token longer than a sender accepts is cut, so the sender refuses it.
+    /// `max_bitrate` is in bits per second, 0 for no limit.
     #[must_use]
     pub fn new(now: f64, token: &[u8], max_bitrate: u64) -> Self {
         Self {
@@ -75,32 +75,32 @@ impl Network {
         self.next_stream = FIRST_STREAM;
     }
 
-    /// The path's round trip takes this many milliseconds.
+    /// Sets the path's round trip, in milliseconds.
     pub fn handle_rtt(&mut self, rtt: f64) {
         self.session.handle_rtt(duration(rtt));
     }
 
-    /// The control stream took the bytes of the oldest [`Step::Say`].
+    /// Notes that the control stream accepted the bytes of the oldest [`Step::Say`].
     pub fn handle_said(&mut self) {
         self.session.handle_said();
     }
 
-    /// Bytes of the control stream came.
+    /// Adds bytes from the control stream.
     pub fn handle_control_bytes(&mut self, bytes: &[u8]) {
         self.session.handle_control_bytes(bytes);
     }
 
-    /// The screen has the tables for what was announced.
+    /// Notes that the screen has the tables for what was announced.
     pub fn handle_ready(&mut self, now: f64) {
         self.session.handle_ready(duration(now - self.epoch));
     }
 
-    /// The screen lacks the tables for what was announced.
+    /// Notes that the screen lacks the tables for what was announced.
     pub fn handle_model_missing(&mut self, now: f64) {
         self.session.handle_package_missing(duration(now - self.epoch));
     }
 
-    /// The sender opened a stream. Returns the number to call it by.
+    /// Adds a stream that the sender opened. Returns the number by which this viewer calls it.
     pub fn handle_opened(&mut self) -> u64 {
         let number = self.next_stream;
         self.next_stream += STREAM_STEP;
@@ -109,7 +109,7 @@ impl Network {
         number
     }
 
-    /// The next bytes of a stream came.
+    /// Adds the next bytes of a stream.
     pub fn handle_stream_bytes(&mut self, now: f64, stream: u64, bytes: Bytes) {
         let Some(offset) = self.streams.get_mut(&stream) else { return };
         let start = *offset;
@@ -117,19 +117,19 @@ impl Network {
         self.session.handle_stream_bytes(duration(now - self.epoch), stream, start, bytes);
     }
 
-    /// A stream ended, or was reset.
+    /// Notes that a stream ended, or was reset.
     pub fn handle_stream_end(&mut self, now: f64, stream: u64) {
         if self.streams.remove(&stream).is_some() {
             self.session.handle_stream_end(duration(now - self.epoch), stream);
         }
     }
 
-    /// The connection ended. Poll once more for what came before.
+    /// Notes that the connection ended. Poll once more for what arrived before.
     pub const fn handle_close(&mut self) {
         self.session.handle_close();
     }
 
-    /// Returns the next thing to do; `None` until the next input or [`Network::poll_timeout`].
+    /// Returns the next action; `None` until the next input or [`Network::poll_timeout`].
     pub fn poll(&mut self, now: f64) -> Option<Step> {
         while let Some(output) = self.session.poll(duration(now - self.epoch)) {
             match output {
@@ -159,7 +159,7 @@ impl Network {
         None
     }
 
-    /// When to poll again even if nothing comes.
+    /// Returns when to poll again, even without new input.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<f64> {
         self.session.poll_timeout().map(|due| self.epoch + milliseconds(due))
@@ -170,7 +170,7 @@ impl Network {
         self.mail.take()
     }
 
-    /// What all sessions received.
+    /// Returns what all sessions received.
     #[must_use]
     pub fn received(&self) -> ReceiveStats {
         let (past, now) = (self.past, self.session.stats());
@@ -182,7 +182,7 @@ impl Network {
         }
     }
 
-    /// How many frames were dropped because the screen was busy.
+    /// Returns how many frames were dropped because the screen was busy.
     #[must_use]
     pub const fn replaced(&self) -> u64 {
         self.mail.replaced()
@@ -265,7 +265,7 @@ mod tests {
         network.handle_ready(NOW + 21.0);
         let stream = frame(&mut network, 0);
         assert!(stream > 1 << 42);
-        // A kind that a later version may have is stopped, by the number that it was given.
+        // The viewer stops a stream of a kind that only a later version knows, by the number that it gave the stream.
         let unknown = network.handle_opened();
         network.handle_stream_bytes(NOW + 33.0, unknown, Bytes::from_static(&[9, 9]));
         let steps: Vec<_> = std::iter::from_fn(|| network.poll(NOW + 33.0)).collect();

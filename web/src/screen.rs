@@ -10,10 +10,10 @@ use crate::mail::{Mail, MailError, Record};
 use crate::milliseconds::{duration, milliseconds};
 use crate::tables::{Tables, Wanted};
 
-/// Most pixels of a broadcast's pictures: those of 4096x2160. A decoder of video takes 66 bytes for each.
+/// The most pixels of a broadcast's pictures: those of 4096x2160. A decoder of video needs 66 bytes for each.
 pub(crate) const MAX_PIXELS: usize = 4096 * 2160;
 
-/// Why nothing more can be shown.
+/// Why the screen can show nothing more.
 #[derive(Debug, thiserror::Error)]
 pub enum ScreenError {
     /// The page mixed up messages.
@@ -27,7 +27,7 @@ pub enum ScreenError {
     TooLarge(usize),
 }
 
-/// What came of mail.
+/// The result of mail.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Presented {
     /// Nothing new.
@@ -41,19 +41,19 @@ pub enum Presented {
 /// A picture for the screen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shown {
-    /// The number of the frame; `None` for one that was repeated because nothing came.
+    /// The frame's number; `None` for one that was repeated because no new frame arrived.
     pub id: Option<u64>,
-    /// Whether the frame did not come, and the picture is the last one moved on.
+    /// Whether the frame did not arrive, and the picture extrapolates the last one.
     pub is_concealed: bool,
-    /// When it was captured, in milliseconds since 1970 by the sender's clock; 0 for one that did not come.
+    /// The time of capture, in milliseconds since 1970 by the sender's clock; 0 for a frame that did not arrive.
     pub captured: f64,
-    /// Bytes that came of it, and bytes that it has.
+    /// Bytes of the frame that arrived, and all its bytes.
     pub bytes: [u64; 2],
-    /// From the first byte to the last, in milliseconds.
+    /// The time from the first byte to the last, in milliseconds.
     pub receiving: f64,
 }
 
-/// Decodes for one canvas.
+/// Decodes frames for one canvas.
 #[derive(Debug, Default)]
 pub struct Screen {
     tables: Tables,
@@ -64,27 +64,27 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// Tables were loaded.
+    /// Reads the tables that were loaded.
     ///
     /// # Errors
-    /// If the bytes are none.
+    /// If the bytes are no tables.
     pub fn handle_tables(&mut self, wanted: Wanted, bytes: &[u8]) -> Result<(), nestcast_codec::Error> {
         self.tables.load(wanted, bytes)
     }
 
-    /// Works on mail, and returns what to show.
+    /// Processes mail, and returns what to show.
     ///
     /// # Errors
-    /// If nothing more can be shown.
+    /// If the screen can show nothing more.
     pub fn handle_mail(&mut self, now: f64, mail: Bytes) -> Result<Presented, ScreenError> {
         self.waiting = Mail::open(mail)?.into();
         self.resume(now)
     }
 
-    /// Works on the rest of the mail, once the tables are there that it needs.
+    /// Processes the rest of the mail, after the tables that it needs are loaded.
     ///
     /// # Errors
-    /// If nothing more can be shown.
+    /// If the screen can show nothing more.
     pub fn resume(&mut self, now: f64) -> Result<Presented, ScreenError> {
         let moment = duration(now);
         while let Some(record) = self.waiting.pop_front() {
@@ -111,10 +111,10 @@ impl Screen {
         self.handle_time(now)
     }
 
-    /// Returns what to show now: call it at [`Screen::poll_timeout`].
+    /// Returns what to show now. Call it at [`Screen::poll_timeout`].
     ///
     /// # Errors
-    /// If nothing more can be shown.
+    /// If the screen can show nothing more.
     pub fn handle_time(&mut self, now: f64) -> Result<Presented, ScreenError> {
         let Some(present) = self.playout.handle_time(duration(now))? else { return Ok(Presented::Nothing) };
         let missing = Shown { id: None, is_concealed: false, captured: 0.0, bytes: [0; 2], receiving: 0.0 };
@@ -132,35 +132,35 @@ impl Screen {
         Ok(Presented::Picture(shown))
     }
 
-    /// Whether the sender that was announced last can be decoded, once after each announcement.
+    /// Returns whether the sender that was announced last can be decoded, once after each announcement.
     pub const fn poll_readiness(&mut self) -> Option<bool> {
         self.readiness.take()
     }
 
-    /// When to call [`Screen::handle_time`] if no mail comes.
+    /// Returns when to call [`Screen::handle_time`] if no mail arrives.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<f64> {
         self.playout.poll_timeout().map(milliseconds)
     }
 
-    /// The picture is on the screen, this many milliseconds after its capture.
+    /// Notes that the picture is on the screen, this many milliseconds after its capture.
     pub fn handle_shown(&mut self, latency: f64) {
         self.playout.handle_shown(duration(latency));
     }
 
-    /// The picture to show.
+    /// Returns the picture to show.
     #[must_use]
     pub const fn picture(&self) -> Option<&Picture> {
         self.playout.picture()
     }
 
-    /// What was shown so far, and what was not.
+    /// Returns counts of what was shown, and of what was not.
     #[must_use]
     pub const fn played(&self) -> PlayStats {
         self.playout.totals()
     }
 
-    /// How to decode what was announced; nothing if its tables are not those of this viewer.
+    /// Returns how to decode what was announced; `None` if this viewer has other tables.
     fn decoding(&self, announced: &Announcement) -> Result<Result<Option<Decoding>, Wanted>, ScreenError> {
         let pixels = announced.size.pixels();
         if pixels > MAX_PIXELS {

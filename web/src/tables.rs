@@ -1,4 +1,4 @@
-//! The tables that frames and files are decoded with, once the page has loaded them.
+//! The tables that frames and files need, after the page has loaded them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ pub enum Wanted {
     Video,
 }
 
-/// The tables that are there.
+/// The tables that are loaded.
 #[derive(Debug, Clone, Default)]
 pub struct Tables {
     photo: Option<Arc<Model>>,
@@ -21,10 +21,11 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// Reads a file of tables: one model's for pictures; two for video, of key frames and then of residuals, of equal length.
+    /// Reads a file of tables: those of one model for pictures, or for video those of key frames and then those of
+    /// residuals, of equal length.
     ///
     /// # Errors
-    /// If these are no tables.
+    /// If the bytes are no tables.
     pub fn load(&mut self, wanted: Wanted, bytes: &[u8]) -> Result<(), Error> {
         match wanted {
             Wanted::Photo => self.photo = Some(Arc::new(Model::from_bytes(bytes)?)),
@@ -37,7 +38,7 @@ impl Tables {
         Ok(())
     }
 
-    /// The tables of pictures.
+    /// Returns the tables of pictures.
     ///
     /// # Errors
     /// If they are not loaded yet.
@@ -45,7 +46,7 @@ impl Tables {
         self.photo.clone().ok_or(Wanted::Photo)
     }
 
-    /// The tables of video.
+    /// Returns the tables of video.
     ///
     /// # Errors
     /// If they are not loaded yet.

@@ -1,5 +1,5 @@
-//! A broadcast through both halves of the viewer, as the page drives them: sender, network, mail, screen. And what a hostile sender
-//! can do to them.
+//! A broadcast through both halves of the viewer, as the page drives them: sender, network, mail, screen. Also tests
+//! what a hostile sender can do to them.
 
 use std::time::Duration;
 
@@ -26,7 +26,7 @@ fn welcome(size: Size) -> Welcome {
     Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
 }
 
-/// A bar that moves.
+/// Returns frames of a moving bar.
 fn frames(count: usize) -> Vec<Frame> {
     let rate = FrameRate { frames: 30, seconds: 1 };
     let settings = VideoSettings { size: size(), rate, population: Population::log_uniform(1e5..=1.6e6), threads: 1 };
@@ -40,7 +40,7 @@ fn frames(count: usize) -> Vec<Frame> {
     (0..count).map(|number| encoder.encode(&picture(3 * number)).expect("a frame")).collect()
 }
 
-/// A viewer that was welcomed, and has all tables.
+/// Returns a viewer that has its welcome and all tables.
 fn welcomed(size: Size) -> (Network, Screen) {
     let (mut network, mut screen) = (Network::new(NOW, b"", 0), Screen::default());
     let tables = [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
@@ -52,7 +52,7 @@ fn welcomed(size: Size) -> (Network, Screen) {
     (network, screen)
 }
 
-/// A stream of a frame, of which this much arrives.
+/// Returns the first `length` bytes of a frame's stream.
 fn stream(id: u64, frame: &Frame, length: usize) -> Vec<u8> {
     let header = FrameHeader {
         id,
@@ -95,7 +95,7 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
         assert_eq!(screen.picture(), Some(&expected));
         now += 1e3 / 30.0;
     }
-    // Numbers of JavaScript have a quarter of a microsecond at this moment.
+    // At this time, JavaScript's numbers have a resolution of a quarter of a microsecond.
     let due = screen.poll_timeout().expect("a picture is on the screen") + 0.01;
     let Presented::Picture(concealed) = screen.handle_time(due).expect("it goes on") else {
         panic!("nothing is shown")
@@ -123,7 +123,7 @@ fn other_tables_and_pictures_that_are_too_large_are_refused_before_memory_is_tak
     assert_eq!(screen.poll_readiness(), Some(false));
 }
 
-/// Numbers that look random, the same at every run.
+/// Pseudorandom numbers, the same at every run.
 struct Random(u64);
 
 impl Random {
@@ -158,7 +158,7 @@ fn damaged_frames_and_hostile_streams_break_neither_half() {
             while let Some(step) = network.poll(now) {
                 violations += usize::from(matches!(step, Step::Close { code: Code::Violation, .. }));
             }
-            // Errors may end it; a panic may not.
+            // An error may end it; a panic must not.
             if screen.handle_mail(now, network.take_mail()).is_err() {
                 break;
             }

@@ -1,5 +1,5 @@
-//! Rules on the program's dependencies: their number, no crate in two versions, and only licences that ask for no more
-//! than naming.
+//! Rules on the program's dependencies: their number, no crate in two versions, and only licences that require no more
+//! than attribution.
 
 use std::collections::{BTreeMap, BTreeSet};
 

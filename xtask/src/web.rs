@@ -1,5 +1,5 @@
-//! The WebAssembly module of the browser viewer: built on demand, committed so that nobody else needs its target, and checked to be
-//! of the sources that are here.
+//! Builds the WebAssembly module of the browser viewer. The module is committed, so that nobody else needs its target,
+//! and a check compares it with the sources.
 
 use std::{
     fmt::Write as _,
@@ -17,7 +17,7 @@ use crate::{
 
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "web";
-/// Vectors; 2 GiB at most; less inlining and unrolling than usual, for a fifth fewer bytes at the same speed.
+/// Vectors; 2 GiB at most; less inlining and unrolling than usual, which saves a fifth of the bytes at the same speed.
 const FLAGS: &str = "-C target-feature=+simd128 -C link-arg=--max-memory=2147483648 -C llvm-args=-inline-threshold=20 \
                      -C llvm-args=-unroll-threshold=60";
 /// The crates whose code is in the module.
@@ -26,7 +26,7 @@ const MODULE: &str = "web/dist/nestcast.wasm";
 /// The digest of the sources that the module was built from.
 const SOURCES: &str = "web/dist/sources.sha256";
 
-/// Builds the module, and notes what it was built from.
+/// Builds the module, and records the digest of its sources.
 pub(crate) fn build() -> Result<()> {
     cargo::add_target(TARGET)
         .map_err(|why| Failure::say(format!("Rust's library for {TARGET} cannot be had: {why}")))?;
@@ -41,7 +41,7 @@ pub(crate) fn build() -> Result<()> {
     Ok(())
 }
 
-/// Fails if the committed module was built from other sources, or if clippy has something to say of what only the module has.
+/// Fails if the committed module was built from other sources, or if clippy warns about the module's own code.
 pub(crate) fn check() -> Result<()> {
     let path = cargo::root().join(SOURCES);
     let noted = fs::read_to_string(&path).map_err(Failure::at(&path))?;
@@ -68,7 +68,7 @@ fn write(name: &str, bytes: &[u8]) -> Result<()> {
     fs::write(&path, bytes).map_err(Failure::at(&path))
 }
 
-/// The SHA-256 of all code that is in the module: without comments, tests and spaces around lines.
+/// Returns the SHA-256 of all code in the module, without comments, tests and spaces around lines.
 fn digest() -> Result<String> {
     let mut files = Vec::new();
     for folder in CRATES {
@@ -87,13 +87,13 @@ fn digest() -> Result<String> {
     }))
 }
 
-/// The lines of a file that reach a program.
+/// Returns the lines of a file that reach the compiler's output.
 fn code(text: &str) -> impl Iterator<Item = &str> {
     let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
     code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
 }
 
-/// All Rust files below a folder, but those of tests.
+/// Collects all Rust files in a folder and its subfolders, except those of tests.
 fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
     for entry in fs::read_dir(folder).map_err(Failure::at(folder))? {
         let path = entry.map_err(Failure::at(folder))?.path();

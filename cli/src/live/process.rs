@@ -1,4 +1,4 @@
-//! What both ends need of the process: a runtime with its log, the signal to end, and the token from a file.
+//! The parts of the process that both ends need: a runtime with its log, the signal to end, and the token from a file.
 
 use std::io;
 use std::path::Path;
@@ -46,7 +46,7 @@ impl io::Write for Notes {
     }
 }
 
-/// Waits until the process is asked to end. A second request ends it at once, whatever it waits for.
+/// Waits until the user asks the process to end. A second request ends it at once, whatever it waits for.
 pub(super) async fn interrupted() {
     #[cfg(unix)]
     {

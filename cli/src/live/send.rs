@@ -1,4 +1,4 @@
-//! `nestcast send`: a source to every receiver that asks for it.
+//! `nestcast send`: broadcasts a source to every receiver that asks for it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +129,7 @@ async fn serve_page(options: &Send, identity: Option<Identity>) -> Result<Option
     Ok(Some(page))
 }
 
-/// Serves figures for Prometheus as long as the program runs; gives where.
+/// Serves figures for Prometheus as long as the program runs. Returns the address.
 #[cfg(feature = "metrics")]
 async fn serve_metrics(options: &Send, monitor: nestcast_sender::Monitor) -> Result<Option<String>> {
     let Some(address) = options.metrics else { return Ok(None) };

@@ -35,7 +35,7 @@ pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
     video(options, Pictures::y4m(&name, max_pixels, options.matrix.asked(), input.into_reader(), again)?)
 }
 
-/// Broadcasts pictures of which each is predicted from earlier ones.
+/// Broadcasts pictures that are each predicted from earlier ones.
 fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let linear = options.analysis == Transform::Linear;
     ensure!(linear, "--analysis deep is for pictures, and video has only linear: leave it out");
@@ -45,7 +45,7 @@ fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     Ok(LiveSource::new(pictures, encoding.with_effort(options.effort)))
 }
 
-/// Broadcasts pictures of which each is encoded by itself.
+/// Broadcasts pictures that are each encoded independently.
 fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let of_video = options.renditions.is_some() || options.effort.is_some() || options.matrix.asked().is_some();
     ensure!(

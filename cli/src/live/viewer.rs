@@ -18,21 +18,22 @@ use crate::args::{Receive, Transform};
 use crate::files::{self, Lines};
 use crate::transforms::{self, Model};
 
-/// Everything that a receiver shows frames with.
+/// The state with which a receiver shows frames.
 pub(super) struct Screen {
     model: Model,
     packages: Packages,
-    /// The decoder of pictures: the one asked for, or the default one once a broadcast of pictures is announced.
+    /// The decoder of pictures: the one that the user asked for, or the default one after a broadcast of pictures is
+    /// announced.
     decoder: Option<Transform>,
     /// The restoration of video frames, if the linear decoder is not used alone.
     restoration: Option<Arc<dyn Restoration>>,
     place: FramePlace,
-    /// The writer of frames, once their rate is known.
+    /// The writer of frames, after their rate is known.
     frames: Option<FrameWriter>,
     originals: Option<Originals>,
     /// The target of lines for programs, if any.
     lines: Option<Lines>,
-    /// Whether a note already says that the originals differ from what is sent.
+    /// Whether a note has said that the originals differ from what is sent.
     warned: bool,
     /// The totals so far, for the task that waits for the end.
     pub(super) totals: Arc<Mutex<Totals>>,
@@ -95,7 +96,7 @@ impl Screen {
         Ok(frames.map_or(Ok(()), FrameWriter::finish)?)
     }
 
-    /// Hands a frame to what takes frames. What came before one that cannot be written stays a video.
+    /// Passes the frame writer to `put`. If a frame cannot be written, the frames before it stay a video.
     fn put(&mut self, put: impl FnOnce(&mut FrameWriter) -> Result<(), output::Error>) -> Result<()> {
         let Some(frames) = &mut self.frames else { return Ok(()) };
         let Err(error) = put(frames) else { return Ok(()) };

@@ -48,7 +48,7 @@ impl Clip {
     }
 }
 
-/// Says what was the matter, if anything; refuses a video that gave no frame.
+/// Prints a note about the video's fault, if any. Refuses a video without a readable frame.
 pub(super) fn end(name: &str, frames: &Frames<Replayed<Opened>>, given: u64) -> Result<()> {
     if given > 0 {
         if let Some(fault) = frames.fault() {

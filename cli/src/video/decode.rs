@@ -34,7 +34,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
         player = player.with_bitrate(rate.bits() as f64);
     }
     player.seek().map_err(failed)?;
-    // The player has the terminal to itself.
+    // A player has the terminal to itself.
     let progress = (!place.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
     show(&name, &mut player, &place, progress.as_ref())?;

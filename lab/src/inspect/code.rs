@@ -1,4 +1,4 @@
-//! A code's file: how many bits of the code it holds, and of which model.
+//! Reports on a code's file: how many bits of the code it has, and of which model.
 
 use std::fmt::{self, Display, Formatter};
 

@@ -1,4 +1,4 @@
-//! What `nestcast inspect` prints of streams and stored videos, as text and for programs.
+//! Makes the reports that `nestcast inspect` prints on streams and stored videos, as text and for programs.
 
 #[cfg(feature = "search")]
 pub mod code;

@@ -1,4 +1,4 @@
-//! A picture's stream: its header, and the precision of its cuts.
+//! Reports on a picture's stream: its header, and the precision of its cuts.
 
 use std::fmt::{self, Display, Formatter};
 

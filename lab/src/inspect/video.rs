@@ -1,4 +1,4 @@
-//! A stored video: its header, and one line for each frame.
+//! Reports on a stored video: its header, and one line for each frame.
 
 use std::fmt::{self, Display, Formatter};
 use std::io::Read;
@@ -12,7 +12,7 @@ use crate::metrics::{YcbcrPsnr, ycbcr_psnr};
 use crate::rate_distortion::rounded;
 use crate::video::kbps;
 
-/// Everything that is printed, one line each.
+/// All lines of the report.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Line {
@@ -33,7 +33,7 @@ pub struct Video {
     frames_per_second: f64,
     full_range: bool,
     matrix: &'static str,
-    /// Of frames predicted from nothing, and of residuals.
+    /// The models of frames predicted from nothing, and of residuals.
     model_ids: [String; 2],
     /// The bit rate of each rendition's slowest receiver, in bits a second, if the video has several renditions.
     #[serde(skip_serializing_if = "Vec::is_empty")]

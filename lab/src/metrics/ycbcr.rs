@@ -70,7 +70,8 @@ pub fn luma_psnr(original: &Picture, decoded: &Picture) -> f64 {
     }
 }
 
-/// Luma of red, green and blue, as planes have it (ITU-R BT.601-7, sections 2.5.1 and 2.5.3; ITU-R BT.709-6, section 3.2).
+/// Returns the luma of red, green and blue, as planes have it (ITU-R BT.601-7, sections 2.5.1 and 2.5.3; ITU-R
+/// BT.709-6, section 3.2).
 fn luma_of(rgb: &[u8; 3], colours: Ycbcr) -> f64 {
     let [red, green, blue] = rgb.map(f64::from);
     let full = match colours.matrix {

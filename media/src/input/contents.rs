@@ -6,8 +6,8 @@ use super::{Input, InputError, Opened};
 use crate::picture::{self, Decoded};
 use crate::{FrameRange, Replayed, stored, stream, y4m};
 
-/// Every method refuses a file of another kind, a damaged one, and a picture or frame of more than `max_pixels` pixels, before it allocates
-/// memory for pixels.
+/// Every method checks before it allocates memory for pixels. It refuses a file of another kind, a damaged file, and a
+/// picture or frame of more than `max_pixels` pixels.
 impl Input<'_> {
     /// Reads a PNG, JPEG or WebP picture, recognised by its content.
     ///
@@ -18,7 +18,8 @@ impl Input<'_> {
         picture::read(self.source, max_pixels).map_err(|error| InputError::named(&name, error))
     }
 
-    /// Returns the size of the picture that [`picture`](Self::picture) would read, in most cases from the file's first 64 kB.
+    /// Returns the size of the picture that [`picture`](Self::picture) would read, in most cases from the file's first
+    /// 64 kB.
     ///
     /// # Errors
     /// As [`picture::read_size`].

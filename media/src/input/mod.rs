@@ -20,8 +20,8 @@ use crate::{Kind, Replayed, Source};
 /// # let path = folder.path().join("clip.y4m");
 /// # std::fs::write(&path, "YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nab")?;
 /// let mut input = Input::open(&path)?;
-/// assert_eq!(input.kind()?, Kind::Y4m); // its first bytes are looked at, and come again
-/// let mut video = input.y4m("..".parse()?, 1_000_000)?; // refused by its name, if it were not sound
+/// assert_eq!(input.kind()?, Kind::Y4m); // reads the first bytes, and returns them again later
+/// let mut video = input.y4m("..".parse()?, 1_000_000)?; // an error would name the file
 /// let mut picture = video.picture();
 /// assert!(video.read_into(&mut picture)?);
 /// # Ok::<(), Box<dyn std::error::Error>>(())

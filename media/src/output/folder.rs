@@ -16,7 +16,7 @@ use crate::picture::encode_png;
 ///
 /// # let folder = tempfile::tempdir()?;
 /// # let path = folder.path().join("frames");
-/// let folder = PictureFolder::begin(&path)?; // a new one, or one that is empty
+/// let folder = PictureFolder::begin(&path)?; // a new folder, or an empty one
 /// folder.put(7, &Picture::new(Size::new(4, 2)?, Channels::Grey, vec![9; 8])?)?;
 /// assert!(path.join("frame-00000007.png").is_file() && PictureFolder::begin(&path).is_err());
 /// # Ok::<(), Box<dyn std::error::Error>>(())

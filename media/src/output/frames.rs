@@ -34,7 +34,8 @@ impl FramePlace {
     /// Takes a path as a folder if the folder exists or the path ends with a slash, otherwise as a y4m video.
     ///
     /// # Errors
-    /// Those of [`Output::new`] and [`PictureFolder::check`]; [`Error::NotY4m`] if the name of a file promises another format.
+    /// Those of [`Output::new`] and [`PictureFolder::check`]; [`Error::NotY4m`] if the name of a file promises another
+    /// format.
     pub fn new(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
         if path.is_dir() || path.to_string_lossy().ends_with(is_separator) {
             PictureFolder::check(path)?;
@@ -49,7 +50,8 @@ impl FramePlace {
     /// Takes a path as a folder, with or without a slash at its end.
     ///
     /// # Errors
-    /// Those of [`PictureFolder::check`]; [`Error::FileName`] if the folder does not exist and its name promises a file.
+    /// Those of [`PictureFolder::check`]; [`Error::FileName`] if the folder does not exist and its name promises a
+    /// file.
     pub fn folder(path: &Path) -> Result<Self, Error> {
         if let Some(format) = promised_format(path).filter(|_| !path.is_dir()) {
             return Err(Error::FileName { path: path.to_owned(), format });
@@ -144,8 +146,8 @@ impl FrameWriter {
         }
     }
 
-    /// Ends the output. The file appears now, or replaces the old one. After a failed write, as on a full disk, it has the whole
-    /// pictures before that.
+    /// Ends the output. The file appears now, or replaces the old one. If a write failed, as on a full disk, the file
+    /// has the whole pictures before the failure.
     ///
     /// # Errors
     /// [`Error`] if the system cannot write it to the disk.

@@ -1,4 +1,4 @@
-//! What an output cannot say of a video.
+//! Properties of a video that an output cannot store.
 
 use nestcast_codec::{Display, Matrix, Scan, Size, Ycbcr};
 
@@ -14,13 +14,13 @@ pub enum Lost {
     /// PNG pictures are shown with square pixels.
     #[error("its pixels are {0}:{1}, but PNG viewers show them square")]
     Aspect(u16, u16),
-    /// A PNG picture has the lines of both fields.
+    /// A PNG picture mixes the lines of both fields.
     #[error("it is interlaced: each PNG picture has the lines of both fields")]
     Fields,
 }
 
 impl FramePlace {
-    /// Returns what this place cannot say of a video.
+    /// Returns the properties of a video that this place cannot store.
     #[must_use]
     pub fn lost(&self, colours: Ycbcr, size: Size, display: Display) -> Vec<Lost> {
         match self {

@@ -7,16 +7,16 @@
 //!
 //! # let folder = tempfile::tempdir()?;
 //! # let (there, input) = (folder.path().join("there"), folder.path().join("input"));
-//! // Checked before any work is done: it can be written, and is none of the inputs.
+//! // Checks before any work that the place is writable, and is none of the inputs.
 //! let output = Output::new(&there, &[&input])?;
 //! let mut pieces = output.begin()?;
 //! pieces.write_all(b"one, ")?;
 //! pieces.write_all(b"two")?;
 //! assert!(!there.exists());
-//! pieces.finish()?; // now all of it is on the disk, under its name
+//! pieces.finish()?; // now the whole file is on the disk, under its name
 //! assert_eq!(std::fs::read(&there)?, b"one, two");
 //!
-//! replace(&there, b"three")?; // the same at once, of a file alone
+//! replace(&there, b"three")?; // the same in one call, for files only
 //! assert!(Output::new(&there, &[&there]).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```

@@ -126,8 +126,8 @@ impl Output {
         pieces.finish_with(sync)
     }
 
-    /// Begins to write piece by piece. The file appears, or replaces the old one, when [`Pieces::finish`] has all pieces on the
-    /// disk.
+    /// Begins to write piece by piece. The file appears, or replaces the old one, when [`Pieces::finish`] has all
+    /// pieces on the disk.
     ///
     /// # Errors
     /// If it cannot be written.
@@ -243,8 +243,8 @@ pub fn check_open() -> Result<(), Error> {
     if is_closed() { Err(Error::Closed) } else { Ok(()) }
 }
 
-/// Returns whether standard output was closed before the process began. In place of a closed stream Rust opens `/dev/null` for reading
-/// and writing; shells open it for writing only.
+/// Returns whether standard output was closed before the process began. In place of a closed stream Rust opens
+/// `/dev/null` for reading and writing; shells open it for writing only.
 #[cfg(unix)]
 fn is_closed() -> bool {
     use rustix::fs::{OFlags, fcntl_getfl, fstat, stat};

@@ -9,8 +9,8 @@ const KNOWN_EXTENSIONS: [&str; 33] = [
     "nst",
 ];
 
-/// Returns the format of pictures, video or streams that a name promises by its extension, in any case. A file of this name should have that
-/// format.
+/// Returns the format of pictures, video or streams that a name promises by its extension, in any case. A file of this
+/// name should have that format.
 #[must_use]
 pub fn promised_format(path: &Path) -> Option<&'static str> {
     let extension = path.extension()?.to_ascii_lowercase();

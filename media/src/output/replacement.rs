@@ -13,7 +13,7 @@ const TEMPORARY_PREFIX: &str = ".nestcast-";
 /// Bytes between two checks for a signal.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// What a finished file waits for.
+/// The event that a finished file waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sync {
     /// The bytes are on the disk before the file gets its name, so a power cut leaves no empty file.
@@ -21,7 +21,7 @@ pub(crate) enum Sync {
     Nothing,
 }
 
-/// A new file in the folder of `target`, which it replaces when it is whole. If it is dropped before, it is deleted.
+/// A new file in the folder of `target`, which it replaces when it is whole. A drop before that deletes it.
 #[derive(Debug)]
 pub(crate) struct Replacement {
     target: PathBuf,

@@ -17,8 +17,8 @@ fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
     UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets SIGHUP, SIGINT and SIGTERM end the process as always, but deletes an unfinished file first. Not for commands that handle
-/// signals themselves.
+/// Lets SIGHUP, SIGINT and SIGTERM end the process as always, but deletes an unfinished file first. Not for commands
+/// that handle signals themselves.
 #[cfg(unix)]
 pub fn end_without_temporary_files() {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
@@ -38,9 +38,9 @@ pub fn end_without_temporary_files() {
     go_on_where_files_are_too_large();
 }
 
-/// Calls `asked` at the first of SIGHUP, SIGINT and SIGTERM. The next one deletes the unfinished file and ends the process as always. This is
-/// for commands that end in their own time but may wait forever. SIGINT counts even if the shell ignores it, as it does for jobs in the
-/// background: scripts end a recording so.
+/// Calls `asked` at the first SIGHUP, SIGINT or SIGTERM. The next one deletes the unfinished file and ends the process
+/// as always. This is for commands that end in their own time but may wait forever. SIGINT counts even if the shell
+/// ignores it, as shells do for background jobs: scripts end a recording with it.
 ///
 /// # Errors
 /// The system's; signals then end the process as always.
@@ -60,7 +60,7 @@ pub fn end_when_asked_again(asked: impl FnOnce() + Send + 'static) -> io::Result
     std::thread::Builder::new().spawn(move || signals.forever().for_each(heed)).map(drop)
 }
 
-/// Lets a write fail that would make a file larger than allowed (`ulimit -f`); a signal would end the process.
+/// Makes a write fail if the file would be larger than allowed (`ulimit -f`); otherwise a signal would end the process.
 #[cfg(unix)]
 fn go_on_where_files_are_too_large() {
     static TOO_LARGE: AtomicBool = AtomicBool::new(false);
@@ -94,7 +94,7 @@ fn is_ignored(signal: i32) -> bool {
     let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     match ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()) {
         Some(mask) => mask >> (signal - 1) & 1 == 1,
-        // The system does not say.
+        // The system does not report this.
         None => signal == signal_hook::consts::SIGHUP,
     }
 }

@@ -11,7 +11,7 @@ use moxcms::{
     MatrixCoefficients, ToneReprCurve, TransferCharacteristics, TransformExecutor, TransformOptions,
 };
 
-/// The number of samples that are converted at once.
+/// The most samples that are converted at once.
 const PART: usize = 3 * 4 * 1024;
 /// Reference white of BT.2100's PQ, as a share of its greatest luminance.
 const PQ_WHITE: f64 = 203.0 / 10_000.0;
@@ -19,10 +19,10 @@ const PQ_WHITE: f64 = 203.0 / 10_000.0;
 const HLG_WHITE: f64 = 0.75;
 /// HLG's system gamma for a display of 1000 cd/m2.
 const HLG_GAMMA: f64 = 1.2;
-/// `gAMA` of files whose writer means sRGB, and how far others may be from it.
+/// `gAMA` of files whose writer means sRGB, and the tolerance.
 const SRGB_GAMMA: u32 = 45_455;
 const GAMMA_TOLERANCE: u32 = 500;
-/// `cHRM` of sRGB: x and y of white, red, green and blue, in 1/100000, and how far others may be from it.
+/// `cHRM` of sRGB: x and y of white, red, green and blue, in 1/100000, and the tolerance.
 const SRGB_CHROMATICITIES: [u32; 8] = [31_270, 32_900, 64_000, 33_000, 30_000, 60_000, 15_000, 6_000];
 const CHROMATICITY_TOLERANCE: u32 = 200;
 
@@ -34,7 +34,7 @@ pub(super) struct Colours {
     pub(super) hdr: bool,
 }
 
-/// Reads a profile; `None` if it is sRGB's, or as good as that.
+/// Reads a profile; `None` if it is sRGB, or differs from it by too little to see.
 ///
 /// # Errors
 /// [`CmsError`] if it cannot be read.
@@ -48,7 +48,8 @@ pub(super) fn adobe_rgb() -> Colours {
     Colours { profile: ColorProfile::new_adobe_rgb(), hdr: false }
 }
 
-/// Returns the colours of PNG's `cICP`: primaries, transfer, matrix, range. `Some(None)` is sRGB; `None` is unknown, or not RGB in full range.
+/// Returns the colours of PNG's `cICP`: primaries, transfer, matrix, range. `Some(None)` is sRGB. `None` means that
+/// they are unknown, or not RGB in full range.
 pub(super) fn from_cicp([primaries, transfer, matrix, full_range]: [u8; 4]) -> Option<Option<Colours>> {
     const RGB: [u8; 2] = [0, 1];
     const SRGB: [u8; 2] = [1, 13];
@@ -77,7 +78,7 @@ pub(super) fn from_cicp([primaries, transfer, matrix, full_range]: [u8; 4]) -> O
     Some(Some(Colours { profile, hdr: curve.is_some() }))
 }
 
-/// Returns the colours of PNG's `gAMA` and `cHRM`; `None` if they are sRGB, or as good as that.
+/// Returns the colours of PNG's `gAMA` and `cHRM`; `None` if they are sRGB within the tolerances.
 pub(super) fn from_gamma(gamma: Option<u32>, chromaticities: Option<[u32; 8]>) -> Option<Colours> {
     let gamma = gamma.filter(|gamma| *gamma > 0 && gamma.abs_diff(SRGB_GAMMA) > GAMMA_TOLERANCE);
     let is_near = |given: &[u32; 8]| {
@@ -202,7 +203,7 @@ impl Colours {
         }
     }
 
-    /// Returns what every grey of 16 bits becomes.
+    /// Returns the 16-bit grey that every 16-bit grey becomes.
     fn greys(&self) -> Result<Vec<u16>, CmsError> {
         let all = 0..=u16::MAX;
         let grey = self.profile.color_space == DataColorSpace::Gray;

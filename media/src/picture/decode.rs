@@ -15,8 +15,8 @@ use super::{exif, formats, jpeg, opaque, partial, png, webp};
 
 /// The most bytes of a pixel in a file: RGBA of 16 bits.
 const MAX_PIXEL_BYTES: u64 = 8;
-/// Memory for everything in a file but its pixels. Colour profiles have less than 4 MB; Photoshop's history of a picture has had
-/// 20 MB.
+/// Memory for everything in a file but its pixels. Colour profiles have less than 4 MB; Photoshop's history of a
+/// picture has had 20 MB.
 const METADATA_BYTES: u64 = 32 << 20;
 /// Pixels of the largest picture.
 const MAX_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
@@ -28,7 +28,7 @@ pub const MAGIC_BYTES: usize = 16;
 pub struct Decoded {
     /// The picture: 8 bits a sample, grey or sRGB, turned as the file says.
     pub picture: Picture,
-    /// What the picture does not show of the file.
+    /// Properties of the file that the picture does not show.
     pub notes: Vec<Note>,
 }
 
@@ -46,12 +46,15 @@ pub fn check_magic(start: &[u8]) -> Result<(), Error> {
     format(start).map(drop)
 }
 
-/// Decodes the bytes of a PNG, JPEG or WebP file of at most `max_pixels` pixels, known by its content. Its colours become sRGB.
+/// Decodes the bytes of a PNG, JPEG or WebP file of at most `max_pixels` pixels, recognised by its content. Converts
+/// its colours to sRGB.
 ///
-/// Memory and time are bounded by the length of the file, those of WebP by `max_pixels`: 32 MB of metadata, 24 passes over a JPEG.
+/// The length of the file bounds memory and time; for WebP, `max_pixels` does. In addition there are 32 MB of metadata,
+/// and 24 passes over a JPEG.
 ///
 /// # Errors
-/// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too much.
+/// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too
+/// much.
 pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(bytes)? {
@@ -188,7 +191,8 @@ fn known<E>(colours: Result<Option<Colours>, E>, notes: &mut Vec<Note>) -> Optio
     colours
 }
 
-/// Decodes the pixels if the header has no more than `max_pixels`, and no more than `densest` for each of the file's `bytes`.
+/// Decodes the pixels if the header has no more than `max_pixels`, and no more than `densest` for each of the file's
+/// `bytes`.
 fn convert(
     mut decoder: impl ImageDecoder,
     (bytes, densest): (usize, u64),

@@ -72,7 +72,7 @@ impl From<nestcast_codec::Error> for Error {
     }
 }
 
-/// What a picture does not show of its file.
+/// A property of its file that a picture does not show.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {

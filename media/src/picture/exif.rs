@@ -1,6 +1,6 @@
 //! Reads the colour space that a camera names in Exif (CIPA DC-008, section 4.6; DCF, section 3.2).
 
-/// Tags of the fields that lead to it.
+/// Tags of the fields that lead to the colour space.
 const EXIF_FIELDS: u16 = 0x8769;
 const INTEROPERABILITY_FIELDS: u16 = 0xA005;
 const COLOUR_SPACE: u16 = 0xA001;
@@ -49,7 +49,7 @@ impl<'a> Exif<'a> {
         Some(&entry[8..])
     }
 
-    /// Returns a field's number: of two bytes if it is a short one.
+    /// Returns a field's number: its two bytes if it is a short one.
     fn value(&self, fields: u32, tag: u16) -> Option<u32> {
         let value = self.field(fields, tag)?;
         let value = if tag == COLOUR_SPACE { &value[..2] } else { value };
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_colour_space_is_found_and_no_offset_leads_astray() {
-        // The first field leads to Exif's, these to the colour space and to those of interoperability.
+        // The first field points to Exif's fields; these point to the colour space and to those of interoperability.
         let exif = |space: u8, index: &[u8; 4]| {
             let field =
                 |tag: u16, kind: u8, value: [u8; 4]| [&tag.to_le_bytes()[..], &[kind, 0, 1, 0, 0, 0], &value].concat();

@@ -13,8 +13,8 @@ fn is_named_as_one(path: &Path) -> bool {
     path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
-/// Lists the files in a folder that are named as pictures, in the order of their names. Leaves out subfolders, and pipes, because they may
-/// never end.
+/// Lists the files in a folder that are named as pictures, in the order of their names. Leaves out subfolders, and also
+/// pipes, because they may never end.
 ///
 /// # Errors
 /// Those of the system.
@@ -27,8 +27,9 @@ pub fn in_folder(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-/// Lists the files in a folder and its subfolders that are named as pictures or that `also` accepts, in the order of their names. Follows no
-/// links to folders, because they may form a circle. Leaves out pipes, because they may never end.
+/// Lists the files in a folder and its subfolders that are named as pictures or that `also` accepts, in the order of
+/// their names. Follows no links to folders, because they may form a circle. Leaves out pipes, because they may never
+/// end.
 ///
 /// # Errors
 /// The folder that cannot be read, and the system's error.

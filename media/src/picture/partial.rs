@@ -4,7 +4,8 @@ use image::{ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageError};
 
 use super::{Error, Note};
 
-/// Decodes all pixels, or the rows before damage with a note. The other rows are black, or white if they may be transparent.
+/// Decodes all pixels, or the rows before damage with a note. The other rows are black, or white if they may be
+/// transparent.
 ///
 /// # Errors
 /// [`Error`] if there is no such row.

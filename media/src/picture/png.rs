@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::colour::{self, Colours};
 
-/// The most pixels for a byte: deflate expands a byte to at most 1032, and a pixel needs at least a bit.
+/// The most pixels per byte: deflate expands a byte to at most 1032, and a pixel needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 1032;
 /// Bytes before the first chunk.
 const SIGNATURE: usize = 8;
@@ -33,8 +33,8 @@ pub(super) fn with_end(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
     }
 }
 
-/// Returns the colours that a file declares, in the order of PNG's specification (third edition, section 4.3): cICP, iCCP, sRGB, gAMA with
-/// cHRM. `profile` is that of iCCP if the decoder could read it. `None` is sRGB.
+/// Returns the colours that a file declares, in the order of PNG's specification (third edition, section 4.3): cICP,
+/// iCCP, sRGB, gAMA with cHRM. `profile` is that of iCCP if the decoder could read it. `None` is sRGB.
 ///
 /// # Errors
 /// `()` if the file declares colours that cannot be read.

@@ -1,4 +1,4 @@
-//! Reads pictures from files and pipes, no further than a picture may be long.
+//! Reads pictures from files and pipes, no further than a picture can reach.
 
 use std::io::Read;
 

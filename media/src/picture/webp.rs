@@ -1,6 +1,7 @@
 //! Checks a WebP file's chunks before it is decoded.
 
-/// Returns whether a chunk ends after the end of the file, as in a cut one. The decoder allocates memory for a chunk before it reads it.
+/// Returns whether a chunk ends after the end of the file, as in a cut one. The decoder allocates memory for a chunk
+/// before it reads it.
 pub(super) fn is_cut(bytes: &[u8]) -> bool {
     // RIFF, a length, WEBP.
     let mut at = 12;

@@ -19,8 +19,8 @@ pub struct Kept {
     pub uncut: u64,
 }
 
-/// Writes the part of all frames that fits a rate in bits a second, with the frames before the range that it is predicted from. Decodes
-/// nothing.
+/// Writes the part of all frames that fits a rate in bits a second, with the frames before the range that it is
+/// predicted from. Decodes nothing.
 ///
 /// # Errors
 /// [`Error::Io`] if the system cannot read, [`Error::Write`] if it cannot write.

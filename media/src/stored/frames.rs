@@ -8,8 +8,8 @@ use nestcast_codec::{Budget, FrameHead, RecordHead};
 
 use super::{Error, Reader};
 
-/// Returns the frames of a range one after another. An invalid record ends them; an invalid frame does not. [`Frames::fault`] has the first
-/// fault.
+/// Returns the frames of a range one after another. An invalid record ends them; an invalid frame does not.
+/// [`Frames::fault`] has the first fault.
 #[derive(Debug)]
 pub struct Frames<R> {
     reader: Reader<R>,
@@ -29,7 +29,8 @@ pub struct StoredFrame {
 }
 
 impl StoredFrame {
-    /// Returns how many of its bytes a receiver gets, if the records follow one another: all of a frame that was cut inside its base.
+    /// Returns how many of its bytes a receiver gets, if the records follow one another: all of a frame that was cut
+    /// inside its base.
     pub fn allowed(&self, budget: &mut Budget) -> usize {
         let length = self.bytes.len();
         budget.cut(&self.bytes, RecordHead::bytes_of_frame(length)).map_or(length, |count| count.min(length))
@@ -73,8 +74,8 @@ impl<R: Read> Frames<R> {
         self.reader.choose(bits_per_second);
     }
 
-    /// Returns the next frame; `None` after the last frame of the range, and at an invalid record. Returns frames before the range first
-    /// if frames of the range are predicted from them.
+    /// Returns the next frame; `None` after the last frame of the range, and at an invalid record. Returns frames
+    /// before the range first if frames of the range are predicted from them.
     ///
     /// # Errors
     /// The system's.

@@ -1,7 +1,8 @@
-//! Stored video, with one frame in memory at a time. [`Writer`] writes it. [`Reader`] reads it, and [`Frames`] reads a range of frames.
-//! [`Player`] shows it as a receiver with a given rate sees it, and [`cut`] cuts it to a rate.
+//! Stored video, with one frame in memory at a time. [`Writer`] writes it. [`Reader`] reads it, and [`Frames`] reads a
+//! range of frames. [`Player`] shows it as a receiver with a given rate sees it, and [`cut`] cuts it to a rate.
 //!
-//! A stored video may end anywhere: a prefix is a video of fewer frames. [`Reader::is_whole`] says whether the end is missing.
+//! A stored video may end anywhere: a prefix is a video of fewer frames. [`Reader::is_whole`] says whether the end is
+//! missing.
 //!
 //! ```
 //! use std::io::Cursor;

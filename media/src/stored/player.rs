@@ -76,8 +76,8 @@ impl<R: Read> Player<R> {
         self.played
     }
 
-    /// Decodes up to the next frame of the range that has a picture, and draws it: planar YCbCr 4:2:0 of the header's size and colours.
-    /// Returns `None` after the last frame. [`Frames::fault`] has the first fault.
+    /// Decodes up to the next frame of the range that has a picture, and draws it: planar YCbCr 4:2:0 of the header's
+    /// size and colours. Returns `None` after the last frame. [`Frames::fault`] has the first fault.
     ///
     /// # Errors
     /// [`Error::Io`] from the system; [`Error::Show`] if `picture` has another size or format.
@@ -90,7 +90,8 @@ impl<R: Read> Player<R> {
                 Arrived::Nothing
             });
             let repeated = arrived == Arrived::Nothing;
-            // Frames before the range only serve for prediction. Before the first decoded frame there is nothing to show.
+            // Frames before the range only serve for prediction. Before the first decoded frame there is nothing to
+            // show.
             if frame.number < self.frames.range().start || (arrived == Arrived::Nothing && self.played.frames == 0) {
                 continue;
             }

@@ -1,4 +1,5 @@
-//! Reads stored video from a file or a pipe. If a video has several renditions, each frame has a record for each, and this reads one.
+//! Reads a stored video from a file or a pipe. If a video has several loops, each frame has a record for each loop, and
+//! this reads one loop.
 
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 
@@ -7,7 +8,7 @@ use nestcast_codec::{RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
 
 use super::Error;
 
-/// More bytes than any frame needs: bytes for each pixel, and bytes in addition.
+/// More bytes than any frame needs: a number for each pixel, and a constant.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
 /// The most bytes of an index: a day with 60 key frames a second needs fewer.
@@ -37,7 +38,7 @@ enum End {
 }
 
 impl<R: Read> Reader<R> {
-    /// Reads the header; frames of more than `max_pixels` are refused before memory is taken for them.
+    /// Reads the header. Refuses frames of more than `max_pixels` before it allocates memory for them.
     ///
     /// # Errors
     /// [`Error`] if the input is no stored video, or ends inside its header.
@@ -168,8 +169,8 @@ impl<R: Read> Reader<R> {
 }
 
 impl<R: Read + Seek> Reader<R> {
-    /// Goes forward to the last frame at or before this one where a decoder can begin. Stays if that frame is not after the next one, the
-    /// input cannot seek, or there is no index.
+    /// Goes forward to the last frame, at or before frame `frame`, where a decoder can begin. Stays if that frame is
+    /// not after the next one, the input cannot seek, or there is no index.
     ///
     /// # Errors
     /// The system's.
@@ -226,7 +227,7 @@ mod tests {
         stored_in(RenditionRates::ONE)
     }
 
-    /// Returns [`FRAMES`] as records of several renditions.
+    /// Returns [`FRAMES`] as records of several loops.
     fn stored_in(renditions: RenditionRates) -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
         let rate = FrameRate { frames: 30_000, seconds: 1001 };

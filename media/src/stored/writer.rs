@@ -29,8 +29,8 @@ pub struct Written {
 }
 
 impl<W: Write> Writer<W> {
-    /// Takes an encoder and the header for it: the header's tables and the rates of its renditions are the encoder's. Writes nothing before the
-    /// first frame.
+    /// Takes an encoder and its header, whose tables and rates of loops must be the encoder's. Writes nothing before
+    /// the first frame.
     #[must_use]
     pub fn new(encoder: VideoRenditions, header: &VideoHeader, output: W) -> Self {
         let (records, start) = VideoWriter::new(header);

@@ -48,7 +48,7 @@ impl<R: Read> Frames<R> {
         self.reader.colours()
     }
 
-    /// Returns how frames are to be shown.
+    /// Returns how to show the frames.
     #[must_use]
     pub const fn display(&self) -> Display {
         self.reader.display()
@@ -79,7 +79,8 @@ impl<R: Read> Frames<R> {
         Picture::zero(self.size(), Format::Ycbcr420(self.colours()))
     }
 
-    /// Returns how many frames of the range a file of `bytes` bytes has; `None` if neither the length nor the range says that.
+    /// Returns how many frames of the range a file of `bytes` bytes has; `None` if neither the length nor the range
+    /// says that.
     #[must_use]
     pub fn count(&self, bytes: Option<u64>) -> Option<u64> {
         let there = bytes.map_or(u64::MAX, |bytes| bytes / self.reader.frame_bytes() as u64);

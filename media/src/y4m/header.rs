@@ -10,7 +10,7 @@ pub const MAGIC: &str = "YUV4MPEG2";
 /// The number of chroma samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Subsampling {
-    /// None: luma alone.
+    /// No chroma: luma alone.
     Mono,
     /// 4:2:0: one of each for two by two pixels.
     C420,
@@ -91,7 +91,7 @@ impl Header {
         Ok(Self { size, rate, subsampling, colours, display })
     }
 
-    /// Returns the bytes of a picture in the file, with its line.
+    /// Returns the bytes of a picture in the file, including its line.
     pub(super) fn frame_bytes(&self) -> usize {
         let [width, height] = [self.size.width(), self.size.height()];
         let differences = match self.subsampling {

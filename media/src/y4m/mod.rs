@@ -1,15 +1,16 @@
 //! Reads and writes raw video as y4m (YUV4MPEG2).
 //!
-//! 8 bits a sample; limited range unless the stream says `XCOLORRANGE=FULL`. The matrix is that of [`Matrix::usual`], since y4m has no
-//! field for it, or of [`Reader::with_matrix`]. Pictures are planar, as the file has them: 4:2:0 goes in and out untouched, the colour
-//! differences of 4:2:2 and 4:4:4 are averaged to it, and mono is grey. Siting, interlacing and the aspect of pixels are read and written as
-//! [`Display`]. Nothing is turned to RGB: [`to_rgb`](crate::to_rgb) does that.
+//! Samples have 8 bits, in limited range unless the stream says `XCOLORRANGE=FULL`. y4m has no field for the matrix, so
+//! it is that of [`Matrix::usual`], or of [`Reader::with_matrix`]. Pictures are planar, as in the file: 4:2:0 stays
+//! untouched, the colour differences of 4:2:2 and 4:4:4 are averaged to 4:2:0, and mono is grey. Siting, interlacing
+//! and the aspect of pixels are read and written as [`Display`]. Nothing here converts to RGB:
+//! [`to_rgb`](crate::to_rgb) does that.
 //!
 //! [`Display`]: nestcast_codec::Display
 //! [`Matrix::usual`]: nestcast_codec::Matrix::usual
 //!
-//! This is our own code because the crate `y4m` 0.8 multiplies a header's width and height before it checks its limit, and does
-//! not distinguish a video that breaks off inside a frame from one that ends.
+//! This is our own code because the crate `y4m` 0.8 multiplies a header's width and height before it checks its limit,
+//! and does not distinguish a video that breaks off inside a frame from one that ends.
 //!
 //! ```
 //! use nestcast_codec::{Format, Picture, Ycbcr, Size};

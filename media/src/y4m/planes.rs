@@ -1,14 +1,14 @@
 //! Averages colour differences of 4:2:2 and 4:4:4 to those of 4:2:0 while it reads them.
 //!
-//! Means are rounded half up. At an odd right or lower edge the last column or row counts twice. The means of 4:4:4 lie in the
-//! middle of 2x2 pixels, as in JPEG, those of 4:2:2 in the left column, as in MPEG-2.
+//! Means are rounded half up. At an odd right or lower edge the last column or row counts twice. The means of 4:4:4 lie
+//! in the middle of 2x2 pixels, as in JPEG, those of 4:2:2 in the left column, as in MPEG-2.
 
 use std::io::{self, Read};
 
 use super::header::Subsampling;
 
-/// Fills a plane of 4:2:0 from a plane of `subsampling`, for a picture of `width` by `height` pixels. `spare` is memory for two
-/// rows.
+/// Fills a plane of 4:2:0 from a plane of `subsampling`, for a picture of `width` by `height` pixels. `spare` is memory
+/// for two rows.
 pub(super) fn read(
     input: &mut impl Read,
     subsampling: Subsampling,

@@ -30,8 +30,8 @@ impl Rate {
         }
     }
 
-    /// Makes a rate of terms of any size. Replaces terms that are too large by the nearest fraction with smaller ones: ffmpeg's
-    /// `10000000:333333` becomes 999991 frames in 33333 seconds.
+    /// Makes a rate of terms of any size. Replaces terms that are too large by the nearest fraction with smaller ones:
+    /// ffmpeg's `10000000:333333` becomes 999991 frames in 33333 seconds.
     ///
     /// # Errors
     /// [`Error::Corrupt`] if there are fewer than 1/1000 or more than 1000 frames a second.

@@ -27,7 +27,7 @@ impl<R: Read> Reader<R> {
     /// Reads the header. Refuses frames of more than `max_pixels` before it allocates memory for them.
     ///
     /// # Errors
-    /// [`Error`] if this is no y4m that the crate reads; it says what to do.
+    /// [`Error`] if this is no y4m that the crate reads. The message says what to do.
     pub fn new(input: R, max_pixels: u64) -> Result<Self, Error> {
         let mut input = BufReader::new(input);
         let line = line(&mut input)?.ok_or(Error::Corrupt("it is empty"))?;
@@ -47,20 +47,20 @@ impl<R: Read> Reader<R> {
         self.header.format()
     }
 
-    /// Returns what samples mean, also in grey video: the range is the stream's, the matrix the one that players assume for its size, or the
-    /// one that you set.
+    /// Returns what samples mean, also in grey video. The range is the stream's. The matrix is the one that players
+    /// assume for the size, or the one that you set.
     #[must_use]
     pub const fn colours(&self) -> Ycbcr {
         self.header.colours
     }
 
-    /// Returns how frames are to be shown.
+    /// Returns how to show the frames.
     #[must_use]
     pub const fn display(&self) -> Display {
         self.header.display
     }
 
-    /// Sets the matrix of the samples, which y4m cannot say. `None` keeps the usual one of the size.
+    /// Sets the matrix of the samples, for which y4m has no field. `None` keeps the usual one of the size.
     #[must_use]
     pub const fn with_matrix(mut self, matrix: Option<Matrix>) -> Self {
         if let Some(matrix) = matrix {
@@ -69,7 +69,7 @@ impl<R: Read> Reader<R> {
         self
     }
 
-    /// Returns the bytes of a picture in the file, with its line.
+    /// Returns the bytes of a picture in the file, including its line.
     #[must_use]
     pub fn frame_bytes(&self) -> usize {
         self.header.frame_bytes()
@@ -84,7 +84,7 @@ impl<R: Read> Reader<R> {
     /// Reads the next picture; `None` at the end.
     ///
     /// # Errors
-    /// [`Error::Broken`] and [`Error::Lost`] if the video ends or goes on in the wrong place.
+    /// [`Error::Broken`] and [`Error::Lost`] if the video ends or continues in the wrong place.
     pub fn read(&mut self) -> Result<Option<Picture>, Error> {
         if !self.begin()? {
             return Ok(None);
@@ -94,8 +94,9 @@ impl<R: Read> Reader<R> {
         Ok(Some(picture))
     }
 
-    /// Reads the next picture into `picture`, and reuses its memory if size and format are the video's. Returns whether there was one. A
-    /// grey video also fills a picture of [`Format::Ycbcr420`] of its colours, with differences of 128.
+    /// Reads the next picture into `picture`, and reuses its memory if size and format are the video's. Returns whether
+    /// there was one. A grey video also fills a picture of [`Format::Ycbcr420`] of its colours, with differences of
+    /// 128.
     ///
     /// # Errors
     /// As [`read`](Self::read); `picture` may then have samples of two pictures.
@@ -211,7 +212,8 @@ mod tests {
         }
     }
 
-    /// The first picture of a video of three by three pixels in full range, with this luma and these differences.
+    /// Returns the first picture of a video of three by three pixels in full range, with this luma and these
+    /// differences.
     fn picture(kind: &str, differences: &[&[u8]]) -> Picture {
         let header = format!("YUV4MPEG2 W3 H3 F25:1 C{kind} XCOLORRANGE=FULL\nFRAME\n");
         let bytes = [header.as_bytes(), b"lumaluma9", &differences.concat()].concat();

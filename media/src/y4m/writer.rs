@@ -32,7 +32,7 @@ impl<W: Write> Writer<W> {
         Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE }
     }
 
-    /// Sets how frames are to be shown. It has no effect after the first picture.
+    /// Sets how to show the frames. It has no effect after the first picture.
     pub const fn set_display(&mut self, display: Display) {
         self.display = display;
     }
@@ -68,7 +68,8 @@ impl<W: Write> Writer<W> {
     /// Writes one picture, of [`Format::Ycbcr420`] or grey, and flushes it.
     ///
     /// # Errors
-    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture has another size or format than the first, or is RGB.
+    /// The system's; [`io::ErrorKind::InvalidInput`] if the picture has another size or format than the first, or is
+    /// RGB.
     pub fn write(&mut self, picture: &Picture) -> io::Result<()> {
         let shape = (picture.size(), picture.format());
         match self.shape {
@@ -87,7 +88,8 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Returns the bytes up to the end of the last whole picture. A failed write may leave more bytes, which are no video.
+    /// Returns the bytes up to the end of the last whole picture. A failed write may leave more bytes, which belong to
+    /// no picture.
     pub const fn whole_bytes(&self) -> u64 {
         self.whole
     }

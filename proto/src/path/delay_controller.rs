@@ -1,18 +1,18 @@
 //! The delay controller: from acknowledged bytes, computes how much may be in flight so that the queue stays short.
 //!
-//! While there is a queue before the path's slowest link, and only then, arrivals show the link's rate ([`DeliveryRateSampler`]). Once
-//! in a round trip the window becomes what that rate carries in the shortest round trip and a short queue, plus the
-//! packet in transmission. This is the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached in one step because the
-//! rate does not depend on the window. If the queue stays too long, the flow's own part of the rate counts: bytes in
-//! flight over the round trip ([`Target`] defines the length of the queue).
+//! While there is a queue before the path's slowest link, and only then, arrivals show the link's rate
+//! ([`DeliveryRateSampler`]). Once in a round trip the window becomes what that rate carries in the shortest round trip
+//! and a short queue, plus the packet in transmission. This is the aim of FAST TCP (Wei, Jin, Low, Hegde 2006), reached
+//! in one step because the rate does not depend on the window. If the queue stays too long, the flow's own part of the
+//! rate counts: bytes in flight over the round trip ([`Target`] defines the length of the queue).
 //!
 //! If no queue shows, the window first doubles in a round trip (slow start, RFC 9002, section 7.3.1), and later grows
 //! by steps, because the path may have become faster. A fall of the rate to less than half shows in the deliveries
 //! before a round ends ([`RateDropDetector`]). What a peer acknowledges together is sent together, so the queue has
 //! room for that. A router's mark demands a shorter queue ([`DelayController::handle_mark`]).
 //!
-//! Loss counts in three cases: there is much of it, another flow fills the queue ([`CompetitiveMode`]), or a policer drops
-//! what exceeds a rate without a queue ([`Policer`]). Bytes in flight distinguish a longer path from a queue
+//! Loss counts in three cases: there is much of it, another flow fills the queue ([`CompetitiveMode`]), or a policer
+//! drops what exceeds a rate without a queue ([`Policer`]). Bytes in flight distinguish a longer path from a queue
 //! ([`RouteChange`]). A window that is always full never sees the path without a queue, so every few seconds it shrinks
 //! for one round ([`RoundTripProbe`]).
 

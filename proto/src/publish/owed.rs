@@ -45,7 +45,7 @@ impl Owed {
         self.frames.is_empty()
     }
 
-    /// Returns whether the receiver needs a random-access frame ([`RandomAccessFrame`](crate::Join)) to continue.
+    /// Returns whether the receiver needs a [random-access frame](crate::RandomAccessFrame) to continue.
     pub(super) const fn needs_random_access(&self) -> bool {
         self.broken
     }

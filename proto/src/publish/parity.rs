@@ -1,8 +1,8 @@
 //! Forward error correction: how much parity follows a frame, and the parity itself (spec, "Parity").
 //!
-//! Parity is sent in two cases: if the path loses packets so often that it pays and a repaired packet comes too late;
-//! and while a probe exceeds the known rate, because nobody misses lost parity, and it makes up for losses of the
-//! frame.
+//! Parity is sent in two cases. First, if the path loses packets so often that parity pays, and a repaired packet
+//! arrives too late. Second, while a probe exceeds the known rate: nobody misses lost parity, and it makes up for
+//! losses of the frame.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ const PACKET_OVERHEAD: u64 = 20;
 /// The state that decides how much parity a frame has.
 #[derive(Debug)]
 pub(super) struct Parity {
-    /// Whether the receiver can tell which stream a parity is of.
+    /// Whether the receiver can tell to which stream a parity belongs.
     is_of_use: bool,
     interval: Duration,
     /// How often packets are lost, and how long they are.
@@ -47,12 +47,12 @@ impl Parity {
         }
     }
 
-    /// From now on no stream has parity.
+    /// Stops all parity from now on.
     pub(super) const fn leave_out(&mut self) {
         self.is_of_use = false;
     }
 
-    /// A frame is due.
+    /// Processes a frame that is due.
     pub(super) fn handle_frame(&mut self, path: &PathStats) {
         self.fec_controller.handle_frame(path.lost);
         self.mtu = path.mtu;

@@ -44,22 +44,22 @@ impl Publisher {
     }
 
     /// Switches to video, whose frames depend on earlier ones: every base layer is sent, in order, from a random-access
-    /// frame ([`RandomAccessFrame`](crate::Join)) on.
+    /// frame ([`RandomAccessFrame`](crate::RandomAccessFrame)) on.
     #[must_use]
     pub fn of_video(mut self, interval: Duration) -> Self {
         self.policy = Box::new(Video::new(interval));
         self
     }
 
-    /// For a receiver that does not learn the numbers of its streams: none has parity, which names them.
+    /// Stops all parity, for a receiver that does not learn the numbers of its streams: parity names them.
     #[must_use]
     pub const fn without_parity(mut self) -> Self {
         self.writer.leave_parity_out();
         self
     }
 
-    /// Whether the next frame must have a [`RandomAccessFrame`](crate::Join), or is not sent: at the beginning, and after too many owed bases
-    /// were given up.
+    /// Returns whether the next frame needs a [`RandomAccessFrame`](crate::RandomAccessFrame) to be sent: at the
+    /// beginning, and after too many owed bases were given up.
     #[must_use]
     pub fn needs_random_access(&self) -> bool {
         self.policy.needs_random_access()
@@ -127,8 +127,8 @@ impl Publisher {
         self.policy.packets_beyond(&self.writer, &self.bandwidth_estimate, path)
     }
 
-    /// Returns how many bytes the transport should hold at most. Besides the window there is room for the base layers
-    /// of a few frames, also if the window fell below the bytes in flight.
+    /// Returns how many bytes the transport should hold at most. In addition to the window there is room for the base
+    /// layers of a few frames, even if the window fell below the bytes in flight.
     #[must_use]
     pub fn room(&self, path: &PathStats) -> Room {
         room(&self.writer, path, self.policy.slow_window(path))
@@ -157,23 +157,23 @@ impl Publisher {
     }
 
     /// For video: notes that the next frame is not predicted from the earlier ones. The backlog is dropped, and the
-    /// next frame must have a random-access frame ([`RandomAccessFrame`](crate::Join)).
+    /// next frame must have a [random-access frame](crate::RandomAccessFrame).
     pub fn handle_other_rendition(&mut self) {
         self.policy.handle_other_rendition(&mut self.writer);
     }
 
-    /// Notes that no more frames come: late bytes are no longer sent.
+    /// Notes that no more frames will be due: late bytes are no longer sent.
     pub fn handle_end(&mut self) {
         self.policy.handle_end(&mut self.writer);
     }
 
-    /// Notes that the receiver could show nothing written so far, as while it lacked its model: the next frame begins
-    /// anew.
+    /// Notes that the receiver could show nothing written so far, for example because it lacked its model. The next
+    /// frame begins anew.
     pub fn handle_unseen(&mut self) {
         self.policy.handle_unseen(&mut self.writer);
     }
 
-    /// Notes that `count` frames were due but never came.
+    /// Notes that `count` frames were due but were never made.
     pub fn handle_missed(&mut self, count: u64) {
         self.policy.handle_missed(&mut self.writer, count);
     }

@@ -62,7 +62,7 @@ pub struct Followed<'a> {
     /// The frame for the receiver.
     pub frame: &'a Frame,
     /// Whether the receiver cannot decode it from the earlier frames: its backlog in the other rendition is useless,
-    /// and it needs a random-access frame ([`RandomAccessFrame`](crate::Join)).
+    /// and it needs a [random-access frame](crate::RandomAccessFrame).
     pub begins_anew: bool,
 }
 

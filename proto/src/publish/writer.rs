@@ -43,7 +43,7 @@ pub(super) struct Writer {
     /// The frames in flight, whose base layers may be sent again.
     pub(super) recent: Recent,
     stats: SendStats,
-    /// The buffer for heads, reused once the transport has released earlier ones.
+    /// The buffer for heads, reused after the transport has released earlier ones.
     heads: BytesMut,
 }
 
@@ -64,12 +64,12 @@ impl Writer {
         }
     }
 
-    /// From now on no stream has parity.
+    /// Stops all parity from now on.
     pub(super) const fn leave_parity_out(&mut self) {
         self.parity.leave_out();
     }
 
-    /// From one frame to the next.
+    /// Returns the time from one frame to the next.
     pub(super) const fn interval(&self) -> Duration {
         self.interval
     }

@@ -51,7 +51,7 @@ enum Phase {
     Admission(VersionRange),
     /// Frames flow.
     Live,
-    /// There are no more frames: what was written arrives, and then the session closes.
+    /// There are no more frames. The session closes after the written bytes have arrived.
     Ending(Close),
     /// The session has ended.
     Ended,
@@ -128,7 +128,7 @@ impl SenderSession {
         self
     }
 
-    /// The most that the receiver asked for.
+    /// Returns the cap that the receiver asked for.
     #[must_use]
     pub const fn max_bitrate(&self) -> Option<Bitrate> {
         self.max_bitrate
@@ -159,7 +159,8 @@ impl SenderSession {
         }
     }
 
-    /// Returns whether the receiver needs a random-access frame ([`RandomAccessFrame`](crate::Join)) to continue, and could show it.
+    /// Returns whether the receiver needs a [random-access frame](crate::RandomAccessFrame) to continue, and could show
+    /// it.
     #[must_use]
     pub fn needs_random_access(&self) -> bool {
         self.package.is_none() && self.publisher.needs_random_access()
@@ -222,7 +223,7 @@ impl SenderSession {
         self.outputs.push_back(SenderOutput::AllowBeyond(self.publisher.packets_beyond(&self.path)));
     }
 
-    /// Skips frames while the model is sent: the newest picture waits; after video the next frame begins anew.
+    /// Skips frames while the model is sent. The newest picture waits; after video the next frame begins anew.
     fn keep_frame(&mut self, frame: &BroadcastFrame) {
         let is_video = self.offer.welcome.video.is_some();
         if is_video || self.kept.replace(frame.clone()).is_some() {
@@ -239,12 +240,12 @@ impl SenderSession {
         }
     }
 
-    /// Notes that `count` frames were due but never came.
+    /// Notes that `count` frames were due but were never made.
     pub fn handle_missed(&mut self, count: u64) {
         self.publisher.handle_missed(count);
     }
 
-    /// Ends the session with `close`, once the frames already begun are sent. No frame may follow.
+    /// Ends the session with `close`, after the frames already begun are sent. No frame may follow.
     pub fn handle_end(&mut self, close: Close) {
         if self.phase == Phase::Live {
             self.publisher.handle_end();
@@ -264,7 +265,7 @@ impl SenderSession {
         }
     }
 
-    /// Returns what [`SenderOutput::Write`] is to write: two parts, in order.
+    /// Returns the bytes for [`SenderOutput::Write`]: two parts, in order.
     #[must_use]
     pub fn unwritten(&self) -> [Bytes; 2] {
         self.package.as_ref().map_or_else(|| self.publisher.unwritten(), PackageStream::unwritten)
@@ -311,7 +312,7 @@ impl SenderSession {
             return;
         }
         if !self.finished.settle(stream) {
-            // The transport drops its copy, which it kept only for lost packets that nobody needs any more.
+            // The transport drops its copy, which it kept only for lost packets that nobody needs now.
             self.outputs.push_back(SenderOutput::Reset(stream));
         }
         while let Some((frame, stream)) = self.finished.pop_settled() {
@@ -391,7 +392,7 @@ impl SenderSession {
         }
     }
 
-    /// Ends the session once nothing is left to write and what was written has arrived.
+    /// Ends the session after all bytes are written and have arrived.
     fn poll_end(&mut self) -> Option<SenderOutput> {
         let Phase::Ending(close) = self.phase else { return None };
         if let Some(newest) = self.finished.newest_unsettled() {

@@ -20,7 +20,7 @@ const CLOCK_TYPE: u64 = 5;
 /// How a receiver decodes; a sender may count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum DecoderKind {
-    /// Plain arithmetic.
+    /// By plain arithmetic.
     Linear,
     /// By networks.
     Deep,
@@ -93,24 +93,24 @@ pub struct Welcome {
 pub struct Video {
     /// The model id of the residuals of predicted frames; [`Welcome::model`] is for the other frames.
     pub residual: [u8; 6],
-    /// What samples mean and how frames are to be shown: the byte of a stored video's header (bitstream.md, "Stored video"). The session
-    /// does not depend on it.
+    /// What samples mean and how to show frames: the byte of a stored video's header (bitstream.md, "Stored video").
+    /// The session does not depend on it.
     pub signal: u8,
     /// Width and height of a pixel, in proportion, each in 1..=65535; equal unless `signal` says that they are not.
     pub aspect: [u16; 2],
 }
 
 impl Video {
-    /// The bit of [`Video::signal`] that an aspect follows.
+    /// The bit of [`Video::signal`] that says that an aspect follows.
     const ASPECT: u8 = 1 << 6;
 
-    /// Video of limited range by BT.601, with square pixels.
+    /// Announces video of limited range by BT.601, with square pixels.
     #[must_use]
     pub const fn new(residual: [u8; 6]) -> Self {
         Self { residual, signal: 0, aspect: [1, 1] }
     }
 
-    /// Whether no value of a signal is reserved: bit 7, and 3 as the siting in bits 2 and 3.
+    /// Returns whether a signal has no reserved value: bit 7, and 3 as the siting in bits 2 and 3.
     const fn is_known(signal: u8) -> bool {
         signal >> 7 == 0 && signal >> 2 & 3 != 3
     }
@@ -132,8 +132,8 @@ pub struct ModelRequest {
     pub package: PackageHash,
 }
 
-/// Asks for a random-access frame ([`RandomAccessFrame`](crate::Join)): a receiver of video cannot decode the next frames from what
-/// it has.
+/// Asks for a [random-access frame](crate::RandomAccessFrame): a receiver of video cannot decode the next frames from
+/// what it has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RandomAccessRequest {
     /// The number of the newest frame that it lacks.

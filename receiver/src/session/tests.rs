@@ -1,4 +1,4 @@
-//! Sessions over a test transport, in virtual time: however a sender makes its receiver wait, there is an end.
+//! Sessions over a test transport, in virtual time. However a sender makes its receiver wait, the wait ends.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -25,7 +25,7 @@ const PACKAGE: PackageHash = PackageHash([9; 32]);
 struct Judge {
     /// Frames that it got.
     frames: u64,
-    /// The first of them, which it could not decode.
+    /// The first frame that it could not decode.
     lost: Option<u64>,
 }
 
@@ -50,12 +50,12 @@ impl FrameSink for Judge {
     }
 }
 
-/// A sender's stream: each part comes this long after the one before.
+/// A sender's stream: each part arrives this long after the one before.
 #[derive(Default)]
 struct Script {
     parts: VecDeque<(Duration, Bytes)>,
     ends: bool,
-    /// Its number, and the parts that came out of order.
+    /// Its number, and the parts that arrived out of order.
     number: u64,
     scattered: VecDeque<(u64, Bytes)>,
 }

@@ -1,8 +1,8 @@
-//! What counts as one peer's addresses: an IPv4 address, or the 64-bit prefix of an IPv6 address.
+//! The addresses that count as one peer: an IPv4 address, or the 64-bit prefix of an IPv6 address.
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
-/// The addresses of one peer: within an IPv6 /64, the least that a site is given, a peer can take any address.
+/// The addresses of one peer. Within an IPv6 /64, the smallest network of a site, a peer can use any address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct AddressPrefix(IpAddr);
 

@@ -1,4 +1,5 @@
-//! Admission of peers to the handshake: some come faster than the sender can make handshakes, and some never say hello.
+//! Admission of peers to the handshake: some connect faster than the sender can do handshakes, and some never say
+//! hello.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -82,7 +83,7 @@ impl Admission {
         }
     }
 
-    /// Closes the open connections and waits until peers have been told.
+    /// Closes the open connections and waits until the peers have the reason.
     pub(crate) async fn close(self, close: Close) {
         self.listener.close(close).await;
     }
@@ -120,7 +121,7 @@ impl Admission {
     }
 }
 
-/// Waits until a peer's time for its hello is over.
+/// Waits until a peer's time for its hello has passed.
 pub(crate) async fn time_is_up(mut ticket: SlotGuard) -> Close {
     tokio::select! {
         () = ticket.evicted() => Close { code: Code::Slow, why: "others wait, and no hello came" },

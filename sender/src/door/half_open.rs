@@ -9,8 +9,8 @@ use tokio::time::Instant;
 
 use crate::door::address_prefix::AddressPrefix;
 
-/// The least time that a connection has for its handshake and hello, however many others come. A hello takes one round
-/// trip, or two if a packet is lost.
+/// The least time that a connection has for its handshake and hello, however many others connect. A hello needs one
+/// round trip, or two if a packet is lost.
 pub(crate) const HELLO_TIME: Duration = Duration::from_secs(1);
 
 /// All half-open connections.

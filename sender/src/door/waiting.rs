@@ -8,7 +8,7 @@ use tokio::time::Instant;
 
 use crate::door::address_prefix::AddressPrefix;
 
-/// If a peer has waited this long, more peers come than handshakes can be made.
+/// If a peer has waited this long, more peers connect than the sender can do handshakes for.
 const OVERLOAD_WAIT: Duration = Duration::from_millis(500);
 /// The longest wait of a peer. A client repeats its first packet after a second (RFC 9002, section 6.2.2), and is the
 /// newest then; if it still waited, it would not be.

@@ -1,4 +1,4 @@
-//! Figures for Prometheus over HTTP.
+//! Serves figures for Prometheus over HTTP.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use crate::figures::open_metrics::OpenMetrics;
 use crate::http::answer::{Answer, Status};
 use crate::http::server::{Limits, serve};
 
-/// Who scrapes needs one connection.
+/// A scraper needs one connection.
 const SERVER_LIMITS: Limits = Limits { connections: 64, patience: Duration::from_secs(10) };
 
-/// Answers requests for `/metrics` with a broadcast's figures, for ever. Bounds the number of connections.
+/// Answers requests for `/metrics` with a broadcast's figures, forever. Bounds the number of connections.
 pub async fn serve_metrics(listener: TcpListener, monitor: Monitor) {
     let figures = OpenMetrics::new(monitor);
     let answer = move |path: &str| match path {

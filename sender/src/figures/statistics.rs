@@ -22,7 +22,7 @@ pub struct Statistics {
     pub renditions: u64,
     /// The time that encoding took.
     pub encode_time: Duration,
-    /// Receivers that were let in.
+    /// Receivers that were admitted.
     pub accepted: u64,
     /// Peers refused or closed for what they did, by [`Code::name`](nestcast_proto::Code::name). `"handshake"` counts
     /// peers that do not speak nestcast or did not complete the handshake.

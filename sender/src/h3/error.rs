@@ -1,17 +1,17 @@
-//! Errors of a peer's HTTP/3, which close its connection (RFC 9114, section 8.1).
+//! Errors in a peer's HTTP/3; each closes its connection (RFC 9114, section 8.1).
 
-/// What a peer did wrong.
+/// A rule of HTTP/3 that a peer broke.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("HTTP/3 error {code:#x}: {why}")]
 pub(crate) struct H3Error {
-    /// What the connection is closed with.
+    /// The code that the connection is closed with.
     pub(crate) code: u32,
-    /// For people.
+    /// The reason, for people.
     pub(crate) why: &'static str,
 }
 
 impl H3Error {
-    /// The code of a connection that ends well.
+    /// The code for a connection that ends without an error.
     pub(crate) const NO_ERROR: u32 = 0x100;
 
     pub(crate) const fn stream_creation(why: &'static str) -> Self {

@@ -1,4 +1,5 @@
-//! HTTP/3 (RFC 9114) as far as a browser needs it to begin a WebTransport session: bytes in, bytes out, no I/O.
+//! The part of HTTP/3 (RFC 9114) that a browser needs to begin a WebTransport session. It does no I/O: bytes in, bytes
+//! out.
 
 pub(crate) mod capsule;
 pub(crate) mod error;

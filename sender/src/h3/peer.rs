@@ -1,4 +1,4 @@
-//! What a peer's HTTP/3 streams may say, and when.
+//! Checks what a peer sends on its HTTP/3 streams, and in which order.
 
 use bytes::BytesMut;
 use quinn_proto::VarInt;
@@ -10,16 +10,16 @@ use crate::h3::records::{Record, Records};
 use crate::h3::request::{HEADERS, Request};
 use crate::h3::settings::{self, CONTROL_STREAM, SETTINGS};
 
-/// Kinds of unidirectional streams (RFC 9114, section 6.2; RFC 9204, section 4.2).
+/// The kinds of unidirectional streams (RFC 9114, section 6.2; RFC 9204, section 4.2).
 const PUSH_STREAM: u64 = 1;
 const ENCODER_STREAM: u64 = 2;
 const DECODER_STREAM: u64 = 3;
-/// Kinds of frames of which none may come from a client, or only of HTTP/2: PUSH_PROMISE and the like.
+/// The kinds of frames that a client must not send: PUSH_PROMISE, and those that only HTTP/2 has.
 const FORBIDDEN_FRAMES: [u64; 5] = [2, 5, 6, 8, 9];
-/// Kinds of frames for the control stream alone: CANCEL_PUSH, SETTINGS, GOAWAY and MAX_PUSH_ID.
+/// The kinds of frames that only the control stream may have: CANCEL_PUSH, SETTINGS, GOAWAY and MAX_PUSH_ID.
 const OF_CONTROL: [u64; 4] = [3, SETTINGS, 7, 13];
 
-/// Which of the streams that a peer opens once it has opened: control, encoder and decoder.
+/// The streams that a peer has opened, of the kinds that it may open once: control, encoder and decoder.
 #[derive(Debug, Default)]
 pub(crate) struct Opened(Vec<u64>);
 
@@ -36,13 +36,13 @@ impl Opened {
 /// A unidirectional stream of the peer.
 #[derive(Debug)]
 pub(crate) enum PeerStream {
-    /// Its kind is not known yet.
+    /// The peer has not sent the kind yet.
     New(BytesMut),
     Control {
         frames: Records,
         has_settings: bool,
     },
-    /// Instructions for a dynamic table that has 0 bytes: nothing in them matters.
+    /// Instructions for a dynamic table. Nothing in them matters, because the table has 0 bytes.
     Qpack,
     /// A stream or frame of a kind that this end does not know.
     Other,
@@ -55,12 +55,12 @@ impl Default for PeerStream {
 }
 
 impl PeerStream {
-    /// Whether nobody reads what is still to come.
+    /// Returns whether this end ignores the rest of the stream.
     pub(crate) const fn is_unwanted(&self) -> bool {
         matches!(self, Self::Other)
     }
 
-    /// The next bytes came.
+    /// Reads the next bytes.
     pub(crate) fn handle_bytes(&mut self, opened: &mut Opened, bytes: &[u8]) -> Result<(), H3Error> {
         match self {
             Self::New(head) => {
@@ -82,7 +82,7 @@ impl PeerStream {
         }
     }
 
-    /// The stream ended, or was reset.
+    /// Handles the end of the stream, or its reset.
     pub(crate) fn handle_end(&self) -> Result<(), H3Error> {
         match self {
             Self::Control { .. } | Self::Qpack => Err(H3Error::closed_critical_stream("a stream ended that must not")),
@@ -121,7 +121,7 @@ fn handle_control(record: &Record, has_settings: &mut bool) -> Result<(), H3Erro
     }
 }
 
-/// What the stream of a request said.
+/// What the peer said on the stream of a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Said {
     Request(Request),
@@ -144,12 +144,12 @@ impl Default for RequestStream {
 }
 
 impl RequestStream {
-    /// The next bytes came.
+    /// Adds the next bytes.
     pub(crate) fn handle_bytes(&mut self, bytes: &[u8]) {
         self.frames.handle_bytes(bytes);
     }
 
-    /// What they said; nothing until more come.
+    /// Returns what the bytes so far say; `None` until more bytes arrive.
     pub(crate) fn poll(&mut self) -> Result<Option<Said>, H3Error> {
         loop {
             if let Some(Record::Whole { .. }) = self.poll_capsule()? {
@@ -175,7 +175,7 @@ impl RequestStream {
         }
     }
 
-    /// The stream ended.
+    /// Handles the end of the stream.
     pub(crate) fn handle_end(&self) -> Result<Said, H3Error> {
         if self.has_request && self.frames.is_between() {
             return Ok(Said::Close);
@@ -183,7 +183,7 @@ impl RequestStream {
         Err(H3Error::malformed_message("a request ended before its end"))
     }
 
-    /// The next capsule that matters.
+    /// Returns the next capsule that matters.
     fn poll_capsule(&mut self) -> Result<Option<Record>, H3Error> {
         while let Some(record) = self.capsules.poll()? {
             if matches!(record, Record::Whole { .. }) {
@@ -213,12 +213,12 @@ mod tests {
         std::iter::once(kind).chain(frames.iter().flatten().copied()).collect()
     }
 
-    /// What streams that came one after the other are refused with.
+    /// Returns the code with which this end refuses the streams, one after the other.
     fn refused(streams: &[Vec<u8>]) -> Option<u32> {
         let mut opened = Opened::default();
         let mut read = |bytes: &Vec<u8>| {
             let mut stream = PeerStream::default();
-            // Byte by byte: a stream may come in any pieces.
+            // Byte by byte: a stream may arrive in pieces of any length.
             bytes.iter().try_for_each(|byte| stream.handle_bytes(&mut opened, &[*byte]))
         };
         streams.iter().find_map(|bytes| read(bytes).err()).map(|error| error.code)
@@ -268,7 +268,7 @@ mod tests {
         for (streams, code) in cases {
             assert_eq!(refused(streams), Some(code), "{streams:?}");
         }
-        // Giant settings are refused by their length.
+        // Too long settings are refused by their length.
         assert_eq!(refused(&[vec![0, 4, 0x80, 0xFF, 0xFF, 0xFF]]), Some(0x107));
     }
 

@@ -1,5 +1,5 @@
-//! What HTTP/3 frames (RFC 9114, section 7.1) and capsules (RFC 9297, section 3.2) have in common: a kind, a length, and so many
-//! bytes.
+//! The common form of HTTP/3 frames (RFC 9114, section 7.1) and capsules (RFC 9297, section 3.2): a kind, a length, and
+//! that many bytes.
 
 use bytes::{Buf as _, Bytes, BytesMut};
 use quinn_proto::VarInt;
@@ -7,44 +7,44 @@ use quinn_proto::coding::Codec as _;
 
 use crate::h3::error::H3Error;
 
-/// Most bytes of a record that is held until all of it came: more than a browser's settings or request has.
+/// The most bytes of a record that is held until it is complete. A browser's settings or request need fewer.
 const MAX_HELD_BYTES: u64 = 8 * 1024;
 
 /// A record, or a part of one.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Record {
-    /// All of a record of one of the kinds that are held.
+    /// A complete record of one of the kinds that are held.
     Whole { kind: u64, payload: Bytes },
-    /// The next bytes of another; none at its beginning.
+    /// The next bytes of a record of another kind; empty when it begins.
     Part { kind: u64, payload: Bytes },
 }
 
-/// Takes a stream apart.
+/// Splits a stream into records.
 #[derive(Debug)]
 pub(crate) struct Records {
     held_kinds: &'static [u64],
     held: BytesMut,
-    /// The kind of the record that passes in parts, and how many bytes of it are to come.
+    /// The kind of the record that passes in parts, and the number of its bytes that are missing.
     passing: (u64, u64),
 }
 
 impl Records {
-    /// Records of `held_kinds` are given whole, and others in parts.
+    /// Returns records of `held_kinds` whole, and others in parts.
     pub(crate) fn new(held_kinds: &'static [u64]) -> Self {
         Self { held_kinds, held: BytesMut::new(), passing: (0, 0) }
     }
 
-    /// Bytes of the stream came, in order.
+    /// Adds the stream's next bytes, in order.
     pub(crate) fn handle_bytes(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
     }
 
-    /// Whether the stream may end here.
+    /// Returns whether the stream may end here.
     pub(crate) fn is_between(&self) -> bool {
         self.held.is_empty() && self.passing.1 == 0
     }
 
-    /// The next record or part; nothing until more bytes come.
+    /// Returns the next record or part; `None` until more bytes arrive.
     pub(crate) fn poll(&mut self) -> Result<Option<Record>, H3Error> {
         let (kind, left) = self.passing;
         if left > 0 {
@@ -86,7 +86,7 @@ pub(crate) fn put_record(out: &mut BytesMut, kind: u64, payload: &[u8]) {
     out.extend_from_slice(payload);
 }
 
-/// Appends an integer of at most 62 bits; a larger one is written as the largest.
+/// Appends an integer of at most 62 bits. Writes a larger one as the largest.
 pub(crate) fn put_varint(out: &mut BytesMut, value: u64) {
     VarInt::try_from(value).unwrap_or(VarInt::MAX).encode(out);
 }

@@ -7,14 +7,14 @@ use crate::h3::records::put_record;
 
 /// The kind of the frame that has the fields of a request or an answer.
 pub(crate) const HEADERS: u64 = 1;
-/// The path of a broadcast.
+/// The path that a page must request.
 pub(crate) const PATH: &str = "/";
-/// Most bytes of a request's fields, each with 32 more (RFC 9114, section 4.2.2).
+/// The most bytes of a request's fields. Each field counts 32 bytes more (RFC 9114, section 4.2.2).
 const MAX_FIELD_BYTES: u64 = 16 * 1024;
-/// Names of WebTransport: those of drafts up to 13, and from 14 on.
+/// The names of WebTransport: in drafts up to 13, and from draft 14 on.
 const PROTOCOLS: [&[u8]; 2] = [b"webtransport", b"webtransport-h3"];
 
-/// What a request asks for, as far as it matters.
+/// What a request asks for, as far as it matters here.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Request {
     method: Option<Vec<u8>>,
@@ -22,7 +22,7 @@ pub(crate) struct Request {
     scheme: Option<Vec<u8>>,
     authority: Option<Vec<u8>>,
     path: Option<Vec<u8>>,
-    /// The origin of the page that asks; browsers always tell it.
+    /// The origin of the page; browsers always send it.
     origin: Option<Vec<u8>>,
 }
 
@@ -54,7 +54,7 @@ impl Request {
         }
     }
 
-    /// The status that answers it: 200 if a session begins. Pages of any origin may ask unless `origins` names those that may.
+    /// Returns the status of the answer: 200 if a session begins. If `origins` is empty, pages of any origin may ask.
     pub(crate) fn status(&self, origins: &[String]) -> u16 {
         let is = |field: &Option<Vec<u8>>, value: &[u8]| field.as_deref() == Some(value);
         if !is(&self.method, b"CONNECT") {
@@ -73,7 +73,7 @@ impl Request {
     }
 }
 
-/// The frame that answers a request.
+/// Returns the frame that answers a request.
 pub(crate) fn answer(status: u16) -> Bytes {
     let mut fields = BytesMut::new();
     // Encoding a short name with a short value cannot fail.

@@ -7,18 +7,18 @@ use quinn_proto::coding::Codec as _;
 use crate::h3::error::H3Error;
 use crate::h3::records::{put_record, put_varint};
 
-/// The kind of their frame.
+/// The kind of the frame that has the settings.
 pub(crate) const SETTINGS: u64 = 4;
-/// The kind of the stream that begins with them.
+/// The kind of the stream that begins with the settings.
 pub(crate) const CONTROL_STREAM: u64 = 0;
-/// What says that this end takes one WebTransport session: `ENABLE_CONNECT_PROTOCOL` (RFC 9220), `H3_DATAGRAM` (RFC 9297),
-/// `WT_MAX_SESSIONS` of draft-ietf-webtrans-http3-13 and of draft 7, and `ENABLE_WEBTRANSPORT` of draft 2, which Chromium and
-/// Firefox look for. The dynamic table of QPACK stays off: 0 bytes are the default.
+/// The settings that offer one WebTransport session: `ENABLE_CONNECT_PROTOCOL` (RFC 9220), `H3_DATAGRAM` (RFC 9297),
+/// `WT_MAX_SESSIONS` of draft-ietf-webtrans-http3-13 and of draft 7, and `ENABLE_WEBTRANSPORT` of draft 2. Chromium and
+/// Firefox check these. The dynamic table of QPACK stays off, because its default is 0 bytes.
 const OUR_SETTINGS: [(u64, u64); 5] = [(0x08, 1), (0x33, 1), (0x14E9_CD29, 1), (0xC671_706A, 1), (0x2B60_3742, 1)];
-/// Settings of HTTP/2, which must not come (RFC 9114, section 7.2.4.1).
+/// Settings of HTTP/2, which a peer must not send (RFC 9114, section 7.2.4.1).
 const OF_HTTP_2: [u64; 5] = [0, 2, 3, 4, 5];
 
-/// The beginning of this end's control stream.
+/// Returns the beginning of this end's control stream.
 pub(crate) fn control_stream() -> Bytes {
     let mut settings = BytesMut::new();
     for (id, value) in OUR_SETTINGS {
@@ -31,7 +31,8 @@ pub(crate) fn control_stream() -> Bytes {
     out.freeze()
 }
 
-/// Fails if a peer's settings are none. This end heeds none of them: it sends no dynamic table, no datagrams, and fields of a few bytes.
+/// Fails if the payload of a peer's settings is malformed or forbidden. This end uses none of them: it sends no dynamic
+/// table, no datagrams, and fields of a few bytes.
 pub(crate) fn check(payload: &[u8]) -> Result<(), H3Error> {
     let mut rest = payload;
     let mut ids = Vec::new();

@@ -1,25 +1,25 @@
-//! Requests of HTTP/1.1 (RFC 9112), and answers to them: bytes in, bytes out, no I/O.
+//! Requests of HTTP/1.1 (RFC 9112) and their answers. It does no I/O: bytes in, bytes out.
 
 use std::fmt::Write as _;
 
 use bytes::{Bytes, BytesMut};
 
-/// Most bytes of a request, without a body.
+/// The most bytes of a request, without a body.
 pub(crate) const MAX_REQUEST_BYTES: usize = 16 * 1024;
-/// Most fields of one.
+/// The most fields of a request.
 const MAX_FIELDS: usize = 64;
 
-/// What a request is answered with.
+/// The answer to a request.
 #[derive(Debug, Clone)]
 pub(crate) struct Answer {
     pub(crate) status: Status,
     pub(crate) media_type: &'static str,
-    /// More fields, each with its value.
+    /// More fields of the head, each with its value.
     pub(crate) fields: &'static [(&'static str, &'static str)],
     pub(crate) body: Bytes,
 }
 
-/// Its status.
+/// The status of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Status {
     Ok,
@@ -44,12 +44,12 @@ impl Answer {
         Self { status: Status::Ok, media_type, fields: &[], body: body.into() }
     }
 
-    /// A line of text in place of what was asked for.
+    /// Returns an answer with a line of text that says why the request is refused.
     pub(crate) const fn refusal(status: Status, why: &'static str) -> Self {
         Self { status, media_type: "text/plain; charset=utf-8", fields: &[], body: Bytes::from_static(why.as_bytes()) }
     }
 
-    /// Its head: the connection ends with the body.
+    /// Returns the head of the answer. The connection ends after the body.
     fn head(&self) -> String {
         let mut head = format!(
             "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n",
@@ -58,15 +58,15 @@ impl Answer {
             self.body.len()
         );
         for (field, value) in self.fields {
-            // A string takes what is written to it.
+            // Writing to a string cannot fail.
             let _ = write!(head, "{field}: {value}\r\n");
         }
         head + "\r\n"
     }
 }
 
-/// The answer to a request, head and body, once all of its head came; `path` gives the answer to GET for a path, without its
-/// query.
+/// Returns the answer to a request, head and body; `None` until the request's head is complete. `path` returns the
+/// answer to GET for a path, without its query.
 pub(crate) fn answer(request: &[u8], path: impl FnOnce(&str) -> Answer) -> Option<[Bytes; 2]> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);

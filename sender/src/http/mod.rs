@@ -1,4 +1,4 @@
-//! A small HTTP server: a few answers to GET, for pages and figures.
+//! A small HTTP server that answers GET, for pages and figures.
 
 pub(crate) mod answer;
 pub(crate) mod server;

@@ -1,4 +1,4 @@
-//! Answers over TCP, with TLS where there is a certificate.
+//! Answers HTTP requests over TCP, with TLS if there is a certificate.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,16 +14,16 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::http::answer::{Answer, MAX_REQUEST_BYTES, answer};
 
-/// What clients may cost.
+/// Limits on what clients may cost.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
-    /// Connections at once. The oldest makes room for another, so that idle ones keep nobody out.
+    /// The most connections at once. The oldest one closes to admit another, so idle clients lock nobody out.
     pub(crate) connections: usize,
-    /// How long a request and its answer may take.
+    /// The longest time for a request and its answer.
     pub(crate) patience: Duration,
 }
 
-/// Answers requests for ever, over TLS if it is configured. `path` gives the answer to GET for a path.
+/// Answers requests forever, over TLS if it is configured. `path` returns the answer to GET for a path.
 pub(crate) async fn serve(
     listener: &TcpListener,
     tls: Option<Arc<ServerConfig>>,
@@ -35,7 +35,7 @@ pub(crate) async fn serve(
     let mut connections = VecDeque::new();
     loop {
         let Ok((stream, _)) = listener.accept().await else {
-            // No file descriptors are left, for instance.
+            // The system has no file descriptors left, for example.
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
@@ -75,7 +75,7 @@ async fn converse(mut stream: impl AsyncRead + AsyncWrite + Unpin, path: impl Fn
         stream.write_all(part).await?;
     }
     stream.shutdown().await?;
-    // A client that is still sending would have the answer cut off by a reset.
+    // If the client is still sending, a reset would cut off the answer.
     while stream.read_buf(&mut request).await? > 0 {
         request.clear();
     }

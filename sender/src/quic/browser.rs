@@ -1,4 +1,4 @@
-//! A browser's session: WebTransport over HTTP/3 on a connection by quinn (spec, "Browsers").
+//! A browser's session: WebTransport over HTTP/3, on a connection by quinn (spec, "Browsers").
 
 use std::future::poll_fn;
 use std::net::SocketAddr;
@@ -22,15 +22,15 @@ use crate::transport::{Connection, Disconnected};
 
 /// The protocol of a browser's connection (ALPN).
 pub(super) const H3: &[u8] = b"h3";
-/// What streams of a session begin with, before the session's number (draft-ietf-webtrans-http3, section 4): the page's control
-/// stream, and this end's streams.
+/// The values that begin a session's streams, before the session's number (draft-ietf-webtrans-http3, section 4): for
+/// the page's control stream, and for this end's streams.
 const BIDIRECTIONAL_SIGNAL: u32 = 0x41;
 const UNIDIRECTIONAL_KIND: u32 = 0x54;
-/// Most bytes of one read of a stream of HTTP/3.
+/// The most bytes of one read of an HTTP/3 stream.
 const MAX_READ_BYTES: usize = 2048;
-/// How long a page has to take the reason of a close.
+/// The longest time that this end waits until the page has received the reason of a close.
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
-/// Packets beyond the window for that reason.
+/// The number of packets beyond the window that send that reason.
 const CLOSE_PACKETS: u64 = 2;
 
 /// A connected browser that has no session yet.
@@ -42,13 +42,14 @@ pub(crate) struct BrowserHandshake {
 }
 
 impl BrowserHandshake {
-    /// Whether a peer is a browser, as soon as it said so.
+    /// Returns whether a peer is a browser, as soon as the peer has offered its protocols.
     pub(super) async fn is_of(connecting: &mut Connecting) -> Result<bool, Disconnected> {
         let data = connecting.handshake_data().await.map_err(disconnected)?.downcast::<HandshakeData>();
         Ok(data.is_ok_and(|data| data.protocol.as_deref() == Some(H3)))
     }
 
-    /// Performs the handshake. The settings go with the certificate: a browser's request waits for them.
+    /// Performs the handshake. The settings are sent together with the certificate, because a browser waits for them
+    /// before its request.
     pub(super) async fn perform(connecting: Connecting) -> Result<Self, Disconnected> {
         let early = connecting.into_0rtt().map_err(|_| Disconnected("nothing can be sent yet".to_owned()));
         let (connection, completed) = early?;
@@ -63,14 +64,14 @@ impl BrowserHandshake {
     }
 }
 
-/// A connected browser whose page asked for a session.
+/// A connected browser whose page has a session.
 #[derive(Debug)]
 pub(crate) struct BrowserConnection {
     quic: QuicConnection,
-    /// What each stream to the page begins with.
+    /// The bytes that begin each stream to the page.
     header: Bytes,
     session: u64,
-    /// This end of the request's stream, until the session is closed.
+    /// This end of the request's stream, until the session closes.
     answers: Mutex<Option<SendStream>>,
     peer: tokio::sync::Mutex<Peer>,
     /// This end's control stream, which must not end.
@@ -78,7 +79,7 @@ pub(crate) struct BrowserConnection {
 }
 
 impl BrowserConnection {
-    /// Waits until a page asks for a session or `time_is_up`, and lets it have one unless its origin may not.
+    /// Waits until a page asks for a session or `time_is_up`. Accepts the page if its origin may watch.
     pub(crate) async fn accept(
         BrowserHandshake { quic, control }: BrowserHandshake,
         origins: &[String],
@@ -112,7 +113,7 @@ impl BrowserConnection {
         })
     }
 
-    /// Reads what the page's control stream begins with.
+    /// Reads the bytes that begin the page's control stream.
     async fn read_signal(&self, incoming: &mut RecvStream) -> Result<(), End> {
         let signal = read_varint(incoming).await?;
         let session = read_varint(incoming).await?;
@@ -130,7 +131,7 @@ impl Connection for BrowserConnection {
     type Outgoing = Stream;
     type Incoming = RecvStream;
 
-    /// A page learns neither the numbers of its streams nor in which order they were opened.
+    /// A page learns neither the numbers of its streams nor the order in which they were opened.
     const SHOWS_STREAM_NUMBERS: bool = false;
 
     fn address(&self) -> SocketAddr {
@@ -173,7 +174,7 @@ impl Connection for BrowserConnection {
         end.close(&self.quic)
     }
 
-    /// Tells the page the code and the reason, which the connection's own close would keep from it.
+    /// Sends the page the code and the reason. The page would not get them from the connection's own close.
     async fn close(&self, close: Close) {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut answers) = answers {
@@ -208,7 +209,7 @@ impl From<H3Error> for End {
 }
 
 impl End {
-    /// Tells the peer, if it is there.
+    /// Tells the peer, if it is still connected.
     fn close(self, quic: &QuicConnection) -> Disconnected {
         match self {
             Self::Error(error) => {
@@ -224,7 +225,7 @@ impl End {
     }
 }
 
-/// Waits for a request; gives it and the stream for its answer.
+/// Waits for a request. Returns the request and the stream for its answer.
 async fn begin(quic: &QuicConnection, peer: &mut Peer) -> Result<(SendStream, Request), End> {
     let (answers, incoming) = tokio::select! {
         accepted = quic.quinn().accept_bi() => accepted.map_err(|error| End::Disconnected(disconnected(error)))?,
@@ -246,14 +247,14 @@ async fn read_varint(incoming: &mut RecvStream) -> Result<u64, End> {
     Ok(VarInt::decode(&mut &bytes[..length]).map_or(0, VarInt::into_inner))
 }
 
-/// The streams of HTTP/3 that a peer opened, but for the page's control stream.
+/// The HTTP/3 streams that a peer opened, except the page's control stream.
 #[derive(Debug, Default)]
 struct Peer {
     streams: Vec<(RecvStream, Role)>,
     opened: Opened,
 }
 
-/// What a stream is.
+/// The purpose of a stream.
 #[derive(Debug)]
 enum Role {
     Unidirectional(PeerStream),
@@ -265,13 +266,13 @@ impl Peer {
     async fn run(&mut self, quic: &QuicConnection) -> End {
         match self.next(quic).await {
             Ok(Said::Close) => End::Left,
-            // Its stream has one alone.
+            // A request's stream has one request.
             Ok(Said::Request(_)) => H3Error::unexpected_frame("a stream has two requests").into(),
             Err(end) => end,
         }
     }
 
-    /// Reads until the request's stream says something. May be dropped while it waits.
+    /// Reads until the peer says something on the request's stream. Callers may drop it while it waits.
     async fn next(&mut self, quic: &QuicConnection) -> Result<Said, End> {
         let mut buffer = [0; MAX_READ_BYTES];
         loop {
@@ -324,7 +325,7 @@ impl Peer {
             Role::Unidirectional(stream) => {
                 stream.handle_bytes(&mut self.opened, bytes)?;
                 if stream.is_unwanted() {
-                    // quinn stops a stream that is dropped.
+                    // quinn stops a stream when it is dropped.
                     self.streams.remove(at);
                 }
             }
@@ -333,7 +334,7 @@ impl Peer {
     }
 }
 
-/// The next bytes of any stream, and which: none at its end. May be dropped while it waits.
+/// Returns the next bytes of any stream, and its index; no bytes at its end. Callers may drop it while it waits.
 async fn read(streams: &mut [(RecvStream, Role)], buffer: &mut [u8]) -> (usize, Result<usize, ReadError>) {
     poll_fn(|context| {
         for (at, (stream, _)) in streams.iter_mut().enumerate() {

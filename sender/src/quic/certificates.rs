@@ -1,4 +1,4 @@
-//! Which certificate a peer is shown: receivers pin one that stays, browsers one that is made anew every few days.
+//! The certificates that peers get. Receivers pin one that stays; browsers get a new one every few days.
 
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -20,13 +20,13 @@ pub(crate) struct Certificates {
 }
 
 impl Certificates {
-    /// All peers are shown that of `identity`.
+    /// Shows all peers the certificate of `identity`.
     pub(super) fn new(provider: Arc<CryptoProvider>, identity: Identity) -> Result<Self, Error> {
         let receivers = certified(&provider, identity)?;
         Ok(Self { provider, browsers: RwLock::new(Arc::clone(&receivers)), receivers })
     }
 
-    /// Browsers that connect from now on are shown that of `identity`.
+    /// Shows browsers that connect from now on the certificate of `identity`.
     pub(crate) fn show_browsers(&self, identity: Identity) -> Result<(), Error> {
         let certified = certified(&self.provider, identity)?;
         *self.browsers.write().unwrap_or_else(PoisonError::into_inner) = certified;

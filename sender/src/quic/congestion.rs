@@ -94,7 +94,7 @@ impl Known {
         self.beyond.store(packets, Ordering::Relaxed);
     }
 
-    /// Notes that the close comes next.
+    /// Notes that the next packet is the connection's close.
     pub(crate) fn close(&self) {
         self.closing.store(true, Ordering::Relaxed);
     }

@@ -10,10 +10,10 @@ use quinn::{RecvStream, SendStream, VarInt};
 use crate::quic::congestion::{Known, known};
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
-/// Most bytes of one read of a control stream.
+/// The most bytes of one read of a control stream.
 const MAX_READ_BYTES: usize = 2048;
-/// quinn takes what was acknowledged of a piece for held until all of it is: in pieces of half a packet, room comes
-/// with every acknowledgement and not in lumps.
+/// The length of the pieces in which bytes are written. quinn holds a piece until all of it is acknowledged. Pieces of
+/// half a packet make room with every acknowledgement, not in lumps.
 const PIECE_BYTES: usize = 600;
 const MAX_PIECES: usize = 16;
 
@@ -21,21 +21,22 @@ const MAX_PIECES: usize = 16;
 #[derive(Debug)]
 pub(crate) struct QuicConnection(Arc<Path>);
 
-/// Where a connection leads.
+/// A connection, and the path to its peer.
 #[derive(Debug)]
 struct Path {
     connection: quinn::Connection,
-    /// The statistics of the path to this address. A peer that moves to another has a path, and a congestion control, of its own there.
+    /// The peer's address, and the statistics of the path to it. After the peer moves to another address, it has a new
+    /// path with its own congestion control.
     known: Mutex<(SocketAddr, Arc<Known>)>,
 }
 
 impl Path {
-    /// The statistics of the peer's path at the last look.
+    /// Returns the statistics of the path, as of the last look.
     fn known(&self) -> Arc<Known> {
         Arc::clone(&self.known.lock().unwrap_or_else(PoisonError::into_inner).1)
     }
 
-    /// Looks at where the peer is now.
+    /// Looks up the peer's address, and returns the statistics of the path to it.
     fn look(&self) -> Arc<Known> {
         let address = self.connection.remote_address();
         let mut of = self.known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -56,7 +57,7 @@ impl QuicConnection {
         &self.0.connection
     }
 
-    /// Opens a stream that begins with `header`, which is written with the first bytes.
+    /// Opens a stream that begins with `header`, which is sent with the first bytes.
     pub(super) async fn open_with(&self, urgency: Urgency, header: Bytes) -> Result<Stream, Disconnected> {
         let stream = self.quinn().open_uni().await.map_err(disconnected)?;
         if urgency == Urgency::First {
@@ -70,16 +71,16 @@ impl QuicConnection {
         Stream { stream, header, path: Arc::clone(&self.0) }
     }
 
-    /// Ends the connection with a code of the protocol on it.
+    /// Ends the connection with this code of its protocol.
     pub(super) fn close_with(&self, code: u32, why: &str) {
-        // Before the close itself: the packet is built at once.
+        // Before the close itself, because quinn builds the packet at once.
         self.0.look().close();
         self.quinn().close(VarInt::from_u32(code), why.as_bytes());
     }
 }
 
 impl Drop for QuicConnection {
-    /// A feed that breaks off has not said why, and quinn would say code 0: that the broadcast came to its end.
+    /// A feed that breaks off gave no reason. quinn would send code 0, which means that the broadcast ended.
     fn drop(&mut self) {
         if self.quinn().close_reason().is_none() {
             self.close_with(Code::Failed.number(), "the feed broke off");
@@ -97,7 +98,7 @@ impl Connection for QuicConnection {
         self.quinn().remote_address()
     }
 
-    /// The path that was the peer's when the last stream was opened.
+    /// The peer's path when the last stream was opened.
     fn path(&self) -> PathStats {
         self.0.known().path()
     }
@@ -119,7 +120,7 @@ impl Connection for QuicConnection {
         self.open_with(urgency, Bytes::new()).await
     }
 
-    /// A receiver has its control stream and opens no other, though a sender that browsers connect to too grants it some.
+    /// A receiver opens no stream after its control stream, though a sender that also serves browsers grants it more.
     async fn closed(&self) -> Disconnected {
         tokio::select! {
             error = self.quinn().closed() => return disconnected(error),
@@ -140,7 +141,7 @@ impl Connection for QuicConnection {
 #[derive(Debug)]
 pub(crate) struct Stream {
     stream: SendStream,
-    /// What it begins with, as far as it is not written: no bytes of the session, so no room is asked for it.
+    /// The unwritten part of the header. It has no bytes of the session, so the feed reserves no room for it.
     header: Bytes,
     path: Arc<Path>,
 }
@@ -170,7 +171,7 @@ impl Outgoing for Stream {
             let of_header = taken.min(self.header.len());
             self.header.advance(of_header);
             let written = taken - of_header;
-            // There may have been room for the header alone.
+            // There may have been room for the header only.
             if written > 0 {
                 advance(chunks, written);
                 return Ok(written);
@@ -179,19 +180,20 @@ impl Outgoing for Stream {
     }
 
     fn finish(&mut self) {
-        // What of it is lost goes before what is newer: quinn would send that again when nothing else waits.
+        // Lost bytes of this stream go before newer bytes. Otherwise quinn would send them again when nothing else
+        // waits.
         let _ = self.stream.set_priority(1);
-        // It fails only for a stream that the peer stopped: then nobody waits for its end.
+        // This fails only if the peer stopped the stream, and then nobody waits for its end.
         let _ = self.stream.finish();
     }
 
     fn reset(&mut self) {
-        // It fails only for a stream that is done with.
+        // This fails only if the stream is already closed.
         let _ = self.stream.reset(VarInt::from_u32(0));
     }
 
     async fn settled(&mut self) {
-        // It fails with the connection: then nothing more arrives.
+        // This fails if the connection fails, and then nothing more arrives.
         let _ = self.stream.stopped().await;
     }
 }
@@ -206,7 +208,7 @@ pub(super) fn disconnected(error: impl std::fmt::Display) -> Disconnected {
     Disconnected(error.to_string())
 }
 
-/// A header, and then the front of `chunks` in pieces, at most `most` bytes of it.
+/// Returns a header and then the front of `chunks` in pieces, with at most `most` bytes of it.
 fn front(header: &Bytes, chunks: &[Bytes], most: usize) -> ([Bytes; MAX_PIECES], usize) {
     let pieces = chunks.iter().flat_map(|chunk| {
         let ends = |at: usize| at..chunk.len().min(at + PIECE_BYTES);
@@ -224,7 +226,7 @@ fn front(header: &Bytes, chunks: &[Bytes], most: usize) -> ([Bytes; MAX_PIECES],
     (front, count)
 }
 
-/// Drops so many bytes of the front of `chunks`.
+/// Drops the first `count` bytes of `chunks`.
 fn advance(chunks: &mut [Bytes], mut count: usize) {
     for chunk in chunks {
         let from_chunk = count.min(chunk.len());
@@ -233,7 +235,7 @@ fn advance(chunks: &mut [Bytes], mut count: usize) {
     }
 }
 
-/// For a stream that the peer stopped: it wants no more of it, so all bytes count as taken.
+/// Takes all bytes, because the peer stopped the stream and wants no more of it.
 fn unwanted(chunks: &mut [Bytes]) -> usize {
     chunks.iter_mut().map(|chunk| std::mem::take(chunk).len()).sum()
 }

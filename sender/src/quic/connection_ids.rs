@@ -1,4 +1,4 @@
-//! Connection IDs of receivers, and the key of stateless resets.
+//! Connection IDs of receivers, and the key for stateless resets.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,21 @@ use ring::hmac;
 use rustls::pki_types::PrivateKeyDer;
 use sha2::{Digest as _, Sha256};
 
-/// Bytes that say which process gave an ID. Another has the same in one of 2^24 cases.
+/// The number of bytes that mark the process that made an ID. Two processes have the same mark in one of 2^24 cases.
 const MARK_BYTES: usize = 3;
 const ID_BYTES: usize = 8;
-/// What the key of resets is for, so that no other use of the identity's key gives the same.
+/// The purpose of the key for resets, so that no other use of the identity's key derives the same key.
 const RESET_KEY: &[u8] = b"nestcast stateless reset";
 
-/// IDs of this process, for which no stateless reset is sent (RFC 9000, section 10.3), unlike those of a process before it.
+/// Connection IDs that carry a mark of this process. No stateless reset (RFC 9000, section 10.3) is sent for them, but
+/// resets are sent for IDs of earlier processes.
 ///
-/// quinn forgets a connection three probe timeouts after it closed it, on a short path 16 ms. A receiver whose path holds back
-/// what comes from the sender does not have the close by then, and what it sends would be answered by a reset. quinn reads the
-/// held-up close and the reset together and tells the receiver of the later, the reset, which has no code. The price: a
-/// receiver that a close did not reach, since it was lost, waits for its idle timeout and not for an answer to its next packet.
+/// quinn forgets a connection three probe timeouts after it closed it: 16 ms on a short path. If the path delays
+/// packets from the sender, the receiver does not have the close by then, and its next packet would be answered by a
+/// reset. quinn reads the delayed close and the reset together and reports the later one, the reset, which has no code.
+/// The cost: if the close is lost, the receiver waits for its idle timeout, because its next packet gets no answer.
 ///
-/// A sender that was killed closes nothing. If it starts again with the same identity, its receivers learn that from a reset.
+/// A sender that was killed closes nothing. If it starts again with the same identity, a reset tells its receivers.
 #[derive(Debug)]
 pub(crate) struct ConnectionIds {
     random: RandomConnectionIdGenerator,
@@ -46,7 +47,7 @@ impl ConnectionIdGenerator for ConnectionIds {
         ConnectionId::new(&[&self.mark[..], &self.random.generate_cid()].concat())
     }
 
-    /// Asked about connections that are no more: packets for those of this process are dropped.
+    /// quinn asks this about unknown connections: packets for those of this process are dropped.
     fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
         if id.starts_with(&self.mark) { Err(InvalidCid) } else { Ok(()) }
     }
@@ -60,7 +61,7 @@ impl ConnectionIdGenerator for ConnectionIds {
     }
 }
 
-/// The key of stateless resets. It is the same in every process with this identity.
+/// Derives the key for stateless resets. It is the same in every process with this identity.
 pub(crate) fn reset_key(identity: &PrivateKeyDer<'_>) -> Arc<dyn HmacKey> {
     let secret = Sha256::new().chain_update(RESET_KEY).chain_update(identity.secret_der()).finalize();
     Arc::new(hmac::Key::new(hmac::HMAC_SHA256, &secret))

@@ -27,28 +27,30 @@ use crate::quic::connection_ids::{ConnectionIds, reset_key};
 use crate::quic::qlog::Logs;
 use crate::transport::Disconnected;
 
-/// A receiver that is silent for this long is gone. A shorter timeout of its own applies instead (RFC 9000, section
-/// 10.1); nestcast's receiver has one.
+/// The time after which a silent receiver counts as gone. If the receiver has a shorter timeout, that one applies (RFC
+/// 9000, section 10.1); nestcast's receiver has one.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(9);
-/// What a receiver may send ahead: room for a hello and a request.
+/// The bytes that a receiver may send ahead: room for a hello and a request.
 const RECEIVE_WINDOW_BYTES: u32 = 16 * 1024;
-/// What may wait to be read, of all receivers: the first packets of a thousand that come at once.
+/// The bytes of all receivers that may wait to be read: the first packets of a thousand receivers that connect at once.
 const SOCKET_BUFFER_BYTES: usize = 2 * 1024 * 1024;
 /// The most first packets that may wait; quinn drops others unread.
 const MAX_FIRST_PACKETS: usize = 2048;
 /// QUIC version 1 only: quinn would offer drafts too.
 const QUIC_VERSIONS: [u32; 1] = [1];
-/// Before the first measurement.
+/// The round trip to assume before the first measurement.
 const INITIAL_RTT: Duration = Duration::from_millis(100);
-/// Streams that a receiver has open at once: its control stream.
+/// The streams that a receiver may have open at once: its control stream.
 const RECEIVER_STREAMS: Streams = Streams { bidirectional: 1, unidirectional: 0, datagram_bytes: None };
-/// Those of a browser: its request and the page's control stream; control, encoder and decoder of HTTP/3. It speaks WebTransport only to
-/// who takes datagrams, which nobody reads: so many bytes of them are held.
+/// The streams that a browser may have open at once: its request and the page's control stream; control, encoder and
+/// decoder of HTTP/3. A browser speaks WebTransport only to an end that accepts datagrams. Nobody reads them, so this
+/// end holds few bytes of them.
 const BROWSER_STREAMS: Streams = Streams { bidirectional: 2, unidirectional: 3, datagram_bytes: Some(2048) };
-/// A browser says nothing by itself while a picture stays: it is asked whether it is there.
+/// The time after which a silent browser is asked whether it is still there. It sends nothing by itself while a picture
+/// stays.
 const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(3);
 
-/// What a peer may open.
+/// The streams that a peer may open, and the bytes of datagrams that it may send.
 #[derive(Debug, Clone, Copy)]
 struct Streams {
     bidirectional: u32,
@@ -88,14 +90,14 @@ impl Socket {
 pub(crate) struct Listener {
     endpoint: quinn::Endpoint,
     certificates: Arc<Certificates>,
-    /// Whether browsers may come.
+    /// Whether browsers may connect.
     browsers: bool,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
 
 impl Listener {
-    /// Listens on a socket, to browsers too if `browsers` says so.
+    /// Listens on a socket; to browsers too if `browsers` is set.
     pub(crate) fn new(
         Socket { socket, address, seed }: Socket,
         identity: Identity,
@@ -137,8 +139,8 @@ impl Listener {
         self.endpoint.local_addr().ok()
     }
 
-    /// Returns the next peer that asks for a connection; `None` once the endpoint is closed. May be dropped while it
-    /// waits.
+    /// Returns the next peer that asks for a connection; `None` after the endpoint is closed. Callers may drop it while
+    /// it waits.
     pub(crate) async fn accept(&self) -> Option<Handshake> {
         let incoming = self.endpoint.accept().await?;
         Some(Handshake {
@@ -149,14 +151,14 @@ impl Listener {
         })
     }
 
-    /// Closes the open connections and waits until peers have been told.
+    /// Closes the open connections and waits until the peers have the reason.
     pub(crate) async fn close(&self, close: Close) {
         self.endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
         let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
     }
 }
 
-/// Who a handshake was performed with.
+/// The peer that a handshake connected.
 #[derive(Debug)]
 pub(crate) enum Client {
     /// A native receiver.
@@ -165,7 +167,7 @@ pub(crate) enum Client {
     Browser(BrowserHandshake),
 }
 
-/// A handshake that has not begun. One that is dropped is refused with an answer.
+/// A handshake that has not begun. If it is dropped, the peer gets a refusal.
 #[derive(Debug)]
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
@@ -186,16 +188,16 @@ impl Handshake {
 
     /// Asks the peer to try again with a token, which shows that it answers from its address.
     pub(crate) fn retry(self) {
-        // It fails only for an address that is already validated.
+        // This fails only if the address is already validated.
         let _ = self.incoming.retry();
     }
 
-    /// Sends no answer: the peer will try again.
+    /// Sends no answer, so the peer will try again.
     pub(crate) fn ignore(self) {
         self.incoming.ignore();
     }
 
-    /// Performs it.
+    /// Performs the handshake.
     pub(crate) async fn perform(self) -> Result<Client, Disconnected> {
         #[cfg(feature = "qlog")]
         let connecting = match self.logs.config_of(&self.incoming) {
@@ -214,7 +216,7 @@ impl Handshake {
 
 fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
     let socket = UdpSocket::bind(address)?;
-    // A system with a lower limit uses that.
+    // If the system's limit is lower, the system uses its limit.
     if let Err(error) = SockRef::from(&socket).set_recv_buffer_size(SOCKET_BUFFER_BYTES) {
         tracing::debug!("the socket's buffer stays as it is: {error}");
     }
@@ -223,8 +225,8 @@ fn socket(address: SocketAddr) -> std::io::Result<UdpSocket> {
 
 fn provider() -> CryptoProvider {
     let mut provider = rustls::crypto::ring::default_provider();
-    // Every packet is encrypted for one receiver. AES-128-GCM, which everyone has (RFC 8446, section 9.1), takes 10
-    // rounds, not 14.
+    // Every packet is encrypted for one receiver. AES-128-GCM, which every TLS 1.3 peer has (RFC 8446, section 9.1),
+    // needs 10 rounds in place of 14.
     provider.cipher_suites.retain(|suite| suite.suite() != CipherSuite::TLS13_AES_256_GCM_SHA384);
     provider
 }
@@ -242,7 +244,7 @@ fn config(
         .with_cert_resolver(certificates);
     crypto.alpn_protocols = vec![ALPN.to_vec()];
     crypto.alpn_protocols.extend(browsers.then(|| H3.to_vec()));
-    // Without tickets there is no resumption, so there are no 0-RTT data to replay.
+    // Without tickets there is no resumption, and so there are no 0-RTT data to replay.
     crypto.send_tls13_tickets = 0;
     crypto.max_early_data_size = 0;
     let crypto = QuicServerConfig::try_from(crypto).map_err(|error| tls(&error))?;
@@ -251,12 +253,13 @@ fn config(
     Ok(config)
 }
 
-/// For connections of receivers alone, which share a clock.
+/// Configures connections of receivers alone, which share a clock.
 fn transport_of_receivers(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
     transport(clock, acknowledge, RECEIVER_STREAMS)
 }
 
-/// For connections of which some are browsers': what a peer may open is said before it says which it is.
+/// Configures connections of receivers and browsers. The limits on streams are sent before the peer says which of the
+/// two it is.
 fn transport_with_browsers(clock: SharedClock, acknowledge: Acknowledge) -> TransportConfig {
     let mut transport = transport(clock, acknowledge, BROWSER_STREAMS);
     transport.keep_alive_interval(Some(KEEP_ALIVE_INTERVAL));

@@ -15,7 +15,7 @@ use crate::quic::congestion::SharedClock;
 pub(crate) struct Logs {
     pub(crate) folder: Option<PathBuf>,
     pub(crate) config: ServerConfig,
-    /// Makes the connection's transport configuration.
+    /// Builds the connection's transport configuration.
     pub(crate) transport: fn(SharedClock, Acknowledge) -> TransportConfig,
     pub(crate) acknowledge: Acknowledge,
     pub(crate) clock: SharedClock,

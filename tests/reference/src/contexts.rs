@@ -1,4 +1,4 @@
-//! Section 10: contexts, each computed from what it depends on.
+//! Section 10: contexts, each computed from its definition.
 
 use super::layout::{band, component, other_bands, parent, sibling};
 use super::slice::{Slice, positions};

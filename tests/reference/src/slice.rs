@@ -13,7 +13,7 @@ pub(super) struct Area {
     pub(super) kind: Kind,
 }
 
-/// A change of what is known of a coefficient's Level.
+/// A change in what is known of a coefficient's Level.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Change {
     pub(super) subband: usize,
@@ -33,14 +33,14 @@ pub(super) struct Place {
     pub(super) blocks: usize,
 }
 
-/// Everything that became known of a slice, and by which byte.
+/// Everything that became known of a slice, and after which byte.
 #[derive(Debug, Default)]
 pub(super) struct Journal {
     changes: Vec<Change>,
     /// Region and angles.
     pub(super) rotations: Vec<(usize, Angles)>,
-    /// Numbers of changes and of rotations, and the place, when the first 0, 1, 2, ... bytes determined no more. Past
-    /// these: the end.
+    /// The numbers of changes and of rotations, and the place, at which the first 0, 1, 2, ... bytes determined no
+    /// more. After the last of these: the end.
     stops: Vec<(usize, usize, Place)>,
     subbands: usize,
 }

@@ -6,7 +6,7 @@ use super::video::varint;
 /// A stored video, or a prefix of one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredVideo {
-    /// The byte of what samples mean and how frames are to be shown.
+    /// The byte that states what samples mean and how to show frames.
     pub signal: u8,
     /// Width and height of a pixel, in proportion.
     pub aspect: [usize; 2],

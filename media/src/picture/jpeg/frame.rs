@@ -1,4 +1,4 @@
-//! Reads what a JPEG file's segments set for the scans after them (ITU-T T.81, annex B).
+//! Reads the settings that a JPEG file's segments make for the scans after them (ITU-T T.81, annex B).
 
 use super::huffman::Table;
 
@@ -14,9 +14,9 @@ pub(super) struct Component {
     pub(super) name: u8,
     /// Blocks in a unit: across and down.
     pub(super) share: [usize; 2],
-    /// Blocks across and down, as a scan of it alone has them.
+    /// Blocks across and down, in a scan of this component alone.
     pub(super) blocks: [usize; 2],
-    /// Blocks from one row to the next.
+    /// The number of blocks from one row to the next.
     pub(super) stride: usize,
     /// For each block, the coefficients that are not 0 so far; empty unless the file is progressive.
     pub(super) nonzero: Vec<u64>,
@@ -52,7 +52,7 @@ impl Frame {
     }
 }
 
-/// Codes of a component in a scan.
+/// The codes of a component in a scan.
 pub(super) struct Coded {
     pub(super) component: usize,
     pub(super) dc: Option<Table>,
@@ -63,7 +63,7 @@ pub(super) struct Coded {
 pub(super) struct Band {
     pub(super) first: u32,
     pub(super) last: u32,
-    /// Whether bits are added to coefficients of scans before.
+    /// Whether the scan adds bits to coefficients of earlier scans.
     pub(super) refines: bool,
 }
 
@@ -77,7 +77,7 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// Takes what a segment sets.
+    /// Applies a segment.
     pub(super) fn set(&mut self, marker: u8, body: &[u8]) {
         match marker {
             DEFINE_TABLES => self.define(body),
@@ -98,7 +98,7 @@ impl Settings {
         }
     }
 
-    /// Reads a scan's header; `None` if it names what the file does not have.
+    /// Reads a scan's header; `None` if it names something that the file does not have.
     pub(super) fn scan(&self, body: &[u8]) -> Option<(Vec<Coded>, Band)> {
         let frame = self.frame.as_ref()?;
         let (&count, rest) = body.split_first()?;

@@ -1,6 +1,6 @@
 //! Decodes Huffman codes of JPEG (ITU-T T.81, annexes C and F), enough to walk over a scan.
 
-/// The number of bits that index a table.
+/// The number of bits that index the table.
 const LOOKUP_BITS: u32 = 9;
 const MAX_LENGTH: u32 = 16;
 
@@ -9,7 +9,8 @@ const MAX_LENGTH: u32 = 16;
 pub(super) struct Table {
     /// For the next [`LOOKUP_BITS`] bits: the code's length, or 0, and its symbol.
     short: Vec<(u8, u8)>,
-    /// For each length: the code after the last of this length, and the number to add to a code for its place in `symbols`.
+    /// For each length: the code after the last of this length, and the number to add to a code for its place in
+    /// `symbols`.
     long: [(u32, i32); MAX_LENGTH as usize + 1],
     symbols: Vec<u8>,
     /// The number of codes of each length.

@@ -1,8 +1,9 @@
-//! Checks that a JPEG file is whole. The decoder paints missing parts grey, decodes on after damage, and reports neither.
+//! Checks that a JPEG file is whole. The decoder paints missing parts grey, decodes on after damage, and reports
+//! neither.
 //!
-//! This walks over the Huffman codes of every scan (ITU-T T.81, annexes F and G) and keeps no coefficients. A hole, a cut file with an
-//! end marker, and a lost restart marker shift all bits that follow. Then bits are missing at the end of a scan, or are left over, or are
-//! no code.
+//! This walks over the Huffman codes of every scan (ITU-T T.81, annexes F and G) and keeps no coefficients. A hole, a
+//! cut file with an end marker, and a lost restart marker shift all bits that follow. Then bits are missing at the end
+//! of a scan, or are left over, or are no code.
 
 use super::frame::{Band, COEFFICIENTS, Coded, Frame, Settings};
 use super::huffman::{Bits, Table};
@@ -11,8 +12,8 @@ use super::segments::{END_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 /// Bytes that may follow a scan: some writers pad.
 const MAX_LEFT: usize = 1;
 
-/// Returns whether all scans of a file are whole; true for files that are neither sequential nor progressive with Huffman codes. The
-/// caller has checked the size, because a progressive file needs 8 bytes of memory for each block.
+/// Returns whether all scans of a file are whole; true for files that are neither sequential nor progressive with
+/// Huffman codes. The caller has checked the size, because a progressive file needs 8 bytes of memory for each block.
 pub(crate) fn is_whole(bytes: &[u8]) -> bool {
     let mut settings = Settings::default();
     let mut at = 2;
@@ -126,7 +127,8 @@ impl Walk<'_> {
     }
 }
 
-/// Walks over a block's coefficients after its mean. If all 63 are the same, as a hole of zeros decodes in usual tables, the block is damaged.
+/// Walks over a block's coefficients after its mean. If all 63 are the same, as a hole of zeros decodes in usual
+/// tables, the block is damaged.
 pub(super) fn sequential(bits: &mut Bits<'_>, table: &Table) -> Option<()> {
     let mut at = 1;
     let mut same = None;

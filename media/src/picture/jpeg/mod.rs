@@ -11,19 +11,20 @@ pub(super) use integrity::is_whole;
 pub(super) use rebuild::rebuild;
 use segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
-/// The most pixels for a byte: each block of 8x8 needs at least a bit.
+/// The most pixels per byte: each block of 8x8 needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
-/// The most passes over all samples. For each scan of a progressive file the decoder walks over the picture (100 scans of 100
-/// megapixels: 4.5 s), but a scan may have almost no bytes. libjpeg needs 6 passes over luma; DC and two bands with four refinements
-/// each need 15.
+/// The most passes over all samples. The decoder walks over the picture for each scan of a progressive file (100 scans
+/// of 100 megapixels: 4.5 s), but a scan may have almost no bytes. libjpeg needs 6 passes over luma. DC and two bands
+/// with four refinements each need 15.
 const MAX_PASSES: usize = 24;
-/// The most segments: a colour profile needs 255, 100 MB of metadata 1600, and every scan four tables, which is less in all.
+/// The most segments. A colour profile needs 255, 100 MB of metadata need 1600, and every scan needs four tables, which
+/// is less in all.
 const MAX_SEGMENTS: usize = 4096;
 
 /// The segment that lists the pictures of a file.
 const MULTI_PICTURE: u8 = 0xE2;
 
-/// What the decoder does not report.
+/// Facts that the decoder does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Structure {
     /// Components of a pixel: 4 are CMYK.
@@ -152,7 +153,7 @@ impl Frame {
     }
 }
 
-/// Refuses other kinds than JPEG of 8 bits with Huffman codes, by name.
+/// Refuses all kinds but JPEG of 8 bits with Huffman codes, by name.
 fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
     Err(Error::Unsupported(match marker {
         0xC3 => "it is a lossless JPEG, which nestcast does not read: save it as a PNG",

@@ -1,8 +1,9 @@
 //! Rewrites a sequential JPEG file as one scan of all components, from its sound parts.
 //!
-//! The decoder reads a file with a scan for each component wrongly (zune-jpeg 0.5.15, its issue 422), and loses everything after a lost
-//! restart marker. This copies every block's codes, except that of its mean, which depends on the order of blocks. Restart markers say
-//! where a block belongs. A missing block gets the mean of the block before it.
+//! The decoder reads a file with a scan for each component wrongly (zune-jpeg 0.5.15, its issue 422), and loses
+//! everything after a lost restart marker. This copies the codes of every block, except the code of its mean, which
+//! depends on the order of blocks. Restart markers show where a block belongs. A missing block gets the mean of the
+//! block before it.
 
 use super::frame::{Coded, Component, Frame, Settings};
 use super::huffman::{Bits, Copied, Table};
@@ -15,7 +16,7 @@ const QUANTISER_MARKER: u8 = 0xDB;
 /// The largest mean of a block of 8-bit samples, and the bits of the largest difference of two.
 const MAX_MEAN: i32 = 2047;
 const MAX_SIZE: u8 = 12;
-/// The number of restart markers, `FF D0` to `FF D7`; then they repeat.
+/// The number of restart markers, `FF D0` to `FF D7`, which then repeat.
 const MAX_MARKERS: usize = 8;
 /// Bytes at the end of an interval that are too few for another interval.
 const MAX_LEFT: usize = 2;
@@ -92,7 +93,7 @@ impl Collector<'_> {
             let marker = bytes.get(end + 1).copied();
             let restart =
                 marker.filter(|marker| matches!(marker, 0xD0..=0xD7)).map(|marker| usize::from(marker - 0xD0));
-            // The number of missing markers before this one; MARKERS - 1 means that the marker is repeated.
+            // The number of missing markers before this one; MAX_MARKERS - 1 means that the marker is repeated.
             let lost = restart.map_or(0, |number| (number + MAX_MARKERS - interval % MAX_MARKERS) % MAX_MARKERS);
             let lost = if lost == MAX_MARKERS - 1 { 0 } else { lost };
             for more in 0..=lost {
@@ -241,7 +242,7 @@ impl Data {
         }
     }
 
-    /// Appends the difference of a mean to the one before.
+    /// Appends the difference between a mean and the one before.
     fn mean(&mut self, difference: i32) {
         let size = i32::BITS - difference.unsigned_abs().leading_zeros();
         self.put((size, 4));

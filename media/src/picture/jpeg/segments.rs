@@ -4,8 +4,8 @@ pub(super) const START_OF_IMAGE: u8 = 0xD8;
 pub(super) const END_OF_IMAGE: u8 = 0xD9;
 pub(super) const START_OF_SCAN: u8 = 0xDA;
 
-/// Returns the next marker with a segment, or the end marker, and where it ends. Skips other bytes between segments, as all decoders do:
-/// a scan's data with `FF 00` and restart markers, and bytes that some cameras leave.
+/// Returns the next marker that has a segment, or the end marker, and where it ends. Skips other bytes between
+/// segments, as all decoders do: a scan's data with `FF 00` and restart markers, and bytes that some cameras leave.
 pub(super) fn next_marker(bytes: &[u8], mut at: usize) -> Option<(u8, usize)> {
     loop {
         let rest = bytes.get(at..)?;

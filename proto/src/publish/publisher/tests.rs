@@ -345,12 +345,12 @@ fn on_a_lossy_path(rtt: Duration, cap: Option<Bitrate>) -> Vec<(StreamHead, Vec<
     behind_long_frames(cap, |id| PathStats { rtt, lost: id / 5 * 1200, ..PathStats::default() })
 }
 
-/// The same on any path.
+/// Does the same on any path.
 fn behind_long_frames(cap: Option<Bitrate>, path: impl Fn(u64) -> PathStats) -> Vec<(StreamHead, Vec<u8>)> {
     streams_of(Publisher::new(INTERVAL, cap), path)
 }
 
-/// The same of a publisher.
+/// Does the same for a given publisher.
 fn streams_of(mut publisher: Publisher, path: impl Fn(u64) -> PathStats) -> Vec<(StreamHead, Vec<u8>)> {
     let mut open = Vec::new();
     let mut streams = Vec::new();

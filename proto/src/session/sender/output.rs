@@ -26,7 +26,8 @@ pub enum SenderOutput {
     Say(Bytes),
     /// Finish this end of the control stream.
     FinishControl,
-    /// Open a unidirectional stream, and tell [`SenderSession::handle_opened`](crate::SenderSession::handle_opened) its number.
+    /// Open a unidirectional stream, and tell [`SenderSession::handle_opened`](crate::SenderSession::handle_opened) its
+    /// number.
     Open(Urgency),
     /// Write [`SenderSession::unwritten`](crate::SenderSession::unwritten) to the stream opened last, as far as
     /// [`SenderSession::room`](crate::SenderSession::room) and the transport allow. Then call
