@@ -471,8 +471,9 @@ fn a_broadcast_is_recorded_as_a_video_that_is_there_when_it_ends() {
     let (mut receiver, mut lines) = record("stopped.y4m", "0");
     assert_eq!(lines.by_ref().take(5).count(), 5);
     assert!(!bench.path("stopped.y4m").exists(), "it appears whole");
-    let id = receiver.id().to_string();
-    assert!(Command::new("kill").args(["-INT", &id]).status().expect("there is a kill").success());
+    // As `timeout` does, which signals its child and then its group: one request to end.
+    let twice = format!("kill -INT {0} && kill -TERM {0}", receiver.id());
+    assert!(Command::new("sh").args(["-c", &twice]).status().expect("there is a shell").success());
     assert!(receiver.wait().expect("it ends").success());
     let rest = lines.count();
     assert!(frames("stopped.y4m") >= 5 + rest, "each frame that was told of is there, and what was held between them");

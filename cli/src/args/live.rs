@@ -44,8 +44,9 @@ pub(crate) struct Send {
     /// Let browsers watch: serve the page for it at this address and print the link
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) web: Option<SocketAddr>,
-    /// Let only pages of this origin connect, such as `https://example.org`; may be given several times [default: any]
-    #[arg(long, value_name = "ORIGIN", requires = "web")]
+    /// Let only pages of this origin connect, such as `https://example.org`, and the page of `--web`; may be given several
+    /// times [default: any]
+    #[arg(long, value_name = "ORIGIN", requires = "web", value_parser = origin)]
     pub(crate) web_origin: Vec<String>,
     #[cfg(feature = "metrics")]
     /// Serve figures for Prometheus at this address, over HTTP at `/metrics`
@@ -139,6 +140,14 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     address.ok_or_else(|| {
         "give an IP address and a port, as in [::]:4433, 127.0.0.1:4433 or [fe80::1%eth0]:4433".to_owned()
     })
+}
+
+fn origin(text: &str) -> Result<String, String> {
+    let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://")).unwrap_or_default();
+    let is_host = !host.is_empty() && !host.contains(['/', '?', '#', '@', '*']) && !host.contains(char::is_whitespace);
+    is_host
+        .then(|| text.to_owned())
+        .ok_or_else(|| "give a scheme and a host without a path, as in https://example.org".to_owned())
 }
 
 fn fingerprint(text: &str) -> Result<Trust, String> {

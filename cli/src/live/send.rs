@@ -41,7 +41,7 @@ fn config(options: &Send) -> Result<Config> {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
-    let own = Browsers { origins: options.web_origin.clone(), ..Browsers::default() };
+    let own = Browsers { origins: origins(options), ..Browsers::default() };
     let browsers = if options.cert.is_some() { Browsers { validity: None, ..own } } else { own };
     Ok(Config {
         token,
@@ -52,6 +52,17 @@ fn config(options: &Send) -> Result<Config> {
         browsers: options.web.map(|_| browsers),
         ..Config::new(listen, identity)
     })
+}
+
+/// Returns the origins of pages that may connect: those of the options and that of the page served here; none for any.
+fn origins(options: &Send) -> Vec<String> {
+    let mut origins = options.web_origin.clone();
+    if let Some(own) = options.web.filter(|_| !origins.is_empty()) {
+        let scheme = if options.cert.is_some() { "https" } else { "http" };
+        origins.push(format!("{scheme}://{own}"));
+        origins.extend(own.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", own.port())));
+    }
+    origins
 }
 
 /// Broadcasts until the source ends or the user ends the program.
@@ -123,7 +134,14 @@ fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
 /// Serves the page for browsers as long as the program runs.
 async fn serve_page(options: &Send, identity: Option<Identity>) -> Result<Option<Arc<PageServer>>> {
     let Some(address) = options.web else { return Ok(None) };
-    let page = Arc::new(PageServer::listen(address, identity).await?);
+    let is_plain = identity.is_none();
+    let failed = |error| anyhow::anyhow!("the page cannot be served: {error}; choose another address with --web");
+    let page = Arc::new(PageServer::listen(address, identity).await.map_err(failed)?);
+    if is_plain && !address.ip().is_loopback() {
+        files::note(
+            "browsers watch from this machine alone: for others add --cert, --key and --listen, so that the page is HTTPS",
+        );
+    }
     let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
     tokio::spawn(Arc::clone(&page).serve(files.to_vec()));
     Ok(Some(page))

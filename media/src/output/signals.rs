@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+#[cfg(unix)]
+use std::time::{Duration, Instant};
 
 /// True while no file is being written: a signal then ends the process at once.
 static IDLE: AtomicBool = AtomicBool::new(true);
@@ -38,7 +40,12 @@ pub fn end_without_temporary_files() {
     go_on_where_files_are_too_large();
 }
 
-/// Calls `asked` at the first SIGHUP, SIGINT or SIGTERM. The next one deletes the unfinished file and ends the process
+/// The time after the first signal in which another is the same request: `timeout` signals its child and then the group
+/// of processes that the child is in.
+#[cfg(unix)]
+const SAME_REQUEST: Duration = Duration::from_millis(200);
+
+/// Calls `asked` at the first SIGHUP, SIGINT or SIGTERM. One that comes later than 200 ms after it deletes the unfinished file and ends the process
 /// as always. This is for commands that end in their own time but may wait forever. SIGINT counts even if the shell
 /// ignores it, as shells do for background jobs: scripts end a recording with it.
 ///
@@ -53,9 +60,15 @@ pub fn end_when_asked_again(asked: impl FnOnce() + Send + 'static) -> io::Result
     let heard = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|&signal| signal != SIGHUP || !is_ignored(signal));
     let mut signals = Signals::new(heard)?;
     let mut asked = Some(asked);
-    let heed = move |signal| match asked.take() {
-        Some(asked) => asked(),
-        None => end(signal, unfinished().as_deref()),
+    let mut first = None;
+    let heed = move |signal| {
+        let now = Instant::now();
+        if let Some(asked) = asked.take() {
+            first = Some(now);
+            asked();
+        } else if first.is_none_or(|first| now.duration_since(first) > SAME_REQUEST) {
+            end(signal, unfinished().as_deref());
+        }
     };
     std::thread::Builder::new().spawn(move || signals.forever().for_each(heed)).map(drop)
 }
