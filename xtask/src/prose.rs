@@ -14,9 +14,9 @@ use crate::{
 
 /// Words whose number of uses in the whole tree is limited, because each has a plainer one in most places.
 const RARE_WORDS: [RareWord; 8] = [
-    RareWord { text: "behind", max_uses: 80, instead: "`after`, `later than`" },
-    RareWord { text: "beside", max_uses: 40, instead: "`next to`, `with`, `in addition to`, `compared with`" },
-    RareWord { text: "so many", max_uses: 20, instead: "a number's name and its noun" },
+    RareWord { text: "behind", max_uses: 40, instead: "`after`, `later than`" },
+    RareWord { text: "beside", max_uses: 20, instead: "`next to`, `with`, `in addition to`, `compared with`" },
+    RareWord { text: "so many", max_uses: 10, instead: "a number's name and its noun" },
     RareWord { text: "so much", max_uses: 10, instead: "a number's name and its noun" },
     RareWord { text: "so long", max_uses: 20, instead: "`this long`, or the time's name" },
     RareWord { text: "whoever", max_uses: 10, instead: "`a receiver that`, `you`" },
