@@ -13,10 +13,11 @@ function player() {
   return made;
 }
 
-const reach = (element, wanted) => new Promise((resolve) => {
-  if (element.state === wanted) return resolve({});
+// Waits for a state, and for a code with it if one is given: a busy machine may break a connection first, and the viewer tries again.
+const reach = (element, wanted, code) => new Promise((resolve) => {
+  if (element.state === wanted && code === undefined) return resolve({});
   element.addEventListener('state', function handle({ detail }) {
-    if (detail.state !== wanted) return;
+    if (detail.state !== wanted || (code !== undefined && detail.code !== code)) return;
     element.removeEventListener('state', handle);
     resolve(detail);
   });
@@ -27,7 +28,7 @@ try {
   await reach(first, 'playing');
   lines.push('the first plays');
   const second = player();
-  const { code, message } = await reach(second, 'waiting');
+  const { code, message } = await reach(second, 'waiting', 4);
   lines.push(`the second waits: ${code}, ${message}`);
   first.remove();
   await reach(second, 'playing');

@@ -29,7 +29,7 @@ const UNIDIRECTIONAL_KIND: u32 = 0x54;
 /// The most bytes of one read of an HTTP/3 stream.
 const MAX_READ_BYTES: usize = 2048;
 /// The longest time that this end waits until the page has received the reason of a close.
-const CLOSE_WITHIN: Duration = Duration::from_secs(1);
+const CLOSE_WITHIN: Duration = Duration::from_secs(3);
 /// The number of packets beyond the window that send that reason.
 const CLOSE_PACKETS: u64 = 2;
 
