@@ -49,7 +49,7 @@ struct File {
 pub(crate) fn check() -> Result<()> {
     let root = cargo::root();
     let mut files = Vec::new();
-    read_below(&root, &root, &mut files)?;
+    read_below(root, root, &mut files)?;
     let mut faults: Vec<String> = RARE_WORDS.iter().filter_map(|word| too_often(word, &files)).collect();
     faults.extend(begins_with_of(&files));
     faults.extend(files.iter().filter(|file| is_written(&file.name)).flat_map(long_lines));
