@@ -29,7 +29,7 @@ pub struct Mean {
     budget_bpp: f64,
     pictures: usize,
     bpp: f64,
-    /// Of the pictures that are not decoded without any error: PSNR is infinite for those.
+    /// The mean over pictures that are decoded with some error: PSNR is infinite for the others.
     psnr_db: Option<f64>,
     /// Pictures that are decoded without any error.
     lossless: usize,

@@ -45,9 +45,10 @@ pub fn end_without_temporary_files() {
 #[cfg(unix)]
 const SAME_REQUEST: Duration = Duration::from_millis(200);
 
-/// Calls `asked` at the first SIGHUP, SIGINT or SIGTERM. One that comes later than 200 ms after it deletes the unfinished file and ends the process
-/// as always. This is for commands that end in their own time but may wait forever. SIGINT counts even if the shell
-/// ignores it, as shells do for background jobs: scripts end a recording with it.
+/// Calls `asked` at the first SIGHUP, SIGINT or SIGTERM. A signal more than 200 ms later deletes the unfinished file and
+/// ends the process as always; an earlier one is the same request. This is for commands that end in their own time but
+/// may wait forever. SIGINT counts even if the shell ignores it, as shells do for background jobs: scripts end a
+/// recording with it.
 ///
 /// # Errors
 /// The system's; signals then end the process as always.
