@@ -2,19 +2,24 @@
 //! bit for bit. Without Chromium or Node.js the tests are skipped, with a message.
 
 use std::io::Write as _;
+use std::net::SocketAddr;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Channels, Codec, Format, Picture, VideoDecoder, VideoFile, VideoModel, Ycbcr};
 use nestcast_media::to_rgb;
-use nestcast_sender::Browsers;
+use nestcast_sender::{Browsers, PageFile, PageServer};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Files};
 use nestcast_tests::clips::CLIPS;
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_web::FILES;
 use sha2::{Digest as _, Sha256};
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
 
 /// Long enough for a slow machine, which decodes and draws in software.
 const PATIENCE: Duration = Duration::from_secs(240);
@@ -169,4 +174,47 @@ async fn a_viewer_waits_for_a_place_and_does_what_its_user_asks() {
         ]
     );
     running.stop().await;
+}
+
+/// Starts a broadcast to browsers with a new certificate, and the server of its page.
+async fn sender_with_page([sender, page]: [SocketAddr; 2]) -> (Running, String, SocketAddr, JoinHandle<()>) {
+    let broadcast = Plan { listen: sender, browsers: Some(Browsers::default()), ..Plan::new(&identity()) }.listen();
+    let certificate = broadcast.browser_certificate();
+    let running = Running::run(broadcast);
+    let server = Arc::new(PageServer::listen(page, None).await.expect("a free port"));
+    let link = server.link(running.address, &certificate, None).expect("it listens");
+    let page = server.address().expect("it listens");
+    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
+    let serving = tokio::spawn(server.serve(files.to_vec(), running.address, certificate));
+    (running, link, page, serving)
+}
+
+async fn until_watched(running: &Running) {
+    let watched = async {
+        while running.monitor.read().receivers.is_empty() {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(PATIENCE, watched).await.expect("the browser watches");
+}
+
+/// The sender vanishes without a word, as if it had been killed: the test drops its runtime.
+#[test]
+fn an_open_page_goes_on_after_its_sender_began_anew_with_another_certificate() {
+    let [before, after] = [(); 2].map(|()| Runtime::new().expect("a runtime"));
+    let free = ([127, 0, 0, 1], 0).into();
+    let (first, link, page, _) = before.block_on(sender_with_page([free, free]));
+    let Some(_browser) = Browser::open(&link) else {
+        return skip("the sender's own page in Chromium, which is not installed");
+    };
+    before.block_on(until_watched(&first));
+    let sender = first.address;
+    before.shutdown_timeout(Duration::from_secs(1));
+    let (second, new_link, _, serving) = after.block_on(sender_with_page([sender, page]));
+    assert_ne!(link, new_link, "the certificate of the open page is useless now");
+    after.block_on(async {
+        until_watched(&second).await;
+        serving.abort();
+        second.stop().await;
+    });
 }

@@ -78,6 +78,6 @@ pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};
 pub use frames::live_source::LiveSource;
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
-pub use page::{PageFile, PageServer};
+pub use page::{CERTIFICATE_FILE, PageFile, PageServer};
 pub use quic::endpoint::Socket;
 pub use rotation::BrowserCertificate;

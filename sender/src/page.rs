@@ -1,11 +1,13 @@
 //! Serves the page by which browsers watch, and makes the link to a broadcast.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
+use flate2::{Compression, write::GzEncoder};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 
@@ -34,6 +36,11 @@ const FIELDS: [(&str, &str); 8] = [
     ("x-content-type-options", "nosniff"),
     ("cache-control", "no-cache"),
 ];
+
+/// The file that tells a page which certificate the sender shows now, because a page that was opened long ago has an
+/// older one in its link: `{"port":4433,"fingerprint":"HEX","expires":SECONDS}`, or `{}` if browsers get a certificate
+/// that an authority certifies.
+pub const CERTIFICATE_FILE: &str = "certificate.json";
 
 /// A file of a page.
 #[derive(Debug, Clone, Copy)]
@@ -66,13 +73,19 @@ impl PageServer {
         Ok(Self { listener: TcpListener::bind(address).await.map_err(failed)?, tls })
     }
 
+    /// Returns the address of the page.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
+    }
+
     /// Returns the link to a broadcast at `sender`, which opens this page. Everyone who has the link can read its
     /// `token`. If an address means all addresses of the machine, the link has `HOST`, for which the reader puts the
     /// machine's name.
     #[must_use]
     pub fn link(&self, sender: SocketAddr, certificate: &BrowserCertificate, token: Option<&[u8]>) -> Option<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let (page, sender) = (place_of(self.listener.local_addr().ok()?), place_of(sender));
+        let (page, sender) = (place_of(self.address()?), place_of(sender));
         let mut link = format!("{scheme}://{page}/#src=https://{sender}/");
         if let Some((fingerprint, expires)) = certificate.made() {
             let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -86,17 +99,40 @@ impl PageServer {
         Some(link)
     }
 
-    /// Answers requests for the files forever. The number of connections is bounded, for any number of clients.
-    pub async fn serve(self: Arc<Self>, files: Vec<PageFile>) {
+    /// Answers requests for the files forever, and for the facts of the certificate of the broadcast at `sender`
+    /// ([`CERTIFICATE_FILE`]). The number of connections is bounded, for any number of clients.
+    pub async fn serve(self: Arc<Self>, files: Vec<PageFile>, sender: SocketAddr, certificate: BrowserCertificate) {
+        let files: Vec<_> = files.into_iter().map(|file| (file.name, answer_of(file))).collect();
         let answer = move |path: &str| {
             let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("index.html");
-            let file = files.iter().find(|file| file.name == name);
-            let answer = file.map(|file| Answer::ok(file.media_type, Bytes::from_static(file.bytes)));
-            let answer = answer.unwrap_or_else(|| Answer::refusal(Status::NotFound, "there is no such file\n"));
-            Answer { fields: &FIELDS, ..answer }
+            if name == CERTIFICATE_FILE {
+                let facts = facts_of(sender, &certificate).unwrap_or_else(|| "{}".to_owned());
+                return Answer { fields: &FIELDS, ..Answer::ok("application/json", facts) };
+            }
+            let answer = files.iter().find(|(known, _)| *known == name).map(|(_, answer)| answer.clone());
+            answer.unwrap_or_else(|| Answer {
+                fields: &FIELDS,
+                ..Answer::refusal(Status::NotFound, "there is no such file\n")
+            })
         };
         serve(&self.listener, self.tls.clone(), LIMITS, answer).await;
     }
+}
+
+/// Returns the answer that is a file, gzipped too if that makes it smaller.
+fn answer_of(file: PageFile) -> Answer {
+    let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory cannot fail.
+    let packed = gzip.write_all(file.bytes).and_then(|()| gzip.finish()).ok();
+    let gzipped = packed.filter(|packed| packed.len() < file.bytes.len()).map(Bytes::from);
+    Answer { fields: &FIELDS, gzipped, ..Answer::ok(file.media_type, Bytes::from_static(file.bytes)) }
+}
+
+/// Returns the sender's port, its certificate's fingerprint, and when the next certificate replaces it, as JSON.
+fn facts_of(sender: SocketAddr, certificate: &BrowserCertificate) -> Option<String> {
+    let (fingerprint, expires) = certificate.made()?;
+    let (port, expires) = (sender.port(), expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs());
+    Some(format!(r#"{{"port":{port},"fingerprint":"{fingerprint}","expires":{expires}}}"#))
 }
 
 fn https(identity: Identity) -> Result<Arc<ServerConfig>, Error> {
@@ -145,9 +181,11 @@ mod tests {
         let identity = Identity::generate().expect("random numbers");
         let listening = PageServer::listen(([127, 0, 0, 1], 0).into(), Some(identity.clone())).await;
         let server = Arc::new(listening.expect("a free port"));
-        let address = server.listener.local_addr().expect("it is bound");
+        let address = server.address().expect("it is bound");
         let index = PageFile { name: "index.html", media_type: "text/html", bytes: b"<p>hello" };
-        let serving = tokio::spawn(Arc::clone(&server).serve(vec![index]));
+        let sender = ([127, 0, 0, 1], 4433).into();
+        let certificate = BrowserCertificate::none();
+        let serving = tokio::spawn(Arc::clone(&server).serve(vec![index], sender, certificate));
         let answer = get(address, &identity, "/").await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"), "{answer}");
         assert!(
@@ -155,6 +193,10 @@ mod tests {
                 && answer.ends_with("\r\n\r\n<p>hello")
         );
         assert!(get(address, &identity, "/index.htm").await.starts_with("HTTP/1.1 404"));
+        assert!(
+            get(address, &identity, "/certificate.json").await.ends_with("\r\n\r\n{}"),
+            "browsers know the authority"
+        );
         serving.abort();
     }
 

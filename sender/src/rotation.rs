@@ -19,6 +19,12 @@ const LOOK_EVERY: Duration = Duration::from_secs(600);
 pub struct BrowserCertificate(watch::Receiver<Option<(Fingerprint, SystemTime)>>);
 
 impl BrowserCertificate {
+    /// Returns the certificate of no broadcast.
+    #[cfg(test)]
+    pub(crate) fn none() -> Self {
+        Self(watch::channel(None).1)
+    }
+
     /// Returns the SHA-256 of the certificate that browsers get now, and when the next one replaces it. `None` if
     /// browsers get the broadcast's own certificate, which an authority certifies, or may not watch.
     #[must_use]

@@ -341,6 +341,21 @@ class NestcastPlayer extends Picture {
     // A new attempt keeps the message that says why the last one failed.
     if (state !== 'connecting') this.say(WORDS[code] ?? `The viewer stopped: ${why}.`);
     this.setState(state, { code, why });
+    if (code === 'unreachable' || code === 'expired') this.renew();
+  }
+
+  // Plays with the sender's present certificate, if the sender served this page and the link has an older one.
+  async renew() {
+    const own = new URL(this.getAttribute('src') ?? '', location);
+    if (!this.hasAttribute('from-link') || own.hostname !== location.hostname) return;
+    const answer = await fetch(new URL('certificate.json', location), { cache: 'no-store' }).catch(() => null);
+    const { port, fingerprint, expires } = (answer?.ok && (await answer.json().catch(() => null))) || {};
+    if (!fingerprint || `${port}` !== (own.port || '443') || fingerprint === this.getAttribute('fingerprint')) return;
+    this.isTakingLink = true;
+    this.setAttribute('fingerprint', fingerprint);
+    this.setAttribute('expires', expires);
+    this.isTakingLink = false;
+    if (!this.isPaused && this.isConnected) this.play();
   }
 
   setState(state, detail = {}) {

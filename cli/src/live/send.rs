@@ -1,5 +1,6 @@
 //! `nestcast send`: broadcasts a source to every receiver that asks for it.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -77,7 +78,7 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     let mut certificate = broadcast.browser_certificate();
-    let page = serve_page(options, identity).await?;
+    let page = serve_page(options, identity, address, certificate.clone()).await?;
     let link = |certificate: &BrowserCertificate| page.as_ref()?.link(address, certificate, token.as_deref());
     let web = link(&certificate);
     if options.json {
@@ -132,7 +133,12 @@ fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
 }
 
 /// Serves the page for browsers as long as the program runs.
-async fn serve_page(options: &Send, identity: Option<Identity>) -> Result<Option<Arc<PageServer>>> {
+async fn serve_page(
+    options: &Send,
+    identity: Option<Identity>,
+    sender: SocketAddr,
+    certificate: BrowserCertificate,
+) -> Result<Option<Arc<PageServer>>> {
     let Some(address) = options.web else { return Ok(None) };
     let is_plain = identity.is_none();
     let failed = |error| anyhow::anyhow!("the page cannot be served: {error}; choose another address with --web");
@@ -143,7 +149,7 @@ async fn serve_page(options: &Send, identity: Option<Identity>) -> Result<Option
         );
     }
     let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
-    tokio::spawn(Arc::clone(&page).serve(files.to_vec()));
+    tokio::spawn(Arc::clone(&page).serve(files.to_vec(), sender, certificate));
     Ok(Some(page))
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 
 /// The most bytes of a request, without a body.
 pub(crate) const MAX_REQUEST_BYTES: usize = 16 * 1024;
@@ -17,6 +17,8 @@ pub(crate) struct Answer {
     /// More fields of the head, each with its value.
     pub(crate) fields: &'static [(&'static str, &'static str)],
     pub(crate) body: Bytes,
+    /// The body in gzip (RFC 1952), for clients that accept it.
+    pub(crate) gzipped: Option<Bytes>,
 }
 
 /// The status of an answer.
@@ -41,28 +43,49 @@ impl Status {
 
 impl Answer {
     pub(crate) fn ok(media_type: &'static str, body: impl Into<Bytes>) -> Self {
-        Self { status: Status::Ok, media_type, fields: &[], body: body.into() }
+        Self { status: Status::Ok, media_type, fields: &[], body: body.into(), gzipped: None }
     }
 
     /// Returns an answer with a line of text that says why the request is refused.
     pub(crate) const fn refusal(status: Status, why: &'static str) -> Self {
-        Self { status, media_type: "text/plain; charset=utf-8", fields: &[], body: Bytes::from_static(why.as_bytes()) }
+        let body = Bytes::from_static(why.as_bytes());
+        Self { status, media_type: "text/plain; charset=utf-8", fields: &[], body, gzipped: None }
     }
 
-    /// Returns the head of the answer. The connection ends after the body.
-    fn head(&self) -> String {
+    /// Returns the head and body for a client that accepts gzip or does not. The connection ends after the body.
+    fn parts(self, accepts_gzip: bool) -> [Bytes; 2] {
+        let varies = self.gzipped.is_some();
+        let gzipped = self.gzipped.filter(|_| accepts_gzip);
+        let is_gzipped = gzipped.is_some();
+        let body = gzipped.unwrap_or(self.body);
         let mut head = format!(
             "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n",
             self.status.line(),
             self.media_type,
-            self.body.len()
+            body.len()
         );
+        if is_gzipped {
+            head.push_str("content-encoding: gzip\r\n");
+        }
+        if varies {
+            head.push_str("vary: accept-encoding\r\n");
+        }
         for (field, value) in self.fields {
             // Writing to a string cannot fail.
             let _ = write!(head, "{field}: {value}\r\n");
         }
-        head + "\r\n"
+        head.push_str("\r\n");
+        [head.into(), body]
     }
+}
+
+/// Returns whether a client takes gzip, by the value of its field `Accept-Encoding` (RFC 9110, section 12.5.3).
+fn accepts_gzip(value: &[u8]) -> bool {
+    let is_zero = |weight: &str| weight.trim().strip_prefix("q=").is_some_and(|q| q.parse() == Ok(0.0));
+    std::str::from_utf8(value).unwrap_or_default().split(',').any(|coding| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        name.trim().eq_ignore_ascii_case("gzip") && !is_zero(weight)
+    })
 }
 
 /// Returns the answer to a request, head and body; `None` until the request's head is complete. `path` returns the
@@ -83,8 +106,12 @@ pub(crate) fn answer(request: &[u8], path: impl FnOnce(&str) -> Answer) -> Optio
         }
         _ => (Answer::refusal(Status::BadRequest, "this is no request\n"), true),
     };
-    let head = BytesMut::from(answer.head().as_bytes()).freeze();
-    Some([head, if has_body { answer.body } else { Bytes::new() }])
+    let gzip = parsed
+        .headers
+        .iter()
+        .any(|field| field.name.eq_ignore_ascii_case("accept-encoding") && accepts_gzip(field.value));
+    let [head, body] = answer.parts(gzip);
+    Some([head, if has_body { body } else { Bytes::new() }])
 }
 
 #[cfg(test)]
@@ -93,6 +120,7 @@ mod tests {
 
     fn answered(request: &str) -> Option<(String, Bytes)> {
         let path = |path: &str| match path {
+            "/packed" => Answer { gzipped: Some("packed".into()), ..Answer::ok("text/plain", "hello") },
             "/page" => Answer { fields: &[("x-one", "1")], ..Answer::ok("text/plain", "hello") },
             _ => Answer::refusal(Status::NotFound, "no\n"),
         };
@@ -110,6 +138,21 @@ mod tests {
         assert_eq!(body, "hello");
         let (head, body) = answered("HEAD /page HTTP/1.1\r\n\r\n").expect("an answer");
         assert!(head.contains("content-length: 5\r\n") && body.is_empty());
+    }
+
+    #[test]
+    fn a_body_is_gzipped_for_who_accepts_it() {
+        let packed = |accepted: &str| answered(&format!("GET /packed HTTP/1.1\r\n{accepted}\r\n")).expect("an answer");
+        let (head, body) = packed("Accept-Encoding: br;q=1.0, GZIP;q=0.5\r\n");
+        assert!(head.contains("content-length: 6\r\n") && head.contains("content-encoding: gzip\r\n"), "{head}");
+        assert_eq!(body, "packed");
+        for refused in ["", "accept-encoding: br, gzipped\r\n", "accept-encoding: gzip; q=0.00\r\n"] {
+            let (head, body) = packed(refused);
+            assert!(head.contains("vary: accept-encoding\r\n") && !head.contains("content-encoding"), "{head}");
+            assert_eq!(body, "hello");
+        }
+        let plain = answered("GET /page HTTP/1.1\r\naccept-encoding: gzip\r\n\r\n").expect("an answer");
+        assert!(!plain.0.contains("encoding") && plain.1 == "hello", "{}", plain.0);
     }
 
     #[test]
