@@ -1,5 +1,6 @@
 //! PNG, JPEG and WebP files as pictures, within limits.
 
+use std::borrow::Cow;
 use std::io::Cursor;
 
 use image::codecs::jpeg::JpegDecoder;
@@ -87,14 +88,14 @@ fn format(start: &[u8]) -> Result<ImageFormat, Error> {
     }
 }
 
-fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<&[u8]>>, Error> {
+fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<Cow<'_, [u8]>>>, Error> {
     if png::is_palette_broken(bytes) {
         return Err(Error::Corrupt("its palette ends inside a colour: get it again".to_owned()));
     }
     let mut limits = Limits::no_limits();
     // The decoder applies this limit to metadata and a few rows, not to the picture.
     limits.max_alloc = Some(METADATA_BYTES);
-    PngDecoder::with_limits(Cursor::new(bytes), limits).map_err(|error| match error {
+    PngDecoder::with_limits(Cursor::new(png::without_matrix(bytes)), limits).map_err(|error| match error {
         ImageError::Limits(_) => {
             Error::Cost(format!("its metadata needs more than {METADATA_BYTES} bytes: save it without"))
         }

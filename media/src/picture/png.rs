@@ -71,6 +71,16 @@ struct Chunk<'a> {
     end: usize,
 }
 
+/// Returns the file without a cICP chunk that declares another matrix than RGB's. PNG has RGB alone (third edition,
+/// section 11.3.2.6), and `png` refuses the whole file.
+pub(super) fn without_matrix(bytes: &[u8]) -> Cow<'_, [u8]> {
+    let wrong = before_data(bytes).find(|chunk| {
+        chunk.kind == *b"cICP" && chunk.data.len() == 4 && chunk.data[2] != 0
+    });
+    let around = wrong.and_then(|chunk| Some((bytes.get(..chunk.end.checked_sub(16)?)?, bytes.get(chunk.end..)?)));
+    around.map_or(Cow::Borrowed(bytes), |(before, after)| Cow::Owned([before, after].concat()))
+}
+
 /// Returns the chunks before the picture's data.
 fn before_data(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     chunks(bytes).take_while(|chunk| chunk.kind != *b"IDAT")
@@ -122,6 +132,16 @@ mod tests {
         assert_eq!(told(&[&chunk(b"IDAT", &[]), &linear]), Ok(None), "behind the data it counts no more");
         let endless = [&[0; SIGNATURE][..], &u32::MAX.to_be_bytes(), b"gAMA"].concat();
         assert!(colours(&endless, None).is_ok());
+    }
+
+    #[test]
+    fn a_matrix_that_png_does_not_have_is_left_out() {
+        let [head, data] = [(b"IHDR", [0; 13].as_slice()), (b"IDAT", &[1])].map(|(kind, data)| chunk(kind, data));
+        let with = |matrix: u8| file(&[head.clone(), chunk(b"cICP", &[1, 13, matrix, 1]), data.clone()]);
+        assert_eq!(without_matrix(&with(1)), file(&[head.clone(), data.clone()]));
+        assert_eq!(without_matrix(&with(0)), with(0));
+        let cut = &with(1)[..SIGNATURE + head.len() + 13];
+        assert_eq!(without_matrix(cut), cut);
     }
 
     #[test]
