@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use nestcast_tests::arrows::Sources;
 
 /// The checked crates.
-const CRATES: [&str; 13] = [
+const CRATES: [&str; 14] = [
+    "units",
     "codec",
     "proto",
     "player",
@@ -26,15 +27,14 @@ const CRATES: [&str; 13] = [
 type Rooms = &'static [(&'static str, &'static [&'static str])];
 
 const PROTO: Rooms = &[
-    ("bitrate", &[]),
-    ("wire", &["bitrate"]),
-    ("path", &["bitrate", "wire"]),
-    ("publish", &["bitrate", "wire", "path"]),
-    ("subscribe", &["bitrate", "wire", "path"]),
-    ("demand", &["bitrate", "wire", "path", "publish"]),
-    ("source", &["bitrate", "wire", "path", "publish", "demand"]),
-    ("session", &["bitrate", "wire", "path", "publish", "subscribe", "demand", "source"]),
-    ("lib", &["bitrate", "wire", "path", "publish", "subscribe", "demand", "source", "session"]),
+    ("wire", &[]),
+    ("path", &["wire"]),
+    ("publish", &["wire", "path"]),
+    ("subscribe", &["wire", "path"]),
+    ("demand", &["wire", "path", "publish"]),
+    ("source", &["wire", "path", "publish", "demand"]),
+    ("session", &["wire", "path", "publish", "subscribe", "demand", "source"]),
+    ("lib", &["wire", "path", "publish", "subscribe", "demand", "source", "session"]),
 ];
 
 const SENDER: Rooms = &[

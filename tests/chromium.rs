@@ -5,11 +5,10 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-use nestcast_codec::{Codec, Format, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
+use nestcast_codec::{Codec, Format, FrameRate, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_media::to_rgb;
-use nestcast_media::y4m::Rate;
 use nestcast_proto::Frame;
 use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
@@ -115,7 +114,7 @@ async fn chromium_shows_the_pictures_of_a_broadcast_bit_for_bit() {
 async fn chromium_shows_video_bit_for_bit() {
     let size = Size::new(SIZE[0], SIZE[1]).expect("a valid size");
     let format = Format::Ycbcr420(Ycbcr::BT601);
-    let shape = PictureFormat::new(size, format, Rate::new(VIDEO_RATE, 1).expect("a valid rate"));
+    let shape = PictureFormat::new(size, format, FrameRate::new(VIDEO_RATE, 1).expect("a valid rate"));
     let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
     let Some((lines, frames)) = Recorded::start(plan().listen_to(source)).watch("").await else { return };
     let (end, shown) = lines.split_last().expect("a line");

@@ -10,7 +10,7 @@ use nestcast_codec::{Header, Parsed, Size, VideoHeader};
 use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange};
 
 /// Crates whose numbers are visible to both ends, or to the path between them.
-const CRATES: [&str; 5] = ["encode", "player", "proto", "sender", "receiver"];
+const CRATES: [&str; 6] = ["encode", "player", "proto", "sender", "receiver", "units"];
 /// Constants that number kinds. They are in tables of their own, or belong to HTTP/3.
 const KINDS: [&str; 6] = [
     "proto::wire::message",

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Codec, Decoder, Error, Picture, Progress};
+use nestcast_codec::{Channels, Codec, Decoder, Error, FrameRate, Picture, Progress};
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_lab::metrics::psnr;
@@ -53,7 +53,14 @@ impl Slides {
 impl FrameSource for Slides {
     fn welcome(&self) -> Welcome {
         let (width, height) = SIZE;
-        Welcome { model: [1; 6], package: PackageHash([1; 32]), width, height, rate: (30, 1), video: None }
+        Welcome {
+            model: [1; 6],
+            package: PackageHash([1; 32]),
+            width,
+            height,
+            rate: FrameRate::new(30, 1).expect("a rate"),
+            video: None,
+        }
     }
 
     async fn next(&mut self, _demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::Channels;
+use nestcast_codec::FrameRate;
 use nestcast_encode::{PictureFormat, Pictures};
-use nestcast_media::y4m::Rate;
 use nestcast_proto::{
     Arrived, Bitrate, BroadcastFrame, Code, Demand, PackageHash, ReceiveStats, ReceiverEnd, SourceError, Welcome,
 };
@@ -167,7 +167,7 @@ async fn a_broadcast_that_breaks_off_has_not_ended_and_leaves_no_thread_behind()
     let picture = pictures::picture(Content::Noise, width, height, Channels::Rgb, 1);
     let alive = Arc::new(());
     let held = Arc::clone(&alive);
-    let format = PictureFormat::of(&picture, Rate::new(RATE, 1).expect("a valid rate"));
+    let format = PictureFormat::of(&picture, FrameRate::new(RATE, 1).expect("a valid rate"));
     let source = Pictures::from_fn(format, move |_| {
         let _held = &held;
         Ok(Some(picture.clone()))

@@ -73,7 +73,7 @@ fn assert_whole(watcher: &Watcher, what: &str) {
 }
 
 /// Returns the mean PSNR of frames 60 to 180 if each is cut to `rate` without a network.
-fn without_network(rate: f64) -> f64 {
+fn without_network(rate: Bitrate) -> f64 {
     let size = picture(0).size();
     let settings = VideoSettings { size, rate: RATE, population: Population::new([(rate, 1.0)]), threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
@@ -91,7 +91,7 @@ fn without_network(rate: f64) -> f64 {
 fn a_constant_link_brings_every_frame_nearly_as_good_as_the_codec_gives_it_at_that_rate() {
     for rate in [300_000_u32, 600_000] {
         // The rest of the link is headers.
-        let codec = without_network(f64::from(rate) * 0.8);
+        let codec = without_network(Bitrate::rounded(f64::from(rate) * 0.8));
         for rtt in [10, 50] {
             let link = Link::constant(rate.into()).with_rtt(ms(rtt));
             let watchers = watch(&link, ms(6000), &[(ms(0), None)]);

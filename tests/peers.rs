@@ -7,10 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Format, ModelId, Size};
+use nestcast_codec::{Channels, Format, FrameRate, ModelId, Size};
 use nestcast_encode::{PictureFormat, Pictures};
 use nestcast_lab::link::{Link, Relay, Traffic};
-use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::Code;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Trust, Viewer, view};
@@ -273,7 +272,7 @@ async fn a_receiver_without_the_model_gets_it_and_then_frames() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_source_that_breaks_off_ends_the_broadcast_and_says_why() {
     let identity = identity();
-    let rate = Rate::new(30, 1).expect("a valid rate");
+    let rate = FrameRate::new(30, 1).expect("a valid rate");
     let size = Size::new(16, 16).expect("a valid size");
     let mut count = 0;
     let next = move |_| {

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 10] = [
-    ("codec", &[]),
-    ("proto", &[]),
+const ARROWS: [(&str, &[&str]); 11] = [
+    ("units", &[]),
+    ("codec", &["units"]),
+    ("proto", &["units"]),
     ("retrieval", &[]),
     ("player", &["codec", "proto"]),
     ("media", &["codec"]),
@@ -108,9 +109,11 @@ fn quic_is_known_behind_the_transports_alone() {
 
 #[test]
 fn the_sessions_state_machines_have_no_clock_and_no_io() {
-    for word in CLOCKS_AND_IO.into_iter().chain(["nestcast_"]) {
-        let files = naming("proto", word);
-        assert!(files.is_empty(), "{files:?} of proto name {word}");
+    for folder in ["proto", "units"] {
+        for word in CLOCKS_AND_IO {
+            let files = naming(folder, word);
+            assert!(files.is_empty(), "{files:?} of {folder} name {word}");
+        }
     }
 }
 

@@ -91,7 +91,7 @@ fn stored_videos_are_read_as_the_reference_reads_them() {
             (header.renditions.count(), reference.renditions.len()),
             (clip.renditions, if clip.renditions > 1 { clip.renditions } else { 0 })
         );
-        assert!(reference.renditions.iter().zip(header.renditions.rates()).all(|(a, b)| *a as u64 == *b));
+        assert!(reference.renditions.iter().zip(header.renditions.rates()).all(|(a, b)| *a as u64 == b.bits()));
         for (number, frame) in reference.frames.iter().enumerate() {
             assert_eq!(file.next_frame().expect("a record").as_deref(), Some(&frame[..]), "frame {number}");
         }

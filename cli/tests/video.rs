@@ -3,8 +3,8 @@
 mod harness;
 
 use harness::Bench;
-use nestcast_codec::{Format, Picture, Size, Ycbcr};
-use nestcast_media::y4m::{Rate, Reader, Writer};
+use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
+use nestcast_media::y4m::{Reader, Writer};
 
 const WIDTH: usize = 64;
 const HEIGHT: usize = 48;
@@ -16,7 +16,7 @@ const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
 fn clip(count: usize, cut: usize) -> Vec<u8> {
     let size = Size::new(64, 48).expect("a valid size");
     let format = Format::Ycbcr420(Ycbcr::BT601);
-    let mut writer = Writer::new(Vec::new(), Rate::new(30, 1).expect("a rate"));
+    let mut writer = Writer::new(Vec::new(), FrameRate::new(30, 1).expect("a rate"));
     for number in 0..count {
         let (seed, base) = if number < cut { (7, 40) } else { (3, 100) };
         let mut samples = Vec::new();

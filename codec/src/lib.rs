@@ -72,9 +72,9 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let size = Size::new(64, 48)?;
-//! let rate = FrameRate { frames: 30, seconds: 1 };
+//! let rate = FrameRate::new(30, 1)?;
 //! // For receivers of 50 to 800 kbit/s.
-//! let population = Population::log_uniform(50_000.0..=800_000.0);
+//! let population = Population::log_uniform("50k".parse()?..="800k".parse()?);
 //! let settings = VideoSettings { size, rate, population, threads: 1 };
 //! let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
 //! let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
@@ -124,6 +124,7 @@ pub use error::{Error, ModelId};
 pub use linear::Linear;
 pub use model::Model;
 pub use motion::search::search_parameters::Effort;
+pub use nestcast_units::{Bitrate, BitrateError, FrameRate, FrameRateError};
 pub use picture::{Channels, Format, MAX_SIDE, Matrix, Picture, Plane, PlaneMut, Range, Size, View, ViewMut, Ycbcr};
 pub use post_filter::table::PostFilter;
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
@@ -149,7 +150,7 @@ pub use video::encoder::VideoEncoder;
 pub use video::frame::Frame;
 pub use video::head::FrameHead;
 pub use video::model::VideoModel;
-pub use video::population::{FrameRate, Population};
+pub use video::population::Population;
 pub use video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
 pub use video::renditions::VideoRenditions;
 pub use video::restoration::{DecodedFrame, DecodingConditions, Restoration};

@@ -6,8 +6,8 @@ mod harness;
 
 use harness::{FORMAT, RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Budget, DecodedFrame, DecodingConditions, Error, Format, Frame, Picture, Population, Restoration, Size,
-    TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
+    Arrived, Bitrate, Budget, DecodedFrame, DecodingConditions, Error, Format, Frame, Picture, Population, Restoration,
+    Size, TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
 };
 
 fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
@@ -18,7 +18,7 @@ fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
 fn encode_at(share: f64, clip: &[Picture], threads: usize) -> Vec<Frame> {
     let size = clip[0].size();
     let bits = share * (30.0 * 8.0 * size.pixels() as f64).max(1e6);
-    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
+    let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
     let settings = VideoSettings { size, rate: RATE, population, threads };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     clip.iter().map(|frame| encoder.encode(frame).expect("a frame")).collect()
@@ -208,7 +208,7 @@ fn one_who_joins_is_near_at_once_and_then_with_the_others() {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 80, 99);
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
+    let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let (mut old, mut new) = (decoder(size), decoder(size));
@@ -253,7 +253,7 @@ fn a_budget_holds_a_rate_and_gives_every_base() {
     let size = Size::new(96, 64).expect("a valid size");
     let frames = encode(&clip(size, 40, 99), 1);
     let rate = 0.1 * 240.0 * size.pixels() as f64;
-    let mut budget = Budget::new(rate, RATE);
+    let mut budget = Budget::new(Bitrate::rounded(rate), RATE);
     let mut sum = 0;
     for frame in &frames {
         let count = budget.cut(&frame.bytes, 5).expect("a frame");
@@ -261,7 +261,7 @@ fn a_budget_holds_a_rate_and_gives_every_base() {
         sum += count + 5;
     }
     assert!((sum as f64) < rate / 8.0 * 40.0 / 30.0 + 1.0, "{sum}");
-    assert!(Budget::new(rate, RATE).cut(&[], 0).is_err());
+    assert!(Budget::new(Bitrate::rounded(rate), RATE).cut(&[], 0).is_err());
 }
 
 #[test]
@@ -280,7 +280,12 @@ fn large_frames_are_refused_before_memory_is_taken() {
 #[test]
 fn other_sizes_formats_and_damage_are_refused_by_name() {
     let size = Size::new(32, 32).expect("a valid size");
-    let settings = VideoSettings { size, rate: RATE, population: Population::log_uniform(1e5..=1e6), threads: 1 };
+    let settings = VideoSettings {
+        size,
+        rate: RATE,
+        population: Population::log_uniform(Bitrate::from_bits(100_000)..=Bitrate::from_bits(1_000_000)),
+        threads: 1,
+    };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let other = Picture::zero(Size::new(32, 30).expect("a valid size"), FORMAT);
     assert!(encoder.encode(&other).expect_err("another size").to_string().contains("another size"));

@@ -4,15 +4,15 @@ mod harness;
 
 use harness::{RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Budget, Frame, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder, VideoModel, VideoRenditions,
-    VideoSettings,
+    Arrived, Bitrate, Budget, Frame, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder, VideoModel,
+    VideoRenditions, VideoSettings,
 };
 
 /// Encodes in `renditions` renditions.
 fn encode_renditions(clip: &[Picture], renditions: usize, threads: usize) -> Vec<Vec<Frame>> {
     let size = clip[0].size();
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
+    let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
     let settings = VideoSettings { size, rate: RATE, population, threads };
     let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, renditions).expect("one to three");
     assert_eq!(encoder.rates().count(), renditions);
@@ -27,7 +27,7 @@ fn the_faster_of_two_loops_serves_the_fast_better_and_the_slower_the_slow() {
     assert!(two == encode_renditions(&clip, 2, 1) && two == encode_renditions(&clip, 2, 3), "bytes depend on threads");
     let error_at = |frames: &mut dyn Iterator<Item = &Frame>, share: f64| {
         let bits = 240.0 * size.pixels() as f64;
-        let (mut decoder, mut budget) = (decoder(size), Budget::new(share * bits, RATE));
+        let (mut decoder, mut budget) = (decoder(size), Budget::new(Bitrate::rounded(share * bits), RATE));
         let errors = frames.zip(&clip).map(|(frame, original)| {
             let count = budget.cut(&frame.bytes, 0).expect("a frame");
             assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= Arrived::Base);
@@ -45,7 +45,7 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 12, 7);
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
+    let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings.clone());
     for (frames, picture) in encode_renditions(&clip, 1, 1).iter().zip(&clip) {
@@ -80,8 +80,8 @@ fn whoever_changes_loops_is_nearer_than_who_begins_anew_whatever_came_before() {
     let clip = clip(size, 30, 99);
     let bits = 240.0 * size.pixels() as f64;
     let rates = [0.02, 0.08, 0.32];
-    let population = Population::new(rates.iter().map(|share| (share * bits, 1.0)));
-    let most = |at: usize| RATE.bytes(rates[at] * bits);
+    let population = Population::new(rates.iter().map(|share| (Bitrate::rounded(share * bits), 1.0)));
+    let most = |at: usize| Bitrate::rounded(rates[at] * bits).bytes_per_frame(RATE);
     for (from, to) in (0..3).flat_map(|from| (0..3).map(move |to| (from, to))).filter(|(from, to)| from != to) {
         let settings = VideoSettings { size, rate: RATE, population: population.clone(), threads: 1 };
         let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 3).expect("three loops");
@@ -130,7 +130,7 @@ fn two_renditions_of_seven_frames(cut: usize) -> (VideoRenditions, Picture) {
     let mut clip = clip(size, 8, cut);
     let next = clip.pop().expect("eight frames");
     let bits = 240.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.02 * bits..=0.32 * bits);
+    let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 2).expect("two loops");
     for picture in &clip {
@@ -173,8 +173,8 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
     let size = Size::new(96, 64).expect("a valid size");
     let clip = clip(size, 36, 99);
     let bits = 240.0 * size.pixels() as f64;
-    let [slow, fast] = [0.02, 0.3].map(|share| Population::new([(share * bits, 1.0)]));
-    let [few, many] = [0.02, 0.3].map(|share| RATE.bytes(share * bits));
+    let [slow, fast] = [0.02, 0.3].map(|share| Population::new([(Bitrate::rounded(share * bits), 1.0)]));
+    let [few, many] = [0.02, 0.3].map(|share| Bitrate::rounded(share * bits).bytes_per_frame(RATE));
     let cut = |frame: &Frame, count: usize| frame.bytes[..count.clamp(frame.base, frame.bytes.len())].to_vec();
     let settings = VideoSettings { size, rate: RATE, population: fast.clone(), threads: 1 };
     let new = || VideoRenditions::new(&VideoModel::built_in(), settings.clone(), 1).expect("one loop");

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use nestcast_codec::{Display, Format, ModelId, Picture, Size, Ycbcr};
-use nestcast_media::y4m::Rate;
+use nestcast_codec::{Display, Format, FrameRate, ModelId, Picture, Size, Ycbcr};
 use nestcast_proto::{PackageHash, Video, Welcome};
 
 use crate::error::PictureError;
@@ -34,12 +33,12 @@ pub enum Samples {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PictureRate {
     /// At this rate: the reader of the source waits until a picture is due.
-    Constant(Rate),
+    Constant(FrameRate),
     /// At most at this rate, whenever the source has a picture: the source waits itself, like a camera that is slower
     /// in the dark.
     Variable {
         /// The most pictures a second; receivers learn this rate.
-        most: Rate,
+        most: FrameRate,
     },
 }
 
@@ -49,8 +48,8 @@ impl From<Format> for Samples {
     }
 }
 
-impl From<Rate> for PictureRate {
-    fn from(rate: Rate) -> Self {
+impl From<FrameRate> for PictureRate {
+    fn from(rate: FrameRate) -> Self {
         Self::Constant(rate)
     }
 }
@@ -58,7 +57,7 @@ impl From<Rate> for PictureRate {
 impl PictureRate {
     /// Returns the rate, or the highest rate.
     #[must_use]
-    pub const fn most(self) -> Rate {
+    pub const fn most(self) -> FrameRate {
         match self {
             Self::Constant(rate) | Self::Variable { most: rate } => rate,
         }
@@ -124,8 +123,7 @@ impl PictureFormat {
         let side = |length: usize| u32::try_from(length).unwrap_or(nestcast_codec::MAX_SIDE);
         let width = side(self.size.width());
         let height = side(self.size.height());
-        let rate = self.rate.most();
-        Welcome { model: model.0, package, width, height, rate: (rate.frames(), rate.seconds()), video }
+        Welcome { model: model.0, package, width, height, rate: self.rate.most(), video }
     }
 }
 
@@ -139,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_picture_has_the_size_the_format_and_the_range_of_its_source_or_is_refused_by_name() {
-        let rate = Rate::new(30, 1).expect("a rate");
+        let rate = FrameRate::new(30, 1).expect("a rate");
         let limited = Format::Ycbcr420(Ycbcr::BT601);
         let format = PictureFormat::of(&picture(4, limited), rate);
         assert!(format.check(&picture(4, limited)).is_ok());

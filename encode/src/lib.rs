@@ -9,14 +9,13 @@
 //! encoding time. `nestcast-sender` has such a driver, `LiveSource`; your own loop is as short as this:
 //!
 //! ```
-//! use nestcast_codec::{Format, Picture, Ycbcr, Size};
+//! use nestcast_codec::{Format, FrameRate, Picture, Ycbcr, Size};
 //! use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
-//! use nestcast_media::y4m::Rate;
 //! use nestcast_proto::{Captured, Demand, FrameEncoder as _, PictureStream as _};
 //!
 //! // A source is whatever implements `PictureSource`; here it is a function.
 //! let (size, samples) = (Size::new(64, 48)?, Format::Ycbcr420(Ycbcr::BT601));
-//! let format = PictureFormat::new(size, samples, Rate::new(30, 1)?);
+//! let format = PictureFormat::new(size, samples, FrameRate::new(30, 1)?);
 //! let mut pictures = Pictures::from_fn(format, move |spent| {
 //!     Ok(Some(spent.unwrap_or_else(|| Picture::zero(size, samples)))) // draw into it
 //! });

@@ -2,8 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::{Format, Picture, Size};
-use nestcast_media::y4m::Rate;
+use nestcast_codec::{Format, FrameRate, Picture, Size};
 
 use crate::error::PictureError;
 use crate::format::{PictureFormat, Samples};
@@ -18,7 +17,7 @@ impl Pictures {
     /// [`PictureError::Sizes`] if two have different sizes, [`PictureError::NoPicture`] if none can be read.
     pub fn slides(
         mut files: Vec<PathBuf>,
-        rate: Rate,
+        rate: FrameRate,
         again: bool,
         mut size: impl FnMut(&Path) -> Option<Size>,
         mut read: impl FnMut(&Path) -> Option<Picture> + Send + 'static,
@@ -85,7 +84,7 @@ mod tests {
 
     #[test]
     fn slides_announce_the_range_of_their_pictures() {
-        let rate = Rate::new(1, 1).expect("a rate");
+        let rate = FrameRate::new(1, 1).expect("a rate");
         let size = Size::new(1, 1).expect("a size");
         let announced = |format: Format| {
             let read = move |_: &Path| Some(Picture::zero(size, format));

@@ -112,13 +112,12 @@ impl<F: FnMut(Option<Picture>) -> Result<Option<Picture>, SourceError> + Send> P
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Format, Size, Ycbcr};
-    use nestcast_media::y4m::Rate;
+    use nestcast_codec::{Format, FrameRate, Size, Ycbcr};
 
     use super::*;
 
-    fn rate() -> Rate {
-        Rate::new(30, 1).expect("a rate")
+    fn rate() -> FrameRate {
+        FrameRate::new(30, 1).expect("a rate")
     }
 
     fn size() -> Size {

@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nestcast_codec::{
-    Effort, Error, Frame as Coded, FrameRate, MAX_RENDITIONS, Picture, Population, Switch, VideoModel, VideoRenditions,
-    VideoSettings, Ycbcr,
+    Bitrate, Effort, Error, Frame as Coded, FrameRate, MAX_RENDITIONS, Picture, Population, Switch, VideoModel,
+    VideoRenditions, VideoSettings, Ycbcr,
 };
 use nestcast_proto::{
     BroadcastFrame, Captured, Demand, Frame, FrameEncoder, MAX_FRAME, PackageHash, RandomAccessFrame, ReceiverDemand,
@@ -35,8 +35,9 @@ const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 /// base layer that may be sent again.
 const SWITCH_INTERVALS: f64 = 0.75;
 const MAX_SWITCH_BYTES: usize = 65_536;
-/// Bits for each pixel before the first receiver connects.
+/// Bits for each pixel before the first receiver connects, and the least in a second.
 const BITS_PER_PIXEL: f64 = 0.1;
+const MIN_BITS_PER_SECOND: f64 = 8.0;
 /// Luma samples a second from which the motion search is short: those of 640x360 at 30 frames a second.
 const MANY_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
 /// The weight of a rate that only sets a bound.
@@ -79,11 +80,10 @@ impl VideoEncoding {
         {
             return Err(PictureError::Renditions { given });
         }
-        let most = format.rate.most();
-        let rate = FrameRate { frames: most.frames(), seconds: most.seconds() };
-        let frames_a_second = f64::from(rate.frames) / f64::from(rate.seconds);
+        let rate = format.rate.most();
+        let frames_a_second = rate.per_second();
         let samples = format.size.pixels() as f64 * frames_a_second;
-        let slowest = samples * BITS_PER_PIXEL;
+        let slowest = (samples * BITS_PER_PIXEL).max(MIN_BITS_PER_SECOND);
         let population = population(&[slowest], slowest * BASE_SHARE);
         let settings = VideoSettings { size: format.size, rate, population, threads };
         let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
@@ -160,7 +160,8 @@ impl VideoEncoding {
         let number = *number;
         let follows = *from;
         let receivers = receivers.clone();
-        let most = self.rate.bytes(self.renditions.switching_rate() * SWITCH_INTERVALS).min(MAX_SWITCH_BYTES);
+        let carried = Bitrate::rounded(self.renditions.switching_rate() * SWITCH_INTERVALS);
+        let most = carried.bytes_per_frame(self.rate).min(MAX_SWITCH_BYTES);
         let switch = self.switch.as_mut();
         let at = self.renditions.place(*to);
         let coded = switch.zip(at).and_then(|(switch, at)| self.encoder.switch_to(at, switch, most));
@@ -197,7 +198,8 @@ impl VideoEncoding {
             return None;
         }
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
-        let base = self.rate.bytes(self.slowest[at] * RANDOM_ACCESS_INTERVALS).clamp(MIN_RANDOM_ACCESS_BYTES, most);
+        let carried = Bitrate::rounded(self.slowest[at] * RANDOM_ACCESS_INTERVALS);
+        let base = carried.bytes_per_frame(self.rate).clamp(MIN_RANDOM_ACCESS_BYTES, most);
         // If a path carries more bytes in time, the base-layer reference of a new receiver is closer to the others'.
         let Coded { bytes, .. } = self.encoder.join(at, base.max(self.useful[at]))?;
         Some(RandomAccessFrame { base: base.min(bytes.len()), bytes })
@@ -248,7 +250,11 @@ impl VideoEncoding {
         let rates: Vec<f64> = receivers.iter().map(|wanted| rate_of(wanted).min(most)).collect();
         let known = population(&rates, 0.0);
         if let (Some(slowest), Some(median)) = (known.slowest(), known.median()) {
-            self.slowest[at] = slowest.max(median * HOPELESS_RATE_SHARE).min(self.slowest[at] * MAX_RATE_RISE);
+            let [slowest, median] = [slowest, median].map(|rate| rate.bits() as f64);
+            self.slowest[at] = slowest
+                .max(median * HOPELESS_RATE_SHARE)
+                .min(self.slowest[at] * MAX_RATE_RISE)
+                .max(MIN_BITS_PER_SECOND);
         }
         let rates = population(&rates, self.slowest[at] * BASE_SHARE);
         self.useful[at] = usize::try_from(useful).unwrap_or(usize::MAX);
@@ -306,7 +312,7 @@ const fn not_planar(samples: Samples) -> PictureError {
 
 /// Returns the rate in bits a second at which a frame reaches its largest size: no link counts as faster.
 fn most_bits(rate: FrameRate) -> f64 {
-    (MAX_FRAME * 8) as f64 * f64::from(rate.frames) / f64::from(rate.seconds)
+    (MAX_FRAME * 8) as f64 * rate.per_second()
 }
 
 /// Returns the part of a receiver's path that carries frames, within the receiver's cap, in bits a second.
@@ -317,23 +323,25 @@ fn rate_of(wanted: &ReceiverDemand) -> f64 {
 
 /// Makes a population of receivers of these rates, none of them slower than the base layers' rate.
 fn population(rates: &[f64], bases: f64) -> Population {
-    Population::new(rates.iter().map(|rate| (rate.max(bases), 1.0)).chain([(bases, NO_WEIGHT)]))
+    let receivers = rates.iter().map(|rate| (rate.max(bases), 1.0)).chain([(bases, NO_WEIGHT)]);
+    Population::new(receivers.map(|(rate, weight)| (Bitrate::rounded(rate), weight)))
 }
 
 #[cfg(test)]
 mod tests {
     use nestcast_codec::{Arrived, Display, Format, Scan, Size, VideoDecoder};
-    use nestcast_media::y4m::Rate;
-    use nestcast_proto::{Bitrate, DemandEntry};
+    use nestcast_proto::DemandEntry;
 
     use super::*;
     use crate::source::Pictures;
 
-    const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+    const RATE: FrameRate = match FrameRate::new(30, 1) {
+        Ok(rate) => rate,
+        Err(_) => panic!("a rate"),
+    };
 
     fn encoding(size: Size, limit: RenditionLimit) -> VideoEncoding {
-        let rate = Rate::new(RATE.frames, RATE.seconds).expect("a rate");
-        let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
+        let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), RATE);
         VideoEncoding::new(format, 1, limit).expect("planar")
     }
 
@@ -358,8 +366,8 @@ mod tests {
 
     #[test]
     fn no_link_counts_as_faster_than_the_longest_frames_take() {
-        for rate in [RATE, FrameRate { frames: 1, seconds: 3600 }, FrameRate { frames: 30_000, seconds: 1001 }] {
-            let bytes = rate.bytes(most_bits(rate)) as u64;
+        for rate in [RATE, FrameRate::new(1, 3600).expect("a rate"), FrameRate::new(30_000, 1001).expect("a rate")] {
+            let bytes = Bitrate::rounded(most_bits(rate)).bytes_per_frame(rate) as u64;
             assert!(bytes <= MAX_FRAME && bytes > MAX_FRAME - 2, "{bytes}");
         }
     }
@@ -367,7 +375,7 @@ mod tests {
     #[test]
     fn video_announces_what_its_samples_mean_and_refuses_what_is_not_planar() {
         let size = Size::new(32, 32).expect("a size");
-        let rate = Rate::new(30, 1).expect("a rate");
+        let rate = FrameRate::new(30, 1).expect("a rate");
         let of = |pictures: &Pictures| VideoEncoding::new(pictures.format(), 1, RenditionLimit::default());
         for colours in [Ycbcr::BT601_FULL, Ycbcr::BT601, Ycbcr::BT709] {
             let grey = Picture::zero(size, Format::Ycbcr420(colours));

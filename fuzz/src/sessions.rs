@@ -7,10 +7,10 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, Hello, LateHeader, MAX_OPEN_FRAMES,
-    Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats, RandomAccessFrame,
-    RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, StreamHead, VersionRange, Video,
-    Welcome,
+    Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello, LateHeader,
+    MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
+    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, StreamHead,
+    VersionRange, Video, Welcome,
 };
 
 use crate::bounded;
@@ -149,7 +149,14 @@ impl Receiver {
             ToReceiver::Welcome { is_video } => {
                 let video = is_video.then_some(Video::new([2; 6]));
                 let [width, height] = SIDES;
-                let welcome = Welcome { model: [1; 6], package: PACKAGE, width, height, rate: (30, 1), video };
+                let welcome = Welcome {
+                    model: [1; 6],
+                    package: PACKAGE,
+                    width,
+                    height,
+                    rate: FrameRate::new(30, 1).expect("a rate"),
+                    video,
+                };
                 self.session.handle_control_bytes(&Message::Welcome { version: 1, welcome }.encode());
             }
             ToReceiver::Clock(micros) => {
@@ -251,7 +258,14 @@ pub fn sender_session(data: &[u8]) {
     bounded::within(64 * 65_536 + 2 * 1024 * 1024, "a sender's session", || {
         let video = is_video.then_some(Video::new([2; 6]));
         let [width, height] = SIDES;
-        let welcome = Welcome { model: [1; 6], package: PACKAGE, width, height, rate: (30, 1), video };
+        let welcome = Welcome {
+            model: [1; 6],
+            package: PACKAGE,
+            width,
+            height,
+            rate: FrameRate::new(30, 1).expect("a rate"),
+            video,
+        };
         let token = Some(Bytes::from_static(b"secret"));
         let offer = Offer { welcome, package: Some(Bytes::from(vec![7; 5000])), token };
         let mut sender = Sender::new(SenderSession::new(Arc::new(offer), 0));

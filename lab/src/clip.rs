@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use lzma_rust2::XzReader;
-use nestcast_codec::{Format, Picture, Size};
-use nestcast_media::y4m::{Rate, Reader};
+use nestcast_codec::{Format, FrameRate, Picture, Size};
+use nestcast_media::y4m::Reader;
 
 /// `assets/README.md` names its origin.
 const BUILTIN: &[u8] = include_bytes!("../assets/signing.y4m.xz");
@@ -18,7 +18,7 @@ const MAX_SAMPLES: usize = 256 << 20;
 /// The pictures of a video.
 #[derive(Debug)]
 pub struct Clip {
-    rate: Rate,
+    rate: FrameRate,
     size: Size,
     frames: Vec<Picture>,
 }
@@ -57,7 +57,7 @@ impl Clip {
 
     /// Returns the frames a second.
     #[must_use]
-    pub const fn rate(&self) -> Rate {
+    pub const fn rate(&self) -> FrameRate {
         self.rate
     }
 

@@ -4,7 +4,7 @@ use std::fmt::{self, Display, Formatter};
 use std::path::Path;
 use std::time::Duration;
 
-use nestcast_codec::{Channels, Stream, VideoHeader};
+use nestcast_codec::{Bitrate, Channels, Stream, VideoHeader};
 use nestcast_media::stored::Written;
 use serde::Serialize;
 
@@ -97,19 +97,18 @@ impl EncodedPicture {
 }
 
 impl EncodedVideo {
-    /// Describes a video and the time that encoding took. `bitrates` are the slowest and the fastest receiver's, in
-    /// bits a second.
+    /// Describes a video and the time that encoding took. `bitrates` are the slowest and the fastest receiver's.
     #[must_use]
-    pub fn new(names: Names, header: &VideoHeader, written: Written, bitrates: [u64; 2], took: Duration) -> Self {
+    pub fn new(names: Names, header: &VideoHeader, written: Written, bitrates: [Bitrate; 2], took: Duration) -> Self {
         let Written { frames, keys, bytes } = written;
-        let [least_kbps, most_kbps] = bitrates.map(|bits| bits as f64 / 1e3);
+        let [least_kbps, most_kbps] = bitrates.map(|rate| rate.bits() as f64 / 1e3);
         Self {
             names,
             width: header.size.width(),
             height: header.size.height(),
             frames,
             keys,
-            frames_per_second: f64::from(header.rate.frames) / f64::from(header.rate.seconds),
+            frames_per_second: header.rate.per_second(),
             least_kbps,
             most_kbps,
             renditions: header.renditions.count(),

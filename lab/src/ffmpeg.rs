@@ -6,7 +6,7 @@ use std::{
     process::{Child, Command, Output, Stdio},
 };
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 /// A low priority, so that other programs stay responsive.
@@ -141,29 +141,9 @@ fn output_of<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item =
     Ok(output)
 }
 
-/// Parses a fraction such as `30000/1001` into frames and the seconds they last.
-///
-/// # Errors
-/// If the text is no such fraction.
-pub fn frame_rate(text: &str) -> Result<(u32, u32)> {
-    let name = || format!("`{text}` is no frame rate");
-    let (frames, seconds) = text.split_once('/').with_context(name)?;
-    let rate = (frames.parse().with_context(name)?, seconds.parse().with_context(name)?);
-    ensure!(rate.0 > 0 && rate.1 > 0, name());
-    Ok(rate)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn frame_rates_are_ratios() {
-        assert_eq!(frame_rate("30000/1001").expect("a ratio"), (30_000, 1001));
-        for text in ["", "30", "0/1", "30/0", "a/b"] {
-            assert!(frame_rate(text).is_err(), "{text}");
-        }
-    }
 
     #[test]
     fn packets_are_sizes_and_flags() {

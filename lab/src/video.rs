@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use nestcast_codec::{
-    Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, Restoration, VideoDecoder, VideoModel,
-    VideoRenditions, VideoSettings,
+    Bitrate, Budget, Codec, Decoder, Effort, Encoder, FrameRate, MAX_HEADER, Picture, Restoration, VideoDecoder,
+    VideoModel, VideoRenditions, VideoSettings,
 };
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ pub struct Frame {
 #[derive(Clone, Debug)]
 pub struct Run {
     /// The receiver's rate, bits per second.
-    pub rate: f64,
+    pub rate: Bitrate,
     /// The frames in the order in which they are shown.
     pub frames: Vec<Frame>,
     /// The time to decode.
@@ -63,7 +63,7 @@ pub struct Measured {
 }
 
 impl Run {
-    fn new(rate: f64) -> Self {
+    fn new(rate: Bitrate) -> Self {
         Self { rate, frames: Vec::new(), decode: Duration::ZERO }
     }
 
@@ -122,7 +122,7 @@ impl Measured {
 /// Returns the kbit/s of `frames` frames of `bytes` together.
 #[must_use]
 pub fn kbps(bytes: u64, frames: u64, rate: FrameRate) -> f64 {
-    let seconds = frames.max(1) as f64 * f64::from(rate.seconds) / f64::from(rate.frames);
+    let seconds = frames.max(1) as f64 / rate.per_second();
     bytes as f64 * 8e-3 / seconds
 }
 
@@ -152,17 +152,17 @@ struct Alone {
 }
 
 impl Measurement {
-    /// Measures receivers of these rates, in bits per second, with an encoder of these settings that makes `renditions`
+    /// Measures receivers of these rates with an encoder of these settings that makes `renditions`
     /// renditions.
     ///
     /// # Errors
     /// If the codec does not support this number of renditions.
-    pub fn new(settings: &VideoSettings, renditions: usize, effort: Effort, rates: &[f64]) -> Result<Self> {
+    pub fn new(settings: &VideoSettings, renditions: usize, effort: Effort, rates: &[Bitrate]) -> Result<Self> {
         let VideoSettings { size, rate: frame_rate, threads, .. } = *settings;
         let model = VideoModel::built_in();
         let encoder = VideoRenditions::new(&model, settings.clone(), renditions)?.with_effort(effort);
         let renditions = encoder.rates();
-        let receiver = |&rate: &f64| Receiver {
+        let receiver = |&rate: &Bitrate| Receiver {
             of: renditions.serving(rate),
             // The caller holds the original in memory too, so a limit would not help.
             decoder: VideoDecoder::new(model.clone(), size, threads).with_max_pixels(u64::MAX),
@@ -220,9 +220,9 @@ impl Measurement {
 }
 
 impl Alone {
-    fn new(frame_rate: FrameRate, rates: &[f64]) -> Self {
+    fn new(frame_rate: FrameRate, rates: &[Bitrate]) -> Self {
         let codec = Codec::photo();
-        let most = rates.iter().map(|&rate| frame_rate.bytes(rate)).max().unwrap_or(0).saturating_add(1);
+        let most = rates.iter().map(|rate| rate.bytes_per_frame(frame_rate)).max().unwrap_or(0).saturating_add(1);
         Self {
             encoder: codec.encoder().with_max_bytes(most.max(MAX_HEADER)),
             decoder: codec.decoder(),
@@ -235,7 +235,8 @@ impl Alone {
         let stream = self.encoder.encode(original)?;
         for run in &mut self.runs {
             // Whole bytes: those due by the frame's end, less those due before.
-            let due = |frames: usize| self.frame_rate.bytes(run.rate * frames as f64);
+            let due =
+                |frames: usize| Bitrate::from_bits(run.rate.bits() * frames as u64).bytes_per_frame(self.frame_rate);
             let number = run.frames.len();
             let prefix = stream.prefix((due(number + 1) - due(number)).max(MAX_HEADER));
             let start = Instant::now();
@@ -272,9 +273,9 @@ mod tests {
     #[test]
     fn a_video_is_measured_at_every_rate_and_beats_frames_alone() {
         let size = Size::new(64, 48).expect("a valid size");
-        let rate = FrameRate { frames: 30, seconds: 1 };
-        let rates = [60e3, 120e3, 240e3];
-        let population = Population::log_uniform(60e3..=240e3);
+        let rate = FrameRate::new(30, 1).expect("a rate");
+        let rates = [60_000, 120_000, 240_000].map(Bitrate::from_bits);
+        let population = Population::log_uniform(Bitrate::from_bits(60_000)..=Bitrate::from_bits(240_000));
         let settings = VideoSettings { size, rate, population, threads: 1 };
         let mut measurement = Measurement::new(&settings, 1, Effort::Normal, &rates).expect("one loop");
         for number in 0..16 {
@@ -286,7 +287,7 @@ mod tests {
             assert!(db[0] < db[1] && db[1] < db[2], "{db:?}");
             for run in runs {
                 assert_eq!(run.frames.len(), 16);
-                let most = run.rate / 8.0 * 16.0 / 30.0;
+                let most = run.rate.bits() as f64 / 8.0 * 16.0 / 30.0;
                 assert!((run.bytes() as f64) <= most && run.bytes() as f64 > 0.8 * most, "{} of {most}", run.bytes());
             }
         }
@@ -300,7 +301,7 @@ mod tests {
     #[test]
     fn half_the_bytes_at_equal_quality_are_half_the_rate() {
         let run = |(bytes, luma_db): (usize, f64)| {
-            let mut run = Run::new(1.0);
+            let mut run = Run::new(Bitrate::from_bits(1));
             run.frames = vec![Frame { bytes, luma_db, ycbcr_db: 0.0 }; 3];
             run
         };
@@ -317,7 +318,7 @@ mod tests {
     #[test]
     fn quality_counts_behind_the_first_frames() {
         let frame = |luma_db: f64| Frame { bytes: 10, luma_db, ycbcr_db: 0.0 };
-        let mut run = Run::new(1.0);
+        let mut run = Run::new(Bitrate::from_bits(1));
         run.frames = [vec![frame(9.0); FIRST_FRAME], [30.0, 33.0, 32.0].map(frame).to_vec()].concat();
         let summary = run.summary(|frame| frame.luma_db);
         assert_eq!((summary.least, summary.jump, run.bytes()), (30.0, 3.0, 110));

@@ -5,8 +5,8 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::Picture;
-use nestcast_media::y4m::{Rate, Reader, Writer};
+use nestcast_codec::{Bitrate, FrameRate, Picture};
+use nestcast_media::y4m::{Reader, Writer};
 
 use crate::ffmpeg::Ffmpeg;
 
@@ -49,15 +49,14 @@ impl X264 {
     pub fn encode<'a>(
         &self,
         pictures: impl IntoIterator<Item = &'a Picture>,
-        rate: Rate,
-        bits_per_second: f64,
+        rate: FrameRate,
+        bitrate: Bitrate,
     ) -> Result<Vec<AccessUnit>> {
         let folder = tempfile::tempdir()?;
         let coded = folder.path().join("coded.h264");
-        let frames_per_second = f64::from(rate.frames()) / f64::from(rate.seconds());
         let keyframes = KEYFRAME_INTERVAL.to_string();
         let mut words: Vec<String> = ["-i", "-"].map(Into::into).into();
-        words.extend(arguments("zerolatency", bits_per_second, Some(frames_per_second)));
+        words.extend(arguments("zerolatency", bitrate, Some(rate)));
         words.extend(WITHOUT_NOTES.map(Into::into));
         words.extend(["-g", &keyframes, "-threads", "1", "-f", "h264"].map(Into::into));
         words.push(coded.display().to_string());
@@ -101,15 +100,14 @@ impl X264 {
     }
 }
 
-/// Returns the arguments for x264: `tune`, a rate, and a buffer of 1.5 frames if the number of frames a second is
-/// given.
+/// Returns the arguments for x264: `tune`, a rate, and a buffer of 1.5 frames if the frame rate is given.
 #[must_use]
-pub fn arguments(tune: &str, bits_per_second: f64, frames_per_second: Option<f64>) -> Vec<String> {
-    let rate = bits_per_second.round();
+pub fn arguments(tune: &str, bitrate: Bitrate, frame_rate: Option<FrameRate>) -> Vec<String> {
+    let rate = bitrate.bits();
     let words = format!("-c:v libx264 -preset medium -tune {tune} -b:v {rate}");
-    let buffer = frames_per_second.map(|frames_per_second| {
+    let buffer = frame_rate.map(|frame_rate| {
         // x264 counts in whole kbit.
-        let buffer = (bits_per_second / 1000.0 * BUFFER_FRAMES / frames_per_second).round().max(1.0) * 1000.0;
+        let buffer = (rate as f64 / 1000.0 * BUFFER_FRAMES / frame_rate.per_second()).round().max(1.0) * 1000.0;
         format!(" -maxrate {rate} -bufsize {buffer}")
     });
     (words + &buffer.unwrap_or_default()).split(' ').map(str::to_owned).collect()
@@ -128,7 +126,7 @@ mod tests {
         };
         let clip = Clip::builtin()?;
         let pictures = || (0..70).map(|id| clip.at(id));
-        let units = x264.encode(pictures(), clip.rate(), 500e3)?;
+        let units = x264.encode(pictures(), clip.rate(), Bitrate::from_bits(500_000))?;
         let keys: Vec<usize> = (0..units.len()).filter(|&at| units[at].key).collect();
         assert_eq!((units.len(), &keys[..]), (70, &[0, KEYFRAME_INTERVAL][..]));
         for from in keys {
@@ -146,8 +144,8 @@ mod tests {
 
     #[test]
     fn a_buffer_is_of_one_and_a_half_frames() {
-        let words = arguments("zerolatency", 300e3, Some(30.0)).join(" ");
+        let words = arguments("zerolatency", Bitrate::from_bits(300_000), FrameRate::new(30, 1).ok()).join(" ");
         assert!(words.ends_with("-b:v 300000 -maxrate 300000 -bufsize 15000"), "{words}");
-        assert!(!arguments("psnr", 300e3, None).join(" ").contains("bufsize"));
+        assert!(!arguments("psnr", Bitrate::from_bits(300_000), None).join(" ").contains("bufsize"));
     }
 }

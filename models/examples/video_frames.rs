@@ -9,7 +9,7 @@ use std::io::{BufWriter, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use nestcast_codec::{
-    Budget, DecodedFrame, DecodingConditions, Picture, Population, Restoration, TransformError, VideoDecoder,
+    Bitrate, Budget, DecodedFrame, DecodingConditions, Picture, Population, Restoration, TransformError, VideoDecoder,
     VideoEncoder, VideoModel, VideoSettings, ViewMut,
 };
 
@@ -54,9 +54,9 @@ fn main() -> Result<(), Failure> {
 
 /// Encodes a clip for receivers from `slowest` bits a pixel on, and writes parts of what they have.
 fn encode<W: Write>(clip: &Clip, slowest: f64, mut writer: Writer<W>) -> Result<(), Failure> {
-    let bits = slowest * clip.size.pixels() as f64 * f64::from(clip.rate.frames) / f64::from(clip.rate.seconds);
-    let rates: Vec<f64> =
-        (0..RECEIVERS).map(|at| bits * SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1))).collect();
+    let bits = slowest * clip.size.pixels() as f64 * clip.rate.per_second();
+    let rate = |at: u32| bits * SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
+    let rates: Vec<Bitrate> = (0..RECEIVERS).map(|at| Bitrate::rounded(rate(at))).collect();
     let population = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);

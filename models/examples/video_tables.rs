@@ -8,7 +8,8 @@ mod clip;
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Budget, FilterFit, Model, MotionTally, Population, Tally, VideoDecoder, VideoEncoder, VideoModel, VideoSettings,
+    Bitrate, Budget, FilterFit, Model, MotionTally, Population, Tally, VideoDecoder, VideoEncoder, VideoModel,
+    VideoSettings,
 };
 
 use clip::{Clip, Failure};
@@ -59,8 +60,7 @@ fn main() -> Result<(), Failure> {
         let (weight, path) = clip.split_once(':').ok_or("a clip is WEIGHT:FILE")?;
         let (weight, clip) = (weight.parse()?, Clip::read(path)?);
         for slowest in SLOWEST {
-            let pixels_a_second =
-                clip.size.pixels() as f64 * f64::from(clip.rate.frames) / f64::from(clip.rate.seconds);
+            let pixels_a_second = clip.size.pixels() as f64 * clip.rate.per_second();
             encode(&clip, &model, slowest * pixels_a_second, weight, &mut met)?;
         }
         eprintln!("{path}");
@@ -79,8 +79,8 @@ fn main() -> Result<(), Failure> {
 
 /// Encodes a clip for receivers from `slowest` bits a second on.
 fn encode(clip: &Clip, model: &VideoModel, slowest: f64, weight: f64, met: &mut Met) -> Result<(), Failure> {
-    let rates: Vec<f64> =
-        (0..RECEIVERS).map(|at| slowest * SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1))).collect();
+    let rate = |at: u32| slowest * SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
+    let rates: Vec<Bitrate> = (0..RECEIVERS).map(|at| Bitrate::rounded(rate(at))).collect();
     let population = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(model.clone(), settings.clone());
@@ -107,7 +107,7 @@ fn encode(clip: &Clip, model: &VideoModel, slowest: f64, weight: f64, met: &mut 
         if number % KEY_EVERY == 0 && (number > 0 || met.filters) {
             let mut first = VideoEncoder::new(model.clone(), settings.clone());
             let frame = first.encode(picture)?;
-            let cuts = rates.iter().map(|rate| clip.rate.bytes(*rate));
+            let cuts = rates.iter().map(|rate| rate.bytes_per_frame(clip.rate));
             if met.filters {
                 for cut in cuts {
                     let mut decoder = decoder();

@@ -1,7 +1,7 @@
 //! A sender's announcement, in the codec's types.
 
 use nestcast_codec::{Display, ModelId, Size, Ycbcr};
-use nestcast_proto::{PackageHash, Welcome};
+use nestcast_proto::{FrameRate, PackageHash, Welcome};
 
 use crate::error::PlayError;
 
@@ -15,8 +15,8 @@ pub struct Announcement {
     pub package: PackageHash,
     /// The size of every picture.
     pub size: Size,
-    /// A number of frames, and the number of seconds that they last.
-    pub rate: (u32, u32),
+    /// The frame rate.
+    pub rate: FrameRate,
     /// Set if the frames are video.
     pub video: Option<AnnouncedVideo>,
 }

@@ -28,9 +28,9 @@
 //! let (size, format) = (Size::new(64, 48)?, Format::Ycbcr420(Ycbcr::BT601));
 //! let [key, residual] = VideoModel::built_in().ids();
 //! let video = Some(Video::new(residual.0));
-//! let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width: 64, height: 48, rate: (30, 1), video };
-//! let rate = FrameRate { frames: 30, seconds: 1 };
-//! let population = Population::log_uniform(100_000.0..=1_600_000.0);
+//! let rate = FrameRate::new(30, 1)?;
+//! let welcome = Welcome { model: key.0, package: PackageHash([0; 32]), width: 64, height: 48, rate, video };
+//! let population = Population::log_uniform("100k".parse()?..="1600k".parse()?);
 //! let mut encoder = VideoEncoder::new(VideoModel::built_in(), VideoSettings { size, rate, population, threads: 1 });
 //! let mut frames = Vec::new();
 //! for id in 0..6 {

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Close, Code, DecoderKind, DelayController, Frame, Hello, Offer, PackageHash, PathStats,
-    ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange, Welcome,
+    Bitrate, BroadcastFrame, Close, Code, DecoderKind, DelayController, Frame, FrameRate, Hello, Offer, PackageHash,
+    PathStats, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange, Welcome,
 };
 
 const FRAMES: u64 = 180;
@@ -66,7 +66,7 @@ struct Loopback {
 }
 
 fn main() {
-    let rate = (30, 1);
+    let rate = FrameRate::new(30, 1).expect("a rate");
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 640, height: 360, rate, video: None };
     let interval = welcome.interval();
     let offer = Arc::new(Offer { welcome, package: None, token: Some(Bytes::from_static(b"secret")) });
@@ -262,10 +262,7 @@ impl Loopback {
                     self.send(self.now + DELAY, Arrival::ToSender(message));
                 }
                 ReceiverOutput::Welcome { welcome, .. } => {
-                    println!(
-                        "welcome: {}x{}, {} frames in {} s",
-                        welcome.width, welcome.height, welcome.rate.0, welcome.rate.1
-                    );
+                    println!("welcome: {}x{}, {} frames a second", welcome.width, welcome.height, welcome.rate);
                     self.receiver.handle_ready(self.now);
                 }
                 ReceiverOutput::Frame(frame) => {

@@ -28,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::bitrate::Bitrate;
+use nestcast_units::Bitrate;
 
 /// The fewest bytes of a frame, for a receiver that joins: half a second at 256 kbit/s.
 const MIN_FRAME_BYTES: u64 = 16 * 1024;

@@ -15,7 +15,7 @@
 //! use bytes::Bytes;
 //! use nestcast_proto::*;
 //!
-//! # let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1), video: None };
+//! # let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: FrameRate::new(30, 1).expect("a rate"), video: None };
 //! # let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
 //! # let hello = Message::Hello(hello).encode();
 //! # let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
@@ -72,7 +72,7 @@
 //! use bytes::Bytes;
 //! use nestcast_proto::*;
 //!
-//! # let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1), video: None };
+//! # let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: FrameRate::new(30, 1).expect("a rate"), video: None };
 //! # let said = [Message::Welcome { version: 1, welcome }.encode(), Message::Clock(Clock { micros: 0 }).encode()].concat();
 //! # let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 9000, base: 20 };
 //! # let stream = [&StreamHead::Frame(header).encode()[..], &[7; 500]].concat();
@@ -112,7 +112,6 @@
 //! the sessions that cut frames and reassemble them. [`DelayController`] is the congestion control that the session
 //! expects of a transport.
 
-mod bitrate;
 mod demand;
 mod path;
 mod publish;
@@ -121,8 +120,8 @@ mod source;
 mod subscribe;
 mod wire;
 
-pub use bitrate::{Bitrate, BitrateError};
 pub use demand::{Demand, DemandEntry, ReceiverDemand};
+pub use nestcast_units::{Bitrate, BitrateError, FrameRate, FrameRateError};
 pub use path::delay_controller::DelayController;
 pub use path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
 pub use path::stats::PathStats;

@@ -111,7 +111,7 @@ mod tests {
     use std::sync::mpsc;
 
     use nestcast_player::{Announcement, Cause, Decoding};
-    use nestcast_proto::{FrameHeader, PackageHash};
+    use nestcast_proto::{FrameHeader, FrameRate, PackageHash};
 
     use super::*;
     use crate::viewer::Shown;
@@ -137,7 +137,14 @@ mod tests {
     }
 
     fn welcome() -> Welcome {
-        Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: (30, 1), video: None }
+        Welcome {
+            model: [0; 6],
+            package: PackageHash([0; 32]),
+            width: 16,
+            height: 16,
+            rate: FrameRate::new(30, 1).expect("a rate"),
+            video: None,
+        }
     }
 
     fn frame() -> Arrived {

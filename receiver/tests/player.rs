@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Codec, Format, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
+    Bitrate, Codec, Format, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 use nestcast_proto::{Arrived, FrameHeader, PackageHash, ReceiveStats, Video, Welcome};
 use nestcast_receiver::{Announcement, Concealed, Decoding, FrameSink as _, Player, Readiness, Shown, Viewer};
@@ -57,7 +57,14 @@ impl Viewer for Teller {
 fn welcome() -> Welcome {
     let ([key, residual], [width, height]) = (VideoModel::built_in().ids(), SIDES);
     let video = Some(Video::new(residual.0));
-    Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
+    Welcome {
+        model: key.0,
+        package: PackageHash([0; 32]),
+        width,
+        height,
+        rate: FrameRate::new(30, 1).expect("a rate"),
+        video,
+    }
 }
 
 fn arrived(id: u64, prefix: Bytes, base: u64) -> Arrived {
@@ -73,7 +80,10 @@ fn junk() -> Arrived {
 fn frames(count: u32) -> Vec<Arrived> {
     let [width, height] = SIDES;
     let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Ycbcr::BT601));
-    let (rate, population) = (FrameRate { frames: 30, seconds: 1 }, Population::log_uniform(40_000.0..=640_000.0));
+    let (rate, population) = (
+        FrameRate::new(30, 1).expect("a rate"),
+        Population::log_uniform(Bitrate::from_bits(40_000)..=Bitrate::from_bits(640_000)),
+    );
     let settings = VideoSettings { size, rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frame = |number: u32| {

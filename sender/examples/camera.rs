@@ -14,9 +14,8 @@ use std::error::Error;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nestcast_codec::{Format, Picture, Plane, Size, Ycbcr};
+use nestcast_codec::{Format, FrameRate, Picture, Plane, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, PictureRate, PictureSource, Pictures, RawPicture, RenditionLimit, VideoEncoding};
-use nestcast_media::y4m::Rate;
 use nestcast_proto::{SourceError, StreamPicture};
 use nestcast_sender::{Broadcast, Config, Identity, LiveSource, clock_micros, place_of};
 
@@ -43,7 +42,7 @@ struct TestCamera {
 impl TestCamera {
     fn open() -> Result<Self, Box<dyn Error>> {
         let size = Size::new(u32::try_from(WIDTH)?, u32::try_from(HEIGHT)?)?;
-        let rate = PictureRate::Variable { most: Rate::new(MOST, 1)? };
+        let rate = PictureRate::Variable { most: FrameRate::new(MOST, 1)? };
         let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
         let memory = vec![128; STRIDE * HEIGHT * 3 / 2];
         Ok(Self { format, size, memory, began: Instant::now(), next: Duration::ZERO })

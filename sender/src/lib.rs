@@ -11,7 +11,7 @@
 //!
 //! ```
 //! use bytes::Bytes;
-//! use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, SourceError, Welcome};
+//! use nestcast_proto::{BroadcastFrame, Demand, Frame, FrameRate, PackageHash, SourceError, Welcome};
 //! use nestcast_sender::{Broadcast, Config, FrameSource, Identity};
 //!
 //! /// Three frames a tenth of a second apart.
@@ -19,7 +19,8 @@
 //!
 //! impl FrameSource for Countdown {
 //!     fn welcome(&self) -> Welcome {
-//!         Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 1, height: 1, rate: (10, 1), video: None }
+//!         let rate = FrameRate::new(10, 1).expect("a rate");
+//!         Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 1, height: 1, rate, video: None }
 //!     }
 //!
 //!     async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {

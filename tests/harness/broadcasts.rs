@@ -5,9 +5,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Decoder, Encoder, Format, Picture, Size};
+use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Picture, Size};
 use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
-use nestcast_media::y4m::Rate;
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::PackageHash;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
@@ -57,7 +56,7 @@ impl Plan {
         let (width, height) = self.size;
         let size = Size::new(width, height).expect("a valid size");
         let noise = move |seed| pictures::picture(Content::Noise, width, height, Channels::Rgb, seed);
-        let rate = Rate::new(RATE, 1).expect("a valid rate");
+        let rate = FrameRate::new(RATE, 1).expect("a valid rate");
         // Each differs from the one before, because a picture that stays is sent only once.
         let mut seed = 0;
         Pictures::from_fn(PictureFormat::new(size, Format::Rgb, rate), move |_| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Channels, Display, Format, Frame, FrameRate, Model, Picture, Population, RenditionRates, Size, Switch,
+    Bitrate, Channels, Display, Format, Frame, FrameRate, Model, Picture, Population, RenditionRates, Size, Switch,
     VideoEncoder, VideoHeader, VideoModel, VideoRenditions, VideoSettings, VideoWriter, Ycbcr,
 };
 
@@ -12,7 +12,10 @@ use crate::pictures::{self, Content};
 /// The format of all clips.
 pub const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 /// The frame rate of all clips.
-pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+pub const RATE: FrameRate = match FrameRate::new(30, 1) {
+    Ok(rate) => rate,
+    Err(_) => panic!("a rate"),
+};
 
 /// A frame number that no clip has.
 pub const NEVER: u32 = u32::MAX;
@@ -163,8 +166,13 @@ impl Clip {
 
 /// Returns settings for receivers from `slowest` bytes a frame to sixteen times as many.
 fn settings(size: Size, slowest: u32, threads: usize) -> VideoSettings {
-    let least = f64::from(slowest) * 8.0 * f64::from(RATE.frames) / f64::from(RATE.seconds);
-    VideoSettings { size, rate: RATE, population: Population::log_uniform(least..=16.0 * least), threads }
+    let least = u64::from(slowest) * 8 * u64::from(RATE.frames()) / u64::from(RATE.seconds());
+    VideoSettings {
+        size,
+        rate: RATE,
+        population: Population::log_uniform(Bitrate::from_bits(least)..=Bitrate::from_bits(16 * least)),
+        threads,
+    }
 }
 
 /// Encodes pictures for receivers from `slowest` bytes a frame to sixteen times as many.

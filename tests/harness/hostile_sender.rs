@@ -9,8 +9,8 @@ use bytes::Bytes;
 use nestcast_codec::{MAX_HEADER, ModelId};
 use nestcast_models::Package;
 use nestcast_proto::{
-    Clock, Code, FrameHeader, LateHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader, PackageHash, ParityHeader,
-    StreamHead, Video, Welcome,
+    Clock, Code, FrameHeader, FrameRate, FrameRateError, LateHeader, MAX_FRAME, MAX_MODEL, Message, ModelHeader,
+    PackageHash, ParityHeader, StreamHead, Video, Welcome,
 };
 use quinn::{Connection, Endpoint, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinSet;
@@ -21,6 +21,9 @@ use crate::{later_version, tls};
 
 /// The size that every scenario announces.
 pub const SIZE: (u32, u32) = (320, 240);
+/// The fastest rate that can be announced, and its seconds as a varint.
+const FASTEST: Result<FrameRate, FrameRateError> = FrameRate::new(1_000_000, 1000);
+const THOUSAND: [u8; 2] = [0x43, 0xE8];
 /// Streams that a receiver grants at once.
 const STREAMS: u64 = 16;
 /// A model and a package that no receiver has.
@@ -170,10 +173,15 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
         control.write_all(&later_version::greeting(*chosen, welcome)).await?;
         return later_version::broadcast(connection, control, &picture(SIZE.0, SIZE.1, &[0x55; 190])).await;
     }
-    let welcome = Message::Welcome { version: 1, welcome }.encode();
+    let mut welcome = Message::Welcome { version: 1, welcome }.encode().to_vec();
+    if *scenario == Scenario::RateBeyondReason {
+        // In one second.
+        let at = welcome.windows(2).rposition(|pair| pair == THOUSAND).expect("the seconds");
+        welcome[at..at + 2].copy_from_slice(&[0x40, 1]);
+    }
     let micros = if let Scenario::ClockThatJumps(micros) = scenario { *micros } else { 0 };
     let clock = Message::Clock(Clock { micros }).encode();
-    let welcome = [welcome, clock].concat();
+    let welcome = [&welcome[..], &clock].concat();
     control.write_all(&welcome).await?;
     if *scenario == Scenario::TalksOn {
         control.write_all(&welcome).await?;
@@ -188,7 +196,8 @@ async fn attack(connection: &Connection, scenario: &Scenario) -> Result<(), Ende
 /// Returns what the scenario's sender announces.
 fn announce(scenario: &Scenario) -> Welcome {
     let (ModelId(model), package) = scenario.model();
-    let rate = if *scenario == Scenario::RateBeyondReason { (1_000_000, 1) } else { (30, 1) };
+    let rate = if *scenario == Scenario::RateBeyondReason { FASTEST } else { FrameRate::new(30, 1) };
+    let rate = rate.expect("a rate");
     let (width, height) = SIZE;
     let video = matches!(scenario, Scenario::Video(_) | Scenario::ClockThatJumps(_))
         .then(|| Video::new(hostile_video::models()[1].0));

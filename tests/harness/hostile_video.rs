@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use nestcast_codec::{
-    Format, Frame, FrameRate, ModelId, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
+    Bitrate, Format, Frame, FrameRate, ModelId, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings,
+    Ycbcr,
 };
 use nestcast_proto::{Code, FrameHeader, LateHeader, StreamHead};
 use quinn::{Connection, SendStream};
@@ -18,7 +19,10 @@ const FRAMES: u64 = 30;
 const PAUSE: Duration = Duration::from_millis(20);
 /// The time until everything in flight is shown.
 const SHOWN: Duration = Duration::from_millis(300);
-const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+const RATE: FrameRate = match FrameRate::new(30, 1) {
+    Ok(rate) => rate,
+    Err(_) => panic!("a rate"),
+};
 
 /// What a sender of video does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -207,7 +211,7 @@ async fn unfounded(connection: &Connection) -> Result<(), Ended> {
 }
 
 async fn mixed_renditions(connection: &Connection) -> Result<(), Ended> {
-    let renditions = [frames(0, FRAMES).await?, frames_for(0, FRAMES, 40_000.0).await?];
+    let renditions = [frames(0, FRAMES).await?, frames_for(0, FRAMES, 40_000).await?];
     for id in 0..FRAMES {
         let [one, other] = renditions.each_ref().map(|frames| &frames[usize::try_from(id).expect("few")]);
         let frame = if id % 2 == 0 { one } else { other };
@@ -230,18 +234,18 @@ async fn send(connection: &Connection, header: FrameHeader, bytes: &[u8]) -> Res
 
 /// Returns `count` frames of a good video, encoded on another thread than the one that answers the receiver.
 async fn frames(seed: u32, count: u64) -> Result<Vec<Frame>, Ended> {
-    frames_for(seed, count, 100_000.0).await
+    frames_for(seed, count, 100_000).await
 }
 
 /// Does the same for receivers of `slowest` bits a second and up to sixteen times that.
-async fn frames_for(seed: u32, count: u64, slowest: f64) -> Result<Vec<Frame>, Ended> {
+async fn frames_for(seed: u32, count: u64, slowest: u64) -> Result<Vec<Frame>, Ended> {
     Ok(tokio::task::spawn_blocking(move || encoded(seed, count, slowest)).await?)
 }
 
 /// Encodes a grating that moves over a slope.
-fn encoded(seed: u32, count: u64, slowest: f64) -> Vec<Frame> {
+fn encoded(seed: u32, count: u64, slowest: u64) -> Vec<Frame> {
     let size = Size::new(SIZE.0, SIZE.1).expect("a valid size");
-    let population = Population::log_uniform(slowest..=16.0 * slowest);
+    let population = Population::log_uniform(Bitrate::from_bits(slowest)..=Bitrate::from_bits(16 * slowest));
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frame = |time| {

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_lab::pace::{Pace, microseconds};
-use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, RandomAccessFrame, SourceError, Video, Welcome};
+use nestcast_proto::{
+    BroadcastFrame, Demand, Frame, FrameRate, PackageHash, RandomAccessFrame, SourceError, Video, Welcome,
+};
 use nestcast_sender::FrameSource;
 
 /// Frames a second.
@@ -44,7 +46,14 @@ impl StillFrames {
 impl FrameSource for StillFrames {
     fn welcome(&self) -> Welcome {
         let video = self.video.then_some(Video::new([1; 6]));
-        Welcome { model: [1; 6], package: PackageHash([1; 32]), width: 1, height: 1, rate: (RATE, 1), video }
+        Welcome {
+            model: [1; 6],
+            package: PackageHash([1; 32]),
+            width: 1,
+            height: 1,
+            rate: FrameRate::new(RATE, 1).expect("a rate"),
+            video,
+        }
     }
 
     async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {

@@ -8,14 +8,16 @@ use nestcast_codec::{Format, FrameRate, Picture, Size, TransformError, VideoDeco
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::video_frames::VideoFrames;
-use nestcast_media::y4m::Rate;
 use nestcast_proto::{Arrived, ReceiveStats, Welcome};
 use nestcast_receiver::{FrameSink, Readiness};
 
 /// Width and height of the pictures.
 pub const SIZE: [u32; 2] = [160, 96];
 /// Frames a second.
-pub const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+pub const RATE: FrameRate = match FrameRate::new(30, 1) {
+    Ok(rate) => rate,
+    Err(_) => panic!("a rate"),
+};
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 /// Samples that the ground moves in a frame, in quarters.
 const PAN: u32 = 3;
@@ -25,7 +27,7 @@ fn size() -> Size {
 }
 
 fn format() -> PictureFormat {
-    PictureFormat::new(size(), FORMAT, Rate::new(RATE.frames, RATE.seconds).expect("a valid rate"))
+    PictureFormat::new(size(), FORMAT, FrameRate::new(RATE.frames(), RATE.seconds()).expect("a valid rate"))
 }
 
 /// Returns a picture of a video: smooth ground with fine grain that moves past, and a square that crosses it. Computed

@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Format, Picture, Size, Ycbcr};
+use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_media::y4m::Rate;
 use nestcast_player::{Decoding, Playout, Present};
 use nestcast_proto::{
     BroadcastFrame, Captured, Close, Code, DecoderKind, Demand, FrameEncoder as _, Hello, Offer, PathStats,
@@ -30,7 +29,7 @@ struct Ends {
 fn main() {
     let size = Size::new(64, 48).expect("a valid size");
     let samples = Format::Ycbcr420(Ycbcr::BT601);
-    let format = PictureFormat::new(size, samples, Rate::new(30, 1).expect("a rate"));
+    let format = PictureFormat::new(size, samples, FrameRate::new(30, 1).expect("a rate"));
     let mut bright = 0;
     let mut pictures = Pictures::from_fn(format, move |spent| {
         bright += 9;

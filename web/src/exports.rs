@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use bytes::Bytes;
-use nestcast_codec::{Format, Matrix, Range, Ycbcr};
+use nestcast_codec::{Bitrate, Format, Matrix, Range, Ycbcr};
 use nestcast_media::to_rgb;
 use nestcast_player::Picture;
 use nestcast_proto::Code;
@@ -344,7 +344,7 @@ exports! {
 
     /// Plays a video from its beginning. Returns `NOTHING` or `FAILED` (out: why).
     fn file_play(state, bits_per_second: f64) -> u32 {
-        match state.file.as_mut().map(|file| file.play(bits_per_second)) {
+        match state.file.as_mut().map(|file| file.play(Bitrate::rounded(bits_per_second))) {
             Some(Err(why)) => state.fail(&why),
             _ => NOTHING,
         }

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 
 use bytes::Bytes;
-use nestcast_codec::{DecodeError, Decoder, Error, Format, Linear, Picture, VideoHeader};
+use nestcast_codec::{Bitrate, DecodeError, Decoder, Error, Format, FrameRate, Linear, Picture, VideoHeader};
 use nestcast_media::stored::{self, Frames, Player, Reader};
 
 use crate::screen::MAX_PIXELS;
@@ -28,11 +28,11 @@ pub enum FileError {
 pub enum Content {
     /// A picture.
     Picture,
-    /// A video of `frames` frames in `seconds` seconds.
+    /// A video of this frame rate.
     Video {
-        /// The number of frames.
+        /// The number of frames in `seconds`.
         frames: u32,
-        /// The length in seconds.
+        /// The seconds.
         seconds: u32,
     },
 }
@@ -55,7 +55,7 @@ enum Kind {
     Video {
         player: Box<Player<Cursor<Bytes>>>,
         tables: Tables,
-        rate: (u32, u32),
+        rate: FrameRate,
     },
 }
 
@@ -82,7 +82,7 @@ impl File {
     pub const fn content(&self) -> Content {
         match self.kind {
             Kind::Picture { .. } => Content::Picture,
-            Kind::Video { rate: (frames, seconds), .. } => Content::Video { frames, seconds },
+            Kind::Video { rate, .. } => Content::Video { frames: rate.frames(), seconds: rate.seconds() },
         }
     }
 
@@ -121,13 +121,13 @@ impl File {
         Ok(true)
     }
 
-    /// Plays a video from its first frame, as a receiver at this bit rate gets it; 0 for all bytes.
+    /// Plays a video from its first frame, as a receiver at this bitrate gets it; at 0, with all bytes.
     ///
     /// # Errors
     /// If the video cannot be read.
-    pub fn play(&mut self, bits_per_second: f64) -> Result<(), FileError> {
+    pub fn play(&mut self, bitrate: Bitrate) -> Result<(), FileError> {
         if let Kind::Video { player, tables, .. } = &mut self.kind {
-            (**player, _) = video(&self.bytes, tables, Some(bits_per_second).filter(|rate| *rate > 0.0))?;
+            (**player, _) = video(&self.bytes, tables, Some(bitrate).filter(|rate| rate.bits() > 0))?;
         }
         Ok(())
     }
@@ -151,10 +151,10 @@ impl File {
     }
 }
 
-type Opened = (Player<Cursor<Bytes>>, (u32, u32));
+type Opened = (Player<Cursor<Bytes>>, FrameRate);
 
 /// Opens a stored video, at a bit rate or whole. Its tables must be loaded.
-fn video(bytes: &Bytes, tables: &Tables, rate: Option<f64>) -> Result<Opened, FileError> {
+fn video(bytes: &Bytes, tables: &Tables, rate: Option<Bitrate>) -> Result<Opened, FileError> {
     let reader = Reader::new(Cursor::new(bytes.clone()), MAX_PIXELS as u64)?;
     let header = *reader.header();
     let no_tables = Error::Corrupt { what: "video", why: "its tables are not loaded" };
@@ -164,5 +164,5 @@ fn video(bytes: &Bytes, tables: &Tables, rate: Option<f64>) -> Result<Opened, Fi
         Some(rate) => player.with_bitrate(rate),
         None => player,
     };
-    Ok((player, (header.rate.frames, header.rate.seconds)))
+    Ok((player, header.rate))
 }

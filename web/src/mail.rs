@@ -170,13 +170,20 @@ fn take<const N: usize>(bytes: &mut Bytes) -> Result<[u8; N], MailError> {
 mod tests {
     use std::time::Duration;
 
-    use nestcast_proto::{FrameHeader, PackageHash, Video};
+    use nestcast_proto::{FrameHeader, FrameRate, PackageHash, Video};
 
     use super::*;
 
     fn welcome(is_video: bool) -> Welcome {
         let video = is_video.then_some(Video { residual: [2; 6], signal: 1, aspect: [1, 1] });
-        Welcome { model: [1; 6], package: PackageHash([0; 32]), width: 20, height: 10, rate: (30, 1), video }
+        Welcome {
+            model: [1; 6],
+            package: PackageHash([0; 32]),
+            width: 20,
+            height: 10,
+            rate: FrameRate::new(30, 1).expect("a rate"),
+            video,
+        }
     }
 
     fn frame(id: u64) -> Arrived {

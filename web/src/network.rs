@@ -201,7 +201,7 @@ fn session(token: &[u8], max_bitrate: u64) -> ReceiverSession {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_proto::{Clock, FrameHeader, Message, PackageHash, StreamHead, Welcome};
+    use nestcast_proto::{Clock, FrameHeader, FrameRate, Message, PackageHash, StreamHead, Welcome};
 
     use super::*;
     use crate::mail::Record;
@@ -215,7 +215,14 @@ mod tests {
         network.handle_said();
         network.handle_rtt(20.0);
         let package = PackageHash([0; 32]);
-        let welcome = Welcome { model: [1; 6], package, width: 16, height: 16, rate: (30, 1), video: None };
+        let welcome = Welcome {
+            model: [1; 6],
+            package,
+            width: 16,
+            height: 16,
+            rate: FrameRate::new(30, 1).expect("a rate"),
+            video: None,
+        };
         network.handle_control_bytes(&Message::Welcome { version: 1, welcome }.encode());
         network.handle_control_bytes(&Message::Clock(Clock { micros: 1_795_000_001_000_000 }).encode());
         let Some(Step::Welcome(ahead)) = network.poll(NOW + 20.0) else { panic!("it was welcomed") };

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Format, Frame, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
-    tables,
+    Bitrate, Format, Frame, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
+    VideoSettings, Ycbcr, tables,
 };
 use nestcast_proto::{Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, StreamHead, Video, Welcome};
 use nestcast_web::{Network, Presented, Screen, Step, Tables, Wanted};
@@ -23,13 +23,25 @@ fn welcome(size: Size) -> Welcome {
     let video = Some(Video { residual: residual.0, signal: 0, aspect: [1, 1] });
     let side = |pixels: usize| u32::try_from(pixels).expect("a side");
     let (width, height) = (side(size.width()), side(size.height()));
-    Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
+    Welcome {
+        model: key.0,
+        package: PackageHash([0; 32]),
+        width,
+        height,
+        rate: FrameRate::new(30, 1).expect("a rate"),
+        video,
+    }
 }
 
 /// Returns frames of a moving bar.
 fn frames(count: usize) -> Vec<Frame> {
-    let rate = FrameRate { frames: 30, seconds: 1 };
-    let settings = VideoSettings { size: size(), rate, population: Population::log_uniform(1e5..=1.6e6), threads: 1 };
+    let rate = FrameRate::new(30, 1).expect("a rate");
+    let settings = VideoSettings {
+        size: size(),
+        rate,
+        population: Population::log_uniform(Bitrate::from_bits(100_000)..=Bitrate::from_bits(1_600_000)),
+        threads: 1,
+    };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let picture = |at: usize| {
         let luma = |x: usize| if (at..at + 20).contains(&x) { 200 } else { 40 };

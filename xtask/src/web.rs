@@ -21,7 +21,7 @@ const PROFILE: &str = "web";
 const FLAGS: &str = "-C target-feature=+simd128 -C link-arg=--max-memory=2147483648 -C llvm-args=-inline-threshold=20 \
                      -C llvm-args=-unroll-threshold=60";
 /// The crates whose code is in the module.
-const CRATES: [&str; 5] = ["codec", "media", "player", "proto", "web"];
+const CRATES: [&str; 6] = ["codec", "media", "player", "proto", "units", "web"];
 const MODULE: &str = "web/dist/nestcast.wasm";
 /// The digest of the sources that the module was built from.
 const SOURCES: &str = "web/dist/sources.sha256";

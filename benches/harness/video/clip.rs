@@ -3,7 +3,7 @@
 use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Format, Picture, Size, Ycbcr};
+use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_lab::ffmpeg::{Ffmpeg, frame_rate};
 use nestcast_lab::video::FIRST_FRAME;
 use sha2::{Digest, Sha256};
@@ -18,8 +18,8 @@ pub struct Clip {
     pub name: String,
     /// Width and height.
     pub size: Size,
-    /// Frames, and the seconds they last.
-    pub rate: (u32, u32),
+    /// The frame rate.
+    pub rate: FrameRate,
     /// The frames in planar YCbCr 4:2:0.
     pub frames: Vec<Picture>,
     /// SHA-256 of size, rate and samples, in hexadecimal digits.
@@ -42,19 +42,19 @@ impl Clip {
         let samples = ffmpeg.frames(path).with_context(name)?;
         let frames = pictures(size, format, &samples).with_context(name)?;
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        Self::new(stem, frame_rate(&stream.r_frame_rate).with_context(name)?, frames).with_context(name)
+        Self::new(stem, stream.r_frame_rate.parse().with_context(name)?, frames).with_context(name)
     }
 
     /// Makes a clip of frames of one size.
     ///
     /// # Errors
     /// If there are no frames.
-    pub fn new(name: String, rate: (u32, u32), frames: Vec<Picture>) -> Result<Self> {
+    pub fn new(name: String, rate: FrameRate, frames: Vec<Picture>) -> Result<Self> {
         let size = frames.first().context("no frames")?.size();
         let frames = there_and_back(frames);
         ensure!(frames.len() > FIRST_FRAME + 1, "one frame is no clip");
         let mut hash = Sha256::new();
-        hash.update(format!("{}x{} {}/{}\n", size.width(), size.height(), rate.0, rate.1));
+        hash.update(format!("{}x{} {}/{}\n", size.width(), size.height(), rate.frames(), rate.seconds()));
         frames.iter().for_each(|frame| hash.update(frame.samples()));
         let mut digits = String::new();
         for byte in hash.finalize() {
@@ -63,22 +63,16 @@ impl Clip {
         Ok(Self { name, size, rate, frames, hash: digits })
     }
 
-    /// Returns the frames a second.
-    #[must_use]
-    pub fn frames_per_second(&self) -> f64 {
-        f64::from(self.rate.0) / f64::from(self.rate.1)
-    }
-
     /// Returns the bytes of one frame at a rate in kbit/s, as a fraction.
     #[must_use]
     pub fn frame_bytes(&self, kbps: f64) -> f64 {
-        kbps * 1000.0 / 8.0 / self.frames_per_second()
+        kbps * 1000.0 / 8.0 / self.rate.per_second()
     }
 
     /// Returns the rate in kbit/s if all frames together have this many bytes.
     #[must_use]
     pub fn kbps(&self, bytes: usize) -> f64 {
-        bytes as f64 * 8.0 / 1000.0 * self.frames_per_second() / self.frames.len() as f64
+        bytes as f64 * 8.0 / 1000.0 * self.rate.per_second() / self.frames.len() as f64
     }
 }
 

@@ -2,9 +2,7 @@
 //! prefix of each frame that fits.
 
 use anyhow::Result;
-use nestcast_codec::{
-    FrameRate, Picture, Population, Switch, VideoDecoder, VideoModel, VideoRenditions, VideoSettings,
-};
+use nestcast_codec::{Bitrate, Picture, Population, Switch, VideoDecoder, VideoModel, VideoRenditions, VideoSettings};
 use nestcast_lab::video::Frame;
 
 use super::{Clip, Embedded, Run};
@@ -57,14 +55,13 @@ impl Embedded for Predicted {
 }
 
 fn settings(clip: &Clip, kbps: &[f64]) -> VideoSettings {
-    let (frames, seconds) = clip.rate;
-    let population = Population::new(kbps.iter().map(|kbps| (1000.0 * kbps, 1.0)));
-    VideoSettings { size: clip.size, rate: FrameRate { frames, seconds }, population, threads: THREADS }
+    let population = Population::new(kbps.iter().map(|kbps| (Bitrate::rounded(1000.0 * kbps), 1.0)));
+    VideoSettings { size: clip.size, rate: clip.rate, population, threads: THREADS }
 }
 
-/// Returns the bits a second of frames of `bytes`.
-fn rate(clip: &Clip, bytes: usize) -> f64 {
-    8.0 * bytes as f64 * clip.frames_per_second()
+/// Returns the bitrate of frames of `bytes`.
+fn rate(clip: &Clip, bytes: usize) -> Bitrate {
+    Bitrate::rounded(8.0 * bytes as f64 * clip.rate.per_second())
 }
 
 /// One receiver of the stream.

@@ -17,6 +17,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use nestcast_codec::Bitrate;
 use nestcast_lab::{
     ffmpeg::Ffmpeg,
     x264::{self, KEYFRAME_INTERVAL, WITHOUT_NOTES},
@@ -76,7 +77,7 @@ impl Rival {
         let rate = (kbps * 1000.0).round();
         let words = match self.setting {
             Setting::X264 { tune, vbv, refresh } => {
-                let x264 = x264::arguments(tune, kbps * 1000.0, vbv.then(|| clip.frames_per_second()));
+                let x264 = x264::arguments(tune, Bitrate::rounded(kbps * 1000.0), vbv.then_some(clip.rate));
                 let refresh = if refresh { "-intra-refresh 1" } else { "" };
                 format!("{} {refresh} {}", x264.join(" "), WITHOUT_NOTES.join(" "))
             }
@@ -116,7 +117,7 @@ impl Rival {
 /// Returns ffmpeg's arguments for raw samples; their file's name follows.
 fn input(clip: &Clip) -> Vec<String> {
     let (width, height) = (clip.size.width(), clip.size.height());
-    let (frames, seconds) = clip.rate;
+    let [frames, seconds] = [clip.rate.frames(), clip.rate.seconds()];
     let text = format!("-f rawvideo -pix_fmt yuv420p -video_size {width}x{height} -framerate {frames}/{seconds} -i");
     text.split(' ').map(str::to_owned).collect()
 }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::Parser;
-use nestcast_codec::{FrameRate, Picture, Population, VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_codec::{Bitrate, Picture, Population, VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
 use nestcast_lab::clip::Clip;
 use nestcast_lab::metrics::luma_psnr;
 
@@ -80,15 +80,15 @@ fn line(name: &str, gains: &[Gains]) -> String {
 fn measure(path: &Path, most: usize) -> Result<[Gains; MISSING.len()]> {
     let clip = Clip::read(std::fs::File::open(path)?, u64::MAX)?;
     let pictures = &clip.pictures()[..clip.pictures().len().min(most)];
-    let rate = FrameRate { frames: clip.rate().frames(), seconds: clip.rate().seconds() };
-    let [least, most] = Population::usual_bitrates(clip.size(), rate).map(|bits| bits as f64);
+    let rate = clip.rate();
+    let [least, most] = Population::usual_bitrates(clip.size(), rate);
     let population = Population::log_uniform(least..=most);
     let settings = VideoSettings { size: clip.size(), rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frames = pictures.iter().map(|picture| encoder.encode(picture)).collect::<Result<Vec<_>, _>>()?;
     let mut gains = [Gains::default(); MISSING.len()];
     for factor in RATES {
-        let bytes = rate.bytes(factor * least);
+        let bytes = Bitrate::rounded(factor * least.bits() as f64).bytes_per_frame(rate);
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), clip.size(), 1);
         let mut held = Picture::zero(clip.size(), pictures[0].format());
         let mut moved = held.clone();

@@ -57,7 +57,7 @@ impl FrameSource for JpegFrames {
     fn welcome(&self) -> Welcome {
         let size = self.clip.size();
         let [width, height] = [size.width(), size.height()].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-        let rate = (self.clip.rate().frames(), self.clip.rate().seconds());
+        let rate = self.clip.rate();
         Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate, video: None }
     }
 

@@ -15,7 +15,9 @@ use nestcast_lab::clip::Clip;
 use nestcast_lab::link::Link;
 use nestcast_lab::pace::{Pace, microseconds};
 use nestcast_lab::x264::{AccessUnit, X264};
-use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, RandomAccessFrame, SourceError, Video, Welcome};
+use nestcast_proto::{
+    Bitrate, BroadcastFrame, Demand, Frame, PackageHash, RandomAccessFrame, SourceError, Video, Welcome,
+};
 use nestcast_sender::FrameSource;
 
 use crate::ladder::Ladder;
@@ -41,14 +43,14 @@ impl Coder {
     }
 
     /// Returns the frames from `first` on; the first is a keyframe.
-    fn run(&self, rate: f64, first: u64) -> Result<Run> {
-        let key = (rate.to_bits(), first % self.clip.period());
+    fn run(&self, bits_per_second: f64, first: u64) -> Result<Run> {
+        let key = (bits_per_second.to_bits(), first % self.clip.period());
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(run) = runs.get(&key) {
             return Ok(Arc::clone(run));
         }
         let pictures = (first..first + RUN_FRAMES).map(|id| self.clip.at(id));
-        let run: Run = self.x264.encode(pictures, self.clip.rate(), rate)?.into();
+        let run: Run = self.x264.encode(pictures, self.clip.rate(), Bitrate::rounded(bits_per_second))?.into();
         runs.insert(key, Arc::clone(&run));
         Ok(run)
     }
@@ -98,7 +100,7 @@ impl FrameSource for X264Frames {
     fn welcome(&self) -> Welcome {
         let size = self.coder.clip.size();
         let [width, height] = [size.width(), size.height()].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
-        let rate = (self.coder.clip.rate().frames(), self.coder.clip.rate().seconds());
+        let rate = self.coder.clip.rate();
         // Frames that need those before: the session treats them as such.
         let video = Some(Video::new([0; 6]));
         Welcome { model: [0; 6], package: PackageHash([0; 32]), width, height, rate, video }

@@ -4,8 +4,8 @@ use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-use clap::{Args, value_parser};
-use nestcast_codec::Effort;
+use clap::Args;
+use nestcast_codec::{Effort, FrameRate};
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Trust};
 
@@ -23,9 +23,10 @@ pub(crate) struct Send {
     /// Start a video or a folder again when it ends
     #[arg(long)]
     pub(crate) repeat: bool,
-    /// The frame rate of a picture or a folder, 1 to 1000 a second; a video has its own [default: 1]
-    #[arg(long, value_name = "N", value_parser = value_parser!(u32).range(1..=1000))]
-    pub(crate) rate: Option<u32>,
+    /// The frame rate of a picture or a folder, up to 1000 a second, also as a fraction such as 1/5; a video has its own
+    /// [default: 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) rate: Option<FrameRate>,
     /// The certificate chain, PEM; without it nestcast makes a certificate and shows its fingerprint for receivers to trust
     #[arg(long, value_name = "PEM", requires = "key")]
     pub(crate) cert: Option<PathBuf>,

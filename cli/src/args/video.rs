@@ -64,14 +64,14 @@ impl VideoCoding {
         self.matrix.asked()
     }
 
-    /// Returns the rates that you asked for, or the usual ones, in bits a second.
-    pub(crate) fn bitrates(&self, size: Size, rate: FrameRate) -> [u64; 2] {
-        self.bitrates.map_or_else(|| Population::usual_bitrates(size, rate), |Bitrates(both)| both.map(Bitrate::bits))
+    /// Returns the rates that you asked for, or the usual ones.
+    pub(crate) fn bitrates(&self, size: Size, rate: FrameRate) -> [Bitrate; 2] {
+        self.bitrates.map_or_else(|| Population::usual_bitrates(size, rate), |Bitrates(both)| both)
     }
 
     /// Returns the encoder's settings.
     pub(crate) fn settings(&self, size: Size, rate: FrameRate, threads: usize) -> VideoSettings {
-        let [least, most] = self.bitrates(size, rate).map(|bits| bits as f64);
+        let [least, most] = self.bitrates(size, rate);
         VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads }
     }
 }

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use anyhow::{Result, anyhow, ensure};
-use nestcast_codec::Picture;
+use nestcast_codec::{FrameRate, Picture};
 use nestcast_encode::{PictureEncoding, PictureError, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_media::{Input, Kind, is_standard, y4m::Rate};
+use nestcast_media::{Input, Kind, is_standard};
 use nestcast_proto::PackageHash;
 use nestcast_sender::LiveSource;
 
@@ -16,7 +16,7 @@ use crate::{files, pictures, video};
 /// Opens the source of a broadcast once, because a pipe can be read only once.
 pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
-    let rate = Rate::new(options.rate.unwrap_or(1), 1)?;
+    let rate = options.rate.map_or_else(|| FrameRate::new(1, 1), Ok)?;
     if !is_standard(path) && path.is_dir() {
         return stills(options, folder(path, max_pixels, rate, options.repeat)?);
     }
@@ -59,7 +59,7 @@ fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
 }
 
 /// Reads the pictures of a folder. If one cannot be read, the one before it stays, and a note names it.
-fn folder(path: &Path, max_pixels: u64, rate: Rate, again: bool) -> Result<Pictures> {
+fn folder(path: &Path, max_pixels: u64, rate: FrameRate, again: bool) -> Result<Pictures> {
     let size = |file: &Path| said(Input::open(file).and_then(|input| input.picture_size(max_pixels)));
     let read = move |file: &Path| pictures::read(Input::open(file)?, max_pixels);
     let files = pictures::named(&[path.to_owned()])?;

@@ -15,7 +15,7 @@ const BASE_RATE_TOLERANCE: f64 = 1.005;
 
 pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()> {
     let Some(rate) = options.length.bitrate else { bail!("nestcast cuts a video frame by frame: give --bitrate") };
-    let (name, rate) = (input.name(), rate.bits() as f64);
+    let name = input.name();
     // Nothing is decoded, so pictures need no memory.
     let mut video = input.stored_video(FrameRange::default(), u64::MAX)?;
     let frame_rate = video.reader().header().rate;
@@ -33,7 +33,7 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
         ));
     }
     let [kept, least] = [bytes, bases].map(|bytes| kbps(bytes, frames, frame_rate));
-    if least > rate / 1e3 * BASE_RATE_TOLERANCE {
+    if least > rate.bits() as f64 / 1e3 * BASE_RATE_TOLERANCE {
         let what = "this rate is below the slowest receiver's";
         files::note(&format!("{what}: nestcast never cuts the base layer, and it needs {least:.0} kbit/s"));
     }

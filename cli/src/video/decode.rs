@@ -31,7 +31,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
         player = player.with_restoration(transforms::restoration(options.common.threads())?);
     }
     if let Some(rate) = options.bitrate {
-        player = player.with_bitrate(rate.bits() as f64);
+        player = player.with_bitrate(rate);
     }
     player.seek().map_err(failed)?;
     // A player has the terminal to itself.
@@ -73,7 +73,7 @@ fn show(
         progress.into_iter().for_each(Progress::step);
         let frames = match &mut frames {
             Some(frames) => frames,
-            none => none.insert(place.begin((header.rate.frames, header.rate.seconds), header.display)?),
+            none => none.insert(place.begin(header.rate, header.display)?),
         };
         frames.put(shown.number, &picture)?;
     }

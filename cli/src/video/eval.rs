@@ -58,9 +58,9 @@ fn piped(options: &Eval) -> Result<bool> {
 fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
     let (coding, size, rate) = (&options.video, clip.frames.size(), clip.frames.rate());
     let settings = coding.settings(size, rate, options.common.threads());
-    let [least, most] = coding.bitrates(size, rate);
+    let bitrates = coding.bitrates(size, rate);
     let (renditions, effort) = (coding.renditions.unwrap_or(1), coding.effort.unwrap_or_default());
-    let mut measurement = Measurement::new(&settings, renditions, effort, &rates(least, most))?;
+    let mut measurement = Measurement::new(&settings, renditions, effort, &rates(bitrates))?;
     if options.decoder.is_some_and(|asked| asked == [Transform::Deep]) {
         measurement = measurement.with_restoration(&transforms::restoration(options.common.threads())?);
     }

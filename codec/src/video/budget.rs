@@ -1,8 +1,9 @@
 //! Cuts frame after frame to a rate, as a sender would.
 
+use nestcast_units::{Bitrate, FrameRate};
+
 use crate::error::Error;
 use crate::video::head::Head;
-use crate::video::population::FrameRate;
 
 /// The byte budget of one receiver's rate.
 #[derive(Debug, Clone)]
@@ -14,10 +15,10 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Begins the budget of a receiver with `bits_per_second`.
+    /// Begins the budget of a receiver with this bitrate.
     #[must_use]
-    pub fn new(bits_per_second: f64, rate: FrameRate) -> Self {
-        let bytes_a_frame = bits_per_second.max(0.0) / 8.0 * f64::from(rate.seconds) / f64::from(rate.frames.max(1));
+    pub fn new(bitrate: Bitrate, rate: FrameRate) -> Self {
+        let bytes_a_frame = bitrate.bits() as f64 / 8.0 * f64::from(rate.seconds()) / f64::from(rate.frames());
         Self { bytes_a_frame, left: 0.0 }
     }
 

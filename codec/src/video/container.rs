@@ -5,12 +5,12 @@
 //! first.
 
 use bytes::Bytes;
+use nestcast_units::{Bitrate, FrameRate, FrameRateError};
 
 use crate::error::{Error, ModelId};
 use crate::picture::{MAX_SIDE, Size, Ycbcr};
 use crate::stream::header::STREAM_MAGIC;
 use crate::video::display::Display;
-use crate::video::population::FrameRate;
 use crate::video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
 
 /// The version of stored videos and of their frames; streams of pictures have another one.
@@ -66,11 +66,11 @@ impl VideoHeader {
         out.extend([VIDEO_VERSION, kind, self.display.signal(self.colours)]);
         let sides = [self.size.width() - 1, self.size.height() - 1];
         sides.into_iter().for_each(|side| write_varint(&mut out, side as u64));
-        [self.rate.frames, self.rate.seconds].into_iter().for_each(|part| write_varint(&mut out, part.into()));
+        [self.rate.frames(), self.rate.seconds()].into_iter().for_each(|part| write_varint(&mut out, part.into()));
         out.extend(self.models.iter().flat_map(|model| model.0));
         if several {
             out.extend([self.renditions.count().to_le_bytes()[0]]);
-            self.renditions.rates().iter().for_each(|rate| write_varint(&mut out, *rate));
+            self.renditions.rates().iter().for_each(|rate| write_varint(&mut out, rate.bits()));
         }
         if !self.display.is_square() {
             self.display.aspect.iter().for_each(|side| write_varint(&mut out, u64::from(*side)));
@@ -100,10 +100,7 @@ impl VideoHeader {
         let (colours, mut display) = signal.ok_or(corrupt("what it says of its samples is reserved"))?;
         let mut number = || varint(&mut rest)?.ok_or(short);
         let [width, height] = [number()?, number()?].map(|side| u32::try_from(side + 1).unwrap_or(MAX_SIDE + 1));
-        let [frames, seconds] = [number()?, number()?].map(|part| u32::try_from(part).unwrap_or(0));
-        if frames == 0 || seconds == 0 {
-            return Err(corrupt("its frame rate is no fraction of positive numbers below 2^32"));
-        }
+        let rate = read_rate(number()?, number()?)?;
         let models = [rest.split_off(..6), rest.split_off(..6)].map(|id| id.and_then(|id| id.try_into().ok()));
         let [Some(key), Some(residual)] = models else { return Err(short) };
         let renditions =
@@ -116,10 +113,30 @@ impl VideoHeader {
             }
         }
         let size = Size::new(width, height)?;
-        let rate = FrameRate { frames, seconds };
         let header = Self { size, rate, colours, display, models: [ModelId(key), ModelId(residual)], renditions };
         Ok((header, bytes.len() - rest.len()))
     }
+}
+
+/// Reads the frame rate of a header. The format allows more than a [`FrameRate`]: that is over this build's limit, not
+/// corrupt.
+fn read_rate(frames: u64, seconds: u64) -> Result<FrameRate, Error> {
+    let [Ok(frames), Ok(seconds)] = [frames, seconds].map(u32::try_from) else {
+        return Err(corrupt("its frame rate is no fraction of positive numbers below 2^32"));
+    };
+    if frames == 0 || seconds == 0 {
+        return Err(corrupt("its frame rate is no fraction of positive numbers below 2^32"));
+    }
+    FrameRate::new(frames, seconds).map_err(|error| match error {
+        FrameRateError::TooFast => {
+            let given = u64::from(frames / seconds);
+            Error::Limit { what: "the video's number of frames a second", given, max: FrameRate::MAX_PER_SECOND.into() }
+        }
+        _ => {
+            let given = frames.max(seconds).into();
+            Error::Limit { what: "a number of the video's frame rate", given, max: FrameRate::MAX_TERM.into() }
+        }
+    })
 }
 
 /// Reads the number and rates of several renditions; `None` if the bytes end in them.
@@ -127,14 +144,14 @@ fn read_renditions(bytes: &mut &[u8]) -> Result<Option<RenditionRates>, Error> {
     let Some(count) = bytes.split_off_first() else { return Ok(None) };
     let count = usize::from(*count);
     if !(2..=MAX_RENDITIONS).contains(&count) {
-        return Err(corrupt("its number of loops is neither 2 nor 3"));
+        return Err(corrupt("its number of renditions is neither 2 nor 3"));
     }
-    let mut rates = [0; MAX_RENDITIONS];
+    let mut rates = [Bitrate::default(); MAX_RENDITIONS];
     for rate in &mut rates[..count] {
         let Some(number) = varint(bytes)? else { return Ok(None) };
-        *rate = number;
+        *rate = Bitrate::from_bits(number);
     }
-    RenditionRates::new(&rates[..count]).map(Some).ok_or(corrupt("the rates of its loops do not rise"))
+    RenditionRates::new(&rates[..count]).map(Some).ok_or(corrupt("the rates of its renditions do not rise"))
 }
 
 /// Writes a stored video in pieces: the caller writes the bytes of each call, one after the other.

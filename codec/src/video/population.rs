@@ -2,24 +2,14 @@
 
 use std::ops::RangeInclusive;
 
+use nestcast_units::{Bitrate, FrameRate};
+
 use crate::picture::Size;
 
-/// Frames a second, as a fraction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct FrameRate {
-    /// Frames in [`FrameRate::seconds`].
-    pub frames: u32,
-    /// Seconds.
-    pub seconds: u32,
-}
-
-impl FrameRate {
-    /// Returns the bytes of a frame at this many bits a second.
-    #[must_use]
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "rates are finite and positive")]
-    pub fn bytes(self, bits_per_second: f64) -> usize {
-        (bits_per_second / 8.0 * f64::from(self.seconds.max(1)) / f64::from(self.frames.max(1))).max(0.0) as usize
-    }
+/// Returns the bytes of a frame at this many bits a second.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the cast saturates")]
+pub(crate) fn frame_bytes(rate: FrameRate, bits_per_second: f64) -> usize {
+    (bits_per_second / 8.0 * f64::from(rate.seconds()) / f64::from(rate.frames())).max(0.0) as usize
 }
 
 /// Bandwidths of receivers with their weights: Equation 16 of Rippel, Gelbart and Adams (2014) is the mean over them.
@@ -41,34 +31,37 @@ const RATE_GROWTH_EXPONENT: f64 = 0.75;
 const FASTEST_TO_SLOWEST: u64 = 16;
 
 impl Population {
-    /// Makes receivers of these rates in bits a second, each with its weight. It skips values that are not positive and
+    /// Makes receivers of these rates, each with its weight. It skips rates of 0, and weights that are not positive and
     /// finite.
     #[must_use]
-    pub fn new(receivers: impl IntoIterator<Item = (f64, f64)>) -> Self {
+    pub fn new(receivers: impl IntoIterator<Item = (Bitrate, f64)>) -> Self {
+        Self::of_bits(receivers.into_iter().map(|(rate, weight)| (rate.bits() as f64, weight)))
+    }
+
+    fn of_bits(receivers: impl Iterator<Item = (f64, f64)>) -> Self {
         let real = |value: f64| value.is_finite() && value > 0.0;
-        let mut receivers: Vec<_> =
-            receivers.into_iter().filter(|(rate, weight)| real(*rate) && real(*weight)).collect();
+        let mut receivers: Vec<_> = receivers.filter(|(rate, weight)| real(*rate) && real(*weight)).collect();
         receivers.sort_by(|a, b| a.0.total_cmp(&b.0));
         Self { receivers }
     }
 
-    /// Makes receivers whose rates, in bits a second, are spread evenly on a logarithmic scale over this range.
+    /// Makes receivers whose rates are spread evenly on a logarithmic scale over this range.
     #[must_use]
-    pub fn log_uniform(rates: RangeInclusive<f64>) -> Self {
-        let (least, most) = rates.into_inner();
+    pub fn log_uniform(rates: RangeInclusive<Bitrate>) -> Self {
+        let [least, most] = [rates.start(), rates.end()].map(|rate| rate.bits() as f64);
         let at = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(POPULATION_RATES - 1));
-        Self::new((0..POPULATION_RATES).map(|number| (at(number), 1.0)))
+        Self::of_bits((0..POPULATION_RATES).map(|number| (at(number), 1.0)))
     }
 
     /// Returns the default rates of a video's slowest and fastest receiver, by luma samples a second: whole kilobits a
     /// second, a factor of 16 apart.
     #[must_use]
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive and small")]
-    pub fn usual_bitrates(size: Size, rate: FrameRate) -> [u64; 2] {
-        let samples = size.pixels() as f64 * f64::from(rate.frames) / f64::from(rate.seconds.max(1));
+    pub fn usual_bitrates(size: Size, rate: FrameRate) -> [Bitrate; 2] {
+        let samples = size.pixels() as f64 * f64::from(rate.frames()) / f64::from(rate.seconds());
         let least = USUAL_LEAST * (samples / USUAL_SAMPLES).powf(RATE_GROWTH_EXPONENT);
         let least = ((least / 1e3).round() as u64).max(1) * 1000;
-        [least, FASTEST_TO_SLOWEST * least]
+        [least, FASTEST_TO_SLOWEST * least].map(Bitrate::from_bits)
     }
 
     /// Splits the receivers into at most `groups` groups of neighbours, by rising rate, of about equal weight. A
@@ -86,7 +79,7 @@ impl Population {
             below += weight;
             match found.last_mut() {
                 // Groups differ by at least a whole bit a second.
-                Some(before) if group == last || before.fastest().is_none_or(|before| rate < before + 1.0) => {
+                Some(before) if group == last || before.fastest_bits().is_none_or(|before| rate < before + 1.0) => {
                     before.receivers.push((rate, weight));
                 }
                 _ => {
@@ -105,19 +98,34 @@ impl Population {
 
     /// Returns the slowest receiver's rate; `None` without receivers.
     #[must_use]
-    pub fn slowest(&self) -> Option<f64> {
-        self.receivers.first().map(|receiver| receiver.0)
+    pub fn slowest(&self) -> Option<Bitrate> {
+        self.slowest_bits().map(Bitrate::rounded)
     }
 
     /// Returns the fastest receiver's rate; `None` without receivers.
     #[must_use]
-    pub fn fastest(&self) -> Option<f64> {
-        self.receivers.last().map(|receiver| receiver.0)
+    pub fn fastest(&self) -> Option<Bitrate> {
+        self.fastest_bits().map(Bitrate::rounded)
     }
 
     /// Returns the rate at or below which half of the weight lies; `None` without receivers.
     #[must_use]
-    pub fn median(&self) -> Option<f64> {
+    pub fn median(&self) -> Option<Bitrate> {
+        self.median_bits().map(Bitrate::rounded)
+    }
+
+    /// As [`Population::slowest`], in bits a second, with fractions: rates of a logarithmic scale have them.
+    pub(crate) fn slowest_bits(&self) -> Option<f64> {
+        self.receivers.first().map(|receiver| receiver.0)
+    }
+
+    /// As [`Population::fastest`], with fractions of a bit.
+    pub(crate) fn fastest_bits(&self) -> Option<f64> {
+        self.receivers.last().map(|receiver| receiver.0)
+    }
+
+    /// As [`Population::median`], with fractions of a bit.
+    pub(crate) fn median_bits(&self) -> Option<f64> {
         let half = self.receivers.iter().map(|receiver| receiver.1).sum::<f64>() / 2.0;
         let mut below = 0.0;
         let reached = |receiver: &&(f64, f64)| {
@@ -132,15 +140,23 @@ impl Population {
 mod tests {
     use super::*;
 
+    fn of(receivers: &[(u64, f64)]) -> Population {
+        Population::new(receivers.iter().map(|(bits, weight)| (Bitrate::from_bits(*bits), *weight)))
+    }
+
+    fn log_uniform(least: u64, most: u64) -> Population {
+        Population::log_uniform(Bitrate::from_bits(least)..=Bitrate::from_bits(most))
+    }
+
     #[test]
     fn rates_are_sorted_and_the_median_goes_by_weight() {
-        let population = Population::new([(900.0, 1.0), (100.0, 3.0), (300.0, 1.0), (f64::NAN, 9.0), (-1.0, 9.0)]);
-        assert_eq!(population.slowest(), Some(100.0));
-        assert_eq!(population.fastest(), Some(900.0));
-        assert_eq!(population.median(), Some(100.0));
-        assert_eq!(Population::new([]).median(), None);
-        let even = Population::log_uniform(100.0..=1600.0);
-        assert!((even.median().expect("five") - 400.0).abs() < 1e-9);
+        let population = of(&[(900, 1.0), (100, 3.0), (300, 1.0), (200, f64::NAN), (200, -1.0), (0, 9.0)]);
+        assert_eq!(population.slowest(), Some(Bitrate::from_bits(100)));
+        assert_eq!(population.fastest(), Some(Bitrate::from_bits(900)));
+        assert_eq!(population.median(), Some(Bitrate::from_bits(100)));
+        assert_eq!(of(&[]).median(), None);
+        let even = log_uniform(100, 1600);
+        assert!((even.median_bits().expect("five") - 400.0).abs() < 1e-9);
     }
 
     #[test]
@@ -148,24 +164,25 @@ mod tests {
         let counts = |population: &Population, groups| -> Vec<usize> {
             population.split(groups).iter().map(|group| group.receivers.len()).collect()
         };
-        let five = Population::log_uniform(1e5..=16e5);
+        let five = log_uniform(100_000, 1_600_000);
         assert_eq!([1, 2, 3].map(|groups| counts(&five, groups)), [vec![5], vec![2, 3], vec![2, 1, 2]]);
         assert_eq!(
             five.split(2).iter().flat_map(Population::rates).collect::<Vec<_>>(),
             five.rates().collect::<Vec<_>>()
         );
-        let heavy = Population::new([(1e5, 9.0), (2e5, 1.0), (3e5, 1.0)]);
+        let heavy = of(&[(100_000, 9.0), (200_000, 1.0), (300_000, 1.0)]);
         assert_eq!(counts(&heavy, 2), [1, 2]);
-        assert_eq!(counts(&Population::new([]), 3), [0]);
+        assert_eq!(counts(&of(&[]), 3), [0]);
         // One rate is one group, however many receivers have it.
-        assert_eq!(counts(&Population::new([(1e5, 1.0), (1e5, 1.0), (1e5, 1.0)]), 3), [3]);
+        assert_eq!(counts(&of(&[(100_000, 1.0); 3]), 3), [3]);
     }
 
     #[test]
     fn usual_rates_grow_slower_than_pictures() {
         let least = |width, height, frames| {
-            let rate = FrameRate { frames, seconds: 1 };
-            let [least, most] = Population::usual_bitrates(Size::new(width, height).expect("a valid size"), rate);
+            let rate = FrameRate::new(frames, 1).expect("a rate");
+            let size = Size::new(width, height).expect("a valid size");
+            let [least, most] = Population::usual_bitrates(size, rate).map(Bitrate::bits);
             assert_eq!(most, 16 * least);
             least
         };
@@ -175,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_frame_has_its_share_of_a_second() {
-        let rate = FrameRate { frames: 30_000, seconds: 1001 };
-        assert_eq!(rate.bytes(240_000.0), 1001);
+        let rate = FrameRate::new(30_000, 1001).expect("a rate");
+        assert_eq!(frame_bytes(rate, 240_000.0), 1001);
     }
 }

@@ -4,7 +4,9 @@
 //! bytes is served best, as if by its own prediction loop. With a few bytes less it loses about a decibel, and a size
 //! between two receivers helps neither. The video selects the receiver, through the errors that the encoder measures.
 
-use crate::video::population::{FrameRate, Population};
+use nestcast_units::FrameRate;
+
+use crate::video::population::{Population, frame_bytes};
 
 /// The bytes of a frame if there are no known receivers.
 const NO_RECEIVER_BYTES: usize = 1 << 20;
@@ -49,11 +51,11 @@ pub(super) struct RateAllocation {
 impl RateAllocation {
     /// Returns the shares of the next frame.
     pub(super) fn shares(&mut self, population: &Population, rate: FrameRate) -> Shares {
-        let bytes = |receiver: Option<f64>| receiver.map_or(NO_RECEIVER_BYTES, |receiver| rate.bytes(receiver));
-        let base_reference = bytes(population.slowest());
-        let most = bytes(population.fastest());
-        let median = bytes(population.median());
-        let receivers = || population.rates().map(|receiver| rate.bytes(receiver));
+        let bytes = |receiver: Option<f64>| receiver.map_or(NO_RECEIVER_BYTES, |receiver| frame_bytes(rate, receiver));
+        let base_reference = bytes(population.slowest_bits());
+        let most = bytes(population.fastest_bits());
+        let median = bytes(population.median_bits());
+        let receivers = || population.rates().map(|receiver| frame_bytes(rate, receiver));
         let before =
             self.shares.map_or(median, |shares| nearest(receivers(), shares.enhancement_reference).unwrap_or(median));
         let next = if self.leaning >= AGREEING_FRAMES {
@@ -101,11 +103,20 @@ fn nearest(receivers: impl Iterator<Item = usize>, bytes: usize) -> Option<usize
 mod tests {
     use super::*;
 
-    const RATE: FrameRate = FrameRate { frames: 10, seconds: 1 };
+    use nestcast_units::Bitrate;
+
+    const RATE: FrameRate = match FrameRate::new(10, 1) {
+        Ok(rate) => rate,
+        Err(_) => panic!("a rate"),
+    };
+
+    fn log_uniform(least: u64, most: u64) -> Population {
+        Population::log_uniform(Bitrate::from_bits(least)..=Bitrate::from_bits(most))
+    }
 
     /// Returns the bytes of the enhancement reference after frames with these errors.
     fn enhancement_reference(errors: Errors, frames: usize) -> usize {
-        let population = Population::log_uniform(8_000.0..=128_000.0);
+        let population = log_uniform(8_000, 128_000);
         let mut rate_allocation = RateAllocation::default();
         assert_eq!(
             rate_allocation.shares(&population, RATE),
@@ -139,10 +150,10 @@ mod tests {
     fn any_errors_and_populations_are_taken() {
         for population in [
             Population::new([]),
-            Population::new([(1.0, 1.0)]),
-            Population::new([(1e300, 1.0)]),
-            Population::log_uniform(1.0..=1e12),
-            Population::log_uniform(1.0..=1e300),
+            Population::new([(Bitrate::from_bits(1), 1.0)]),
+            Population::new([(Bitrate::from_bits(u64::MAX), 1.0)]),
+            log_uniform(1, 1_000_000_000_000),
+            log_uniform(1, u64::MAX),
         ] {
             let mut rate_allocation = RateAllocation::default();
             for at in 0..40 {

@@ -1,6 +1,7 @@
 //! Encodes the frames of one rendition: its references, its bitstream, its side information.
 
 use bytes::BytesMut;
+use nestcast_units::FrameRate;
 
 use crate::error::Error;
 use crate::motion::field::Field;
@@ -16,7 +17,7 @@ use crate::video::ages;
 use crate::video::frame::{Frame, base_reference_alone, compose};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
-use crate::video::population::{FrameRate, Population};
+use crate::video::population::Population;
 use crate::video::rate_allocation::{Errors, RateAllocation, Shares};
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;

@@ -6,12 +6,14 @@
 //! takes 1.6 % more bytes than a search in each (five training clips, two renditions), and adds a third of a
 //! rendition's time, not two thirds.
 
+use nestcast_units::Bitrate;
+
 use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
 use crate::picture::View;
 use crate::video::frame::Frame;
 use crate::video::model::VideoModel;
-use crate::video::population::Population;
+use crate::video::population::{Population, frame_bytes};
 use crate::video::rendition_encoder::RenditionEncoder;
 use crate::video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
 use crate::video::settings::VideoSettings;
@@ -44,18 +46,19 @@ impl VideoRenditions {
     /// 2^35 bits a second on.
     pub fn new(model: &VideoModel, settings: VideoSettings, renditions: usize) -> Result<Self, Error> {
         if !(1..=MAX_RENDITIONS).contains(&renditions) {
-            return Err(Error::Argument("a video has one to three loops"));
+            return Err(Error::Argument("a video has one to three renditions"));
         }
         let settings = VideoSettings { threads: settings.threads.max(1), ..settings };
         let of = |population| RenditionEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() });
         let groups = settings.population.split(renditions);
         let mut renditions: Vec<RenditionEncoder> = groups.into_iter().map(of).collect();
-        let slowest = |encoder: &RenditionEncoder| encoder.population.slowest().unwrap_or(0.0);
-        let rates = RenditionRates::new(&renditions.iter().map(|encoder| whole(slowest(encoder))).collect::<Vec<_>>());
-        let rates = rates.ok_or(Error::Argument("several loops are for rates below 2^35 bits a second"))?;
+        let slowest = |encoder: &RenditionEncoder| encoder.population.slowest_bits().unwrap_or(0.0);
+        let rates: Vec<_> = renditions.iter().map(|encoder| Bitrate::rounded(slowest(encoder))).collect();
+        let rates = RenditionRates::new(&rates);
+        let rates = rates.ok_or(Error::Argument("several renditions are for rates below 2^35 bits a second"))?;
         for at in 1..renditions.len() {
             // A receiver between two groups uses the slower one's rendition.
-            renditions[at - 1].useful = settings.rate.bytes(slowest(&renditions[at]));
+            renditions[at - 1].useful = frame_bytes(settings.rate, slowest(&renditions[at]));
         }
         Ok(Self { source: Source::new(settings.size), renditions, rates, settings })
     }
@@ -145,7 +148,7 @@ impl VideoRenditions {
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
         let Self { settings, source, renditions, .. } = self;
         let key = source.take(&frame.into(), settings.threads)?;
-        let slowest = |at: &usize| renditions[*at].population.slowest().unwrap_or(0.0);
+        let slowest = |at: &usize| renditions[*at].population.slowest_bits().unwrap_or(0.0);
         let mut by_rate: Vec<usize> = (0..renditions.len()).collect();
         by_rate.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));
         let mut frames = vec![None; renditions.len()];
@@ -155,9 +158,4 @@ impl VideoRenditions {
         source.finish();
         Ok(frames.into_iter().flatten().collect())
     }
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
-const fn whole(rate: f64) -> u64 {
-    rate.round() as u64
 }

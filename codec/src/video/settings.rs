@@ -1,7 +1,9 @@
 //! The purpose of an encode.
 
+use nestcast_units::FrameRate;
+
 use crate::picture::Size;
-use crate::video::population::{FrameRate, Population};
+use crate::video::population::Population;
 
 /// The settings of an encode.
 #[derive(Debug, Clone)]

@@ -2,6 +2,8 @@
 
 use proptest::prelude::*;
 
+use nestcast_units::{Bitrate, FrameRate};
+
 use crate::motion::reference::Reference;
 use crate::motion::search::search_parameters::Effort;
 use crate::picture::{Format, Picture, Size, Ycbcr};
@@ -9,13 +11,16 @@ use crate::video::decoder::{Arrived, VideoDecoder};
 use crate::video::encoder::VideoEncoder;
 use crate::video::frame::Frame;
 use crate::video::model::VideoModel;
-use crate::video::population::{FrameRate, Population};
+use crate::video::population::Population;
 use crate::video::rendition_encoder::RenditionEncoder;
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601_FULL);
-const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+const RATE: FrameRate = match FrameRate::new(30, 1) {
+    Ok(rate) => rate,
+    Err(_) => panic!("a rate"),
+};
 
 /// A texture with grain that moves by three samples in eight frames, over one that stands still.
 fn picture(size: Size, number: usize) -> Picture {
@@ -33,8 +38,8 @@ fn picture(size: Size, number: usize) -> Picture {
 }
 
 fn encoder(size: Size, slowest: u32, threads: usize) -> VideoEncoder {
-    let least = f64::from(slowest) * 8.0 * 30.0;
-    let population = Population::log_uniform(least..=16.0 * least);
+    let least = u64::from(slowest) * 8 * 30;
+    let population = Population::log_uniform(Bitrate::from_bits(least)..=Bitrate::from_bits(16 * least));
     VideoEncoder::new(VideoModel::built_in(), VideoSettings { size, rate: RATE, population, threads })
 }
 
@@ -231,8 +236,9 @@ fn decoder_of(size: Size, original: impl Fn(usize) -> Picture) -> VideoDecoder {
 #[test]
 fn a_branch_keeps_effort_population_and_what_the_loop_had() {
     let size = Size::new(48, 32).expect("a size");
-    let population = Population::new([(40e3, 1.0), (90e3, 2.0)]);
-    let nobody = VideoSettings { size, rate: RATE, population: Population::new([(1e6, 1.0)]), threads: 1 };
+    let population = Population::new([(Bitrate::from_bits(40_000), 1.0), (Bitrate::from_bits(90_000), 2.0)]);
+    let nobody = Population::new([(Bitrate::from_bits(1_000_000), 1.0)]);
+    let nobody = VideoSettings { size, rate: RATE, population: nobody, threads: 1 };
     for effort in [Effort::Fast, Effort::Normal] {
         let mut before = RenditionEncoder::new(VideoModel::built_in(), &nobody);
         (before.effort, before.useful, before.population) = (effort, 777, population.clone());

@@ -2,7 +2,10 @@
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 
-pub(crate) const RATE: FrameRate = FrameRate { frames: 30, seconds: 1 };
+pub(crate) const RATE: FrameRate = match FrameRate::new(30, 1) {
+    Ok(rate) => rate,
+    Err(_) => panic!("a rate"),
+};
 pub(crate) const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 
 /// A texture that moves to the left above a static one; from frame `cut` on another texture.

@@ -1,7 +1,7 @@
 //! A video at five rates: encoded once, decoded as the receivers of these rates would.
 
 use anyhow::Result;
-use nestcast_codec::{FrameRate, Size};
+use nestcast_codec::{Bitrate, FrameRate, Size};
 use serde::Serialize;
 
 use crate::rate_distortion::rounded;
@@ -53,9 +53,10 @@ struct FrameRow {
 
 /// Returns rates from `least` to `most`, each the same factor above the one before.
 #[must_use]
-pub fn rates(least: u64, most: u64) -> Vec<f64> {
-    let factor = most as f64 / least as f64;
-    (0..RATES).map(|number| least as f64 * factor.powf(f64::from(number) / f64::from(RATES - 1))).collect()
+pub fn rates([least, most]: [Bitrate; 2]) -> Vec<Bitrate> {
+    let [least, most] = [least, most].map(|rate| rate.bits() as f64);
+    let rate = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(RATES - 1));
+    (0..RATES).map(|number| Bitrate::rounded(rate(number))).collect()
 }
 
 impl Report {
@@ -69,7 +70,7 @@ impl Report {
             width: size.width(),
             height: size.height(),
             frames,
-            frames_per_second: rounded(f64::from(rate.frames) / f64::from(rate.seconds), 3),
+            frames_per_second: rounded(rate.per_second(), 3),
             encode_frames_per_second: rounded(frames as f64 / measured.encode.as_secs_f64(), 1),
             rates: measured.video.iter().zip(&measured.intra).map(|(run, intra)| Row::new(run, intra, rate)).collect(),
             bd_rate_luma: percent(luma as fn(&Frame) -> f64),
@@ -146,7 +147,7 @@ impl Row {
         let db = |value| rounded(value, 3);
         let frames = run.frames.len();
         Self {
-            kbps: rounded(run.rate / 1e3, 2),
+            kbps: rounded(run.rate.bits() as f64 / 1e3, 2),
             used_kbps: rounded(kbps(run.bytes() as u64, frames as u64, rate), 2),
             bytes: run.bytes(),
             luma_db: db(y.mean),
@@ -170,7 +171,13 @@ pub fn frames(measured: &Measured) -> Result<String> {
     for run in &measured.video {
         for (frame, of) in run.frames.iter().enumerate() {
             let [luma_db, ycbcr_db] = [of.luma_db, of.ycbcr_db].map(|db| rounded(db, 3));
-            rows.push(FrameRow { kbps: rounded(run.rate / 1e3, 2), frame, bytes: of.bytes, luma_db, ycbcr_db });
+            rows.push(FrameRow {
+                kbps: rounded(run.rate.bits() as f64 / 1e3, 2),
+                frame,
+                bytes: of.bytes,
+                luma_db,
+                ycbcr_db,
+            });
         }
     }
     super::csv(&rows)

@@ -80,11 +80,15 @@ impl Line {
             file: file.to_owned(),
             width: header.size.width(),
             height: header.size.height(),
-            frames_per_second: rounded(f64::from(header.rate.frames) / f64::from(header.rate.seconds), 3),
+            frames_per_second: rounded(header.rate.per_second(), 3),
             full_range: header.colours.range == Range::Full,
             matrix: if header.colours.matrix == Matrix::Bt709 { "BT.709" } else { "BT.601" },
             model_ids: header.models.map(|model| model.to_string()),
-            renditions_bps: if several { header.renditions.rates().to_vec() } else { Vec::new() },
+            renditions_bps: if several {
+                header.renditions.rates().iter().map(|rate| rate.bits()).collect()
+            } else {
+                Vec::new()
+            },
             chosen,
             compared,
         })

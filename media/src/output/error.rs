@@ -50,9 +50,6 @@ pub enum Error {
         /// The format that the name promises.
         format: &'static str,
     },
-    /// y4m cannot store this frame rate.
-    #[error("y4m cannot store {} frames in {} seconds: name a folder/ instead", .0.0, .0.1)]
-    Rate((u32, u32)),
     /// A picture cannot be compressed.
     #[error(transparent)]
     Picture(#[from] picture::Error),

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use nestcast_codec::{Budget, RenditionRates, VideoHeader, VideoWriter};
+use nestcast_codec::{Bitrate, Budget, RenditionRates, VideoHeader, VideoWriter};
 
 use super::{Error, Frames};
 
@@ -24,10 +24,10 @@ pub struct Kept {
 ///
 /// # Errors
 /// [`Error::Io`] if the system cannot read, [`Error::Write`] if it cannot write.
-pub fn cut<R: Read>(frames: &mut Frames<R>, bits_per_second: f64, mut output: impl Write) -> Result<Kept, Error> {
-    frames.choose(bits_per_second);
+pub fn cut<R: Read>(frames: &mut Frames<R>, bitrate: Bitrate, mut output: impl Write) -> Result<Kept, Error> {
+    frames.choose(bitrate);
     let header = *frames.reader().header();
-    let mut budget = Budget::new(bits_per_second, header.rate);
+    let mut budget = Budget::new(bitrate, header.rate);
     let (mut writer, start) = VideoWriter::new(&VideoHeader { renditions: RenditionRates::ONE, ..header });
     let mut put = |piece: &[u8]| output.write_all(piece).map_err(Error::Write);
     put(&start)?;

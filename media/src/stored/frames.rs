@@ -4,7 +4,7 @@ use std::io::{self, Read, Seek};
 use std::ops::Range;
 
 use bytes::Bytes;
-use nestcast_codec::{Budget, FrameHead, RecordHead};
+use nestcast_codec::{Bitrate, Budget, FrameHead, RecordHead};
 
 use super::{Error, Reader};
 
@@ -70,8 +70,8 @@ impl<R> Frames<R> {
 
 impl<R: Read> Frames<R> {
     /// Chooses the loop that fits a rate in bits a second best.
-    pub fn choose(&mut self, bits_per_second: f64) {
-        self.reader.choose(bits_per_second);
+    pub fn choose(&mut self, bitrate: Bitrate) {
+        self.reader.choose(bitrate);
     }
 
     /// Returns the next frame; `None` after the last frame of the range, and at an invalid record. Returns frames

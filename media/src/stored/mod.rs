@@ -9,8 +9,8 @@
 //! use nestcast_codec::{Display, Format, FrameRate, Picture, Population, Ycbcr, Size, VideoHeader, VideoRenditions, VideoModel, VideoSettings};
 //! use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
 //!
-//! let (size, rate, model) = (Size::new(64, 48)?, FrameRate { frames: 30, seconds: 1 }, VideoModel::built_in());
-//! let [least, most] = Population::usual_bitrates(size, rate).map(|bits| bits as f64);
+//! let (size, rate, model) = (Size::new(64, 48)?, FrameRate::new(30, 1)?, VideoModel::built_in());
+//! let [least, most] = Population::usual_bitrates(size, rate);
 //! let settings = VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads: 1 };
 //! let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
 //!

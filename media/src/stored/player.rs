@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-use nestcast_codec::{Arrived, Budget, Picture, Restoration, VideoDecoder, VideoModel};
+use nestcast_codec::{Arrived, Bitrate, Budget, Picture, Restoration, VideoDecoder, VideoModel};
 
 use super::{Error, Frames};
 
@@ -51,9 +51,9 @@ impl<R: Read> Player<R> {
 
     /// Decodes the bytes that a receiver with this rate gets of each frame, from the loop that fits the rate.
     #[must_use]
-    pub fn with_bitrate(mut self, bits_per_second: f64) -> Self {
-        self.frames.choose(bits_per_second);
-        self.budget = Some(Budget::new(bits_per_second, self.frames.reader().header().rate));
+    pub fn with_bitrate(mut self, bitrate: Bitrate) -> Self {
+        self.frames.choose(bitrate);
+        self.budget = Some(Budget::new(bitrate, self.frames.reader().header().rate));
         self
     }
 
@@ -130,9 +130,14 @@ mod tests {
     fn three_frames() -> (Vec<u8>, usize) {
         let size = Size::new(32, 16).expect("a valid size");
         let model = VideoModel::built_in();
-        let rate = FrameRate { frames: 30, seconds: 1 };
+        let rate = FrameRate::new(30, 1).expect("a rate");
         let colours = Ycbcr::BT601;
-        let settings = VideoSettings { size, rate, population: Population::log_uniform(1e5..=1e6), threads: 1 };
+        let settings = VideoSettings {
+            size,
+            rate,
+            population: Population::log_uniform(Bitrate::from_bits(100_000)..=Bitrate::from_bits(1_000_000)),
+            threads: 1,
+        };
         let encoder = VideoRenditions::new(&model, settings, 1).expect("one loop");
         let display = Display::default();
         let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions: encoder.rates() };

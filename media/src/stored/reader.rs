@@ -4,7 +4,7 @@
 use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
 
 use bytes::Bytes;
-use nestcast_codec::{RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
+use nestcast_codec::{Bitrate, RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
 
 use super::Error;
 
@@ -75,12 +75,12 @@ impl<R: Read> Reader<R> {
         if needed == given { Ok(()) } else { Err(Error::Models { needed, given }) }
     }
 
-    /// Chooses the loop that fits a rate in bits a second best. The default is the fastest loop.
-    pub fn choose(&mut self, rate: f64) {
-        self.chosen = self.header.renditions.serving(rate);
+    /// Chooses the rendition that fits a bitrate best. The default is the fastest one.
+    pub fn choose(&mut self, bitrate: Bitrate) {
+        self.chosen = self.header.renditions.serving(bitrate);
     }
 
-    /// Returns the chosen loop, counted from 0.
+    /// Returns the chosen rendition, counted from 0.
     #[must_use]
     pub const fn chosen(&self) -> usize {
         self.chosen
@@ -230,7 +230,7 @@ mod tests {
     /// Returns [`FRAMES`] as records of several loops.
     fn stored_in(renditions: RenditionRates) -> Vec<u8> {
         let size = Size::new(320, 240).expect("a valid size");
-        let rate = FrameRate { frames: 30_000, seconds: 1001 };
+        let rate = FrameRate::new(30_000, 1001).expect("a rate");
         let header = VideoHeader {
             size,
             rate,
@@ -268,11 +268,11 @@ mod tests {
 
     #[test]
     fn of_several_loops_one_is_read() {
-        let bytes = stored_in(RenditionRates::new(&[50_000, 400_000]).expect("they rise"));
-        for (rate, chosen) in [(None, 1), (Some(1e6), 1), (Some(60e3), 0)] {
+        let bytes = stored_in(RenditionRates::new(&[50_000, 400_000].map(Bitrate::from_bits)).expect("they rise"));
+        for (rate, chosen) in [(None, 1), (Some(1_000_000), 1), (Some(60_000), 0)] {
             let mut reader = Reader::new(Cursor::new(&bytes), u64::MAX).expect("a video");
             if let Some(rate) = rate {
-                reader.choose(rate);
+                reader.choose(Bitrate::from_bits(rate));
             }
             reader.seek(1).expect("it can");
             assert_eq!((reader.chosen(), reader.next_number(), reader.count()), (chosen, 0, Some(2)));

@@ -63,8 +63,7 @@ impl<R: Read> Frames<R> {
     /// Returns the pictures per second.
     #[must_use]
     pub const fn rate(&self) -> FrameRate {
-        let rate = self.reader.rate();
-        FrameRate { frames: rate.frames(), seconds: rate.seconds() }
+        self.reader.rate()
     }
 
     /// Returns the number of the range's first frame.

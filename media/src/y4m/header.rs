@@ -1,8 +1,8 @@
 //! Parses the first line of a y4m stream.
 
-use nestcast_codec::{Display, Format, Matrix, Range, Scan, Siting, Size, Ycbcr};
+use nestcast_codec::{Display, Format, FrameRate, Matrix, Range, Scan, Siting, Size, Ycbcr};
 
-use super::{Error, Rate};
+use super::Error;
 
 /// The beginning of a y4m stream.
 pub const MAGIC: &str = "YUV4MPEG2";
@@ -36,7 +36,7 @@ impl Subsampling {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Header {
     pub(super) size: Size,
-    pub(super) rate: Rate,
+    pub(super) rate: FrameRate,
     pub(super) subsampling: Subsampling,
     pub(super) colours: Ycbcr,
     pub(super) display: Display,
@@ -86,7 +86,8 @@ impl Header {
         let size = Size::new(width, height).map_err(|_| Error::Corrupt("a side is 0 or over 16384 pixels"))?;
         let (frames, seconds) = rate.ok_or(Error::Corrupt("its header has no frame rate"))?;
         // Without a known rate writers put 0:0 or 0:1.
-        let rate = if frames == 0 { Rate::new(25, 1)? } else { Rate::nearest(frames, seconds)? };
+        let rate = if frames == 0 { FrameRate::new(25, 1) } else { FrameRate::nearest(frames, seconds) };
+        let rate = rate.map_err(|_| Error::Corrupt("its frame rate is out of range"))?;
         let colours = Ycbcr { range, matrix: Matrix::usual(size) };
         Ok(Self { size, rate, subsampling, colours, display })
     }

@@ -13,11 +13,11 @@
 //! and does not distinguish a video that breaks off inside a frame from one that ends.
 //!
 //! ```
-//! use nestcast_codec::{Format, Picture, Ycbcr, Size};
-//! use nestcast_media::y4m::{Rate, Reader, Writer};
+//! use nestcast_codec::{Format, FrameRate, Picture, Ycbcr, Size};
+//! use nestcast_media::y4m::{Reader, Writer};
 //!
 //! let picture = Picture::new(Size::new(4, 2)?, Format::Ycbcr420(Ycbcr::BT601), vec![200; 12])?;
-//! let mut writer = Writer::new(Vec::new(), Rate::new(30, 1)?);
+//! let mut writer = Writer::new(Vec::new(), FrameRate::new(30, 1)?);
 //! writer.write(&picture)?;
 //!
 //! let bytes = writer.into_inner();
@@ -34,13 +34,11 @@ mod error;
 mod frames;
 mod header;
 mod planes;
-mod rate;
 mod reader;
 mod writer;
 
 pub use error::Error;
 pub use frames::Frames;
 pub use header::MAGIC;
-pub use rate::Rate;
 pub use reader::Reader;
 pub use writer::Writer;

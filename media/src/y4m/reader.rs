@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use nestcast_codec::{Display, Format, Matrix, Picture, Range, Size, Ycbcr};
+use nestcast_codec::{Display, Format, FrameRate, Matrix, Picture, Range, Size, Ycbcr};
 
 use super::header::{Header, Subsampling};
-use super::{Error, Rate, planes};
+use super::{Error, planes};
 use crate::rgb;
 
 /// The most bytes of a header's line.
@@ -77,7 +77,7 @@ impl<R: Read> Reader<R> {
 
     /// Returns the pictures per second.
     #[must_use]
-    pub const fn rate(&self) -> Rate {
+    pub const fn rate(&self) -> FrameRate {
         self.header.rate
     }
 

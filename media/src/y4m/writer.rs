@@ -2,9 +2,7 @@
 
 use std::io::{self, Write};
 
-use nestcast_codec::{Display, Format, Picture, Range, Scan, Siting, Size};
-
-use super::Rate;
+use nestcast_codec::{Display, Format, FrameRate, Picture, Range, Scan, Siting, Size};
 
 /// The line before a picture.
 const FRAME: &[u8] = b"FRAME\n";
@@ -14,7 +12,7 @@ const OTHER_SIZE: &str = "the video changed its size, and y4m cannot: begin agai
 #[derive(Debug)]
 pub struct Writer<W> {
     output: W,
-    rate: Rate,
+    rate: FrameRate,
     shape: Option<(Size, Format)>,
     /// The bytes of the header and of all whole pictures.
     whole: u64,
@@ -28,7 +26,7 @@ impl<W: Write> Writer<W> {
     const SQUARE: Display = Display { siting: Siting::Centre, scan: Scan::Progressive, aspect: [1, 1] };
 
     /// Writes pictures at `rate`.
-    pub const fn new(output: W, rate: Rate) -> Self {
+    pub const fn new(output: W, rate: FrameRate) -> Self {
         Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE }
     }
 
@@ -51,10 +49,10 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`io::ErrorKind::InvalidInput`] if the pictures before had another size or rate.
-    pub fn expect(&mut self, size: Size, rate: Rate) -> io::Result<()> {
+    pub fn expect(&mut self, size: Size, rate: FrameRate) -> io::Result<()> {
         match self.shape {
             Some((before, _)) if before != size => Err(refused(OTHER_SIZE)),
-            Some(_) if !self.rate.is_equal(rate) => {
+            Some(_) if self.rate != rate => {
                 Err(refused("the video changed its frame rate, and y4m cannot: begin again"))
             }
             Some(_) => Ok(()),
@@ -156,7 +154,7 @@ mod tests {
                     let samples = (0..format.bytes(size)).map(|i| (i % 251).to_le_bytes()[0] ^ first).collect();
                     Picture::new(size, format, samples).expect("the shape fits")
                 };
-                let mut writer = Writer::new(Vec::new(), Rate::new(30_000, 1001).expect("a rate"));
+                let mut writer = Writer::new(Vec::new(), FrameRate::new(30_000, 1001).expect("a rate"));
                 (0..3).for_each(|first| writer.write(&picture(first)).expect("memory takes it"));
                 let bytes = writer.into_inner();
                 let mut reader = Reader::new(&bytes[..], 10_000).expect("a header");
@@ -191,7 +189,7 @@ mod tests {
     #[test]
     fn a_video_keeps_its_size_and_rate_from_its_first_picture_on() {
         let size = |width| Size::new(width, 2).expect("a valid size");
-        let rate = |frames, seconds| Rate::new(frames, seconds).expect("a rate");
+        let rate = |frames, seconds| FrameRate::new(frames, seconds).expect("a rate");
         let mut writer = Writer::new(Vec::new(), rate(30, 1));
         assert!(writer.is_empty());
         writer.expect(size(4), rate(25, 1)).expect("there is no picture yet");
@@ -205,7 +203,7 @@ mod tests {
     #[test]
     fn a_video_keeps_its_shape_and_has_no_rgb() {
         let size = Size::new(2, 2).expect("a valid size");
-        let mut writer = Writer::new(Vec::new(), Rate::new(30, 1).expect("a rate"));
+        let mut writer = Writer::new(Vec::new(), FrameRate::new(30, 1).expect("a rate"));
         let mut refused = |format: Format| {
             let outcome = writer.write(&Picture::zero(size, format));
             outcome.is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)

@@ -22,9 +22,8 @@ impl Clip {
         let header = std::str::from_utf8(&bytes[..end])?;
         let tag =
             |name: char| header.split(' ').skip(1).find_map(|tag| tag.strip_prefix(name)).ok_or("a tag is missing");
-        let (frames, seconds) = tag('F')?.split_once(':').ok_or("the frame rate is no fraction")?;
         let size = Size::new(tag('W')?.parse()?, tag('H')?.parse()?)?;
-        let rate = FrameRate { frames: frames.parse()?, seconds: seconds.parse()? };
+        let rate = tag('F')?.parse()?;
         let [width, height] = [size.width(), size.height()];
         let samples = width * height + 2 * width.div_ceil(2) * height.div_ceil(2);
         let frames = bytes[end + 1..].chunks_exact(FRAME.len() + samples).map(|frame| frame[FRAME.len()..].to_vec());

@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Codec, DecodedFrame, Format, FrameRate, Population, Restoration, Size, TransformError, VideoEncoder, VideoModel,
-    VideoSettings, ViewMut, Ycbcr,
+    Bitrate, Codec, DecodedFrame, Format, FrameRate, Population, Restoration, Size, TransformError, VideoEncoder,
+    VideoModel, VideoSettings, ViewMut, Ycbcr,
 };
 use nestcast_proto::{FrameHeader, PackageHash, Video};
 
@@ -76,7 +76,14 @@ fn welcome() -> Welcome {
     let [key, residual] = VideoModel::built_in().ids();
     let video = Some(Video::new(residual.0));
     let [width, height] = SIDES;
-    Welcome { model: key.0, package: PackageHash([0; 32]), width, height, rate: (30, 1), video }
+    Welcome {
+        model: key.0,
+        package: PackageHash([0; 32]),
+        width,
+        height,
+        rate: FrameRate::new(30, 1).expect("a rate"),
+        video,
+    }
 }
 
 fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> Arrived {
@@ -93,8 +100,8 @@ fn frames(count: u32) -> Vec<Arrived> {
     let format = Format::Ycbcr420(Ycbcr::BT601);
     let settings = VideoSettings {
         size,
-        rate: FrameRate { frames: 30, seconds: 1 },
-        population: Population::log_uniform(40_000.0..=640_000.0),
+        rate: FrameRate::new(30, 1).expect("a rate"),
+        population: Population::log_uniform(Bitrate::from_bits(40_000)..=Bitrate::from_bits(640_000)),
         threads: 1,
     };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);

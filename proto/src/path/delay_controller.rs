@@ -21,7 +21,6 @@ mod window;
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::bitrate::Bitrate;
 use crate::path::ack_delay::AckDelay;
 use crate::path::competitive_mode::{CompetitiveMode, Queue};
 use crate::path::delivery_rate_sampler::DeliveryRateSampler;
@@ -35,6 +34,7 @@ use crate::path::route_change::{RouteChange, Trip};
 use crate::path::shortest::Shortest;
 use crate::path::stats::PathStats;
 use crate::path::target::Target;
+use nestcast_units::Bitrate;
 
 /// The most bytes in flight: 80 Mbit/s at 100 ms.
 pub(super) const MAX_WINDOW: u64 = 1024 * 1024;

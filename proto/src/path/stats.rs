@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-use crate::bitrate::Bitrate;
 use crate::path::limits::INITIAL_WINDOW;
+use nestcast_units::Bitrate;
 
 /// An upper bound on the bytes of a packet that belong to no stream: its header and authentication tag, and two STREAM
 /// frame headers, because it may contain the end of one stream and the beginning of another.

@@ -5,8 +5,8 @@
 
 use std::time::Duration;
 
-use crate::bitrate::Bitrate;
 use crate::path::stats::PathStats;
+use nestcast_units::Bitrate;
 
 /// While nothing is acknowledged, the bandwidth estimate is at least the last rate divided by this. Base layers of
 /// video need 0.4 of that, so ten frames' base layers fit into what the path carried in one frame interval. An outage

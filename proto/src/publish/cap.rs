@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::bitrate::Bitrate;
 use crate::publish::token_bucket::TokenBucket;
 use crate::wire::limits::MAX_FRAME;
+use nestcast_units::Bitrate;
 
 /// The frames' part of bytes on the path, in permille; the rest is headers and acknowledgements.
 const PAYLOAD_PERMILLE: u64 = 950;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::bitrate::Bitrate;
+use nestcast_units::Bitrate;
 
 /// Frames over which deliveries are counted.
 const MEASURED_FRAMES: usize = 8;

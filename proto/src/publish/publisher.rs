@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
-use crate::bitrate::Bitrate;
 use crate::path::stats::PathStats;
 use crate::publish::bandwidth_estimate::CarriedRate;
 use crate::publish::delivery_rate::DeliveryRate;
@@ -20,6 +19,7 @@ use crate::publish::video::Video;
 use crate::publish::writer::Writer;
 use crate::wire::frame::Frame;
 use crate::wire::message::RandomAccessRequest;
+use nestcast_units::Bitrate;
 
 /// Cuts frames for one receiver.
 #[derive(Debug)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bitrate::Bitrate;
+use nestcast_units::Bitrate;
 
 /// The bucket's depth, in frame intervals: after two skipped frames in a row the next may have the bytes of three.
 const DEPTH_INTERVALS: u32 = 3;

@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::bitrate::Bitrate;
 use crate::path::stats::{PathStats, payload};
 use crate::publish::cap::Cap;
 use crate::publish::cut::{Extent, Situation, cut};
@@ -20,6 +19,7 @@ use crate::publish::stream::{Kind, Stream};
 use crate::wire::frame::Frame;
 use crate::wire::limits::MAX_HEAD_BYTES;
 use crate::wire::stream::{LateHeader, StreamHead};
+use nestcast_units::Bitrate;
 
 /// Room for the heads of about 30 frames, more than a transport holds.
 const HEADS_BYTES: usize = 1024;

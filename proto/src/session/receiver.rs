@@ -14,19 +14,17 @@ use self::deadlines::{Deadlines, NO_WELCOME};
 use self::output::{ReceiverEnd, ReceiverOutput};
 use self::package::PackageFetch;
 use self::streams::{Arrival, FramePart, Streams};
-use crate::bitrate::Bitrate;
 use crate::subscribe::subscriber::{ReceiveStats, Subscriber};
 use crate::wire::close::Close;
 use crate::wire::control::Control;
 use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES};
 use crate::wire::message::{Hello, Message, ModelRequest, PackageHash, Welcome};
+use nestcast_units::Bitrate;
 
 /// How much of a frame a receiver keeps: this many bytes, plus this many for each pixel. RGB noise takes 3 bytes for
 /// each pixel, and any prefix is a picture.
 const KEPT_BYTES: u64 = 64 * 1024;
 const KEPT_BYTES_PER_PIXEL: u64 = 4;
-/// The most frames in a second: no display shows more, and a player shows repeated frames at this rate.
-const MAX_FRAMES_PER_SECOND: u32 = 1000;
 
 /// The phase of the greeting.
 #[derive(Debug)]
@@ -245,10 +243,10 @@ impl ReceiverSession {
 
     fn handle_message(&mut self, message: Message) {
         self.greeting = match (std::mem::replace(&mut self.greeting, Greeting::Done), message) {
-            (Greeting::Welcome, Message::Welcome { welcome, .. }) => match self.accept(&welcome) {
-                Ok(()) => Greeting::Clock(welcome),
-                Err(close) => return self.end(ReceiverEnd::Violation(close)),
-            },
+            (Greeting::Welcome, Message::Welcome { welcome, .. }) => {
+                self.accept(&welcome);
+                Greeting::Clock(welcome)
+            }
             (Greeting::Clock(welcome), Message::Clock(clock)) => {
                 let sender_clock = Duration::from_micros(clock.micros) + self.rtt / 2;
                 let package = welcome.package;
@@ -263,18 +261,13 @@ impl ReceiverSession {
     }
 
     /// Prepares for the broadcast that a sender announced.
-    fn accept(&mut self, welcome: &Welcome) -> Result<(), Close> {
-        let (frames, seconds) = welcome.rate;
-        if frames > seconds.saturating_mul(MAX_FRAMES_PER_SECOND) {
-            return Err(Close::violation("a welcome announces more than 1000 frames a second"));
-        }
+    fn accept(&mut self, welcome: &Welcome) {
         let kept = kept_bytes(welcome);
         let subscriber = Subscriber::new(welcome.interval(), kept);
         self.subscriber = Some(if welcome.video.is_some() { subscriber.of_video() } else { subscriber });
         self.streams.set_most_kept(usize::try_from(kept).unwrap_or(usize::MAX).saturating_add(MAX_HEAD_BYTES));
         self.deadlines.handle_interval(welcome.interval());
         self.handle_rtt(self.rtt);
-        Ok(())
     }
 
     /// Handles what streams brought.

@@ -13,7 +13,6 @@ use bytes::{Bytes, BytesMut};
 use self::finished::Finished;
 use self::output::{SenderEnd, SenderOutput, Urgency};
 use self::package::PackageStream;
-use crate::bitrate::Bitrate;
 use crate::demand::ReceiverDemand;
 use crate::path::stats::PathStats;
 use crate::publish::publisher::Publisher;
@@ -27,6 +26,7 @@ use crate::wire::control::Control;
 use crate::wire::limits::MAX_MESSAGE;
 use crate::wire::message::{Clock, Hello, Message, ModelRequest, Welcome};
 use crate::wire::version::VersionRange;
+use nestcast_units::Bitrate;
 
 /// What a broadcast offers to every receiver.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -64,7 +64,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        Bitrate, Clock, Code, DecoderKind, Hello, MAX_TOKEN, ModelRequest, PackageHash, RandomAccessRequest,
+        Bitrate, Clock, Code, DecoderKind, FrameRate, Hello, MAX_TOKEN, ModelRequest, PackageHash, RandomAccessRequest,
         VersionRange, Video, Welcome,
     };
 
@@ -83,7 +83,8 @@ mod tests {
 
     fn welcome(sides: [u32; 2], video: Option<Video>) -> Message {
         let ([width, height], package) = (sides, PackageHash([0; 32]));
-        let welcome = Welcome { model: [0; 6], package, width, height, rate: (30, 1), video };
+        let welcome =
+            Welcome { model: [0; 6], package, width, height, rate: FrameRate::new(30, 1).expect("a rate"), video };
         Message::Welcome { version: 1, welcome }
     }
 
@@ -110,7 +111,8 @@ mod tests {
                 })
             }),
             (any::<[u8; 6]>(), hash.clone(), [1..10_000_u32, 1..10_000_u32], (1..1000_u32, 1..1002_u32), video())
-                .prop_map(|(model, package, [width, height], rate, video)| {
+                .prop_map(|(model, package, [width, height], (frames, seconds), video)| {
+                    let rate = FrameRate::new(frames, seconds).expect("at most 1000 a second");
                     let welcome = Welcome { model, package, width, height, rate, video };
                     Message::Welcome { version: 1, welcome }
                 }),

@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::bitrate::Bitrate;
 use crate::wire::close::{Close, Code, SHORT_MESSAGE};
 use crate::wire::limits::{MAX_SIDE, MAX_TOKEN};
 use crate::wire::varint::{Reader, put_bytes, put_varint};
 use crate::wire::version::VersionRange;
+use nestcast_units::{Bitrate, FrameRate};
 
 const HELLO_TYPE: u64 = 1;
 const WELCOME_TYPE: u64 = 2;
@@ -81,8 +81,8 @@ pub struct Welcome {
     pub width: u32,
     /// Height in pixels.
     pub height: u32,
-    /// The frame rate: `rate.0` frames in `rate.1` seconds; both at least 1.
-    pub rate: (u32, u32),
+    /// The frame rate.
+    pub rate: FrameRate,
     /// The announcement of video, whose frames are predicted from earlier ones; `None` if every frame is an independent
     /// picture.
     pub video: Option<Video>,
@@ -120,8 +120,7 @@ impl Welcome {
     /// Returns the time from one frame to the next.
     #[must_use]
     pub fn interval(&self) -> Duration {
-        let (frames, seconds) = self.rate;
-        Duration::from_secs(u64::from(seconds)) / frames.max(1)
+        self.rate.interval()
     }
 }
 
@@ -185,7 +184,7 @@ impl Message {
                 put_varint(&mut body, *version);
                 put_bytes(&mut body, &welcome.model);
                 put_bytes(&mut body, &welcome.package.0);
-                for number in [welcome.width, welcome.height, welcome.rate.0, welcome.rate.1] {
+                for number in [welcome.width, welcome.height, welcome.rate.frames(), welcome.rate.seconds()] {
                     put_varint(&mut body, u64::from(number));
                 }
                 put_varint(&mut body, u64::from(welcome.video.is_some()));
@@ -262,7 +261,10 @@ fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {
         let fits = u32::try_from(number).ok().filter(|number| (1..=most).contains(number));
         fits.ok_or(Close::violation("a welcome has a number out of range"))
     };
-    let ([width, height], rate) = ([number(MAX_SIDE)?, number(MAX_SIDE)?], (number(1_000_000)?, number(1_000_000)?));
+    let [width, height] = [number(MAX_SIDE)?, number(MAX_SIDE)?];
+    let [frames, seconds] = [number(FrameRate::MAX_TERM)?, number(FrameRate::MAX_TERM)?];
+    let rate = FrameRate::new(frames, seconds);
+    let rate = rate.map_err(|_| Close::violation("a welcome announces more than 1000 frames a second"))?;
     Ok(Welcome { model, package, width, height, rate, video: video(reader)? })
 }
 

@@ -30,14 +30,14 @@ const BURST_HANDSHAKES: (Duration, u32) = (Duration::from_millis(1), 32);
 
 /// A rate limit for handshakes.
 #[derive(Debug)]
-struct Rate {
+struct HandshakeLimit {
     gap: Duration,
     burst: Duration,
     /// When the next handshake would begin without a burst.
     next: Instant,
 }
 
-impl Rate {
+impl HandshakeLimit {
     fn new((gap, burst): (Duration, u32)) -> Self {
         Self { gap, burst: gap * burst, next: Instant::now() }
     }
@@ -57,7 +57,7 @@ pub(crate) struct Admission {
     listener: Listener,
     waiting: Waiting<Handshake>,
     half_open: HalfOpenConnections,
-    rates: [Rate; 2],
+    limits: [HandshakeLimit; 2],
     counters: Arc<Counters>,
 }
 
@@ -65,7 +65,13 @@ impl Admission {
     pub(crate) fn new(listener: Listener, counters: Arc<Counters>) -> Self {
         let waiting = Waiting::new(MAX_WAITING);
         let half_open = HalfOpenConnections::new(MAX_HALF_OPEN);
-        Self { listener, waiting, half_open, rates: [SUSTAINED_HANDSHAKES, BURST_HANDSHAKES].map(Rate::new), counters }
+        Self {
+            listener,
+            waiting,
+            half_open,
+            limits: [SUSTAINED_HANDSHAKES, BURST_HANDSHAKES].map(HandshakeLimit::new),
+            counters,
+        }
     }
 
     /// Returns the next peer that may begin; `None` once the endpoint is closed. May be dropped while it waits.
@@ -106,7 +112,7 @@ impl Admission {
     fn start_at(&self) -> Instant {
         let now = Instant::now();
         let room = self.half_open.room_at(now);
-        self.rates.iter().map(|rate| rate.begins_at(now)).fold(room, Instant::max)
+        self.limits.iter().map(|limit| limit.begins_at(now)).fold(room, Instant::max)
     }
 
     fn begin(&mut self) -> Option<(Handshake, SlotGuard)> {
@@ -116,7 +122,7 @@ impl Admission {
             handshake.ignore();
             return None;
         };
-        self.rates.iter_mut().for_each(|rate| rate.begin(now));
+        self.limits.iter_mut().for_each(|limit| limit.begin(now));
         Some((handshake, ticket))
     }
 }

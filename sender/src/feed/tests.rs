@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{
-    DecoderKind, Demand, Frame, Message, ModelRequest, Offer, PackageHash, PathStats, RandomAccessRequest, Urgency,
-    VersionRange, Video, Welcome,
+    Bitrate, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash, PathStats,
+    RandomAccessRequest, Urgency, VersionRange, Video, Welcome,
 };
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -185,8 +185,14 @@ fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
 }
 
 fn shared() -> Arc<Shared> {
-    let welcome =
-        Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 16, height: 16, rate: (30, 1), video: None };
+    let welcome = Welcome {
+        model: [7; 6],
+        package: PackageHash([7; 32]),
+        width: 16,
+        height: 16,
+        rate: FrameRate::new(30, 1).expect("a rate"),
+        video: None,
+    };
     let counters = Arc::default();
     let demand = Demand::default();
     let end = OnceLock::new();

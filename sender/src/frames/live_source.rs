@@ -32,8 +32,8 @@ const MAX_SPENT_PICTURES: usize = 2;
 /// use std::time::Duration;
 /// use bytes::Bytes;
 /// use nestcast_proto::{
-///     BroadcastFrame, Captured, Demand, Frame, FrameEncoder, PackageHash, PictureStream, SourceError, StreamPicture,
-///     Welcome,
+///     BroadcastFrame, Captured, Demand, Frame, FrameEncoder, FrameRate, PackageHash, PictureStream, SourceError,
+///     StreamPicture, Welcome,
 /// };
 /// use nestcast_sender::{FrameSource as _, LiveSource};
 ///
@@ -60,7 +60,8 @@ const MAX_SPENT_PICTURES: usize = 2;
 ///     type Picture = [u8; 10];
 ///
 ///     fn welcome(&self) -> Welcome {
-///         Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 10, height: 1, rate: (1000, 1), video: None }
+///         let rate = FrameRate::new(1000, 1).expect("a rate");
+///         Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 10, height: 1, rate, video: None }
 ///     }
 ///
 ///     fn encode(
@@ -280,7 +281,7 @@ fn encode<P: Send + 'static>(
 mod tests {
     use std::sync::mpsc::{Receiver, Sender, channel};
 
-    use nestcast_proto::{Frame, PackageHash};
+    use nestcast_proto::{Frame, FrameRate, PackageHash};
 
     use super::*;
 
@@ -328,7 +329,14 @@ mod tests {
         type Picture = u64;
 
         fn welcome(&self) -> Welcome {
-            Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 1, height: 1, rate: (30, 1), video: None }
+            Welcome {
+                model: [0; 6],
+                package: PackageHash([0; 32]),
+                width: 1,
+                height: 1,
+                rate: FrameRate::new(30, 1).expect("a rate"),
+                video: None,
+            }
         }
 
         fn encode(

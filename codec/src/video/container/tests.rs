@@ -4,7 +4,7 @@ use super::*;
 
 fn header() -> VideoHeader {
     let size = Size::new(320, 240).expect("a valid size");
-    let rate = FrameRate { frames: 30_000, seconds: 1001 };
+    let rate = FrameRate::new(30_000, 1001).expect("a rate");
     VideoHeader {
         size,
         rate,
@@ -13,6 +13,11 @@ fn header() -> VideoHeader {
         models: [ModelId([1; 6]), ModelId([2; 6])],
         renditions: RenditionRates::ONE,
     }
+}
+
+fn renditions_from(bits: &[u64]) -> RenditionRates {
+    let rates: Vec<_> = bits.iter().copied().map(Bitrate::from_bits).collect();
+    RenditionRates::new(&rates).expect("they rise")
 }
 
 fn stored() -> Bytes {
@@ -40,10 +45,10 @@ fn frames_come_back_and_keys_are_found() {
 }
 
 #[test]
-fn several_loops_are_in_the_header_and_wrong_ones_are_refused() {
+fn several_renditions_are_in_the_header_and_wrong_ones_are_refused() {
     let one = header().to_bytes();
     for rates in [&[64_000, 256_000][..], &[1, 300, 1 << 34]] {
-        let renditions = RenditionRates::new(rates).expect("they rise");
+        let renditions = renditions_from(rates);
         let bytes = VideoHeader { renditions, ..header() }.to_bytes();
         assert!(bytes.len() <= VideoHeader::MAX_BYTES && VideoHeader::is_video(&bytes));
         assert_eq!(VideoHeader::parse(&bytes), Ok((VideoHeader { renditions, ..header() }, bytes.len())));
@@ -57,7 +62,7 @@ fn several_loops_are_in_the_header_and_wrong_ones_are_refused() {
         VideoHeader::parse(&bytes).expect_err("no header").to_string()
     };
     for count in [0, 1, 4, 255] {
-        assert!(parse(&[&[count][..], &[1; 255]].concat()).contains("number of loops"), "{count}");
+        assert!(parse(&[&[count][..], &[1; 255]].concat()).contains("number of renditions"), "{count}");
     }
     assert!(parse(&[2, 7, 7]).contains("do not rise"));
     assert!(parse(&[2, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]).contains("five bytes"));
@@ -83,7 +88,7 @@ fn every_prefix_is_a_video_of_fewer_bytes() {
 #[test]
 fn what_samples_mean_and_the_aspect_of_pixels_are_in_the_header_and_wrong_ones_are_refused() {
     let display = Display { aspect: [16, 11], ..Display::of_signal(0x24).expect("known").1 };
-    for renditions in [RenditionRates::ONE, RenditionRates::new(&[64_000, 256_000]).expect("they rise")] {
+    for renditions in [RenditionRates::ONE, renditions_from(&[64_000, 256_000])] {
         let header = VideoHeader { colours: Ycbcr::BT709, display, renditions, ..header() };
         let bytes = header.to_bytes();
         assert_eq!(bytes[5], 0x66);
@@ -102,5 +107,30 @@ fn what_samples_mean_and_the_aspect_of_pixels_are_in_the_header_and_wrong_ones_a
     }
     for aspect in [&[0, 1][..], &[1, 1], &[0x80, 0x80, 0x04, 1]] {
         assert!(parse(0x40, aspect).contains("aspect"), "{aspect:?}");
+    }
+}
+
+#[test]
+fn frame_rates_beyond_this_build_are_over_its_limit_and_others_corrupt() {
+    let sound = header().to_bytes();
+    let at = STREAM_MAGIC.len() + 3 + 2 + 2;
+    let mut terms = Vec::new();
+    [30_000, 1001].into_iter().for_each(|term| write_varint(&mut terms, term));
+    let (before, after) = sound.split_at(at);
+    let after = after.strip_prefix(&terms[..]).expect("the rate");
+    let parse = |frames: u64, seconds: u64| {
+        let mut bytes = before.to_vec();
+        [frames, seconds].into_iter().for_each(|term| write_varint(&mut bytes, term));
+        VideoHeader::parse(&[&bytes, after].concat()).map(|(header, _)| header.rate)
+    };
+    assert_eq!(parse(1_000_000, 1000).map(FrameRate::per_second), Ok(1000.0));
+    let max = 1_000_000;
+    assert!(
+        matches!(parse(1 << 31, 1 << 31), Err(Error::Limit { given, max: most, .. }) if (given, most) == (1 << 31, max))
+    );
+    assert!(matches!(parse(1, max + 1), Err(Error::Limit { given, .. }) if given == max + 1));
+    assert!(matches!(parse(1001, 1), Err(Error::Limit { given: 1001, max: 1000, .. })));
+    for (frames, seconds) in [(0, 1), (1, 0), (1 << 32, 1), (1, 1 << 32)] {
+        assert!(matches!(parse(frames, seconds), Err(Error::Corrupt { .. })), "{frames}/{seconds}");
     }
 }

@@ -4,7 +4,7 @@
 use std::ops::Range;
 
 use anyhow::Result;
-use nestcast_codec::Picture;
+use nestcast_codec::{Bitrate, Picture};
 
 use super::schedule::SECONDS;
 use crate::clip::Clip;
@@ -54,7 +54,7 @@ impl Ladder {
 impl Rung {
     fn new(clip: &Clip, x264: &X264, rate: u32, kept: Range<u64>) -> Result<Self> {
         let ids = 0..clip.frames_in(SECONDS);
-        let units = x264.encode(ids.map(|id| clip.at(id)), clip.rate(), rate.into())?;
+        let units = x264.encode(ids.map(|id| clip.at(id)), clip.rate(), Bitrate::from_bits(rate.into()))?;
         let mut rung = Self { rate, psnr: Vec::new(), kept, pictures: Vec::new() };
         x264.decode(units.iter().map(|unit| &unit.bytes[..]), |place, picture| {
             let id = place as u64;

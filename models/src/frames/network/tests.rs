@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
+    Bitrate, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 
 use super::*;
@@ -37,8 +37,8 @@ fn picture(size: Size, number: usize) -> Picture {
 /// A decoder that has the bases of three frames, as a slow receiver does.
 fn decoder(size: Size, restoration: Option<Arc<dyn Restoration>>) -> VideoDecoder {
     let bits = 30.0 * size.pixels() as f64;
-    let population = Population::log_uniform(0.03 * bits..=0.5 * bits);
-    let settings = VideoSettings { size, rate: FrameRate { frames: 30, seconds: 1 }, population, threads: 1 };
+    let population = Population::log_uniform(Bitrate::rounded(0.03 * bits)..=Bitrate::rounded(0.5 * bits));
+    let settings = VideoSettings { size, rate: FrameRate::new(30, 1).expect("a rate"), population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
     if let Some(restoration) = restoration {

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
-use crate::bitrate::Bitrate;
 use crate::wire::close::Close;
 use crate::wire::message::PackageHash;
 use crate::wire::stream::ModelHeader;
+use nestcast_units::Bitrate;
 
 /// The longest time without new bytes.
 const FETCH_STALL: Duration = Duration::from_secs(10);

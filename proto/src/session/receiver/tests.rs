@@ -1,4 +1,5 @@
 use bytes::BytesMut;
+use nestcast_units::FrameRate;
 
 use super::*;
 use crate::wire::frame::{Frame, FrameHeader};
@@ -16,7 +17,14 @@ fn hello() -> Hello {
 }
 
 fn welcome(video: Option<Video>) -> Welcome {
-    Welcome { model: [1; 6], package: PACKAGE, width: 64, height: 48, rate: (10, 1), video }
+    Welcome {
+        model: [1; 6],
+        package: PACKAGE,
+        width: 64,
+        height: 48,
+        rate: FrameRate::new(10, 1).expect("a rate"),
+        video,
+    }
 }
 
 /// Returns a sender's greeting on the control stream.

@@ -6,10 +6,10 @@ use std::time::Duration;
 use bytes::{Buf as _, Bytes};
 
 use super::output::{SenderOutput, Urgency};
-use crate::bitrate::Bitrate;
 use crate::publish::room::Room;
 use crate::wire::message::PackageHash;
 use crate::wire::stream::{ModelHeader, StreamHead};
+use nestcast_units::Bitrate;
 
 /// The fewest bytes that one write allows, even with a low cap: a packet's.
 const LEAST_BYTES: u64 = 1200;

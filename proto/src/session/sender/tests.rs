@@ -1,3 +1,5 @@
+use nestcast_units::FrameRate;
+
 use super::*;
 use crate::wire::frame::Frame;
 use crate::wire::message::{DecoderKind, PackageHash, RandomAccessRequest, Video};
@@ -8,7 +10,14 @@ const SECOND: Duration = Duration::from_secs(1);
 const DONE: Close = Close { code: Code::Done, why: "the broadcast ended" };
 
 fn offer(video: Option<Video>) -> Offer {
-    let welcome = Welcome { model: [1; 6], package: PACKAGE, width: 64, height: 48, rate: (10, 1), video };
+    let welcome = Welcome {
+        model: [1; 6],
+        package: PACKAGE,
+        width: 64,
+        height: 48,
+        rate: FrameRate::new(10, 1).expect("a rate"),
+        video,
+    };
     Offer { welcome, package: Some(Bytes::from(vec![7; 10_000])), token: Some(Bytes::from_static(b"secret")) }
 }
 
