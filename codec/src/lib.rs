@@ -124,6 +124,7 @@ pub use error::{Error, ModelId};
 pub use linear::Linear;
 pub use model::Model;
 pub use motion::search::search_parameters::Effort;
+pub use parallel::Threads;
 pub use picture::{Channels, Format, MAX_SIDE, Matrix, Picture, Plane, PlaneMut, Range, Size, View, ViewMut, Ycbcr};
 pub use post_filter::table::PostFilter;
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::bitplane::scan::{self, Cursor};
 use crate::bitplane::slice::Slice;
 use crate::entropy::range_coder::RangeEncoder;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::stream::interleave::{Coded, Ends};
 use crate::subband::layout::MAX_SLICES;
 
@@ -35,7 +35,7 @@ impl SliceCoder {
         slices: impl ExactSizeIterator<Item = &'a mut Slice>,
         planes: u8,
         bytes: usize,
-        threads: usize,
+        threads: &Threads,
     ) {
         let Self { jobs, passed } = self;
         let count = slices.len();
@@ -45,13 +45,13 @@ impl SliceCoder {
         let progress = Mutex::new(Progress { passed, done: 0, ends: Ends::new(count), reached: false });
         // Neighbouring slices cost about the same, so they are dealt out in turn. Without a limit, any free thread
         // takes the next slice and codes it to its end.
-        let hands = if bytes == usize::MAX { count } else { threads.min(count) };
+        let hands = if bytes == usize::MAX { count } else { threads.count().min(count) };
         let mut all = slices.zip(jobs.iter_mut());
         let mut all: [Option<_>; MAX_SLICES] = std::array::from_fn(|_| all.next());
         let dealt = (0..hands).map(|hand| -> [Option<_>; MAX_SLICES] {
             std::array::from_fn(|at| all[at].take_if(|_| at % hands == hand))
         });
-        parallel::for_each(threads.min(count), dealt, |mut own| {
+        parallel::for_each(threads, dealt, |mut own| {
             let mut pass = 0;
             while own.iter().flatten().all(|(_, job)| job.cursor.planes > 0) {
                 let written = own.iter_mut().flatten().map(|(slice, job)| job.code_pass(slice)).sum();

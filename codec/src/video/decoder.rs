@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST};
 use crate::motion::side_info::SideInfo;
+use crate::parallel::Threads;
 use crate::picture::{Format, Size, ViewMut};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
@@ -41,7 +42,7 @@ pub struct VideoDecoder {
     model: VideoModel,
     size: Size,
     max_pixels: u64,
-    threads: usize,
+    threads: Threads,
     /// One pixel in size until the first frame arrives.
     pub(super) state: State,
     motion: Motion,
@@ -72,17 +73,17 @@ impl VideoDecoder {
     /// pictures are continued by 32 samples on every side.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
-        let threads = threads.max(1);
+        let threads = Threads::new(threads);
         Self {
             model,
             size,
             max_pixels: DEFAULT_MAX_PIXELS,
+            decoder: ResidualDecoder::new(&threads),
             threads,
             state: State::new(Size::ONE),
             motion: Motion::default(),
             side_info: SideInfo::default(),
             room: Default::default(),
-            decoder: ResidualDecoder::new(threads),
             residual: Planes420::default(),
             filter: shown::Memory::default(),
             restoration: None,
@@ -143,10 +144,10 @@ impl VideoDecoder {
             // Checked completely before the state changes.
             side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
             if head.switches {
-                state.predict_switch(motion.advance(), *threads, room);
+                state.predict_switch(motion.advance(), threads, room);
             } else {
-                state.leak(*threads);
-                state.predict(motion.advance(), *threads, room);
+                state.leak(threads);
+                state.predict(motion.advance(), threads, room);
             }
         }
         (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
@@ -165,12 +166,12 @@ impl VideoDecoder {
         let enhancement_reference = head.enhancement_reference.min(string.len());
         self.push(head, &string[..base_reference]);
         self.make(head, base_reference);
-        self.state.advance_base_reference(&self.residual, self.threads);
+        self.state.advance_base_reference(&self.residual, &self.threads);
         let of_base_reference = self.decoder.position();
         self.push(head, &string[base_reference..enhancement_reference]);
         self.make(head, enhancement_reference);
         self.positions = [of_base_reference, self.decoder.position()];
-        self.state.advance_enhancement_reference(&self.residual, self.threads);
+        self.state.advance_enhancement_reference(&self.residual, &self.threads);
         self.push(head, &string[enhancement_reference..]);
     }
 
@@ -184,7 +185,7 @@ impl VideoDecoder {
         if self.shown != Some(count) {
             self.decoder.residual_into(self.model.of(head.key), &mut self.residual);
             if !head.key && !head.switches {
-                ages::weigh_back(&mut self.residual, head.phase, self.threads);
+                ages::weigh_back(&mut self.residual, head.phase, &self.threads);
             }
             self.shown = Some(count);
         }
@@ -225,7 +226,7 @@ impl VideoDecoder {
         }
         self.render(out.reborrow())?;
         let Self { state, motion, room, threads, .. } = self;
-        let carried = state.carry_on(&motion.next, &out, *threads, room);
+        let carried = state.carry_on(&motion.next, &out, threads, room);
         for (plane, out) in carried.planes.iter().zip(&mut out.planes) {
             (0..plane.height).for_each(|y| widest!(round(plane.row(y), out.row(y, plane.width))));
         }
@@ -254,11 +255,11 @@ impl VideoDecoder {
                     enhancement_reference,
                     shown: decoder.position(),
                 };
-                let frame = filter.filtered(table, decoder, (frame, self.size), *threads, told);
+                let frame = filter.filtered(table, decoder, (frame, self.size), threads, told);
                 return restoration.restore(&frame, out);
             }
             if let Some(table) = table {
-                filter.filter(table, decoder, frame, *threads, out);
+                filter.filter(table, decoder, frame, threads, out);
                 return Ok(());
             }
         }

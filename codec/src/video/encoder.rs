@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
+use crate::parallel::Threads;
 use crate::picture::View;
 use crate::video::frame::Frame;
 use crate::video::model::VideoModel;
@@ -29,9 +30,8 @@ impl VideoEncoder {
     /// Returns an encoder for frames of this size.
     #[must_use]
     pub fn new(model: VideoModel, settings: VideoSettings) -> Self {
-        let threads = settings.threads.max(1);
-        let settings = VideoSettings { threads, ..settings };
-        Self { source: Source::new(settings.size), encoder: RenditionEncoder::new(model, &settings), settings }
+        let encoder = RenditionEncoder::new(model, &settings, Threads::new(settings.threads));
+        Self { source: Source::new(settings.size), encoder, settings }
     }
 
     /// Sets how long it searches for motion; decoders do not depend on it.
@@ -64,7 +64,7 @@ impl VideoEncoder {
     /// # Errors
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Frame, Error> {
-        let key = self.source.take(&frame.into(), self.settings.threads)?;
+        let key = self.source.take(&frame.into(), &self.encoder.threads)?;
         let frame = self.encoder.encode(&mut self.source, key, false)?;
         self.source.finish();
         Ok(frame)

@@ -8,6 +8,7 @@
 
 use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
+use crate::parallel::Threads;
 use crate::picture::View;
 use crate::video::frame::Frame;
 use crate::video::model::VideoModel;
@@ -27,6 +28,7 @@ pub struct VideoRenditions {
     /// By rising rate at first.
     renditions: Vec<RenditionEncoder>,
     rates: RenditionRates,
+    threads: Threads,
 }
 
 impl std::fmt::Debug for VideoRenditions {
@@ -46,8 +48,10 @@ impl VideoRenditions {
         if !(1..=MAX_RENDITIONS).contains(&renditions) {
             return Err(Error::Argument("a video has one to three loops"));
         }
-        let settings = VideoSettings { threads: settings.threads.max(1), ..settings };
-        let of = |population| RenditionEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() });
+        let threads = Threads::new(settings.threads);
+        let of = |population| {
+            RenditionEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() }, threads.clone())
+        };
         let groups = settings.population.split(renditions);
         let mut renditions: Vec<RenditionEncoder> = groups.into_iter().map(of).collect();
         let slowest = |encoder: &RenditionEncoder| encoder.population.slowest().unwrap_or(0.0);
@@ -57,7 +61,7 @@ impl VideoRenditions {
             // A receiver between two groups uses the slower one's rendition.
             renditions[at - 1].useful = settings.rate.bytes(slowest(&renditions[at]));
         }
-        Ok(Self { source: Source::new(settings.size), renditions, rates, settings })
+        Ok(Self { source: Source::new(settings.size), renditions, rates, threads, settings })
     }
 
     /// Sets how long it searches for motion; decoders do not depend on it.
@@ -143,8 +147,8 @@ impl VideoRenditions {
     /// # Errors
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
-        let Self { settings, source, renditions, .. } = self;
-        let key = source.take(&frame.into(), settings.threads)?;
+        let Self { source, renditions, threads, .. } = self;
+        let key = source.take(&frame.into(), threads)?;
         let slowest = |at: &usize| renditions[*at].population.slowest().unwrap_or(0.0);
         let mut by_rate: Vec<usize> = (0..renditions.len()).collect();
         by_rate.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));

@@ -18,7 +18,7 @@ use crate::motion::search::overlapped::{Inputs, Overlapped};
 use crate::motion::search::pyramid::{CoarseVector, Pyramid};
 use crate::motion::search::quarters::Quarters;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::Size;
 
 /// Searches frames one after another, in the same memory.
@@ -53,7 +53,7 @@ const LAMBDA_RAISE: [u32; 2] = [7, 5];
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
     /// common with the one before.
-    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: usize) -> bool {
+    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: &Threads) -> bool {
         let Self { before, now, rough, blocks, .. } = self;
         std::mem::swap(before, now);
         now.reset(size, luma);
@@ -105,7 +105,7 @@ impl Choice {
             (&mut last.base_reference, planes.base_reference.last),
         ]
         .into_iter();
-        parallel::for_each(search_parameters.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| {
+        parallel::for_each(&search_parameters.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| {
             quarters.reset(plane)
         });
         let last = &*last;
@@ -131,7 +131,7 @@ impl Choice {
             Effort::Normal => {
                 field.bipredicts = continues;
                 let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info: modes.side_info() };
-                overlapped.refine(inputs, search_parameters.threads, field, bytes)
+                overlapped.refine(inputs, &search_parameters.threads, field, bytes)
             }
         };
     }
