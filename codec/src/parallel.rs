@@ -5,19 +5,32 @@ use std::panic::{self, AssertUnwindSafe};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use self::pool::Pool;
+use crate::observer::{Moment, Observer, Stage};
 
 /// The most threads: more gain nothing and cost time.
 const MAX_THREADS: usize = 256;
 
 /// Threads that work at the same time: the caller's, and others that start with the first work for more than one.
 /// Clones share them; the last one ends them.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Threads {
     count: usize,
-    /// The other threads; `None` if the system grants none.
-    pool: Arc<OnceLock<Option<Pool>>>,
+    shared: Arc<Shared>,
+}
+
+/// The part of a handle that all clones share.
+struct Shared {
     /// The number of threads with which the pool starts.
-    pool_threads: usize,
+    count: usize,
+    /// The other threads; `None` if the system grants none.
+    pool: OnceLock<Option<Pool>>,
+    observer: OnceLock<Arc<dyn Observer>>,
+}
+
+impl std::fmt::Debug for Threads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Threads").field("count", &self.count).finish_non_exhaustive()
+    }
 }
 
 impl Threads {
@@ -25,7 +38,7 @@ impl Threads {
     #[must_use]
     pub fn new(count: usize) -> Self {
         let count = count.clamp(1, MAX_THREADS);
-        Self { count, pool: Arc::default(), pool_threads: count }
+        Self { count, shared: Arc::new(Shared { count, pool: OnceLock::new(), observer: OnceLock::new() }) }
     }
 
     /// Returns the number of threads, the caller's included.
@@ -39,14 +52,43 @@ impl Threads {
         Self { count: self.count.min(count).max(1), ..self.clone() }
     }
 
+    /// Shows an observer all work of these threads from now on; does nothing if there is one already.
+    pub(crate) fn observe(&self, observer: Arc<dyn Observer>) {
+        let _ = self.shared.observer.set(observer);
+    }
+
+    /// Tells the observer, if there is one, that a stage ends.
+    pub(crate) fn end(&self, stage: Stage) {
+        self.note(Moment::Stage(stage));
+    }
+
+    /// Tells the observer, if there is one, of a moment.
+    pub(crate) fn note(&self, moment: Moment) {
+        if let Some(observer) = self.shared.observer.get() {
+            observer.handle(moment);
+        }
+    }
+
+    fn is_observed(&self) -> bool {
+        self.shared.observer.get().is_some()
+    }
+
     fn pool(&self) -> Option<&Pool> {
-        self.pool.get_or_init(|| Pool::start(self.pool_threads)).as_ref()
+        self.shared.pool.get_or_init(|| Pool::start(self.shared.count)).as_ref()
     }
 }
 
 /// Calls `work` once for every item. The caller takes items in order, and so does each other thread as soon as it is
 /// awake. The caller waits for items that another thread has begun, and for no thread that sleeps.
 pub(crate) fn for_each<T: Send>(threads: &Threads, items: impl Iterator<Item = T> + Send, work: impl Fn(T) + Sync) {
+    if threads.is_observed() {
+        threads.note(Moment::Fork);
+        for (number, item) in items.enumerate() {
+            work(item);
+            threads.note(Moment::Item(number));
+        }
+        return threads.note(Moment::Join);
+    }
     let helpers = threads.count().min(items.size_hint().1.unwrap_or(MAX_THREADS)).saturating_sub(1);
     let pool = if helpers > 0 { threads.pool() } else { None };
     let Some(pool) = pool else { return items.for_each(work) };

@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::model::Model;
+use crate::observer::Stage;
 use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::planes::Planes420;
@@ -48,6 +49,7 @@ impl ResidualDecoder {
     /// [`Error::Corrupt`] if a length is corrupt; the bytes before it are decoded.
     pub(crate) fn push(&mut self, model: &Model, bytes: &[u8]) -> Result<(), Error> {
         let pushed = self.slices.push(model, bytes, &self.threads);
+        self.threads.end(Stage::Decode);
         pushed.map_err(|why| Error::Corrupt { what: "frame", why })
     }
 
@@ -74,7 +76,9 @@ impl ResidualDecoder {
                 |magnitude, plane| dequantiser.value(magnitude, plane)
             });
         });
+        threads.end(Stage::Dequantise);
         out.resize(*size);
         synthesis::synthesise(&model.integer_taps, subbands, threads, scratch, out);
+        threads.end(Stage::Synthesis);
     }
 }

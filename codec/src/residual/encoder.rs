@@ -3,6 +3,7 @@
 use bytes::{Bytes, BytesMut};
 
 use crate::model::Model;
+use crate::observer::Stage;
 use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::analysis;
@@ -45,6 +46,7 @@ impl ResidualEncoder {
         if planes > 0 {
             let Self { slices, bytes, threads, .. } = self;
             let payloads = slices.code(planes, max_bytes, threads);
+            threads.end(Stage::Encode);
             bytes.reserve(payloads + payloads / 8);
             slices.write(bytes);
             bytes.truncate(max_bytes);
@@ -70,11 +72,14 @@ impl ResidualEncoder {
     fn quantise(&mut self, model: &Model, residual: &Planes420<i16>) -> u8 {
         self.size = residual.size();
         analysis::analyse(model, residual, &self.threads, &self.scratch, &mut self.subbands);
+        self.threads.end(Stage::Analysis);
         self.slices_of_bands(model)
     }
 
     fn slices_of_bands(&mut self, model: &Model) -> u8 {
         let bands = Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands };
-        self.slices.quantise(model, bands, false, &self.threads)
+        let planes = self.slices.quantise(model, bands, false, &self.threads);
+        self.threads.end(Stage::Quantise);
+        planes
     }
 }

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST};
 use crate::motion::side_info::SideInfo;
+use crate::observer::{Observer, Stage};
 use crate::parallel::Threads;
 use crate::picture::{Format, Size, ViewMut};
 use crate::residual::decoder::ResidualDecoder;
@@ -108,6 +109,13 @@ impl VideoDecoder {
         self
     }
 
+    /// Shows an observer its work from now on; the caller then does all of it.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.threads.observe(observer);
+        self
+    }
+
     /// Returns the width and height of its frames.
     #[must_use]
     pub const fn size(&self) -> Size {
@@ -143,12 +151,15 @@ impl VideoDecoder {
         } else {
             // Checked completely before the state changes.
             side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
+            threads.end(Stage::SideInfo);
             if head.switches {
                 state.predict_switch(motion.advance(), threads, room);
             } else {
                 state.leak(threads);
+                threads.end(Stage::Leak);
                 state.predict(motion.advance(), threads, room);
             }
+            threads.end(Stage::Predict);
         }
         (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
         self.decoder.start(self.state.size, head.planes);
@@ -167,11 +178,13 @@ impl VideoDecoder {
         self.push(head, &string[..base_reference]);
         self.make(head, base_reference);
         self.state.advance_base_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         let of_base_reference = self.decoder.position();
         self.push(head, &string[base_reference..enhancement_reference]);
         self.make(head, enhancement_reference);
         self.positions = [of_base_reference, self.decoder.position()];
         self.state.advance_enhancement_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         self.push(head, &string[enhancement_reference..]);
     }
 
@@ -186,6 +199,7 @@ impl VideoDecoder {
             self.decoder.residual_into(self.model.of(head.key), &mut self.residual);
             if !head.key && !head.switches {
                 ages::weigh_back(&mut self.residual, head.phase, &self.threads);
+                self.threads.end(Stage::Add);
             }
             self.shown = Some(count);
         }
@@ -209,7 +223,9 @@ impl VideoDecoder {
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), TransformError> {
         let out = out.into();
         self.check(&out)?;
-        self.render(out)
+        self.render(out)?;
+        self.threads.end(Stage::Show);
+        Ok(())
     }
 
     /// Renders a picture for the `frames`th missing frame after the last one into `out`: the last one with its motion

@@ -1,7 +1,10 @@
 //! Encodes frames into bytes.
 
+use std::sync::Arc;
+
 use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
+use crate::observer::Observer;
 use crate::parallel::Threads;
 use crate::picture::View;
 use crate::video::frame::Frame;
@@ -38,6 +41,13 @@ impl VideoEncoder {
     #[must_use]
     pub const fn with_effort(mut self, effort: Effort) -> Self {
         self.encoder.effort = effort;
+        self
+    }
+
+    /// Shows an observer its work from now on; the caller then does all of it.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.encoder.threads.observe(observer);
         self
     }
 

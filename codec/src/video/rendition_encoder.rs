@@ -8,6 +8,7 @@ use crate::motion::overlap::Overlap;
 use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::Choice;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
+use crate::observer::Stage;
 use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::decoder::ResidualDecoder;
@@ -111,11 +112,13 @@ impl RenditionEncoder {
         if !key {
             ages::weigh(&mut self.residual, phase, &self.threads);
         }
+        self.threads.end(Stage::Subtract);
         let model = self.model.of(key);
         let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
         let bipredicts = !key && self.field.bipredicts;
         let head = Head { phase, key, planes, bipredicts, ..Head::default() };
         let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
+        self.threads.end(Stage::Write);
         self.advance(&head, &string)?;
         if !key {
             self.learn(&source.planes);
@@ -180,8 +183,10 @@ impl RenditionEncoder {
             effort: *effort,
         };
         let references = state.leak(threads);
+        threads.end(Stage::Leak);
         choice.run(&aim, &mut source.search, searched, references, field, side);
         state.predict(field, threads, room);
+        threads.end(Stage::Predict);
     }
 
     /// Passes the frame's errors to the rate allocation.
@@ -191,6 +196,7 @@ impl RenditionEncoder {
             [&self.state.predicted, &self.state.enhancement_reference, &self.state.base_reference]
                 .map(|picture| squared_error(luma, &picture.planes[0]));
         self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
+        self.threads.end(Stage::Learn);
     }
 
     /// Advances both references, as every decoder does.
@@ -198,10 +204,12 @@ impl RenditionEncoder {
         self.decoder.start(self.size, head.planes);
         self.push(head, &string[..head.base_reference])?;
         self.state.advance_base_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         if head.enhancement_reference > head.base_reference {
             self.push(head, &string[head.base_reference..head.enhancement_reference])?;
         }
         self.state.advance_enhancement_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         Ok(())
     }
 
