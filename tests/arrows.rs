@@ -59,7 +59,8 @@ const SENDER: Rooms = &[
 
 const CODEC: Rooms = &[
     ("error", &[]),
-    ("parallel", &[]),
+    ("observer", &[]),
+    ("parallel", &["observer"]),
     ("scratch", &[]),
     ("simd", &[]),
     ("entropy", &[]),
@@ -70,7 +71,7 @@ const CODEC: Rooms = &[
     ("post_filter", &["error", "scratch", "simd"]),
     ("tables", &[]),
     ("model", &["error", "subband", "wavelet", "post_filter", "tables"]),
-    ("transform", &["error", "picture", "model", "subband"]),
+    ("transform", &["error", "parallel", "picture", "model", "subband"]),
     (
         "linear",
         &[
@@ -87,17 +88,33 @@ const CODEC: Rooms = &[
         ],
     ),
     ("bitplane", &["simd", "picture", "entropy", "subband", "model"]),
-    ("stream", &["error", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"]),
+    (
+        "stream",
+        &["error", "observer", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"],
+    ),
     (
         "residual",
-        &["error", "parallel", "scratch", "simd", "picture", "subband", "wavelet", "model", "transform", "stream"],
+        &[
+            "error",
+            "observer",
+            "parallel",
+            "scratch",
+            "simd",
+            "picture",
+            "subband",
+            "wavelet",
+            "model",
+            "transform",
+            "stream",
+        ],
     ),
-    ("motion", &["error", "parallel", "simd", "picture", "entropy"]),
+    ("motion", &["error", "observer", "parallel", "simd", "picture", "entropy"]),
     (
         "video",
         &[
             "tables",
             "error",
+            "observer",
             "parallel",
             "scratch",
             "simd",

@@ -7,7 +7,7 @@ use crate::colour::convert::{FromPlanes, ToPlanes};
 use crate::colour::planes::Planes;
 use crate::error::Error;
 use crate::model::Model;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::{Channels, Size, View, ViewMut};
 use crate::post_filter;
 use crate::post_filter::table::{Filters, PostFilter};
@@ -29,7 +29,7 @@ const CHUNK_PIXELS: usize = 1 << 15;
 #[derive(Debug, Clone)]
 pub struct Linear {
     model: Arc<Model>,
-    threads: usize,
+    threads: Threads,
     scratch: Arc<Scratch>,
     /// The post-filter's taps and samples.
     filter_scratch: Arc<Scratch<i16>>,
@@ -39,13 +39,13 @@ impl Linear {
     /// Returns the transform of `model` on one thread.
     #[must_use]
     pub fn new(model: Arc<Model>) -> Self {
-        Self { model, threads: 1, scratch: Arc::default(), filter_scratch: Arc::default() }
+        Self { model, threads: Threads::new(1), scratch: Arc::default(), filter_scratch: Arc::default() }
     }
 
     /// Uses up to `threads` threads; the result does not depend on their number.
     #[must_use]
     pub fn with_threads(mut self, threads: usize) -> Self {
-        self.threads = threads.max(1);
+        self.threads = Threads::new(threads);
         self
     }
 
@@ -66,7 +66,7 @@ impl Linear {
             let planes = parts.each_mut().map(|part| part.as_mut().and_then(Iterator::next).unwrap_or_default());
             (top..(top + count).min(height), planes)
         });
-        parallel::for_each(self.threads, jobs, |(rows, mut planes)| to_planes.rows(&picture, rows, &mut planes));
+        parallel::for_each(&self.threads, jobs, |(rows, mut planes)| to_planes.rows(&picture, rows, &mut planes));
         Planes { size, channels, axes, components }
     }
 
@@ -88,7 +88,7 @@ impl Linear {
             let out = out.split_off(rows.len());
             (rows, out)
         });
-        parallel::for_each(self.threads, jobs, |(rows, mut out)| {
+        parallel::for_each(&self.threads, jobs, |(rows, mut out)| {
             let mut own = planes.components.iter().map(|plane| &plane[rows.start * width..rows.end * width]);
             let own = std::array::from_fn(|_| own.next().unwrap_or_default());
             from_planes.rows(own, width, 0..rows.len(), &mut out);
@@ -116,13 +116,7 @@ impl Linear {
         let out = out.into();
         check_same(&out, planes.size, planes.channels.count())?;
         self.filter(post_filter, position, |filters| {
-            filtered::of_planes(
-                planes,
-                (filters, significance),
-                Division::new(planes.size, self.threads),
-                self.memory(),
-                out,
-            );
+            filtered::of_planes(planes, (filters, significance), self.division(planes.size), self.memory(), out);
         });
         Ok(())
     }
@@ -131,6 +125,11 @@ impl Linear {
     fn filter(&self, post_filter: &PostFilter, position: Position, work: impl FnOnce(&Filters<'_>)) {
         let numbers = PostFilter::NUMBERS;
         self.filter_scratch.lend(numbers, |memory| work(&post_filter.at(position.fixed_point(), memory)));
+    }
+
+    /// Divides a picture of this size among the threads.
+    fn division(&self, size: Size) -> (&Threads, Division) {
+        (&self.threads, Division::new(size, self.threads.count()))
     }
 
     fn memory(&self) -> Memory<'_> {
@@ -144,7 +143,7 @@ impl Linear {
     pub fn decompose(&self, planes: &Planes, out: &mut Coefficients) -> Result<(), Error> {
         planes.check()?;
         out.reset(self.model.id(), planes.size, planes.channels, planes.axes);
-        let division = Division::new(planes.size, self.threads);
+        let division = self.division(planes.size);
         analysis::of_planes(&self.model.taps, planes, division, &self.scratch, out);
         Ok(())
     }
@@ -155,7 +154,7 @@ impl Linear {
     /// As [`Coefficients::check`].
     pub fn compose(&self, coefficients: &Coefficients) -> Result<Planes, Error> {
         coefficients.check(self.model.id())?;
-        let division = Division::new(coefficients.size, self.threads);
+        let division = self.division(coefficients.size);
         Ok(synthesis::planes(&self.model.taps, coefficients, division, &self.scratch))
     }
 }
@@ -190,13 +189,13 @@ impl Analysis for Linear {
         &self.model
     }
 
-    fn threads(&self) -> usize {
-        self.threads
+    fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError> {
         out.reset(self.model.id(), picture.size, picture.format.channels(), Axes::find(&picture, &self.scratch));
-        let division = Division::new(picture.size, self.threads);
+        let division = self.division(picture.size);
         analysis::of_picture(&self.model.taps, picture, division, &self.scratch, out);
         Ok(())
     }
@@ -207,8 +206,8 @@ impl Synthesis for Linear {
         &self.model
     }
 
-    fn threads(&self) -> usize {
-        self.threads
+    fn threads(&self) -> &Threads {
+        &self.threads
     }
 
     fn synthesise(
@@ -220,7 +219,7 @@ impl Synthesis for Linear {
         coefficients.check(self.model.id())?;
         check_same(&out, coefficients.size, coefficients.channels.count())?;
         let taps = &self.model.taps;
-        let division = Division::new(coefficients.size, self.threads);
+        let division = self.division(coefficients.size);
         let told = is_told(&coefficients.significance, coefficients.size, coefficients.channels)?;
         match self.model.post_filter.as_ref().filter(|_| told) {
             Some(post_filter) => self.filter(post_filter, position, |filters| {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use crate::error::Error;
 use crate::model::Model;
+use crate::parallel::Threads;
 use crate::picture::{Picture, View, ViewMut};
 use crate::subband::coefficients::Coefficients;
 use crate::subband::quantise::MAX_PLANES;
@@ -49,7 +50,7 @@ pub trait Analysis: Send + Sync {
     fn model(&self) -> &Arc<Model>;
 
     /// Returns the threads that it may use, and an encoder with it; the coefficients do not depend on them.
-    fn threads(&self) -> usize;
+    fn threads(&self) -> &Threads;
 
     /// Transforms `picture` and writes its coefficients into `out`, in the memory that `out` has.
     ///
@@ -74,7 +75,7 @@ pub trait Synthesis: Send + Sync {
     fn model(&self) -> &Arc<Model>;
 
     /// Returns the threads that it may use, and a decoder with it; the picture does not depend on them.
-    fn threads(&self) -> usize;
+    fn threads(&self) -> &Threads;
 
     /// Rebuilds a picture from the coefficients that arrived and the `position` that the stream has reached. Callers do
     /// not use the values that it leaves in `coefficients`.
@@ -105,7 +106,7 @@ impl<T: Analysis + ?Sized> Analysis for Arc<T> {
         (**self).model()
     }
 
-    fn threads(&self) -> usize {
+    fn threads(&self) -> &Threads {
         (**self).threads()
     }
 
@@ -119,7 +120,7 @@ impl<T: Synthesis + ?Sized> Synthesis for Arc<T> {
         (**self).model()
     }
 
-    fn threads(&self) -> usize {
+    fn threads(&self) -> &Threads {
         (**self).threads()
     }
 

@@ -157,11 +157,22 @@ fn a_receiver_that_had_little_comes_back_to_one_that_had_all() {
 
 #[test]
 fn bytes_do_not_depend_on_threads_and_a_cut_begins_anew() {
-    let size = Size::new(130, 100).expect("a valid size");
+    // Two slices, and rows that no division divides evenly.
+    let size = Size::new(770, 514).expect("a valid size");
     let clip = clip(size, 12, 7);
     let frames = encode(&clip, 1);
-    for threads in [2, 3] {
+    let decoded = |threads: usize| -> Vec<Picture> {
+        let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, threads);
+        let shown = |frame: &Frame| {
+            decoder.decode(&frame.bytes[..frame.base + (frame.bytes.len() - frame.base) / 3]).expect("a frame");
+            render(&mut decoder)
+        };
+        frames.iter().map(shown).collect()
+    };
+    let pictures = decoded(1);
+    for threads in [2, 3, 8] {
         assert_eq!(encode(&clip, threads), frames);
+        assert_eq!(decoded(threads), pictures);
     }
     let keys: Vec<_> = frames.iter().enumerate().filter(|(_, frame)| frame.key).map(|(number, _)| number).collect();
     assert_eq!(keys, [0, 7]);

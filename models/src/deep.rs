@@ -7,7 +7,7 @@ pub(crate) mod tiles;
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Analysis, Axes, Coefficients, Error, Linear, Model, Picture, Planes, Position, PostFilter, Synthesis,
+    Analysis, Axes, Coefficients, Error, Linear, Model, Picture, Planes, Position, PostFilter, Synthesis, Threads,
     TransformError, View, ViewMut,
 };
 
@@ -115,7 +115,7 @@ impl Analysis for Deep {
         Analysis::model(&self.analysis)
     }
 
-    fn threads(&self) -> usize {
+    fn threads(&self) -> &Threads {
         Analysis::threads(&self.analysis)
     }
 
@@ -129,7 +129,7 @@ impl Synthesis for Deep {
         Synthesis::model(&self.synthesis)
     }
 
-    fn threads(&self) -> usize {
+    fn threads(&self) -> &Threads {
         Synthesis::threads(&self.synthesis)
     }
 
@@ -148,7 +148,7 @@ impl Analysis for DeepAnalysis {
         Analysis::model(&self.linear)
     }
 
-    fn threads(&self) -> usize {
+    fn threads(&self) -> &Threads {
         Analysis::threads(&self.linear)
     }
 
@@ -164,7 +164,7 @@ impl Synthesis for DeepSynthesis {
         Synthesis::model(&self.linear)
     }
 
-    fn threads(&self) -> usize {
+    fn threads(&self) -> &Threads {
         Synthesis::threads(&self.linear)
     }
 

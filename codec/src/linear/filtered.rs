@@ -2,7 +2,7 @@
 
 use crate::colour::convert::FromPlanes;
 use crate::colour::planes::Planes;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::{PlaneMut, ViewMut};
 use crate::post_filter::table::Filters;
 use crate::post_filter::window::{PlaneRows, Window};
@@ -26,7 +26,7 @@ pub(super) fn of_coefficients(
     taps: &[Taps; LEVELS],
     coefficients: &Coefficients,
     filter: (&Filters<'_>, &[Vec<u8>]),
-    division: Division,
+    division: (&Threads, Division),
     memory: Memory<'_>,
     out: ViewMut<'_>,
 ) {
@@ -51,7 +51,7 @@ pub(super) fn of_coefficients(
 pub(super) fn of_planes(
     planes: &Planes,
     filter: (&Filters<'_>, &[Vec<u8>]),
-    division: Division,
+    division: (&Threads, Division),
     memory: Memory<'_>,
     out: ViewMut<'_>,
 ) {
@@ -62,7 +62,7 @@ pub(super) fn of_planes(
 /// Calls `work` for every strip of a picture, with its first row.
 fn strips(
     (filters, significance): (&Filters<'_>, &[Vec<u8>]),
-    division: Division,
+    (threads, division): (&Threads, Division),
     mut out: ViewMut<'_>,
     work: impl Fn(usize, Strip<'_, '_>) + Sync,
 ) {
@@ -81,7 +81,7 @@ fn strips(
             },
         )
     });
-    parallel::for_each(division.threads, jobs, |(top, strip)| work(top, strip));
+    parallel::for_each(threads, jobs, |(top, strip)| work(top, strip));
 }
 
 /// The rows of a picture, from `top` on, that one thread makes.

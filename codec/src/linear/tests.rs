@@ -6,6 +6,7 @@ use super::{Linear, Planes};
 use crate::codec::Codec;
 use crate::colour::axes::Axes;
 use crate::model::Model;
+use crate::parallel::Threads;
 use crate::picture::{Channels, Picture, Size};
 use crate::post_filter::table::{PostFilter, TABLE_BYTES};
 use crate::subband::coefficients::Coefficients;
@@ -43,7 +44,7 @@ fn picture(width: usize, height: usize, channels: Channels) -> Picture {
 fn check(linear: &Linear, picture: &Picture, threads: usize, rows: usize) {
     let model = &linear.model;
     let scratch = &linear.scratch;
-    let division = Division { threads, rows };
+    let division = (&Threads::new(threads), Division { rows });
     let what = format!("{:?} {:?}, {threads} threads, strips of {rows}", picture.size(), picture.channels());
     let planes = linear.planes(picture, Axes::of(picture));
     let coefficients = naive::decompose(model.id(), &model.taps, &planes);

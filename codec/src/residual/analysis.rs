@@ -1,7 +1,7 @@
 //! Splits residuals into the coefficients of their subbands, in floats: the encoder's analysis is not normative.
 
 use crate::model::Model;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::residual::planes::{Planes420, plane_size};
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
@@ -17,7 +17,7 @@ const STEPS_A_SAMPLE: f32 = 8.0;
 pub(super) fn analyse(
     model: &Model,
     residual: &Planes420<i16>,
-    threads: usize,
+    threads: &Threads,
     scratch: &Scratch,
     subbands: &mut Vec<Vec<f32>>,
 ) {

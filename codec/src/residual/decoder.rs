@@ -2,6 +2,8 @@
 
 use crate::error::Error;
 use crate::model::Model;
+use crate::observer::Stage;
+use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::planes::Planes420;
 use crate::residual::synthesis;
@@ -15,7 +17,7 @@ use crate::transform::Position;
 /// Decodes residual bitstreams, one after another in the same memory.
 #[derive(Debug)]
 pub(crate) struct ResidualDecoder {
-    threads: usize,
+    threads: Threads,
     size: Size,
     slices: SliceDecoder,
     /// Memory of the residual before.
@@ -24,10 +26,10 @@ pub(crate) struct ResidualDecoder {
 }
 
 impl ResidualDecoder {
-    /// Returns a decoder for up to `threads` threads; the residuals do not depend on their number.
-    pub(crate) fn new(threads: usize) -> Self {
+    /// Returns a decoder for these threads; the residuals do not depend on their number.
+    pub(crate) fn new(threads: &Threads) -> Self {
         Self {
-            threads: threads.max(1),
+            threads: threads.clone(),
             size: Size::ONE,
             slices: SliceDecoder::new(),
             subbands: Vec::new(),
@@ -46,7 +48,8 @@ impl ResidualDecoder {
     /// # Errors
     /// [`Error::Corrupt`] if a length is corrupt; the bytes before it are decoded.
     pub(crate) fn push(&mut self, model: &Model, bytes: &[u8]) -> Result<(), Error> {
-        let pushed = self.slices.push(model, bytes, self.threads);
+        let pushed = self.slices.push(model, bytes, &self.threads);
+        self.threads.end(Stage::Decode);
         pushed.map_err(|why| Error::Corrupt { what: "frame", why })
     }
 
@@ -57,7 +60,7 @@ impl ResidualDecoder {
 
     /// Marks, by component, the blocks of 4 x 4 samples at which the bytes pushed so far have significant coefficients.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>; 3]) {
-        self.slices.write_significance(out, self.threads);
+        self.slices.write_significance(out, &self.threads);
     }
 
     /// Fills `out` with the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
@@ -67,13 +70,15 @@ impl ResidualDecoder {
         slices.begun().flat_map(|slice| slice.nonzero_subbands()).for_each(|index| nonzero[index] = true);
         let count = |index: usize| coefficients::count(index, *size, ChromaFormat::Half);
         let used = coefficients::resize(subbands, |index| if nonzero[index] { count(index) } else { 0 });
-        slices.write_to(subbands, &used, &mut [], *threads, |slice, rows| {
+        slices.write_to(subbands, &used, &mut [], threads, |slice, rows| {
             slice.write_values(rows, &used, |index| {
                 let dequantiser = &model.subbands[index].dequantiser;
                 |magnitude, plane| dequantiser.value(magnitude, plane)
             });
         });
+        threads.end(Stage::Dequantise);
         out.resize(*size);
-        synthesis::synthesise(&model.integer_taps, subbands, *threads, scratch, out);
+        synthesis::synthesise(&model.integer_taps, subbands, threads, scratch, out);
+        threads.end(Stage::Synthesis);
     }
 }

@@ -3,6 +3,8 @@
 use bytes::{Bytes, BytesMut};
 
 use crate::model::Model;
+use crate::observer::Stage;
+use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::analysis;
 use crate::residual::planes::Planes420;
@@ -14,7 +16,7 @@ use crate::subband::layout::ChromaFormat;
 /// Encodes residuals, one after another in the same memory.
 #[derive(Debug)]
 pub(crate) struct ResidualEncoder {
-    threads: usize,
+    threads: Threads,
     scratch: Scratch,
     /// The last residual.
     size: Size,
@@ -24,11 +26,10 @@ pub(crate) struct ResidualEncoder {
 }
 
 impl ResidualEncoder {
-    /// Returns an encoder for up to `threads` threads; the bitstreams do not depend on their number.
-    pub(crate) fn new(threads: usize) -> Self {
-        let threads = threads.max(1);
+    /// Returns an encoder for these threads; the bitstreams do not depend on their number.
+    pub(crate) fn new(threads: &Threads) -> Self {
         Self {
-            threads,
+            threads: threads.clone(),
             scratch: Scratch::default(),
             size: Size::ONE,
             subbands: Vec::new(),
@@ -44,7 +45,8 @@ impl ResidualEncoder {
         let planes = self.quantise(model, residual);
         if planes > 0 {
             let Self { slices, bytes, threads, .. } = self;
-            let payloads = slices.code(planes, max_bytes, *threads);
+            let payloads = slices.code(planes, max_bytes, threads);
+            threads.end(Stage::Encode);
             bytes.reserve(payloads + payloads / 8);
             slices.write(bytes);
             bytes.truncate(max_bytes);
@@ -69,12 +71,15 @@ impl ResidualEncoder {
 
     fn quantise(&mut self, model: &Model, residual: &Planes420<i16>) -> u8 {
         self.size = residual.size();
-        analysis::analyse(model, residual, self.threads, &self.scratch, &mut self.subbands);
+        analysis::analyse(model, residual, &self.threads, &self.scratch, &mut self.subbands);
+        self.threads.end(Stage::Analysis);
         self.slices_of_bands(model)
     }
 
     fn slices_of_bands(&mut self, model: &Model) -> u8 {
         let bands = Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands };
-        self.slices.quantise(model, bands, false, self.threads)
+        let planes = self.slices.quantise(model, bands, false, &self.threads);
+        self.threads.end(Stage::Quantise);
+        planes
     }
 }

@@ -1,6 +1,6 @@
 //! Turns coefficients back into residuals, in integers.
 
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::residual::planes::{Planes420, plane_size};
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
@@ -20,14 +20,14 @@ const MAX_RESIDUAL: i16 = (512 << RESIDUAL_FRACTION) - 1;
 pub(super) fn synthesise(
     taps: &[Taps<i32>; LEVELS],
     subbands: &[Vec<i32>],
-    threads: usize,
+    threads: &Threads,
     scratch: &Scratch<i32>,
     out: &mut Planes420<i16>,
 ) {
     let size = out.size();
     let jobs = out.planes_mut().into_iter().enumerate().flat_map(|(component, plane)| {
         let plane_size = plane_size(size, component);
-        let division = Division::new(plane_size, threads);
+        let division = Division::new(plane_size, threads.count());
         let width = plane_size.width();
         let finest = ChromaFormat::Half.finest_level(component);
         let source = Source { taps, subbands, size, component, finest };

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::{naive, synthesis};
 use crate::model::Model;
+use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
@@ -45,7 +46,7 @@ fn residual(size: Size, amplitude: i16) -> Planes420<i16> {
 /// The residual of a bitstream that arrives in pushes of about `chunk` bytes.
 fn decoded(size: Size, planes: u8, string: &[u8], chunk: usize, threads: usize) -> Planes420<i16> {
     let model = Model::photo();
-    let mut decoder = ResidualDecoder::new(threads);
+    let mut decoder = ResidualDecoder::new(&Threads::new(threads));
     let mut out = Planes420::default();
     decoder.start(size, planes);
     string.chunks(chunk.max(1)).for_each(|bytes| decoder.push(&model, bytes).expect("a valid string"));
@@ -73,7 +74,7 @@ fn check_synthesis(size: Size, zero: impl Fn(usize) -> bool, value: impl Fn(u32)
     let [mut slow, mut fast] = [Planes420::new(size), Planes420::new(size)];
     naive::synthesise(&model.integer_taps, &subbands, &mut slow);
     subbands.iter_mut().enumerate().filter(|(index, _)| zero(*index)).for_each(|(_, values)| values.clear());
-    synthesis::synthesise(&model.integer_taps, &subbands, threads, &Scratch::default(), &mut fast);
+    synthesis::synthesise(&model.integer_taps, &subbands, &Threads::new(threads), &Scratch::default(), &mut fast);
     assert!(slow == fast, "{size:?}, {threads} threads");
 }
 
@@ -106,9 +107,10 @@ fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
     let mut decoder = SliceDecoder::new();
     let mut subbands = Vec::new();
     decoder.start(size, ChromaFormat::Half, planes);
-    decoder.push(&model, string, 1).expect("a valid string");
+    decoder.push(&model, string, &Threads::new(1)).expect("a valid string");
     let used = coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
-    decoder.write_to(&mut subbands, &used, &mut [], 1, |slice, rows| slice.write_to(&model, rows, &used));
+    decoder
+        .write_to(&mut subbands, &used, &mut [], &Threads::new(1), |slice, rows| slice.write_to(&model, rows, &used));
     let mut out = Planes420::new(size);
     for (component, plane) in out.planes_mut().into_iter().enumerate() {
         let finest = ChromaFormat::Half.finest_level(component);
@@ -126,7 +128,7 @@ fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
 fn a_string_gives_its_residual_back() {
     for (width, height) in [(1, 1), (1, 50), (50, 1), (2, 2), (129, 77), (700, 600)] {
         let residual = residual(size(width, height), 30);
-        let (planes, string) = ResidualEncoder::new(1).encode(&Model::photo(), &residual, usize::MAX);
+        let (planes, string) = ResidualEncoder::new(&Threads::new(1)).encode(&Model::photo(), &residual, usize::MAX);
         let back = decoded(residual.size(), planes, &string, usize::MAX, 1);
         let rough = decoded(residual.size(), planes, &string[..string.len() / 8], usize::MAX, 1);
         let [error, rough] = [back, rough].map(|other| mean_square(&residual, &other));
@@ -138,7 +140,7 @@ fn a_string_gives_its_residual_back() {
 fn integers_are_the_floats_of_pictures_but_for_their_rounding() {
     for (width, height) in [(1, 1), (129, 77), (700, 600)] {
         let residual = residual(size(width, height), 30);
-        let (planes, string) = ResidualEncoder::new(1).encode(&Model::photo(), &residual, usize::MAX);
+        let (planes, string) = ResidualEncoder::new(&Threads::new(1)).encode(&Model::photo(), &residual, usize::MAX);
         for string in [&string, &string[..string.len() / 8]] {
             let integers = decoded(residual.size(), planes, string, usize::MAX, 1);
             let floats = decoded_in_floats(residual.size(), planes, string);
@@ -154,7 +156,7 @@ fn integers_are_the_floats_of_pictures_but_for_their_rounding() {
 fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
     let bytes = crate::tables::PHOTO;
     let size = size(129, 77);
-    let mut encoder = ResidualEncoder::new(1);
+    let mut encoder = ResidualEncoder::new(&Threads::new(1));
     let residual = residual(size, 30);
     let model = Model::from_bytes(bytes).expect("shipped");
     let mut tally = Tally::default();
@@ -176,7 +178,7 @@ fn a_tally_measures_the_string_and_gives_tables_that_shorten_it() {
 fn what_is_zero_takes_no_bytes() {
     let model = Model::photo();
     let residual = Planes420::new(size(300, 200));
-    let (planes, string) = ResidualEncoder::new(1).encode(&model, &residual, usize::MAX);
+    let (planes, string) = ResidualEncoder::new(&Threads::new(1)).encode(&model, &residual, usize::MAX);
     assert_eq!((planes, string.len()), (0, 0));
     assert!(decoded(residual.size(), planes, &string, 1, 1) == residual);
     assert!(decoded(residual.size(), planes, b"bytes that nobody reads", 1, 1) == residual);
@@ -186,7 +188,7 @@ fn what_is_zero_takes_no_bytes() {
 #[test]
 fn bytes_before_a_start_are_passed_over() {
     let model = Model::photo();
-    let mut decoder = ResidualDecoder::new(1);
+    let mut decoder = ResidualDecoder::new(&Threads::new(1));
     let mut out = Planes420::default();
     decoder.push(&model, b"bytes").expect("nothing is read of them");
     decoder.residual_into(&model, &mut out);
@@ -196,13 +198,15 @@ fn bytes_before_a_start_are_passed_over() {
 #[test]
 fn memory_of_another_residual_changes_nothing() {
     let model = Model::photo();
-    let mut encoder = ResidualEncoder::new(1);
-    let mut decoder = ResidualDecoder::new(1);
+    let mut encoder = ResidualEncoder::new(&Threads::new(1));
+    let mut decoder = ResidualDecoder::new(&Threads::new(1));
     let mut out = Planes420::default();
     for (width, height, amplitude) in [(129, 77, 40), (129, 77, 1), (700, 600, 20), (16, 9, 3), (129, 77, 40)] {
         let residual = residual(size(width, height), amplitude);
         let (planes, string) = encoder.encode(&model, &residual, usize::MAX);
-        assert!((planes, string.clone()) == ResidualEncoder::new(1).encode(&model, &residual, usize::MAX));
+        assert!(
+            (planes, string.clone()) == ResidualEncoder::new(&Threads::new(1)).encode(&model, &residual, usize::MAX)
+        );
         decoder.start(residual.size(), planes);
         for part in string.chunks(string.len() / 3 + 1) {
             decoder.push(&model, part).expect("a valid string");
@@ -215,8 +219,8 @@ fn memory_of_another_residual_changes_nothing() {
 #[test]
 fn residuals_after_the_first_take_no_memory() {
     let model = Model::photo();
-    let mut encoder = ResidualEncoder::new(1);
-    let mut decoder = ResidualDecoder::new(1);
+    let mut encoder = ResidualEncoder::new(&Threads::new(1));
+    let mut decoder = ResidualDecoder::new(&Threads::new(1));
     let residual = residual(size(700, 600), 20);
     let mut out = Planes420::default();
     let mut allocations = || {
@@ -238,9 +242,9 @@ fn residuals_after_the_first_take_no_memory() {
 fn a_limit_holds_and_threads_change_nothing() {
     let model = Model::photo();
     let residual = residual(size(700, 600), 20);
-    let (planes, whole) = ResidualEncoder::new(1).encode(&model, &residual, usize::MAX);
+    let (planes, whole) = ResidualEncoder::new(&Threads::new(1)).encode(&model, &residual, usize::MAX);
     for (limit, threads) in [(0, 1), (1, 2), (1000, 1), (1000, 2), (20_000, 2), (20_000, 5), (usize::MAX, 2)] {
-        let (same, string) = ResidualEncoder::new(threads).encode(&model, &residual, limit);
+        let (same, string) = ResidualEncoder::new(&Threads::new(threads)).encode(&model, &residual, limit);
         assert_eq!((same, string.len()), (planes, limit.min(whole.len())));
         assert!(whole.starts_with(&string), "{limit} bytes on {threads} threads");
         let once = decoded(residual.size(), planes, &string, usize::MAX, 1);
@@ -251,7 +255,7 @@ fn a_limit_holds_and_threads_change_nothing() {
 #[test]
 fn a_length_that_no_encoder_writes_is_refused() {
     let model = Model::photo();
-    let mut decoder = ResidualDecoder::new(1);
+    let mut decoder = ResidualDecoder::new(&Threads::new(1));
     decoder.start(size(700, 600), 9);
     assert!(decoder.push(&model, &[0xFF; 9]).is_err());
 }
@@ -268,7 +272,7 @@ proptest! {
     #[test]
     fn prefixes_are_the_same_byte_by_byte(width in 1..90_u32, height in 1..90_u32, cut in 0..100_usize, amplitude in 1..60_i16) {
         let residual = residual(size(width, height), amplitude);
-        let (planes, string) = ResidualEncoder::new(1).encode(&Model::photo(), &residual, usize::MAX);
+        let (planes, string) = ResidualEncoder::new(&Threads::new(1)).encode(&Model::photo(), &residual, usize::MAX);
         let string = &string[..string.len() * cut / 100];
         let once = decoded(residual.size(), planes, string, usize::MAX, 1);
         prop_assert!(decoded(residual.size(), planes, string, 1, 1) == once);
@@ -279,7 +283,7 @@ proptest! {
         width in 1..700_u32, height in 1..700_u32, planes in 0..=MAX_PLANES, bytes in prop::collection::vec(any::<u8>(), 0..2000),
     ) {
         let model = Model::photo();
-        let mut decoder = ResidualDecoder::new(1);
+        let mut decoder = ResidualDecoder::new(&Threads::new(1));
         let mut out = Planes420::default();
         decoder.start(size(width, height), planes);
         let _ = decoder.push(&model, &bytes);

@@ -40,7 +40,7 @@ pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 /// Decodes streams with one synthesis, one after another in the same memory. You push bytes as they arrive, and render
 /// whenever you want a picture.
 ///
-/// Decoding allocates nothing if the picture has the size of the one before, except for the threads that it starts.
+/// Decoding allocates nothing if the picture has the size of the one before, except to hand work to other threads.
 pub struct Decoder {
     synthesis: Box<dyn Synthesis>,
     max_pixels: u64,

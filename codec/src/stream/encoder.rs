@@ -26,7 +26,7 @@ pub enum EncodeError {
 /// Encodes pictures with one analysis, one after another in the same memory. One encode serves every receiver.
 ///
 /// Encoding allocates nothing if the picture has the size of the one before and the earlier streams were dropped,
-/// except for the threads that it starts.
+/// except to hand work to other threads.
 pub struct Encoder {
     analysis: Box<dyn Analysis>,
     max_bytes: usize,

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use crate::bitplane::scan::{self, Cursor};
 use crate::bitplane::slice::Slice;
 use crate::entropy::range_coder::RangeEncoder;
-use crate::parallel;
+use crate::observer::Moment;
+use crate::parallel::{self, Threads};
 use crate::stream::interleave::{Coded, Ends};
 use crate::subband::layout::MAX_SLICES;
 
@@ -27,41 +28,50 @@ struct Job {
 }
 
 impl SliceCoder {
-    /// Codes slices down to the last plane, or to the end of the segment that contains byte number `bytes` of all. On
-    /// several threads, faster slices are coded further: down to the last plane if the system grants fewer threads than
-    /// requested.
+    /// Codes slices down to the last plane, or to the end of the segment that contains byte number `bytes` of all. A
+    /// thread always codes a pass of the slice that is least far, so that none is coded much further than needed,
+    /// however many threads help.
     pub(super) fn code<'a>(
         &mut self,
         slices: impl ExactSizeIterator<Item = &'a mut Slice>,
         planes: u8,
         bytes: usize,
-        threads: usize,
+        threads: &Threads,
     ) {
         let Self { jobs, passed } = self;
         let count = slices.len();
         jobs.resize_with(count, Job::default);
         jobs.iter_mut().for_each(|job| job.start(planes));
         passed.clear();
-        let progress = Mutex::new(Progress { passed, done: 0, ends: Ends::new(count), reached: false });
-        // Neighbouring slices cost about the same, so they are dealt out in turn. Without a limit, any free thread
-        // takes the next slice and codes it to its end.
-        let hands = if bytes == usize::MAX { count } else { threads.min(count) };
+        let progress = Progress { passed, done: 0, ends: Ends::new(count), reached: false };
         let mut all = slices.zip(jobs.iter_mut());
-        let mut all: [Option<_>; MAX_SLICES] = std::array::from_fn(|_| all.next());
-        let dealt = (0..hands).map(|hand| -> [Option<_>; MAX_SLICES] {
-            std::array::from_fn(|at| all[at].take_if(|_| at % hands == hand))
-        });
-        parallel::for_each(threads.min(count), dealt, |mut own| {
-            let mut pass = 0;
-            while own.iter().flatten().all(|(_, job)| job.cursor.planes > 0) {
-                let written = own.iter_mut().flatten().map(|(slice, job)| job.code_pass(slice)).sum();
-                let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
-                progress.note(pass, own.iter().flatten().count(), written, count, bytes);
-                pass += 1;
-                // Every slice has passed the coding pass at which the limit was reached.
-                if progress.reached {
-                    break;
+        let waiting: [Option<_>; MAX_SLICES] = std::array::from_fn(|_| all.next());
+        let shared = Mutex::new((waiting, progress));
+        let lock = || shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let take = || {
+            let (waiting, progress) = &mut *lock();
+            let left = waiting.iter_mut().enumerate().filter(|(_, slice)| {
+                slice.as_ref().is_some_and(|(_, job): &(&mut Slice, &mut Job)| job.cursor.planes > 0)
+            });
+            let least = left.min_by_key(|(_, slice)| slice.as_ref().map(|(_, job)| job.coded.marks.len()));
+            // All slices have passed the coding pass at which the limit was reached.
+            least.filter(|_| !progress.reached).and_then(|(number, slice)| Some((number, slice.take()?)))
+        };
+        parallel::for_each(threads, 0..count, |_| {
+            while let Some((number, (slice, job))) = take() {
+                if bytes == usize::MAX {
+                    // Without a limit, slice after slice: each stays in the cache.
+                    while job.cursor.planes > 0 {
+                        job.code_pass(slice);
+                    }
+                    continue;
                 }
+                let pass = job.coded.marks.len();
+                let written = job.code_pass(slice);
+                let (waiting, progress) = &mut *lock();
+                progress.note(pass, written, count, bytes);
+                waiting[number] = Some((slice, job));
+                threads.note(Moment::Item(number));
             }
         });
         self.jobs.iter_mut().for_each(Job::finish);
@@ -109,12 +119,12 @@ struct Progress<'a> {
 }
 
 impl Progress<'_> {
-    /// Notes that `slices` slices have passed a coding pass, with `written` bytes.
-    fn note(&mut self, pass: usize, slices: usize, written: usize, all: usize, bytes: usize) {
+    /// Notes that one of `all` slices has passed a coding pass, with `written` bytes.
+    fn note(&mut self, pass: usize, written: usize, all: usize, bytes: usize) {
         if self.passed.len() == pass {
             self.passed.push((0, 0));
         }
-        self.passed[pass].0 += slices;
+        self.passed[pass].0 += 1;
         self.passed[pass].1 += written;
         while let Some(&(slices, written)) = self.passed.get(self.done)
             && slices == all

@@ -6,7 +6,7 @@ use crate::bitplane::scan::{self, Cursor};
 use crate::bitplane::slice::Slice;
 use crate::entropy::range_coder::RangeDecoder;
 use crate::model::Model;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::Size;
 use crate::stream::interleave::Deinterleaver;
 use crate::subband::coefficients;
@@ -77,7 +77,7 @@ impl SliceDecoder {
     ///
     /// # Errors
     /// If a length in them is corrupt; the bytes before it are decoded all the same.
-    pub(crate) fn push(&mut self, model: &Model, bytes: &[u8], threads: usize) -> Result<(), &'static str> {
+    pub(crate) fn push(&mut self, model: &Model, bytes: &[u8], threads: &Threads) -> Result<(), &'static str> {
         let Self { size, chroma, deinterleaver, parts } = self;
         let given = deinterleaver.push(bytes, |slice, bytes| {
             if parts[slice].cursor.planes > 0 {
@@ -93,8 +93,8 @@ impl SliceDecoder {
             }
         }
         let waiting = parts.iter().filter(|part| part.coder.has_news()).count();
-        let threads = if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { threads.min(waiting) };
-        parallel::for_each(threads, parts.iter_mut().filter(|part| part.coder.has_news()), |part| {
+        let threads = threads.at_most(if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { waiting });
+        parallel::for_each(&threads, parts.iter_mut().filter(|part| part.coder.has_news()), |part| {
             if let (false, Some(shape)) = (part.begun, part.shape) {
                 part.begin(model, shape);
             }
@@ -133,10 +133,10 @@ impl SliceDecoder {
 
     /// Marks, by component, the blocks of 4 x 4 samples at which coefficients of the finest levels are significant, as
     /// [`Slice::write_significance`] does. `out` must have all blocks of the components, each marked with zero.
-    pub(crate) fn write_significance(&self, out: &mut [Vec<u8>], threads: usize) {
+    pub(crate) fn write_significance(&self, out: &mut [Vec<u8>], threads: &Threads) {
         let parts = self.parts.iter();
         let blocks = self.blocks();
-        parallel::for_each(threads.min(self.parts.len()), parts.zip(blocks.rows(out)), |(part, mut own)| {
+        parallel::for_each(threads, parts.zip(blocks.rows(out)), |(part, mut own)| {
             part.write_significance(&blocks, &mut own);
         });
     }
@@ -154,13 +154,13 @@ impl SliceDecoder {
         subbands: &mut [Vec<T>],
         used: &[bool; SUBBANDS],
         significance: &mut [Vec<u8>],
-        threads: usize,
+        threads: &Threads,
         write: impl Fn(&Slice, &mut [&mut [T]; SUBBANDS]) + Sync,
     ) {
         let blocks = self.blocks();
         let rows = coefficients::slices_mut(subbands, self.size, self.parts.iter().map(|part| part.rows.clone()));
         let jobs = self.parts.iter().zip(rows).zip(blocks.rows(significance));
-        parallel::for_each(threads.min(self.parts.len()), jobs, |((part, mut rows), mut marks)| {
+        parallel::for_each(threads, jobs, |((part, mut rows), mut marks)| {
             if part.begun {
                 write(&part.slice, &mut rows);
                 part.write_significance(&blocks, &mut marks);

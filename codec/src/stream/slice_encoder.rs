@@ -6,7 +6,7 @@ use bytes::BytesMut;
 
 use crate::bitplane::slice::Slice;
 use crate::model::Model;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::stream::interleave;
 use crate::stream::slice_coder::SliceCoder;
 use crate::subband::coefficients::Bands;
@@ -35,7 +35,7 @@ struct Source {
 impl SliceEncoder {
     /// Makes the Levels of these coefficients and returns the number of their bit planes. `rotations`: whether regions
     /// may be rotated, if there are any.
-    pub(crate) fn quantise(&mut self, model: &Model, bands: Bands<'_>, rotations: bool, threads: usize) -> u8 {
+    pub(crate) fn quantise(&mut self, model: &Model, bands: Bands<'_>, rotations: bool, threads: &Threads) -> u8 {
         let slices = layout::slices(bands.size);
         self.sources.resize_with(slices.len(), Source::default);
         for (source, rows) in self.sources.iter_mut().zip(slices) {
@@ -43,13 +43,13 @@ impl SliceEncoder {
         }
         let steps = rotations.then(|| model.steps());
         let work = |source: &mut Source| source.quantise(model, steps.as_ref(), bands);
-        parallel::for_each(threads.min(self.sources.len()), self.sources.iter_mut(), work);
+        parallel::for_each(threads, self.sources.iter_mut(), work);
         self.sources.iter().map(|source| source.planes).max().unwrap_or(0)
     }
 
     /// Codes these Levels from plane `planes` - 1 down to the last, or until `bytes` bytes of a prefix are final.
     /// Returns the bytes of all payloads.
-    pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: usize) -> usize {
+    pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: &Threads) -> usize {
         let Self { sources, coder } = self;
         coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, bytes, threads);
         coder.coded().map(|slice| slice.bytes.len()).sum()

@@ -6,7 +6,7 @@
 //! lasts.
 
 use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, REFRESH_CYCLE_FRAMES};
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
 
@@ -14,7 +14,7 @@ use crate::simd::widest;
 const AGE_GAINS: [i32; REFRESH_CYCLE_FRAMES] = [201, 215, 231, 247, 265, 284, 304, 326];
 
 /// Weights a frame's residual for its bitstream.
-pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
+pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: &Threads) {
     let mut inverse = AGE_GAINS;
     // This is almost the inverse: opposite ages have gains whose product is about 1.
     inverse.reverse();
@@ -22,12 +22,12 @@ pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
 }
 
 /// Undoes the weights in the residual from a frame's bitstream.
-pub(super) fn weigh_back(residual: &mut Planes420<i16>, phase: u8, threads: usize) {
+pub(super) fn weigh_back(residual: &mut Planes420<i16>, phase: u8, threads: &Threads) {
     multiply(residual, phase, AGE_GAINS, threads);
 }
 
 /// Multiplies the samples of every block by the gain of its age.
-fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; REFRESH_CYCLE_FRAMES], threads: usize) {
+fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; REFRESH_CYCLE_FRAMES], threads: &Threads) {
     let size = residual.size();
     let [across, down] = Field::grid(size);
     let widths = [size.width(), size.halved().width(), size.halved().width()];
@@ -68,7 +68,7 @@ mod tests {
             for phase in [0, 3, 127] {
                 let mut residual = Planes420::new(size);
                 residual.planes_mut().into_iter().for_each(|plane| plane.fill(-4096));
-                weigh_back(&mut residual, phase, 2);
+                weigh_back(&mut residual, phase, &Threads::new(2));
                 let count = across * down;
                 let gain = |block: usize| {
                     let age = (0..8).find(|age| Field::refreshed(count, usize::from(phase) + 8 - age).contains(&block));
@@ -98,8 +98,8 @@ mod tests {
         let mut residual = Planes420::new(size);
         let before: Vec<i16> = (-2040..).take(64 * 128).map(|value| value % 2041).collect();
         residual.planes_mut()[0].copy_from_slice(&before);
-        weigh(&mut residual, 5, 1);
-        weigh_back(&mut residual, 5, 1);
+        weigh(&mut residual, 5, &Threads::new(1));
+        weigh_back(&mut residual, 5, &Threads::new(1));
         let most = before.iter().zip(&residual.planes()[0]).map(|(a, b)| a.abs_diff(*b)).max();
         assert!(most.is_some_and(|most| (1..=7).contains(&most)), "{most:?}");
     }

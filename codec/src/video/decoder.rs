@@ -6,6 +6,8 @@ use crate::error::Error;
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST};
 use crate::motion::side_info::SideInfo;
+use crate::observer::{Observer, Stage};
+use crate::parallel::Threads;
 use crate::picture::{Format, Size, ViewMut};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
@@ -41,7 +43,7 @@ pub struct VideoDecoder {
     model: VideoModel,
     size: Size,
     max_pixels: u64,
-    threads: usize,
+    threads: Threads,
     /// One pixel in size until the first frame arrives.
     pub(super) state: State,
     motion: Motion,
@@ -72,17 +74,17 @@ impl VideoDecoder {
     /// pictures are continued by 32 samples on every side.
     #[must_use]
     pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
-        let threads = threads.max(1);
+        let threads = Threads::new(threads);
         Self {
             model,
             size,
             max_pixels: DEFAULT_MAX_PIXELS,
+            decoder: ResidualDecoder::new(&threads),
             threads,
             state: State::new(Size::ONE),
             motion: Motion::default(),
             side_info: SideInfo::default(),
             room: Default::default(),
-            decoder: ResidualDecoder::new(threads),
             residual: Planes420::default(),
             filter: shown::Memory::default(),
             restoration: None,
@@ -104,6 +106,13 @@ impl VideoDecoder {
     #[must_use]
     pub fn with_restoration(mut self, restoration: Arc<dyn Restoration>) -> Self {
         self.restoration = Some(restoration);
+        self
+    }
+
+    /// Shows an observer its work from now on; the caller then does all of it.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.threads.observe(observer);
         self
     }
 
@@ -142,12 +151,15 @@ impl VideoDecoder {
         } else {
             // Checked completely before the state changes.
             side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
+            threads.end(Stage::SideInfo);
             if head.switches {
-                state.predict_switch(motion.advance(), *threads, room);
+                state.predict_switch(motion.advance(), threads, room);
             } else {
-                state.leak(*threads);
-                state.predict(motion.advance(), *threads, room);
+                state.leak(threads);
+                threads.end(Stage::Leak);
+                state.predict(motion.advance(), threads, room);
             }
+            threads.end(Stage::Predict);
         }
         (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
         self.decoder.start(self.state.size, head.planes);
@@ -165,12 +177,14 @@ impl VideoDecoder {
         let enhancement_reference = head.enhancement_reference.min(string.len());
         self.push(head, &string[..base_reference]);
         self.make(head, base_reference);
-        self.state.advance_base_reference(&self.residual, self.threads);
+        self.state.advance_base_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         let of_base_reference = self.decoder.position();
         self.push(head, &string[base_reference..enhancement_reference]);
         self.make(head, enhancement_reference);
         self.positions = [of_base_reference, self.decoder.position()];
-        self.state.advance_enhancement_reference(&self.residual, self.threads);
+        self.state.advance_enhancement_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         self.push(head, &string[enhancement_reference..]);
     }
 
@@ -184,7 +198,8 @@ impl VideoDecoder {
         if self.shown != Some(count) {
             self.decoder.residual_into(self.model.of(head.key), &mut self.residual);
             if !head.key && !head.switches {
-                ages::weigh_back(&mut self.residual, head.phase, self.threads);
+                ages::weigh_back(&mut self.residual, head.phase, &self.threads);
+                self.threads.end(Stage::Add);
             }
             self.shown = Some(count);
         }
@@ -208,7 +223,9 @@ impl VideoDecoder {
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), TransformError> {
         let out = out.into();
         self.check(&out)?;
-        self.render(out)
+        self.render(out)?;
+        self.threads.end(Stage::Show);
+        Ok(())
     }
 
     /// Renders a picture for the `frames`th missing frame after the last one into `out`: the last one with its motion
@@ -225,7 +242,7 @@ impl VideoDecoder {
         }
         self.render(out.reborrow())?;
         let Self { state, motion, room, threads, .. } = self;
-        let carried = state.carry_on(&motion.next, &out, *threads, room);
+        let carried = state.carry_on(&motion.next, &out, threads, room);
         for (plane, out) in carried.planes.iter().zip(&mut out.planes) {
             (0..plane.height).for_each(|y| widest!(round(plane.row(y), out.row(y, plane.width))));
         }
@@ -254,11 +271,11 @@ impl VideoDecoder {
                     enhancement_reference,
                     shown: decoder.position(),
                 };
-                let frame = filter.filtered(table, decoder, (frame, self.size), *threads, told);
+                let frame = filter.filtered(table, decoder, (frame, self.size), threads, told);
                 return restoration.restore(&frame, out);
             }
             if let Some(table) = table {
-                filter.filter(table, decoder, frame, *threads, out);
+                filter.filter(table, decoder, frame, threads, out);
                 return Ok(());
             }
         }

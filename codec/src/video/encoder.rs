@@ -1,7 +1,11 @@
 //! Encodes frames into bytes.
 
+use std::sync::Arc;
+
 use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
+use crate::observer::Observer;
+use crate::parallel::Threads;
 use crate::picture::View;
 use crate::video::frame::Frame;
 use crate::video::model::VideoModel;
@@ -29,15 +33,21 @@ impl VideoEncoder {
     /// Returns an encoder for frames of this size.
     #[must_use]
     pub fn new(model: VideoModel, settings: VideoSettings) -> Self {
-        let threads = settings.threads.max(1);
-        let settings = VideoSettings { threads, ..settings };
-        Self { source: Source::new(settings.size), encoder: RenditionEncoder::new(model, &settings), settings }
+        let encoder = RenditionEncoder::new(model, &settings, Threads::new(settings.threads));
+        Self { source: Source::new(settings.size), encoder, settings }
     }
 
     /// Sets how long it searches for motion; decoders do not depend on it.
     #[must_use]
     pub const fn with_effort(mut self, effort: Effort) -> Self {
         self.encoder.effort = effort;
+        self
+    }
+
+    /// Shows an observer its work from now on; the caller then does all of it.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.encoder.threads.observe(observer);
         self
     }
 
@@ -64,7 +74,7 @@ impl VideoEncoder {
     /// # Errors
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Frame, Error> {
-        let key = self.source.take(&frame.into(), self.settings.threads)?;
+        let key = self.source.take(&frame.into(), &self.encoder.threads)?;
         let frame = self.encoder.encode(&mut self.source, key, false)?;
         self.source.finish();
         Ok(frame)

@@ -9,6 +9,8 @@ use crate::motion::overlap::Overlap;
 use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::Choice;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
+use crate::observer::Stage;
+use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
@@ -30,7 +32,7 @@ pub(super) struct RenditionEncoder {
     pub(super) effort: Effort,
     size: Size,
     rate: FrameRate,
-    threads: usize,
+    pub(super) threads: Threads,
     pub(super) population: Population,
     pub(super) state: State,
     rate_allocation: RateAllocation,
@@ -51,15 +53,13 @@ pub(super) struct RenditionEncoder {
 const SIDE_SHARE: [usize; 2] = [3, 10];
 
 impl RenditionEncoder {
-    pub(super) fn new(model: VideoModel, settings: &VideoSettings) -> Self {
-        let VideoSettings { size, rate, population, threads } = settings.clone();
-        let threads = threads.max(1);
+    pub(super) fn new(model: VideoModel, settings: &VideoSettings, threads: Threads) -> Self {
+        let VideoSettings { size, rate, population, .. } = settings.clone();
         Self {
             model,
             effort: Effort::default(),
             size,
             rate,
-            threads,
             population,
             state: State::new(size),
             rate_allocation: RateAllocation::default(),
@@ -69,9 +69,10 @@ impl RenditionEncoder {
             side: Vec::new(),
             choice: Choice::default(),
             room: Default::default(),
-            coder: ResidualEncoder::new(threads),
-            decoder: ResidualDecoder::new(threads),
+            coder: ResidualEncoder::new(&threads),
+            decoder: ResidualDecoder::new(&threads),
             bytes: BytesMut::new(),
+            threads,
         }
     }
 
@@ -81,7 +82,13 @@ impl RenditionEncoder {
         let effort = self.effort;
         let state = self.state.clone();
         let useful = self.useful;
-        Self { effort, state, useful, choice: self.choice.branch(), ..Self::new(self.model.clone(), &settings) }
+        Self {
+            effort,
+            state,
+            useful,
+            choice: self.choice.branch(),
+            ..Self::new(self.model.clone(), &settings, self.threads.clone())
+        }
     }
 
     /// Encodes the frame in `source`. `key`: predict it from nothing; `searched`: another rendition has searched its
@@ -104,13 +111,15 @@ impl RenditionEncoder {
         };
         subtract(&mut self.residual, row, &self.state.predicted);
         if !key {
-            ages::weigh(&mut self.residual, phase, self.threads);
+            ages::weigh(&mut self.residual, phase, &self.threads);
         }
+        self.threads.end(Stage::Subtract);
         let model = self.model.of(key);
         let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
         let bipredicts = !key && self.field.bipredicts;
         let head = Head { phase, key, planes, bipredicts, ..Head::default() };
         let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
+        self.threads.end(Stage::Write);
         self.advance(&head, &string)?;
         if !key {
             self.learn(&source.planes);
@@ -141,7 +150,7 @@ impl RenditionEncoder {
             return None;
         }
         let Self { size, state, residual, coder, model, bytes, choice, field, threads, decoder, room, .. } = self;
-        let (side, predicted) = switch.predict(field, *threads, room);
+        let (side, predicted) = switch.predict(field, threads, room);
         subtract(residual, |plane, y| state.base_reference.planes[plane].row(y), predicted);
         let model = model.of(false);
         let (planes, string) = coder.encode(model, residual, max_bytes);
@@ -151,7 +160,7 @@ impl RenditionEncoder {
         // A bitstream would end at a corrupt length; this one has none.
         let _ = decoder.push(model, &frame.bytes[frame.side..]);
         decoder.residual_into(model, residual);
-        let theirs = switch.advance(residual, *threads);
+        let theirs = switch.advance(residual, threads);
         let [theirs, base_reference, enhancement_reference] =
             [theirs, &state.base_reference, &state.enhancement_reference]
                 .map(|picture| squared_error(&source.planes.planes()[0], &picture.planes[0]));
@@ -171,12 +180,14 @@ impl RenditionEncoder {
             phase: source.phase(),
             lambda: lambda(*size, slowest),
             most_bytes: slowest / SIDE_SHARE[1] * SIDE_SHARE[0],
-            threads: *threads,
+            threads: threads.clone(),
             effort: *effort,
         };
-        let references = state.leak(*threads);
+        let references = state.leak(threads);
+        threads.end(Stage::Leak);
         choice.run(&aim, &mut source.search, searched, references, field, side);
-        state.predict(field, *threads, room);
+        state.predict(field, threads, room);
+        threads.end(Stage::Predict);
     }
 
     /// Passes the frame's errors to the rate allocation.
@@ -186,17 +197,20 @@ impl RenditionEncoder {
             [&self.state.predicted, &self.state.enhancement_reference, &self.state.base_reference]
                 .map(|picture| squared_error(luma, &picture.planes[0]));
         self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
+        self.threads.end(Stage::Learn);
     }
 
     /// Advances both references, as every decoder does.
     fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
         self.decoder.start(self.size, head.planes);
         self.push(head, &string[..head.base_reference])?;
-        self.state.advance_base_reference(&self.residual, self.threads);
+        self.state.advance_base_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         if head.enhancement_reference > head.base_reference {
             self.push(head, &string[head.base_reference..head.enhancement_reference])?;
         }
-        self.state.advance_enhancement_reference(&self.residual, self.threads);
+        self.state.advance_enhancement_reference(&self.residual, &self.threads);
+        self.threads.end(Stage::Add);
         Ok(())
     }
 
@@ -206,7 +220,7 @@ impl RenditionEncoder {
         decoder.push(model.of(head.key), bytes)?;
         decoder.residual_into(model.of(head.key), residual);
         if !head.key {
-            ages::weigh_back(residual, head.phase, *threads);
+            ages::weigh_back(residual, head.phase, threads);
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use nestcast_units::Bitrate;
 
 use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
+use crate::parallel::Threads;
 use crate::picture::View;
 use crate::video::frame::Frame;
 use crate::video::model::VideoModel;
@@ -29,6 +30,7 @@ pub struct VideoRenditions {
     /// By rising rate at first.
     renditions: Vec<RenditionEncoder>,
     rates: RenditionRates,
+    threads: Threads,
 }
 
 impl std::fmt::Debug for VideoRenditions {
@@ -48,8 +50,10 @@ impl VideoRenditions {
         if !(1..=MAX_RENDITIONS).contains(&renditions) {
             return Err(Error::Argument("a video has one to three renditions"));
         }
-        let settings = VideoSettings { threads: settings.threads.max(1), ..settings };
-        let of = |population| RenditionEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() });
+        let threads = Threads::new(settings.threads);
+        let of = |population| {
+            RenditionEncoder::new(model.clone(), &VideoSettings { population, ..settings.clone() }, threads.clone())
+        };
         let groups = settings.population.split(renditions);
         let mut renditions: Vec<RenditionEncoder> = groups.into_iter().map(of).collect();
         let slowest = |encoder: &RenditionEncoder| encoder.population.slowest_bits().unwrap_or(0.0);
@@ -60,7 +64,7 @@ impl VideoRenditions {
             // A receiver between two groups uses the slower one's rendition.
             renditions[at - 1].useful = frame_bytes(settings.rate, slowest(&renditions[at]));
         }
-        Ok(Self { source: Source::new(settings.size), renditions, rates, settings })
+        Ok(Self { source: Source::new(settings.size), renditions, rates, threads, settings })
     }
 
     /// Sets how long it searches for motion; decoders do not depend on it.
@@ -146,8 +150,8 @@ impl VideoRenditions {
     /// # Errors
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
-        let Self { settings, source, renditions, .. } = self;
-        let key = source.take(&frame.into(), settings.threads)?;
+        let Self { source, renditions, threads, .. } = self;
+        let key = source.take(&frame.into(), threads)?;
         let slowest = |at: &usize| renditions[*at].population.slowest_bits().unwrap_or(0.0);
         let mut by_rate: Vec<usize> = (0..renditions.len()).collect();
         by_rate.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));

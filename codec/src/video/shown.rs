@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use crate::colour::convert::plane_to_grey;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST, Reference};
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::{PlaneMut, Size, ViewMut};
 use crate::post_filter::table::{Filters, PostFilter};
 use crate::post_filter::window::{PlaneRows, Window};
@@ -70,7 +70,7 @@ impl Memory {
         table: &PostFilter,
         decoder: &ResidualDecoder,
         frame: Frame<'_>,
-        threads: usize,
+        threads: &Threads,
         mut out: ViewMut<'_>,
     ) {
         let size = out.size();
@@ -84,7 +84,7 @@ impl Memory {
         table: Option<&PostFilter>,
         decoder: &ResidualDecoder,
         (mut frame, size): (Frame<'a>, Size),
-        threads: usize,
+        threads: &Threads,
         told: DecodingConditions,
     ) -> DecodedFrame<'a> {
         self.look(decoder, size);
@@ -116,14 +116,14 @@ impl Memory {
         table: &PostFilter,
         position: Position,
         (frame, size): (Frame<'_>, Size),
-        threads: usize,
+        threads: &Threads,
         mut split_off: impl FnMut(usize) -> [T; 3] + Send,
     ) {
         let Self { significance, floats, samples, .. } = self;
-        let rows = Division::new(size, threads).rows.next_multiple_of(STRIP_ALIGN_ROWS);
+        let rows = Division::new(size, threads.count()).rows.next_multiple_of(STRIP_ALIGN_ROWS);
         samples.lend(PostFilter::NUMBERS, |memory| {
             let filters = table.at(position.fixed_point(), memory);
-            let division = Division { threads, rows };
+            let division = Division { rows };
             let jobs = division.strips(size.height()).map(|rows| {
                 let out = split_off(rows.len());
                 Strip { filters: &filters, significance, frame, size, rows, out }

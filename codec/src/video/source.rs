@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::motion::field::CONSTANT_CYCLE;
 use crate::motion::reference::FRACTION;
 use crate::motion::search::Search;
+use crate::parallel::Threads;
 use crate::picture::{Format, Size, View};
 use crate::residual::planes::Planes420;
 
@@ -27,7 +28,7 @@ impl Source {
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.
-    pub(super) fn take(&mut self, view: &View<'_>, threads: usize) -> Result<bool, Error> {
+    pub(super) fn take(&mut self, view: &View<'_>, threads: &Threads) -> Result<bool, Error> {
         if view.size() != self.size {
             return Err(Error::Argument("the frame has another size than those before"));
         }

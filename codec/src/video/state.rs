@@ -8,7 +8,7 @@
 use crate::motion::field::Field;
 use crate::motion::overlap::{Kind, Overlap};
 use crate::motion::reference::{BySource, GREATEST, LEAST, Past, Plane, Reference};
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 
@@ -49,7 +49,7 @@ impl State {
 
     /// Moves the enhancement reference by a 32nd of its distance towards the base-layer one, and returns all
     /// references.
-    pub(crate) fn leak(&mut self, threads: usize) -> BySource<Past<&Reference>> {
+    pub(crate) fn leak(&mut self, threads: &Threads) -> BySource<Past<&Reference>> {
         std::mem::swap(&mut self.leaked, &mut self.leaked_before);
         let planes =
             self.leaked.planes.iter_mut().zip(&self.enhancement_reference.planes).zip(&self.base_reference.planes);
@@ -67,7 +67,7 @@ impl State {
     }
 
     /// Predicts a frame, after [`State::leak`].
-    pub(crate) fn predict(&mut self, field: &Field, threads: usize, room: &mut [Overlap; 6]) {
+    pub(crate) fn predict(&mut self, field: &Field, threads: &Threads, room: &mut [Overlap; 6]) {
         let Self {
             base_reference,
             leaked,
@@ -98,7 +98,7 @@ impl State {
 
     /// Predicts a frame that leads to another rendition, both pictures from the base-layer reference; earlier ones
     /// expire.
-    pub(crate) fn predict_switch(&mut self, field: &Field, threads: usize, room: &mut [Overlap; 6]) {
+    pub(crate) fn predict_switch(&mut self, field: &Field, threads: &Threads, room: &mut [Overlap; 6]) {
         let Self { base_reference, predicted, predicted_base_reference, begins, .. } = self;
         *begins = true;
         predict_from(base_reference, field, threads, room, predicted);
@@ -110,7 +110,7 @@ impl State {
         &mut self,
         field: &Field,
         shown: &ViewMut<'_>,
-        threads: usize,
+        threads: &Threads,
         room: &mut [Overlap; 6],
     ) -> &Reference {
         let Self { leaked_before, predicted_base_reference, .. } = self;
@@ -133,13 +133,13 @@ impl State {
     }
 
     /// Sets the base-layer reference to its prediction plus its bytes of the residual.
-    pub(crate) fn advance_base_reference(&mut self, residual: &Planes420<i16>, threads: usize) {
+    pub(crate) fn advance_base_reference(&mut self, residual: &Planes420<i16>, threads: &Threads) {
         std::mem::swap(&mut self.base_reference, &mut self.base_reference_before);
         sum(&mut self.base_reference, &self.predicted_base_reference, residual, threads);
     }
 
     /// Sets the enhancement reference to its prediction plus its bytes of the residual.
-    pub(crate) fn advance_enhancement_reference(&mut self, residual: &Planes420<i16>, threads: usize) {
+    pub(crate) fn advance_enhancement_reference(&mut self, residual: &Planes420<i16>, threads: &Threads) {
         sum(&mut self.enhancement_reference, &self.predicted, residual, threads);
     }
 }
@@ -148,7 +148,7 @@ impl State {
 pub(super) fn predict_from(
     from: &Reference,
     field: &Field,
-    threads: usize,
+    threads: &Threads,
     room: &mut [Overlap; 6],
     out: &mut Reference,
 ) {
@@ -160,7 +160,7 @@ pub(super) fn predict_from(
 }
 
 /// Sets `out` to the sum of a prediction and a residual.
-pub(super) fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: usize) {
+pub(super) fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: &Threads) {
     let planes = out.planes.iter_mut().zip(&predicted.planes).zip(residual.planes());
     parallel::for_each(threads, planes, |((out, predicted), residual): ((&mut Plane, _), _)| {
         out.sum_of(predicted, residual, LEAST..=GREATEST);

@@ -8,6 +8,7 @@ use crate::motion::field::{Block, Field};
 use crate::motion::overlap::Overlap;
 use crate::motion::reference::Reference;
 use crate::motion::side_info::SideInfo;
+use crate::parallel::Threads;
 use crate::residual::planes::Planes420;
 use crate::video::state;
 
@@ -63,7 +64,12 @@ impl Switch {
 
     /// Predicts the new rendition's frame from their base-layer reference, by the frame's motion without second
     /// vectors, which point into a picture that they do not have. Returns the side information and the prediction.
-    pub(super) fn predict(&mut self, motion: &Field, threads: usize, room: &mut [Overlap; 6]) -> (&[u8], &Reference) {
+    pub(super) fn predict(
+        &mut self,
+        motion: &Field,
+        threads: &Threads,
+        room: &mut [Overlap; 6],
+    ) -> (&[u8], &Reference) {
         let Self { base_reference, predicted, field, side, side_info, .. } = self;
         field.copy_from(motion);
         field.bipredicts = false;
@@ -78,7 +84,7 @@ impl Switch {
     }
 
     /// Advances their base-layer reference as every decoder does.
-    pub(super) fn advance(&mut self, residual: &Planes420<i16>, threads: usize) -> &Reference {
+    pub(super) fn advance(&mut self, residual: &Planes420<i16>, threads: &Threads) -> &Reference {
         state::sum(&mut self.base_reference, &self.predicted, residual, threads);
         &self.base_reference
     }

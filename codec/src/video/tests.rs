@@ -6,6 +6,7 @@ use nestcast_units::{Bitrate, FrameRate};
 
 use crate::motion::reference::Reference;
 use crate::motion::search::search_parameters::Effort;
+use crate::parallel::Threads;
 use crate::picture::{Format, Picture, Size, Ycbcr};
 use crate::video::decoder::{Arrived, VideoDecoder};
 use crate::video::encoder::VideoEncoder;
@@ -240,11 +241,11 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
     let nobody = Population::new([(Bitrate::from_bits(1_000_000), 1.0)]);
     let nobody = VideoSettings { size, rate: RATE, population: nobody, threads: 1 };
     for effort in [Effort::Fast, Effort::Normal] {
-        let mut before = RenditionEncoder::new(VideoModel::built_in(), &nobody);
+        let mut before = RenditionEncoder::new(VideoModel::built_in(), &nobody, Threads::new(1));
         (before.effort, before.useful, before.population) = (effort, 777, population.clone());
         let mut source = Source::new(size);
         for number in 0..3 {
-            let key = source.take(&(&picture(size, number)).into(), 1).expect("its size");
+            let key = source.take(&(&picture(size, number)).into(), &Threads::new(1)).expect("its size");
             before.encode(&mut source, key, false).expect("a frame");
             source.finish();
         }

@@ -8,7 +8,7 @@ use std::ops::{Range, RangeInclusive};
 use self::component::{Component, Share};
 use crate::colour::convert::ToPlanes;
 use crate::colour::planes::Planes;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::View;
 use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::{self, Coefficients};
@@ -28,12 +28,12 @@ const MIN_PARALLEL_SAMPLES: usize = 1 << 17;
 pub(crate) fn of_planes(
     taps: &[Taps; LEVELS],
     planes: &Planes,
-    division: Division,
+    (threads, division): (&Threads, Division),
     scratch: &Scratch,
     out: &mut Coefficients,
 ) {
     let width = planes.size.width();
-    analyse(taps, out, division, scratch, |components, rows, _| {
+    analyse(taps, out, (threads, division), scratch, |components, rows, _| {
         for (component, plane) in components.iter_mut().zip(&planes.components) {
             for row in plane[rows.start * width..rows.end * width].chunks(width) {
                 component.push(row);
@@ -46,13 +46,13 @@ pub(crate) fn of_planes(
 pub(crate) fn of_picture(
     taps: &[Taps; LEVELS],
     picture: View<'_>,
-    division: Division,
+    (threads, division): (&Threads, Division),
     scratch: &Scratch,
     out: &mut Coefficients,
 ) {
     let width = out.size.width();
     let to_planes = ToPlanes::new(picture.format, out.axes);
-    analyse(taps, out, division, scratch, |components, rows, tile| {
+    analyse(taps, out, (threads, division), scratch, |components, rows, tile| {
         for top in rows.clone().step_by(TILE_ROWS) {
             let bottom = (top + TILE_ROWS).min(rows.end);
             let mut planes = tile.chunks_mut(TILE_ROWS * width);
@@ -72,7 +72,7 @@ pub(crate) fn of_picture(
 fn analyse(
     taps: &[Taps; LEVELS],
     out: &mut Coefficients,
-    division: Division,
+    (threads, division): (&Threads, Division),
     scratch: &Scratch,
     feed: impl Fn(&mut [Component<'_>], Range<usize>, &mut [f32]) + Sync,
 ) {
@@ -92,7 +92,7 @@ fn analyse(
             });
         let tile = TILE_ROWS * size.width() * count;
         let floats = tile + count * Component::floats(size, IN_STRIPS);
-        parallel::for_each(division.threads, parts, |(strip, mut bands, lows)| {
+        parallel::for_each(threads, parts, |(strip, mut bands, lows)| {
             scratch.lend(floats, |floats| {
                 let mut arena = Arena(floats);
                 let tile = arena.take(tile);
@@ -106,23 +106,29 @@ fn analyse(
                 components[..count].iter_mut().for_each(Component::finish);
             });
         });
-        analyse_whole(taps, out, division.threads, scratch, lows);
+        analyse_whole(taps, out, threads, scratch, lows);
     });
 }
 
 /// Does the levels outside the strips, from the low bands of the last level in strips.
-fn analyse_whole(taps: &[Taps; LEVELS], out: &mut Coefficients, threads: usize, scratch: &Scratch, lows: &mut [f32]) {
+fn analyse_whole(
+    taps: &[Taps; LEVELS],
+    out: &mut Coefficients,
+    threads: &Threads,
+    scratch: &Scratch,
+    lows: &mut [f32],
+) {
     let size = out.size;
     let count = out.channels.count();
     let [width, height] = side(size, *IN_STRIPS.end());
-    let threads = if lows.len() < MIN_PARALLEL_SAMPLES { 1 } else { threads };
+    let threads = threads.at_most(if lows.len() < MIN_PARALLEL_SAMPLES { 1 } else { count });
     let mut bands = coefficients::as_slices(&mut out.subbands);
     let jobs = lows
         .chunks(width * height)
         .enumerate()
         .take(count)
         .map(|(component, rows)| (component, rows, own_bands(&mut bands, component)));
-    parallel::for_each(threads, jobs, |(component, rows, mut bands)| {
+    parallel::for_each(&threads, jobs, |(component, rows, mut bands)| {
         scratch.lend(Component::floats(size, WHOLE_PLANE_LEVELS), |floats| {
             let low = std::mem::take(&mut bands[component]);
             let share = Share { component, rows: 0..size.height(), bands: &mut bands, low };

@@ -17,7 +17,6 @@ const MIN_STRIP_ROWS: usize = 64;
 /// The division of a picture into strips.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Division {
-    pub(crate) threads: usize,
     /// Rows of a strip; a multiple of [`STRIP_ALIGN_ROWS`].
     pub(crate) rows: usize,
 }
@@ -26,7 +25,7 @@ impl Division {
     /// Makes as many strips as threads, unless they become too small.
     pub(crate) fn new(size: Size, threads: usize) -> Self {
         let least = (MIN_STRIP_PIXELS / size.width()).max(MIN_STRIP_ROWS);
-        Self { threads, rows: size.height().div_ceil(threads).max(least).next_multiple_of(STRIP_ALIGN_ROWS) }
+        Self { rows: size.height().div_ceil(threads).max(least).next_multiple_of(STRIP_ALIGN_ROWS) }
     }
 
     /// The strips, top to bottom; the last may have fewer rows.

@@ -3,7 +3,7 @@
 
 use crate::colour::convert::FromPlanes;
 use crate::colour::planes::Planes;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
 use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::Coefficients;
@@ -17,7 +17,7 @@ use crate::wavelet::strips::{Division, TILE_ROWS};
 pub(crate) fn planes(
     taps: &[Taps; LEVELS],
     coefficients: &Coefficients,
-    division: Division,
+    (threads, division): (&Threads, Division),
     scratch: &Scratch,
 ) -> Planes {
     let size = coefficients.size;
@@ -27,7 +27,7 @@ pub(crate) fn planes(
         let parts = plane.chunks_mut(division.rows * size.width());
         division.strips(size.height()).zip(parts).map(move |(strip, part)| (component, strip, part))
     });
-    parallel::for_each(division.threads, jobs, |(component, strip, part)| {
+    parallel::for_each(threads, jobs, |(component, strip, part)| {
         let source = Source::of(taps, coefficients, component);
         scratch.lend(Component::numbers(&source), |floats| {
             let mut component = Component::new(source, strip.start, &mut Arena(floats));
@@ -43,7 +43,7 @@ pub(crate) fn planes(
 pub(crate) fn picture(
     taps: &[Taps; LEVELS],
     coefficients: &Coefficients,
-    division: Division,
+    (threads, division): (&Threads, Division),
     scratch: &Scratch,
     mut out: ViewMut<'_>,
 ) {
@@ -58,7 +58,7 @@ pub(crate) fn picture(
     let tile = TILE_ROWS * width * count;
     let sources = [0, 1, 2].map(|component| Source::of(taps, coefficients, component));
     let floats = tile + count * Component::numbers(&sources[0]);
-    parallel::for_each(division.threads, jobs, |(strip, mut out)| {
+    parallel::for_each(threads, jobs, |(strip, mut out)| {
         scratch.lend(floats, |floats| {
             let mut arena = Arena(floats);
             let mut tile = arena.take(tile).chunks_mut(TILE_ROWS * width);

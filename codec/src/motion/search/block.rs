@@ -67,7 +67,7 @@ impl Blocks {
     ) {
         let rows = PIECE_BLOCK_ROWS * field.across;
         let pieces = found.chunks_mut(rows).enumerate();
-        parallel::for_each(aim.threads, pieces, |(piece, found)| {
+        parallel::for_each(&aim.threads, pieces, |(piece, found)| {
             for at in 0..found.len() {
                 let number = piece * rows + at;
                 let source = field.sources[number];

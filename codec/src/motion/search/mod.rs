@@ -18,7 +18,8 @@ use crate::motion::search::overlapped::{Inputs, Overlapped};
 use crate::motion::search::pyramid::{CoarseVector, Pyramid};
 use crate::motion::search::quarters::Quarters;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
-use crate::parallel;
+use crate::observer::Stage;
+use crate::parallel::{self, Threads};
 use crate::picture::Size;
 
 /// Searches frames one after another, in the same memory.
@@ -53,7 +54,7 @@ const LAMBDA_RAISE: [u32; 2] = [7, 5];
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
     /// common with the one before.
-    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: usize) -> bool {
+    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: &Threads) -> bool {
         let Self { before, now, rough, blocks, .. } = self;
         std::mem::swap(before, now);
         now.reset(size, luma);
@@ -61,13 +62,16 @@ impl Search {
         if !before.matches(now) {
             before.clone_from(now);
         }
+        threads.end(Stage::Take);
         let [across, down] = Field::grid(size);
         rough.clear();
         rough.resize(across * down, CoarseVector::default());
         parallel::for_each(threads, rough.chunks_mut(across).enumerate(), |(by, row)| {
             row.iter_mut().enumerate().for_each(|(bx, rough)| *rough = before.find(now, [bx, by]));
         });
-        CoarseVector::is_cut(rough)
+        let is_cut = CoarseVector::is_cut(rough);
+        threads.end(Stage::CoarseSearch);
+        is_cut
     }
 }
 
@@ -105,9 +109,11 @@ impl Choice {
             (&mut last.base_reference, planes.base_reference.last),
         ]
         .into_iter();
-        parallel::for_each(search_parameters.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| {
+        parallel::for_each(&search_parameters.threads, wanted, |(quarters, plane): (&mut Quarters, &Plane)| {
             quarters.reset(plane)
         });
+        let SearchParameters { threads, .. } = search_parameters;
+        threads.end(Stage::Quarters);
         let last = &*last;
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, .. } = search;
@@ -116,6 +122,7 @@ impl Choice {
             found.resize(field.blocks.len(), MotionCandidate::default());
             blocks.search(search_parameters, rough, last, field, found);
         }
+        threads.end(Stage::BlockSearch);
         // Frames need nearly as many bits as those before them, so it begins with one raise less than for the last
         // frame.
         *raised = raised.saturating_sub(1);
@@ -126,14 +133,16 @@ impl Choice {
             *raised += 1;
             bytes = modes.choose(lambda, blocks, last, found, field, bytes);
         }
+        threads.end(Stage::Modes);
         *side = match search_parameters.effort {
             Effort::Fast => bytes,
             Effort::Normal => {
                 field.bipredicts = continues;
                 let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info: modes.side_info() };
-                overlapped.refine(inputs, search_parameters.threads, field, bytes)
+                overlapped.refine(inputs, threads, field, bytes)
             }
         };
+        threads.end(Stage::Refine);
     }
 }
 

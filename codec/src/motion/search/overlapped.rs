@@ -21,7 +21,7 @@ use crate::motion::search::second::Second;
 use crate::motion::search::shares::{OVERLAPPED_SIDE, Room, Sampler, Square, Sums, Target};
 use crate::motion::side_info::{Neighbours, SideInfo};
 use crate::motion::vector::Vector;
-use crate::parallel;
+use crate::parallel::{self, Threads};
 
 /// Rows of blocks in a band.
 const BAND_BLOCK_ROWS: usize = 6;
@@ -64,7 +64,13 @@ pub(super) struct Overlapped {
 
 impl Overlapped {
     /// Improves `field` and returns its bytes, in the memory of `bytes`.
-    pub(super) fn refine(&mut self, inputs: Inputs<'_>, threads: usize, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
+    pub(super) fn refine(
+        &mut self,
+        inputs: Inputs<'_>,
+        threads: &Threads,
+        field: &mut Field,
+        bytes: Vec<u8>,
+    ) -> Vec<u8> {
         let inputs = Inputs { lambda: inputs.lambda * BIT_WORTH[0] / BIT_WORTH[1], ..inputs };
         let Self { side_info, chosen, rooms } = self;
         chosen.clone_from(&field.blocks);

@@ -1,9 +1,10 @@
 //! The parameters of a search for motion.
 
+use crate::parallel::Threads;
 use crate::picture::Size;
 
 /// The parameters of a search.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct SearchParameters {
     pub(crate) size: Size,
     /// The frame's place in the refresh cycle.
@@ -12,7 +13,7 @@ pub(crate) struct SearchParameters {
     pub(crate) lambda: u32,
     /// The most bytes that side information should take; above it a bit is worth more.
     pub(crate) most_bytes: usize,
-    pub(crate) threads: usize,
+    pub(crate) threads: Threads,
     pub(crate) effort: Effort,
 }
 

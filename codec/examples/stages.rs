@@ -1,0 +1,246 @@
+//! Prints the time of every stage of video, and what more threads would gain:
+//! `cargo run --release -p nestcast-codec --example stages -- CLIP.y4m [fast|normal] [FRAMES]`.
+//!
+//! All work is done on one thread, one item after another. The time on T threads is the critical path: the serial work,
+//! and for each section the time until T threads have done its items, each thread taking the next one when it is free.
+//! Waking threads and shared memory are left out.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::fmt::Write as _;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use nestcast_codec::{
+    Budget, Effort, Format, FrameRate, Moment, Observer, Picture, Population, Size, Stage, VideoDecoder, VideoEncoder,
+    VideoModel, VideoSettings, Ycbcr,
+};
+
+const THREADS: [usize; 4] = [1, 2, 4, 8];
+/// The frames whose times are not counted: memory is allocated in them.
+const FIRST_FRAMES: usize = 3;
+
+/// Sums the times of stages.
+struct Clock {
+    threads: usize,
+    times: Mutex<Times>,
+}
+
+struct Times {
+    last: Instant,
+    /// Since the last stage ended: serial work, and all work on the critical path.
+    serial: Duration,
+    path: Duration,
+    all: Duration,
+    /// The times of the section's items, and whether one came in parts.
+    items: Vec<Duration>,
+    in_parts: bool,
+    stages: BTreeMap<Stage, Sums>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    all: Duration,
+    serial: Duration,
+    path: Duration,
+}
+
+impl Clock {
+    fn new(threads: usize) -> Arc<Self> {
+        let none = Duration::ZERO;
+        let times = Times {
+            last: Instant::now(),
+            serial: none,
+            path: none,
+            all: none,
+            items: Vec::new(),
+            in_parts: false,
+            stages: BTreeMap::new(),
+        };
+        Arc::new(Self { threads, times: Mutex::new(times) })
+    }
+
+    /// Forgets what was before.
+    fn start(&self, forget: bool) {
+        let mut times = self.times.lock().expect("nothing panicked");
+        if forget {
+            times.stages.clear();
+        }
+        times.last = Instant::now();
+    }
+
+    fn stages(&self) -> BTreeMap<Stage, Sums> {
+        self.times.lock().expect("nothing panicked").stages.clone()
+    }
+}
+
+impl Observer for Clock {
+    fn handle(&self, moment: Moment) {
+        let now = Instant::now();
+        let times = &mut *self.times.lock().expect("nothing panicked");
+        let passed = now - times.last;
+        times.all += passed;
+        match moment {
+            Moment::Item(number) => {
+                times.in_parts |= number < times.items.len();
+                times.items.resize(times.items.len().max(number + 1), Duration::ZERO);
+                times.items[number] += passed;
+            }
+            Moment::Fork | Moment::Stage(_) | Moment::Join => {
+                times.serial += passed;
+                times.path += passed;
+            }
+        }
+        if moment == Moment::Join {
+            let path =
+                if times.in_parts { divided(&times.items, self.threads) } else { listed(&times.items, self.threads) };
+            times.path += path;
+            times.items.clear();
+            times.in_parts = false;
+        }
+        if let Moment::Stage(stage) = moment {
+            let sums = times.stages.entry(stage).or_default();
+            sums.all += std::mem::take(&mut times.all);
+            sums.serial += std::mem::take(&mut times.serial);
+            sums.path += std::mem::take(&mut times.path);
+        }
+        times.last = Instant::now();
+    }
+}
+
+/// Returns the time until all items have ended, if each free thread takes the next one.
+fn listed(items: &[Duration], threads: usize) -> Duration {
+    let mut free = vec![Duration::ZERO; threads];
+    for item in items {
+        *free.iter_mut().min().expect("at least one thread") += *item;
+    }
+    free.into_iter().max().unwrap_or_default()
+}
+
+/// As [`listed`], for items that threads do in parts, in turn.
+fn divided(items: &[Duration], threads: usize) -> Duration {
+    let sum: Duration = items.iter().sum();
+    items.iter().copied().max().unwrap_or_default().max(sum / u32::try_from(threads).unwrap_or(1))
+}
+
+struct Clip {
+    size: Size,
+    rate: FrameRate,
+    pictures: Vec<Picture>,
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let path = arguments.first().ok_or("usage: stages CLIP.y4m [fast|normal] [FRAMES]")?;
+    let effort = match arguments.get(1).map(String::as_str) {
+        None | Some("fast") => Effort::Fast,
+        Some("normal") => Effort::Normal,
+        Some(other) => return Err(format!("no effort is called {other}: say fast or normal").into()),
+    };
+    let frames = arguments.get(2).map_or(Ok(40), |frames| frames.parse())?;
+    let clip = read(path, FIRST_FRAMES + frames)?;
+    let mut tables = [String::new(), String::new()];
+    for (number, threads) in THREADS.into_iter().enumerate() {
+        for (table, stages) in tables.iter_mut().zip(measure(&clip, effort, threads)?) {
+            report(table, &clip, threads, number == 0, &stages)?;
+        }
+    }
+    let [encoding, decoding] = tables;
+    print!(
+        "{path}, {effort:?}\n\nEncoding\n{encoding}\nDecoding half way between the slowest and the fastest rate\n{decoding}"
+    );
+    Ok(())
+}
+
+/// Returns the times of encoding and of decoding.
+fn measure(clip: &Clip, effort: Effort, threads: usize) -> Result<[BTreeMap<Stage, Sums>; 2], Box<dyn Error>> {
+    let [encoding, decoding] = [Clock::new(threads), Clock::new(threads)];
+    let [least, most] = Population::usual_bitrates(clip.size, clip.rate).map(|bits| bits as f64);
+    let population = Population::log_uniform(least..=most);
+    let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads };
+    let model = VideoModel::built_in();
+    let mut encoder = VideoEncoder::new(model.clone(), settings).with_effort(effort).with_observer(encoding.clone());
+    let mut decoder = VideoDecoder::new(model, clip.size, threads).with_observer(decoding.clone());
+    let mut budget = Budget::new((least * most).sqrt(), clip.rate);
+    let mut out = clip.pictures[0].clone();
+    for (number, picture) in clip.pictures.iter().enumerate() {
+        encoding.start(number == FIRST_FRAMES);
+        let frame = encoder.encode(picture)?;
+        let cut = budget.cut(&frame.bytes, 0)?;
+        decoding.start(number == FIRST_FRAMES);
+        decoder.decode(&frame.bytes[..cut])?;
+        decoder.render_into(&mut out)?;
+    }
+    Ok([encoding.stages(), decoding.stages()])
+}
+
+/// Appends the sums; the stages too if `all`.
+fn report(
+    out: &mut String,
+    clip: &Clip,
+    threads: usize,
+    all: bool,
+    stages: &BTreeMap<Stage, Sums>,
+) -> Result<(), std::fmt::Error> {
+    let frames = (clip.pictures.len() - FIRST_FRAMES) as f64;
+    let milliseconds = |time: Duration| time.as_secs_f64() * 1e3 / frames;
+    let sum = |of: fn(&Sums) -> Duration| milliseconds(stages.values().map(of).sum());
+    let whole = sum(|sums| sums.all);
+    if all {
+        writeln!(out, "{:<18}{:>9}{:>9}{:>9}{:>9}", "stage", "ms", "ns/pixel", "share", "serial")?;
+        let mut rows: Vec<_> = stages.iter().collect();
+        rows.sort_by(|a, b| if a.1.all < b.1.all { Ordering::Greater } else { Ordering::Less });
+        for (stage, sums) in rows {
+            let time = milliseconds(sums.all);
+            let pixel = time * 1e6 / clip.size.pixels() as f64;
+            let serial = milliseconds(sums.serial) / whole * 100.0;
+            writeln!(out, "{:<18}{time:>9.2}{pixel:>9.2}{:>8.1}%{serial:>8.1}%", stage.name(), time / whole * 100.0)?;
+        }
+        let serial = sum(|sums| sums.serial) / whole * 100.0;
+        let pixel = whole * 1e6 / clip.size.pixels() as f64;
+        writeln!(out, "{:<18}{whole:>9.2}{pixel:>9.2}{:>8.1}%{serial:>8.1}%", "all", 100.0)?;
+        return Ok(());
+    }
+    let path = sum(|sums| sums.path);
+    let mut longest: Vec<_> = stages
+        .iter()
+        .map(|(stage, sums)| (stage, sums.path.as_secs_f64() - sums.all.as_secs_f64() / threads as f64))
+        .collect();
+    longest.sort_by(|a, b| b.1.total_cmp(&a.1));
+    write!(
+        out,
+        "{threads} threads: all work {whole:.2} ms, critical path {path:.2} ms, {:.2} times; beyond even shares:",
+        whole / path
+    )?;
+    for (stage, beyond) in longest.into_iter().take(6) {
+        write!(out, " {} {:.2}", stage.name(), beyond * 1e3 / frames)?;
+    }
+    writeln!(out)
+}
+
+/// Reads frames of a y4m file of 8 bits, 4:2:0; from its last one it goes back and forth.
+fn read(path: &str, count: usize) -> Result<Clip, Box<dyn Error>> {
+    let bytes = std::fs::read(path)?;
+    let end = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n').ok_or("it breaks off");
+    let (head, mut rest) = bytes.split_at(end(&bytes)?);
+    let head = str::from_utf8(head)?.strip_prefix("YUV4MPEG2 ").ok_or("it is no y4m file")?;
+    let word = |name: char| {
+        head.split(' ').find_map(|word| word.strip_prefix(name)).ok_or_else(|| format!("its head lacks {name}"))
+    };
+    let size = Size::new(word('W')?.parse()?, word('H')?.parse()?)?;
+    let (frames, seconds) = word('F')?.split_once(':').ok_or("its frame rate is no fraction")?;
+    let rate = FrameRate { frames: frames.parse()?, seconds: seconds.parse()? };
+    let format = Format::Ycbcr420(Ycbcr::BT601);
+    let mut there = Vec::new();
+    while rest.len() > 1 && there.len() < count {
+        rest = &rest[1..];
+        let (frame, after) = rest[end(rest)? + 1..].split_at_checked(format.bytes(size)).ok_or("it breaks off")?;
+        there.push(Picture::new(size, format, frame.to_vec())?);
+        // As if a line's end came before the next frame, as after the head.
+        rest = &bytes[bytes.len() - after.len() - 1..];
+    }
+    let last = there.len().checked_sub(1).ok_or("it has no frames")?;
+    let turn = |number: usize| if last == 0 { 0 } else { last - last.abs_diff(number % (2 * last)) };
+    Ok(Clip { size, rate, pictures: (0..count).map(|number| there[turn(number)].clone()).collect() })
+}
