@@ -9,6 +9,7 @@ use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::quantise::{MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
+use crate::subband::sparse::SparseRows;
 
 /// The marks of the three finest levels.
 const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
@@ -68,10 +69,24 @@ impl Slice {
         self.rotations.known().undo(width, out);
     }
 
-    /// Writes the known values into this slice's rows of every subband, by index. `quantiser` takes a subband's index
-    /// and returns the function from a magnitude and its known plane to the value. Rows of subbands that are not `used`
-    /// are zero.
-    pub(crate) fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
+    /// Writes the known values into this slice's rows of every subband, by index, all of which are zero. `quantiser` takes
+    /// a subband's index and returns the function from a magnitude and its known plane to the value.
+    pub(crate) fn write_sparse<T: Signed, V: Fn(u16, usize) -> T>(
+        &self,
+        out: &mut [SparseRows<'_, T>; SUBBANDS],
+        quantiser: impl Fn(usize) -> V,
+    ) {
+        for map in self.subbands.iter().filter(|map| map.nonzero) {
+            let out = &mut out[map.index];
+            let value = quantiser(map.index);
+            for (bx, by) in (0..map.grid.down).flat_map(|by| (0..map.grid.across).map(move |bx| (bx, by))) {
+                self.write_block(map, [bx, by], &value, |at, value| out.set(at, value));
+            }
+        }
+    }
+
+    /// As [`Slice::write_sparse`], into plain rows with arbitrary values. Rows of subbands that are not `used` are zero.
+    fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
         out: &mut [&mut [T]; SUBBANDS],
         used: &[bool; SUBBANDS],
@@ -93,20 +108,22 @@ impl Slice {
                     out.fill(T::default());
                 }
                 for bx in 0..map.grid.across {
-                    self.write_block(map, [bx, by], &value, out);
+                    self.write_block(map, [bx, by], &value, |[x, y], value| {
+                        out[(y - by * CODE_BLOCK_SIDE) * map.width + x] = value;
+                    });
                 }
             }
         }
     }
 
-    /// Writes the known values of a code block into its rows of the subband.
+    /// Calls `set` for the known values of a code block, with their columns and rows in the subband.
     #[inline(always)]
     fn write_block<T: Signed>(
         &self,
         map: &SubbandMap,
         [bx, by]: [usize; 2],
         value: &impl Fn(u16, usize) -> T,
-        out: &mut [T],
+        mut set: impl FnMut([usize; 2], T),
     ) {
         let block = &self.blocks[map.grid.at(bx, by)];
         let mut left = block.significant;
@@ -114,10 +131,10 @@ impl Slice {
             let bit = left.trailing_zeros();
             left &= left - 1;
             let x = bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
-            let y = (bit >> 3) as usize;
+            let y = by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
             let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
-            let level = self.levels[map.origin + (by * CODE_BLOCK_SIDE + y) * map.stride + x];
-            out[y * map.width + x] = value(level & !SIGN_BIT, plane).signed(level & SIGN_BIT != 0);
+            let level = self.levels[map.origin + y * map.stride + x];
+            set([x, y], value(level & !SIGN_BIT, plane).signed(level & SIGN_BIT != 0));
         }
     }
 
@@ -156,11 +173,6 @@ impl Slice {
             out[map.index] = rows.flatten().map(signed).collect();
         }
         out
-    }
-
-    /// The indices of the subbands that may have non-zero coefficients.
-    pub(crate) fn nonzero_subbands(&self) -> impl Iterator<Item = usize> {
-        self.subbands.iter().filter(|map| map.nonzero).map(|map| map.index)
     }
 }
 

@@ -5,9 +5,10 @@ use crate::colour::planes::Planes;
 use crate::parallel::{self, Threads};
 use crate::picture::{PlaneMut, ViewMut};
 use crate::post_filter::table::Filters;
-use crate::post_filter::window::{PlaneRows, Window};
-use crate::post_filter::{BLOCK, blocks};
+use crate::post_filter::window::{FilteredRows, PlaneRows, Window, add};
+use crate::post_filter::{BLOCK, FRACTION, blocks};
 use crate::scratch::{Arena, Scratch};
+use crate::simd::widest;
 use crate::subband::coefficients::Coefficients;
 use crate::subband::layout::LEVELS;
 use crate::wavelet::lift::Taps;
@@ -42,7 +43,7 @@ pub(super) fn of_coefficients(
             for (component, source) in components.iter_mut().zip(sources).take(count) {
                 *component = Component::new(source, first, &mut arena);
             }
-            job.run(&mut Synthesised(components), count, from_planes, memory);
+            job.run(Synthesised(components), count, from_planes, memory);
         });
     });
 }
@@ -56,7 +57,7 @@ pub(super) fn of_planes(
     out: ViewMut<'_>,
 ) {
     let from_planes = FromPlanes::new(out.format, planes.axes);
-    strips(filter, division, out, |_, job| job.run(&mut Given(planes), planes.channels.count(), from_planes, memory));
+    strips(filter, division, out, |_, job| job.run(Given(planes), planes.channels.count(), from_planes, memory));
 }
 
 /// Calls `work` for every strip of a picture, with its first row.
@@ -96,27 +97,27 @@ struct Strip<'a, 'b> {
 
 impl Strip<'_, '_> {
     /// Filters planes of `count` components and converts them to samples.
-    fn run(mut self, rows: &mut impl PlaneRows, count: usize, from_planes: FromPlanes, memory: Memory<'_>) {
+    fn run(mut self, rows: impl FloatRows, count: usize, from_planes: FromPlanes, memory: Memory<'_>) {
         let [width, height] = self.size;
-        let [line, samples] = Window::numbers(width, &(0..count));
         let tile = BLOCK * width;
-        memory.floats.lend(line + count * tile, |floats| {
-            memory.samples.lend(samples, |samples| {
+        memory.floats.lend(width + count * tile, |floats| {
+            memory.samples.lend(Window::numbers(width, &(0..count)), |samples| {
                 let mut floats = Arena(floats);
                 let mut samples = Arena(samples);
-                let mut planes: [&mut [f32]; 3] = Default::default();
-                planes[..count].fill_with(|| floats.take(tile));
-                let mut window = Window::new([width, height], 0..count, self.top, rows, &mut floats, &mut samples);
+                let mut rows = Rounded { rows, line: floats.take(width) };
+                let mut planes = Tile { width, planes: Default::default() };
+                planes.planes[..count].fill_with(|| floats.take(tile));
+                let mut window = Window::new([width, height], 0..count, self.top, &mut rows, &mut samples);
                 let across = blocks(width);
                 for done in (0..self.rows).step_by(BLOCK) {
                     if done > 0 {
-                        window.descend(rows);
+                        window.descend(&mut rows);
                     }
                     let first = (self.top + done) / BLOCK * across;
                     let mut blocks = self.significance.iter().map(|of_all| &of_all[first..first + across]);
                     let significance = std::array::from_fn(|_| blocks.next().unwrap_or_default());
                     window.filter(self.filters, significance, &mut planes);
-                    let planes = planes.each_ref().map(|plane| &**plane);
+                    let planes = planes.planes.each_ref().map(|plane| &**plane);
                     from_planes.rows(planes, width, done..(done + BLOCK).min(self.rows), &mut self.out);
                 }
             });
@@ -124,10 +125,58 @@ impl Strip<'_, '_> {
     }
 }
 
+/// The filtered rows of a row of blocks, by component.
+struct Tile<'a> {
+    width: usize,
+    planes: [&'a mut [f32]; 3],
+}
+
+impl FilteredRows for Tile<'_> {
+    fn take(&mut self, component: usize, row: usize, first: usize, samples: &[i16], corrections: &[i16]) {
+        let out = &mut self.planes[component][row * self.width + first..];
+        widest!(add(samples, corrections, out));
+    }
+}
+
+/// Rows in floats; each is read once, from top to bottom.
+trait FloatRows {
+    /// Writes row `y` of a component into `out`.
+    fn row(&mut self, component: usize, y: usize, out: &mut [f32]);
+}
+
+/// Rounds rows for the filter.
+struct Rounded<'a, R> {
+    rows: R,
+    line: &'a mut [f32],
+}
+
+impl<R: FloatRows> PlaneRows for Rounded<'_, R> {
+    fn row(&mut self, component: usize, y: usize, out: &mut [i16]) {
+        self.rows.row(component, y, self.line);
+        widest!(round(self.line, out));
+    }
+}
+
+/// Rounds values to the nearest multiples of 1/64.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number becomes 0")]
+fn round(values: &[f32], row: &mut [i16]) {
+    const MAX_SAMPLE: f32 = i16::MAX as f32;
+    const SCALE: f32 = (1 << FRACTION) as f32;
+    /// A sum with this has no fraction bits.
+    const ROUNDING_OFFSET: f32 = 12_582_912.0;
+    for (sample, value) in row.iter_mut().zip(values) {
+        let value = value * SCALE;
+        let value = if value > -MAX_SAMPLE { value } else { -MAX_SAMPLE };
+        let value = if value < MAX_SAMPLE { value } else { MAX_SAMPLE };
+        *sample = ((value + ROUNDING_OFFSET).to_bits().wrapping_sub(ROUNDING_OFFSET.to_bits())) as i16;
+    }
+}
+
 /// Planes that the wavelet makes.
 struct Synthesised<'a>([Component<'a, f32>; 3]);
 
-impl PlaneRows for Synthesised<'_> {
+impl FloatRows for Synthesised<'_> {
     fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
         self.0[component].row(y, out);
     }
@@ -136,7 +185,7 @@ impl PlaneRows for Synthesised<'_> {
 /// Planes that exist already.
 struct Given<'a>(&'a Planes);
 
-impl PlaneRows for Given<'_> {
+impl FloatRows for Given<'_> {
     fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
         out.copy_from_slice(&self.0.components[component][y * out.len()..][..out.len()]);
     }

@@ -2,6 +2,8 @@
 //! function does little else and each array that it writes is an argument of its own, so [`widest!`] keeps the
 //! functions apart.
 
+use std::ops::Range;
+
 use crate::post_filter::BLOCK;
 use crate::post_filter::table::{CHROMA_TAPS, LUMA_TAPS, Runs};
 use crate::simd::widest;
@@ -24,28 +26,37 @@ pub(super) type Seen<'a> = [&'a [i16; CHUNK_WITH_BORDER]; ROWS];
 /// Two opposite neighbours of each sample.
 type Pair<'a> = [&'a Chunk; 2];
 
-/// Lays the taps of a chunk's blocks next to each other.
-pub(super) fn side_by_side<'a, const N: usize>(filters: impl Iterator<Item = &'a Runs<N>>, taps: &mut [Chunk; N]) {
-    for (block, filter) in filters.enumerate().take(CHUNK_BLOCKS) {
-        for (chunk, run) in taps.iter_mut().zip(filter) {
-            chunk[block * BLOCK..][..BLOCK].copy_from_slice(run);
+/// Lays the taps of a chunk's blocks next to each other; leaves those with a number in `without` as they are.
+#[inline(always)]
+pub(super) fn side_by_side<const N: usize>(
+    filters: &[&Runs<N>; CHUNK_BLOCKS],
+    without: Range<usize>,
+    taps: &mut [Chunk; N],
+) {
+    // Four blocks at a time: a processor waits if it loads values that overlap several narrower stores just made.
+    for (group, [a, b, c, d]) in filters.as_chunks().0.iter().enumerate() {
+        for (tap, chunk) in taps.iter_mut().enumerate() {
+            if !without.contains(&tap) {
+                chunk.as_chunks_mut::<BLOCK>().0.as_chunks_mut::<4>().0[group] = [a[tap], b[tap], c[tap], d[tap]];
+            }
         }
     }
 }
 
-/// Clipped differences of pairs of opposite neighbours to the sample in their middle, summed for each pair.
+/// The chroma taps for luma's differences.
+pub(super) const TAPS_OF_LUMA: Range<usize> = NEAR..2 * NEAR;
+
+/// Clipped differences of the six nearest pairs of opposite neighbours to the sample in their middle, summed for each
+/// pair.
 #[derive(Debug)]
-pub(super) struct Differences {
-    near: [Chunk; NEAR],
-    far: [Chunk; NEAR],
-}
+pub(super) struct Differences([Chunk; NEAR]);
 
 impl Differences {
-    pub(super) const NONE: Self = Self { near: [[0; CHUNK_SAMPLES]; NEAR], far: [[0; CHUNK_SAMPLES]; NEAR] };
+    pub(super) const NONE: Self = Self([[0; CHUNK_SAMPLES]; NEAR]);
 
-    /// Computes the six nearest pairs.
+    /// Computes them.
     pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
-        let [a, b, c, d, e, f] = &mut self.near;
+        let [a, b, c, d, e, f] = &mut self.0;
         let here = here(seen);
         widest!({
             clip_two(here, step, pair::<0, 1>(seen), pair::<0, 2>(seen), a, b);
@@ -53,50 +64,82 @@ impl Differences {
             clip_two(here, step, pair::<1, 1>(seen), pair::<1, -1>(seen), e, f);
         });
     }
-
-    /// Computes the next six.
-    pub(super) fn look_far(&mut self, seen: &Seen<'_>, step: i16) {
-        let [a, b, c, d, e, f] = &mut self.far;
-        let here = here(seen);
-        widest!({
-            clip_two(here, step, pair::<1, 2>(seen), pair::<1, -2>(seen), a, b);
-            clip_two(here, step, pair::<2, 1>(seen), pair::<2, -1>(seen), c, d);
-            clip_two(here, step, pair::<2, 2>(seen), pair::<2, -2>(seen), e, f);
-        });
-    }
 }
 
 /// Sets `sum` to the correction of luma's filter.
-pub(super) fn luma(own: &Differences, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
-    let (near, far) = halves(taps);
-    widest!({
-        *sum = [0; CHUNK_SAMPLES];
-        add_six(sum, &own.near, near);
-        add_six(sum, &own.far, far);
-    });
+#[inline(always)]
+pub(super) fn luma(seen: &Seen<'_>, step: i16, taps: &[Chunk; LUMA_TAPS], sum: &mut Chunk) {
+    let here = here(seen);
+    let [a, b, c, d, e, f] = [
+        pair::<0, 1>(seen),
+        pair::<0, 2>(seen),
+        pair::<1, 0>(seen),
+        pair::<2, 0>(seen),
+        pair::<1, 1>(seen),
+        pair::<1, -1>(seen),
+    ];
+    let [g, h, k, l, m, n] = [
+        pair::<1, 2>(seen),
+        pair::<1, -2>(seen),
+        pair::<2, 1>(seen),
+        pair::<2, -1>(seen),
+        pair::<2, 2>(seen),
+        pair::<2, -2>(seen),
+    ];
+    for (i, sum) in sum.iter_mut().enumerate() {
+        let clipped = Clipped::new(here[i], step);
+        let two = |even: &Pair<'_>, odd: &Pair<'_>, tap: usize| {
+            let even = product(clipped.difference(even, i), taps[tap][i]);
+            even.wrapping_sub(product(clipped.difference(odd, i), taps[tap + 1][i]))
+        };
+        let near = two(&a, &b, 0).wrapping_add(two(&c, &d, 2)).wrapping_add(two(&e, &f, 4));
+        let far = two(&g, &h, 6).wrapping_add(two(&k, &l, 8)).wrapping_add(two(&m, &n, 10));
+        *sum = near.wrapping_add(far);
+    }
 }
 
-/// Sets `sum` to the correction of a chroma component's filter, from the component itself, luma and the other
-/// component.
-pub(super) fn chroma([own, luma, other]: [&Differences; 3], taps: &[Chunk; CHROMA_TAPS], sum: &mut Chunk) {
-    let (own_taps, luma_taps) = halves(taps);
-    widest!({
-        *sum = [0; CHUNK_SAMPLES];
-        add_six(sum, &own.near, own_taps);
-        add_six(sum, &luma.near, luma_taps);
-        add_two(sum, [&other.near[0], &other.near[2]], [&taps[2 * NEAR], &taps[2 * NEAR + 1]]);
-    });
-}
-
-/// Returns the taps of the first six pairs, and of the next six.
-fn halves<const N: usize>(taps: &[Chunk; N]) -> (&[Chunk; NEAR], &[Chunk; NEAR]) {
+/// Sets `sum` to the correction of a chroma component's filter, from the component itself, the other component, and
+/// luma if it has the same size.
+pub(super) fn chroma(
+    [own, other]: [&Differences; 2],
+    luma: Option<&Differences>,
+    taps: &[Chunk; CHROMA_TAPS],
+    sum: &mut Chunk,
+) {
     let (halves, _) = taps.as_chunks();
-    (&halves[0], &halves[1])
+    let [own_taps, luma_taps]: [&[Chunk; NEAR]; 2] = [&halves[0], &halves[1]];
+    let others = [&taps[2 * NEAR], &taps[2 * NEAR + 1]];
+    widest!(set_eight(sum, &own.0, own_taps, [&other.0[0], &other.0[2]], others));
+    if let Some(luma) = luma {
+        widest!(add_six(sum, &luma.0, luma_taps));
+    }
 }
 
 /// Returns the samples themselves.
 fn here<'a>(seen: &Seen<'a>) -> &'a Chunk {
     seen[FILTER_REACH][FILTER_REACH..].first_chunk().expect("a chunk and what it sees")
+}
+
+/// A sample and the limits to which its neighbours are clipped.
+#[derive(Clone, Copy)]
+struct Clipped {
+    least: i16,
+    most: i16,
+    doubled: i16,
+}
+
+impl Clipped {
+    #[inline(always)]
+    const fn new(here: i16, step: i16) -> Self {
+        Self { least: here.saturating_sub(step), most: here.saturating_add(step), doubled: here << 1 }
+    }
+
+    /// Returns the sum of two opposite neighbours' differences.
+    #[inline(always)]
+    fn difference(self, pair: &Pair<'_>, i: usize) -> i16 {
+        let clipped = |sample: i16| sample.max(self.least).min(self.most);
+        clipped(pair[0][i]).wrapping_add(clipped(pair[1][i])).wrapping_sub(self.doubled)
+    }
 }
 
 /// Returns the neighbours below or to the right, and the opposite ones.
@@ -113,36 +156,42 @@ fn pair<'a, const DOWN: usize, const RIGHT: isize>(seen: &Seen<'a>) -> Pair<'a> 
 #[inline(always)]
 fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mut Chunk, two: &mut Chunk) {
     for i in 0..CHUNK_SAMPLES {
-        let least = here[i].saturating_sub(step);
-        let most = here[i].saturating_add(step);
-        let clipped = |sample: i16| sample.max(least).min(most);
-        let difference =
-            |pair: Pair<'_>| clipped(pair[0][i]).wrapping_add(clipped(pair[1][i])).wrapping_sub(here[i] << 1);
-        one[i] = difference(first);
-        two[i] = difference(second);
+        let clipped = Clipped::new(here[i], step);
+        one[i] = clipped.difference(&first, i);
+        two[i] = clipped.difference(&second, i);
     }
 }
 
-/// Adds the products of taps and differences, in 1/65536. Products of even index are rounded down; those of odd index,
-/// whose taps are stored negated, are rounded up.
+/// Sets `sum` to the products of taps and differences, in 1/65536. Products of even index are rounded down; those of
+/// odd index, whose taps are stored negated, are rounded up.
 #[inline(always)]
-fn add_six(sum: &mut Chunk, [a, b, c, d, e, f]: &[Chunk; NEAR], [ta, tb, tc, td, te, tf]: &[Chunk; NEAR]) {
-    for i in 0..CHUNK_SAMPLES {
-        let two = |even: &Chunk, even_taps: &Chunk, odd: &Chunk, odd_taps: &Chunk| {
-            product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]))
-        };
-        let four = two(a, ta, b, tb).wrapping_add(two(c, tc, d, td));
-        sum[i] = sum[i].wrapping_add(four).wrapping_add(two(e, te, f, tf));
+fn set_eight(
+    sum: &mut Chunk,
+    own: &[Chunk; NEAR],
+    own_taps: &[Chunk; NEAR],
+    [even, odd]: [&Chunk; 2],
+    [even_taps, odd_taps]: [&Chunk; 2],
+) {
+    for (i, sum) in sum.iter_mut().enumerate() {
+        let others = product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]));
+        *sum = others.wrapping_add(six(own, own_taps, i));
     }
 }
 
-/// As [`add_six`], for two.
+/// Adds as [`set_eight`] does.
 #[inline(always)]
-fn add_two(sum: &mut Chunk, [even, odd]: [&Chunk; 2], [even_taps, odd_taps]: [&Chunk; 2]) {
-    for i in 0..CHUNK_SAMPLES {
-        let added = product(even[i], even_taps[i]).wrapping_sub(product(odd[i], odd_taps[i]));
-        sum[i] = sum[i].wrapping_add(added);
+fn add_six(sum: &mut Chunk, differences: &[Chunk; NEAR], taps: &[Chunk; NEAR]) {
+    for (i, sum) in sum.iter_mut().enumerate() {
+        *sum = sum.wrapping_add(six(differences, taps, i));
     }
+}
+
+#[inline(always)]
+fn six(differences: &[Chunk; NEAR], taps: &[Chunk; NEAR], i: usize) -> i16 {
+    let two = |tap: usize| {
+        product(differences[tap][i], taps[tap][i]).wrapping_sub(product(differences[tap + 1][i], taps[tap + 1][i]))
+    };
+    two(0).wrapping_add(two(2)).wrapping_add(two(4))
 }
 
 #[inline(always)]

@@ -9,8 +9,8 @@ use proptest::prelude::*;
 
 use super::naive::Samples;
 use super::table::{CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TABLE_BYTES, TAPS};
-use super::window::{PlaneRows, Window};
-use super::{BLOCK, FRACTION, TOLD_LEVELS, blocks};
+use super::window::{FilteredRows, PlaneRows, Window};
+use super::{BLOCK, TOLD_LEVELS, blocks};
 use crate::scratch::Arena;
 
 /// A linear congruential generator.
@@ -41,11 +41,26 @@ fn table_bytes(random: &mut Random, step: u16, most: u8) -> Box<[u8; TABLE_BYTES
     bytes
 }
 
-struct Rows<'a>(&'a [Vec<f32>]);
+struct Rows<'a>(&'a Samples);
 
 impl PlaneRows for Rows<'_> {
-    fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
-        out.copy_from_slice(&self.0[component][y * out.len()..][..out.len()]);
+    fn row(&mut self, component: usize, y: usize, out: &mut [i16]) {
+        out.copy_from_slice(&self.0.components[component][y * out.len()..][..out.len()]);
+    }
+}
+
+/// The filtered rows of a row of blocks, by component, in 1/64.
+struct Tile {
+    width: usize,
+    planes: Vec<Vec<i32>>,
+}
+
+impl FilteredRows for Tile {
+    fn take(&mut self, component: usize, row: usize, first: usize, samples: &[i16], corrections: &[i16]) {
+        let out = &mut self.planes[component][row * self.width + first..];
+        for ((out, sample), correction) in out.iter_mut().zip(samples).zip(corrections) {
+            *out = i32::from(*sample) + i32::from(*correction);
+        }
     }
 }
 
@@ -81,14 +96,11 @@ fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: u32) {
 
     let mut memory = vec![0; PostFilter::NUMBERS];
     let filters = table.at(position, &mut memory);
-    let [line, numbers] = Window::numbers(width, &present);
-    let mut floats = vec![f32::NAN; line];
-    let mut short = vec![i16::MIN; numbers];
+    let mut short = vec![i16::MIN; Window::numbers(width, &present)];
     let start = random.below(blocks(height) as u32) as usize * BLOCK;
-    let mut rows = Rows(&planes);
-    let mut out = vec![vec![0.0; BLOCK * width]; present.end];
-    let mut window =
-        Window::new(size, present.clone(), start, &mut rows, &mut Arena(&mut floats), &mut Arena(&mut short));
+    let mut rows = Rows(&samples);
+    let mut out = Tile { width, planes: vec![vec![0; BLOCK * width]; present.end] };
+    let mut window = Window::new(size, present.clone(), start, &mut rows, &mut Arena(&mut short));
     for top in (start..height).step_by(BLOCK) {
         if top > start {
             window.descend(&mut rows);
@@ -96,14 +108,14 @@ fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: u32) {
         let own = |component: usize| {
             significance.get(component).map_or(&[][..], |all| &all[top / BLOCK * across..][..across])
         };
-        let mut parts = out.iter_mut().map(Vec::as_mut_slice);
-        let mut parts: [&mut [f32]; 3] = std::array::from_fn(|_| parts.next().unwrap_or_default());
-        window.filter(&filters, [own(0), own(1), own(2)], &mut parts);
-        for (component, out) in out.iter().enumerate().skip(present.start) {
+        window.filter(&filters, [own(0), own(1), own(2)], &mut out);
+        for (component, out) in out.planes.iter().enumerate().skip(present.start) {
             let rows = BLOCK.min(height - top) * width;
-            let given = out[..rows].iter().map(|value| value * f32::from(1_u16 << FRACTION));
-            let expected = expected[component][top * width..][..rows].iter().map(|&value| value as f32);
-            assert!(given.eq(expected), "{size:?}, component {component}, rows from {top}, seed {seed}, at {position}");
+            let expected = &expected[component][top * width..][..rows];
+            assert!(
+                out[..rows] == *expected,
+                "{size:?}, component {component}, rows from {top}, seed {seed}, at {position}"
+            );
         }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::post_filter::changes::{self, DIRECTION_SUMS};
 use crate::post_filter::classes::classes;
 use crate::post_filter::kernel::{
-    self, CHUNK_BLOCKS, CHUNK_SAMPLES, CHUNK_WITH_BORDER, Chunk, Differences, FILTER_REACH, ROWS, Seen,
+    self, CHUNK_BLOCKS, CHUNK_SAMPLES, CHUNK_WITH_BORDER, Chunk, Differences, FILTER_REACH, ROWS, Seen, TAPS_OF_LUMA,
 };
 use crate::post_filter::table::{CHROMA_TAPS, Filters, LUMA_TAPS};
 use crate::post_filter::{BLOCK, FRACTION};
@@ -43,7 +43,6 @@ pub(crate) struct Window<'a> {
     components: [Component<'a>; 3],
     /// The present components: luma, all three, or chroma's two alone, whose filters then see no change in luma.
     present: Range<usize>,
-    line: &'a mut [f32],
     /// Memory for the changes of one direction.
     changes: &'a mut [i16],
 }
@@ -52,7 +51,7 @@ pub(crate) struct Window<'a> {
 struct Work {
     luma_taps: [Chunk; LUMA_TAPS],
     chroma_taps: [[Chunk; CHROMA_TAPS]; 2],
-    /// By component.
+    /// By component, if chroma is present.
     differences: [Differences; 3],
     sum: Chunk,
 }
@@ -75,11 +74,14 @@ impl Work {
     ) {
         let [luma, chroma @ ..] = classes;
         if present.start == 0 {
-            kernel::side_by_side(luma.iter().map(|class| &filters.luma[2 * class + parity]), &mut self.luma_taps);
+            let own = luma.map(|class| &filters.luma[2 * class + parity]);
+            widest!(kernel::side_by_side(&own, 0..0, &mut self.luma_taps));
         }
         if present.end == 3 {
+            let without = if present.start == 0 { 0..0 } else { TAPS_OF_LUMA };
             for ((filters, classes), taps) in filters.chroma.iter().zip(chroma).zip(&mut self.chroma_taps) {
-                kernel::side_by_side(classes.iter().map(|class| &filters[2 * class + parity]), taps);
+                let own = classes.map(|class| &filters[2 * class + parity]);
+                widest!(kernel::side_by_side(&own, without.clone(), taps));
             }
         }
     }
@@ -87,8 +89,15 @@ impl Work {
 
 /// The source of the planes' rows; each is read once, from top to bottom.
 pub(crate) trait PlaneRows {
-    /// Writes row `y` of a component into `out`.
-    fn row(&mut self, component: usize, y: usize, out: &mut [f32]);
+    /// Writes row `y` of a component into `out`, in 1/64 of a sample's step.
+    fn row(&mut self, component: usize, y: usize, out: &mut [i16]);
+}
+
+/// The destination of filtered rows.
+pub(crate) trait FilteredRows {
+    /// Receives `samples` of a component, in 1/64 of a step, and their corrections. They begin at column `first` of row
+    /// `row` of the blocks. Below the picture there are arbitrary ones.
+    fn take(&mut self, component: usize, row: usize, first: usize, samples: &[i16], corrections: &[i16]);
 }
 
 /// Returns the number of chunks in a row of `width` samples.
@@ -97,10 +106,10 @@ const fn chunks(width: usize) -> usize {
 }
 
 impl<'a> Window<'a> {
-    /// Returns how many floats and how many short numbers [`Window::new`] takes.
-    pub(crate) fn numbers(width: usize, present: &Range<usize>) -> [usize; 2] {
+    /// Returns how many numbers [`Window::new`] takes.
+    pub(crate) fn numbers(width: usize, present: &Range<usize>) -> usize {
         let own = AT_WORK * Self::stride(width) + FOUR_ROW_GROUPS * DIRECTION_SUMS * Self::quarters(width);
-        [width, present.len() * own + BLOCK * Self::quarters(width)]
+        present.len() * own + BLOCK * Self::quarters(width)
     }
 
     const fn stride(width: usize) -> usize {
@@ -118,7 +127,6 @@ impl<'a> Window<'a> {
         present: Range<usize>,
         top: usize,
         rows: &mut impl PlaneRows,
-        line: &mut Arena<'a>,
         arena: &mut Arena<'a, i16>,
     ) -> Self {
         let stride = Self::stride(width);
@@ -129,7 +137,7 @@ impl<'a> Window<'a> {
             component.changes.iter_mut().flatten().for_each(|sums| *sums = arena.take(quarters));
         }
         let changes = arena.take(BLOCK * quarters);
-        let mut window = Self { width, height, top, components, present, line: line.take(width), changes };
+        let mut window = Self { width, height, top, components, present, changes };
         window.enter(0, rows);
         window
     }
@@ -146,15 +154,14 @@ impl<'a> Window<'a> {
 
     /// Reads the rows from `first` on.
     fn enter(&mut self, first: usize, rows: &mut impl PlaneRows) {
-        let Self { width, height, top, components, present, line, changes } = self;
+        let Self { width, height, top, components, present, changes } = self;
         for number in present.clone() {
             let component = &mut components[number];
             for at in first..AT_WORK {
                 let Some(y) = (*top + at).checked_sub(ROWS_AROUND_BLOCK) else { continue };
                 let (before, after) = component.rows.split_at_mut(at);
                 if y < *height {
-                    rows.row(number, y, line);
-                    widest!(round(line, after[0]));
+                    rows.row(number, y, &mut after[0][SIDE_COLUMNS..][..*width]);
                     repeat_sides(after[0], *width);
                 } else if let Some(last) = before.last() {
                     after[0].copy_from_slice(last);
@@ -166,9 +173,8 @@ impl<'a> Window<'a> {
         }
     }
 
-    /// Filters the rows of blocks: writes rows as wide as the picture into `out`, by component. `significance` has that
-    /// of the blocks in this row, by component.
-    pub(crate) fn filter(&self, filters: &Filters<'_>, significance: [&[u8]; 3], out: &mut [&mut [f32]; 3]) {
+    /// Filters the rows of blocks into `out`. `significance` has that of the blocks in this row, by component.
+    pub(crate) fn filter(&self, filters: &Filters<'_>, significance: [&[u8]; 3], out: &mut impl FilteredRows) {
         let mut work = Work::NONE;
         for chunk in 0..chunks(self.width) {
             let mut classes = [[0; CHUNK_BLOCKS]; 3];
@@ -186,27 +192,23 @@ impl<'a> Window<'a> {
     }
 
     /// Filters a row of a chunk whose taps are laid.
-    fn filter_row(&self, [chunk, row]: [usize; 2], step: i16, work: &mut Work, out: &mut [&mut [f32]; 3]) {
+    fn filter_row(&self, [chunk, row]: [usize; 2], step: i16, work: &mut Work, out: &mut impl FilteredRows) {
         let Work { luma_taps, chroma_taps, differences, sum } = work;
-        for component in self.present.clone() {
-            let differences = &mut differences[component];
-            let seen = self.seen(component, chunk, row);
-            differences.look_near(&seen, step);
-            if component == 0 {
-                differences.look_far(&seen, step);
-            }
-        }
-        let [luma, blue, red] = &*differences;
         if self.present.start == 0 {
-            kernel::luma(luma, luma_taps, sum);
-            self.write(0, [chunk, row], sum, out[0]);
+            widest!(kernel::luma(&self.seen(0, chunk, row), step, luma_taps, sum));
+            self.write(0, [chunk, row], sum, out);
         }
         if self.present.end == 3 {
+            for component in self.present.clone() {
+                differences[component].look_near(&self.seen(component, chunk, row), step);
+            }
+            let [luma, blue, red] = &*differences;
+            let luma = (self.present.start == 0).then_some(luma);
             for (component, taps, [own, other]) in
                 [(1, &chroma_taps[0], [blue, red]), (2, &chroma_taps[1], [red, blue])]
             {
-                kernel::chroma([own, luma, other], taps, sum);
-                self.write(component, [chunk, row], sum, out[component]);
+                kernel::chroma([own, other], luma, taps, sum);
+                self.write(component, [chunk, row], sum, out);
             }
         }
     }
@@ -220,11 +222,11 @@ impl<'a> Window<'a> {
     }
 
     /// Writes the corrected samples of a chunk in a row of its blocks.
-    fn write(&self, component: usize, [chunk, row]: [usize; 2], correction: &Chunk, out: &mut [f32]) {
+    fn write(&self, component: usize, [chunk, row]: [usize; 2], corrections: &Chunk, out: &mut impl FilteredRows) {
         let first = chunk * CHUNK_SAMPLES;
-        let here = &self.components[component].rows[row + ROWS_AROUND_BLOCK][SIDE_COLUMNS + first..];
-        let out = &mut out[row * self.width..][first..self.width.min(first + CHUNK_SAMPLES)];
-        widest!(add(here, correction, out));
+        let count = CHUNK_SAMPLES.min(self.width - first);
+        let here = &self.components[component].rows[row + ROWS_AROUND_BLOCK][SIDE_COLUMNS + first..][..count];
+        out.take(component, row, first, here, &corrections[..count]);
     }
 }
 
@@ -271,28 +273,12 @@ fn part(row: &[i16], chunk: usize) -> &[i16; CHUNK_WITH_BORDER] {
         .expect("rows have a margin after whole chunks")
 }
 
-/// Adds corrections to samples, in 1/64.
+/// Sets `out` to samples with their corrections, both in 1/64, in steps.
 #[inline(always)]
-fn add(samples: &[i16], corrections: &Chunk, out: &mut [f32]) {
+pub(crate) fn add(samples: &[i16], corrections: &[i16], out: &mut [f32]) {
     const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
     for ((out, &sample), &correction) in out.iter_mut().zip(samples).zip(corrections) {
         *out = (i32::from(sample) + i32::from(correction)) as f32 * UNIT;
-    }
-}
-
-/// Rounds values to the nearest multiples of 1/64, after a row's first columns.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number becomes 0")]
-fn round(values: &[f32], row: &mut [i16]) {
-    const MAX_SAMPLE: f32 = i16::MAX as f32;
-    const SCALE: f32 = (1 << FRACTION) as f32;
-    /// A sum with this has no fraction bits.
-    const ROUNDING_OFFSET: f32 = 12_582_912.0;
-    for (sample, value) in row[SIDE_COLUMNS..].iter_mut().zip(values) {
-        let value = value * SCALE;
-        let value = if value > -MAX_SAMPLE { value } else { -MAX_SAMPLE };
-        let value = if value < MAX_SAMPLE { value } else { MAX_SAMPLE };
-        *sample = ((value + ROUNDING_OFFSET).to_bits().wrapping_sub(ROUNDING_OFFSET.to_bits())) as i16;
     }
 }
 

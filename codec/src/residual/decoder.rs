@@ -9,9 +9,9 @@ use crate::residual::planes::Planes420;
 use crate::residual::synthesis;
 use crate::scratch::Scratch;
 use crate::stream::slice_decoder::SliceDecoder;
-use crate::subband::coefficients;
-use crate::subband::layout::{ChromaFormat, SUBBANDS};
+use crate::subband::layout::ChromaFormat;
 use crate::subband::quantise::MAX_PLANES;
+use crate::subband::sparse::SparseBands;
 use crate::transform::Position;
 
 /// Decodes residual bitstreams, one after another in the same memory.
@@ -21,7 +21,7 @@ pub(crate) struct ResidualDecoder {
     size: Size,
     slices: SliceDecoder,
     /// Memory of the residual before.
-    subbands: Vec<Vec<i32>>,
+    subbands: SparseBands<i32>,
     scratch: Scratch<i32>,
 }
 
@@ -32,7 +32,7 @@ impl ResidualDecoder {
             threads: threads.clone(),
             size: Size::ONE,
             slices: SliceDecoder::new(),
-            subbands: Vec::new(),
+            subbands: SparseBands::default(),
             scratch: Scratch::default(),
         }
     }
@@ -66,12 +66,8 @@ impl ResidualDecoder {
     /// Fills `out` with the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
     pub(crate) fn residual_into(&mut self, model: &Model, out: &mut Planes420<i16>) {
         let Self { threads, size, slices, subbands, scratch } = self;
-        let mut nonzero = [false; SUBBANDS];
-        slices.begun().flat_map(|slice| slice.nonzero_subbands()).for_each(|index| nonzero[index] = true);
-        let count = |index: usize| coefficients::count(index, *size, ChromaFormat::Half);
-        let used = coefficients::resize(subbands, |index| if nonzero[index] { count(index) } else { 0 });
-        slices.write_to(subbands, &used, &mut [], threads, |slice, rows| {
-            slice.write_values(rows, &used, |index| {
+        slices.write_sparse(subbands, threads, |slice, rows| {
+            slice.write_sparse(rows, |index| {
                 let dequantiser = &model.subbands[index].dequantiser;
                 |magnitude, plane| dequantiser.value(magnitude, plane)
             });

@@ -6,6 +6,8 @@ use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
 use crate::subband::layout::{ChromaFormat, LEVELS};
 use crate::subband::quantise::COEFFICIENT_FRACTION;
+use crate::subband::segments::{Segments, equal_runs};
+use crate::subband::sparse::SparseBands;
 use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::Division;
 use crate::wavelet::synthesis::{Component, Source};
@@ -16,35 +18,38 @@ const RESIDUAL_FRACTION: u32 = 3;
 const MIN_RESIDUAL: i16 = -(512 << RESIDUAL_FRACTION);
 const MAX_RESIDUAL: i16 = (512 << RESIDUAL_FRACTION) - 1;
 
-/// Fills `out` with the residual of these subbands; a subband without numbers is zero.
+/// Fills `out` with the residual of these subbands.
 pub(super) fn synthesise(
     taps: &[Taps<i32>; LEVELS],
-    subbands: &[Vec<i32>],
+    subbands: &SparseBands<i32>,
     threads: &Threads,
     scratch: &Scratch<i32>,
     out: &mut Planes420<i16>,
 ) {
     let size = out.size();
+    let (subbands, occupied) = subbands.parts();
     let jobs = out.planes_mut().into_iter().enumerate().flat_map(|(component, plane)| {
         let plane_size = plane_size(size, component);
         let division = Division::new(plane_size, threads.count());
         let width = plane_size.width();
         let finest = ChromaFormat::Half.finest_level(component);
-        let source = Source { taps, subbands, size, component, finest };
+        let source = Source { taps, subbands, occupied: Some(occupied), size, component, finest };
         let parts = plane.chunks_mut(division.rows * width);
         division.strips(plane_size.height()).zip(parts).map(move |(strip, part)| (source, width, strip, part))
     });
     parallel::for_each(threads, jobs, |(source, width, strip, part)| {
-        if source.is_zero() {
-            return part.fill(0);
-        }
         scratch.lend(width + Component::numbers(&source), |numbers| {
             let mut arena = Arena(numbers);
             let line = arena.take(width);
             let mut component = Component::new(source, strip.start, &mut arena);
             for (y, row) in strip.zip(part.chunks_mut(width)) {
-                component.row(y, line);
-                widest!(round(line, row));
+                let (occupied, segment) = component.occupied_row(y, line);
+                for (run, [occupied, _]) in equal_runs([occupied, Segments::MAX]) {
+                    let end = width.min(run.end * segment);
+                    let columns = end.min(run.start * segment)..end;
+                    let row = &mut row[columns.clone()];
+                    if occupied { widest!(round(&line[columns], row)) } else { row.fill(0) }
+                }
             }
         });
     });

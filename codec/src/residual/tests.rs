@@ -13,7 +13,8 @@ use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::coefficients;
-use crate::subband::layout::ChromaFormat;
+use crate::subband::layout::{ChromaFormat, Subband};
+use crate::subband::sparse::SparseBands;
 #[cfg(feature = "training")]
 use crate::training::tally::Tally;
 use crate::wavelet::synthesis::{Component, Source};
@@ -62,42 +63,76 @@ fn mean_square(a: &Planes420<i16>, b: &Planes420<i16>) -> f64 {
     f64::from(sum) / 64.0 / f64::from(u32::try_from(samples).expect("few"))
 }
 
-/// Compares the synthesis with its naive twin; the subbands for which `zero` holds are left out.
-fn check_synthesis(size: Size, zero: impl Fn(usize) -> bool, value: impl Fn(u32) -> i32, threads: usize) {
+/// Compares the synthesis with its naive twin. `value` makes a coefficient of a random number, its subband, and its
+/// place.
+fn check_synthesis(size: Size, value: impl Fn(u32, usize, [usize; 2]) -> i32, threads: usize) {
     let model = Model::photo();
     let mut state = 5;
-    let mut subbands = Vec::new();
-    coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
-    for (index, values) in subbands.iter_mut().enumerate().filter(|(index, _)| !zero(*index)) {
-        values.iter_mut().for_each(|to| *to = value(random(&mut state)) >> (index / 9));
+    let mut plain = Vec::new();
+    coefficients::resize(&mut plain, |index| coefficients::count(index, size, ChromaFormat::Half));
+    let mut sparse = SparseBands::default();
+    sparse.reset(size, ChromaFormat::Half);
+    let mut rows = sparse.slices_mut(size, std::iter::once(0..size.height())).next().expect("one slice");
+    for (index, values) in plain.iter_mut().enumerate() {
+        let width = Subband::at(index).size(size.width(), 1).0;
+        for (at, to) in values.iter_mut().enumerate() {
+            let place = [at % width, at / width];
+            *to = value(random(&mut state), index, place) >> (index / 9);
+            if *to != 0 {
+                rows[index].set(place, *to);
+            }
+        }
     }
     let [mut slow, mut fast] = [Planes420::new(size), Planes420::new(size)];
-    naive::synthesise(&model.integer_taps, &subbands, &mut slow);
-    subbands.iter_mut().enumerate().filter(|(index, _)| zero(*index)).for_each(|(_, values)| values.clear());
-    synthesis::synthesise(&model.integer_taps, &subbands, &Threads::new(threads), &Scratch::default(), &mut fast);
+    fast.planes_mut().into_iter().for_each(|plane| plane.fill(7));
+    naive::synthesise(&model.integer_taps, &plain, &mut slow);
+    synthesis::synthesise(&model.integer_taps, &sparse, &Threads::new(threads), &Scratch::default(), &mut fast);
     assert!(slow == fast, "{size:?}, {threads} threads");
+}
+
+fn below(random: u32, count: u32) -> i32 {
+    (random % count).cast_signed()
 }
 
 #[test]
 fn every_small_size_is_as_the_whole_array() {
     for (width, height) in (1..=40).flat_map(|height| (1..=40).map(move |width| (width, height))) {
-        check_synthesis(
-            size(width, height),
-            |_| false,
-            |random| i32::try_from(random % 4096).expect("small") - 2048,
-            1,
-        );
+        check_synthesis(size(width, height), |random, _, _| below(random, 4096) - 2048, 1);
     }
 }
 
 #[test]
-fn subbands_that_are_zero_may_be_left_out() {
+fn subbands_may_be_zero() {
     let zeros: [fn(usize) -> bool; 5] =
         [|index| index >= 48, |index| index >= 12, |_| true, |index| index % 3 != 1, |index| index < 3];
     for zero in zeros {
         for (width, height) in [(1, 1), (2, 1), (1, 9), (64, 3), (131, 77)] {
-            check_synthesis(size(width, height), zero, |random| i32::try_from(random % 512).expect("small") - 256, 1);
+            let value = |random, index, _: [usize; 2]| if zero(index) { 0 } else { below(random, 512) - 256 };
+            check_synthesis(size(width, height), value, 1);
         }
+    }
+}
+
+#[test]
+fn a_few_coefficients_anywhere_are_as_the_whole_array() {
+    for (width, height) in [(131, 77), (640, 90), (4160, 70), (705, 300)] {
+        for (finest, one_in) in [(57, 40), (57, 1500), (40, 300), (12, 9)] {
+            // Beside a column that moves from row to row, and elsewhere by chance.
+            let value = |random: u32, index: usize, [x, y]: [usize; 2]| {
+                let near = x / 9 == (7 * y + index) % 23;
+                let filled = index < finest && (near || (random >> 12).is_multiple_of(one_in));
+                if filled && y % 40 < 25 { below(random, 4096) - 2048 } else { 0 }
+            };
+            check_synthesis(size(width, height), value, 2);
+        }
+    }
+}
+
+#[test]
+fn the_largest_coefficients_are_as_the_whole_array() {
+    for most in [1 << 10, 1 << 13, 1 << 16, 1 << 30] {
+        let value = |random: u32, _, _: [usize; 2]| (below(random, 3) - 1) * most;
+        check_synthesis(size(150, 66), value, 1);
     }
 }
 
@@ -114,7 +149,7 @@ fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
     let mut out = Planes420::new(size);
     for (component, plane) in out.planes_mut().into_iter().enumerate() {
         let finest = ChromaFormat::Half.finest_level(component);
-        let source = Source { taps: &model.taps, subbands: &subbands, size, component, finest };
+        let source = Source { taps: &model.taps, subbands: &subbands, occupied: None, size, component, finest };
         Scratch::default().lend(Component::numbers(&source), |floats| {
             let mut component = Component::new(source, 0, &mut Arena(floats));
             let width = if finest == 1 { size.width() } else { size.halved().width() };
@@ -266,7 +301,7 @@ proptest! {
     #[test]
     fn any_size_is_as_the_whole_array(width in 1..200_u32, height in 1..300_u32, threads in 1..4_usize) {
         // Any numbers, so sums overflow.
-        check_synthesis(size(width, height), |_| false, |random| random.wrapping_mul(0x9E37_79B9).cast_signed(), threads);
+        check_synthesis(size(width, height), |random, _, _| random.wrapping_mul(0x9E37_79B9).cast_signed(), threads);
     }
 
     #[test]

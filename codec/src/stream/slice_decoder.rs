@@ -11,6 +11,7 @@ use crate::picture::Size;
 use crate::stream::interleave::Deinterleaver;
 use crate::subband::coefficients;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS};
+use crate::subband::sparse::{SparseBands, SparseRows};
 use crate::transform::Position;
 
 /// From this many new bytes on, several threads save time.
@@ -141,11 +142,6 @@ impl SliceDecoder {
         });
     }
 
-    /// The slices that have received bytes.
-    pub(crate) fn begun(&self) -> impl Iterator<Item = &Slice> {
-        self.parts.iter().filter(|part| part.begun).map(|part| &part.slice)
-    }
-
     /// Calls `write` for each slice that has received bytes, with its rows of these subbands. Sets the rows of the
     /// other slices to zero, except in subbands that are not `used`, which are zero already. Marks `significance` as
     /// [`SliceDecoder::write_significance`] does, unless it is `None`.
@@ -167,6 +163,24 @@ impl SliceDecoder {
             } else {
                 let used = rows.iter_mut().zip(used).filter(|(_, used)| **used);
                 used.for_each(|(rows, _)| rows.fill(T::default()));
+            }
+        });
+    }
+
+    /// Sets the subbands to the known values: calls `write` for each slice that has received bytes, with its rows of
+    /// every subband, all of which are zero.
+    pub(crate) fn write_sparse<T: Send + Copy + Default>(
+        &self,
+        subbands: &mut SparseBands<T>,
+        threads: &Threads,
+        write: impl Fn(&Slice, &mut [SparseRows<'_, T>; SUBBANDS]) + Sync,
+    ) {
+        subbands.reset(self.size, self.chroma);
+        let rows = subbands.slices_mut(self.size, self.parts.iter().map(|part| part.rows.clone()));
+        parallel::for_each(threads, self.parts.iter().zip(rows), |(part, mut rows)| {
+            rows.iter_mut().for_each(SparseRows::clear);
+            if part.begun {
+                write(&part.slice, &mut rows);
             }
         });
     }

@@ -6,3 +6,5 @@ pub(crate) mod quantise;
 pub(crate) mod regions;
 pub(crate) mod rotation;
 pub(crate) mod rotation_search;
+pub(crate) mod segments;
+pub(crate) mod sparse;

@@ -3,13 +3,12 @@
 
 use std::ops::Range;
 
-use crate::colour::convert::plane_to_grey;
 use crate::motion::reference::{FRACTION, GREATEST, LEAST, Reference};
 use crate::parallel::{self, Threads};
 use crate::picture::{PlaneMut, Size, ViewMut};
 use crate::post_filter::table::{Filters, PostFilter};
-use crate::post_filter::window::{PlaneRows, Window};
-use crate::post_filter::{BLOCK, blocks};
+use crate::post_filter::window::{FilteredRows, PlaneRows, Window, add};
+use crate::post_filter::{self, BLOCK, blocks};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
@@ -41,11 +40,11 @@ pub(crate) struct Unfiltered {
 
 #[cfg(feature = "training")]
 impl Unfiltered {
-    pub(super) fn new(mut frame: Frame<'_>, decoder: &ResidualDecoder, size: Size) -> Self {
+    pub(super) fn new(frame: Frame<'_>, decoder: &ResidualDecoder, size: Size) -> Self {
         let planes = [0, 1, 2].map(|component| {
             let [width, height] = plane(size, component);
             let mut plane = vec![0.0; width * height];
-            plane.chunks_mut(width).enumerate().for_each(|(y, row)| frame.row(component, y, row));
+            plane.chunks_mut(width).enumerate().for_each(|(y, row)| frame.floats(component, y, row));
             plane
         });
         let mut memory = Memory::default();
@@ -59,7 +58,6 @@ impl Unfiltered {
 pub(super) struct Memory {
     significance: [Vec<u8>; 3],
     filtered: Planes420<f32>,
-    floats: Scratch,
     samples: Scratch<i16>,
 }
 
@@ -83,7 +81,7 @@ impl Memory {
         &'a mut self,
         table: Option<&PostFilter>,
         decoder: &ResidualDecoder,
-        (mut frame, size): (Frame<'a>, Size),
+        (frame, size): (Frame<'a>, Size),
         threads: &Threads,
         told: DecodingConditions,
     ) -> DecodedFrame<'a> {
@@ -103,7 +101,7 @@ impl Memory {
             }),
             None => planes.into_iter().enumerate().for_each(|(component, numbers)| {
                 let [width, _] = plane(size, component);
-                numbers.chunks_mut(width).enumerate().for_each(|(y, row)| frame.row(component, y, row));
+                numbers.chunks_mut(width).enumerate().for_each(|(y, row)| frame.floats(component, y, row));
             }),
         }
         self.filtered = filtered;
@@ -119,7 +117,7 @@ impl Memory {
         threads: &Threads,
         mut split_off: impl FnMut(usize) -> [T; 3] + Send,
     ) {
-        let Self { significance, floats, samples, .. } = self;
+        let Self { significance, samples, .. } = self;
         let rows = Division::new(size, threads.count()).rows.next_multiple_of(STRIP_ALIGN_ROWS);
         samples.lend(PostFilter::NUMBERS, |memory| {
             let filters = table.at(position.fixed_point(), memory);
@@ -130,7 +128,7 @@ impl Memory {
             });
             parallel::for_each(threads, jobs, |mut strip| {
                 for group in COMPONENT_GROUPS {
-                    strip.filter(group, floats, samples);
+                    strip.filter(group, samples);
                 }
             });
         });
@@ -153,26 +151,39 @@ fn plane(size: Size, component: usize) -> [usize; 2] {
     [size.width(), size.height()]
 }
 
-/// Receives filtered rows of one plane.
+/// Receives filtered samples of one plane.
 trait Take: Send {
-    fn take(&mut self, y: usize, values: &[f32]);
+    /// `samples`, less 128, with their corrections, both in 1/64; the first is in this column and row.
+    fn take(&mut self, at: [usize; 2], samples: &[i16], corrections: &[i16]);
 }
 
 impl Take for PlaneMut<'_> {
-    fn take(&mut self, y: usize, values: &[f32]) {
-        widest!(plane_to_grey(values, self.row(y, values.len())));
+    fn take(&mut self, [x, y]: [usize; 2], samples: &[i16], corrections: &[i16]) {
+        let end = x + samples.len();
+        widest!(show(samples, corrections, &mut self.row(y, end)[x..]));
     }
 }
 
-/// Stores rows of a plane unchanged.
+/// Adds corrections, rounds to the nearest, half up, and clips to 0..=255.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
+fn show(samples: &[i16], corrections: &[i16], out: &mut [u8]) {
+    const HALF: i16 = 1 << (post_filter::FRACTION - 1);
+    for ((out, sample), correction) in out.iter_mut().zip(samples).zip(corrections) {
+        let rounded = sample.saturating_add(*correction).saturating_add(HALF) >> post_filter::FRACTION;
+        *out = (rounded.clamp(-128, 127) + 128) as u8;
+    }
+}
+
+/// Stores rows of a plane in steps of samples.
 struct Rows<'a> {
     width: usize,
     numbers: &'a mut [f32],
 }
 
 impl Take for Rows<'_> {
-    fn take(&mut self, y: usize, values: &[f32]) {
-        self.numbers[y * self.width..][..self.width].copy_from_slice(values);
+    fn take(&mut self, [x, y]: [usize; 2], samples: &[i16], corrections: &[i16]) {
+        widest!(add(samples, corrections, &mut self.numbers[y * self.width + x..]));
     }
 }
 
@@ -188,54 +199,74 @@ struct Strip<'a, T> {
 
 impl<T: Take> Strip<'_, T> {
     /// Filters some of its components, of one size.
-    fn filter(&mut self, group: Range<usize>, floats: &Scratch, samples: &Scratch<i16>) {
+    fn filter(&mut self, group: Range<usize>, samples: &Scratch<i16>) {
         let [width, height] = plane(self.size, group.start);
         let halved = group.start.min(1);
         let top = self.rows.start >> halved;
         let rows = (self.rows.len() + halved) >> halved;
-        let [line, numbers] = Window::numbers(width, &group);
-        let tile = BLOCK * width;
         let across = blocks(width);
-        floats.lend(line + group.len() * tile, |floats| {
-            samples.lend(numbers, |samples| {
-                let mut floats = Arena(floats);
-                let mut samples = Arena(samples);
-                let mut planes: [&mut [f32]; 3] = Default::default();
-                planes[group.clone()].fill_with(|| floats.take(tile));
-                let source = &mut self.frame;
-                let mut window = Window::new([width, height], group.clone(), top, source, &mut floats, &mut samples);
-                for done in (0..rows).step_by(BLOCK) {
-                    if done > 0 {
-                        window.descend(&mut self.frame);
-                    }
-                    let first = (top + done) / BLOCK * across;
-                    let mut significance: [&[u8]; 3] = Default::default();
-                    for component in group.clone() {
-                        significance[component] = &self.significance[component][first..first + across];
-                    }
-                    window.filter(self.filters, significance, &mut planes);
-                    for component in group.clone() {
-                        let filtered = planes[component].chunks(width);
-                        for (y, values) in (done..(done + BLOCK).min(rows)).zip(filtered) {
-                            self.out[component].take(y, values);
-                        }
-                    }
+        samples.lend(Window::numbers(width, &group), |samples| {
+            let mut samples = Arena(samples);
+            let mut window = Window::new([width, height], group.clone(), top, &mut self.frame, &mut samples);
+            for done in (0..rows).step_by(BLOCK) {
+                if done > 0 {
+                    window.descend(&mut self.frame);
                 }
-            });
+                let first = (top + done) / BLOCK * across;
+                let mut significance: [&[u8]; 3] = Default::default();
+                for component in group.clone() {
+                    significance[component] = &self.significance[component][first..first + across];
+                }
+                window.filter(self.filters, significance, &mut Below { out: &mut self.out, done, rows });
+            }
         });
     }
 }
 
+/// The part of a strip from row `done` on.
+struct Below<'a, T> {
+    out: &'a mut [T; 3],
+    done: usize,
+    /// The rows of the strip.
+    rows: usize,
+}
+
+impl<T: Take> FilteredRows for Below<'_, T> {
+    fn take(&mut self, component: usize, row: usize, first: usize, samples: &[i16], corrections: &[i16]) {
+        let y = self.done + row;
+        if y < self.rows {
+            self.out[component].take([first, y], samples, corrections);
+        }
+    }
+}
+
 impl PlaneRows for Frame<'_> {
-    fn row(&mut self, component: usize, y: usize, out: &mut [f32]) {
+    fn row(&mut self, component: usize, y: usize, out: &mut [i16]) {
         let residual = &self.residual.planes()[component][y * out.len()..];
         widest!(sum(self.predicted.planes[component].row(y), residual, out));
     }
 }
 
+impl Frame<'_> {
+    /// Writes row `y` of a component into `out`, in steps of samples, less 128.
+    fn floats(&self, component: usize, y: usize, out: &mut [f32]) {
+        let residual = &self.residual.planes()[component][y * out.len()..];
+        widest!(sum_in_steps(self.predicted.planes[component].row(y), residual, out));
+    }
+}
+
+/// Adds in 1/64 of samples' steps, less 128.
+#[inline(always)]
+fn sum(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
+    const SHIFT: u32 = post_filter::FRACTION - FRACTION;
+    for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
+        *out = predicted.saturating_add(*residual).clamp(LEAST, GREATEST) << SHIFT;
+    }
+}
+
 /// Adds in steps of samples, less 128.
 #[inline(always)]
-fn sum(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
+fn sum_in_steps(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
     const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
         *out = f32::from(predicted.saturating_add(*residual).clamp(LEAST, GREATEST)) * UNIT;

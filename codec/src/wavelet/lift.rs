@@ -22,7 +22,7 @@ pub(super) const STEP_REACH: usize = 3;
 const TAP_FRACTION: u32 = 12;
 
 /// The samples that are lifted: floats, or integers of any scale.
-pub(crate) trait Sample: Copy + Default {
+pub(crate) trait Sample: Copy + Default + PartialEq {
     /// Returns the tap that reverses this one.
     fn inverse(tap: Self) -> Self;
 

@@ -1,11 +1,17 @@
 //! Lifting along one row.
 
+use std::ops::Range;
+
 use crate::scratch::Arena;
 use crate::simd::widest;
-use crate::wavelet::lift::{Direction, Sample, Steps, Taps, mirror};
+use crate::subband::segments::{self, Segments, equal_runs, runs};
+use crate::wavelet::lift::{Direction, LIFTING_STEPS, Sample, Steps, Taps, mirror};
 
 /// Mirrored samples on either side of a half.
 const PAD_SAMPLES: usize = 2;
+/// The samples of a half to which a step, and all steps, carry a sample of either half.
+const STEP_SAMPLES: usize = 2;
+const REACH: usize = LIFTING_STEPS * STEP_SAMPLES;
 
 /// One row during lifting: its even and its odd samples apart, each with room for mirrored ones on both sides, so that
 /// the steps need no special case at a border.
@@ -14,6 +20,12 @@ pub(super) struct Line<'a, T> {
     steps: Steps<T>,
     width: usize,
     halves: [&'a mut [T]; 2],
+}
+
+/// A part of a line: its samples in both halves.
+struct Span {
+    even: Range<usize>,
+    odd: Range<usize>,
 }
 
 impl<'a, T: Sample> Line<'a, T> {
@@ -27,32 +39,84 @@ impl<'a, T: Sample> Line<'a, T> {
         Self { steps: Steps::new(taps, direction), width, halves }
     }
 
-    /// Synthesis: joins the even half and, after it, the odd half into `out`; the odd half may be missing if it is
-    /// zero.
-    pub(super) fn join(&mut self, halves: &[T], out: &mut [T]) {
-        let (left, right) = halves.split_at(self.width.div_ceil(2));
+    /// Synthesis: joins the even half and the odd half into `out`. `occupied` are the segments of both, of `segment`
+    /// samples, that may be other than zero. Returns those of `out`, of twice as many samples; the others are zero, and
+    /// not written.
+    pub(super) fn join(
+        &mut self,
+        [left, right]: [&[T]; 2],
+        occupied: [Segments; 2],
+        segment: usize,
+        out: &mut [T],
+    ) -> Segments {
+        let [of_left, of_right] = occupied;
+        let all = segments::first(left.len().div_ceil(segment));
+        let joined = segments::widened(of_left | of_right, REACH.div_ceil(segment)) & all;
         if self.width < 2 {
-            out.copy_from_slice(left);
-            return;
+            if joined != 0 {
+                out.copy_from_slice(left);
+            }
+            return joined;
         }
-        let [first, second, third, last] = self.steps.taps;
-        if right.is_empty() {
-            self.half(0).copy_from_slice(left);
-            self.half(1).fill(T::default());
-        } else {
-            self.half(1).copy_from_slice(right);
-            self.mirror(1);
-            let [even, odd] = &mut self.halves;
-            widest!(step_from(left, first, odd, &mut even[PAD_SAMPLES..]));
+        for run in runs(joined) {
+            let span = Span {
+                even: run.start * segment..left.len().min(run.end * segment),
+                odd: run.start * segment..right.len().min(run.end * segment),
+            };
+            self.fill(&span, &run, [left, right], occupied, segment);
+            let [_, second, third, last] = self.steps.taps;
+            self.step(1, &span, second);
+            self.step(0, &span, third);
+            self.continue_half(0, &span);
+            // The last step changes odd samples, while the halves are interleaved.
+            let [even, odd] = &self.halves;
+            let even = &even[span.even.start + PAD_SAMPLES - 1..];
+            let odd = &odd[span.odd.start + PAD_SAMPLES..][..span.odd.len()];
+            let out = &mut out[2 * span.even.start..];
+            widest!(interleave(even, odd, last, &mut *out));
+            if span.even.len() > span.odd.len() {
+                out[2 * span.odd.len()] = even[span.even.len()];
+            }
         }
-        self.step(1, second);
-        self.step(0, third);
-        self.mirror(0);
-        // The last step changes odd samples, while the halves are interleaved.
-        let [even, odd] = &self.halves;
-        widest!(interleave(&even[1..], &odd[PAD_SAMPLES..], last, out));
-        if !self.width.is_multiple_of(2) {
-            out[self.width - 1] = even[PAD_SAMPLES + left.len() - 1];
+        joined
+    }
+
+    /// Copies a span of both halves, and does the first step.
+    fn fill(
+        &mut self,
+        span: &Span,
+        run: &Range<usize>,
+        [left, right]: [&[T]; 2],
+        [of_left, of_right]: [Segments; 2],
+        segment: usize,
+    ) {
+        let first = self.steps.taps[0];
+        let within = segments::first(run.end) & !segments::first(run.start);
+        let near = segments::widened(of_right, STEP_SAMPLES.div_ceil(segment)) & within;
+        for (part, [filled, _]) in equal_runs([of_right & within, within]).skip_while(|(part, _)| part.end <= run.start)
+        {
+            let part = part.start * segment..span.odd.end.min(part.end * segment);
+            let odd = &mut self.halves[1][PAD_SAMPLES + part.start..PAD_SAMPLES + part.end];
+            if filled { odd.copy_from_slice(&right[part]) } else { odd.fill(T::default()) }
+        }
+        if near != 0 {
+            self.continue_half(1, span);
+        }
+        let [even, odd] = &mut self.halves;
+        for (part, [filled, changes, _]) in
+            equal_runs([of_left & within, near, within]).skip_while(|(part, _)| part.end <= run.start)
+        {
+            let part = part.start * segment..span.even.end.min(part.end * segment);
+            let even = &mut even[PAD_SAMPLES + part.start..PAD_SAMPLES + part.end];
+            match (filled, changes) {
+                (true, true) => widest!(step_from(&left[part.clone()], first, &odd[part.start..], even)),
+                (true, false) => even.copy_from_slice(&left[part]),
+                (false, true) => {
+                    even.fill(T::default());
+                    widest!(step(even, first, &odd[part.start..]));
+                }
+                (false, false) => even.fill(T::default()),
+            }
         }
     }
 
@@ -66,36 +130,41 @@ impl<'a, T: Sample> Line<'a, T> {
             even[PAD_SAMPLES + right] = row[self.width - 1];
         }
         if right > 0 {
+            let all = Span { even: 0..left, odd: 0..right };
             for (number, taps) in self.steps.taps.into_iter().enumerate() {
-                self.step(1 - number % 2, taps);
+                self.step(1 - number % 2, &all, taps);
             }
         }
         [&self.halves[0][PAD_SAMPLES..PAD_SAMPLES + left], &self.halves[1][PAD_SAMPLES..PAD_SAMPLES + right]]
     }
 
-    fn half(&mut self, parity: usize) -> &mut [T] {
-        let half = &mut self.halves[parity];
-        let end = half.len() - PAD_SAMPLES;
-        &mut half[PAD_SAMPLES..end]
-    }
-
-    /// One step on the samples of `parity`.
-    fn step(&mut self, parity: usize, taps: [T; 2]) {
-        self.mirror(1 - parity);
+    /// One step on a span of the samples of `parity`.
+    fn step(&mut self, parity: usize, span: &Span, taps: [T; 2]) {
+        self.continue_half(1 - parity, span);
         let [even, odd] = &mut self.halves;
-        let (target, source) = if parity == 0 { (even, &odd[..]) } else { (odd, &even[1..]) };
-        let end = target.len() - PAD_SAMPLES;
-        widest!(step(&mut target[PAD_SAMPLES..end], taps, source));
+        let (target, source, of) =
+            if parity == 0 { (even, &odd[..], &span.even) } else { (odd, &even[1..], &span.odd) };
+        widest!(step(&mut target[PAD_SAMPLES + of.start..PAD_SAMPLES + of.end], taps, &source[of.start..]));
     }
 
-    /// Fills in the mirrored samples of a half.
-    fn mirror(&mut self, parity: usize) {
+    /// Sets the samples of a half on both sides of a span: mirrored ones at the ends of the line, elsewhere zeros.
+    fn continue_half(&mut self, parity: usize, span: &Span) {
+        let [of_even, of_odd] = [&span.even, &span.odd];
+        let of = if parity == 0 { of_even } else { of_odd };
+        let ends = [of_even.start == 0, of_even.end == self.width.div_ceil(2)];
         let width = self.width;
         let half = &mut self.halves[parity];
-        let end = half.len() - PAD_SAMPLES;
-        for at in [0, 1, end, end + 1] {
-            let position = (2 * at + parity).cast_signed() - (2 * PAD_SAMPLES).cast_signed();
-            half[at] = half[PAD_SAMPLES + mirror(position, width) / 2];
+        for (at, mirrored) in [of.start, of.start + 1]
+            .map(|at| (at, ends[0]))
+            .into_iter()
+            .chain([0, 1].map(|at| (PAD_SAMPLES + of.end + at, ends[1])))
+        {
+            half[at] = if mirrored {
+                let position = (2 * at + parity).cast_signed() - (2 * PAD_SAMPLES).cast_signed();
+                half[PAD_SAMPLES + mirror(position, width) / 2]
+            } else {
+                T::default()
+            };
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::scratch::Arena;
 use crate::simd::widest;
+use crate::subband::segments::{self, Segments, equal_runs};
 use crate::wavelet::lift::{Direction, LIFTING_STEPS, STEP_REACH, Sample, Steps, Taps, mirror};
 
 /// The number of rows between the newest row and the last step.
@@ -11,62 +12,135 @@ const WINDOW_ROWS: usize = DELAY_ROWS + STEP_REACH + 1;
 
 /// The rows of a level in progress. Rows enter one by one, top to bottom. A row has its final values when the row
 /// [`DELAY_ROWS`] below it, or one more, has entered, and stays for [`STEP_REACH`] more rows.
+///
+/// A row consists of two halves. Segments that are zero have arbitrary numbers in memory.
 #[derive(Debug, Default)]
 pub(super) struct Window<'a, T> {
     steps: Steps<T>,
-    height: usize,
+    shape: Shape,
     /// The first row that enters. Unless it is the picture's first, the first [`DELAY_ROWS`] rows never get their final
     /// values.
     first: usize,
     /// Row `y` at `y % WINDOW_ROWS`.
     rows: [&'a mut [T]; WINDOW_ROWS],
+    /// The segments of each row that may be other than zero, by half.
+    occupied: [[Segments; 2]; WINDOW_ROWS],
+    /// As long as a half.
+    zeros: &'a mut [T],
+}
+
+/// The rows of a level.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Shape {
+    pub(super) height: usize,
+    /// Samples in each half of a row.
+    pub(super) halves: [usize; 2],
+    /// Samples of a half in a segment.
+    pub(super) segment: usize,
+}
+
+impl Shape {
+    /// Rows of one half and one segment.
+    pub(super) const fn whole([width, height]: [usize; 2]) -> Self {
+        Self { height, halves: [width, 0], segment: if width > 0 { width } else { 1 } }
+    }
+
+    /// All segments of each half.
+    pub(super) fn all(&self) -> [Segments; 2] {
+        self.halves.map(|samples| segments::first(samples.div_ceil(self.segment)))
+    }
 }
 
 impl<'a, T: Sample> Window<'a, T> {
-    /// The number of samples that [`Window::new`] takes.
+    /// The number of samples that [`Window::new`] takes at most.
     pub(super) const fn numbers(width: usize) -> usize {
-        WINDOW_ROWS * width
+        (WINDOW_ROWS + 1) * width
     }
 
     pub(super) fn new(
         taps: &Taps<T>,
         direction: Direction,
-        [width, height]: [usize; 2],
+        shape: Shape,
         first: usize,
         arena: &mut Arena<'a, T>,
     ) -> Self {
-        let rows = std::array::from_fn(|_| arena.take(width));
-        Self { steps: Steps::new(taps, direction), height, first, rows }
+        let [left, right] = shape.halves;
+        let rows = std::array::from_fn(|_| arena.take(left + right));
+        let zeros = arena.take(left);
+        zeros.fill(T::default());
+        let occupied = [[0; 2]; WINDOW_ROWS];
+        Self { steps: Steps::new(taps, direction), shape, first, rows, occupied, zeros }
     }
 
-    pub(super) fn row(&self, y: usize) -> &[T] {
-        self.rows[y % WINDOW_ROWS]
+    /// Returns a row, and the segments of its halves that may be other than zero.
+    pub(super) fn row(&self, y: usize) -> (&[T], [Segments; 2]) {
+        let at = y % WINDOW_ROWS;
+        (self.rows[at], self.occupied[at])
     }
 
+    /// Returns a row that is about to enter, all of which will be written.
     pub(super) fn row_mut(&mut self, y: usize) -> &mut [T] {
-        self.rows[y % WINDOW_ROWS]
+        let at = y % WINDOW_ROWS;
+        self.occupied[at] = self.shape.all();
+        self.rows[at]
+    }
+
+    /// Returns the halves of a row that is about to enter, each with its segments, which `occupied` must become.
+    pub(super) fn halves_mut(&mut self, y: usize) -> [(&mut [T], &mut Segments); 2] {
+        let at = y % WINDOW_ROWS;
+        let (left, right) = self.rows[at].split_at_mut(self.shape.halves[0]);
+        let [of_left, of_right] = &mut self.occupied[at];
+        [(left, of_left), (right, of_right)]
     }
 
     /// Does all steps that row `newest` makes possible. Below the picture, rows without samples enter.
     pub(super) fn enter(&mut self, newest: usize) {
-        if newest % 2 == self.steps.first || self.height < 2 {
+        let height = self.shape.height;
+        if newest % 2 == self.steps.first || height < 2 {
             return;
         }
         for (number, taps) in self.steps.taps.into_iter().enumerate() {
             let back = STEP_REACH * (number + 1);
             let known = self.first == 0 || newest >= self.first + 2 * back;
             match newest.checked_sub(back) {
-                Some(y) if known && y < self.height => self.step(y, taps),
+                Some(y) if known && y < height => self.step(y, taps),
                 _ => {}
             }
         }
     }
 
     fn step(&mut self, y: usize, taps: [T; 2]) {
-        let target = std::mem::take(&mut self.rows[y % WINDOW_ROWS]);
-        let at = |distance: isize| self.row(mirror(y.cast_signed() + distance, self.height));
-        widest!(step(target, taps, [-3, -1, 1, 3].map(at)));
-        self.rows[y % WINDOW_ROWS] = target;
+        let own = y % WINDOW_ROWS;
+        let around = [-3, -1, 1, 3].map(|distance| mirror(y.cast_signed() + distance, self.shape.height) % WINDOW_ROWS);
+        let target = std::mem::take(&mut self.rows[own]);
+        let mut first = 0;
+        for half in 0..2 {
+            let end = first + self.shape.halves[half];
+            let before = self.occupied[own][half];
+            let [a, b, c, d] = around.map(|at| self.occupied[at][half]);
+            for (run, [filled, sources @ ..]) in equal_runs([before, a, b, c, d]) {
+                if sources == [false; 4] {
+                    continue;
+                }
+                let columns = first + run.start * self.shape.segment..end.min(first + run.end * self.shape.segment);
+                let row = |source: usize| {
+                    if sources[source] {
+                        &self.rows[around[source]][columns.clone()]
+                    } else {
+                        &self.zeros[..columns.len()]
+                    }
+                };
+                let neighbours = [0, 1, 2, 3].map(row);
+                let target = &mut target[columns.clone()];
+                if !filled {
+                    target.fill(T::default());
+                }
+                widest!(step(target, taps, neighbours));
+            }
+            self.occupied[own][half] = before | a | b | c | d;
+            first = end;
+        }
+        self.rows[own] = target;
     }
 }
 

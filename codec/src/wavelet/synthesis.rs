@@ -7,11 +7,15 @@ use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
 use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::{LEVELS, details, side};
+use crate::subband::layout::{LEVELS, Subband, details, side};
+use crate::subband::segments::{self, Segments, runs};
 use crate::wavelet::lift::{Direction, Sample, Taps};
 use crate::wavelet::line::Line;
-use crate::wavelet::rows::{DELAY_ROWS, Window};
+use crate::wavelet::rows::{DELAY_ROWS, Shape, Window};
 use crate::wavelet::strips::{Division, TILE_ROWS};
+
+/// Levels with fewer samples in a segment work on all of a row or on none.
+const MIN_SEGMENT_SAMPLES: usize = 16;
 
 /// Returns the planes of these coefficients, in strips of `division`.
 pub(crate) fn planes(
@@ -88,6 +92,8 @@ pub(crate) struct Source<'a, T> {
     pub(crate) taps: &'a [Taps<T>; LEVELS],
     /// The subbands of all components; one without numbers is zero.
     pub(crate) subbands: &'a [Vec<T>],
+    /// By subband and row, the segments that may be other than zero; `None` if all may be.
+    pub(crate) occupied: Option<&'a [Vec<Segments>]>,
     /// The size of the picture.
     pub(crate) size: Size,
     pub(crate) component: usize,
@@ -95,17 +101,22 @@ pub(crate) struct Source<'a, T> {
     pub(crate) finest: usize,
 }
 
-impl<T> Source<'_, T> {
-    /// Whether no subband of the component has numbers.
-    pub(crate) fn is_zero(&self) -> bool {
-        let mut details = (self.finest..=LEVELS).flat_map(|level| details(self.component, level));
-        self.subbands[self.component].is_empty() && details.all(|index| self.subbands[index].is_empty())
+impl<'a, T> Source<'a, T> {
+    fn band(&self, index: usize) -> Band<'a, T> {
+        let occupied = self.occupied.map(|occupied| occupied[index].as_slice());
+        Band { values: &self.subbands[index], occupied, segment: self.segment(Subband::at(index).level) }
+    }
+
+    /// Returns the samples in a segment of a band of this level.
+    const fn segment(&self, level: usize) -> usize {
+        segments::pixels(self.size.width()) >> level
     }
 }
 
 impl<'a> Source<'a, f32> {
     pub(crate) fn of(taps: &'a [Taps; LEVELS], coefficients: &'a Coefficients, component: usize) -> Self {
-        Self { taps, subbands: &coefficients.subbands, size: coefficients.size, component, finest: 1 }
+        let Coefficients { subbands, size, .. } = coefficients;
+        Self { taps, subbands, occupied: None, size: *size, component, finest: 1 }
     }
 }
 
@@ -116,20 +127,28 @@ pub(crate) struct Component<'a, T> {
     levels: [Level<'a, T>; LEVELS],
     /// The number of levels in use.
     count: usize,
-    low: &'a [T],
+    low: Band<'a, T>,
 }
 
 #[derive(Default)]
 struct Level<'a, T> {
     /// HL, LH, HH.
-    bands: &'a [Vec<T>],
-    height: usize,
-    /// Samples of the left half: the low ones.
-    left: usize,
+    bands: [Band<'a, T>; 3],
+    shape: Shape,
     /// The row that enters next.
     next: usize,
     window: Window<'a, T>,
     line: Line<'a, T>,
+}
+
+/// A subband.
+#[derive(Debug, Clone, Copy, Default)]
+struct Band<'a, T> {
+    values: &'a [T],
+    /// By row; `None` if all may be other than zero.
+    occupied: Option<&'a [Segments]>,
+    /// The samples in a segment.
+    segment: usize,
 }
 
 impl<'a, T: Sample> Component<'a, T> {
@@ -141,66 +160,99 @@ impl<'a, T: Sample> Component<'a, T> {
 
     /// Its first row is row `first`.
     pub(crate) fn new(source: Source<'a, T>, mut first: usize, arena: &mut Arena<'a, T>) -> Self {
-        let Source { taps, subbands, size, component, finest } = source;
+        let Source { taps, size, component, finest, .. } = source;
         let mut levels: [Level<'a, T>; LEVELS] = Default::default();
         for (level, number) in levels.iter_mut().zip(finest..=LEVELS) {
             first = first.saturating_sub(DELAY_ROWS);
             let [width, height] = side(size, number - 1);
             let taps = &taps[number - 1];
-            let bands = &subbands[details(component, number)];
-            let left = width.div_ceil(2);
-            // Without HL and HH the right half stays zero.
-            let columns = if bands[0].is_empty() && bands[2].is_empty() { left } else { width };
+            let bands = details(component, number);
+            let shape = Shape { height, halves: [width.div_ceil(2), width / 2], segment: source.segment(number) };
             *level = Level {
-                bands,
-                height,
-                left,
+                bands: [0, 1, 2].map(|band| source.band(bands.start + band)),
+                shape,
                 next: first,
-                window: Window::new(taps, Direction::Synthesis, [columns, height], first, arena),
+                window: Window::new(taps, Direction::Synthesis, shape, first, arena),
                 line: Line::new(taps, Direction::Synthesis, width, arena),
             };
             first = first.div_ceil(2);
         }
-        Self { levels, count: LEVELS + 1 - finest, low: &subbands[component] }
+        Self { levels, count: LEVELS + 1 - finest, low: source.band(component) }
     }
 
     /// Writes row `y` of the plane. Callers read rows in order.
     pub(crate) fn row(&mut self, y: usize, out: &mut [T]) {
-        row(&mut self.levels[..self.count], self.low, y, out);
+        let (occupied, segment) = self.occupied_row(y, out);
+        for run in runs(!occupied) {
+            let end = out.len().min(run.end * segment);
+            out[end.min(run.start * segment)..end].fill(T::default());
+        }
+    }
+
+    /// As [`Component::row`], but writes only segments that may be other than zero. Returns them, and the samples of
+    /// each.
+    pub(crate) fn occupied_row(&mut self, y: usize, out: &mut [T]) -> (Segments, usize) {
+        let segment = 2 * self.levels[0].shape.segment;
+        (row(&mut self.levels[..self.count], self.low, y, out), segment)
     }
 }
 
-/// Writes row `y` of the finest of these levels.
-fn row<T: Sample>(levels: &mut [Level<'_, T>], low: &[T], y: usize, out: &mut [T]) {
+/// Writes the segments of row `y` of the finest of these levels that may be other than zero, and returns them.
+fn row<T: Sample>(levels: &mut [Level<'_, T>], low: Band<'_, T>, y: usize, out: &mut [T]) -> Segments {
     let Some((level, coarser)) = levels.split_first_mut() else {
-        return copy_row(low, y, out);
+        return low.copy_row(y, out);
     };
     while level.next <= y + DELAY_ROWS {
         level.enter(coarser, low);
     }
-    level.line.join(level.window.row(y), out);
+    let (samples, occupied) = level.window.row(y);
+    let joined = level.line.join(samples.split_at(level.shape.halves[0]).into(), occupied, level.shape.segment, out);
+    if joined != 0 && level.shape.segment < MIN_SEGMENT_SAMPLES {
+        // All were written; fewer are other than zero.
+        let segments = out.chunks(2 * level.shape.segment).enumerate();
+        segments.map(|(at, samples)| Segments::from(samples.iter().any(|sample| *sample != T::default())) << at).sum()
+    } else {
+        joined
+    }
 }
 
-/// Copies row `y` of a band of the same width into `out`.
-fn copy_row<T: Sample>(band: &[T], y: usize, out: &mut [T]) {
-    if band.is_empty() {
-        out.fill(T::default());
-    } else {
-        out.copy_from_slice(&band[y * out.len()..][..out.len()]);
+impl<T: Sample> Band<'_, T> {
+    /// Copies the segments of row `y` that may be other than zero into `out`, and returns them.
+    fn copy_row(&self, y: usize, out: &mut [T]) -> Segments {
+        let segment = self.segment;
+        if self.values.is_empty() {
+            return 0;
+        }
+        let all = segments::first(out.len().div_ceil(segment));
+        let row = &self.values[y * out.len()..][..out.len()];
+        let occupied = match self.occupied {
+            Some(occupied) if segment >= MIN_SEGMENT_SAMPLES => occupied[y] & all,
+            Some(occupied) if occupied[y] == 0 => 0,
+            _ => all,
+        };
+        for run in runs(occupied) {
+            let columns = run.start * segment..out.len().min(run.end * segment);
+            out[columns.clone()].copy_from_slice(&row[columns]);
+        }
+        occupied
     }
 }
 
 impl<T: Sample> Level<'_, T> {
-    fn enter(&mut self, coarser: &mut [Self], low: &[T]) {
+    fn enter(&mut self, coarser: &mut [Self], low: Band<'_, T>) {
         let y = self.next;
-        if y < self.height {
-            let (left, right) = self.window.row_mut(y).split_at_mut(self.left);
+        let Shape { height, segment, .. } = self.shape;
+        if y < height {
+            let [(left, of_left), (right, of_right)] = self.window.halves_mut(y);
             if y.is_multiple_of(2) {
-                row(coarser, low, y / 2, left);
-                copy_row(&self.bands[0], y / 2, right);
+                *of_left = row(coarser, low, y / 2, left);
+                if *of_left != 0 && segment < MIN_SEGMENT_SAMPLES {
+                    *of_left = segments::first(left.len().div_ceil(segment));
+                }
+                *of_right = self.bands[0].copy_row(y / 2, right);
             } else {
-                copy_row(&self.bands[1], y / 2, left);
-                copy_row(&self.bands[2], y / 2, right);
+                *of_left = self.bands[1].copy_row(y / 2, left);
+                *of_right = self.bands[2].copy_row(y / 2, right);
             }
         }
         self.window.enter(y);

@@ -7,7 +7,7 @@ use crate::scratch::Arena;
 use crate::subband::layout::{LEVELS, SUBBANDS, details, side};
 use crate::wavelet::lift::{Direction, Taps};
 use crate::wavelet::line::Line;
-use crate::wavelet::rows::{DELAY_ROWS, Window};
+use crate::wavelet::rows::{DELAY_ROWS, Shape, Window};
 
 /// Rows that must have entered below a row before the level passes it on.
 const WAIT_ROWS: usize = DELAY_ROWS + 1;
@@ -89,7 +89,7 @@ impl<'a> Component<'a> {
                     std::mem::take(&mut share.bands[details(share.component, number).start + band])
                 }),
                 next: first,
-                window: Window::new(taps, Direction::Analysis, [width, height], first, arena),
+                window: Window::new(taps, Direction::Analysis, Shape::whole([width, height]), first, arena),
                 line: Line::new(taps, Direction::Analysis, width, arena),
             };
         }
@@ -143,7 +143,7 @@ impl Level<'_> {
         if odd && !own {
             return;
         }
-        let [left, right] = self.line.split(self.window.row(y));
+        let [left, right] = self.line.split(self.window.row(y).0);
         let [hl, lh, hh] = &mut self.bands;
         if own {
             let row = y / 2 - self.own.start / 2;
