@@ -2,6 +2,7 @@
 
 mod block;
 mod cost;
+mod difference;
 mod modes;
 mod overlapped;
 mod pyramid;
@@ -65,7 +66,7 @@ impl Search {
         rough.clear();
         rough.resize(across * down, CoarseVector::default());
         parallel::for_each(threads, rough.chunks_mut(across).enumerate(), |(by, row)| {
-            row.iter_mut().enumerate().for_each(|(bx, rough)| *rough = before.find(now, [bx, by]));
+            before.find_row(now, by, row);
         });
         CoarseVector::is_cut(rough)
     }

@@ -9,6 +9,7 @@ use crate::motion::search::cost::{self, COST_PER_BIT, Cost};
 use crate::motion::search::quarters::Quarters;
 use crate::motion::side_info::{Neighbours, SideInfo};
 use crate::motion::vector::Vector;
+use crate::simd::with_instructions;
 
 /// Luma samples of a block.
 const BLOCK_PIXELS: u32 = 256;
@@ -113,7 +114,7 @@ fn split(
         let own = blocks.square::<PARTITION_SIDE>(corner);
         let mut best = (u32::MAX, before, 0);
         for vector in [found.partitions[partition], before, found.whole, predicted] {
-            let difference = quarters.difference(&own, corner, vector);
+            let difference = with_instructions!(|all| quarters.of_partition(all, &own, corner, vector));
             // Adaptive codes take about three quarters of the bits of plain ones.
             let bits = if vector == before { 4 } else { 4 + 3 * cost::of_difference(vector, before) };
             let cost = difference + lambda * bits / (4 * 16);

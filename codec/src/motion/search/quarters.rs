@@ -1,9 +1,10 @@
 //! A reference's luma at quarters of a sample, approximate and fast: 8-bit half samples, and means of these.
 
-use crate::motion::field::BLOCK;
+use crate::motion::field::{BLOCK, PARTITION_SIDE};
 use crate::motion::reference::{BORDER, FRACTION, Plane};
+use crate::motion::search::difference::{Differences, Quadrants, mean};
 use crate::motion::vector::Vector;
-use crate::simd::widest;
+use crate::simd::{widest, with_instructions};
 
 /// Planes of whole samples, and of those half a sample to the right, below, and both.
 #[derive(Debug, Clone, Default)]
@@ -55,6 +56,7 @@ impl Quarters {
     }
 
     /// Returns where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
+    #[inline(always)]
     fn places(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> [&[u8]; 2] {
         let at = |corner: isize, part: i16, length: usize, side: usize| {
             let whole = corner + isize::from(part >> 2);
@@ -68,12 +70,35 @@ impl Quarters {
         QUARTER_MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
     }
 
-    /// Returns the sum of absolute differences from the `N` x `N` samples of a block, whose corner in the frame is
-    /// `corner`.
-    pub(super) fn difference<const N: usize>(&self, own: &[[u8; N]; N], corner: [usize; 2], vector: Vector) -> u32 {
-        let corner = corner.map(usize::cast_signed);
-        let [first, second] = self.places(corner, vector, [N; 2]);
-        widest!(difference(own, [first, second], self.stride))
+    /// Returns the sums of absolute differences of a block's partitions; its corner in the frame is `corner`.
+    #[inline(always)]
+    pub(super) fn of_block(
+        &self,
+        instructions: impl Differences,
+        own: &[[u8; BLOCK]; BLOCK],
+        corner: [usize; 2],
+        vector: Vector,
+    ) -> Quadrants {
+        let places = self.places(corner.map(usize::cast_signed), vector, [BLOCK; 2]);
+        instructions.of_block(own, places, self.stride)
+    }
+
+    /// Returns the sum of absolute differences of a partition.
+    #[inline(always)]
+    pub(super) fn of_partition(
+        &self,
+        instructions: impl Differences,
+        own: &[[u8; PARTITION_SIDE]; PARTITION_SIDE],
+        corner: [usize; 2],
+        vector: Vector,
+    ) -> u32 {
+        let places = self.places(corner.map(usize::cast_signed), vector, [PARTITION_SIDE; 2]);
+        instructions.of_partition(own, places, self.stride)
+    }
+
+    /// Returns the sum of absolute differences of a block.
+    pub(super) fn difference(&self, own: &[[u8; BLOCK]; BLOCK], corner: [usize; 2], vector: Vector) -> u32 {
+        with_instructions!(|all| self.of_block(all, own, corner, vector)).iter().sum()
     }
 }
 
@@ -123,31 +148,6 @@ fn difference_to_mean(
         }
     }
     columns.iter().map(|column| u32::from(*column)).sum::<u32>() / 2
-}
-
-/// Sums the differences column by column, in 16 bits.
-#[inline(always)]
-fn difference<const N: usize>(own: &[[u8; N]; N], [first, second]: [&[u8]; 2], stride: usize) -> u32 {
-    const { assert!(N <= 16, "sums of bytes have 16 bits") };
-    let mut columns = [0_u16; N];
-    for ((a, b), own) in first.chunks_exact(stride).zip(second.chunks_exact(stride)).zip(own) {
-        let (Some(a), Some(b)) = (a.first_chunk::<N>(), b.first_chunk::<N>()) else { break };
-        for i in 0..N {
-            columns[i] += u16::from(mean(a[i], b[i]).abs_diff(own[i]));
-        }
-    }
-    let mut sum = 0;
-    for column in columns {
-        sum += column;
-    }
-    u32::from(sum)
-}
-
-/// The mean, rounded up.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
-const fn mean(a: u8, b: u8) -> u8 {
-    ((a as u16 + b as u16 + 1) >> 1) as u8
 }
 
 #[inline(always)]
