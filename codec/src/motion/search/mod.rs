@@ -121,11 +121,13 @@ impl Choice {
         // frame.
         *raised = raised.saturating_sub(1);
         let mut lambda = (0..*raised).fold(search_parameters.lambda, |lambda, _| raise(lambda));
-        let mut bytes = modes.choose(lambda, blocks, last, found, field, std::mem::take(side));
+        modes.begin(field.blocks.len());
+        let inputs = modes::Inputs { blocks, quarters: last, found };
+        let mut bytes = modes.choose(lambda, inputs, field, std::mem::take(side));
         while bytes.len() > search_parameters.most_bytes && *raised < MOST_RAISED {
             lambda = raise(lambda);
             *raised += 1;
-            bytes = modes.choose(lambda, blocks, last, found, field, bytes);
+            bytes = modes.choose(lambda, inputs, field, bytes);
         }
         *side = match search_parameters.effort {
             Effort::Fast => bytes,

@@ -58,16 +58,19 @@ impl Quarters {
     /// Returns where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
     #[inline(always)]
     fn places(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> [&[u8]; 2] {
-        let at = |corner: isize, part: i16, length: usize, side: usize| {
-            let whole = corner + isize::from(part >> 2);
-            let least = 4 - BORDER.cast_signed();
-            let most = (length + BORDER - 5 - side).cast_signed();
-            (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
+        let place = |axis: usize| {
+            let [least, most] = self.reach(side[axis])[axis];
+            (moved(corner, vector)[axis].clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
         };
-        let row = at(corner[1], vector.y, self.height, side[1]);
-        let place = row * self.stride + at(corner[0], vector.x, self.width, side[0]);
+        let place = place(1) * self.stride + place(0);
         let quarter = usize::from((vector.y & 3).cast_unsigned()) * 4 + usize::from((vector.x & 3).cast_unsigned());
         QUARTER_MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
+    }
+
+    /// Returns the first and last place of a square of this side, along each axis. Squares beyond are moved there.
+    #[inline(always)]
+    fn reach(&self, side: usize) -> [[isize; 2]; 2] {
+        [self.width, self.height].map(|length| [4 - BORDER.cast_signed(), (length + BORDER - 5 - side).cast_signed()])
     }
 
     /// Returns the sums of absolute differences of a block's partitions; its corner in the frame is `corner`.
@@ -81,6 +84,34 @@ impl Quarters {
     ) -> Quadrants {
         let places = self.places(corner.map(usize::cast_signed), vector, [BLOCK; 2]);
         instructions.of_block(own, places, self.stride)
+    }
+
+    /// Returns the sums of absolute differences of a block, and of each of its partitions alone: they may differ far
+    /// outside of the frame, where a block and its partitions are moved by other distances.
+    #[inline(always)]
+    pub(super) fn of_block_and_partitions(
+        &self,
+        instructions: impl Differences,
+        own: &[[u8; BLOCK]; BLOCK],
+        corner: [usize; 2],
+        vector: Vector,
+    ) -> (u32, Quadrants) {
+        let sums = self.of_block(instructions, own, corner, vector);
+        let whole = sums.iter().sum();
+        let place = moved(corner.map(usize::cast_signed), vector);
+        let is_inside = |axis: usize| {
+            let [least, most] = self.reach(BLOCK)[axis];
+            (least..=most).contains(&place[axis])
+        };
+        if is_inside(0) && is_inside(1) {
+            return (whole, sums);
+        }
+        let of_partition = |partition: usize| {
+            let [x, y] = [partition % 2, partition / 2].map(|at| at * PARTITION_SIDE);
+            let own = std::array::from_fn(|row| std::array::from_fn(|column| own[y + row][x + column]));
+            self.of_partition(instructions, &own, [corner[0] + x, corner[1] + y], vector)
+        };
+        (whole, std::array::from_fn(of_partition))
     }
 
     /// Returns the sum of absolute differences of a partition.
@@ -100,6 +131,12 @@ impl Quarters {
     pub(super) fn difference(&self, own: &[[u8; BLOCK]; BLOCK], corner: [usize; 2], vector: Vector) -> u32 {
         with_instructions!(|all| self.of_block(all, own, corner, vector)).iter().sum()
     }
+}
+
+/// The place to which `vector` moves `corner`, in whole samples.
+#[inline(always)]
+fn moved(corner: [isize; 2], vector: Vector) -> [isize; 2] {
+    [corner[0] + isize::from(vector.x >> 2), corner[1] + isize::from(vector.y >> 2)]
 }
 
 /// A block's samples and its prediction by a first vector, for the search of a second one.
