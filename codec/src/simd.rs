@@ -37,3 +37,33 @@ pub(crate) fn run<R>(work: impl FnOnce() -> R) -> R {
 fn apart<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
+
+/// Calls a function that is marked `#[inline(always)]` as [`widest!`] does, with the instructions that it may use as
+/// its value of this name: [`fearless_simd::Avx2`] or [`Portable`].
+macro_rules! with_instructions {
+    (|$instructions:ident| $call:expr) => {{
+        #[cfg(all(target_arch = "x86_64", not(disable_dispatch_avx2)))]
+        let result = match fearless_simd::Level::new().as_avx2() {
+            Some($instructions) => fearless_simd::Simd::vectorize(
+                $instructions,
+                #[inline(always)]
+                || $call,
+            ),
+            None => {
+                let $instructions = $crate::simd::Portable;
+                $call
+            }
+        };
+        #[cfg(not(all(target_arch = "x86_64", not(disable_dispatch_avx2))))]
+        let result = {
+            let $instructions = $crate::simd::Portable;
+            $call
+        };
+        result
+    }};
+}
+pub(crate) use with_instructions;
+
+/// The instructions of the build, without further ones.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Portable;

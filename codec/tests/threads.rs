@@ -9,7 +9,7 @@ use std::fs::read_dir;
 use std::path::Path;
 
 use nestcast_codec::{
-    Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
+    Bitrate, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 
 const THREADS: usize = 3;
@@ -28,9 +28,9 @@ fn threads_are_kept_until_their_owner_ends() {
         let samples = (0..format.bytes(size)).map(|at| (at * at / 7 + 3 * number).to_le_bytes()[0]);
         Picture::new(size, format, samples.collect()).expect("all samples")
     };
-    let rate = FrameRate { frames: 30, seconds: 1 };
+    let rate = FrameRate::new(30, 1).expect("a valid rate");
     let before = alive();
-    let population = Population::log_uniform(1e5..=1e6);
+    let population = Population::log_uniform(Bitrate::from_bits(100_000)..=Bitrate::from_bits(1_000_000));
     let settings = VideoSettings { size, rate, population, threads: THREADS };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, THREADS);

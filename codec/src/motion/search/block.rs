@@ -3,12 +3,14 @@
 use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, Source};
 use crate::motion::reference::BySource;
 use crate::motion::search::cost;
+use crate::motion::search::difference::Differences;
 use crate::motion::search::pyramid::CoarseVector;
 use crate::motion::search::quarters::Quarters;
 use crate::motion::search::search_parameters::SearchParameters;
 use crate::motion::vector::Vector;
 use crate::parallel;
 use crate::picture::Size;
+use crate::simd::with_instructions;
 
 /// Rows of blocks that one job searches: blocks of a job know each other's vectors.
 const PIECE_BLOCK_ROWS: usize = 6;
@@ -68,84 +70,97 @@ impl Blocks {
         let rows = PIECE_BLOCK_ROWS * field.across;
         let pieces = found.chunks_mut(rows).enumerate();
         parallel::for_each(&aim.threads, pieces, |(piece, found)| {
-            for at in 0..found.len() {
-                let number = piece * rows + at;
-                let source = field.sources[number];
-                if source == Source::Constant {
-                    continue;
-                }
-                let quarters = quarters.of(source);
-                let place = [number % field.across, number / field.across];
-                found[at] = self.find(aim, rough[number].vector, quarters, found, at, field.across, place);
-            }
+            let piece = Piece { blocks: self, lambda: aim.lambda, rough, quarters, field, first: piece * rows };
+            with_instructions!(|all| piece.search(all, found));
         });
     }
+}
 
-    #[expect(clippy::too_many_arguments, reason = "all that is known of one block")]
-    fn find(
-        &self,
-        aim: &SearchParameters,
-        rough: Vector,
-        quarters: &Quarters,
-        found: &[MotionCandidate],
-        at: usize,
-        across: usize,
-        place: [usize; 2],
-    ) -> MotionCandidate {
+/// The blocks of one job.
+struct Piece<'a> {
+    blocks: &'a Blocks,
+    lambda: u32,
+    rough: &'a [CoarseVector],
+    quarters: &'a BySource<Quarters>,
+    field: &'a Field,
+    /// The number of the first block.
+    first: usize,
+}
+
+impl Piece<'_> {
+    #[inline(always)]
+    fn search(&self, instructions: impl Differences, found: &mut [MotionCandidate]) {
+        for at in 0..found.len() {
+            if self.field.sources[self.first + at] != Source::Constant {
+                found[at] = self.find(instructions, found, at);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn find(&self, instructions: impl Differences, found: &[MotionCandidate], at: usize) -> MotionCandidate {
+        let Self { blocks, lambda, rough, field, .. } = *self;
+        let (number, across) = (self.first + at, field.across);
+        let quarters = self.quarters.of(field.sources[number]);
         let left = if at.is_multiple_of(across) { Vector::ZERO } else { found[at - 1].whole };
         let above = at.checked_sub(across).map_or(left, |above| found[above].whole);
-        let corner = at.checked_sub(across - 1).filter(|_| place[0] + 1 < across).map_or(left, |at| found[at].whole);
+        let corner = at.checked_sub(across - 1).filter(|_| number % across + 1 < across);
+        let corner = corner.map_or(left, |at| found[at].whole);
         let predicted = Vector::median(left, above, corner);
-        let starts = [Vector::ZERO, predicted, left, above, corner, rough];
-        let first = place.map(|at| at * BLOCK);
-        let descent =
-            Descent { quarters, own: self.square::<BLOCK>(first), corner: first, predicted, lambda: aim.lambda };
-        let whole = descent.run(&starts, 12);
-        if quarters.difference(&descent.own, first, whole) <= aim.lambda * BITS_OF_CELLS / 16 {
+        let starts = [Vector::ZERO, predicted, left, above, corner, rough[number].vector];
+        let first = [number % across, number / across].map(|at| at * BLOCK);
+        let own = blocks.square::<BLOCK>(first);
+        let difference = |vector| quarters.of_block(instructions, &own, first, vector).iter().sum();
+        let (whole, difference) = Descent { difference, predicted, lambda }.run(&starts, 12);
+        if difference <= lambda * BITS_OF_CELLS / 16 {
             return MotionCandidate { whole, partitions: [whole; 4] };
         }
-        let partitions = std::array::from_fn(|partition| {
+        let mut partitions = [whole; 4];
+        for (partition, out) in partitions.iter_mut().enumerate() {
             let corner = [first[0] + partition % 2 * PARTITION_SIDE, first[1] + partition / 2 * PARTITION_SIDE];
-            Descent {
-                quarters,
-                own: self.square::<PARTITION_SIDE>(corner),
-                corner,
-                predicted: whole,
-                lambda: aim.lambda,
-            }
-            .run(&[whole, predicted, left, above], 4)
-        });
+            let own = blocks.square::<PARTITION_SIDE>(corner);
+            let difference = |vector| quarters.of_partition(instructions, &own, corner, vector);
+            let descent = Descent { difference, predicted: whole, lambda };
+            (*out, _) = descent.run(&[whole, predicted, left, above], 4);
+        }
         MotionCandidate { whole, partitions }
     }
 }
 
-/// A descent for one block or partition.
-struct Descent<'a, const N: usize> {
-    quarters: &'a Quarters,
-    own: [[u8; N]; N],
-    corner: [usize; 2],
+/// A descent for one block or partition, whose sum of absolute differences `difference` returns.
+struct Descent<F> {
+    difference: F,
     predicted: Vector,
     lambda: u32,
 }
 
-impl<const N: usize> Descent<'_, N> {
-    /// Searches from the best of `starts`: whole samples for at most `steps` steps, then halves, then quarters.
-    fn run(&self, starts: &[Vector], steps: usize) -> Vector {
+/// The best vector so far.
+struct Best {
+    vector: Vector,
+    cost: u32,
+    difference: u32,
+}
+
+impl<F: Fn(Vector) -> u32> Descent<F> {
+    /// Searches from the best of `starts`: whole samples for at most `steps` steps, then halves, then quarters. Returns
+    /// the best vector, and its difference.
+    #[inline(always)]
+    fn run(&self, starts: &[Vector], steps: usize) -> (Vector, u32) {
         let mut reach = 8;
-        let mut best = (Vector::ZERO, u32::MAX);
+        let mut best = Best { vector: Vector::ZERO, cost: u32::MAX, difference: u32::MAX };
         for (at, start) in starts.iter().enumerate() {
             if !starts[..at].contains(start) {
                 self.try_one(*start, &mut best);
             }
         }
         let whole = |part: i16| part.saturating_add(2) >> 2 << 2;
-        self.try_one(Vector { x: whole(best.0.x), y: whole(best.0.y) }, &mut best);
+        self.try_one(Vector { x: whole(best.vector.x), y: whole(best.vector.y) }, &mut best);
         for _ in 0..steps {
-            let from = best.0;
+            let from = best.vector;
             for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {
                 self.try_one(from.plus(Vector { x, y }), &mut best);
             }
-            if best.0 == from {
+            if best.vector == from {
                 reach /= 2;
             }
             if reach < 4 {
@@ -153,25 +168,27 @@ impl<const N: usize> Descent<'_, N> {
             }
         }
         for reach in [2, 1] {
-            let from = best.0;
+            let from = best.vector;
             let [left, right, up, down] = [(-reach, 0), (reach, 0), (0, -reach), (0, reach)]
                 .map(|(x, y)| self.try_one(from.plus(Vector { x, y }), &mut best));
             let x = if left < right { -reach } else { reach };
             let y = if up < down { -reach } else { reach };
             self.try_one(from.plus(Vector { x, y }), &mut best);
         }
-        best.0
+        (best.vector, best.difference)
     }
 
     /// Returns the vector's cost, or that of its bits alone if these already cost as much as the best.
-    fn try_one(&self, vector: Vector, best: &mut (Vector, u32)) -> u32 {
+    #[inline(always)]
+    fn try_one(&self, vector: Vector, best: &mut Best) -> u32 {
         let bits = self.lambda * cost::of_difference(vector, self.predicted) / 16;
-        if bits >= best.1 {
+        if bits >= best.cost {
             return bits;
         }
-        let cost = bits + self.quarters.difference(&self.own, self.corner, vector);
-        if cost < best.1 {
-            *best = (vector, cost);
+        let difference = (self.difference)(vector);
+        let cost = bits + difference;
+        if cost < best.cost {
+            *best = Best { vector, cost, difference };
         }
         cost
     }

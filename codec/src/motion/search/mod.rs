@@ -2,6 +2,7 @@
 
 mod block;
 mod cost;
+mod difference;
 mod modes;
 mod overlapped;
 mod pyramid;
@@ -67,7 +68,7 @@ impl Search {
         rough.clear();
         rough.resize(across * down, CoarseVector::default());
         parallel::for_each(threads, rough.chunks_mut(across).enumerate(), |(by, row)| {
-            row.iter_mut().enumerate().for_each(|(bx, rough)| *rough = before.find(now, [bx, by]));
+            before.find_row(now, by, row);
         });
         let is_cut = CoarseVector::is_cut(rough);
         threads.end(Stage::CoarseSearch);
@@ -127,11 +128,13 @@ impl Choice {
         // frame.
         *raised = raised.saturating_sub(1);
         let mut lambda = (0..*raised).fold(search_parameters.lambda, |lambda, _| raise(lambda));
-        let mut bytes = modes.choose(lambda, blocks, last, found, field, std::mem::take(side));
+        modes.begin(field.blocks.len());
+        let inputs = modes::Inputs { blocks, quarters: last, found };
+        let mut bytes = modes.choose(lambda, inputs, field, std::mem::take(side));
         while bytes.len() > search_parameters.most_bytes && *raised < MOST_RAISED {
             lambda = raise(lambda);
             *raised += 1;
-            bytes = modes.choose(lambda, blocks, last, found, field, bytes);
+            bytes = modes.choose(lambda, inputs, field, bytes);
         }
         threads.end(Stage::Modes);
         *side = match search_parameters.effort {

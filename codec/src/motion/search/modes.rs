@@ -2,118 +2,199 @@
 //! bits.
 
 use crate::entropy::range_coder::RangeEncoder;
-use crate::motion::field::{BLOCK, Block, CONSTANTS, Field, PARTITION_SIDE, Source};
+use crate::motion::field::{BLOCK, Block, CONSTANTS, Field, Source};
 use crate::motion::reference::BySource;
 use crate::motion::search::block::{Blocks, MotionCandidate};
 use crate::motion::search::cost::{self, COST_PER_BIT, Cost};
+use crate::motion::search::difference::Differences;
 use crate::motion::search::quarters::Quarters;
 use crate::motion::side_info::{Neighbours, SideInfo};
 use crate::motion::vector::Vector;
+use crate::simd::with_instructions;
 
 /// Luma samples of a block.
 const BLOCK_PIXELS: u32 = 256;
 const _: () = assert!(BLOCK_PIXELS as usize == BLOCK * BLOCK);
 
+/// The most vectors of a block whose differences are kept.
+const MAX_COMPARED: usize = 10;
+
 /// Chooses for one frame after another.
 #[derive(Debug, Default)]
 pub(super) struct Modes {
     side_info: SideInfo,
+    /// The differences of this frame's blocks, as far as they are known.
+    compared: Vec<Compared>,
+}
+
+/// The inputs of a choice.
+#[derive(Clone, Copy)]
+pub(super) struct Inputs<'a> {
+    pub(super) blocks: &'a Blocks,
+    pub(super) quarters: &'a BySource<Quarters>,
+    pub(super) found: &'a [MotionCandidate],
+}
+
+/// The differences of one block. They depend on no other block and no price of a bit, so that a frame needs each once.
+#[derive(Debug, Clone, Copy, Default)]
+struct Compared {
+    /// The constant nearest to the block, and the sum of absolute differences from it.
+    flat: Option<(u8, u32)>,
+    count: usize,
+    vectors: [ComparedVector; MAX_COMPARED],
+}
+
+/// The differences for one vector.
+#[derive(Debug, Clone, Copy, Default)]
+struct ComparedVector {
+    vector: Vector,
+    /// The sum of the whole block.
+    whole: u16,
+    /// The sums of its partitions.
+    partitions: [u16; 4],
 }
 
 impl Modes {
+    /// Begins a frame of this many blocks.
+    pub(super) fn begin(&mut self, count: usize) {
+        self.compared.clear();
+        self.compared.resize(count, Compared::default());
+    }
+
     /// Fills in `field` and returns its bytes, in the memory of `bytes`. `lambda`: steps of difference that a bit is
     /// worth, in 1/16.
-    pub(super) fn choose(
-        &mut self,
-        lambda: u32,
-        blocks: &Blocks,
-        quarters: &BySource<Quarters>,
-        found: &[MotionCandidate],
-        field: &mut Field,
-        bytes: Vec<u8>,
-    ) -> Vec<u8> {
+    pub(super) fn choose(&mut self, lambda: u32, inputs: Inputs<'_>, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
         self.side_info.reset(field);
         let mut coder = RangeEncoder::new();
         coder.restart(bytes);
-        for (at, found) in found.iter().enumerate() {
-            let near = self.side_info.near(field, at);
-            let block = self.best(lambda, blocks, quarters, found, field, &near);
+        with_instructions!(|all| self.choose_with(all, lambda, inputs, field, &mut coder));
+        coder.finish_before_zeros()
+    }
+
+    #[inline(always)]
+    fn choose_with(
+        &mut self,
+        instructions: impl Differences,
+        lambda: u32,
+        inputs: Inputs<'_>,
+        field: &mut Field,
+        coder: &mut RangeEncoder,
+    ) {
+        let Self { side_info, compared } = self;
+        for (at, (found, compared)) in inputs.found.iter().zip(compared).enumerate() {
+            let near = side_info.near(field, at);
+            let place = [at % field.across, at / field.across];
+            let quarters = inputs.quarters.of(field.sources[at]);
+            let corner = place.map(|at| at * BLOCK);
+            let of = Compare { instructions, blocks: inputs.blocks, quarters, corner, compared };
+            let block = Trial { side_info, lambda, near: &near }.best(of, field.sources[at], found);
             field.blocks[at] = block;
             // An encoder is never starved.
-            let _ = self.side_info.block_near(&mut coder, &near, block);
+            let _ = side_info.block_near(coder, &near, block);
         }
-        coder.finish_before_zeros()
     }
 
     /// The side information after the last field.
     pub(super) const fn side_info(&self) -> &SideInfo {
         &self.side_info
     }
+}
 
-    fn best(
-        &mut self,
-        lambda: u32,
-        blocks: &Blocks,
-        quarters: &BySource<Quarters>,
-        found: &MotionCandidate,
-        field: &Field,
-        near: &Neighbours,
-    ) -> Block {
-        let at = near.at;
-        let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
-        let own = blocks.square::<BLOCK>(corner);
-        let (level, difference) = flat(&own);
+/// Compares one block with references, each vector once.
+struct Compare<'a, I> {
+    instructions: I,
+    blocks: &'a Blocks,
+    quarters: &'a Quarters,
+    corner: [usize; 2],
+    compared: &'a mut Compared,
+}
+
+impl<I: Differences> Compare<'_, I> {
+    #[inline(always)]
+    fn flat(&mut self) -> (u8, u32) {
+        *self.compared.flat.get_or_insert_with(|| flat(&self.blocks.square(self.corner)))
+    }
+
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "256 differences of bytes at most")]
+    fn vector(&mut self, vector: Vector) -> ComparedVector {
+        let Compared { count, vectors, .. } = &mut *self.compared;
+        if let Some(known) = vectors[..*count].iter().find(|known| known.vector == vector) {
+            return *known;
+        }
+        let own = self.blocks.square::<BLOCK>(self.corner);
+        let (whole, partitions) = self.quarters.of_block_and_partitions(self.instructions, &own, self.corner, vector);
+        let new = ComparedVector { vector, whole: whole as u16, partitions: partitions.map(|sum| sum as u16) };
+        if *count < MAX_COMPARED {
+            vectors[*count] = new;
+            *count += 1;
+        }
+        new
+    }
+}
+
+/// The choice of one block.
+struct Trial<'a> {
+    side_info: &'a mut SideInfo,
+    lambda: u32,
+    near: &'a Neighbours,
+}
+
+impl Trial<'_> {
+    #[inline(always)]
+    fn best(mut self, mut of: Compare<'_, impl Differences>, source: Source, found: &MotionCandidate) -> Block {
+        let (level, difference) = of.flat();
         let mut best = Block::Constant(level);
-        let source = field.sources[at];
         if source == Source::Constant {
             return best;
         }
-        let quarters = quarters.of(source);
         // A constant loses a texture that a moved block would have predicted.
-        let mut least = difference * 13 / 10 + self.bits(lambda, near, best);
-        let mut consider = |modes: &mut Self, block: Block, difference: u32| {
-            let cost = difference + modes.bits(lambda, near, block);
+        let mut least = difference * 13 / 10 + self.bits(best);
+        let Self { near, lambda, .. } = self;
+        let mut consider = |block: Block, difference: u32| {
+            if difference >= least {
+                return;
+            }
+            let cost = difference + self.bits(block);
             if cost < least {
                 (best, least) = (block, cost);
             }
         };
         let candidates = near.candidates.as_slice();
         for vector in candidates.iter().copied().chain([found.whole]) {
-            consider(self, Block::whole(vector), quarters.difference(&own, corner, vector));
+            consider(Block::whole(vector), of.vector(vector).whole.into());
         }
-        let (block, difference) = split(lambda, blocks, quarters, found, corner, candidates[0]);
+        let (block, difference) = split(lambda, &mut of, found, candidates[0]);
         if block.one_vector().is_none() {
-            consider(self, block, difference);
+            consider(block, difference);
         }
         best
     }
 
     /// Returns the cost of the block's bits.
-    fn bits(&mut self, lambda: u32, near: &Neighbours, block: Block) -> u32 {
+    fn bits(&mut self, block: Block) -> u32 {
         let mut cost = Cost::default();
-        let _ = self.side_info.block_near(&mut cost, near, block);
-        lambda * cost.0 / (16 * COST_PER_BIT)
+        let _ = self.side_info.block_near(&mut cost, self.near, block);
+        self.lambda * cost.0 / (16 * COST_PER_BIT)
     }
 }
 
 /// Returns each partition's best of its own vector, the one before, the block's and the predicted one; and their
 /// difference.
+#[inline(always)]
 fn split(
     lambda: u32,
-    blocks: &Blocks,
-    quarters: &Quarters,
+    of: &mut Compare<'_, impl Differences>,
     found: &MotionCandidate,
-    corner: [usize; 2],
     predicted: Vector,
 ) -> (Block, u32) {
     let mut before = predicted;
     let mut sum = 0;
-    let vectors = std::array::from_fn(|partition| {
-        let corner = [corner[0] + partition % 2 * PARTITION_SIDE, corner[1] + partition / 2 * PARTITION_SIDE];
-        let own = blocks.square::<PARTITION_SIDE>(corner);
+    let mut vectors = [predicted; 4];
+    for (partition, out) in vectors.iter_mut().enumerate() {
         let mut best = (u32::MAX, before, 0);
         for vector in [found.partitions[partition], before, found.whole, predicted] {
-            let difference = quarters.difference(&own, corner, vector);
+            let difference = of.vector(vector).partitions[partition].into();
             // Adaptive codes take about three quarters of the bits of plain ones.
             let bits = if vector == before { 4 } else { 4 + 3 * cost::of_difference(vector, before) };
             let cost = difference + lambda * bits / (4 * 16);
@@ -123,8 +204,8 @@ fn split(
         }
         before = best.1;
         sum += best.2;
-        best.1
-    });
+        *out = best.1;
+    }
     (Block::Moved(vectors), sum)
 }
 

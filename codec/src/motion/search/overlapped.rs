@@ -339,7 +339,7 @@ fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
     let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
     let own = inputs.blocks.square(corner);
     let quarters = inputs.quarters.last.of(field.sources[at]);
-    field.may_bipredict(at) && quarters.difference::<BLOCK>(&own, corner, Vector::ZERO) >= LEAST_LEFT
+    field.may_bipredict(at) && quarters.difference(&own, corner, Vector::ZERO) >= LEAST_LEFT
 }
 
 /// Returns the candidates of a block, itself first.

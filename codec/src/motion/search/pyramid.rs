@@ -29,9 +29,9 @@ const BLOCK_STEP: usize = BLOCK / PYRAMID_SCALE;
 pub(super) struct Pyramid {
     stride: usize,
     samples: Vec<u8>,
-    /// The sum of the square that begins at each sample.
+    /// The sum of the quarter of a compared square that begins at each sample.
     sums: Vec<u16>,
-    /// The sum of a square's row that begins at each sample.
+    /// The sum of such a quarter's row that begins at each sample.
     of_rows: Vec<u16>,
 }
 
@@ -53,11 +53,9 @@ impl Pyramid {
             self.samples[start..start + BORDER_SMALL_SAMPLES].fill(first);
         }
         let Self { stride, samples, sums, of_rows } = self;
-        of_rows.clear();
-        of_rows.extend(samples.iter().map(|sample| u16::from(*sample)));
-        sums.clone_from(of_rows);
-        widest!(sum_up(sums, 1, of_rows));
-        sums.clone_from(of_rows);
+        of_rows.resize(samples.len(), 0);
+        sums.resize(samples.len(), 0);
+        widest!(sum_up(samples, 1, of_rows));
         widest!(sum_up(of_rows, *stride, sums));
     }
 
@@ -77,42 +75,82 @@ impl Pyramid {
         square
     }
 
-    /// Searches `self` for the block in this column and row of `now`.
-    pub(super) fn find(&self, now: &Self, [bx, by]: [usize; 2]) -> CoarseVector {
-        let corner = |at: usize| at * BLOCK_STEP + BORDER_SMALL_SAMPLES - WINDOW_SIDE / 4;
-        let place = corner(by) * self.stride + corner(bx);
-        let own = now.square(place);
-        let (at, left) = widest!(self.nearest(&own, place));
-        let quarters = |at: u8| (i16::from(at) - i16::from(REACH_SMALL_SAMPLES)) * QUARTERS_PER_SMALL_SAMPLE;
-        let all = || own.iter().map(|sample| u32::from(*sample));
-        let mean = all().sum::<u32>() / WINDOW_SAMPLES;
-        CoarseVector {
-            vector: Vector { x: quarters(at[0]), y: quarters(at[1]) },
-            left,
-            texture: all().map(|sample| sample.abs_diff(mean)).sum(),
+    /// Searches `self` for the blocks in row `by` of `now`.
+    pub(super) fn find_row(&self, now: &Self, by: usize, out: &mut [CoarseVector]) {
+        widest!(self.find_all(now, by, out));
+    }
+
+    #[inline(always)]
+    fn find_all(&self, now: &Self, by: usize, out: &mut [CoarseVector]) {
+        let mut near = [REACH_SMALL_SAMPLES; 2];
+        for (bx, out) in out.iter_mut().enumerate() {
+            let place = self.place([bx, by]);
+            let own = now.square(place);
+            let (at, left) = self.nearest(&own, now.quarters_at(place), place, near);
+            let quarters = |at: u8| (i16::from(at) - i16::from(REACH_SMALL_SAMPLES)) * QUARTERS_PER_SMALL_SAMPLE;
+            let mut sum = 0;
+            for sample in own {
+                sum += u32::from(sample);
+            }
+            let texture = difference(&own, &[(sum / WINDOW_SAMPLES).to_le_bytes()[0]; WINDOW_SIDE * WINDOW_SIDE]);
+            *out = CoarseVector { vector: Vector { x: quarters(at[0]), y: quarters(at[1]) }, left, texture };
+            near = at;
         }
     }
 
-    /// Returns the place of the square around `place` that is nearest to `own`, and the sum of absolute differences.
-    /// Skips squares whose sums alone differ too much (Li and Salari, "Successive elimination algorithm for motion
-    /// estimation", IEEE Trans. Image Processing 4(1), 1995).
+    /// Returns the place of the first sample that is compared for the block in this column and row.
+    const fn place(&self, [bx, by]: [usize; 2]) -> usize {
+        let corner = BORDER_SMALL_SAMPLES - WINDOW_SIDE / 4;
+        (by * BLOCK_STEP + corner) * self.stride + bx * BLOCK_STEP + corner
+    }
+
+    /// Returns where the quarters of the square at `place` begin.
     #[inline(always)]
-    fn nearest(&self, own: &[u8; WINDOW_SIDE * WINDOW_SIDE], place: usize) -> ([u8; 2], u32) {
-        let mut sum = 0;
-        for sample in own {
-            sum += u16::from(*sample);
-        }
+    const fn quarters_of(&self, place: usize) -> [usize; 4] {
+        let half = WINDOW_SIDE / 2;
+        [place, place + half, place + half * self.stride, place + half * self.stride + half]
+    }
+
+    /// Returns the sums of the quarters of the square at `place`.
+    #[inline(always)]
+    fn quarters_at(&self, place: usize) -> [u16; 4] {
+        self.quarters_of(place).map(|place| self.sums[place])
+    }
+
+    /// Returns the place of the square around `place` that is nearest to `own`, and the sum of absolute differences.
+    /// Skips squares whose quarters' sums alone differ too much (Li and Salari, "Successive elimination algorithm for
+    /// motion estimation", IEEE Trans. Image Processing 4(1), 1995): more than all of the square `near`, which is as
+    /// good a guess as any.
+    #[inline(always)]
+    fn nearest(
+        &self,
+        own: &[u8; WINDOW_SIDE * WINDOW_SIDE],
+        sums: [u16; 4],
+        place: usize,
+        near: [u8; 2],
+    ) -> ([u8; 2], u32) {
+        let first = place - usize::from(REACH_SMALL_SAMPLES) * (self.stride + 1);
+        let at = |[dx, dy]: [u8; 2]| first + usize::from(dy) * self.stride + usize::from(dx);
         let left = difference(own, &self.square(place));
         let mut best = (left, [REACH_SMALL_SAMPLES; 2], left);
+        // No square that costs more is the best.
+        let most = best.0.min(far(near) + difference(own, &self.square(at(near))));
         for dy in 0..=2 * REACH_SMALL_SAMPLES {
-            let first = place + usize::from(dy) * self.stride - usize::from(REACH_SMALL_SAMPLES) * (self.stride + 1);
-            let sums = &self.sums[first..][..=2 * usize::from(REACH_SMALL_SAMPLES)];
-            for (dx, other) in (0_u8..).zip(sums) {
-                let far = u32::from(dx.abs_diff(REACH_SMALL_SAMPLES) + dy.abs_diff(REACH_SMALL_SAMPLES)) / 2;
-                if far + u32::from(sum.abs_diff(*other)) >= best.0 {
+            let starts = self.quarters_of(at([0, dy]));
+            let of_row = starts.map(|start| &self.sums[start..][..POSITIONS]);
+            let mut least = [0; POSITIONS];
+            for dx in 0..POSITIONS {
+                for (sums, own) in of_row.iter().zip(sums) {
+                    least[dx] += sums[dx].abs_diff(own);
+                }
+            }
+            for (dx, least) in (0..).zip(least) {
+                let far = far([dx, dy]);
+                let least = far + u32::from(least);
+                if least > most || least >= best.0 {
                     continue;
                 }
-                let left = difference(own, &self.square(first + usize::from(dx)));
+                let left = difference(own, &self.square(at([dx, dy])));
                 if far + left < best.0 {
                     best = (far + left, [dx, dy], left);
                 }
@@ -122,16 +160,26 @@ impl Pyramid {
     }
 }
 
-/// Sets the first samples of `out` to sums of [`WINDOW_SIDE`] samples of `from`, `step` apart.
+/// The positions of a square along one axis.
+const POSITIONS: usize = 2 * REACH_SMALL_SAMPLES as usize + 1;
+
+/// The cost of a displacement: near ones are likelier.
 #[inline(always)]
-fn sum_up(from: &[u16], step: usize, out: &mut [u16]) {
-    let Some(count) = from.len().checked_sub((WINDOW_SIDE - 1) * step) else { return };
-    let parts: [&[u16]; WINDOW_SIDE] = std::array::from_fn(|part| &from[part * step..][..count]);
+fn far([dx, dy]: [u8; 2]) -> u32 {
+    u32::from(dx.abs_diff(REACH_SMALL_SAMPLES) + dy.abs_diff(REACH_SMALL_SAMPLES)) / 2
+}
+
+/// Sets the first samples of `out` to sums of half of [`WINDOW_SIDE`] samples of `from`, `step` apart.
+#[inline(always)]
+fn sum_up<T: Copy + Into<u16>>(from: &[T], step: usize, out: &mut [u16]) {
+    let Some(count) = from.len().checked_sub((WINDOW_SIDE / 2 - 1) * step) else { return };
+    let parts: [&[T]; WINDOW_SIDE / 2] = std::array::from_fn(|part| &from[part * step..][..count]);
     for (at, out) in out[..count].iter_mut().enumerate() {
-        *out = 0;
+        let mut sum = 0;
         for part in parts {
-            *out += part[at];
+            sum += part[at].into();
         }
+        *out = sum;
     }
 }
 
@@ -190,8 +238,10 @@ mod tests {
         before.reset(size, &luma(0));
         now.reset(size, &luma(9));
         let [across, down] = Field::grid(size);
+        let mut rows = vec![CoarseVector::default(); across * down];
+        rows.chunks_mut(across).enumerate().for_each(|(by, row)| before.find_row(&now, by, row));
         for (bx, by) in (0..down).flat_map(|by| (0..across).map(move |bx| (bx, by))) {
-            let found = before.find(&now, [bx, by]);
+            let found = rows[by * across + bx];
             let reach = i16::from(REACH_SMALL_SAMPLES);
             let place = |x: i16, y: i16| {
                 let corner = [(bx, x), (by, y)].map(|(at, part)| {

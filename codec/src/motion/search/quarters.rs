@@ -1,9 +1,10 @@
 //! A reference's luma at quarters of a sample, approximate and fast: 8-bit half samples, and means of these.
 
-use crate::motion::field::BLOCK;
+use crate::motion::field::{BLOCK, PARTITION_SIDE};
 use crate::motion::reference::{BORDER, FRACTION, Plane};
+use crate::motion::search::difference::{Differences, Quadrants, mean};
 use crate::motion::vector::Vector;
-use crate::simd::widest;
+use crate::simd::{widest, with_instructions};
 
 /// Planes of whole samples, and of those half a sample to the right, below, and both.
 #[derive(Debug, Clone, Default)]
@@ -55,26 +56,87 @@ impl Quarters {
     }
 
     /// Returns where the samples at `corner`, moved by `vector`, begin in the two planes whose mean they are.
+    #[inline(always)]
     fn places(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> [&[u8]; 2] {
-        let at = |corner: isize, part: i16, length: usize, side: usize| {
-            let whole = corner + isize::from(part >> 2);
-            let least = 4 - BORDER.cast_signed();
-            let most = (length + BORDER - 5 - side).cast_signed();
-            (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
+        let place = |axis: usize| {
+            let [least, most] = self.reach(side[axis])[axis];
+            (moved(corner, vector)[axis].clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
         };
-        let row = at(corner[1], vector.y, self.height, side[1]);
-        let place = row * self.stride + at(corner[0], vector.x, self.width, side[0]);
+        let place = place(1) * self.stride + place(0);
         let quarter = usize::from((vector.y & 3).cast_unsigned()) * 4 + usize::from((vector.x & 3).cast_unsigned());
         QUARTER_MEANS[quarter].map(|(plane, x, y)| &self.planes[plane][place + y * self.stride + x..])
     }
 
-    /// Returns the sum of absolute differences from the `N` x `N` samples of a block, whose corner in the frame is
-    /// `corner`.
-    pub(super) fn difference<const N: usize>(&self, own: &[[u8; N]; N], corner: [usize; 2], vector: Vector) -> u32 {
-        let corner = corner.map(usize::cast_signed);
-        let [first, second] = self.places(corner, vector, [N; 2]);
-        widest!(difference(own, [first, second], self.stride))
+    /// Returns the first and last place of a square of this side, along each axis. Squares beyond are moved there.
+    #[inline(always)]
+    fn reach(&self, side: usize) -> [[isize; 2]; 2] {
+        [self.width, self.height].map(|length| [4 - BORDER.cast_signed(), (length + BORDER - 5 - side).cast_signed()])
     }
+
+    /// Returns the sums of absolute differences of a block's partitions; its corner in the frame is `corner`.
+    #[inline(always)]
+    pub(super) fn of_block(
+        &self,
+        instructions: impl Differences,
+        own: &[[u8; BLOCK]; BLOCK],
+        corner: [usize; 2],
+        vector: Vector,
+    ) -> Quadrants {
+        let places = self.places(corner.map(usize::cast_signed), vector, [BLOCK; 2]);
+        instructions.of_block(own, places, self.stride)
+    }
+
+    /// Returns the sums of absolute differences of a block, and of each of its partitions alone: they may differ far
+    /// outside of the frame, where a block and its partitions are moved by other distances.
+    #[inline(always)]
+    pub(super) fn of_block_and_partitions(
+        &self,
+        instructions: impl Differences,
+        own: &[[u8; BLOCK]; BLOCK],
+        corner: [usize; 2],
+        vector: Vector,
+    ) -> (u32, Quadrants) {
+        let sums = self.of_block(instructions, own, corner, vector);
+        let whole = sums.iter().sum();
+        let place = moved(corner.map(usize::cast_signed), vector);
+        let is_inside = |axis: usize| {
+            let [least, most] = self.reach(BLOCK)[axis];
+            (least..=most).contains(&place[axis])
+        };
+        if is_inside(0) && is_inside(1) {
+            return (whole, sums);
+        }
+        let of_partition = |partition: usize| {
+            let [x, y] = [partition % 2, partition / 2].map(|at| at * PARTITION_SIDE);
+            let own = std::array::from_fn(|row| std::array::from_fn(|column| own[y + row][x + column]));
+            self.of_partition(instructions, &own, [corner[0] + x, corner[1] + y], vector)
+        };
+        (whole, std::array::from_fn(of_partition))
+    }
+
+    /// Returns the sum of absolute differences of a partition.
+    #[inline(always)]
+    pub(super) fn of_partition(
+        &self,
+        instructions: impl Differences,
+        own: &[[u8; PARTITION_SIDE]; PARTITION_SIDE],
+        corner: [usize; 2],
+        vector: Vector,
+    ) -> u32 {
+        let places = self.places(corner.map(usize::cast_signed), vector, [PARTITION_SIDE; 2]);
+        instructions.of_partition(own, places, self.stride)
+    }
+
+    /// Returns the sum of absolute differences of a block.
+    pub(super) fn difference(&self, own: &[[u8; BLOCK]; BLOCK], corner: [usize; 2], vector: Vector) -> u32 {
+        with_instructions!(|all| self.of_block(all, own, corner, vector)).iter().sum()
+    }
+}
+
+/// The place to which `vector` moves `corner`, in whole samples.
+#[inline(always)]
+fn moved(corner: [isize; 2], vector: Vector) -> [isize; 2] {
+    [corner[0] + isize::from(vector.x >> 2), corner[1] + isize::from(vector.y >> 2)]
 }
 
 /// A block's samples and its prediction by a first vector, for the search of a second one.
@@ -123,31 +185,6 @@ fn difference_to_mean(
         }
     }
     columns.iter().map(|column| u32::from(*column)).sum::<u32>() / 2
-}
-
-/// Sums the differences column by column, in 16 bits.
-#[inline(always)]
-fn difference<const N: usize>(own: &[[u8; N]; N], [first, second]: [&[u8]; 2], stride: usize) -> u32 {
-    const { assert!(N <= 16, "sums of bytes have 16 bits") };
-    let mut columns = [0_u16; N];
-    for ((a, b), own) in first.chunks_exact(stride).zip(second.chunks_exact(stride)).zip(own) {
-        let (Some(a), Some(b)) = (a.first_chunk::<N>(), b.first_chunk::<N>()) else { break };
-        for i in 0..N {
-            columns[i] += u16::from(mean(a[i], b[i]).abs_diff(own[i]));
-        }
-    }
-    let mut sum = 0;
-    for column in columns {
-        sum += column;
-    }
-    u32::from(sum)
-}
-
-/// The mean, rounded up.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
-const fn mean(a: u8, b: u8) -> u8 {
-    ((a as u16 + b as u16 + 1) >> 1) as u8
 }
 
 #[inline(always)]
