@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nestcast_codec::{
-    Budget, Effort, Format, FrameRate, Moment, Observer, Picture, Population, Size, Stage, VideoDecoder, VideoEncoder,
-    VideoModel, VideoSettings, Ycbcr,
+    Bitrate, Budget, Effort, Format, FrameRate, Moment, Observer, Picture, Population, Size, Stage, VideoDecoder,
+    VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 
 const THREADS: [usize; 4] = [1, 2, 4, 8];
@@ -156,13 +156,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// Returns the times of encoding and of decoding.
 fn measure(clip: &Clip, effort: Effort, threads: usize) -> Result<[BTreeMap<Stage, Sums>; 2], Box<dyn Error>> {
     let [encoding, decoding] = [Clock::new(threads), Clock::new(threads)];
-    let [least, most] = Population::usual_bitrates(clip.size, clip.rate).map(|bits| bits as f64);
+    let [least, most] = Population::usual_bitrates(clip.size, clip.rate);
     let population = Population::log_uniform(least..=most);
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads };
     let model = VideoModel::built_in();
     let mut encoder = VideoEncoder::new(model.clone(), settings).with_effort(effort).with_observer(encoding.clone());
     let mut decoder = VideoDecoder::new(model, clip.size, threads).with_observer(decoding.clone());
-    let mut budget = Budget::new((least * most).sqrt(), clip.rate);
+    let mut budget = Budget::new(Bitrate::from_bits((least.bits() * most.bits()).isqrt()), clip.rate);
     let mut out = clip.pictures[0].clone();
     for (number, picture) in clip.pictures.iter().enumerate() {
         encoding.start(number == FIRST_FRAMES);
