@@ -230,7 +230,7 @@ fn read(path: &str, count: usize) -> Result<Clip, Box<dyn Error>> {
     };
     let size = Size::new(word('W')?.parse()?, word('H')?.parse()?)?;
     let (frames, seconds) = word('F')?.split_once(':').ok_or("its frame rate is no fraction")?;
-    let rate = FrameRate { frames: frames.parse()?, seconds: seconds.parse()? };
+    let rate = FrameRate::new(frames.parse()?, seconds.parse()?)?;
     let format = Format::Ycbcr420(Ycbcr::BT601);
     let mut there = Vec::new();
     while rest.len() > 1 && there.len() < count {
