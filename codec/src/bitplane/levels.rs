@@ -86,7 +86,7 @@ impl Slice {
     }
 
     /// As [`Slice::write_sparse`], into plain rows with arbitrary values. Rows of subbands that are not `used` are zero.
-    fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
+    pub(crate) fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
         out: &mut [&mut [T]; SUBBANDS],
         used: &[bool; SUBBANDS],
