@@ -61,9 +61,15 @@ impl PageServer {
     /// [`Error::Listen`] if the address is unavailable, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
     /// unusable.
     pub async fn listen(address: SocketAddr, identity: Option<Identity>) -> Result<Self, Error> {
-        let failed = |reason| Error::Listen { address, reason };
+        let failed = |source| Error::Listen { address, source };
         let tls = identity.map(https).transpose()?;
         Ok(Self { listener: TcpListener::bind(address).await.map_err(failed)?, tls })
+    }
+
+    /// Returns the address at which it listens; `None` if the system does not know it.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.listener.local_addr().ok()
     }
 
     /// Returns the link to a broadcast at `sender`, which opens this page. Everyone who has the link can read its
@@ -72,7 +78,7 @@ impl PageServer {
     #[must_use]
     pub fn link(&self, sender: SocketAddr, certificate: &BrowserCertificate, token: Option<&[u8]>) -> Option<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let (page, sender) = (place_of(self.listener.local_addr().ok()?), place_of(sender));
+        let (page, sender) = (place_of(self.address()?), place_of(sender));
         let mut link = format!("{scheme}://{page}/#src=https://{sender}/");
         if let Some((fingerprint, expires)) = certificate.made() {
             let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
