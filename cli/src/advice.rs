@@ -98,6 +98,7 @@ fn of_system(error: &io::Error) -> Option<&'static str> {
     Some(match error.kind() {
         ErrorKind::NotFound => ": check its name",
         ErrorKind::NotADirectory => ": name a folder",
+        ErrorKind::AlreadyExists => ": remove it, or name another folder",
         ErrorKind::PermissionDenied => ": ask its owner, or name another",
         ErrorKind::StorageFull => ": free some space",
         _ => return None,

@@ -200,7 +200,7 @@ pub(crate) struct Eval {
 
 #[derive(Debug, Args)]
 pub(crate) struct WebViewer {
-    /// The folder to write into
+    /// The folder to write into; a file of the same name with other contents is not replaced
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: PathBuf,
 }

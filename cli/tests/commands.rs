@@ -2,7 +2,7 @@
 
 mod harness;
 
-use harness::{Bench, png};
+use harness::{Bench, png, refusal};
 
 #[test]
 fn every_way_to_cut_gives_the_same_bytes() {
@@ -354,4 +354,20 @@ fn the_manual_names_every_option() {
         }
     }
     assert!(count > 40, "{count} options were found");
+}
+
+#[test]
+fn the_viewer_is_written_again_over_itself_but_over_no_other_file() {
+    let bench = Bench::new();
+    bench.succeed(&["web-viewer", "-o", "viewer"]);
+    bench.succeed(&["web-viewer", "-o", "viewer"]);
+    bench.write("viewer/package.json", b"mine");
+    std::fs::remove_file(bench.path("viewer/page.css")).expect("it is there");
+    let again = ["web-viewer", "-o", "viewer"];
+    let line = refusal(&again, &bench.run(&again, &[]));
+    let why =
+        "viewer cannot be written: package.json is there and has other contents: remove it, or name another folder";
+    assert!(line.ends_with(why), "{line}");
+    assert_eq!(bench.read("viewer/package.json"), b"mine");
+    assert!(!bench.path("viewer/page.css").exists(), "a refused folder stays as it is");
 }

@@ -35,7 +35,7 @@ pub struct AnnouncedVideo {
 impl Announcement {
     /// Reads a welcome; fails if no picture has its size.
     pub(crate) fn of(welcome: &Welcome) -> Result<Self, PlayError> {
-        let size = Size::new(welcome.width, welcome.height).map_err(|error| PlayError::Size(error.into()))?;
+        let size = Size::new(welcome.width, welcome.height).map_err(PlayError::Size)?;
         let video = welcome.video.map(|video| {
             // The session has refused reserved values.
             let (colours, display) = Display::of_signal(video.signal).unwrap_or((Ycbcr::BT601, Display::default()));

@@ -8,7 +8,7 @@ use crate::corrupt::{Cause, MAX_CORRUPT_FRAMES};
 pub enum PlayError {
     /// No picture has the announced size.
     #[error("the sender's pictures cannot be shown: {0}")]
-    Size(#[source] Cause),
+    Size(#[source] nestcast_codec::Error),
     /// The sender's frames are no pictures.
     #[error("none of the sender's last {MAX_CORRUPT_FRAMES} frames can be decoded: {0}")]
     Undecodable(#[source] Cause),

@@ -1,7 +1,9 @@
 //! Errors that stop a receiver.
 
 use std::error::Error as StdError;
+use std::io;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nestcast_proto::{Code, ReceiverEnd};
@@ -12,27 +14,39 @@ use crate::address::Address;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// TLS refuses the configuration, or the system refuses the socket.
+    /// The system refuses the socket.
+    #[error("the system gives no socket to receive with")]
+    Socket(#[source] io::Error),
+    /// TLS or QUIC refuses the configuration: this build or the configuration is wrong, and the text is the library's.
     #[error("receiving cannot be set up: {0}")]
     Setup(String),
+    /// The file of trusted authorities cannot be used.
+    #[error("{} cannot be used", file.display())]
+    Authorities {
+        /// The file.
+        file: PathBuf,
+        /// The fault in it.
+        #[source]
+        fault: AuthoritiesFault,
+    },
     /// The system knows no address of the sender's host.
     #[error("{0} cannot be found: check the host's name")]
     UnknownHost(Address),
     /// The sender is not there or not the right one.
-    #[error("cannot connect to {address}: {reason}")]
+    #[error("cannot connect to {address}: {cause}")]
     Connect {
         /// The sender's address.
         address: SocketAddr,
         /// The cause.
-        reason: String,
+        cause: ConnectionFault,
     },
     /// The sender does not show the trusted certificate.
-    #[error("the receiver does not trust the sender at {address}: {reason}")]
+    #[error("the receiver does not trust the sender at {address}: {fault}")]
     Untrusted {
         /// The sender's address.
         address: SocketAddr,
         /// The problem with its certificate.
-        reason: String,
+        fault: CertificateFault,
     },
     /// The sender closed the connection with this code.
     #[error("{0}")]
@@ -41,12 +55,12 @@ pub enum Error {
     #[error(transparent)]
     Session(#[from] ReceiverEnd),
     /// The connection broke.
-    #[error("the connection to {address} broke: {reason}")]
+    #[error("the connection to {address} broke: {cause}")]
     Lost {
         /// The sender's address.
         address: SocketAddr,
         /// The cause.
-        reason: String,
+        cause: ConnectionFault,
     },
     /// The sink refuses the announced broadcast, or its model package.
     #[error(transparent)]
@@ -64,6 +78,81 @@ pub enum Error {
         /// The time since then.
         time: Duration,
     },
+}
+
+/// The cause why there is no connection, or none any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectionFault {
+    /// Nothing answers.
+    #[error("no answer: is a sender there?")]
+    NoAnswer,
+    /// The other end speaks no QUIC of version 1.
+    #[error("the other end speaks no QUIC of version 1")]
+    Version,
+    /// The other end broke the rules of QUIC.
+    #[error("the other end broke the rules of QUIC")]
+    Violation,
+    /// The other end refused the connection.
+    #[error("the other end refused it")]
+    Refused,
+    /// The other end closed the connection.
+    #[error("the other end closed it")]
+    Closed,
+    /// The sender no longer knows the connection.
+    #[error("the sender was started again")]
+    Reset,
+    /// Nothing arrived for longer than a connection may be silent.
+    #[error("nothing came for too long")]
+    TimedOut,
+    /// This end closed the connection.
+    #[error("this end closed it")]
+    ClosedHere,
+    /// No connection ID is left.
+    #[error("there are no connection IDs left")]
+    NoConnectionId,
+}
+
+/// The problem with a sender's certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CertificateFault {
+    /// Its fingerprint is not the expected one.
+    #[error("its certificate has another fingerprint; a sender that was started again may have a new one")]
+    Fingerprint,
+    /// It has expired.
+    #[error("its certificate has expired, or a clock is wrong: check the time here and there")]
+    Expired,
+    /// It is not valid yet.
+    #[error("its certificate is not valid yet, or a clock is wrong: check the time here and there")]
+    NotYetValid,
+    /// None of the trusted authorities certifies it.
+    #[error("no trusted authority certifies it")]
+    UnknownAuthority,
+    /// It is an authority's own certificate.
+    #[error("its certificate is an authority's own: the sender needs one that it certifies")]
+    OfAuthority,
+    /// It is for another name than the host's.
+    #[error("its certificate is for another name than the host's")]
+    Name,
+    /// It is invalid in another way.
+    #[error("its certificate is not valid for a sender")]
+    Invalid,
+}
+
+/// The fault in a file of trusted authorities.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum AuthoritiesFault {
+    /// The system cannot read it.
+    #[error("it cannot be read, so name a PEM file with certificates")]
+    Unreadable(#[source] io::Error),
+    /// It has no certificate.
+    #[error("no certificate is in it: name a PEM file with one")]
+    Empty,
+    /// It is no PEM file, or a certificate in it is damaged; the text is the library's.
+    #[error("it is no PEM file with certificates: {0}: get it again")]
+    Damaged(String),
 }
 
 impl Error {

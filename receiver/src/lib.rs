@@ -55,7 +55,7 @@ mod viewer;
 
 pub use address::{Address, AddressError};
 pub use config::Config;
-pub use error::Error;
+pub use error::{AuthoritiesFault, CertificateFault, ConnectionFault, Error};
 /// Types of the player that a [`Viewer`] uses.
 pub use nestcast_player::{AnnouncedVideo, Announcement, Decoding, LatencyHistogram, Picture, PlayError, PlayStats};
 pub use player::{Player, view};

@@ -15,7 +15,7 @@ use quinn_proto::RandomConnectionIdGenerator;
 use rustls::client::Resumption;
 
 use crate::config::Config;
-use crate::error::Error;
+use crate::error::{CertificateFault, ConnectionFault, Error};
 use crate::transport::{Connection, Incoming, Outgoing, Scattered};
 use crate::trust::Trust;
 
@@ -84,7 +84,7 @@ impl QuicConnection {
             own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(no_ids).rng_seed(seed);
             Endpoint::new_with_abstract_socket(own, None, socket, Arc::new(TokioRuntime))
         });
-        let endpoint = endpoint.map_err(|error| setup(&error))?;
+        let endpoint = endpoint.map_err(Error::Socket)?;
         let connecting =
             endpoint.connect_with(config, address, &to.name).map_err(|error: ConnectError| setup(&error))?;
         let connected = tokio::time::timeout(time, connecting).await;
@@ -141,7 +141,7 @@ fn transport() -> TransportConfig {
 }
 
 fn late(address: SocketAddr) -> Error {
-    Error::Connect { address, reason: "no answer: is a sender there?".to_owned() }
+    Error::Connect { address, cause: ConnectionFault::NoAnswer }
 }
 
 /// Converts the end of a connection to an error.
@@ -152,51 +152,42 @@ fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Er
             Error::Closed(Code::Version)
         }
         ConnectionError::TransportError(error) if alert(error.code) == Some(ACCESS_DENIED) => {
-            let reason = "its certificate has another fingerprint; a sender that was started again may have a new one";
-            Error::Untrusted { address, reason: reason.to_owned() }
+            Error::Untrusted { address, fault: CertificateFault::Fingerprint }
         }
         ConnectionError::TransportError(error) if alert(error.code).is_some() => {
-            Error::Untrusted { address, reason: distrust(alert(error.code), &error.reason) }
+            Error::Untrusted { address, fault: certificate_fault(alert(error.code), &error.reason) }
         }
         ConnectionError::TimedOut if connecting => late(address),
-        error if connecting => Error::Connect { address, reason: plain(error).to_owned() },
-        error => Error::Lost { address, reason: plain(error).to_owned() },
+        error if connecting => Error::Connect { address, cause: connection_fault(error) },
+        error => Error::Lost { address, cause: connection_fault(error) },
     }
 }
 
-/// Explains what is wrong with a certificate, from this end's alert and the message of `rustls`, which is for
-/// programmers.
-fn distrust(alert: Option<u8>, reason: &str) -> String {
+/// Returns what is wrong with a certificate, by this end's alert and the message of `rustls`, which is for programmers.
+fn certificate_fault(alert: Option<u8>, reason: &str) -> CertificateFault {
     const EXPIRED: u8 = 45;
     const UNKNOWN_AUTHORITY: u8 = 48;
-    let why = match alert {
-        Some(EXPIRED) => "its certificate has expired, or a clock is wrong: check the time here and there",
-        Some(UNKNOWN_AUTHORITY) => "no authority of the --ca file certifies it",
-        _ if reason.contains("CaUsedAsEndEntity") => {
-            "its certificate is an authority's own: the sender needs one that it certifies"
-        }
-        _ if reason.contains("NotValidYet") || reason.contains("not valid yet") => {
-            "its certificate is not valid yet, or a clock is wrong: check the time here and there"
-        }
-        _ if reason.contains("not valid for name") || reason.contains("NotValidForName") => {
-            "its certificate is for another name than the host's"
-        }
-        _ => "its certificate is not valid for a sender",
-    };
-    why.to_owned()
+    match alert {
+        Some(EXPIRED) => CertificateFault::Expired,
+        Some(UNKNOWN_AUTHORITY) => CertificateFault::UnknownAuthority,
+        _ if reason.contains("CaUsedAsEndEntity") => CertificateFault::OfAuthority,
+        _ if reason.contains("NotValidYet") || reason.contains("not valid yet") => CertificateFault::NotYetValid,
+        _ if reason.contains("not valid for name") || reason.contains("NotValidForName") => CertificateFault::Name,
+        _ => CertificateFault::Invalid,
+    }
 }
 
-/// Returns why a connection ended, in plain words.
-const fn plain(error: &ConnectionError) -> &'static str {
+/// Returns why a connection ended.
+const fn connection_fault(error: &ConnectionError) -> ConnectionFault {
     match error {
-        ConnectionError::VersionMismatch => "the other end speaks no QUIC of version 1",
-        ConnectionError::TransportError(_) => "the other end broke the rules of QUIC",
-        ConnectionError::ConnectionClosed(_) => "the other end refused it",
-        ConnectionError::ApplicationClosed(_) => "the other end closed it",
-        ConnectionError::Reset => "the sender was started again",
-        ConnectionError::TimedOut => "nothing came for too long",
-        ConnectionError::LocallyClosed => "this end closed it",
-        ConnectionError::CidsExhausted => "there are no connection IDs left",
+        ConnectionError::VersionMismatch => ConnectionFault::Version,
+        ConnectionError::TransportError(_) => ConnectionFault::Violation,
+        ConnectionError::ConnectionClosed(_) => ConnectionFault::Refused,
+        ConnectionError::ApplicationClosed(_) => ConnectionFault::Closed,
+        ConnectionError::Reset => ConnectionFault::Reset,
+        ConnectionError::TimedOut => ConnectionFault::TimedOut,
+        ConnectionError::LocallyClosed => ConnectionFault::ClosedHere,
+        ConnectionError::CidsExhausted => ConnectionFault::NoConnectionId,
     }
 }
 
@@ -258,7 +249,9 @@ impl Outgoing for ControlStream {
             Err(quinn::WriteError::Stopped(_)) => {
                 return Err(failure(self.address, &self.connection.closed().await, false));
             }
-            Err(other) => return Err(Error::Lost { address: self.address, reason: other.to_string() }),
+            Err(quinn::WriteError::ClosedStream | quinn::WriteError::ZeroRttRejected) => {
+                return Err(Error::Lost { address: self.address, cause: ConnectionFault::ClosedHere });
+            }
         }
         Ok(())
     }
@@ -294,7 +287,11 @@ impl Stream {
             // A reset ends the frame where it is: the prefix is valid.
             Err(quinn::ReadError::Reset(_)) => Ok(None),
             Err(quinn::ReadError::ConnectionLost(error)) => Err(failure(self.address, &error, false)),
-            Err(other) => Err(Error::Lost { address: self.address, reason: other.to_string() }),
+            Err(
+                quinn::ReadError::ClosedStream
+                | quinn::ReadError::IllegalOrderedRead
+                | quinn::ReadError::ZeroRttRejected,
+            ) => Err(Error::Lost { address: self.address, cause: ConnectionFault::ClosedHere }),
         }
     }
 }

@@ -60,7 +60,7 @@ async fn addresses(to: &Config) -> Result<Vec<SocketAddr>, Error> {
 /// this machine lacks says nothing.
 const fn weight(error: &Error) -> u8 {
     match error {
-        Error::Setup(_) => 0,
+        Error::Socket(_) | Error::Setup(_) => 0,
         error if error.may_retry() => 1,
         _ => 2,
     }

@@ -10,7 +10,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{CertificateError, ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use sha2::{Digest as _, Sha256};
 
-use crate::Error;
+use crate::error::{AuthoritiesFault, Error};
 use crate::sender_clock::WallClock;
 
 /// The senders that a receiver trusts.
@@ -37,11 +37,10 @@ impl Trust {
 
     /// Returns the TLS configuration that trusts no other sender.
     pub(crate) fn config(&self) -> Result<ClientConfig, Error> {
-        let failed = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_details(Arc::clone(&provider), Arc::new(WallClock))
             .with_protocol_versions(&[&rustls::version::TLS13])
-            .map_err(|error| failed(&error))?;
+            .map_err(|error| Error::Setup(error.to_string()))?;
         Ok(match self {
             Self::Fingerprint(expected) => builder
                 .dangerous()
@@ -49,19 +48,18 @@ impl Trust {
                 .with_no_client_auth(),
             Self::Authorities(file) => {
                 let mut roots = RootCertStore::empty();
-                let read = |error: &dyn std::fmt::Display| Error::Setup(format!("{}: {error}", file.display()));
+                let failed = |fault| Error::Authorities { file: file.clone(), fault };
                 let unread = |error| match error {
-                    pem::Error::Io(error) => {
-                        read(&format!("it cannot be read: {error}: name a PEM file with certificates"))
-                    }
-                    error => read(&format!("it is no PEM file with certificates: {error}: get it again")),
+                    pem::Error::Io(error) => failed(AuthoritiesFault::Unreadable(error)),
+                    error => failed(AuthoritiesFault::Damaged(error.to_string())),
                 };
                 for certificate in CertificateDer::pem_file_iter(file).map_err(unread)? {
                     let certificate = certificate.map_err(unread)?;
-                    roots.add(certificate).map_err(|error| read(&error))?;
+                    let added = roots.add(certificate);
+                    added.map_err(|error| failed(AuthoritiesFault::Damaged(error.to_string())))?;
                 }
                 if roots.is_empty() {
-                    return Err(read(&"no certificate is in it: name a PEM file with one"));
+                    return Err(failed(AuthoritiesFault::Empty));
                 }
                 builder.with_root_certificates(roots).with_no_client_auth()
             }

@@ -296,7 +296,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             number,
             address: self.connection.address(),
             rendition: wanted.rendition,
-            delivery_rate: self.session.publisher().delivery_rate(),
+            delivery_rate: self.session.delivery_rate(),
             useful_bytes: wanted.useful_bytes,
             sent: self.session.stats(),
             path,

@@ -9,7 +9,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
 use sha2::{Digest as _, Sha256};
 use time::OffsetDateTime;
 
-use crate::Error;
+use crate::error::{Error, PemFault};
 
 /// The name in certificates made here; receivers that pin a fingerprint ignore it.
 const CERTIFICATE_NAME: &str = "nestcast";
@@ -67,15 +67,14 @@ impl Identity {
     /// [`Error::Certificate`] if a file cannot be read or contains no certificate or key.
     pub fn from_pem(chain: &Path, key: &Path) -> Result<Self, Error> {
         let failed =
-            |file: &Path, what, error| Error::Certificate { file: file.to_owned(), reason: refusal(what, &error) };
+            |file: &Path, what, error| Error::Certificate { file: file.to_owned(), fault: pem_fault(what, error) };
         let certificates: Result<Vec<_>, _> = CertificateDer::pem_file_iter(chain).and_then(Iterator::collect);
         let certificates =
             certificates.and_then(|all| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) });
         let certificates = certificates.map_err(|error| failed(chain, "certificate", error))?;
         let key = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
             pem::Error::NoItemsFound if is_encrypted(key) => {
-                let reason = "its private key is encrypted: write it without a passphrase, as `openssl pkey` does";
-                Error::Certificate { file: key.to_owned(), reason: reason.to_owned() }
+                Error::Certificate { file: key.to_owned(), fault: PemFault::Encrypted }
             }
             error => failed(key, "private key", error),
         })?;
@@ -95,12 +94,12 @@ fn is_encrypted(file: &Path) -> bool {
         .is_ok_and(|text| text.contains("ENCRYPTED PRIVATE KEY") || text.contains("Proc-Type: 4,ENCRYPTED"))
 }
 
-/// Explains why a PEM file contains no certificate or key, and what to do.
-fn refusal(what: &str, error: &pem::Error) -> String {
+/// Returns why a PEM file contains no certificate or key.
+fn pem_fault(what: &'static str, error: pem::Error) -> PemFault {
     match error {
-        pem::Error::Io(error) => format!("it cannot be read: {error}: name a PEM file with the {what}"),
-        pem::Error::NoItemsFound => format!("no {what} is in it: name a PEM file with one"),
-        error => format!("it is no PEM file with a {what}: {error}: write or get it again"),
+        pem::Error::Io(source) => PemFault::Unreadable { what, source },
+        pem::Error::NoItemsFound => PemFault::Missing { what },
+        error => PemFault::Damaged { what, reason: error.to_string() },
     }
 }
 

@@ -68,7 +68,7 @@ mod transport;
 pub use broadcast::{Broadcast, place_of};
 pub use clock::microseconds as clock_micros;
 pub use config::{Acknowledge, Browsers, Config};
-pub use error::Error;
+pub use error::{Error, PemFault};
 #[cfg(feature = "metrics")]
 pub use figures::metrics_server::serve_metrics;
 pub use figures::monitor::Monitor;

@@ -68,12 +68,12 @@ impl PageServer {
     /// [`Error::Listen`] if the address is unavailable, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
     /// unusable.
     pub async fn listen(address: SocketAddr, identity: Option<Identity>) -> Result<Self, Error> {
-        let failed = |reason| Error::Listen { address, reason };
+        let failed = |source| Error::Listen { address, source };
         let tls = identity.map(https).transpose()?;
         Ok(Self { listener: TcpListener::bind(address).await.map_err(failed)?, tls })
     }
 
-    /// Returns the address of the page.
+    /// Returns the address at which it listens; `None` if the system does not know it.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.listener.local_addr().ok()

@@ -7,6 +7,11 @@ use std::hash::{Hash, Hasher};
 use std::str::FromStr;
 use std::time::Duration;
 
+/// See [`FrameRate::MAX_TERM`].
+const MAX_TERM: u32 = 1_000_000;
+/// See [`FrameRate::MAX_PER_SECOND`].
+const MAX_PER_SECOND: u32 = 1000;
+
 /// A number of frames in a number of seconds: each number is in 1..=1000000, and there are at most 1000 frames a second.
 ///
 /// Two rates are equal if they are the same speed: 50/2 equals 25. Text is a whole number or a fraction, such as `25`,
@@ -43,9 +48,9 @@ impl Error for FrameRateError {}
 
 impl FrameRate {
     /// The largest number of frames, and of seconds.
-    pub const MAX_TERM: u32 = 1_000_000;
+    pub const MAX_TERM: u32 = MAX_TERM;
     /// The most frames a second: no display shows more, and a player shows repeated frames at this rate.
-    pub const MAX_PER_SECOND: u32 = 1000;
+    pub const MAX_PER_SECOND: u32 = MAX_PER_SECOND;
 
     /// Makes the rate of `frames` frames in `seconds` seconds.
     ///

@@ -45,13 +45,27 @@ pub const FILES: [StaticFile; 12] = [
     binary("photo.nst", include_bytes!("../page/photo.nst")),
 ];
 
-/// Writes all files into a folder, and creates the folder if it does not exist.
+/// Writes all files into a folder, and creates the folder if it does not exist. A file that is there with the same
+/// contents stays.
 ///
 /// # Errors
-/// Those of the system.
+/// [`io::ErrorKind::AlreadyExists`] if a file of one of the names has other contents; then nothing is written. Those of
+/// the system.
 pub fn write_files(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    FILES.iter().try_for_each(|file| std::fs::write(folder.join(file.name), file.bytes))
+    let mut missing = Vec::new();
+    for file in &FILES {
+        match std::fs::read(folder.join(file.name)) {
+            Ok(bytes) if bytes == file.bytes => {}
+            Ok(_) => {
+                let why = format!("{} is there and has other contents", file.name);
+                return Err(io::Error::new(io::ErrorKind::AlreadyExists, why));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => missing.push(file),
+            Err(error) => return Err(error),
+        }
+    }
+    missing.into_iter().try_for_each(|file| std::fs::write(folder.join(file.name), file.bytes))
 }
 
 #[cfg(test)]

@@ -103,7 +103,7 @@ pub(crate) struct Receive {
     /// only once
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
-    /// Wait for the broadcast to begin and, when it ends, for the next one, until you press ctrl-c
+    /// Wait for the broadcast to begin and, when it ends, for the next one, until you press ctrl-c; not together with --retry
     #[arg(long, conflicts_with = "retry")]
     pub(crate) wait: bool,
     /// The video or picture that the sender sends, to measure PSNR against

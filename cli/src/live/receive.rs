@@ -37,6 +37,9 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         process::interrupted().await;
         asked.store(true, Relaxed);
     };
+    if options.wait {
+        files::note(&format!("waiting for a broadcast at {place}, until you press ctrl-c"));
+    }
     let ended = runtime.block_on(nestcast_receiver::view(config, screen, shutdown));
     let totals = *totals.lock().unwrap_or_else(PoisonError::into_inner);
     if totals.received.shown > 0 && !options.json && !is_standard(&options.output) {

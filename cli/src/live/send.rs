@@ -42,34 +42,37 @@ fn config(options: &Send) -> Result<Config> {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
-    let own = Browsers { origins: origins(options), ..Browsers::default() };
-    let browsers = if options.cert.is_some() { Browsers { validity: None, ..own } } else { own };
+    let validity = if options.cert.is_some() { None } else { Browsers::default().validity };
     Ok(Config {
         token,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
         qlog: options.qlog.clone(),
-        browsers: options.web.map(|_| browsers),
+        browsers: options.web.map(|_| Browsers { validity, origins: options.web_origin.clone() }),
         ..Config::new(listen, identity)
     })
 }
 
-/// Returns the origins of pages that may connect: those of the options and that of the page served here; none for any.
-fn origins(options: &Send) -> Vec<String> {
-    let mut origins = options.web_origin.clone();
-    if let Some(own) = options.web.filter(|_| !origins.is_empty()) {
-        let scheme = if options.cert.is_some() { "https" } else { "http" };
-        origins.push(format!("{scheme}://{own}"));
-        origins.extend(own.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", own.port())));
+/// Lets the page that is served at `own` connect too, if only pages of some origins may.
+fn allow_own_page(origins: &mut Vec<String>, own: SocketAddr, is_https: bool) {
+    if origins.is_empty() {
+        return;
     }
-    origins
+    let scheme = if is_https { "https" } else { "http" };
+    origins.push(format!("{scheme}://{own}"));
+    origins.extend(own.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", own.port())));
 }
 
 /// Broadcasts until the source ends or the user ends the program.
-async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Result<()> {
+async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
     let (token, identity) = (config.token.clone(), options.cert.as_ref().map(|_| config.identity.clone()));
+    // First, because the system may choose the port, which is a part of the page's origin.
+    let page = listen_for_page(options, identity).await?;
+    if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
+        allow_own_page(&mut browsers.origins, own, options.cert.is_some());
+    }
     let broadcast = Broadcast::listen(config, source)?;
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
@@ -78,7 +81,7 @@ async fn on_air(options: &Send, config: Config, source: impl FrameSource) -> Res
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     let mut certificate = broadcast.browser_certificate();
-    let page = serve_page(options, identity, address, certificate.clone()).await?;
+    page.iter().for_each(|page| serve_page(page, address, certificate.clone()));
     let link = |certificate: &BrowserCertificate| page.as_ref()?.link(address, certificate, token.as_deref());
     let web = link(&certificate);
     if options.json {
@@ -132,25 +135,27 @@ fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
     Ok(())
 }
 
-/// Serves the page for browsers as long as the program runs.
-async fn serve_page(
-    options: &Send,
-    identity: Option<Identity>,
-    sender: SocketAddr,
-    certificate: BrowserCertificate,
-) -> Result<Option<Arc<PageServer>>> {
+/// Listens for browsers that ask for the page, if the options say so.
+async fn listen_for_page(options: &Send, identity: Option<Identity>) -> Result<Option<Arc<PageServer>>> {
     let Some(address) = options.web else { return Ok(None) };
     let is_plain = identity.is_none();
-    let failed = |error| anyhow::anyhow!("the page cannot be served: {error}; choose another address with --web");
+    let failed = |error| {
+        let error = anyhow::Error::from(error);
+        anyhow::anyhow!("the page cannot be served: {error:#}; choose another address with --web")
+    };
     let page = Arc::new(PageServer::listen(address, identity).await.map_err(failed)?);
     if is_plain && !address.ip().is_loopback() {
         files::note(
             "browsers watch from this machine alone: for others add --cert, --key and --listen, so that the page is HTTPS",
         );
     }
-    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
-    tokio::spawn(Arc::clone(&page).serve(files.to_vec(), sender, certificate));
     Ok(Some(page))
+}
+
+/// Serves the page for browsers as long as the program runs.
+fn serve_page(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCertificate) {
+    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
+    tokio::spawn(Arc::clone(page).serve(files.to_vec(), sender, certificate));
 }
 
 /// Serves figures for Prometheus as long as the program runs. Returns the address.
@@ -162,4 +167,24 @@ async fn serve_metrics(options: &Send, monitor: nestcast_sender::Monitor) -> Res
     let address = listener.local_addr().with_context(failed)?;
     tokio::spawn(nestcast_sender::serve_metrics(listener, monitor));
     Ok(Some(address.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_page_that_is_served_here_may_connect_where_only_some_may() {
+        let allowed = |origins: &[&str], own: &str, is_https| {
+            let mut origins: Vec<String> = origins.iter().map(|&origin| origin.to_owned()).collect();
+            allow_own_page(&mut origins, own.parse().expect("an address"), is_https);
+            origins
+        };
+        assert_eq!(allowed(&[], "127.0.0.1:8080", false), Vec::<String>::new(), "all may");
+        assert_eq!(
+            allowed(&["https://a.example"], "127.0.0.1:8080", false),
+            ["https://a.example", "http://127.0.0.1:8080", "http://localhost:8080"]
+        );
+        assert_eq!(allowed(&["https://a.example"], "192.0.2.1:443", true)[1..], ["https://192.0.2.1:443"]);
+    }
 }

@@ -11,7 +11,7 @@ use image::{ImageDecoder, ImageError, ImageFormat, Limits};
 use nestcast_codec::{MAX_SIDE, Picture, Size};
 
 use super::colour::{self, Colours};
-use super::error::{Error, Note};
+use super::error::{Cost, Error, Note};
 use super::{exif, formats, jpeg, opaque, partial, png, webp};
 
 /// The most bytes of a pixel in a file: RGBA of 16 bits.
@@ -90,22 +90,20 @@ fn format(start: &[u8]) -> Result<ImageFormat, Error> {
 
 fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<Cow<'_, [u8]>>>, Error> {
     if png::is_palette_broken(bytes) {
-        return Err(Error::Corrupt("its palette ends inside a colour: get it again".to_owned()));
+        return Err(Error::Corrupt("its palette ends inside a colour: get it again"));
     }
     let mut limits = Limits::no_limits();
     // The decoder applies this limit to metadata and a few rows, not to the picture.
     limits.max_alloc = Some(METADATA_BYTES);
     PngDecoder::with_limits(Cursor::new(png::without_matrix(bytes)), limits).map_err(|error| match error {
-        ImageError::Limits(_) => {
-            Error::Cost(format!("its metadata needs more than {METADATA_BYTES} bytes: save it without"))
-        }
+        ImageError::Limits(_) => Error::Cost(Cost::Metadata { max: METADATA_BYTES }),
         error => error.into(),
     })
 }
 
 fn webp_decoder(bytes: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>, Error> {
     if webp::is_cut(bytes) {
-        return Err(Error::Corrupt("it ends too early: get the whole file".to_owned()));
+        return Err(Error::Corrupt("it ends too early: get the whole file"));
     }
     Ok(WebPDecoder::new(Cursor::new(bytes))?)
 }
@@ -145,7 +143,7 @@ fn decode_webp(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
 fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let structure = jpeg::Structure::of(bytes)?;
     if !structure.coded {
-        return Err(Error::Corrupt("its end is missing: get the whole JPEG file".to_owned()));
+        return Err(Error::Corrupt("its end is missing: get the whole JPEG file"));
     }
     let clean = jpeg::without_junk(bytes);
     let bytes = clean.as_deref().unwrap_or(bytes);
@@ -203,8 +201,7 @@ fn convert(
 ) -> Result<Decoded, Error> {
     let pixels = checked_pixels(&decoder, max_pixels)?;
     if pixels > densest.saturating_mul(bytes as u64) {
-        let why = format!("it would have {pixels} pixels in {bytes} bytes: get it again, its data are missing");
-        return Err(Error::Corrupt(why));
+        return Err(Error::Sparse { pixels, bytes });
     }
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = partial::image(decoder, &mut notes)?;

@@ -16,7 +16,18 @@ pub enum Error {
     OtherFormat(&'static str),
     /// The bytes break their format, or bytes are missing.
     #[error("{0}")]
-    Corrupt(String),
+    Corrupt(&'static str),
+    /// The bytes are too few for so large a picture.
+    #[error("it would have {pixels} pixels in {bytes} bytes: get it again, its data are missing")]
+    Sparse {
+        /// The picture's pixels.
+        pixels: u64,
+        /// The file's bytes.
+        bytes: usize,
+    },
+    /// No picture has the size that the file states.
+    #[error(transparent)]
+    Size(#[from] nestcast_codec::Error),
     /// The file is of a kind of PNG or JPEG that this crate does not read.
     #[error("{0}")]
     Unsupported(&'static str),
@@ -47,7 +58,34 @@ pub enum Error {
     Io(#[from] io::Error),
     /// The file would cost more memory or work than a picture of its size may.
     #[error("{0}")]
-    Cost(String),
+    Cost(#[from] Cost),
+}
+
+/// What would cost more than a picture of its size may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Cost {
+    /// Memory, as the library that decodes it counts.
+    #[error("it needs too much memory: save it anew")]
+    Memory,
+    /// Memory for metadata.
+    #[error("its metadata needs more than {max} bytes: save it without")]
+    Metadata {
+        /// The limit in bytes.
+        max: u64,
+    },
+    /// Segments of a JPEG file.
+    #[error("it has more than {max} segments: save it anew")]
+    Segments {
+        /// The limit.
+        max: u64,
+    },
+    /// Scans of a JPEG file.
+    #[error("its scans go over the picture more than {max} times, which costs only time: save it anew")]
+    Passes {
+        /// The limit.
+        max: u64,
+    },
 }
 
 impl From<image::ImageError> for Error {
@@ -58,17 +96,11 @@ impl From<image::ImageError> for Error {
             ImageError::Unsupported(_) => {
                 Self::Unsupported("it is of a kind that nestcast does not read: save it as a usual PNG")
             }
-            ImageError::Limits(_) => Self::Cost("it needs too much memory: save it anew".to_owned()),
+            ImageError::Limits(_) => Self::Cost(Cost::Memory),
             ImageError::IoError(error) if error.kind() != io::ErrorKind::UnexpectedEof => Self::Io(error),
-            ImageError::IoError(_) => Self::Corrupt("it ends too early: get the whole file".to_owned()),
-            _ => Self::Corrupt("its data are damaged: get it again".to_owned()),
+            ImageError::IoError(_) => Self::Corrupt("it ends too early: get the whole file"),
+            _ => Self::Corrupt("its data are damaged: get it again"),
         }
-    }
-}
-
-impl From<nestcast_codec::Error> for Error {
-    fn from(error: nestcast_codec::Error) -> Self {
-        Self::Corrupt(error.to_string())
     }
 }
 

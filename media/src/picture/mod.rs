@@ -27,6 +27,6 @@ mod webp;
 
 pub use decode::{Decoded, MAGIC_BYTES, check_magic, decode, max_file_bytes, size};
 pub use encode::encode_png;
-pub use error::{Error, Note};
+pub use error::{Cost, Error, Note};
 pub use folder::{below, in_folder};
 pub use read::{read, read_size};

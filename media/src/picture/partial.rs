@@ -2,7 +2,7 @@
 
 use image::{ColorType, DynamicImage, ImageBuffer, ImageDecoder, ImageError};
 
-use super::{Error, Note};
+use super::{Cost, Error, Note};
 
 /// Decodes all pixels, or the rows before damage with a note. The other rows are black, or white if they may be
 /// transparent.
@@ -12,7 +12,7 @@ use super::{Error, Note};
 pub(super) fn image(decoder: impl ImageDecoder, notes: &mut Vec<Note>) -> Result<DynamicImage, Error> {
     let (width, height) = decoder.dimensions();
     let colours = decoder.color_type();
-    let length = usize::try_from(decoder.total_bytes()).map_err(|_| Error::Cost("it is too large".to_owned()))?;
+    let length = usize::try_from(decoder.total_bytes()).map_err(|_| Error::Cost(Cost::Memory))?;
     let mut bytes = vec![0; length];
     if let Err(error) = decoder.read_image(&mut bytes) {
         let damaged = matches!(error, ImageError::IoError(_) | ImageError::Decoding(_));

@@ -1,5 +1,7 @@
 //! Why a model package is refused, and who must act.
 
+use std::io;
+
 use nestcast_codec::Error;
 
 use crate::graph::GraphError;
@@ -35,12 +37,12 @@ pub enum Fault {
     #[error("{0} is missing: fetch or export the package again")]
     Missing(String),
     /// The system cannot read a file.
-    #[error("{file} cannot be read: {reason}: check the disk and its permissions")]
+    #[error("{file} cannot be read: {kind}: check the disk and its permissions")]
     Unreadable {
         /// The file.
         file: String,
-        /// The system's message.
-        reason: String,
+        /// The kind of the system's error.
+        kind: io::ErrorKind,
     },
     /// A link, a folder, a device: it could lead anywhere.
     #[error("{0} is not a plain file: put the file itself there")]

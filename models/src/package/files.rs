@@ -176,7 +176,7 @@ fn held<'a>(files: &Named<'a>, name: &str) -> Result<&'a [u8], Fault> {
 pub(crate) fn read(folder: &Path, name: &str, max: u64) -> Result<Vec<u8>, Fault> {
     let unreadable = |error: std::io::Error| match error.kind() {
         ErrorKind::NotFound => Fault::Missing(name.into()),
-        _ => Fault::Unreadable { file: name.into(), reason: error.to_string() },
+        _ => Fault::Unreadable { file: name.into(), kind: error.kind() },
     };
     let too_large = || Fault::TooLarge { file: name.into(), max };
     let path = folder.join(name);

@@ -134,10 +134,10 @@ impl SenderSession {
         self.max_bitrate
     }
 
-    /// Returns the publisher that cuts frames for the receiver, for its figures.
+    /// Returns the delivery rate, as [`Publisher::delivery_rate`] does.
     #[must_use]
-    pub const fn publisher(&self) -> &Publisher {
-        &self.publisher
+    pub fn delivery_rate(&self) -> Bitrate {
+        self.publisher.delivery_rate()
     }
 
     /// Returns what was sent to the receiver so far.

@@ -80,7 +80,7 @@ impl Socket {
     /// Binds a UDP socket of the system.
     pub(crate) fn bind(address: SocketAddr) -> Result<Self, Error> {
         let bound = socket(address).and_then(|socket| TokioRuntime.wrap_udp_socket(socket));
-        let socket = bound.map_err(|reason| Error::Listen { address, reason })?;
+        let socket = bound.map_err(|source| Error::Listen { address, source })?;
         Ok(Self { socket, address, seed: None })
     }
 }
@@ -115,7 +115,7 @@ impl Listener {
         let logs = Logs { folder: None, config: config.clone(), transport, acknowledge, clock };
         own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
         let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
-            .map_err(|reason| Error::Listen { address, reason })?;
+            .map_err(|source| Error::Listen { address, source })?;
         Ok(Self {
             endpoint,
             certificates,

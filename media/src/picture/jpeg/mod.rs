@@ -6,7 +6,7 @@ mod integrity;
 mod rebuild;
 mod segments;
 
-use super::Error;
+use super::{Cost, Error};
 pub(super) use integrity::is_whole;
 pub(super) use rebuild::rebuild;
 use segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
@@ -59,8 +59,8 @@ pub(super) fn without_junk(bytes: &[u8]) -> Option<Vec<u8>> {
     }
 }
 
-fn corrupt(why: &str) -> Error {
-    Error::Corrupt(why.to_owned())
+const fn corrupt(why: &'static str) -> Error {
+    Error::Corrupt(why)
 }
 
 /// The frame's header, and how many of its samples are coded so far.
@@ -93,7 +93,7 @@ impl Structure {
             let Some(body) = segment(bytes, start) else { break };
             segments += 1;
             if segments > MAX_SEGMENTS {
-                return Err(Error::Cost(format!("it has more than {MAX_SEGMENTS} segments: save it anew")));
+                return Err(Error::Cost(Cost::Segments { max: MAX_SEGMENTS as u64 }));
             }
             if marker == START_OF_SCAN {
                 let Some(frame) = &mut frame else {
@@ -145,9 +145,7 @@ impl Frame {
             return Err(corrupt("it is coded twice: save it anew"));
         }
         if self.coded > MAX_PASSES * all {
-            return Err(Error::Cost(format!(
-                "its scans go over the picture more than {MAX_PASSES} times, which costs only time: save it anew"
-            )));
+            return Err(Error::Cost(Cost::Passes { max: MAX_PASSES as u64 }));
         }
         Ok(count)
     }

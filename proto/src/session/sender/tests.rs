@@ -148,7 +148,7 @@ fn a_join_is_for_receivers_of_video_alone() {
         driver.frame(0, 500);
         driver.say(INTERVAL, &Message::RandomAccessRequest(RandomAccessRequest { lost: 0 }));
         assert_eq!(driver.refused(), refused);
-        assert_eq!(driver.session.publisher().needs_random_access(), video.is_some());
+        assert_eq!(driver.session.publisher.needs_random_access(), video.is_some());
     }
 }
 

@@ -1,0 +1,178 @@
+//! How `nestcast receive` waits and tries again, and what it says when it gives up.
+
+mod harness;
+
+use std::io::{BufRead as _, BufReader};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use harness::live::{Sender, certify, clip};
+use harness::{Bench, NESTCAST};
+
+#[test]
+fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--max-receivers", "1"]);
+    let receive = |rest: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_nestcast"));
+        command.args(sender.receive(rest)).current_dir(bench.path("")).env("RUST_LOG", "error");
+        command
+    };
+    let mut first = receive(&["-o", "-"]).stdout(Stdio::piped()).spawn().expect("the binary starts");
+    let output = first.stdout.take().expect("it is piped");
+    let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("the first one is let in");
+    assert!(video.read().expect("a frame").is_some());
+    // Long enough for a second attempt even on a busy machine; without a log, each attempt is a note.
+    let mut second = receive(&["-o", "second", "--retry", "4"]);
+    let output = second.env_remove("RUST_LOG").output().expect("the binary starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    let (notes, line) = said.trim_end().rsplit_once('\n').expect("two lines or more");
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        notes.lines().all(|note| note.starts_with("nestcast: note: ") && note.contains("; trying again in ")),
+        "{said}"
+    );
+    assert!(line.contains("as many receivers as it takes; gave up after") && line.ends_with("try later"), "{line}");
+    first.kill().expect("it runs");
+    first.wait().expect("it ends");
+}
+
+#[test]
+fn a_sender_that_is_not_there_is_looked_for_again_in_however_little_time() {
+    let bench = Bench::new();
+    // The socket receives packets and never answers.
+    let silent = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    let address = silent.local_addr().expect("an address").to_string();
+    let digits = "00".repeat(32);
+    let arguments =
+        ["receive", &address, "--fingerprint", &digits, "--decoder", "linear", "-o", "frames", "--retry", "2"];
+    let output = bench.command(NESTCAST).args(arguments).env_remove("RUST_LOG").output().expect("the binary starts");
+    let said = String::from_utf8(output.stderr).expect("text");
+    let [note, line] = said.lines().collect::<Vec<_>>()[..] else { panic!("{said}") };
+    assert!(note.starts_with("nestcast: note: ") && note.contains("is a sender there?; trying again in "), "{said}");
+    assert!(line.contains("is a sender there?; gave up after 2 attempts"), "{said}");
+}
+
+/// Frames that a receiver's lines tell of, as they come.
+fn frames_of(output: Option<ChildStdout>) -> impl Iterator<Item = String> {
+    let lines = BufReader::new(output.expect("it is piped")).lines().map_while(Result::ok);
+    lines.filter(|line| line.contains("\"event\":\"frame\""))
+}
+
+#[test]
+fn a_sender_that_was_killed_and_starts_again_resets_its_receivers() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    certify(&bench, "one.pem", "one.key");
+    let certified = ["clip.y4m", "--repeat", "--cert", "one.pem", "--key", "one.key"];
+    let first = Sender::start(&bench, &certified);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(first.receive(&["-o", "frames", "--json"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut frames = frames_of(receiver.stdout.take());
+    frames.next().expect("a frame comes");
+    let address = first.address.clone();
+    drop(first); // by SIGKILL
+    let second = Sender::start(&bench, &[&["--listen", &address], &certified[..]].concat());
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines();
+    let lost = said.by_ref().map_while(Result::ok).find(|line| line.contains("broke")).expect("it says so");
+    assert!(lost.contains("the sender was started again"), "{lost}");
+    // What came of the first is on its way through the pipe still; the second's come without end.
+    assert_eq!(frames.by_ref().take(40).count(), 40);
+    drop(second);
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
+#[cfg(unix)]
+#[test]
+fn a_receiver_that_waits_sees_the_next_broadcast() {
+    use rustix::process::{Pid, Signal, kill_process};
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    certify(&bench, "one.pem", "one.key");
+    let certified = ["clip.y4m", "--repeat", "--cert", "one.pem", "--key", "one.key"];
+    let end = |child: &Child| {
+        let id = Pid::from_child(child);
+        kill_process(id, Signal::TERM).expect("it runs");
+    };
+    let mut first = Sender::start(&bench, &certified);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(first.receive(&["-o", "record.y4m", "--json", "--wait"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut frames = frames_of(receiver.stdout.take());
+    frames.next().expect("a frame comes");
+    end(&first.child);
+    assert!(first.child.wait().expect("it ends").success(), "its broadcast ended, and did not break");
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert!(said.any(|line| line.contains("the broadcast ended; waiting for the next")));
+    let _second = Sender::start(&bench, &[&["--listen", &first.address], &certified[..]].concat());
+    assert_eq!(frames.by_ref().take(40).count(), 40, "more than the first can have sent");
+    end(&receiver);
+    frames.for_each(drop);
+    assert!(receiver.wait().expect("it ends").success());
+    assert!(bench.read("record.y4m").starts_with(b"YUV4MPEG2 W32 H24 F30:1 "));
+}
+
+/// Sets the clock of a program 100 years back.
+#[cfg(target_os = "linux")]
+const CLOCK: &str = "
+#include <time.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    int result = (int)syscall(SYS_clock_gettime, clock, time);
+    if (clock == CLOCK_REALTIME) time->tv_sec -= 100L * 365 * 24 * 3600;
+    return result;
+}
+";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_clock_before_1970_stops_neither_end() {
+    let bench = Bench::new();
+    bench.write("clock.c", CLOCK.as_bytes());
+    bench.write("clip.y4m", &clip(8));
+    let (library, source) = (bench.path("clock.so"), bench.path("clock.c"));
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
+    if !made.is_ok_and(|status| status.success()) {
+        return harness::faults::skip("a clock before 1970", "there is no C compiler");
+    }
+    for [early_sender, early_receiver] in [[false, true], [true, false]] {
+        let set = |early| if early { library.clone() } else { std::path::PathBuf::new() };
+        let mut sender = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+            .args(["send", "clip.y4m", "--repeat", "--listen", "127.0.0.1:0", "--json"])
+            .current_dir(bench.path(""))
+            .env("LD_PRELOAD", set(early_sender))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let mut line = String::new();
+        let mut lines = BufReader::new(sender.stdout.take().expect("it is piped"));
+        lines.read_line(&mut line).expect("a line");
+        let listening: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+        let text = |name: &str| listening[name].as_str().expect("text").to_owned();
+        let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+            .args(["receive", &text("address"), "--fingerprint", &text("fingerprint"), "-o", "-", "--retry", "0"])
+            .env("LD_PRELOAD", set(early_receiver))
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let output = receiver.stdout.take().expect("it is piped");
+        let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
+        assert!(video.read().expect("a frame").is_some());
+        for child in [&mut receiver, &mut sender] {
+            child.kill().expect("it runs");
+            child.wait().expect("it ends");
+        }
+    }
+}
