@@ -364,7 +364,7 @@ pub(crate) struct Candidates {
 
 impl Candidates {
     /// Makes them from the vectors of the partitions to the left, above, and above to the right or else to the left.
-    fn of(vectors: [Option<Vector>; 3]) -> Self {
+    pub(crate) fn of(vectors: [Option<Vector>; 3]) -> Self {
         let mut known = vectors.into_iter().flatten();
         let predicted = match (known.next(), known.next(), known.next()) {
             (Some(a), Some(b), Some(c)) => Vector::median(a, b, c),

@@ -13,7 +13,7 @@ use crate::picture::Size;
 use crate::simd::with_instructions;
 
 /// Rows of blocks that one job searches: blocks of a job know each other's vectors.
-const PIECE_BLOCK_ROWS: usize = 6;
+pub(super) const PIECE_BLOCK_ROWS: usize = 6;
 
 /// The fewest bits of partitions' vectors. A block whose whole prediction costs less is not searched by partitions.
 const BITS_OF_CELLS: u32 = 16;

@@ -10,6 +10,7 @@ mod quarters;
 pub(crate) mod search_parameters;
 mod second;
 mod shares;
+mod single_pass;
 
 use crate::motion::field::Field;
 use crate::motion::reference::{BySource, Past, Plane, Reference};
@@ -19,6 +20,7 @@ use crate::motion::search::overlapped::{Inputs, Overlapped};
 use crate::motion::search::pyramid::{CoarseVector, Pyramid};
 use crate::motion::search::quarters::Quarters;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
+use crate::motion::search::single_pass::SinglePass;
 use crate::observer::Stage;
 use crate::parallel::{self, Threads};
 use crate::picture::Size;
@@ -46,11 +48,14 @@ pub(crate) struct Choice {
     raised: usize,
     modes: Modes,
     overlapped: Overlapped,
+    single_pass: SinglePass,
 }
 
 /// The most times that the worth of a bit is raised, and the factor of each raise.
 const MOST_RAISED: usize = 8;
 const LAMBDA_RAISE: [u32; 2] = [7, 5];
+/// In real time, a bit is worth less in the next frame if the bytes are below this part of the most.
+const LOWER_BELOW: [usize; 2] = [7, 10];
 
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
@@ -79,8 +84,9 @@ impl Search {
 impl Choice {
     /// Predicts the next frame from the last pictures alone, because some receivers do not have the pictures before
     /// them.
-    pub(crate) const fn begin_anew(&mut self) {
+    pub(crate) fn begin_anew(&mut self) {
         self.continues = false;
+        self.single_pass.begin_anew();
     }
 
     /// Returns the choice for a rendition that branches off here.
@@ -101,7 +107,7 @@ impl Choice {
         side: &mut Vec<u8>,
     ) {
         field.reset(search_parameters.size, search_parameters.phase);
-        let Self { quarters, continues, raised, modes, overlapped } = self;
+        let Self { quarters, continues, raised, modes, overlapped, single_pass } = self;
         let planes = references.map(|past| past.map(|reference| &reference.planes[0]));
         let Past { last, before } = quarters;
         std::mem::swap(last, before);
@@ -118,6 +124,19 @@ impl Choice {
         let last = &*last;
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, .. } = search;
+        if search_parameters.effort == Effort::Realtime {
+            let lambda = (0..*raised).fold(search_parameters.lambda, |lambda, _| raise(lambda));
+            let inputs = single_pass::Inputs { lambda, blocks, quarters: last, rough };
+            *side = single_pass.choose(inputs, threads, field, std::mem::take(side));
+            threads.end(Stage::BlockSearch);
+            // The next frame needs nearly as many bits.
+            if side.len() > search_parameters.most_bytes {
+                *raised = (*raised + 1).min(MOST_RAISED);
+            } else if side.len() < search_parameters.most_bytes / LOWER_BELOW[1] * LOWER_BELOW[0] {
+                *raised = raised.saturating_sub(1);
+            }
+            return;
+        }
         if !searched {
             found.clear();
             found.resize(field.blocks.len(), MotionCandidate::default());
@@ -138,7 +157,7 @@ impl Choice {
         }
         threads.end(Stage::Modes);
         *side = match search_parameters.effort {
-            Effort::Fast => bytes,
+            Effort::Realtime | Effort::Fast => bytes,
             Effort::Normal => {
                 field.bipredicts = continues;
                 let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info: modes.side_info() };

@@ -211,7 +211,7 @@ fn split(
 
 /// Returns the constant nearest to a block, and the sum of absolute differences from it.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
-fn flat(own: &[[u8; BLOCK]; BLOCK]) -> (u8, u32) {
+pub(super) fn flat(own: &[[u8; BLOCK]; BLOCK]) -> (u8, u32) {
     let all = || own.as_flattened().iter().copied();
     let mean = all().map(u32::from).sum::<u32>() / BLOCK_PIXELS;
     let level = ((mean + 2) / 4).min(u32::from(CONSTANTS) - 1) as u8;

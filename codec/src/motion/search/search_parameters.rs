@@ -20,6 +20,8 @@ pub(crate) struct SearchParameters {
 /// How long an encoder searches for motion.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Effort {
+    /// Searches and decides each block at once, and stops where it is predicted well.
+    Realtime,
     /// Searches each block on its own.
     Fast,
     /// Then searches again by the error of overlapped prediction, from one picture or from two. It takes up to two
