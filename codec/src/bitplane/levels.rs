@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::bitplane::code_block::CODE_BLOCK_SIDE;
-use crate::bitplane::slice::{Slice, SubbandMap, zeros};
+use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
@@ -27,7 +27,8 @@ impl Slice {
         let width = bands.size.width();
         let height = bands.size.height();
         let mut all = 0;
-        zeros(&mut self.source, self.levels.len());
+        // Only its places outside subbands are not written below.
+        self.source.resize(self.levels.len(), 0);
         for map in &mut self.subbands {
             let subband = Subband::at(map.index);
             let quantiser = Quantiser::new(model.subbands[map.index].step);
@@ -76,12 +77,11 @@ impl Slice {
         out: &mut [SparseRows<'_, T>; SUBBANDS],
         quantiser: impl Fn(usize) -> V,
     ) {
-        for map in self.subbands.iter().filter(|map| map.nonzero) {
+        for BlockPlace { subband, bx, by } in &self.significant {
+            let map = &self.subbands[usize::from(*subband)];
             let out = &mut out[map.index];
             let value = quantiser(map.index);
-            for (bx, by) in (0..map.grid.down).flat_map(|by| (0..map.grid.across).map(move |bx| (bx, by))) {
-                self.write_block(map, [bx, by], &value, |at, value| out.set(at, value));
-            }
+            self.write_block(map, [*bx, *by].map(usize::from), &value, |at, value| out.set(at, value));
         }
     }
 
@@ -141,24 +141,18 @@ impl Slice {
     /// Marks, by component, the blocks of 4 x 4 samples of this slice in which a coefficient of the component's three
     /// finest levels is significant: with 3 for the finest, down to 1. A row has `across` blocks.
     pub(crate) fn write_significance(&self, chroma: ChromaFormat, across: [usize; 3], out: &mut [&mut [u8]; 3]) {
-        for map in self.subbands.iter().filter(|map| map.nonzero) {
+        for BlockPlace { subband, bx, by } in &self.significant {
+            let map = &self.subbands[usize::from(*subband)];
             let Subband { component, level, .. } = Subband::at(map.index);
             let level = level + 1 - chroma.finest_level(component);
             let Some(mark) = FINEST_LEVEL_MARKS.get(level - 1).copied() else { continue };
-            let out = &mut *out[component];
-            let across = across[component];
-            let grid = &map.grid;
-            for (bx, by) in (0..grid.down).flat_map(|by| (0..grid.across).map(move |bx| (bx, by))) {
-                let significant = self.blocks[grid.at(bx, by)].significant;
-                if significant == 0 {
-                    continue;
-                }
-                let marks = Marks { out: &mut *out, across, mark };
-                match level {
-                    1 => marks.of_two_by_two(significant, [bx, by]),
-                    2 => marks.of_each(significant, [bx, by]),
-                    _ => marks.of_four_each(significant, [bx, by]),
-                }
+            let place = [*bx, *by].map(usize::from);
+            let significant = self.blocks[map.grid.at(place[0], place[1])].significant;
+            let marks = Marks { out: &mut *out[component], across: across[component], mark };
+            match level {
+                1 => marks.of_two_by_two(significant, place),
+                2 => marks.of_each(significant, place),
+                _ => marks.of_four_each(significant, place),
             }
         }
     }

@@ -2,7 +2,7 @@
 //! "Contexts" and "State").
 
 use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
-use crate::bitplane::slice::{Grid, Slice, SubbandMap};
+use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
 use crate::model::Weights;
 use crate::subband::quantise::SIGN_BIT;
@@ -10,11 +10,13 @@ use crate::subband::quantise::SIGN_BIT;
 /// One subband in one plane, with its slice's arrays.
 pub(super) struct CodingPass<'a> {
     pub(super) map: SubbandMap,
+    subband: usize,
     offsets: &'a Offsets,
     /// The neighbours of each coefficient of a code block whose expected magnitude grows with it.
     pub(super) reached: &'static [u64; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE],
     pub(super) plane: u8,
     pub(super) blocks: &'a mut [CodeBlock],
+    significant: &'a mut Vec<BlockPlace>,
     pub(super) levels: &'a mut [u16],
     pub(super) source: &'a [u16],
     pub(super) expected_magnitude: &'a mut [u16],
@@ -56,17 +58,35 @@ impl<'a> CodingPass<'a> {
     /// `offsets` are those of the subband.
     #[inline(always)]
     pub(super) fn new(slice: &'a mut Slice, offsets: &'a Offsets, subband: usize, plane: u8) -> Self {
-        let Slice { subbands, blocks, levels, source, expected_magnitude, probabilities, .. } = slice;
+        let Slice { subbands, blocks, significant, levels, source, expected_magnitude, probabilities, .. } = slice;
         let map = subbands[subband];
         let Weights { side, above, diagonal, .. } = map.weights;
         let reached = code_block::neighbours([side, above, diagonal].map(|weight| weight != 0));
-        Self { map, offsets, reached, plane, blocks, levels, source, expected_magnitude, probabilities }
+        Self {
+            map,
+            subband,
+            offsets,
+            reached,
+            plane,
+            blocks,
+            significant,
+            levels,
+            source,
+            expected_magnitude,
+            probabilities,
+        }
     }
 
     #[inline(always)]
     pub(super) const fn here(&self, bx: usize, by: usize) -> Here {
         let corner = self.map.origin + by * CODE_BLOCK_SIDE * self.map.stride + bx * CODE_BLOCK_SIDE;
         Here { bx, by, at: self.map.grid.at(bx, by), corner, others: [0; 2] }
+    }
+
+    /// Notes a code block that got its first significant coefficient.
+    #[expect(clippy::cast_possible_truncation, reason = "a subband has fewer than 2^16 code blocks in a row or column")]
+    pub(super) fn note_significant(&mut self, here: Here) {
+        self.significant.push(BlockPlace { subband: self.subband as u16, bx: here.bx as u16, by: here.by as u16 });
     }
 
     /// The place of a code block's coefficient in the slice's arrays.

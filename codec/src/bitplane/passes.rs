@@ -88,9 +88,13 @@ impl CodingPass<'_> {
     /// Stores a code block, and marks the coefficients around it that are near a newly significant one.
     #[inline(always)]
     fn leave(&mut self, here: Here, block: CodeBlock) {
-        let new = block.significant & !self.blocks[here.at].significant;
+        let before = self.blocks[here.at].significant;
+        let new = block.significant & !before;
         self.blocks[here.at] = block;
         if new != 0 {
+            if before == 0 {
+                self.note_significant(here);
+            }
             mark_outside(self.blocks, here.at, self.map.grid.stride, new);
         }
     }

@@ -69,11 +69,25 @@ impl Grid {
     }
 }
 
+/// The place of a code block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BlockPlace {
+    /// Position among the slice's subbands.
+    pub(super) subband: u16,
+    /// Column and row.
+    pub(super) bx: u16,
+    pub(super) by: u16,
+}
+
 /// One slice of every subband.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Slice {
+    /// Components, width and rows that the arrays have memory for.
+    shape: Option<(ChromaFormat, usize, usize)>,
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
+    /// The code blocks with significant coefficients, in the order in which they got the first.
+    pub(super) significant: Vec<BlockPlace>,
     pub(crate) rotations: RegionRotations,
     /// The known levels: magnitude, and `SIGN_BIT`.
     pub(super) levels: Vec<u16>,
@@ -87,8 +101,21 @@ pub(crate) struct Slice {
 
 impl Slice {
     /// Resets this to a decoder's slice of `width` x `rows` pixels of which nothing is known, in the same memory. It
-    /// takes about 5 bytes a coefficient.
+    /// takes about 5 bytes a coefficient. If the last slice had this shape, it writes only to what has changed.
     pub(crate) fn reset(&mut self, model: &Model, chroma: ChromaFormat, width: usize, rows: usize) {
+        let shape = (chroma, width, rows);
+        if self.shape.replace(shape) == Some(shape) {
+            self.forget(model);
+        } else {
+            self.lay_out(model, chroma, [width, rows]);
+        }
+        self.probabilities.clear();
+        self.probabilities.extend(model.priors.iter().map(|&prior| Probability::new(prior)));
+        self.rotations.reset(chroma, width, rows);
+    }
+
+    /// Makes the arrays for a slice of these pixels.
+    fn lay_out(&mut self, model: &Model, chroma: ChromaFormat, [width, rows]: [usize; 2]) {
         self.subbands.clear();
         self.blocks.clear();
         let sizes = layout::subbands(chroma).map(|index| Subband::at(index).size(width, rows));
@@ -104,12 +131,49 @@ impl Slice {
         for at in 0..self.subbands.len() {
             self.relate(at);
         }
+        self.significant.clear();
+        self.significant.reserve(self.blocks.len());
         zeros(&mut self.levels, cells);
         zeros(&mut self.expected_magnitude, cells);
         self.source.clear();
-        self.probabilities.clear();
-        self.probabilities.extend(model.priors.iter().map(|&prior| Probability::new(prior)));
-        self.rotations.reset(chroma, width, rows);
+    }
+
+    /// Forgets all that is known, and takes the weights of `model`.
+    fn forget(&mut self, model: &Model) {
+        for at in 0..self.significant.len() {
+            let BlockPlace { subband, bx, by } = self.significant[at];
+            self.forget_block(usize::from(subband), [bx, by].map(usize::from));
+        }
+        self.significant.clear();
+        let mut rest = self.blocks.as_mut_slice();
+        for map in &mut self.subbands {
+            let own = rest.split_off_mut(..code_block::count(map.width, map.height)).unwrap_or_default();
+            if map.nonzero {
+                own.iter_mut().for_each(|block| *block = CodeBlock { valid: block.valid, ..CodeBlock::default() });
+            } else if map.all != 0 {
+                own.iter_mut().for_each(|block| block.all = 0);
+            }
+            (map.nonzero, map.all) = (false, 0);
+            map.weights = model.subbands[map.index].weights;
+        }
+        for at in 0..self.subbands.len() {
+            self.relate(at);
+        }
+    }
+
+    /// Sets the levels of a code block, and the expected magnitudes that grew with them, to zero.
+    fn forget_block(&mut self, subband: usize, [bx, by]: [usize; 2]) {
+        let map = &self.subbands[subband];
+        let corner = map.origin + by * CODE_BLOCK_SIDE * map.stride + bx * CODE_BLOCK_SIDE;
+        clear::<CODE_BLOCK_SIDE>(&mut self.levels, corner, map.stride);
+        clear::<{ CODE_BLOCK_SIDE + 2 }>(&mut self.expected_magnitude, corner - map.stride - 1, map.stride);
+        if let Some((origin, stride, _)) = map.child {
+            let first = origin + 2 * CODE_BLOCK_SIDE * (by * stride + bx);
+            clear::<{ 2 * CODE_BLOCK_SIDE }>(&mut self.expected_magnitude, first, stride);
+        }
+        for (offset, _) in map.followers.into_iter().flatten() {
+            clear::<CODE_BLOCK_SIDE>(&mut self.expected_magnitude, corner + offset, map.stride);
+        }
     }
 
     /// Returns the map of a subband whose values begin at `start`, related to the subbands before it alone.
@@ -214,6 +278,18 @@ impl Slice {
     }
 }
 
+/// Sets a square of `SIDE` numbers a side to zero, as far as there are numbers.
+#[inline(always)]
+fn clear<const SIDE: usize>(cells: &mut [u16], first: usize, stride: usize) {
+    for at in (first..).step_by(stride).take(SIDE) {
+        let rest = cells.get_mut(at..).unwrap_or_default();
+        match rest.first_chunk_mut::<SIDE>() {
+            Some(row) => *row = [0; SIDE],
+            None => rest.fill(0),
+        }
+    }
+}
+
 /// Doubles expected magnitudes, within their bound.
 #[inline(always)]
 fn double(expected_magnitudes: &mut [u16]) {
@@ -223,11 +299,59 @@ fn double(expected_magnitudes: &mut [u16]) {
 }
 
 /// Sets `cells` to `count` zeros. New memory is not written to: the system returns it as zeros.
-pub(super) fn zeros(cells: &mut Vec<u16>, count: usize) {
+fn zeros(cells: &mut Vec<u16>, count: usize) {
     if cells.capacity() < count {
         *cells = vec![0; count];
     } else {
         cells.clear();
         cells.resize(count, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bitplane::scan::{self, Cursor};
+    use crate::entropy::range_coder::RangeEncoder;
+    use crate::picture::Size;
+    use crate::subband::coefficients::{self, Bands};
+
+    #[test]
+    fn a_slice_that_is_reset_is_as_a_new_one() {
+        let model = Model::photo();
+        for (width, height) in [(8, 8), (75, 50), (300, 130)] {
+            let size = Size::new(width, height).expect("a valid size");
+            for chroma in [ChromaFormat::None, ChromaFormat::Half, ChromaFormat::Full] {
+                let mut subbands = Vec::new();
+                coefficients::resize(&mut subbands, |index| coefficients::count(index, size, chroma));
+                for (index, values) in subbands.iter_mut().enumerate() {
+                    for (at, value) in values.iter_mut().enumerate() {
+                        let odd = at * 37 + at / 50 * 11 + index;
+                        *value = if odd.is_multiple_of(29) { (odd % 1000) as f32 - 500.0 } else { 0.0 };
+                    }
+                }
+                let rows = 0..size.height();
+                let mut fresh = Slice::default();
+                fresh.reset(&model, chroma, size.width(), size.height());
+                let mut slice = fresh.clone();
+                for coded in [1, 40, 300] {
+                    let bands = Bands { size, chroma, subbands: &subbands };
+                    let planes = slice.set_source(&model, bands, &rows, &mut Vec::new());
+                    let mut passes = 0;
+                    let run = scan::run(&mut slice, &mut Cursor::new(planes), &mut RangeEncoder::new(), |_| {
+                        passes += 1;
+                        passes < coded
+                    });
+                    assert!(run.is_ok() && (coded < 300 || !slice.significant.is_empty()));
+                    slice.reset(&model, chroma, size.width(), size.height());
+                    let state = |slice: &Slice| {
+                        let Slice { subbands, blocks, significant, levels, expected_magnitude, .. } = slice;
+                        assert!(levels.iter().chain(expected_magnitude).all(|value| *value == 0));
+                        format!("{subbands:?} {blocks:?} {significant:?}")
+                    };
+                    assert!(state(&slice) == state(&fresh), "{size:?}, {chroma:?}, {coded} passes");
+                }
+            }
+        }
     }
 }
