@@ -80,17 +80,21 @@
 //! memory; many such frames in a row end the playback with [`PlayError::Undecodable`].
 
 mod announcement;
+mod clock;
 mod concealment;
 mod corrupt;
 mod deadline;
 mod decoding;
 mod error;
+mod frames;
 mod latency;
 mod playout;
 mod present;
 mod stats;
+mod unevenness;
 
 pub use announcement::{AnnouncedVideo, Announcement};
+pub use clock::{Latency, LatencyError, PlayoutClock, Presentation};
 pub use corrupt::{Cause, CorruptFrame};
 pub use decoding::Decoding;
 pub use error::PlayError;
@@ -102,3 +106,4 @@ pub use nestcast_codec::{
 pub use playout::Playout;
 pub use present::Present;
 pub use stats::PlayStats;
+pub use unevenness::Unevenness;

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use crate::bitrate::Bitrate;
 use crate::path::limits::{QUEUE_LEAST, QUEUE_TARGET};
 use crate::path::stats::{PathStats, payload};
 
@@ -28,7 +29,9 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
     } else {
         path.queue().saturating_add(unsent_time(path))
     };
-    busy.min(interval)
+    let knows = path.is_rate_known || is_slow(path, interval);
+    let known = if knows { backlog(path) } else { Duration::ZERO };
+    busy.max(known).min(interval)
 }
 
 /// Returns the current queue. It was measured a round trip ago, and bytes that left since are no longer in flight. So
@@ -36,6 +39,17 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
 /// cause bursts, each of which stops the next.
 fn queue_of_now(path: &PathStats) -> Duration {
     path.queue().min(path.standing().saturating_add(QUEUE_TARGET))
+}
+
+/// Returns how long everything that was written keeps a slow path busy. What the last round trip showed of it is too old:
+/// one packet is transmitted in a frame interval, or two.
+fn backlog(path: &PathStats) -> Duration {
+    if path.link_rate == Bitrate::default() {
+        return Duration::ZERO;
+    }
+    let packets = path.unsent.div_ceil(path.payload());
+    let headers = packets * (path.mtu - path.payload());
+    path.backlog.saturating_add(path.link_rate.time_for(path.unsent + headers))
 }
 
 /// Returns how long unsent bytes take after the queue; they follow it if the window is full. Without a queue the path
@@ -52,5 +66,8 @@ fn unsent_time(path: &PathStats) -> Duration {
 }
 
 fn carries_packets(count: u64, path: &PathStats, interval: Duration) -> bool {
-    path.target_rate().time_for(count * path.mtu) <= interval
+    // The window in a round trip without a queue is more than the link carries.
+    let rate =
+        if path.link_rate == Bitrate::default() { path.target_rate() } else { path.target_rate().min(path.link_rate) };
+    rate.time_for(count * path.mtu) <= interval
 }
