@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 
-/// The most pictures that wait to be shown; if there are more, the oldest is shown early.
+/// The most pictures that wait to be shown; if there are as many, the oldest is shown early.
 pub(crate) const MAX_WAITING: usize = 8;
 
 /// A decoded frame, as [`Present::Show`](crate::Present::Show) describes it.
@@ -45,12 +45,17 @@ impl Waiting {
     /// Returns when to show the next picture.
     pub(crate) fn at(&self) -> Option<Duration> {
         let (first, _) = self.pictures.front()?;
-        let is_full = self.pictures.len() > MAX_WAITING;
+        let is_full = self.pictures.len() >= MAX_WAITING;
         Some(if is_full { Duration::ZERO } else { first.timing.map_or(Duration::ZERO, |timing| timing.at) })
     }
 
-    /// Adds a picture after all others.
+    /// Adds a picture after all others. If there is no room, the oldest is not shown any more.
     pub(crate) fn push(&mut self, frame: Decoded, picture: Picture) {
+        if self.pictures.len() >= MAX_WAITING
+            && let Some((_, oldest)) = self.pictures.pop_front()
+        {
+            self.reuse(oldest);
+        }
         self.pictures.push_back((frame, picture));
     }
 
