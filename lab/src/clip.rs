@@ -55,6 +55,12 @@ impl Clip {
         Ok(Self { rate, size, frames })
     }
 
+    /// Shows the same pictures at another rate.
+    #[must_use]
+    pub fn at_rate(self, rate: Rate) -> Self {
+        Self { rate, ..self }
+    }
+
     /// Returns the frames a second.
     #[must_use]
     pub const fn rate(&self) -> FrameRate {

@@ -6,11 +6,13 @@ use nestcast_codec::Picture;
 use nestcast_proto::{Arrived, More, Welcome};
 
 use crate::announcement::Announcement;
+use crate::clock::{Latency, PlayoutClock};
 use crate::concealment::Concealment;
 use crate::corrupt::{Cause, CorruptFrame, CorruptFrames};
 use crate::deadline::Deadline;
 use crate::decoding::Decoding;
 use crate::error::PlayError;
+use crate::frames::{Decoded, Timing, Waiting};
 use crate::present::Present;
 use crate::stats::PlayStats;
 
@@ -21,30 +23,22 @@ pub struct Playout {
     decoding: Option<Decoding>,
     /// A still picture that is not decoded yet, because a newer one may replace it.
     waiting: Option<Arrived>,
-    /// The last decoded frame, while more of it may arrive.
+    /// The last decoded frame, while it is not shown or more of it may arrive.
     last: Option<Decoded>,
-    /// The last picture shown; the next is drawn into it.
+    /// Pictures of frames before it.
+    queue: Waiting,
+    /// The last picture shown.
     picture: Option<Picture>,
+    latency: Latency,
+    clock: PlayoutClock,
     /// Whether the latency of the last picture shown is yet to be counted.
     is_unmeasured: bool,
+    /// The latency of the frame shown before.
+    before: Option<Duration>,
     concealment: Concealment,
     deadline: Deadline,
     corrupt: CorruptFrames,
     stats: PlayStats,
-}
-
-/// A decoded frame, as [`Present::Show`] describes it.
-#[derive(Debug, Clone, Copy)]
-struct Decoded {
-    id: u64,
-    captured: u64,
-    bytes: usize,
-    full: u64,
-    receiving: Duration,
-    /// Whether it has not been drawn yet.
-    is_new: bool,
-    /// Whether to show it next.
-    is_due: bool,
 }
 
 /// Input.
@@ -55,6 +49,12 @@ impl Playout {
         Self::default()
     }
 
+    /// Sets how long frames are delayed so that they are shown evenly, from the next welcome on; [`Latency::Smooth`] by
+    /// default.
+    pub const fn set_latency(&mut self, latency: Latency) {
+        self.latency = latency;
+    }
+
     /// Begins a new connection with a sender's announcement. The player ignores frames until
     /// [`Playout::handle_decoding`]. The picture on the screen stays if the announced size is the same.
     ///
@@ -62,9 +62,13 @@ impl Playout {
     /// If no picture has the announced size.
     pub fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Announcement, PlayError> {
         let announced = Announcement::of(welcome)?;
+        let interval = welcome.interval();
         *self = Self {
             announced: Some(announced),
-            deadline: Deadline::new(welcome.interval()),
+            latency: self.latency,
+            clock: PlayoutClock::new(self.latency, interval),
+            concealment: Concealment::new(interval),
+            deadline: Deadline::new(interval),
             picture: self.picture.take().filter(|picture| picture.size() == announced.size),
             corrupt: std::mem::take(&mut self.corrupt),
             stats: self.stats,
@@ -76,17 +80,18 @@ impl Playout {
     /// Sets the decoder of the announced frames: from now on the player expects frames.
     pub fn handle_decoding(&mut self, now: Duration, decoding: Decoding) {
         self.decoding = Some(decoding);
-        self.deadline.handle_arrival(now);
+        self.deadline.handle_presented(now, self.clock.grace());
     }
 
-    /// Takes a frame. It decodes all frames of video, in order, but only the newest still picture.
+    /// Takes a frame. It decodes all frames of video, in order, but only the newest still picture. A frame is ready when
+    /// the next call says how late it is, so pass the present time to each call.
     ///
     /// # Errors
     /// If this frame and too many before it cannot be decoded.
     pub fn handle_frame(&mut self, now: Duration, frame: Arrived) -> Result<(), PlayError> {
-        self.deadline.handle_arrival(now);
+        self.settle(now);
         if self.is_video() {
-            return self.decode(frame);
+            return self.decode(now, frame);
         }
         if self.decoding.is_some() && self.waiting.replace(frame).is_some() {
             self.stats.undecoded += 1;
@@ -99,8 +104,8 @@ impl Playout {
     /// # Errors
     /// If this frame and too many before it cannot be decoded.
     pub fn handle_more(&mut self, now: Duration, more: More) -> Result<(), PlayError> {
-        self.deadline.handle_arrival(now);
-        self.decode_waiting()?;
+        self.settle(now);
+        self.decode_waiting(now)?;
         let Self { decoding: Some(decoding), last: Some(last), .. } = self else { return Ok(()) };
         if last.id != more.frame {
             return Ok(());
@@ -112,14 +117,22 @@ impl Playout {
         last.bytes = last.bytes.saturating_add(more.bytes.len());
         last.full = last.full.max(more.full);
         last.is_due = true;
+        if !last.is_new {
+            self.deadline.handle_presented(now, self.clock.grace());
+        }
         Ok(())
     }
 
     /// Notes that the last picture of [`Playout::handle_time`] is on the screen, `latency` after its capture. It counts
     /// the latency of each frame once, as first shown: later bytes do not change it.
     pub fn handle_shown(&mut self, latency: Duration) {
-        if std::mem::take(&mut self.is_unmeasured) {
-            self.stats.latency.note(latency);
+        if !std::mem::take(&mut self.is_unmeasured) {
+            return;
+        }
+        self.stats.latency.note(latency);
+        if let Some(before) = self.before.replace(latency) {
+            // The interval in which both were shown, less the one in which they were captured.
+            self.stats.unevenness.note(latency.abs_diff(before));
         }
     }
 }
@@ -131,11 +144,24 @@ impl Playout {
     /// # Errors
     /// If too many frames in a row cannot be decoded.
     pub fn handle_time(&mut self, now: Duration) -> Result<Option<Present<'_>>, PlayError> {
-        self.decode_waiting()?;
+        self.settle(now);
+        if self.waiting.is_some() {
+            self.decode_waiting(now)?;
+            return Ok(None);
+        }
+        if let Some((frame, picture)) = self.queue.take(now) {
+            if let Some(shown) = self.picture.replace(picture) {
+                self.queue.reuse(shown);
+            }
+            return Ok(self.shown(now, frame));
+        }
         if let Some(last) = self.last.as_mut().filter(|last| last.is_due) {
+            if last.presented_at() > now {
+                return Ok(None);
+            }
             let frame = *last;
             (last.is_new, last.is_due) = (false, false);
-            return self.show(frame);
+            return self.show(now, frame);
         }
         if !self.has_screen() || now < self.deadline.at() {
             return Ok(None);
@@ -147,10 +173,23 @@ impl Playout {
     /// Returns when to call [`Playout::handle_time`] even without input; `None` while there is no picture to repeat.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        if self.waiting.is_some() || self.last.is_some_and(|last| last.is_due) {
+        if self.waiting.is_some() {
             return Some(Duration::ZERO);
         }
-        self.has_screen().then(|| self.deadline.at())
+        self.next_frame_at().or_else(|| self.has_screen().then(|| self.deadline.at()))
+    }
+
+    /// Returns when the next frame is to be shown, if one is decoded. A caller that decodes slowly shows it before it
+    /// passes another frame, if there is no time for both.
+    #[must_use]
+    pub fn next_frame_at(&self) -> Option<Duration> {
+        self.queue.at().or_else(|| self.last.filter(|last| last.is_due).map(|last| last.presented_at()))
+    }
+
+    /// Returns the clock by which frames are shown.
+    #[must_use]
+    pub const fn clock(&self) -> &PlayoutClock {
+        &self.clock
     }
 
     /// Returns the newest frame that could not be decoded, once.
@@ -181,18 +220,28 @@ impl Playout {
         self.decoding.is_some() && self.picture.is_some()
     }
 
-    fn decode_waiting(&mut self) -> Result<(), PlayError> {
-        self.waiting.take().map_or(Ok(()), |frame| self.decode(frame))
+    /// Notes that the last decoded frame is ready.
+    fn settle(&mut self, now: Duration) {
+        let Some(last) = self.last.as_mut().filter(|last| last.timing.is_none()) else { return };
+        let presentation = self.clock.handle_ready(now, last.captured);
+        last.timing = Some(Timing { ready: now, at: presentation.at, is_late: presentation.is_late });
+        self.deadline.handle_presented(presentation.at, self.clock.grace());
     }
 
-    /// Decodes a frame, to be shown next unless the screen shows a later one.
-    fn decode(&mut self, frame: Arrived) -> Result<(), PlayError> {
+    fn decode_waiting(&mut self, now: Duration) -> Result<(), PlayError> {
+        self.waiting.take().map_or(Ok(()), |frame| self.decode(now, frame))
+    }
+
+    /// Decodes a frame, to be shown unless the screen shows a later one.
+    fn decode(&mut self, now: Duration, frame: Arrived) -> Result<(), PlayError> {
+        self.keep_last(now, frame.header.captured)?;
         let is_video = self.is_video();
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
         let Arrived { header, prefix, first, shown } = frame;
         if let Err(why) = decoding.decode(announced.size, &prefix) {
             return self.refuse(header.id, why);
         }
+        let is_due = self.concealment.handle_decoded(header.id, header.captured) || !is_video;
         self.last = Some(Decoded {
             id: header.id,
             captured: header.captured,
@@ -200,23 +249,52 @@ impl Playout {
             full: header.full,
             receiving: shown.saturating_sub(first),
             is_new: true,
-            is_due: !is_video || self.concealment.handle_decoded(header.id),
+            is_due,
+            timing: None,
         });
         Ok(())
     }
 
+    /// Draws the last decoded frame if it still waits, because the next one is about to be decoded. If both are overdue,
+    /// only the next one is shown.
+    fn keep_last(&mut self, now: Duration, next_captured: u64) -> Result<(), PlayError> {
+        let Some(last) = self.last.take_if(|last| last.is_due && last.is_new) else { return Ok(()) };
+        if last.presented_at() <= now && self.clock.is_due(now, next_captured) {
+            return Ok(());
+        }
+        let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
+        let mut picture = self.queue.spare();
+        if let Err(why) = decoding.draw(announced.size, &mut picture) {
+            return self.refuse(last.id, why);
+        }
+        if let Some(picture) = picture {
+            self.queue.push(last, picture);
+        }
+        Ok(())
+    }
+
     /// Draws the last decoded frame.
-    fn show(&mut self, frame: Decoded) -> Result<Option<Present<'_>>, PlayError> {
+    fn show(&mut self, now: Duration, frame: Decoded) -> Result<Option<Present<'_>>, PlayError> {
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(None) };
         if let Err(why) = decoding.draw(announced.size, &mut self.picture) {
             return self.refuse(frame.id, why).map(|()| None);
         }
+        Ok(self.shown(now, frame))
+    }
+
+    /// Counts a frame whose picture is drawn, and describes it.
+    fn shown(&mut self, now: Duration, frame: Decoded) -> Option<Present<'_>> {
         self.corrupt.handle_drawn();
         self.is_unmeasured = frame.is_new;
-        self.stats.shown += u64::from(frame.is_new);
+        if frame.is_new {
+            self.stats.shown += 1;
+            self.stats.late += u64::from(frame.timing.is_some_and(|timing| timing.is_late));
+            let ready = frame.timing.map_or(now, |timing| timing.ready);
+            self.stats.waited = self.stats.waited.saturating_add(now.saturating_sub(ready));
+        }
         let Decoded { id, captured, bytes, full, receiving, .. } = frame;
-        let show = |picture| Present::Show { id, captured, bytes, full, receiving, picture };
-        Ok(self.picture.as_ref().map(show))
+        let picture = self.picture.as_ref()?;
+        Some(Present::Show { id, captured, bytes, full, receiving, picture })
     }
 
     /// Shows the last picture moved by its motion, or unchanged.

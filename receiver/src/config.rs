@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
+use nestcast_player::Latency;
 use nestcast_proto::{Bitrate, DecoderKind};
 
 use crate::address::Address;
@@ -37,11 +38,13 @@ pub struct Config {
     /// Whether to wait for the first broadcast, and after each broadcast for the next one, however long that takes. It
     /// overrides [`Config::retry`].
     pub wait: bool,
+    /// How long [`view`](crate::view) delays frames so that they are shown evenly.
+    pub latency: Latency,
 }
 
 impl Config {
     /// Makes a configuration without a token, a cap, model fetching or retries, for a decoder in plain Rust. The
-    /// certificate's name is the address.
+    /// certificate's name is the address, and frames are delayed by as little as makes them even.
     #[must_use]
     pub fn new(address: SocketAddr, trust: Trust) -> Self {
         Self {
@@ -56,6 +59,7 @@ impl Config {
             fetch_model: false,
             retry: Duration::ZERO,
             wait: false,
+            latency: Latency::Smooth,
         }
     }
 }

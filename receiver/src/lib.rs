@@ -57,7 +57,10 @@ pub use address::{Address, AddressError};
 pub use config::Config;
 pub use error::{AuthoritiesFault, CertificateFault, ConnectionFault, Error};
 /// Types of the player that a [`Viewer`] uses.
-pub use nestcast_player::{AnnouncedVideo, Announcement, Decoding, LatencyHistogram, Picture, PlayError, PlayStats};
+pub use nestcast_player::{
+    AnnouncedVideo, Announcement, Decoding, Latency, LatencyError, LatencyHistogram, Picture, PlayError, PlayStats,
+    Unevenness,
+};
 pub use player::{Player, view};
 pub use quic::Socket;
 pub use receive::{receive, receive_over};

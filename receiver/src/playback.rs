@@ -1,10 +1,11 @@
 //! The playback thread: from the mailbox through the player to a viewer.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_player::{Announcement, PlayStats, Playout, Present};
-use nestcast_proto::{Arrived, More, Welcome};
+use nestcast_player::{Announcement, Latency, PlayStats, Playout, Present};
+use nestcast_proto::{Arrived, Welcome};
 
 use crate::mailbox::{Answer, Counts, Mail, Mailbox};
 use crate::sender_clock;
@@ -24,12 +25,18 @@ pub(crate) struct Playback<'a, V> {
     /// The origin of the player's times.
     epoch: Instant,
     reported: Instant,
+    /// How long decoding took, of frames that are not shown yet.
+    decoded: VecDeque<(u64, Duration)>,
+    /// How long decoding the last frame took.
+    decoding: Duration,
 }
 
 impl<'a, V: Viewer> Playback<'a, V> {
-    pub(crate) fn new(viewer: V, mailbox: &'a Mailbox) -> Self {
-        let now = Instant::now();
-        Self { viewer, mailbox, playout: Playout::new(), announced: None, epoch: now, reported: now }
+    pub(crate) fn new(viewer: V, mailbox: &'a Mailbox, latency: Latency) -> Self {
+        let (now, mut playout) = (Instant::now(), Playout::new());
+        playout.set_latency(latency);
+        let (decoded, decoding) = (VecDeque::new(), Duration::ZERO);
+        Self { viewer, mailbox, playout, announced: None, epoch: now, reported: now, decoded, decoding }
     }
 
     /// Plays until the last mail has arrived or the viewer cannot continue.
@@ -38,37 +45,44 @@ impl<'a, V: Viewer> Playback<'a, V> {
         loop {
             let mail = self.mailbox.take(patience);
             let counts = self.mailbox.counts();
-            // The player's clock stands still while this mail is processed, so that the wait for the next frame begins
-            // after decoding and showing, however long they take.
-            let now = self.epoch.elapsed();
             if mail.is_empty() && mail.last {
+                self.show_rest()?;
                 self.report(&counts)?;
                 return self.viewer.finish().map_err(failed);
             }
-            self.handle_mail(now, mail)?;
+            self.handle_mail(mail)?;
             if self.reported.elapsed() >= REPORT_INTERVAL {
                 self.reported = Instant::now();
                 self.report(&counts)?;
             }
+            let now = self.epoch.elapsed();
             patience = self.playout.poll_timeout().map_or(REPORT_INTERVAL, |due| due.saturating_sub(now));
         }
     }
 
-    fn handle_mail(&mut self, now: Duration, mail: Mail) -> Result<(), ViewError> {
-        if mail.is_empty() {
-            self.present(now, Instant::now())?;
+    /// Shows the frames that wait for their moment.
+    fn show_rest(&mut self) -> Result<(), ViewError> {
+        while let Some(at) = self.playout.next_frame_at() {
+            std::thread::sleep(at.saturating_sub(self.epoch.elapsed()));
+            self.present()?;
         }
-        if !mail.frames.is_empty() {
-            self.handle_frames(now, mail.frames)?;
+        Ok(())
+    }
+
+    fn handle_mail(&mut self, mail: Mail) -> Result<(), ViewError> {
+        for frame in mail.frames {
+            self.handle_frame(frame)?;
         }
         if let Some(more) = mail.more {
-            self.handle_more(now, more)?;
+            self.playout.handle_more(self.epoch.elapsed(), more)?;
         }
+        self.present()?;
         if let Some((welcome, answer)) = mail.welcome {
-            self.handle_welcome(now, &welcome, answer)?;
+            self.show_rest()?;
+            self.handle_welcome(&welcome, answer)?;
         }
         if let Some((package, answer)) = mail.package {
-            self.handle_package(now, package, answer)?;
+            self.handle_package(package, answer)?;
         }
         Ok(())
     }
@@ -80,45 +94,46 @@ impl<'a, V: Viewer> Playback<'a, V> {
         self.viewer.report(&totals).map_err(failed)
     }
 
-    fn handle_frames(&mut self, now: Duration, frames: impl IntoIterator<Item = Arrived>) -> Result<(), ViewError> {
-        let start = Instant::now();
-        for frame in frames {
-            self.playout.handle_frame(now, frame)?;
-            self.log_corrupt();
+    /// Decodes a frame. If the one before is to be shown meanwhile, shows it first: decoding cannot be interrupted.
+    fn handle_frame(&mut self, frame: Arrived) -> Result<(), ViewError> {
+        let now = self.epoch.elapsed();
+        if let Some(at) = self.playout.next_frame_at().filter(|at| (now..now + self.decoding).contains(at)) {
+            std::thread::sleep(at.saturating_sub(now));
+            self.present()?;
         }
-        self.present(now, start)
+        let (start, id) = (Instant::now(), frame.header.id);
+        self.playout.handle_frame(self.epoch.elapsed(), frame)?;
+        self.log_corrupt();
+        self.decoding = start.elapsed();
+        self.decoded.push_back((id, self.decoding));
+        Ok(())
     }
 
-    fn handle_more(&mut self, now: Duration, more: More) -> Result<(), ViewError> {
-        let start = Instant::now();
-        self.playout.handle_more(now, more)?;
-        self.present(now, start)
-    }
-
-    fn handle_welcome(&mut self, now: Duration, welcome: &Welcome, answer: Answer<Readiness>) -> Result<(), ViewError> {
+    fn handle_welcome(&mut self, welcome: &Welcome, answer: Answer<Readiness>) -> Result<(), ViewError> {
         let announced = self.playout.handle_welcome(welcome)?;
         self.announced = Some(announced);
         let decoding = self.viewer.handle_announcement(&announced).map_err(failed)?;
         let readiness = if decoding.is_some() { Readiness::Ready } else { Readiness::NeedsPackage };
         if let Some(decoding) = decoding {
-            self.playout.handle_decoding(now, decoding);
+            self.playout.handle_decoding(self.epoch.elapsed(), decoding);
         }
         // The connection that asked may have ended.
         let _ = answer.send(readiness);
         Ok(())
     }
 
-    fn handle_package(&mut self, now: Duration, package: Bytes, answer: Answer<()>) -> Result<(), ViewError> {
+    fn handle_package(&mut self, package: Bytes, answer: Answer<()>) -> Result<(), ViewError> {
         let Some(announced) = &self.announced else { return Ok(()) };
         let decoding = self.viewer.handle_package(announced, package).map_err(failed)?;
-        self.playout.handle_decoding(now, decoding.ok_or(ViewError::PackageRefused)?);
+        self.playout.handle_decoding(self.epoch.elapsed(), decoding.ok_or(ViewError::PackageRefused)?);
         let _ = answer.send(());
         Ok(())
     }
 
-    /// Shows what the player returns, if anything. `start` is when decoding began.
-    fn present(&mut self, now: Duration, start: Instant) -> Result<(), ViewError> {
-        let Some(present) = self.playout.handle_time(now)? else {
+    /// Shows what the player returns, if anything.
+    fn present(&mut self) -> Result<(), ViewError> {
+        let start = Instant::now();
+        let Some(present) = self.playout.handle_time(self.epoch.elapsed())? else {
             self.log_corrupt();
             return Ok(());
         };
@@ -126,7 +141,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
             Present::Show { id, captured, bytes, full, receiving, picture } => {
                 self.mailbox.was_useful();
                 let latency = sender_clock::since(captured, self.mailbox.ahead());
-                let decoding = start.elapsed();
+                let decoding = decoding_time(&mut self.decoded, id) + start.elapsed();
                 let shown = Shown { id, bytes, full, latency, receiving, decoding, picture };
                 self.viewer.show(&shown).map_err(failed)?;
                 self.playout.handle_shown(sender_clock::since(captured, self.mailbox.ahead()));
@@ -142,6 +157,16 @@ impl<'a, V: Viewer> Playback<'a, V> {
             tracing::debug!(frame = frame.id, "not shown: {}", frame.why);
         }
     }
+}
+
+/// Returns how long decoding frame `id` took; zero for one that is shown again. Frames before it are not shown any more.
+fn decoding_time(decoded: &mut VecDeque<(u64, Duration)>, id: u64) -> Duration {
+    while let Some((first, _)) = decoded.front()
+        && *first < id
+    {
+        decoded.pop_front();
+    }
+    decoded.pop_front_if(|(first, _)| *first == id).map_or(Duration::ZERO, |(_, decoding)| decoding)
 }
 
 fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ViewError {

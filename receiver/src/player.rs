@@ -1,13 +1,14 @@
 //! The sink that decodes frames and shows them to a viewer, on its own thread.
 //!
 //! The network never waits for the decoder. A late decoder gets only the newest picture; it decodes all frames of
-//! video, and shows the newest.
+//! video, and shows the newest. Frames that come in time are shown by the player's clock.
 
 use std::future::Future;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use bytes::Bytes;
+use nestcast_player::Latency;
 use nestcast_proto::{Arrived, More, ReceiveStats, Welcome};
 
 use crate::config::Config;
@@ -25,7 +26,7 @@ use crate::viewer::Viewer;
 /// # Errors
 /// Why it cannot continue.
 pub async fn view(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-    let mut player = Player::start(viewer);
+    let mut player = Player::start_with_latency(viewer, config.latency);
     let outcome = receive(config, &mut player, shutdown).await;
     // The viewer's error is closer to the cause than the connection's.
     player.finish().await.map_err(Error::sink).and(outcome)
@@ -42,11 +43,16 @@ pub struct Player {
 impl Player {
     /// Starts a thread that shows frames to `viewer`.
     pub fn start(viewer: impl Viewer) -> Self {
+        Self::start_with_latency(viewer, Latency::default())
+    }
+
+    /// Starts a thread that shows frames to `viewer`, delayed as `latency` says.
+    pub fn start_with_latency(viewer: impl Viewer, latency: Latency) -> Self {
         let mailbox = Mailbox::default();
         let of_thread = mailbox.clone();
         let thread = std::thread::spawn(move || {
             let _end = of_thread.end_on_drop();
-            Playback::new(viewer, &of_thread).run()
+            Playback::new(viewer, &of_thread, latency).run()
         });
         Self { close: mailbox.close_on_drop(), mailbox, thread }
     }

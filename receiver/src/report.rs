@@ -38,8 +38,14 @@ struct TotalsReport {
     concealed: u64,
     repeated: u64,
     corrupt: u64,
+    late: u64,
     reconnects: u64,
+    /// How long a frame waited on average after it was ready.
+    delay_ms: f64,
+    /// What the unevenness of 95 % of the frames does not exceed; `None` without frames, and above 100 ms.
+    unevenness_p95_ms: Option<f64>,
     latency: Vec<LatencyClass>,
+    unevenness: Vec<UnevennessClass>,
 }
 
 /// Frames shown at most this long after their capture, and longer than the class before allows.
@@ -50,14 +56,41 @@ struct LatencyClass {
     frames: u64,
 }
 
+/// Frames that were at most this uneven, and more than the class before allows.
+#[derive(Serialize)]
+struct UnevennessClass {
+    /// `None` in the last class, which contains all others.
+    up_to_us: Option<u64>,
+    frames: u64,
+}
+
 impl Serialize for Totals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { received, played, reconnects } = *self;
         let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
-        let PlayStats { undecoded, concealed, repeated, corrupt, latency, .. } = played;
+        let PlayStats { undecoded, concealed, repeated, corrupt, late, latency, unevenness, .. } = played;
+        let p95 = unevenness.percentile(95).filter(|p95| *p95 < Duration::MAX);
+        let [delay_ms, unevenness_p95_ms] = [Some(played.mean_wait()), p95].map(|time| time.map(milliseconds));
+        let delay_ms = delay_ms.unwrap_or_default();
+        let unevenness = unevenness.classes().map(|(up_to_us, frames)| UnevennessClass { up_to_us, frames }).collect();
         let latency = latency.classes().map(|(up_to_ms, frames)| LatencyClass { up_to_ms, frames }).collect();
-        TotalsReport { shown, blank, bytes, useful_bytes, undecoded, concealed, repeated, corrupt, reconnects, latency }
-            .serialize(serializer)
+        TotalsReport {
+            shown,
+            blank,
+            bytes,
+            useful_bytes,
+            undecoded,
+            concealed,
+            repeated,
+            corrupt,
+            late,
+            reconnects,
+            delay_ms,
+            unevenness_p95_ms,
+            latency,
+            unevenness,
+        }
+        .serialize(serializer)
     }
 }
 

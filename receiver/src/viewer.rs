@@ -17,8 +17,8 @@ pub struct Shown<'a> {
     pub bytes: usize,
     /// Bytes of the whole frame.
     pub full: u64,
-    /// The time from capture to the end of decoding, by the sender's clock, accurate to half of a round trip. For a
-    /// picture that stays it is the picture's age.
+    /// The time from capture until it is shown, by the sender's clock, accurate to half of a round trip. For a picture
+    /// that stays it is the picture's age.
     pub latency: Duration,
     /// The time from the first byte to the last that the first picture used.
     pub receiving: Duration,
@@ -53,12 +53,21 @@ pub struct Totals {
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReceiveStats { shown, bytes, blank, .. } = self.received;
-        let PlayStats { shown: pictures, corrupt, concealed, .. } = self.played;
+        let PlayStats { shown: pictures, corrupt, concealed, late, unevenness, .. } = self.played;
         let skipped = shown.saturating_sub(pictures + corrupt);
         let s = if pictures == 1 { "" } else { "s" };
         write!(f, "{pictures} picture{s} from {bytes} bytes, {skipped} skipped for want of time, {blank} never came")?;
         if concealed > 0 {
             write!(f, ", {concealed} concealed while they were missing")?;
+        }
+        if late > 0 {
+            write!(f, ", {late} shown late")?;
+        }
+        if let Some(p95) = unevenness.percentile(95) {
+            let delay = self.played.mean_wait().as_millis();
+            let (than, bound) =
+                if p95 == Duration::MAX { ("more than", 100.0) } else { ("within", p95.as_secs_f64() * 1e3) };
+            write!(f, ", 95 % even {than} {bound} ms with {delay} ms of delay")?;
         }
         if self.reconnects > 0 {
             write!(f, ", {} reconnections", self.reconnects)?;

@@ -21,6 +21,8 @@ pub struct StillFrames {
     time: Duration,
     /// Whether frames claim to need earlier ones.
     video: bool,
+    /// Frames a second.
+    rate: u32,
     id: u64,
     pace: Pace,
 }
@@ -30,11 +32,17 @@ impl StillFrames {
     #[must_use]
     pub fn new(bytes: usize, base: usize, time: Duration) -> Self {
         let pace = Pace::new(Duration::from_secs(1) / RATE);
-        Self { bytes: vec![7; bytes].into(), base, time, video: false, id: 0, pace }
+        Self { bytes: vec![7; bytes].into(), base, time, video: false, rate: RATE, id: 0, pace }
     }
 }
 
 impl StillFrames {
+    /// Makes this many frames a second.
+    #[must_use]
+    pub fn at_rate(self, rate: u32) -> Self {
+        Self { rate, pace: Pace::new(Duration::from_secs(1) / rate), ..self }
+    }
+
     /// Makes it a video: every frame needs the ones before, and a receiver that joins gets one that does not.
     #[must_use]
     pub const fn of_video(mut self) -> Self {
@@ -51,7 +59,7 @@ impl FrameSource for StillFrames {
             package: PackageHash([1; 32]),
             width: 1,
             height: 1,
-            rate: FrameRate::new(RATE, 1).expect("a rate"),
+            rate: FrameRate::new(self.rate, 1).expect("a rate"),
             video,
         }
     }

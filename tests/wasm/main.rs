@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_player::{Decoding, Playout, Present};
+use nestcast_player::{Decoding, Latency, Playout, Present};
 use nestcast_proto::{
     BroadcastFrame, Captured, Close, Code, DecoderKind, Demand, FrameEncoder as _, Hello, Offer, PathStats,
     PictureStream as _, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange,
@@ -53,6 +53,7 @@ fn main() {
         streams: Vec::new(),
         shown: 0,
     };
+    ends.playout.set_latency(Latency::Min);
     ends.drive();
     for id in 0..FRAMES {
         entry.set(ends.sender.demand(&PathStats::default()));

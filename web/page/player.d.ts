@@ -48,6 +48,15 @@ export interface Statistics {
   concealed: number;
   repeated: number;
   corrupt: number;
+  /** Pictures that were ready only after the moment at which they were to be shown. */
+  late: number;
+  /** Milliseconds that a picture waited for its moment, on average. */
+  delay: number;
+  /**
+   * Milliseconds that the unevenness of 95 % of the pictures does not exceed: the difference between the interval in
+   * which two of them were shown and the interval in which they were captured. Infinity above 100.
+   */
+  unevenness: number;
   /** Of the last frame: milliseconds from capture to the canvas, and for decoding; bytes that arrived, and all its bytes. */
   latency: number;
   decoding: number;
@@ -62,6 +71,7 @@ export interface Statistics {
  * - `fingerprint`: the SHA-256 of its certificate, 64 hexadecimal digits; without it, an authority must vouch for the sender
  * - `token`: the secret that admits this viewer
  * - `max-bitrate`: the most bits per second, 0 for no limit
+ * - `latency`: `smooth` delays pictures by as little as keeps them even, `min` not at all, a number by so many milliseconds
  * - `expires`: seconds since 1970; after this time the link is invalid
  * - `from-link`: reads all of these from the fragment of the page's address
  * - `muted`: has no effect, because broadcasts have no sound

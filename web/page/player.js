@@ -189,7 +189,7 @@ class Picture extends HTMLElement {
 }
 
 class NestcastPlayer extends Picture {
-  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate'];
+  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency'];
 
   constructor() {
     super();
@@ -279,6 +279,7 @@ class NestcastPlayer extends Picture {
     } catch (error) {
       return this.handle({ state: 'failed', code: 'failed', why: error.message });
     }
+    this.screen?.postMessage({ latency: this.getAttribute('latency') ?? 'smooth' });
     const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
     const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
     this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate } });
@@ -382,14 +383,15 @@ class NestcastPlayer extends Picture {
   showStatistics() {
     if (this.statistics.hidden) return;
     const { bitrate = 0, latency, bytes = 0, frameBytes = 0, frameFull = 0, shown = 0, concealed = 0, missing = 0, decoding = 0,
-      roundTrip } = this.figures;
+      late = 0, delay, unevenness, roundTrip } = this.figures;
     const ms = (value) => (value === undefined || value === null ? '–' : `${value.toFixed(0)} ms`);
     const { width = 0, height = 0 } = this.size ?? {};
     const rows = {
       Picture: `${width} × ${height}`, Rate: `${(bitrate / 1e3).toFixed(0)} kbit/s`, Latency: ms(latency),
       'Round trip': ms(roundTrip), Received: `${(bytes / 1e6).toFixed(2)} MB`,
       'Last frame': `${frameBytes} of ${frameFull} bytes`, 'Bytes cut': `${frameFull - frameBytes}`, 'Frames shown': shown,
-      Concealed: concealed, 'Never came': missing, Decoding: ms(decoding),
+      Concealed: concealed, 'Shown late': late, 'Never came': missing, Decoding: ms(decoding), 'Delay added': ms(delay),
+      Unevenness: unevenness === Infinity ? '> 100 ms' : ms(unevenness),
     };
     this.statistics.replaceChildren(...Object.entries(rows).flatMap(([name, value]) => [
       element('dt', {}, name), element('dd', {}, `${value}`)]));

@@ -239,6 +239,12 @@ class Screen {
     postMessage({ state: 'failed', code: 'failed', why });
   }
 
+  // Counts from the next connection on. The module ignores what it does not know.
+  setLatency(latency) {
+    this.wasm.put(new TextEncoder().encode(latency));
+    this.x.screen_latency();
+  }
+
   // Calls `first`, which may lack tables, and `again` after they are loaded. Throws if the module refuses the input.
   async withTables(first, again) {
     let result = first();
@@ -253,12 +259,26 @@ class Screen {
 
   async mail({ mail, ahead, connection }) {
     this.ahead = ahead;
+    await this.showFirst();
     this.wasm.put(mail);
-    const began = performance.now();
-    const result = await this.withTables(() => this.x.screen_mail(clock()), () => this.x.screen_resume(clock()));
-    this.decoding = performance.now() - began;
-    this.present(result);
+    const resume = () => this.x.screen_resume(clock());
+    for (let first = () => this.x.screen_mail(clock()); ; first = resume) {
+      const began = performance.now();
+      await this.withTables(first, resume);
+      this.decoding = performance.now() - began;
+      if (!this.x.screen_has_mail()) break;
+      await this.showFirst();
+    }
+    this.present(this.x.screen_time(clock()));
     this.port.postMessage({ connection, readiness: this.x.screen_readiness() });
+  }
+
+  // Shows the frame before, if its moment comes while the next one is decoded.
+  async showFirst() {
+    const wait = this.x.screen_next_frame() - clock();
+    if (wait < 0 || wait >= this.decoding) return;
+    await sleep(wait);
+    this.present(this.x.screen_time(clock()));
   }
 
   // Draws the module's picture with the display's next frame.
@@ -299,11 +319,12 @@ class Screen {
 
   report() {
     this.x.screen_stats();
-    const [shown, undecoded, concealed, repeated, corrupt] = this.wasm.numbers();
-    postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt } });
+    const [shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness] = this.wasm.numbers();
+    postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness } });
   }
 
-  async handle({ open, cut, play, rest, snapshot }) {
+  async handle({ open, cut, play, rest, snapshot, latency }) {
+    if (latency !== undefined) this.setLatency(latency);
     // Opens one file after another, because the first may wait for its tables.
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
     if (cut !== undefined) this.cut(cut);

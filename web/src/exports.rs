@@ -2,14 +2,16 @@
 //! caller writes bytes at [`input`] and reads bytes at [`output`]; several results are at [`numbers`].
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{Bitrate, Format, Matrix, Range, Ycbcr};
 use nestcast_media::to_rgb;
-use nestcast_player::Picture;
+use nestcast_player::{Picture, PlayStats};
 use nestcast_proto::Code;
 
 use crate::file::{Content, File};
+use crate::milliseconds::milliseconds;
 use crate::network::{Network, Step};
 use crate::screen::{Presented, Screen, ScreenError};
 use crate::tables::{Tables, Wanted};
@@ -261,8 +263,16 @@ exports! {
         loaded.map_or_else(|why| state.fail(&why), |()| NOTHING)
     }
 
-    /// In: mail. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes, full, receiving, from
-    /// 8 on place), `WANTS_PHOTO`, `WANTS_VIDEO`, `NOTHING` or `FAILED` (out: why).
+    /// In: how long to delay frames, `min`, `smooth` or milliseconds, from the next connection on. Returns `NOTHING` or
+    /// `FAILED` (out: why).
+    fn screen_latency(state) -> u32 {
+        let text = state.input();
+        let set = state.screen.set_latency(&String::from_utf8_lossy(&text));
+        set.map_or_else(|why| state.fail(&why), |()| NOTHING)
+    }
+
+    /// In: mail. Returns `WANTS_PHOTO`, `WANTS_VIDEO`, `NOTHING` or `FAILED` (out: why). While `screen_has_mail`, call
+    /// `screen_resume`, and then `screen_time`.
     fn screen_mail(state, now: f64) -> u32 {
         let mail = Bytes::from(state.input());
         let presented = state.screen.handle_mail(now, mail);
@@ -275,7 +285,13 @@ exports! {
         state.presented(presented)
     }
 
-    /// See [`Screen::handle_time`]; the results are those of [`screen_mail`].
+    /// See [`Screen::has_mail`].
+    fn screen_has_mail(state) -> u32 {
+        u32::from(state.screen.has_mail())
+    }
+
+    /// See [`Screen::handle_time`]. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes, full,
+    /// receiving, from 8 on place), `NOTHING` or `FAILED` (out: why).
     fn screen_time(state, now: f64) -> u32 {
         let presented = state.screen.handle_time(now);
         state.presented(presented)
@@ -292,16 +308,25 @@ exports! {
         state.screen.poll_timeout().unwrap_or(f64::INFINITY)
     }
 
+    /// Returns [`Screen::next_frame_at`]; infinity for none.
+    fn screen_next_frame(state) -> f64 {
+        state.screen.next_frame_at().unwrap_or(f64::INFINITY)
+    }
+
     /// See [`Screen::handle_shown`].
     fn screen_shown(state, latency: f64) {
         state.screen.handle_shown(latency);
     }
 
-    /// Numbers: frames shown, undecoded, concealed, repeated, corrupt.
+    /// Numbers: frames shown, undecoded, concealed, repeated, corrupt, late; the mean delay that the clock added, and what
+    /// the unevenness of 95 % of the frames does not exceed, in milliseconds (infinity above 100).
     fn screen_stats(state) {
         let played = state.screen.played();
-        let counts = [played.shown, played.undecoded, played.concealed, played.repeated, played.corrupt];
-        state.set(&counts.map(|count| count as f64));
+        let PlayStats { shown, undecoded, concealed, repeated, corrupt, late, unevenness, .. } = played;
+        let p95 = unevenness.percentile(95).unwrap_or_default();
+        let p95 = if p95 == Duration::MAX { f64::INFINITY } else { milliseconds(p95) };
+        state.set(&[shown, undecoded, concealed, repeated, corrupt, late].map(|count| count as f64));
+        state.numbers[6..8].copy_from_slice(&[milliseconds(played.mean_wait()), p95]);
     }
 
     /// Converts the last picture to red, green, blue and 255 for each pixel, as `nestcast decode` does. Returns its

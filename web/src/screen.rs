@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use nestcast_codec::{Decoder, Linear};
-use nestcast_player::{Announcement, Decoding, Picture, PlayError, PlayStats, Playout, Present};
+use nestcast_player::{Announcement, Decoding, LatencyError, Picture, PlayError, PlayStats, Playout, Present};
 
 use crate::mail::{Mail, MailError, Record};
 use crate::milliseconds::{duration, milliseconds};
@@ -72,7 +72,8 @@ impl Screen {
         self.tables.load(wanted, bytes)
     }
 
-    /// Processes mail, and returns what to show.
+    /// Processes mail up to the first frame. If [`Screen::has_mail`], call [`Screen::resume`] for the rest, and then
+    /// [`Screen::handle_time`].
     ///
     /// # Errors
     /// If the screen can show nothing more.
@@ -81,7 +82,7 @@ impl Screen {
         self.resume(now)
     }
 
-    /// Processes the rest of the mail, after the tables that it needs are loaded.
+    /// Processes mail up to the next frame, after the tables that it needs are loaded.
     ///
     /// # Errors
     /// If the screen can show nothing more.
@@ -104,11 +105,30 @@ impl Screen {
                         }
                     }
                 }
-                Record::Frame(frame) => self.playout.handle_frame(moment, frame)?,
+                Record::Frame(frame) => {
+                    self.playout.handle_frame(moment, frame)?;
+                    // The next call says when it was decoded.
+                    break;
+                }
                 Record::More(more) => self.playout.handle_more(moment, more)?,
             }
         }
-        self.handle_time(now)
+        Ok(Presented::Nothing)
+    }
+
+    /// Returns whether there is mail that is not processed.
+    #[must_use]
+    pub fn has_mail(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Sets how long frames are delayed, from the next welcome on: `min`, `smooth` or milliseconds.
+    ///
+    /// # Errors
+    /// If the text is none of these.
+    pub fn set_latency(&mut self, text: &str) -> Result<(), LatencyError> {
+        self.playout.set_latency(text.parse()?);
+        Ok(())
     }
 
     /// Returns what to show now. Call it at [`Screen::poll_timeout`].
@@ -141,6 +161,12 @@ impl Screen {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<f64> {
         self.playout.poll_timeout().map(milliseconds)
+    }
+
+    /// Returns when the next frame is to be shown, if one is decoded.
+    #[must_use]
+    pub fn next_frame_at(&self) -> Option<f64> {
+        self.playout.next_frame_at().map(milliseconds)
     }
 
     /// Notes that the picture is on the screen, this many milliseconds after its capture.

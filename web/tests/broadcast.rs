@@ -80,6 +80,7 @@ fn stream(id: u64, frame: &Frame, length: usize) -> Vec<u8> {
 fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
     let (mut network, _) = welcomed(size());
     let mut screen = Screen::default();
+    assert!(screen.set_latency("soon").is_err() && screen.set_latency("min").is_ok());
     let mail = network.take_mail();
     let presented = screen.handle_mail(NOW, mail).expect("mail");
     assert_eq!((presented, screen.poll_readiness()), (Presented::Wants(Wanted::Video), None));
@@ -99,7 +100,9 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
         }
         network.handle_stream_end(now, number);
         assert_eq!(network.poll(now), None);
-        let presented = screen.handle_mail(now, network.take_mail()).expect("a frame");
+        assert_eq!(screen.handle_mail(now, network.take_mail()).expect("a frame"), Presented::Nothing);
+        assert!(!screen.has_mail());
+        let presented = screen.handle_time(now).expect("a frame");
         let Presented::Picture(shown) = presented else { panic!("{presented:?}") };
         assert_eq!((shown.id, shown.bytes), (Some(id as u64), [length as u64, frame.bytes.len() as u64]));
         native.decode(&frame.bytes[..length]).expect("a frame");
@@ -171,7 +174,11 @@ fn damaged_frames_and_hostile_streams_break_neither_half() {
                 violations += usize::from(matches!(step, Step::Close { code: Code::Violation, .. }));
             }
             // An error may end it; a panic must not.
-            if screen.handle_mail(now, network.take_mail()).is_err() {
+            let mut is_broken = screen.handle_mail(now, network.take_mail()).is_err();
+            while !is_broken && screen.has_mail() {
+                is_broken = screen.resume(now).is_err();
+            }
+            if is_broken || screen.handle_time(now).is_err() {
                 break;
             }
             now += 20.0;

@@ -60,7 +60,12 @@ mod linux {
     /// A fall of the rate, in Mbit/s, to about a tenth.
     fn fall(before: u32, after: f64) -> Scenario {
         let rates = vec![(Duration::ZERO, u64::from(before) * 1_000_000), (Duration::from_secs(4), bits(after))];
-        Scenario { name: format!("{before}-{after} Mbit/s"), link: Link::varying(rates), seconds: 9 }
+        Scenario {
+            name: format!("{before}-{after} Mbit/s"),
+            link: Link::varying(rates),
+            seconds: 9,
+            frames_per_second: None,
+        }
     }
 
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a small positive rate")]

@@ -1,6 +1,8 @@
 //! nestcast, x264 and Motion JPEG over simulated links, in virtual time: quality, latency, and how much of the link is
 //! used.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -54,6 +56,7 @@ fn main() -> Result<()> {
     let options = Options::parse();
     let mut scenarios = Scenario::all()?;
     scenarios.extend(Scenario::impaired());
+    scenarios.extend(Scenario::fast());
     for path in &options.trace {
         scenarios.push(Scenario::open(path)?);
     }
@@ -62,10 +65,14 @@ fn main() -> Result<()> {
     }
     scenarios.retain(|scenario| options.only.is_empty() || options.only.contains(&scenario.name));
     ensure!(!scenarios.is_empty(), "no link of that name");
-    let studio = Studio::new()?;
+    let mut studios = BTreeMap::new();
     let (mut table, mut curves, mut steps) = (csv::Writer::from_writer(Vec::new()), Vec::new(), Vec::new());
     println!("{HEADING}");
     for scenario in &scenarios {
+        let studio = match studios.entry(scenario.frames_per_second) {
+            Entry::Occupied(studio) => studio.into_mut(),
+            Entry::Vacant(studio) => studio.insert(Studio::new(scenario.frames_per_second)?),
+        };
         for (scheme, stroke) in Scheme::ALL.into_iter().zip(STROKES) {
             if !options.scheme.is_empty() && !options.scheme.iter().any(|name| name == scheme.name()) {
                 continue;

@@ -33,7 +33,7 @@ fn main() -> Result<()> {
         rates => rates.iter().map(|rate| Scenario { seconds: options.seconds, ..Scenario::constant(*rate) }).collect(),
     };
     let links: Vec<_> = scenarios.iter().map(|scenario| scenario.link.clone()).collect();
-    let studio = Studio::new()?;
+    let studio = Studio::new(None)?;
     let mut table = csv::Writer::from_writer(Vec::new());
     println!("{HEADING}");
     // All five receivers get enough from one rendition, so `AsNeeded` would give one.

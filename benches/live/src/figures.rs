@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde::Serialize;
 
 use crate::links::Scenario;
+use crate::playout::Presented;
 use crate::run::{Outcome, Seen};
 
 /// The first second does not count, because the sender is still finding the rate.
@@ -36,7 +37,16 @@ pub struct Row {
     pub freezes: usize,
     /// The longest time that a picture stayed, in ms.
     pub longest_ms: f64,
-    /// From capture until a frame is handed over to be shown, in ms; encoding and decoding take no virtual time.
+    /// Stand-ins that were shown for frames that were not there in time.
+    pub concealed: u32,
+    /// Frames that were shown, but came after the moment at which they were to be shown.
+    pub shown_late: usize,
+    /// The unevenness of 95 % of the frames, in ms: the difference between the interval in which two frames were shown
+    /// and the interval in which they were captured.
+    pub unevenness_p95_ms: f64,
+    /// How long a frame waited for its moment after it came, in ms; the mean.
+    pub delay_added_ms: f64,
+    /// From capture until a frame is shown, in ms; encoding and decoding take no virtual time.
     pub latency_p50_ms: f64,
     /// The same at the 95th percentile.
     pub latency_p95_ms: f64,
@@ -51,8 +61,12 @@ impl Row {
         let measured = SETTLED..end - ON_ITS_WAY;
         let seen: Vec<&Seen> = outcome.seen.iter().filter(|seen| measured.contains(&seen.captured)).collect();
         let payload: usize = seen.iter().map(|seen| seen.bytes).sum();
+        let shown: Vec<(Duration, Presented)> =
+            seen.iter().filter_map(|seen| Some((seen.captured, seen.shown?))).collect();
         let mut latencies: Vec<Duration> =
-            seen.iter().filter_map(|seen| Some(seen.at?.saturating_sub(seen.captured))).collect();
+            shown.iter().map(|(captured, shown)| shown.at.saturating_sub(*captured)).collect();
+        let mut uneven: Vec<Duration> = latencies.windows(2).map(|pair| pair[1].abs_diff(pair[0])).collect();
+        let waited: Duration = shown.iter().map(|(_, shown)| shown.waited).sum();
         let passed = outcome.passages.iter().filter(|passage| measured.contains(&passage.at));
         let mut waits: Vec<Duration> = passed.filter_map(|passage| passage.wait).collect();
         let stood = standing(&seen, end);
@@ -63,7 +77,11 @@ impl Row {
             psnr_db: round(seen.iter().map(|seen| seen.psnr).sum::<f64>() / seen.len().max(1) as f64),
             psnr_least_db: round(seen.iter().map(|seen| seen.psnr).fold(f64::INFINITY, f64::min)),
             due: seen.len(),
-            not_shown: seen.iter().filter(|seen| seen.at.is_none()).count(),
+            not_shown: seen.len() - shown.len(),
+            concealed: shown.iter().map(|(_, shown)| shown.stand_ins).sum(),
+            shown_late: shown.iter().filter(|(_, shown)| shown.is_late).count(),
+            unevenness_p95_ms: quantile(&mut uneven, 95),
+            delay_added_ms: milliseconds(waited / u32::try_from(shown.len().max(1)).unwrap_or(u32::MAX)),
             freezes: stood.iter().filter(|time| **time > FREEZE).count(),
             longest_ms: milliseconds(stood.into_iter().max().unwrap_or_default()),
             latency_p50_ms: quantile(&mut latencies, 50),
@@ -74,8 +92,8 @@ impl Row {
 }
 
 /// The heading of the printed table.
-pub const HEADING: &str = "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | queue p95 ms |
-|---|---|---:|---:|---:|---:|---:|---:|";
+pub const HEADING: &str = "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | concealed, late | uneven p95 ms | delay added ms | queue p95 ms |
+|---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
 
 impl fmt::Display for Row {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -86,13 +104,14 @@ impl fmt::Display for Row {
             "| {}, {:.0} | {:.0} / {:.0} ",
             self.freezes, self.longest_ms, self.latency_p50_ms, self.latency_p95_ms
         )?;
-        write!(f, "| {:.0} |", self.queue_p95_ms)
+        write!(f, "| {}, {} | {:.1} ", self.concealed, self.shown_late, self.unevenness_p95_ms)?;
+        write!(f, "| {:.0} | {:.0} |", self.delay_added_ms, self.queue_p95_ms)
     }
 }
 
 /// Returns how long each picture stays; the last one stays until everything captured could have arrived.
 fn standing(seen: &[&Seen], end: Duration) -> Vec<Duration> {
-    let shown: Vec<Duration> = seen.iter().filter_map(|seen| seen.at).collect();
+    let shown: Vec<Duration> = seen.iter().filter_map(|seen| Some(seen.shown?.at)).collect();
     let last = shown.last().map(|last| (end - ON_ITS_WAY).saturating_sub(*last));
     shown.windows(2).map(|pair| pair[1].saturating_sub(pair[0])).chain(last).collect()
 }
@@ -124,13 +143,15 @@ mod tests {
     fn a_freeze_is_counted_and_what_stands_in_it_is_looked_at() {
         let ms = Duration::from_millis;
         let link = Link::constant(1_000_000);
-        let scenario = Scenario { name: "1".to_owned(), link, seconds: 3 };
+        let scenario = Scenario { name: "1".to_owned(), link, seconds: 3, frames_per_second: None };
         // Frames 40 ms apart, 30 ms late, of which five are not shown.
         let seen = (0..70).map(|id| {
             let captured = ms(1000 + 40 * id);
             let shown = !(20..25).contains(&id);
             let psnr = if shown { 40.0 } else { 20.0 };
-            Seen { captured, at: shown.then(|| captured + ms(30)), bytes: if shown { 1000 } else { 0 }, psnr }
+            let presented =
+                Presented { at: captured + ms(30), waited: ms(7), is_late: id == 25, stand_ins: u32::from(id == 25) };
+            Seen { captured, shown: shown.then_some(presented), bytes: if shown { 1000 } else { 0 }, psnr }
         });
         let row = Row::new("x264", &scenario, &Outcome { seen: seen.collect(), passages: Vec::new() });
         // Frames of the last half second do not count.
@@ -139,6 +160,7 @@ mod tests {
             (row.longest_ms, row.psnr_least_db, row.latency_p50_ms, row.latency_p95_ms),
             (240.0, 20.0, 30.0, 30.0)
         );
+        assert_eq!((row.concealed, row.shown_late, row.unevenness_p95_ms, row.delay_added_ms), (1, 1, 0.0, 7.0));
         assert_eq!(row.psnr_db, 37.37);
         assert_eq!(row.used_percent, 17.6);
     }

@@ -11,6 +11,7 @@ mod jpeg_frames;
 mod ladder;
 pub mod links;
 pub mod neighbours;
+pub mod playout;
 pub mod process;
 pub mod recorder;
 pub mod run;

@@ -17,6 +17,8 @@ pub struct Scenario {
     pub link: Link,
     /// The seconds of a run.
     pub seconds: u32,
+    /// Frames a second, if not the clip's.
+    pub frames_per_second: Option<u32>,
 }
 
 impl Scenario {
@@ -33,8 +35,18 @@ impl Scenario {
     #[must_use]
     pub fn impaired() -> [Self; 2] {
         [("50 ms", 50, 0.0), ("1 % loss", 10, 1.0)].map(|(what, rtt, loss)| {
-            let Self { name, link, seconds } = Self::constant(1000);
-            Self { name: format!("{name}, {what}"), link: over(link, rtt, loss), seconds }
+            let scenario = Self::constant(1000);
+            let link = over(scenario.link.clone(), rtt, loss);
+            Self { name: format!("{}, {what}", scenario.name), link, ..scenario }
+        })
+    }
+
+    /// Returns constant rates at 50 and 60 frames a second.
+    pub fn fast() -> impl Iterator<Item = Self> {
+        [(300, 50), (1000, 50), (1000, 60), (4000, 60)].into_iter().map(|(kilobits, frames)| {
+            let scenario = Self::constant(kilobits);
+            let name = format!("{}, {frames} frames/s", scenario.name);
+            Self { name, frames_per_second: Some(frames), ..scenario }
         })
     }
 
@@ -42,7 +54,7 @@ impl Scenario {
     #[must_use]
     pub fn constant(kilobits: u64) -> Self {
         let name = format!("{} Mbit/s", kilobits as f64 / 1000.0);
-        Self { name, link: Link::constant(kilobits * 1000), seconds: 12 }
+        Self { name, link: Link::constant(kilobits * 1000), seconds: 12, frames_per_second: None }
     }
 
     /// Returns five receivers of one broadcast, a factor of thirteen apart, two of them with recorded links; for
@@ -64,7 +76,12 @@ impl Scenario {
         let rates: Vec<_> = begins.zip(kilobits.iter().map(|rate| rate * 1000)).collect();
         let seconds = SECONDS * u32::try_from(rates.len()).expect("few rates");
         let names: Vec<_> = kilobits.iter().map(|rate| (*rate as f64 / 1000.0).to_string()).collect();
-        Self { name: format!("{} Mbit/s", names.join("-")), link: Link::varying(rates), seconds }
+        Self {
+            name: format!("{} Mbit/s", names.join("-")),
+            link: Link::varying(rates),
+            seconds,
+            frames_per_second: None,
+        }
     }
 
     /// Reads a trace from a file.
@@ -77,7 +94,7 @@ impl Scenario {
     fn recorded(name: &str, text: &str) -> Result<Self> {
         const SECONDS: u32 = 15;
         let link = Link::recorded(text)?;
-        Ok(Self { name: name.to_owned(), link, seconds: SECONDS })
+        Ok(Self { name: name.to_owned(), link, seconds: SECONDS, frames_per_second: None })
     }
 }
 
@@ -95,10 +112,10 @@ mod tests {
     #[test]
     fn every_link_has_a_name_of_its_own_and_what_is_no_trace_is_refused() {
         let mut names: Vec<String> = Scenario::all().expect("traces").into_iter().map(|link| link.name).collect();
-        names.extend(Scenario::impaired().map(|link| link.name));
+        names.extend(Scenario::impaired().into_iter().chain(Scenario::fast()).map(|link| link.name));
         names.sort();
         names.dedup();
-        assert_eq!(names.len(), 8);
+        assert_eq!(names.len(), 12);
         assert!(Scenario::recorded("t", "a b").is_err());
     }
 }

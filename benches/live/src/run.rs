@@ -13,11 +13,13 @@ use nestcast_lab::metrics::luma_psnr;
 use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_lab::x264::X264;
+use nestcast_media::y4m::Rate;
 use nestcast_sender::FrameSource;
 use nestcast_tests::network::{self, Viewer, broadcast_from};
 
 use crate::jpeg_frames::{self, JpegFrames};
 use crate::links::Scenario;
+use crate::playout::{Presented, present};
 use crate::recorder::{Recorded, Recorder};
 use crate::x264_frames::{Coder, X264Frames};
 
@@ -59,8 +61,8 @@ impl Scheme {
 pub struct Seen {
     /// When it was captured, on the link's clock.
     pub captured: Duration,
-    /// When it was shown, if it was.
-    pub at: Option<Duration>,
+    /// When it was shown, if it was, and how it was shown.
+    pub shown: Option<Presented>,
     /// Bytes that arrived in time; zero if it was not shown.
     pub bytes: usize,
     /// PSNR of luma, in dB, of the picture on the screen: where the frame was not shown, the picture before.
@@ -84,12 +86,14 @@ pub struct Studio {
 }
 
 impl Studio {
-    /// Uses the built-in clip.
+    /// Uses the built-in clip, at `frames_per_second` in place of its own rate if that is given.
     ///
     /// # Errors
     /// If `ffmpeg` is missing.
-    pub fn new() -> Result<Self> {
-        let (clip, x264) = (Arc::new(Clip::builtin()?), X264::find()?);
+    pub fn new(frames_per_second: Option<u32>) -> Result<Self> {
+        let clip = Clip::builtin()?;
+        let rate = frames_per_second.map_or(Ok(clip.rate()), |frames| Rate::new(frames, 1))?;
+        let (clip, x264) = (Arc::new(clip.at_rate(rate)), X264::find()?);
         let jpegs = Arc::new(MotionJpeg::new(Arc::clone(&clip)));
         let coder = Arc::new(Coder::new(x264.clone(), &clip));
         Ok(Self { clip, jpegs, x264, coder })
@@ -135,7 +139,8 @@ impl Studio {
 
     /// Decodes the received frames, and compares every frame that was due.
     fn look(&self, scheme: Scheme, frames: &[Recorded]) -> Result<Vec<Seen>> {
-        let mut eye = Eye { clip: &self.clip, frames, seen: Vec::new(), last: None };
+        let presented = present(frames, self.clip.rate().interval());
+        let mut eye = Eye { clip: &self.clip, frames, presented, seen: Vec::new(), last: None };
         match scheme {
             Scheme::Nestcast => {
                 let mut decoder = VideoDecoder::new(VideoModel::built_in(), self.clip.size(), 1);
@@ -170,6 +175,8 @@ impl Studio {
 struct Eye<'a> {
     clip: &'a Clip,
     frames: &'a [Recorded],
+    /// How each of them was shown.
+    presented: Vec<Presented>,
     seen: Vec<Seen>,
     last: Option<(u64, Picture)>,
 }
@@ -177,18 +184,18 @@ struct Eye<'a> {
 impl Eye<'_> {
     /// Shows a frame; those between the one before and it were not shown.
     fn look(&mut self, place: usize, picture: &Picture) {
-        let Recorded { id, captured, at, ref prefix } = self.frames[place];
+        let Recorded { id, captured, ref prefix, .. } = self.frames[place];
         if let Some((last, before)) = &self.last {
             let interval = self.clip.rate().interval();
             for missing in last + 1..id {
                 let psnr = luma_psnr(self.clip.at(missing), before);
                 let captured =
                     captured.saturating_sub(interval.saturating_mul(u32::try_from(id - missing).unwrap_or(0)));
-                self.seen.push(Seen { captured, at: None, bytes: 0, psnr });
+                self.seen.push(Seen { captured, shown: None, bytes: 0, psnr });
             }
         }
         let psnr = luma_psnr(self.clip.at(id), picture);
-        self.seen.push(Seen { captured, at: Some(at), bytes: prefix.len(), psnr });
+        self.seen.push(Seen { captured, shown: Some(self.presented[place]), bytes: prefix.len(), psnr });
         self.last = Some((id, picture.clone()));
     }
 }

@@ -47,7 +47,7 @@ impl Step {
 /// Returns the first of these frames, after a fall to `rate`, that is small enough.
 fn fallen(after: &[&Seen], rate: u64) -> Option<usize> {
     let most = rate / 8 / u64::from(FRAMES_PER_SECOND);
-    after.iter().position(|seen| seen.at.is_some() && seen.bytes as u64 <= most).map(|at| at + 1)
+    after.iter().position(|seen| seen.shown.is_some() && seen.bytes as u64 <= most).map(|at| at + 1)
 }
 
 /// Returns the first of these frames, after a rise at `from`, that begins a long enough run of good ones.
@@ -77,12 +77,17 @@ mod tests {
     use nestcast_lab::link::Link;
 
     use super::*;
+    use crate::playout::Presented;
+
+    fn at_once(at: Duration) -> Presented {
+        Presented { at, waited: Duration::ZERO, is_late: false, stand_ins: 0 }
+    }
 
     #[test]
     fn the_first_frame_that_has_followed_is_found_after_each_change() {
         let ms = Duration::from_millis;
         let link = Link::varying(vec![(ms(0), 2_400_000), (ms(4000), 240_000), (ms(8000), 2_400_000)]);
-        let scenario = Scenario { name: "steps".to_owned(), link, seconds: 12 };
+        let scenario = Scenario { name: "steps".to_owned(), link, seconds: 12, frames_per_second: None };
         // 1000 bytes fit after the fall; two frames are larger, and one is not shown. After the rise the second frame is an easy one.
         let seen = (0..120).map(|id| {
             let captured = ms(100 * id);
@@ -93,7 +98,7 @@ mod tests {
                 80..=84 => (9000, 30.0 + (id - 79) as f64 * 1.5),
                 _ => (9000, 40.0),
             };
-            Seen { captured, at: (id != 42).then_some(captured), bytes, psnr }
+            Seen { captured, shown: (id != 42).then(|| at_once(captured)), bytes, psnr }
         });
         let seen: Vec<_> = seen.collect();
         assert_eq!(Step::of(&scenario, &seen), [Step::Fall(Some(4)), Step::Rise(Some(6))]);

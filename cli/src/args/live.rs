@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use clap::Args;
 use nestcast_codec::{Effort, FrameRate};
 use nestcast_proto::Bitrate;
-use nestcast_receiver::{Address, Trust};
+use nestcast_receiver::{Address, Latency, Trust};
 
 use super::common::{Common, Transform, count};
 use super::video::{MatrixChoice, effort, renditions};
@@ -96,6 +96,10 @@ pub(crate) struct Receive {
     /// The decoder [default: for pictures deep, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
+    /// How long to delay frames so that they are shown as evenly as they were captured: min, not at all; smooth, as little as keeps
+    /// them even; or this many milliseconds after the earliest moment, up to 400
+    #[arg(long, value_name = "min|smooth|MS", default_value = "smooth")]
+    pub(crate) latency: Latency,
     /// Do not ask the sender for its model if this machine lacks it
     #[arg(long)]
     pub(crate) no_fetch_model: bool,

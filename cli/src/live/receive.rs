@@ -27,6 +27,7 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         fetch_model: !options.no_fetch_model,
         retry: Duration::from_secs(options.retry.into()),
         wait: options.wait,
+        latency: options.latency,
         // The host's addresses replace it.
         ..Config::new((Ipv4Addr::UNSPECIFIED, 0).into(), options.trusted.trust())
     };

@@ -11,6 +11,8 @@ use super::*;
 use crate::corrupt::MAX_CORRUPT_FRAMES;
 
 const SIDES: [u32; 2] = [96, 64];
+/// When the first frame was captured, in microseconds.
+const EPOCH: u64 = 1_795_000_000_000_000;
 
 /// What is shown: frames by number, concealed frames by number, and repeated pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,8 +31,14 @@ struct Screen {
 }
 
 impl Screen {
+    /// Makes a player that shows frames at once.
     fn new() -> Self {
-        let mut screen = Self { playout: Playout::new(), now: Duration::ZERO, notes: Vec::new() };
+        Self::with_latency(Latency::Min)
+    }
+
+    fn with_latency(latency: Latency) -> Self {
+        let mut screen = Self { playout: Playout::new(), now: Duration::from_secs(1), notes: Vec::new() };
+        screen.playout.set_latency(latency);
         screen.announce(&welcome(), |announced| Decoding::video(announced, 1));
         screen
     }
@@ -55,6 +63,9 @@ impl Screen {
 
     /// Records what to show now.
     fn look(&mut self) {
+        if self.playout.waiting.is_some() {
+            assert!(self.playout.handle_time(self.now).expect("a picture").is_none(), "it is ready a moment later");
+        }
         let Some(present) = self.playout.handle_time(self.now).expect("a picture") else { return };
         let (note, is_frame) = match present {
             Present::Show { id, picture, .. } => ((Shown(id), picture.clone()), true),
@@ -87,7 +98,8 @@ fn welcome() -> Welcome {
 }
 
 fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> Arrived {
-    let header = FrameHeader { id, skipped: 0, captured: 0, full: full as u64, base: base as u64 };
+    let captured = EPOCH + id * 1_000_000 / 30;
+    let header = FrameHeader { id, skipped: 0, captured, full: full as u64, base: base as u64 };
     let first = Duration::from_millis(2);
     let shown = Duration::from_millis(9);
     Arrived { header, prefix: prefix.clone(), first, shown }
@@ -274,6 +286,7 @@ fn what_is_shown_is_described_as_it_came() {
     screen.playout.handle_frame(screen.now, pictures[0].clone()).expect("a picture");
     let more = More { frame: 0, bytes: Bytes::from_static(&[0; 10]), full: 1 };
     screen.playout.handle_more(screen.now, more).expect("bytes of a picture");
+    screen.now += Duration::from_millis(3);
     let shown = screen.playout.handle_time(screen.now).expect("a picture");
     let Some(Present::Show { id, bytes, full: said, receiving, .. }) = shown else { panic!("{shown:?}") };
     assert_eq!((id, bytes, said, receiving), (0, 510, full, Duration::from_millis(7)));
@@ -297,7 +310,8 @@ fn frames_that_cannot_be_decoded_end_the_playing_unless_pictures_come_between() 
     for (mut screen, sound) in [video, (stills, stream)] {
         let mut play = |frame: Arrived| {
             screen.playout.handle_frame(screen.now, frame)?;
-            screen.playout.handle_time(screen.now).map(|present| present.is_some())
+            let is_shown = screen.playout.handle_time(screen.now)?.is_some();
+            Ok::<bool, PlayError>(is_shown || screen.playout.handle_time(screen.now)?.is_some())
         };
         let patience = u64::from(MAX_CORRUPT_FRAMES) - 1;
         assert!((0..patience).all(|id| matches!(play(junk(id)), Ok(false))));
@@ -307,4 +321,131 @@ fn frames_that_cannot_be_decoded_end_the_playing_unless_pictures_come_between() 
         assert!(ended.starts_with("none of the sender's last 100 frames can be decoded: "), "{ended}");
         assert_eq!(screen.playout.totals().corrupt, 2 * patience + 1);
     }
+}
+
+/// Passes frames to a player, each when it is ready, and notes when each is shown, in microseconds.
+fn showings(screen: &mut Screen, frames: &[Arrived], ready: impl Fn(u64) -> Duration) -> Vec<(Given, Duration)> {
+    let mut given = Vec::new();
+    let mut frames = frames.iter().peekable();
+    while let Some(due) = frames.peek().map(|frame| ready(frame.header.id)) {
+        match screen.playout.poll_timeout().filter(|at| *at < due) {
+            Some(at) => screen.now = screen.now.max(at),
+            None => {
+                screen.now = due;
+                screen.playout.handle_frame(due, frames.next().expect("it was there").clone()).expect("a frame");
+            }
+        }
+        screen.look();
+        given.extend(screen.notes.drain(..).map(|(note, _)| (note, screen.now)));
+    }
+    given
+}
+
+fn captured(id: u64) -> Duration {
+    Duration::from_micros(id * 1_000_000 / 30)
+}
+
+#[test]
+fn frames_that_come_unevenly_are_shown_as_they_were_captured() {
+    let mut screen = Screen::with_latency(Latency::Smooth);
+    let frames = frames(150);
+    // Every fourth frame takes 60 ms longer, so that the next one may be here before it is shown.
+    let ready = |id: u64| {
+        let late = Duration::from_millis(if id % 4 == 3 { 60 } else { 5 * (id % 4) });
+        Duration::from_secs(2) + captured(id) + late
+    };
+    let given = showings(&mut screen, &frames, ready);
+    let settled: Vec<_> = given.iter().filter(|(note, _)| matches!(note, Shown(id) if *id >= 30)).collect();
+    assert!(settled.len() >= 115, "{}", settled.len());
+    for pair in settled.windows(2) {
+        assert!(pair[1].1 - pair[0].1 >= Duration::from_millis(32), "{pair:?}");
+        assert!(pair[1].1 - pair[0].1 <= Duration::from_millis(35), "{pair:?}");
+    }
+    let PlayStats { shown, concealed, late, waited, unevenness, .. } = screen.playout.totals();
+    assert!(shown >= 145 && concealed <= 3 && late <= 3, "{shown} {concealed} {late}");
+    assert_eq!(unevenness.classes().map(|(_, frames)| frames).sum::<u64>(), shown - 1);
+    let mean = screen.playout.totals().mean_wait();
+    assert!(mean > Duration::from_millis(30) && mean < Duration::from_millis(50), "{mean:?} of {waited:?}");
+}
+
+#[test]
+fn pictures_that_wait_are_those_of_their_frames() {
+    let (mut delayed, mut at_once) = (Screen::with_latency(Latency::Fixed(Duration::from_millis(150))), Screen::new());
+    let frames = frames(20);
+    for frame in &frames {
+        at_once.show(std::slice::from_ref(frame));
+    }
+    for frame in &frames {
+        let now = Duration::from_secs(2) + captured(frame.header.id);
+        while let Some(at) = delayed.playout.poll_timeout().filter(|at| *at < now) {
+            delayed.now = delayed.now.max(at);
+            delayed.look();
+        }
+        delayed.now = now;
+        delayed.playout.handle_frame(now, frame.clone()).expect("a frame");
+        assert!(delayed.playout.next_frame_at().is_some(), "it waits");
+        delayed.look();
+    }
+    while delayed.playout.next_frame_at().is_some() {
+        delayed.wait();
+    }
+    assert!(delayed.take() == at_once.take());
+    let waited = delayed.playout.totals().waited / 20;
+    assert!(waited > Duration::from_millis(140) && waited < Duration::from_millis(151), "{waited:?}");
+}
+
+#[test]
+fn of_frames_that_wait_there_are_never_more_than_a_few() {
+    let mut screen = Screen::with_latency(Latency::Fixed(Duration::from_millis(400)));
+    for frame in frames(40) {
+        // They come much faster than they were captured.
+        screen.now += Duration::from_millis(4);
+        screen.playout.handle_frame(screen.now, frame).expect("a frame");
+        screen.look();
+    }
+    let (given, _) = screen.take();
+    assert!(given.len() >= 40 - crate::frames::MAX_WAITING - 3, "{given:?}");
+    assert!(given.windows(2).all(|pair| matches!(pair, [Shown(a), Shown(b)] if a < b)), "{given:?}");
+}
+
+#[test]
+fn the_time_of_decoding_is_a_part_of_what_frames_wait_for() {
+    let mut screen = Screen::with_latency(Latency::Smooth);
+    for frame in frames(90) {
+        let came = Duration::from_secs(2) + captured(frame.header.id);
+        let decoding = Duration::from_millis(if frame.header.id % 2 == 0 { 3 } else { 25 });
+        screen.playout.handle_frame(came, frame).expect("a frame");
+        screen.now = came + decoding;
+        screen.look();
+        while let Some(at) = screen.playout.next_frame_at() {
+            screen.now = screen.now.max(at);
+            screen.look();
+        }
+    }
+    let PlayStats { late, waited, .. } = screen.playout.totals();
+    assert!(
+        late <= 1 && waited > Duration::from_millis(40 * 20),
+        "every other frame waits for 22 ms: {late} {waited:?}"
+    );
+}
+
+#[test]
+fn a_picture_that_waits_is_drawn_with_all_that_came_of_it() {
+    let (mut screen, pictures) = pictures(12);
+    screen.playout.set_latency(Latency::Fixed(Duration::from_millis(100)));
+    screen.announce(&Welcome { video: None, ..welcome() }, |_| Some(Decoding::new(Codec::photo().decoder())));
+    for picture in &pictures {
+        screen.now += Duration::from_millis(33);
+        screen.playout.handle_frame(screen.now, picture.clone()).expect("a picture");
+        screen.look();
+    }
+    let before = screen.take().0.len();
+    assert!((7..12).contains(&before), "{before} of twelve: the others wait");
+    let more = More { frame: 11, bytes: Bytes::from_static(&[0x5A; 100]), full: 700 };
+    screen.playout.handle_more(screen.now, more).expect("bytes of a picture");
+    while screen.playout.next_frame_at().is_some() {
+        screen.wait();
+    }
+    let given = screen.take().0;
+    assert_eq!((before + given.len(), given.last()), (12, Some(&Shown(11))), "{given:?}");
 }

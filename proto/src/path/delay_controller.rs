@@ -22,6 +22,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::path::ack_delay::AckDelay;
+use crate::path::backlog::Backlog;
 use crate::path::competitive_mode::{CompetitiveMode, Queue};
 use crate::path::delivery_rate_sampler::DeliveryRateSampler;
 use crate::path::limits::MIN_WINDOW_PACKETS;
@@ -76,6 +77,7 @@ pub struct DelayController {
     competitive_mode: CompetitiveMode,
     round_trip_probe: RoundTripProbe,
     ack_delay: AckDelay,
+    backlog: Backlog,
     target: Target,
     loss: Loss,
     policer: Policer,
@@ -136,8 +138,15 @@ impl DelayController {
 
     /// Returns the current state of the path.
     #[must_use]
-    pub const fn path(&self) -> PathStats {
-        self.path
+    pub fn path(&self) -> PathStats {
+        let link_rate = Bitrate::from_bits(self.backlog.rate().map_or(0, |rate| whole(8.0 * rate)));
+        PathStats { link_rate, is_rate_known: self.rate.is_some(), ..self.path }
+    }
+
+    /// Returns when the path's slowest link will have transmitted everything that was sent; the past if it is idle.
+    #[must_use]
+    pub const fn idle_from(&self) -> Duration {
+        self.backlog.until()
     }
 
     /// Notes that the size of packets changed.
@@ -151,6 +160,7 @@ impl DelayController {
             self.sent.push_back((now, self.path.in_flight));
         }
         self.path.in_flight += bytes;
+        self.backlog.handle_sent(now, bytes);
         self.round.busiest = self.round.busiest.max(self.path.in_flight);
     }
 
@@ -203,6 +213,7 @@ impl DelayController {
         let Batch { delivered: batch, newest } = std::mem::take(&mut self.batch);
         self.round.delivered += batch;
         let Some(newest) = newest else { return };
+        self.watch_backlog(now, in_flight);
         self.news = Some(News { newest, delivered: self.path.delivered });
         // Until its ack delay is known, this packet may have been delayed as long as others.
         let queue = newest.rtt.saturating_sub(self.path.min_rtt + self.ack_delay.longest());
@@ -211,6 +222,15 @@ impl DelayController {
             self.path.window = (self.path.window + batch).min(MAX_WINDOW);
         }
         self.watch_falls(now, queue);
+    }
+
+    /// Corrects the model of the link's queue by an acknowledgement that has just come.
+    fn watch_backlog(&mut self, now: Duration, in_flight: u64) {
+        let rate = self.backlog.rate().unwrap_or(f64::MAX);
+        // The round trip without a queue has the transmission time of a whole packet in it.
+        let packet = Duration::from_secs_f64(self.path.mtu as f64 / rate.max(1.0));
+        let travels = self.path.min_rtt.saturating_sub(packet) + self.path.ack_delay;
+        self.backlog.handle_arrived(now.saturating_sub(travels), in_flight);
     }
 
     /// Processes a batch whose ack delay is known.
@@ -226,7 +246,9 @@ impl DelayController {
             self.start();
         }
         if newest.sent >= self.round.began {
+            let shows_queue = self.round.mean_queue() > SURE_QUEUE;
             self.end_round(now);
+            self.backlog.handle_round(self.rate, shows_queue);
         }
     }
 
@@ -302,6 +324,7 @@ impl DelayController {
             self.path.window = aim;
             self.path.rate_drops += 1;
             self.path.drop_lead_time = Duration::ZERO;
+            self.backlog.handle_round(Some(rate.max(OUTAGE_BYTES_PER_SECOND)), true);
             if rate >= OUTAGE_BYTES_PER_SECOND {
                 // The transmission time of a packet rose, which is not a queue.
                 self.shortest.lengthen(self.target.handle_fall(now, self.path.mtu, rate));
@@ -340,8 +363,13 @@ impl DelayController {
         };
         self.path.window = whole(self.limit(now, &round, used, aim)).clamp(self.least(), MAX_WINDOW);
         let suspected = self.competitive_mode.is_suspected(now) && !self.competitive_mode.is_there();
+        self.round_trip_probe.handle_queue(round.standing, SURE_QUEUE);
         if self.round_trip_probe.is_due(now, suspected) && used {
-            self.begin_drain(now);
+            let packet =
+                self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(self.path.mtu as f64 / rate.max(1.0)));
+            if suspected || !self.round_trip_probe.leaves_out(packet) {
+                self.begin_drain(now);
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! The path to a receiver: its rate and delay, and how many bytes may be in flight on it.
 
 mod ack_delay;
+mod backlog;
 mod competitive_mode;
 pub(crate) mod delay_controller;
 mod delivery_rate_sampler;

@@ -17,6 +17,11 @@ const MIN_PROBE_TIME: Duration = Duration::from_millis(30);
 /// The probe interval while another flow may have made the queue.
 const SUSPICIOUS_PROBE_INTERVAL: Duration = Duration::from_millis(1000);
 
+/// A slow path, on which a packet takes longer than this, is probed in one of this many turns alone if it was seen without
+/// a queue since the last turn: a probe delays several frames there.
+const SLOW_PACKET: Duration = Duration::from_millis(15);
+const SLOW_TURNS: u32 = 6;
+
 /// The round-trip probe, during which the queue drains.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RoundTripProbe {
@@ -26,6 +31,10 @@ pub(crate) struct RoundTripProbe {
     clock: Duration,
     /// When the flow last checked for a turn.
     looked: Duration,
+    /// Whether the path was seen without a queue since the last turn.
+    is_seen_empty: bool,
+    /// Turns in a row that were left out.
+    left_out: u32,
 }
 
 impl RoundTripProbe {
@@ -37,6 +46,19 @@ impl RoundTripProbe {
     /// Returns the window to return to, during a probe.
     pub(crate) fn window(&self) -> Option<u64> {
         self.window.map(|(window, _)| window)
+    }
+
+    /// Notes the shortest queue of a round trip, if it had any acknowledgement.
+    pub(crate) fn handle_queue(&mut self, queue: Duration, sure: Duration) {
+        self.is_seen_empty |= queue <= sure;
+    }
+
+    /// Returns whether a turn may be left out on a path that transmits a packet in `packet`.
+    pub(crate) fn leaves_out(&mut self, packet: Duration) -> bool {
+        let was_empty = std::mem::take(&mut self.is_seen_empty);
+        let leaves_out = packet > SLOW_PACKET && was_empty && self.left_out + 1 < SLOW_TURNS;
+        self.left_out = if leaves_out { self.left_out + 1 } else { 0 };
+        leaves_out
     }
 
     /// Returns whether a turn came since the last call; turns are more frequent if another flow is `suspected`.
@@ -86,6 +108,21 @@ mod tests {
         assert_eq!(due, [false, false, true, false], "at five seconds of the clock");
         assert!(!round_trip_probe.is_due(ms(1300), true), "that turn was taken");
         assert!(round_trip_probe.is_due(ms(2100), true), "the next second");
+    }
+
+    #[test]
+    fn a_slow_path_that_was_empty_is_probed_seldom() {
+        let mut probe = RoundTripProbe::default();
+        let mut turns = |queue: u64, packet: u64| -> Vec<bool> {
+            let turn = |_| {
+                probe.handle_queue(ms(queue), ms(3));
+                probe.leaves_out(ms(packet))
+            };
+            (0..7).map(turn).collect()
+        };
+        assert_eq!(turns(2, 32), [true, true, true, true, true, false, true]);
+        assert_eq!(turns(4, 32), [false; 7], "a queue stands");
+        assert_eq!(turns(2, 10), [false; 7], "a fast path");
     }
 
     #[test]

@@ -29,6 +29,14 @@ pub struct PathStats {
     pub ack_delay: Duration,
     /// The shortest recent round trip: the path without queues.
     pub min_rtt: Duration,
+    /// How long the path's slowest link still transmits what was sent, at the rate that was measured; zero while no rate
+    /// is known. Bytes in flight count from the moment that they are sent, and [`PathStats::queue`] a round trip later.
+    pub backlog: Duration,
+    /// The rate of that link, as deliveries showed it while a queue stood before it; zero before the first queue. While
+    /// the path may have become faster, this rate grows.
+    pub link_rate: Bitrate,
+    /// Whether that rate is known, and not a guess.
+    pub is_rate_known: bool,
     /// The size of a packet in bytes.
     pub mtu: u64,
     /// Retransmitted bytes: lost in this round trip or the last. They are in flight again, and later bytes wait for
@@ -102,6 +110,9 @@ impl Default for PathStats {
             rtt: Duration::ZERO,
             ack_delay: Duration::ZERO,
             min_rtt: Duration::ZERO,
+            backlog: Duration::ZERO,
+            link_rate: Bitrate::default(),
+            is_rate_known: false,
             mtu: 1200,
             retransmitted_bytes: 0,
             rate_drops: 0,

@@ -1,24 +1,31 @@
 //! A path's speed in frame intervals, and how long written bytes keep it busy.
 //!
 //! Whether the path is busy until the next frame is due depends on the queue of the last round trip, minus what has
-//! left since, and on a slow path also on unsent bytes.
+//! left since, and on the queue that follows from what was written if the rate of the slowest link is known. On a slow
+//! path unsent bytes count too.
 
 use std::time::Duration;
 
+use crate::bitrate::Bitrate;
 use crate::path::limits::{QUEUE_LEAST, QUEUE_TARGET};
 use crate::path::stats::{PathStats, payload};
 
 /// A path that carries fewer packets in a frame interval is slow: each packet must be full.
 const SLOW_PACKETS: u64 = 3;
 
-/// Returns whether a packet takes a large part of a frame interval.
+/// Returns whether a packet takes a large part of a frame interval, as far as the window and the last round trip show.
 pub(super) fn is_slow(path: &PathStats, interval: Duration) -> bool {
-    !carries_packets(SLOW_PACKETS, path, interval)
+    !carries_packets(SLOW_PACKETS, path.target_rate(), path, interval)
+}
+
+/// Returns whether a packet takes a large part of a frame interval on the path's slowest link.
+pub(super) fn has_slow_link(path: &PathStats, interval: Duration) -> bool {
+    !carries_packets(SLOW_PACKETS, link_rate(path), path, interval)
 }
 
 /// Returns whether the path carries two packets in a frame interval. If not, each packet belongs to one frame.
 pub(super) fn carries_two_packets(path: &PathStats, interval: Duration) -> bool {
-    carries_packets(2, path, interval)
+    carries_packets(2, link_rate(path), path, interval)
 }
 
 /// Returns how long written bytes keep the path busy, at most a frame interval.
@@ -28,7 +35,9 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
     } else {
         path.queue().saturating_add(unsent_time(path))
     };
-    busy.min(interval)
+    let knows = path.is_rate_known || has_slow_link(path, interval);
+    let known = if knows { backlog(path) } else { Duration::ZERO };
+    busy.max(known).min(interval)
 }
 
 /// Returns the current queue. It was measured a round trip ago, and bytes that left since are no longer in flight. So
@@ -36,6 +45,17 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
 /// cause bursts, each of which stops the next.
 fn queue_of_now(path: &PathStats) -> Duration {
     path.queue().min(path.standing().saturating_add(QUEUE_TARGET))
+}
+
+/// Returns how long everything that was written keeps the path busy, at the rate of its slowest link. The queue that the
+/// last round trip showed may be several packets older.
+fn backlog(path: &PathStats) -> Duration {
+    if path.link_rate == Bitrate::default() {
+        return Duration::ZERO;
+    }
+    let packets = path.unsent.div_ceil(path.payload());
+    let headers = packets.saturating_mul(path.mtu.saturating_sub(path.payload()));
+    path.backlog.saturating_add(path.link_rate.time_for(path.unsent.saturating_add(headers)))
 }
 
 /// Returns how long unsent bytes take after the queue; they follow it if the window is full. Without a queue the path
@@ -51,6 +71,12 @@ fn unsent_time(path: &PathStats) -> Duration {
     }
 }
 
-fn carries_packets(count: u64, path: &PathStats, interval: Duration) -> bool {
-    path.target_rate().time_for(count * path.mtu) <= interval
+/// Returns the rate at which the path transmits a packet. The window in a round trip without a queue is more than that.
+fn link_rate(path: &PathStats) -> Bitrate {
+    let target = path.target_rate();
+    if path.link_rate == Bitrate::default() { target } else { target.min(path.link_rate) }
+}
+
+fn carries_packets(count: u64, rate: Bitrate, path: &PathStats, interval: Duration) -> bool {
+    rate.time_for(count * path.mtu) <= interval
 }

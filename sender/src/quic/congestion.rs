@@ -30,6 +30,8 @@ pub(crate) struct Known {
 #[derive(Debug, Default)]
 struct State {
     path: PathStats,
+    /// When the path will have transmitted what was sent.
+    idle_from: Option<Instant>,
     /// An upper bound on the stream bytes that the transport holds unsent or must send again. quinn does not report
     /// this number; what it reports as buffered includes bytes that arrived after a lost packet.
     unsent: u64,
@@ -57,7 +59,9 @@ impl Known {
     /// Returns the current state of the path.
     pub(crate) fn path(&self) -> PathStats {
         let state = lock(&self.state);
-        PathStats { unsent: state.unsent, ..state.path }
+        let now = tokio::time::Instant::now().into_std();
+        let backlog = state.idle_from.map(|from| from.saturating_duration_since(now)).unwrap_or_default();
+        PathStats { unsent: state.unsent, backlog, ..state.path }
     }
 
     /// Waits until bytes may be written so that at most `pending` are in flight or unsent, and returns how many.
@@ -156,7 +160,9 @@ struct Congestion {
 
 impl Congestion {
     fn tell(&self) {
-        lock(&self.known.state).path = self.controller.path();
+        let mut state = lock(&self.known.state);
+        state.path = self.controller.path();
+        state.idle_from = self.epoch.checked_add(self.controller.idle_from());
     }
 
     fn moment(&self, instant: Instant) -> Duration {
@@ -247,7 +253,7 @@ mod tests {
     #[test]
     fn what_is_thought_unsent_keeps_nothing_from_a_path_with_nothing_on_the_way() {
         let path = |in_flight| PathStats { in_flight, ..PathStats::default() };
-        let mut state = State { path: path(1200), unsent: 100_000, sent: true, reset: None };
+        let mut state = State { path: path(1200), unsent: 100_000, idle_from: None, sent: true, reset: None };
         assert_eq!(state.room(4800), 0);
         state.path = path(0);
         state.sent = false;

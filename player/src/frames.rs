@@ -1,0 +1,93 @@
+//! Frames between decoding and display: the last decoded one, which is drawn when it is shown, and pictures of earlier
+//! ones that wait for their moment.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use nestcast_codec::Picture;
+
+/// The most pictures that wait to be shown; if there are as many, the oldest is shown early.
+pub(crate) const MAX_WAITING: usize = 8;
+
+/// A decoded frame, as [`Present::Show`](crate::Present::Show) describes it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Decoded {
+    pub(crate) id: u64,
+    pub(crate) captured: u64,
+    pub(crate) bytes: usize,
+    pub(crate) full: u64,
+    pub(crate) receiving: Duration,
+    /// Whether it has not been shown yet.
+    pub(crate) is_new: bool,
+    /// Whether to show it.
+    pub(crate) is_due: bool,
+    /// When it was ready, and when to present it; `None` until the caller says how late it is after decoding.
+    pub(crate) timing: Option<Timing>,
+}
+
+/// When a frame was ready, and when to present it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timing {
+    pub(crate) ready: Duration,
+    pub(crate) at: Duration,
+    pub(crate) is_late: bool,
+}
+
+/// Pictures that wait to be shown, in order.
+#[derive(Debug, Default)]
+pub(crate) struct Waiting {
+    pictures: VecDeque<(Decoded, Picture)>,
+    /// Pictures for reuse.
+    spares: Vec<Picture>,
+}
+
+impl Waiting {
+    /// Returns when to show the next picture.
+    pub(crate) fn at(&self) -> Option<Duration> {
+        let (first, _) = self.pictures.front()?;
+        let is_full = self.pictures.len() >= MAX_WAITING;
+        Some(if is_full { Duration::ZERO } else { first.timing.map_or(Duration::ZERO, |timing| timing.at) })
+    }
+
+    /// Adds a picture after all others. If there is no room, the oldest is not shown any more.
+    pub(crate) fn push(&mut self, frame: Decoded, picture: Picture) {
+        if self.pictures.len() >= MAX_WAITING
+            && let Some((_, oldest)) = self.pictures.pop_front()
+        {
+            self.reuse(oldest);
+        }
+        self.pictures.push_back((frame, picture));
+    }
+
+    /// Takes the newest picture that is due. Earlier ones are not shown any more.
+    pub(crate) fn take(&mut self, now: Duration) -> Option<(Decoded, Picture)> {
+        let mut newest = None;
+        while self.at().is_some_and(|at| at <= now)
+            && let Some(due) = self.pictures.pop_front()
+        {
+            if let Some((_, picture)) = newest.replace(due) {
+                self.reuse(picture);
+            }
+        }
+        newest
+    }
+
+    /// Returns a picture to draw into, if there is one.
+    pub(crate) fn spare(&mut self) -> Option<Picture> {
+        self.spares.pop()
+    }
+
+    /// Keeps a picture that was shown, to draw into it.
+    pub(crate) fn reuse(&mut self, picture: Picture) {
+        if self.spares.len() <= MAX_WAITING {
+            self.spares.push(picture);
+        }
+    }
+}
+
+impl Decoded {
+    /// Returns when to present it: at once if it is shown already and more of it arrived.
+    pub(crate) fn presented_at(&self) -> Duration {
+        self.timing.filter(|_| self.is_new).map_or(Duration::ZERO, |timing| timing.at)
+    }
+}
