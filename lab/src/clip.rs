@@ -57,7 +57,7 @@ impl Clip {
 
     /// Shows the same pictures at another rate.
     #[must_use]
-    pub fn at_rate(self, rate: Rate) -> Self {
+    pub fn at_rate(self, rate: FrameRate) -> Self {
         Self { rate, ..self }
     }
 

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use nestcast_codec::FrameRate;
 use nestcast_codec::{Picture, VideoDecoder, VideoModel};
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::bottleneck::{Bottleneck, Passage};
@@ -13,7 +14,6 @@ use nestcast_lab::metrics::luma_psnr;
 use nestcast_lab::motion_jpeg::MotionJpeg;
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_lab::x264::X264;
-use nestcast_media::y4m::Rate;
 use nestcast_sender::FrameSource;
 use nestcast_tests::network::{self, Viewer, broadcast_from};
 
@@ -92,7 +92,7 @@ impl Studio {
     /// If `ffmpeg` is missing.
     pub fn new(frames_per_second: Option<u32>) -> Result<Self> {
         let clip = Clip::builtin()?;
-        let rate = frames_per_second.map_or(Ok(clip.rate()), |frames| Rate::new(frames, 1))?;
+        let rate = frames_per_second.map_or(Ok(clip.rate()), |frames| FrameRate::new(frames, 1))?;
         let (clip, x264) = (Arc::new(clip.at_rate(rate)), X264::find()?);
         let jpegs = Arc::new(MotionJpeg::new(Arc::clone(&clip)));
         let coder = Arc::new(Coder::new(x264.clone(), &clip));

@@ -74,9 +74,7 @@ struct Chunk<'a> {
 /// Returns the file without a cICP chunk that declares another matrix than RGB's. PNG has RGB alone (third edition,
 /// section 11.3.2.6), and `png` refuses the whole file.
 pub(super) fn without_matrix(bytes: &[u8]) -> Cow<'_, [u8]> {
-    let wrong = before_data(bytes).find(|chunk| {
-        chunk.kind == *b"cICP" && chunk.data.len() == 4 && chunk.data[2] != 0
-    });
+    let wrong = before_data(bytes).find(|chunk| chunk.kind == *b"cICP" && chunk.data.len() == 4 && chunk.data[2] != 0);
     let around = wrong.and_then(|chunk| Some((bytes.get(..chunk.end.checked_sub(16)?)?, bytes.get(chunk.end..)?)));
     around.map_or(Cow::Borrowed(bytes), |(before, after)| Cow::Owned([before, after].concat()))
 }

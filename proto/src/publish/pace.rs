@@ -6,9 +6,9 @@
 
 use std::time::Duration;
 
-use crate::bitrate::Bitrate;
 use crate::path::limits::{QUEUE_LEAST, QUEUE_TARGET};
 use crate::path::stats::{PathStats, payload};
+use nestcast_units::Bitrate;
 
 /// A path that carries fewer packets in a frame interval is slow: each packet must be full.
 const SLOW_PACKETS: u64 = 3;

@@ -63,7 +63,13 @@ impl SinglePass {
     }
 
     /// Fills in `field` and returns its bytes, in the memory of `bytes`.
-    pub(super) fn choose(&mut self, inputs: Inputs<'_>, threads: &Threads, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
+    pub(super) fn choose(
+        &mut self,
+        inputs: Inputs<'_>,
+        threads: &Threads,
+        field: &mut Field,
+        bytes: Vec<u8>,
+    ) -> Vec<u8> {
         let Self { side_info, before } = self;
         before.resize(field.blocks.len(), Vector::ZERO);
         let Field { across, blocks, sources, .. } = &mut *field;
