@@ -17,8 +17,8 @@ const MIN_PROBE_TIME: Duration = Duration::from_millis(30);
 /// The probe interval while another flow may have made the queue.
 const SUSPICIOUS_PROBE_INTERVAL: Duration = Duration::from_millis(1000);
 
-/// A slow path, on which a packet takes longer than this, is probed in one of this many turns alone if it was seen without
-/// a queue in every fourth round trip since the last turn: a probe delays several frames there.
+/// A slow path, on which a packet takes longer than this, is probed in one of this many turns alone if it was seen
+/// without a queue in every fourth round trip since the last turn: a probe delays several frames there.
 const SLOW_PACKET: Duration = Duration::from_millis(15);
 const SLOW_TURNS: u32 = 6;
 
