@@ -1,5 +1,5 @@
-//! The playout clock over simulated links, in virtual time: how many frames are concealed, how evenly they are shown, and
-//! how much later.
+//! The playout clock over simulated links, in virtual time: how many frames are concealed, how evenly they are shown,
+//! and how much later.
 
 use std::time::Duration;
 

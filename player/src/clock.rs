@@ -1,21 +1,21 @@
 //! The playout clock: maps the moment of a frame's capture to the moment at which it is presented.
 //!
 //! A frame is *ready* when it has arrived and is decoded. The time from its capture to then, its *transit*, is measured
-//! with two clocks, so it is known up to a constant, which cancels out. A frame is presented at its capture time plus an
-//! *offset*: the least for which fewer than one frame in a hundred is ready too late. What hangs on the same clock, as
-//! sound would, stays in step with the pictures.
+//! with two clocks, so it is known up to a constant, which cancels out. A frame is presented at its capture time plus
+//! an *offset*: the least for which fewer than one frame in a hundred is ready too late. What hangs on the same clock,
+//! as sound would, stays in step with the pictures.
 //!
 //! - The offset is a quantile of recent transits, as in the jitter buffers of Ramjee, Kurose, Towsley and Schulzrinne
 //!   ("Adaptive playout mechanisms for packetized audio applications in wide-area networks", 1994), of Moon, Kurose and
 //!   Towsley ("Packet audio playout delay adjustment", 1998), and of WebRTC's NetEQ, which keeps a histogram that it
 //!   forgets. Here the last ten seconds are kept, so that the quantile is exact.
-//! - If two of the last sixteen frames are late, the offset rises at once, as NetEQ's does for a burst. It falls slowly,
-//!   so that no frame is shown noticeably shorter than it was captured.
+//! - If two of the last sixteen frames are late, the offset rises at once, as NetEQ's does for a burst. It falls
+//!   slowly, so that no frame is shown noticeably shorter than it was captured.
 //! - The least transit is that of the path without queues. Delays are limited relative to it, and it follows the drift
 //!   of the two clocks, because it is the least of the same ten seconds (as in NTP's clock filter: Mills, RFC 5905,
 //!   section 10).
-//! - A frame that is later than any delay that the clock would add, as after an outage, teaches nothing until frames are
-//!   in time again. If they never are, a clock was set or the route changed, and the clock begins anew.
+//! - A frame that is later than any delay that the clock would add, as after an outage, teaches nothing until frames
+//!   are in time again. If they never are, a clock was set or the route changed, and the clock begins anew.
 
 mod latency;
 
@@ -24,8 +24,8 @@ use std::time::Duration;
 
 pub use self::latency::{Latency, LatencyError};
 
-/// How long transits are remembered, at least and at most. At the beginning the clock remembers half of the time that it
-/// has run, so that the first frames, which are the largest, do not count for long.
+/// How long transits are remembered, at least and at most. At the beginning the clock remembers half of the time that
+/// it has run, so that the first frames, which are the largest, do not count for long.
 const MEMORY_LEAST: Duration = Duration::from_secs(1);
 const MEMORY_MOST: Duration = Duration::from_secs(10);
 /// The most transits that are remembered.

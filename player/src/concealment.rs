@@ -4,8 +4,8 @@ use std::time::Duration;
 
 /// The most frames concealed after the last decoded one; then the picture freezes.
 pub(crate) const MAX_CONCEALED: u64 = 4;
-/// The number of recent distances between frames, of which the largest counts: a source that skips pictures now and then
-/// is waited for as long as it took lately.
+/// The number of recent distances between frames, of which the largest counts: a source that skips pictures now and
+/// then is waited for as long as it took lately.
 const RECENT_FRAMES: usize = 4;
 
 /// Follows the frames of one connection.
@@ -35,8 +35,8 @@ impl Concealment {
         Self { interval, ..Self::default() }
     }
 
-    /// Notes a decoded frame that was captured at `captured` microseconds. Returns whether to show it: not if the screen
-    /// already shows a picture for a later one.
+    /// Notes a decoded frame that was captured at `captured` microseconds. Returns whether to show it: not if the
+    /// screen already shows a picture for a later one.
     pub(crate) fn handle_decoded(&mut self, id: u64, captured: u64) -> bool {
         if let Some((last, before)) = self.last {
             let pictures = id.saturating_sub(last);

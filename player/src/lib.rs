@@ -10,9 +10,9 @@
 //! ```
 //!
 //! Only [`Playout::handle_time`] returns pictures. It returns a frame at its presentation time: the capture time plus a
-//! delay that a [`PlayoutClock`] learns, the least with which fewer than one frame in a hundred is late ([`Latency`] has
-//! other choices). If a frame is not there a quarter of a frame interval after that time, `handle_time` moves the last
-//! picture by its own motion, or repeats it; it does so once an interval from then on.
+//! delay that a [`PlayoutClock`] learns, the least with which fewer than one frame in a hundred is late ([`Latency`]
+//! has other choices). If a frame is not there a quarter of a frame interval after that time, `handle_time` moves the
+//! last picture by its own motion, or repeats it; it does so once an interval from then on.
 //!
 //! Times are [`Duration`](std::time::Duration)s since an origin that you choose. A frame is ready when the call after
 //! [`Playout::handle_frame`] states the time, so decoding counts. If you know when a frame was captured, measure the
@@ -41,7 +41,8 @@
 //!     let mut samples: Vec<u8> = (0..48).flat_map(|_| (0..64).map(luma)).collect();
 //!     samples.resize(format.bytes(size), 128);
 //!     let frame = encoder.encode(&Picture::new(size, format, samples)?)?;
-//!     let header = FrameHeader { id, skipped: 0, captured: 33_333 * id, full: frame.bytes.len() as u64, base: frame.base as u64 };
+//!     let (full, base) = (frame.bytes.len() as u64, frame.base as u64);
+//!     let header = FrameHeader { id, skipped: 0, captured: 33_333 * id, full, base };
 //!     // A receiver gets a prefix of each: the base, and as much more as its link carries.
 //!     let length = frame.bytes.len().min(frame.base + 200);
 //!     frames.push(Arrived { header, prefix: frame.bytes.slice(..length), first: Duration::ZERO, shown: Duration::ZERO });

@@ -83,8 +83,8 @@ impl Playout {
         self.deadline.handle_presented(now, self.clock.grace());
     }
 
-    /// Takes a frame. It decodes all frames of video, in order, but only the newest still picture. A frame is ready when
-    /// the next call says how late it is, so pass the present time to each call.
+    /// Takes a frame. It decodes all frames of video, in order, but only the newest still picture. A frame is ready
+    /// when the next call says how late it is, so pass the present time to each call.
     ///
     /// # Errors
     /// If this frame and too many before it cannot be decoded.
@@ -255,8 +255,8 @@ impl Playout {
         Ok(())
     }
 
-    /// Draws the last decoded frame if it still waits, because the next one is about to be decoded. If both are overdue,
-    /// only the next one is shown.
+    /// Draws the last decoded frame if it still waits, because the next one is about to be decoded. If both are
+    /// overdue, only the next one is shown.
     fn keep_last(&mut self, now: Duration, next_captured: u64) -> Result<(), PlayError> {
         let Some(last) = self.last.take_if(|last| last.is_due && last.is_new) else { return Ok(()) };
         if last.presented_at() <= now && self.clock.is_due(now, next_captured) {

@@ -159,7 +159,8 @@ impl<'a, V: Viewer> Playback<'a, V> {
     }
 }
 
-/// Returns how long decoding frame `id` took; zero for one that is shown again. Frames before it are not shown any more.
+/// Returns how long decoding frame `id` took; zero for one that is shown again. Frames before it are not shown any
+/// more.
 fn decoding_time(decoded: &mut VecDeque<(u64, Duration)>, id: u64) -> Duration {
     while let Some((first, _)) = decoded.front()
         && *first < id

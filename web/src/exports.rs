@@ -290,8 +290,8 @@ exports! {
         u32::from(state.screen.has_mail())
     }
 
-    /// See [`Screen::handle_time`]. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes, full,
-    /// receiving, from 8 on place), `NOTHING` or `FAILED` (out: why).
+    /// See [`Screen::handle_time`]. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes,
+    /// full, receiving, from 8 on place), `NOTHING` or `FAILED` (out: why).
     fn screen_time(state, now: f64) -> u32 {
         let presented = state.screen.handle_time(now);
         state.presented(presented)
@@ -318,8 +318,8 @@ exports! {
         state.screen.handle_shown(latency);
     }
 
-    /// Numbers: frames shown, undecoded, concealed, repeated, corrupt, late; the mean delay that the clock added, and what
-    /// the unevenness of 95 % of the frames does not exceed, in milliseconds (infinity above 100).
+    /// Numbers: frames shown, undecoded, concealed, repeated, corrupt, late; the mean delay that the clock added, and
+    /// what the unevenness of 95 % of the frames does not exceed, in milliseconds (infinity above 100).
     fn screen_stats(state) {
         let played = state.screen.played();
         let PlayStats { shown, undecoded, concealed, repeated, corrupt, late, unevenness, .. } = played;

@@ -2,8 +2,8 @@
 //! receivers, to one receiver among bad ones, of a video that is encoded live, over a kernel's links; and concealed
 //! pictures.
 //!
-//! `cargo run --release -p nestcast-live-benches --bin NAME`: `links`, `renditions`, `fanout`, `neighbours`, `capped-receivers`,
-//! `kernel-links`, `concealment`. The results are in `benches/results/live`.
+//! `cargo run --release -p nestcast-live-benches --bin NAME`: `links`, `renditions`, `fanout`, `neighbours`,
+//! `capped-receivers`, `kernel-links`, `concealment`. The results are in `benches/results/live`.
 
 pub mod crowd;
 pub mod figures;

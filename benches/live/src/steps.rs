@@ -88,7 +88,8 @@ mod tests {
         let ms = Duration::from_millis;
         let link = Link::varying(vec![(ms(0), 2_400_000), (ms(4000), 240_000), (ms(8000), 2_400_000)]);
         let scenario = Scenario { name: "steps".to_owned(), link, seconds: 12, frames_per_second: None };
-        // 1000 bytes fit after the fall; two frames are larger, and one is not shown. After the rise the second frame is an easy one.
+        // 1000 bytes fit after the fall; two frames are larger, and one is not shown. After the rise the second frame
+        // is an easy one.
         let seen = (0..120).map(|id| {
             let captured = ms(100 * id);
             let (bytes, psnr) = match id {

@@ -23,11 +23,12 @@ pub(crate) struct Send {
     /// Start a video or a folder again when it ends
     #[arg(long)]
     pub(crate) repeat: bool,
-    /// The frame rate of a picture or a folder, up to 1000 a second, also as a fraction such as 1/5; a video has its own
-    /// [default: 1]
+    /// The frame rate of a picture or a folder, up to 1000 a second, also as a fraction such as 1/5; a video has its
+    /// own [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) rate: Option<FrameRate>,
-    /// The certificate chain, PEM; without it nestcast makes a certificate and shows its fingerprint for receivers to trust
+    /// The certificate chain, PEM; without it nestcast makes a certificate and shows its fingerprint for receivers to
+    /// trust
     #[arg(long, value_name = "PEM", requires = "key")]
     pub(crate) cert: Option<PathBuf>,
     /// The certificate's private key, PEM
@@ -45,8 +46,8 @@ pub(crate) struct Send {
     /// Let browsers watch: serve the page for it at this address and print the link
     #[arg(long, value_name = "ADDR", value_parser = address)]
     pub(crate) web: Option<SocketAddr>,
-    /// Let only pages of this origin connect, such as `https://example.org`, and the page of `--web`; may be given several
-    /// times [default: any]
+    /// Let only pages of this origin connect, such as `https://example.org`, and the page of `--web`; may be given
+    /// several times [default: any]
     #[arg(long, value_name = "ORIGIN", requires = "web", value_parser = origin)]
     pub(crate) web_origin: Vec<String>,
     #[cfg(feature = "metrics")]
@@ -60,8 +61,8 @@ pub(crate) struct Send {
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
-    /// Video: encode up to N renditions in parallel, each for receivers of similar bandwidth [default: 1, and a second for a
-    /// receiver whose link is too slow for the first]
+    /// Video: encode up to N renditions in parallel, each for receivers of similar bandwidth [default: 1, and a second
+    /// for a receiver whose link is too slow for the first]
     #[arg(long, value_name = "N", value_parser = renditions())]
     pub(crate) renditions: Option<usize>,
     /// Video: how long to search for motion [default: normal, or fast above 640x360 at 30 frames/s]
@@ -81,8 +82,8 @@ pub(crate) struct Receive {
     /// The sender: host and port
     #[arg(value_name = "HOST:PORT")]
     pub(crate) address: Address,
-    /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, or `-` for y4m on standard
-    /// output
+    /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, or `-` for y4m
+    /// on standard output
     #[arg(short, long, value_name = "DIR|CLIP.y4m")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
@@ -96,18 +97,19 @@ pub(crate) struct Receive {
     /// The decoder [default: for pictures deep, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_enum)]
     pub(crate) decoder: Option<Transform>,
-    /// How long to delay frames so that they are shown as evenly as they were captured: min, not at all; smooth, as little as keeps
-    /// them even; or this many milliseconds after the earliest moment, up to 400
+    /// How long to delay frames so that they are shown as evenly as they were captured: min, not at all; smooth, as
+    /// little as keeps them even; or this many milliseconds after the earliest moment, up to 400
     #[arg(long, value_name = "min|smooth|MS", default_value = "smooth")]
     pub(crate) latency: Latency,
     /// Do not ask the sender for its model if this machine lacks it
     #[arg(long)]
     pub(crate) no_fetch_model: bool,
-    /// Connect again for this long, and at least once, while the sender is absent, full or failing and no picture arrives; 0: try
-    /// only once
+    /// Connect again for this long, and at least once, while the sender is absent, full or failing and no picture
+    /// arrives; 0: try only once
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
-    /// Wait for the broadcast to begin and, when it ends, for the next one, until you press ctrl-c; not together with --retry
+    /// Wait for the broadcast to begin and, when it ends, for the next one, until you press ctrl-c; not together with
+    /// --retry
     #[arg(long, conflicts_with = "retry")]
     pub(crate) wait: bool,
     /// The video or picture that the sender sends, to measure PSNR against

@@ -1,9 +1,9 @@
 //! How long the path's slowest link is busy with what was sent: a model of its queue, corrected by acknowledgements.
 //!
 //! A queue that a round trip showed is as old as that round trip. On a link that transmits one packet in a frame
-//! interval that is too late: three frames would have too many bytes before the first of them is seen to wait. The model
-//! knows a packet's wait when it is sent (as the leaky bucket of a pacer does, and as TCP Vegas computes it from bytes
-//! in flight: Brakmo, Peterson 1995).
+//! interval that is too late: three frames would have too many bytes before the first of them is seen to wait. The
+//! model knows a packet's wait when it is sent (as the leaky bucket of a pacer does, and as TCP Vegas computes it from
+//! bytes in flight: Brakmo, Peterson 1995).
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ impl Backlog {
         self.rate
     }
 
-    /// Notes the end of a round trip, after which the link's rate is this one, or unknown. A link that shows a queue is no
-    /// faster than it was.
+    /// Notes the end of a round trip, after which the link's rate is this one, or unknown. A link that shows a queue is
+    /// no faster than it was.
     pub(crate) fn handle_round(&mut self, rate: Option<f64>, shows_queue: bool) {
         self.known = rate.or(self.known);
         self.rate = match rate {

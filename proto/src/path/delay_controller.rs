@@ -363,10 +363,11 @@ impl DelayController {
         };
         self.path.window = whole(self.limit(now, &round, used, aim)).clamp(self.least(), MAX_WINDOW);
         let suspected = self.competitive_mode.is_suspected(now) && !self.competitive_mode.is_there();
-        self.round_trip_probe.handle_queue(round.standing, SURE_QUEUE);
+        self.round_trip_probe.handle_round(round.standing <= SURE_QUEUE);
         if self.round_trip_probe.is_due(now, suspected) && used {
-            let packet =
-                self.rate.map_or(Duration::ZERO, |rate| Duration::from_secs_f64(self.path.mtu as f64 / rate.max(1.0)));
+            // Flows that share a path must probe at the same times, however small their shares are.
+            let rate = self.target.highest_rate(self.path.mtu).unwrap_or(f64::MAX);
+            let packet = Duration::from_secs_f64(self.path.mtu as f64 / rate.max(1.0));
             if suspected || !self.round_trip_probe.leaves_out(packet) {
                 self.begin_drain(now);
             }

@@ -17,8 +17,8 @@ const MIN_PROBE_TIME: Duration = Duration::from_millis(30);
 /// The probe interval while another flow may have made the queue.
 const SUSPICIOUS_PROBE_INTERVAL: Duration = Duration::from_millis(1000);
 
-/// A slow path, on which a packet takes longer than this, is probed in one of this many turns alone if it was seen without
-/// a queue since the last turn: a probe delays several frames there.
+/// A slow path, on which a packet takes longer than this, is probed in one of this many turns alone if it was seen
+/// without a queue in every fourth round trip since the last turn: a probe delays several frames there.
 const SLOW_PACKET: Duration = Duration::from_millis(15);
 const SLOW_TURNS: u32 = 6;
 
@@ -31,8 +31,9 @@ pub(crate) struct RoundTripProbe {
     clock: Duration,
     /// When the flow last checked for a turn.
     looked: Duration,
-    /// Whether the path was seen without a queue since the last turn.
-    is_seen_empty: bool,
+    /// Round trips since the last turn, and those that saw the path without a queue.
+    rounds: u32,
+    empty: u32,
     /// Turns in a row that were left out.
     left_out: u32,
 }
@@ -48,14 +49,16 @@ impl RoundTripProbe {
         self.window.map(|(window, _)| window)
     }
 
-    /// Notes the shortest queue of a round trip, if it had any acknowledgement.
-    pub(crate) fn handle_queue(&mut self, queue: Duration, sure: Duration) {
-        self.is_seen_empty |= queue <= sure;
+    /// Notes the end of a round trip, and whether it saw the path without a queue.
+    pub(crate) fn handle_round(&mut self, is_empty: bool) {
+        self.rounds = self.rounds.saturating_add(1);
+        self.empty = self.empty.saturating_add(u32::from(is_empty));
     }
 
     /// Returns whether a turn may be left out on a path that transmits a packet in `packet`.
     pub(crate) fn leaves_out(&mut self, packet: Duration) -> bool {
-        let was_empty = std::mem::take(&mut self.is_seen_empty);
+        let was_empty = self.empty > 0 && self.empty >= self.rounds / 4;
+        (self.rounds, self.empty) = (0, 0);
         let leaves_out = packet > SLOW_PACKET && was_empty && self.left_out + 1 < SLOW_TURNS;
         self.left_out = if leaves_out { self.left_out + 1 } else { 0 };
         leaves_out
@@ -113,15 +116,15 @@ mod tests {
     #[test]
     fn a_slow_path_that_was_empty_is_probed_seldom() {
         let mut probe = RoundTripProbe::default();
-        let mut turns = |queue: u64, packet: u64| -> Vec<bool> {
+        let mut turns = |empty: u32, packet: u64| -> Vec<bool> {
             let turn = |_| {
-                probe.handle_queue(ms(queue), ms(3));
+                (0..8).for_each(|round| probe.handle_round(round < empty));
                 probe.leaves_out(ms(packet))
             };
             (0..7).map(turn).collect()
         };
         assert_eq!(turns(2, 32), [true, true, true, true, true, false, true]);
-        assert_eq!(turns(4, 32), [false; 7], "a queue stands");
+        assert_eq!(turns(1, 32), [false; 7], "a queue stands");
         assert_eq!(turns(2, 10), [false; 7], "a fast path");
     }
 

@@ -29,8 +29,9 @@ pub struct PathStats {
     pub ack_delay: Duration,
     /// The shortest recent round trip: the path without queues.
     pub min_rtt: Duration,
-    /// How long the path's slowest link still transmits what was sent, at the rate that was measured; zero while no rate
-    /// is known. Bytes in flight count from the moment that they are sent, and [`PathStats::queue`] a round trip later.
+    /// How long the path's slowest link still transmits what was sent, at the rate that was measured; zero while no
+    /// rate is known. Bytes in flight count from the moment that they are sent, and [`PathStats::queue`] a round trip
+    /// later.
     pub backlog: Duration,
     /// The rate of that link, as deliveries showed it while a queue stood before it; zero before the first queue. While
     /// the path may have become faster, this rate grows.

@@ -47,8 +47,8 @@ fn queue_of_now(path: &PathStats) -> Duration {
     path.queue().min(path.standing().saturating_add(QUEUE_TARGET))
 }
 
-/// Returns how long everything that was written keeps the path busy, at the rate of its slowest link. The queue that the
-/// last round trip showed may be several packets older.
+/// Returns how long everything that was written keeps the path busy, at the rate of its slowest link. The queue that
+/// the last round trip showed may be several packets older.
 fn backlog(path: &PathStats) -> Duration {
     if path.link_rate == Bitrate::default() {
         return Duration::ZERO;
