@@ -5,6 +5,7 @@ mod cost;
 mod difference;
 mod modes;
 mod overlapped;
+mod prices;
 mod pyramid;
 mod quarters;
 pub(crate) mod search_parameters;
@@ -53,8 +54,6 @@ pub(crate) struct Choice {
 /// The most times that the worth of a bit is raised, and the factor of each raise.
 const MOST_RAISED: usize = 8;
 const LAMBDA_RAISE: [u32; 2] = [7, 5];
-/// In real time, a bit is worth less in the next frame if the bytes are below this part of the most.
-const LOWER_BELOW: [usize; 2] = [7, 10];
 
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
@@ -119,15 +118,9 @@ impl Choice {
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, .. } = search;
         if search_parameters.effort == Effort::Realtime {
-            let lambda = (0..*raised).fold(search_parameters.lambda, |lambda, _| raise(lambda));
-            let inputs = single_pass::Inputs { lambda, blocks, quarters: last, rough };
-            *side = single_pass.choose(inputs, search_parameters.threads, field, std::mem::take(side));
-            // The next frame needs nearly as many bits.
-            if side.len() > search_parameters.most_bytes {
-                *raised = (*raised + 1).min(MOST_RAISED);
-            } else if side.len() < search_parameters.most_bytes / LOWER_BELOW[1] * LOWER_BELOW[0] {
-                *raised = raised.saturating_sub(1);
-            }
+            let inputs = single_pass::Inputs { lambda: search_parameters.lambda, blocks, quarters: last, rough };
+            let SearchParameters { threads, most_bytes, .. } = *search_parameters;
+            *side = single_pass.choose(inputs, threads, most_bytes, field, std::mem::take(side));
             return;
         }
         if !searched {
