@@ -58,7 +58,8 @@ const LAMBDA_RAISE: [u32; 2] = [7, 5];
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
     /// common with the one before.
-    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: usize) -> bool {
+    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], effort: Effort, threads: usize) -> bool {
+        let stops = effort == Effort::Realtime;
         let Self { before, now, rough, blocks, .. } = self;
         std::mem::swap(before, now);
         now.reset(size, luma);
@@ -70,7 +71,7 @@ impl Search {
         rough.clear();
         rough.resize(across * down, CoarseVector::default());
         parallel::for_each(threads, rough.chunks_mut(across).enumerate(), |(by, row)| {
-            before.find_row(now, by, row);
+            before.find_row(now, by, stops, row);
         });
         CoarseVector::is_cut(rough)
     }

@@ -26,7 +26,9 @@ use crate::parallel;
 use crate::simd::with_instructions;
 
 /// A block is predicted well if its difference is worth no more bits than this.
-const ENOUGH_BITS: u32 = 6;
+const ENOUGH_BITS: u32 = 10;
+/// One whose difference is worth no more bits than this is not split, and not constant.
+const SPLIT_BITS: u32 = 16;
 /// The most vectors that a block tries.
 const MAX_TRIED: usize = 48;
 /// The most steps of a descent by two whole samples, and by one.
@@ -235,7 +237,9 @@ impl Row<'_> {
             return (best.block, best.note);
         }
         for start in [self.before[number], rough[number].vector] {
-            trial.consider_new(start);
+            if !trial.was_tried(start) {
+                trial.consider_new(start);
+            }
         }
         trial.descend();
         let Best { vector, difference, .. } = trial.best;
@@ -245,7 +249,7 @@ impl Row<'_> {
             note: Note::new(false, false, own_difference.length()),
             cost: difference + self.worth(prices.of_whole(near, own_difference)),
         });
-        if difference > enough {
+        if difference > lambda * SPLIT_BITS / 16 {
             best.consider(self.split(&trial, near));
             let (level, difference) = flat(&own);
             // A constant loses a texture that a moved block would have predicted.
@@ -349,14 +353,15 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
         difference
     }
 
-    /// Tries a vector of the block's own, unless it was tried or its bits alone cost too much. Returns its cost, or a
-    /// part of it.
+    #[inline(always)]
+    fn was_tried(&self, vector: Vector) -> bool {
+        self.tried[..self.count].iter().any(|tried| tried.0 == vector)
+    }
+
+    /// Tries a vector of the block's own, unless its bits alone cost too much. Returns its cost, or that of its bits.
     #[inline(always)]
     fn consider_new(&mut self, vector: Vector) -> u32 {
         let price = self.lambda * cost::of_difference(vector, self.predicted) / 16;
-        if let Some((_, sums)) = self.tried[..self.count].iter().find(|tried| tried.0 == vector) {
-            return sums.iter().sum::<u32>() + price;
-        }
         if price >= self.best.cost {
             return price;
         }
@@ -367,14 +372,19 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
     #[inline(always)]
     fn descend(&mut self) {
         for reach in [8, 4] {
+            let mut before = self.best.vector;
             for _ in 0..MAX_STEPS {
                 let from = self.best.vector;
                 for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {
-                    self.consider_new(from.plus(Vector { x, y }));
+                    let vector = from.plus(Vector { x, y });
+                    if vector != before {
+                        self.consider_new(vector);
+                    }
                 }
                 if self.best.vector == from {
                     break;
                 }
+                before = from;
             }
         }
         for reach in [2, 1] {
