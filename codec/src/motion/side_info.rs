@@ -70,12 +70,28 @@ pub(crate) fn priors() -> impl Iterator<Item = u16> {
 
 /// The coded facts about a block besides its motion.
 #[derive(Debug, Clone, Copy, Default)]
-struct Note {
-    merged: bool,
-    split: bool,
+pub(crate) struct Note {
+    pub(crate) merged: bool,
+    pub(crate) split: bool,
     bipredicted: bool,
     /// The length of the longest coded difference.
-    activity: u32,
+    pub(crate) activity: u32,
+}
+
+impl Note {
+    /// The note of a block that is not bi-predicted.
+    pub(crate) const fn new(merged: bool, split: bool, activity: u32) -> Self {
+        Self { merged, split, bipredicted: false, activity }
+    }
+}
+
+/// Returns the context of vectors, by the sum of the activities to the left and above.
+pub(crate) const fn activity(sum: u32) -> usize {
+    match sum {
+        0..4 => 0,
+        4..20 => 1,
+        _ => 2,
+    }
 }
 
 /// Codes fields block by block.
@@ -169,15 +185,8 @@ impl SideInfo {
         let candidates = &near.candidates;
         let whole = block.whole_vector();
         let chosen = whole.and_then(|vector| candidates.iter().position(|other| *other == vector));
-        if self.bit(coder, MERGE_CONTEXT + near.merged, chosen.is_some())? {
-            let mut index = 0;
-            let last = candidates.len() - 1;
-            while index < last
-                && self.bit(coder, CANDIDATE_CONTEXT + index, chosen.is_some_and(|chosen| chosen > index))?
-            {
-                index += 1;
-            }
-            return Some((Block::whole(candidates.get(index)), Note { merged: true, ..Note::default() }));
+        if let Some(index) = self.merge(coder, near.merged, candidates.len() - 1, chosen)? {
+            return Some((Block::whole(candidates.get(index)), Note::new(true, false, 0)));
         }
         if self.bit(coder, CONSTANT_CONTEXT, matches!(block, Block::Constant(_)))? {
             return Some((self.constant(coder, block)?, Note::default()));
@@ -201,6 +210,24 @@ impl SideInfo {
         Some((Block::Moved(coded), note))
     }
 
+    /// Codes whether a block copies a candidate, and which; `last` is the last one's index.
+    fn merge<C: Coder>(
+        &mut self,
+        coder: &mut C,
+        merged: usize,
+        last: usize,
+        chosen: Option<usize>,
+    ) -> Option<Option<usize>> {
+        if !self.bit(coder, MERGE_CONTEXT + merged, chosen.is_some())? {
+            return Some(None);
+        }
+        let mut index = 0;
+        while index < last && self.bit(coder, CANDIDATE_CONTEXT + index, chosen.is_some_and(|chosen| chosen > index))? {
+            index += 1;
+        }
+        Some(Some(index))
+    }
+
     /// Codes whether a block that moves by one vector, `first`, has a second one, and which.
     fn bipredicted<C: Coder>(
         &mut self,
@@ -220,6 +247,35 @@ impl SideInfo {
         let x = self.magnitude(coder, SECOND_ZERO, SECOND_LENGTH, difference.x)?;
         let y = self.magnitude(coder, SECOND_ZERO + 1, SECOND_LENGTH + MAX_LENGTH, difference.y)?;
         Some((Block::Bipredicted([first, before.plus(Vector { x, y })]), note))
+    }
+
+    /// Codes with `coder` what copying a candidate takes, or copying none. As the functions below, it is for coders that
+    /// count bits and change no probability.
+    pub(crate) fn price_of_merge<C: Coder>(&mut self, coder: &mut C, merged: usize, chosen: Option<usize>) {
+        let _ = self.merge(coder, merged, CANDIDATES - 1, chosen);
+    }
+
+    /// Whether a block that copies no candidate is constant, and the level of one that is.
+    pub(crate) fn price_of_constant<C: Coder>(&mut self, coder: &mut C, constant: bool) {
+        let _ = self.bit(coder, CONSTANT_CONTEXT, constant);
+        if constant {
+            let _ = self.constant(coder, Block::Constant(0));
+        }
+    }
+
+    /// Whether it is split, by number of neighbours that are.
+    pub(crate) fn price_of_split<C: Coder>(&mut self, coder: &mut C, near: usize, split: bool) {
+        let _ = self.bit(coder, SPLIT_CONTEXT + near, split);
+    }
+
+    /// Whether the partition after this one has the same vector.
+    pub(crate) fn price_of_same<C: Coder>(&mut self, coder: &mut C, partition: usize, same: bool) {
+        let _ = self.bit(coder, SAME_CONTEXT + partition, same);
+    }
+
+    /// A component of a vector's difference: rows 0 and 1 of whole blocks, 2 and 3 of partitions.
+    pub(crate) fn price_of_number<C: Coder>(&mut self, coder: &mut C, row: usize, activity: usize, value: i16) {
+        let _ = self.number(coder, row, activity, value);
     }
 
     fn constant<C: Coder>(&mut self, coder: &mut C, block: Block) -> Option<Block> {
@@ -305,11 +361,7 @@ impl SideInfo {
                 .and_then(|(block, _)| bend(block))
                 .or(above.and_then(|(block, _)| bend(block)))
                 .unwrap_or_default(),
-            activity: match sum(&|note| note.activity) {
-                0..4 => 0,
-                4..20 => 1,
-                _ => 2,
-            },
+            activity: activity(sum(&|note| note.activity)),
         }
     }
 }

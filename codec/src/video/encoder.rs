@@ -74,7 +74,7 @@ impl VideoEncoder {
     /// # Errors
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Frame, Error> {
-        let key = self.source.take(&frame.into(), &self.encoder.threads)?;
+        let key = self.source.take(&frame.into(), self.encoder.effort, &self.encoder.threads)?;
         let frame = self.encoder.encode(&mut self.source, key, false)?;
         self.source.finish();
         Ok(frame)

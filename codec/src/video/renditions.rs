@@ -151,7 +151,7 @@ impl VideoRenditions {
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
         let Self { source, renditions, threads, .. } = self;
-        let key = source.take(&frame.into(), threads)?;
+        let key = source.take(&frame.into(), renditions[0].effort, threads)?;
         let slowest = |at: &usize| renditions[*at].population.slowest_bits().unwrap_or(0.0);
         let mut by_rate: Vec<usize> = (0..renditions.len()).collect();
         by_rate.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));

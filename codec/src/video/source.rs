@@ -4,6 +4,7 @@ use crate::error::Error;
 use crate::motion::field::CONSTANT_CYCLE;
 use crate::motion::reference::FRACTION;
 use crate::motion::search::Search;
+use crate::motion::search::search_parameters::Effort;
 use crate::parallel::Threads;
 use crate::picture::{Format, Size, View};
 use crate::residual::planes::Planes420;
@@ -28,7 +29,7 @@ impl Source {
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.
-    pub(super) fn take(&mut self, view: &View<'_>, threads: &Threads) -> Result<bool, Error> {
+    pub(super) fn take(&mut self, view: &View<'_>, effort: Effort, threads: &Threads) -> Result<bool, Error> {
         if view.size() != self.size {
             return Err(Error::Argument("the frame has another size than those before"));
         }
@@ -46,7 +47,7 @@ impl Source {
                 out.iter_mut().zip(row).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
             }
         }
-        Ok(self.search.begin(self.size, &self.luma, threads) || self.count == 0)
+        Ok(self.search.begin(self.size, &self.luma, effort, threads) || self.count == 0)
     }
 
     /// Ends the frame: the next one follows.

@@ -5,6 +5,7 @@ mod cost;
 mod difference;
 mod modes;
 mod overlapped;
+mod prices;
 mod pyramid;
 mod quarters;
 pub(crate) mod search_parameters;
@@ -54,13 +55,12 @@ pub(crate) struct Choice {
 /// The most times that the worth of a bit is raised, and the factor of each raise.
 const MOST_RAISED: usize = 8;
 const LAMBDA_RAISE: [u32; 2] = [7, 5];
-/// In real time, a bit is worth less in the next frame if the bytes are below this part of the most.
-const LOWER_BELOW: [usize; 2] = [7, 10];
 
 impl Search {
     /// Begins with the luma of the next frame: 8-bit samples without padding. Returns whether the frame has nothing in
     /// common with the one before.
-    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], threads: &Threads) -> bool {
+    pub(crate) fn begin(&mut self, size: Size, luma: &[u8], effort: Effort, threads: &Threads) -> bool {
+        let stops = effort == Effort::Realtime;
         let Self { before, now, rough, blocks, .. } = self;
         std::mem::swap(before, now);
         now.reset(size, luma);
@@ -73,7 +73,7 @@ impl Search {
         rough.clear();
         rough.resize(across * down, CoarseVector::default());
         parallel::for_each(threads, rough.chunks_mut(across).enumerate(), |(by, row)| {
-            before.find_row(now, by, row);
+            before.find_row(now, by, stops, row);
         });
         let is_cut = CoarseVector::is_cut(rough);
         threads.end(Stage::CoarseSearch);
@@ -125,16 +125,10 @@ impl Choice {
         let continues = std::mem::replace(continues, true);
         let Search { rough, blocks, found, .. } = search;
         if search_parameters.effort == Effort::Realtime {
-            let lambda = (0..*raised).fold(search_parameters.lambda, |lambda, _| raise(lambda));
-            let inputs = single_pass::Inputs { lambda, blocks, quarters: last, rough };
-            *side = single_pass.choose(inputs, threads, field, std::mem::take(side));
+            let inputs = single_pass::Inputs { lambda: search_parameters.lambda, blocks, quarters: last, rough };
+            let most_bytes = search_parameters.most_bytes;
+            *side = single_pass.choose(inputs, threads, most_bytes, field, std::mem::take(side));
             threads.end(Stage::BlockSearch);
-            // The next frame needs nearly as many bits.
-            if side.len() > search_parameters.most_bytes {
-                *raised = (*raised + 1).min(MOST_RAISED);
-            } else if side.len() < search_parameters.most_bytes / LOWER_BELOW[1] * LOWER_BELOW[0] {
-                *raised = raised.saturating_sub(1);
-            }
             return;
         }
         if !searched {

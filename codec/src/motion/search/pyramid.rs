@@ -75,18 +75,20 @@ impl Pyramid {
         square
     }
 
-    /// Searches `self` for the blocks in row `by` of `now`.
-    pub(super) fn find_row(&self, now: &Self, by: usize, out: &mut [CoarseVector]) {
-        widest!(self.find_all(now, by, out));
+    /// Searches `self` for the blocks in row `by` of `now`. `stops`: go no further where a block is the same but for
+    /// noise, at its own place or moved as the block before it.
+    pub(super) fn find_row(&self, now: &Self, by: usize, stops: bool, out: &mut [CoarseVector]) {
+        widest!(self.find_all(now, by, stops, out));
     }
 
     #[inline(always)]
-    fn find_all(&self, now: &Self, by: usize, out: &mut [CoarseVector]) {
+    fn find_all(&self, now: &Self, by: usize, stops: bool, out: &mut [CoarseVector]) {
+        let enough = if stops { NOISE_STEPS * WINDOW_SAMPLES } else { 0 };
         let mut near = [REACH_SMALL_SAMPLES; 2];
         for (bx, out) in out.iter_mut().enumerate() {
             let place = self.place([bx, by]);
             let own = now.square(place);
-            let (at, left) = self.nearest(&own, now.quarters_at(place), place, near);
+            let (at, left) = self.nearest(&own, now.quarters_at(place), place, near, enough);
             let quarters = |at: u8| (i16::from(at) - i16::from(REACH_SMALL_SAMPLES)) * QUARTERS_PER_SMALL_SAMPLE;
             let mut sum = 0;
             for sample in own {
@@ -120,7 +122,7 @@ impl Pyramid {
     /// Returns the place of the square around `place` that is nearest to `own`, and the sum of absolute differences.
     /// Skips squares whose quarters' sums alone differ too much (Li and Salari, "Successive elimination algorithm for
     /// motion estimation", IEEE Trans. Image Processing 4(1), 1995): more than all of the square `near`, which is as
-    /// good a guess as any.
+    /// good a guess as any. It searches no further if either leaves `enough`.
     #[inline(always)]
     fn nearest(
         &self,
@@ -128,13 +130,18 @@ impl Pyramid {
         sums: [u16; 4],
         place: usize,
         near: [u8; 2],
+        enough: u32,
     ) -> ([u8; 2], u32) {
         let first = place - usize::from(REACH_SMALL_SAMPLES) * (self.stride + 1);
         let at = |[dx, dy]: [u8; 2]| first + usize::from(dy) * self.stride + usize::from(dx);
         let left = difference(own, &self.square(place));
         let mut best = (left, [REACH_SMALL_SAMPLES; 2], left);
+        let left_near = difference(own, &self.square(at(near)));
+        if left.min(left_near) <= enough {
+            return if left <= left_near { (best.1, left) } else { (near, left_near) };
+        }
         // No square that costs more is the best.
-        let most = best.0.min(far(near) + difference(own, &self.square(at(near))));
+        let most = best.0.min(far(near) + left_near);
         for dy in 0..=2 * REACH_SMALL_SAMPLES {
             let starts = self.quarters_of(at([0, dy]));
             let of_row = starts.map(|start| &self.sums[start..][..POSITIONS]);
@@ -239,7 +246,7 @@ mod tests {
         now.reset(size, &luma(9));
         let [across, down] = Field::grid(size);
         let mut rows = vec![CoarseVector::default(); across * down];
-        rows.chunks_mut(across).enumerate().for_each(|(by, row)| before.find_row(&now, by, row));
+        rows.chunks_mut(across).enumerate().for_each(|(by, row)| before.find_row(&now, by, false, row));
         for (bx, by) in (0..down).flat_map(|by| (0..across).map(move |bx| (bx, by))) {
             let found = rows[by * across + bx];
             let reach = i16::from(REACH_SMALL_SAMPLES);

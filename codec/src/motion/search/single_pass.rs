@@ -5,45 +5,97 @@
 //! single and multiple frame motion estimation", Proc. SPIE 4671, 2002). A comparison of a block gives the sums of its
 //! partitions too, so the partitions' vectors are the best ones that the block tried.
 //!
-//! Rows of blocks are searched in pieces, each as if nothing were above it but the last frame's vectors. So the result
-//! does not depend on threads. Bits have fixed estimates; the field is coded when all its blocks are known.
+//! A row of blocks is searched as soon as the blocks above it are decided, so that rows go on side by side, a few blocks
+//! apart (a wavefront). Bits are priced by the probabilities after the last frame, and the field is coded when all its
+//! blocks are known: the result does not depend on threads.
+
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use crate::motion::field::{BLOCK, Block, Field, Source};
 use crate::motion::reference::BySource;
-use crate::motion::search::block::{Blocks, PIECE_BLOCK_ROWS};
-use crate::motion::search::cost;
+use crate::motion::search::block::Blocks;
+use crate::motion::search::cost::{self, COST_PER_BIT};
 use crate::motion::search::difference::{Differences, Quadrants};
 use crate::motion::search::modes::flat;
+use crate::motion::search::prices::{Context, Prices};
 use crate::motion::search::pyramid::CoarseVector;
 use crate::motion::search::quarters::Quarters;
-use crate::motion::side_info::{Candidates, SideInfo};
+use crate::motion::side_info::{Candidates, Note, SideInfo};
 use crate::motion::vector::Vector;
 use crate::parallel::{self, Threads};
 use crate::simd::with_instructions;
 
-/// The estimated quarters of a bit that it takes to copy each candidate.
-const MERGE_QUARTER_BITS: [u32; 5] = [3, 9, 13, 16, 16];
-/// The same before a vector of its own, and before four of partitions.
-const WHOLE_QUARTER_BITS: u32 = 16;
-const SPLIT_QUARTER_BITS: u32 = 20;
-/// The same of a partition that moves as the one before, and before a vector of its own.
-const SAME_QUARTER_BITS: u32 = 5;
-const PARTITION_QUARTER_BITS: u32 = 6;
-/// The same of a constant.
-const CONSTANT_QUARTER_BITS: u32 = 40;
 /// A block is predicted well if its difference is worth no more bits than this.
-const ENOUGH_BITS: u32 = 16;
+const ENOUGH_BITS: u32 = 10;
+/// One whose difference is worth no more bits than this is not split, and not constant.
+const SPLIT_BITS: u32 = 16;
 /// The most vectors that a block tries.
 const MAX_TRIED: usize = 48;
-/// The most steps of a descent by whole samples.
+/// The most steps of a descent by two whole samples, and by one.
 const MAX_STEPS: usize = 8;
+/// The blocks after which a row tells the row below how far it is.
+const STEP_BLOCKS: usize = 8;
+
+/// The worth of a bit is multiplied by the first factor after a frame whose side information had too many bytes, and by
+/// the second after one that had fewer than this part of them. It is this many times the smallest at most.
+const RAISE: [u32; 2] = [5, 4];
+const LOWER: [u32; 2] = [7, 8];
+const LOWER_BELOW: [usize; 2] = [4, 5];
+const MOST_WORTH: u32 = 16;
+/// The unit of worths.
+const ONE: u32 = 256;
 
 /// Chooses for one frame after another.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct SinglePass {
     side_info: SideInfo,
+    prices: Prices,
+    /// How many times more a bit is worth than by the slowest receiver's rate, in 1/[`ONE`].
+    worth: u32,
     /// The vectors of the last frame's blocks.
     before: Vec<Vector>,
+    rows: Vec<Progress>,
+    /// For each row, the blocks above it, as far as it knows them.
+    above: Vec<Vec<Decided>>,
+}
+
+/// A block, and what it means for its neighbours.
+type Decided = (Block, Note);
+
+/// The blocks of a row that were decided up to now.
+#[derive(Debug, Default)]
+struct Progress {
+    done: Mutex<Vec<Decided>>,
+    more: Condvar,
+}
+
+impl Progress {
+    /// Waits until the row has `count` blocks, and adds those that `known` lacks to it.
+    fn wait(&self, count: usize, known: &mut Vec<Decided>) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        while done.len() < count {
+            done = self.more.wait(done).unwrap_or_else(PoisonError::into_inner);
+        }
+        known.extend_from_slice(&done[known.len()..]);
+    }
+
+    fn add(&self, decided: &[Decided]) {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(decided);
+        self.more.notify_all();
+    }
+}
+
+impl Default for SinglePass {
+    fn default() -> Self {
+        Self {
+            side_info: SideInfo::default(),
+            prices: Prices::default(),
+            worth: ONE,
+            before: Vec::new(),
+            rows: Vec::new(),
+            above: Vec::new(),
+        }
+    }
 }
 
 /// The inputs of a choice.
@@ -62,107 +114,200 @@ impl SinglePass {
         self.before.clear();
     }
 
-    /// Fills in `field` and returns its bytes, in the memory of `bytes`.
+    /// Fills in `field` and returns its bytes, in the memory of `bytes`. If they are more than `most_bytes`, a bit is
+    /// worth more in the next frame.
     pub(super) fn choose(
         &mut self,
         inputs: Inputs<'_>,
         threads: &Threads,
+        most_bytes: usize,
         field: &mut Field,
         bytes: Vec<u8>,
     ) -> Vec<u8> {
-        let Self { side_info, before } = self;
-        before.resize(field.blocks.len(), Vector::ZERO);
-        let Field { across, blocks, sources, .. } = &mut *field;
-        let rows = PIECE_BLOCK_ROWS * *across;
-        parallel::for_each(threads, blocks.chunks_mut(rows).enumerate(), |(piece, out)| {
-            let piece = Piece { inputs, across: *across, sources, before, first: piece * rows };
-            with_instructions!(|all| piece.choose(all, out));
+        let Self { side_info, prices, worth, before, rows, above } = self;
+        if before.len() != field.blocks.len() {
+            before.clear();
+            before.resize(field.blocks.len(), Vector::ZERO);
+            side_info.reset(field);
+            prices.reset(side_info);
+        }
+        let Field { across, down, blocks, sources, .. } = &mut *field;
+        rows.resize_with(*down, Progress::default);
+        rows.iter_mut().for_each(|row| row.done.get_mut().unwrap_or_else(PoisonError::into_inner).clear());
+        above.resize(*down, Vec::new());
+        let lambda = inputs.lambda * *worth / ONE;
+        // In order: a row waits for rows before it alone.
+        let all = blocks.chunks_mut(*across).zip(above).enumerate();
+        parallel::for_each(threads, all, |(y, (out, above))| {
+            above.clear();
+            let row = Row { inputs, lambda, prices, sources, before, rows, y };
+            with_instructions!(|all| row.choose(all, out, above));
         });
         before.iter_mut().zip(&field.blocks).for_each(|(before, block)| {
             *before = block.vector(0).unwrap_or_default();
         });
-        side_info.encode(field, bytes)
+        let bytes = side_info.encode(field, bytes);
+        prices.reset(side_info);
+        if bytes.len() > most_bytes {
+            *worth = (*worth * RAISE[0] / RAISE[1]).min(MOST_WORTH * ONE);
+        } else if bytes.len() < most_bytes * LOWER_BELOW[0] / LOWER_BELOW[1] {
+            *worth = (*worth * LOWER[0] / LOWER[1]).max(ONE);
+        }
+        bytes
     }
 }
 
-/// The blocks of one job.
-struct Piece<'a> {
+/// A row of blocks.
+struct Row<'a> {
     inputs: Inputs<'a>,
-    across: usize,
+    /// As in [`Inputs`], with the frame's worth of a bit.
+    lambda: u32,
+    prices: &'a Prices,
     sources: &'a [Source],
     before: &'a [Vector],
-    /// The number of the first block.
-    first: usize,
+    rows: &'a [Progress],
+    y: usize,
 }
 
-impl Piece<'_> {
+impl Row<'_> {
     #[inline(always)]
-    fn choose(&self, instructions: impl Differences, out: &mut [Block]) {
-        for at in 0..out.len() {
-            out[at] = self.best(instructions, out, at);
+    fn choose(&self, instructions: impl Differences, out: &mut [Block], above: &mut Vec<Decided>) {
+        let across = out.len();
+        let mut notes = [Note::default(); STEP_BLOCKS + 1];
+        for first in (0..across).step_by(STEP_BLOCKS) {
+            let end = (first + STEP_BLOCKS).min(across);
+            if let Some(above_this) = self.y.checked_sub(1) {
+                self.rows[above_this].wait((end + 1).min(across), above);
+            }
+            notes[0] = notes[STEP_BLOCKS];
+            let mut decided = [(Block::Constant(0), Note::default()); STEP_BLOCKS];
+            for (at, x) in (first..end).enumerate() {
+                let left = x.checked_sub(1).map(|left| (out[left], notes[at]));
+                decided[at] = self.best(instructions, left, above, x, across);
+                (out[x], notes[at + 1]) = decided[at];
+            }
+            self.rows[self.y].add(&decided[..end - first]);
         }
     }
 
-    /// Returns the vectors of the neighbours to the left, above, and above to the right or else to the left.
     #[inline(always)]
-    fn near(&self, known: &[Block], at: usize) -> [Option<Vector>; 3] {
-        let Self { across, .. } = *self;
-        let (number, x) = (self.first + at, at % across);
-        let above = |step: usize, partition: usize| {
-            let number = (number + step).checked_sub(across + 1)?;
-            match number.checked_sub(self.first) {
-                Some(at) => known[at].vector(partition),
-                None => Some(self.before[number]),
-            }
-        };
-        let left = if x > 0 { known[at - 1].vector(1) } else { None };
-        let corner = if x + 1 < across {
-            above(2, 2)
-        } else if x > 0 {
-            above(0, 3)
-        } else {
-            None
-        };
-        [left, above(1, 2), corner]
-    }
-
-    #[inline(always)]
-    fn best(&self, instructions: impl Differences, known: &[Block], at: usize) -> Block {
-        let Self { inputs: Inputs { lambda, blocks, quarters, rough }, across, .. } = *self;
-        let number = self.first + at;
+    fn best(
+        &self,
+        instructions: impl Differences,
+        left: Option<Decided>,
+        above: &[Decided],
+        x: usize,
+        across: usize,
+    ) -> Decided {
+        let Self { inputs: Inputs { lambda, blocks, quarters, rough }, prices, y, .. } = *self;
+        let number = y * across + x;
         let source = self.sources[number];
-        let corner = [number % across, number / across].map(|at| at * BLOCK);
+        let corner = [x, y].map(|at| at * BLOCK);
         let own = blocks.square::<BLOCK>(corner);
         if source == Source::Constant {
-            return Block::Constant(flat(&own).0);
+            return (Block::Constant(flat(&own).0), Note::default());
         }
-        let candidates = Candidates::of(self.near(known, at));
+        let upper = above.get(x);
+        let near = Context::of([left.map(|(_, note)| note), upper.map(|(_, note)| *note)]);
+        // As in `SideInfo::near`.
+        let aside = if x + 1 < across { above.get(x + 1).map(|aside| (aside, 2)) } else { None };
+        let aside = aside.or_else(|| x.checked_sub(1).and_then(|x| above.get(x)).map(|aside| (aside, 3)));
+        let candidates = Candidates::of([
+            left.and_then(|(block, _)| block.vector(1)),
+            upper.and_then(|(block, _)| block.vector(2)),
+            aside.and_then(|((block, _), partition)| block.vector(partition)),
+        ]);
         let candidates = candidates.as_slice();
         let quarters = quarters.of(source);
         let compare = |vector| quarters.of_block(instructions, &own, corner, vector);
         let mut trial = Trial::new(compare, lambda, candidates[0]);
         let enough = lambda * ENOUGH_BITS / 16;
-        for (vector, bits) in candidates.iter().zip(MERGE_QUARTER_BITS) {
-            if trial.consider(*vector, bits) <= enough {
-                return Block::whole(*vector);
+        let mut best = Decision { block: Block::Constant(0), note: Note::default(), cost: u32::MAX };
+        let mut is_good = false;
+        for (index, vector) in candidates.iter().enumerate() {
+            let price = lambda * cost::of_difference(*vector, candidates[0]) / 16;
+            let difference = trial.consider(*vector, price);
+            let cost = difference + self.worth(prices.of_merge(near, index));
+            if cost < best.cost {
+                is_good = difference <= enough;
+                best = Decision { block: Block::whole(*vector), note: Note::new(true, false, 0), cost };
             }
         }
+        if is_good {
+            return (best.block, best.note);
+        }
         for start in [self.before[number], rough[number].vector] {
-            trial.consider_new(start);
+            if !trial.was_tried(start) {
+                trial.consider_new(start);
+            }
         }
         trial.descend();
-        if trial.best.difference <= enough {
-            return Block::whole(trial.best.vector);
+        let Best { vector, difference, .. } = trial.best;
+        let own_difference = vector.minus(candidates[0]);
+        best.consider(Decision {
+            block: Block::whole(vector),
+            note: Note::new(false, false, own_difference.length()),
+            cost: difference + self.worth(prices.of_whole(near, own_difference)),
+        });
+        if difference > lambda * SPLIT_BITS / 16 {
+            best.consider(self.split(&trial, near));
+            let (level, difference) = flat(&own);
+            // A constant loses a texture that a moved block would have predicted.
+            let cost = difference * 13 / 10 + self.worth(prices.of_constant(near));
+            best.consider(Decision { block: Block::Constant(level), note: Note::default(), cost });
         }
-        let (level, difference) = flat(&own);
-        let constant = difference * 13 / 10 + trial.price(CONSTANT_QUARTER_BITS);
-        let (split, cost) = trial.split();
-        if constant < cost.min(trial.best.cost) {
-            Block::Constant(level)
-        } else if cost < trial.best.cost {
-            split
-        } else {
-            Block::whole(trial.best.vector)
+        (best.block, best.note)
+    }
+
+    /// Returns the difference that these parts of bits are worth.
+    #[inline(always)]
+    const fn worth(&self, parts: u32) -> u32 {
+        self.lambda * parts / (16 * COST_PER_BIT)
+    }
+
+    /// Returns the block in which each partition has the best of the tried vectors.
+    #[inline(always)]
+    fn split<F>(&self, trial: &Trial<F>, near: Context) -> Decision {
+        let mut before = trial.predicted;
+        let mut sum = self.worth(self.prices.of_split(near));
+        let mut vectors = [before; 4];
+        let mut activity = 0;
+        for (partition, out) in vectors.iter_mut().enumerate() {
+            let mut best = (u32::MAX, before);
+            for (vector, sums) in &trial.tried[..trial.count] {
+                let difference = sums[partition];
+                if difference >= best.0 {
+                    continue;
+                }
+                let cost = difference + self.worth(self.prices.of_partition(near, partition, vector.minus(before)));
+                if cost < best.0 {
+                    best = (cost, *vector);
+                }
+            }
+            sum += best.0;
+            activity = activity.max(best.1.minus(before).length());
+            before = best.1;
+            *out = before;
+        }
+        let block = Block::Moved(vectors);
+        let cost = if block.one_vector().is_some() { u32::MAX } else { sum };
+        Decision { block, note: Note::new(false, true, activity), cost }
+    }
+}
+
+/// A block, what it means for its neighbours, and its cost: difference and bits.
+struct Decision {
+    block: Block,
+    note: Note,
+    cost: u32,
+}
+
+impl Decision {
+    /// Sets it to `other` if that costs less.
+    #[inline(always)]
+    fn consider(&mut self, other: Self) {
+        if other.cost < self.cost {
+            *self = other;
         }
     }
 }
@@ -192,18 +337,12 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
         Self { compare, lambda, predicted, best, count: 0, tried: [(Vector::ZERO, [0; 4]); MAX_TRIED] }
     }
 
-    /// Returns the difference that quarters of a bit are worth.
+    /// Tries a vector whose bits are worth this much, and returns its difference.
     #[inline(always)]
-    const fn price(&self, quarter_bits: u32) -> u32 {
-        self.lambda * quarter_bits / (4 * 16)
-    }
-
-    /// Tries a vector that needs these bits, and returns its difference.
-    #[inline(always)]
-    fn consider(&mut self, vector: Vector, quarter_bits: u32) -> u32 {
+    fn consider(&mut self, vector: Vector, price: u32) -> u32 {
         let sums = (self.compare)(vector);
         let difference = sums.iter().sum();
-        let cost = difference + self.price(quarter_bits);
+        let cost = difference + price;
         if let Some(tried) = self.tried.get_mut(self.count) {
             *tried = (vector, sums);
             self.count += 1;
@@ -214,60 +353,47 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
         difference
     }
 
-    /// Tries a vector of the block's own, unless it was tried or its bits alone cost too much.
     #[inline(always)]
-    fn consider_new(&mut self, vector: Vector) {
-        let bits = WHOLE_QUARTER_BITS + 3 * cost::of_difference(vector, self.predicted);
-        let was_tried = self.tried[..self.count].iter().any(|tried| tried.0 == vector);
-        if !was_tried && self.price(bits) < self.best.cost {
-            self.consider(vector, bits);
+    fn was_tried(&self, vector: Vector) -> bool {
+        self.tried[..self.count].iter().any(|tried| tried.0 == vector)
+    }
+
+    /// Tries a vector of the block's own, unless its bits alone cost too much. Returns its cost, or that of its bits.
+    #[inline(always)]
+    fn consider_new(&mut self, vector: Vector) -> u32 {
+        let price = self.lambda * cost::of_difference(vector, self.predicted) / 16;
+        if price >= self.best.cost {
+            return price;
         }
+        self.consider(vector, price) + price
     }
 
     /// Searches from the best vector on: by whole samples, then halves, then quarters.
     #[inline(always)]
     fn descend(&mut self) {
-        for (reach, steps) in [(4, MAX_STEPS), (2, 1), (1, 1)] {
-            for _ in 0..steps {
+        for reach in [8, 4] {
+            let mut before = self.best.vector;
+            for _ in 0..MAX_STEPS {
                 let from = self.best.vector;
                 for (x, y) in [(reach, 0), (-reach, 0), (0, reach), (0, -reach)] {
-                    self.consider_new(from.plus(Vector { x, y }));
+                    let vector = from.plus(Vector { x, y });
+                    if vector != before {
+                        self.consider_new(vector);
+                    }
                 }
                 if self.best.vector == from {
                     break;
                 }
+                before = from;
             }
         }
-    }
-
-    /// Returns the block in which each partition has the best of the tried vectors, and its cost.
-    #[inline(always)]
-    fn split(&self) -> (Block, u32) {
-        let mut before = self.predicted;
-        let mut sum = self.price(SPLIT_QUARTER_BITS);
-        let mut vectors = [before; 4];
-        for (partition, out) in vectors.iter_mut().enumerate() {
-            let mut best = (u32::MAX, before);
-            for (vector, sums) in &self.tried[..self.count] {
-                let difference = sums[partition];
-                if difference >= best.0 {
-                    continue;
-                }
-                let bits = if *vector == before {
-                    SAME_QUARTER_BITS
-                } else {
-                    PARTITION_QUARTER_BITS + 3 * cost::of_difference(*vector, before)
-                };
-                let cost = difference + self.price(bits);
-                if cost < best.0 {
-                    best = (cost, *vector);
-                }
-            }
-            sum += best.0;
-            before = best.1;
-            *out = before;
+        for reach in [2, 1] {
+            let from = self.best.vector;
+            let [left, right, up, down] = [(-reach, 0), (reach, 0), (0, -reach), (0, reach)]
+                .map(|(x, y)| self.consider_new(from.plus(Vector { x, y })));
+            let x = if left < right { -reach } else { reach };
+            let y = if up < down { -reach } else { reach };
+            self.consider_new(from.plus(Vector { x, y }));
         }
-        let block = Block::Moved(vectors);
-        (block, if block.one_vector().is_some() { u32::MAX } else { sum })
     }
 }
