@@ -7,7 +7,7 @@ use super::{naive, synthesis};
 use crate::model::Model;
 use crate::parallel::Threads;
 use crate::picture::Size;
-use crate::residual::decoder::ResidualDecoder;
+use crate::residual::decoder::{ResidualDecoder, keep};
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
@@ -74,8 +74,10 @@ fn check_synthesis(size: Size, zero: impl Fn(usize) -> bool, value: impl Fn(u32)
     let [mut slow, mut fast] = [Planes420::new(size), Planes420::new(size)];
     naive::synthesise(&model.integer_taps, &subbands, &mut slow);
     subbands.iter_mut().enumerate().filter(|(index, _)| zero(*index)).for_each(|(_, values)| values.clear());
-    synthesis::synthesise(&model.integer_taps, &subbands, &Threads::new(threads), &Scratch::default(), &mut fast);
-    assert!(slow == fast, "{size:?}, {threads} threads");
+    let threads = Threads::new(threads);
+    let memory = (&threads, &Scratch::default());
+    synthesis::synthesise(&model.integer_taps, &subbands, size, memory, keep(&mut fast));
+    assert!(slow == fast, "{size:?}, {threads:?}");
 }
 
 #[test]
