@@ -16,6 +16,8 @@ use crate::wavelet::strips::Division;
 
 /// Residual steps in one step of an 8-bit sample.
 const STEPS_A_SAMPLE: f32 = 8.0;
+/// Strips make two rounds of work of one: smaller frames take less time than another thread needs to wake.
+const MIN_PIXELS_IN_STRIPS: usize = 1 << 17;
 
 /// The rows of a residual.
 pub(crate) trait Source: Sync {
@@ -35,7 +37,7 @@ pub(super) fn analyse(
 ) {
     coefficients::resize(subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
     let division = Division::new(size, threads.count());
-    if division.strips(size.height()).nth(1).is_none() {
+    if size.pixels() < MIN_PIXELS_IN_STRIPS || division.strips(size.height()).nth(1).is_none() {
         let whole = |plane| (plane, ChromaFormat::Half.finest_level(plane), None);
         return analyse_planes(model, (size, source), threads, scratch, subbands, [0, 1, 2].map(whole));
     }

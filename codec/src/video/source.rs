@@ -11,6 +11,8 @@ use crate::simd::widest;
 
 /// Rows that a thread takes in at a time.
 const BAND_ROWS: usize = 64;
+/// Fewer pixels take less time than another thread needs to wake.
+const MIN_PARALLEL_PIXELS: usize = 1 << 17;
 
 /// The samples of the current frame.
 pub(super) struct Source {
@@ -49,7 +51,8 @@ impl Source {
             let bands = out.chunks_mut(BAND_ROWS * width).zip(luma).enumerate();
             bands.map(move |(number, (out, luma))| (plane, width, number * BAND_ROWS, out, luma))
         });
-        parallel::for_each(threads, jobs, |(plane, width, top, out, luma)| {
+        let taking = threads.at_most(self.size.pixels() / MIN_PARALLEL_PIXELS);
+        parallel::for_each(&taking, jobs, |(plane, width, top, out, luma)| {
             let plane = &view.planes[plane];
             let rows = || (top..).map(|y| plane.row(y, width));
             for (out, row) in out.chunks_exact_mut(width).zip(rows()) {

@@ -16,8 +16,8 @@ use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
 
-/// The samples of a reference that a thread moves at a time.
-const LEAK_SAMPLES: usize = 1 << 16;
+/// The samples of a reference that a thread moves at a time: fewer take less time than another thread needs to wake.
+const LEAK_SAMPLES: usize = 1 << 18;
 /// The fewest rows of blocks that justify predicting the row above them once more.
 const MIN_BAND_BLOCK_ROWS: usize = 6;
 
@@ -65,7 +65,8 @@ impl State {
             self.leaked.planes.iter_mut().zip(from).flat_map(|(leaked, (enhancement_reference, base_reference))| {
                 leaked.leaks(enhancement_reference, base_reference, LEAK_SAMPLES)
             });
-        parallel::for_each(threads, parts, Leak::run);
+        let threads = threads.at_most(self.size.pixels() / LEAK_SAMPLES);
+        parallel::for_each(&threads, parts, Leak::run);
         if std::mem::take(&mut self.begins) {
             self.leaked_before.clone_from(&self.leaked);
             self.base_reference_before.clone_from(&self.base_reference);
