@@ -135,6 +135,7 @@ const CODEC: Rooms = &[
         "training",
         &[
             "error",
+            "parallel",
             "entropy",
             "picture",
             "colour",

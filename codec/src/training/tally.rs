@@ -5,6 +5,7 @@ use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 use crate::entropy::range_coder::Coder;
 use crate::error::Error;
 use crate::model::{HEADER, LENGTH, Model, PLANES, PRIORS, SUBBAND_BYTES, TAP_FLOATS};
+use crate::parallel::Threads;
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::stream::slice_encoder::SliceEncoder;
 use crate::subband::coefficients::{self, Bands};
@@ -125,9 +126,9 @@ impl Tally {
         let mut known: Vec<Vec<i32>> = Vec::new();
         let mut decoder = SliceDecoder::new();
         decoder.start(bands.size, bands.chroma, planes.min(MAX_PLANES));
-        decoder.push(model, prefix, 1).map_err(|why| Error::Corrupt { what: "frame", why })?;
+        decoder.push(model, prefix, &Threads::new(1)).map_err(|why| Error::Corrupt { what: "frame", why })?;
         let used = coefficients::resize(&mut known, |index| bands.subbands[index].len());
-        decoder.write_to(&mut known, &used, &mut [], 1, |slice, rows| {
+        decoder.write_to(&mut known, &used, &mut [], &Threads::new(1), |slice, rows| {
             slice.write_values(rows, &used, |_| {
                 |magnitude, plane| i32::from(magnitude) << PLANE_BITS | known_plane(plane)
             });
