@@ -108,7 +108,7 @@ const CODEC: Rooms = &[
             "stream",
         ],
     ),
-    ("motion", &["error", "observer", "parallel", "simd", "picture", "entropy"]),
+    ("motion", &["error", "observer", "parallel", "scratch", "simd", "picture", "entropy"]),
     (
         "video",
         &[
@@ -135,6 +135,7 @@ const CODEC: Rooms = &[
         "training",
         &[
             "error",
+            "parallel",
             "entropy",
             "picture",
             "colour",

@@ -3,19 +3,14 @@
 //! Prior art: overlapped block motion compensation (Orchard and Sullivan, "Overlapped block motion compensation: an
 //! estimation-theoretic approach", IEEE Trans. Image Processing 3(5), 1994), with windows that rise and fall linearly.
 
+use std::ops::Range;
+
 use crate::motion::field::{BLOCK, Block, CONSTANTS, Field, PARTITION_SIDE};
 use crate::motion::interpolate::{MAX_SIDE, Window, row_length};
-use crate::motion::reference::{BySource, FRACTION, Past, Plane};
+use crate::motion::reference::{BySource, FRACTION, Past, Plane, RowsMut};
 use crate::motion::vector::Vector;
+use crate::scratch::Scratch;
 use crate::simd::widest;
-
-/// Memory for one prediction after another.
-#[derive(Debug, Default)]
-pub(crate) struct Overlap {
-    /// Sums of samples times weights, for the rows that a row of blocks covers with its overlap.
-    sums: Vec<i32>,
-    windows: [Window; 2],
-}
 
 /// One of the three planes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,35 +53,54 @@ pub(super) enum Motion {
     Constant(i16),
 }
 
-impl Overlap {
-    /// Predicts one plane from the references' planes into `out`, whose borders are not continued.
-    pub(crate) fn predict(&mut self, field: &Field, kind: Kind, references: BySource<Past<&Plane>>, out: &mut Plane) {
-        let side = kind.partition();
-        let width = field.across * 2 * side;
-        let reach = 2 * side + side;
-        self.sums.clear();
-        self.sums.resize(reach * width + MAX_SIDE, 0);
-        let shift = kind.weight_bits() + FRACTION;
-        let mut done = 0;
-        for by in 0..field.down {
+/// Returns the rows of a plane, of `height` rows, that [`predict`] fills in for these rows of blocks.
+pub(crate) fn rows(kind: Kind, blocks: &Range<usize>, down: usize, height: usize) -> Range<usize> {
+    let side = kind.partition();
+    // The rows above are those to which the blocks below contribute too.
+    let first =
+        |block: usize| if block == down { height } else { (2 * block * side).saturating_sub(side / 2).min(height) };
+    first(blocks.start)..first(blocks.end)
+}
+
+/// Predicts some rows of blocks of one plane, whose height is `height`, from the references' planes into `out`, which
+/// has the rows that [`rows`] returns. Predicts the row of blocks above them again, because it overlaps them.
+pub(crate) fn predict(
+    field: &Field,
+    kind: Kind,
+    references: BySource<Past<&Plane>>,
+    (blocks, height): (Range<usize>, usize),
+    room: &Scratch<i32>,
+    out: &mut RowsMut<'_>,
+) {
+    let side = kind.partition();
+    let width = field.across * 2 * side;
+    // The rows that a row of blocks covers with its overlap.
+    let reach = 2 * side + side;
+    let shift = kind.weight_bits() + FRACTION;
+    let own = rows(kind, &blocks, field.down, height);
+    let mut windows = [Window::default(), Window::default()];
+    room.lend(reach * width + MAX_SIDE, |all| {
+        all.fill(0);
+        let mut done = own.start;
+        for by in blocks.start.saturating_sub(1)..blocks.end {
             let top = (by * 2 * side).cast_signed() - (side / 2).cast_signed();
             for bx in 0..field.across {
                 let at = by * field.across + bx;
                 let from = *references.of(field.sources[at]);
-                let mut sums = Sums { all: &mut self.sums, width, top };
-                sums.add(&mut self.windows, from, field, kind, [bx, by], &field.blocks[at]);
+                let mut sums = Sums { all, width, top };
+                sums.add(&mut windows, from, field, kind, [bx, by], &field.blocks[at]);
             }
-            let last = by + 1 == field.down;
-            let end = if last { out.height } else { (2 * (by + 1) * side - side / 2).min(out.height) };
+            let end = rows(kind, &(by..by + 1), field.down, height).end.max(done);
             for y in done..end {
-                let sums = &self.sums[(y.cast_signed() - top).cast_unsigned() * width..][..out.width];
-                widest!(round(sums, shift, out.row_mut(y)));
+                let out = out.row_mut(y - own.start);
+                let sums = &all[(y.cast_signed() - top).cast_unsigned() * width..][..out.len()];
+                widest!(round(sums, shift, out));
             }
-            done = done.max(end);
-            self.sums.copy_within(2 * side * width..reach * width, 0);
-            self.sums[side * width..].fill(0);
+            done = end;
+            all.copy_within(2 * side * width..reach * width, 0);
+            all[side * width..].fill(0);
         }
-    }
+    });
 }
 
 /// Sums of samples times weights: rows of `width`.
@@ -325,12 +339,16 @@ mod tests {
             for (number, kind) in Kind::ALL.into_iter().enumerate() {
                 let from = Past { last: &references[0].planes[number], before: &references[1].planes[number] };
                 let mut out = Plane::new(from.last.width, from.last.height);
-                Overlap::default().predict(
-                    &field,
-                    kind,
-                    BySource { enhancement_reference: from, base_reference: from },
-                    &mut out,
-                );
+                let references = BySource { enhancement_reference: from, base_reference: from };
+                let height = out.height;
+                for band in [1, 2, field.down] {
+                    let mut rest = out.rows_mut();
+                    for start in (0..field.down).step_by(band) {
+                        let blocks = start..(start + band).min(field.down);
+                        let mut out = rest.split_off(rows(kind, &blocks, field.down, height).len());
+                        predict(&field, kind, references, (blocks, height), &Scratch::default(), &mut out);
+                    }
+                }
                 for y in 0..out.height {
                     for (x, value) in out.row(y).iter().enumerate() {
                         assert_eq!(*value, naive(&field, kind, from, x, y), "{kind:?} {width}x{height} at {x}, {y}");

@@ -1,7 +1,5 @@
 //! Reference pictures: planes of YCbCr 4:2:0 in eighths of a sample's step, less 128.
 
-use std::ops::RangeInclusive;
-
 use crate::motion::field::Source;
 use crate::picture::Size;
 use crate::simd::widest;
@@ -45,18 +43,21 @@ impl Plane {
         self.samples.fill(value);
     }
 
-    /// Sets this to `enhancement_reference`, moved by a 32nd of its distance towards `base_reference`.
-    pub(crate) fn leak(&mut self, enhancement_reference: &Self, base_reference: &Self) {
-        widest!(leak(&enhancement_reference.samples, &base_reference.samples, &mut self.samples));
+    /// Returns the work, in parts of `samples` samples, that sets this to `enhancement_reference`, moved by a 32nd of
+    /// its distance towards `base_reference`.
+    pub(crate) fn leaks<'a>(
+        &'a mut self,
+        enhancement_reference: &'a Self,
+        base_reference: &'a Self,
+        samples: usize,
+    ) -> impl Iterator<Item = Leak<'a>> {
+        let from = enhancement_reference.samples.chunks(samples).zip(base_reference.samples.chunks(samples));
+        self.samples.chunks_mut(samples).zip(from).map(|(out, from)| Leak { out, from })
     }
 
-    /// Sets this to the sum of a prediction and a residual, which has no borders, clamped to `range`.
-    pub(crate) fn sum_of(&mut self, predicted: &Self, residual: &[i16], range: RangeInclusive<i16>) {
-        let (least, greatest) = range.into_inner();
-        for (y, residual) in residual.chunks_exact(self.width).enumerate() {
-            widest!(add(predicted.row(y), residual, [least, greatest], self.row_mut(y)));
-        }
-        self.continue_borders();
+    /// Returns all rows, to be written in strips from top to bottom.
+    pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
+        RowsMut { width: self.width, stride: self.stride, above: BORDER, below: BORDER, samples: &mut self.samples }
     }
 
     /// Copies the plane of a picture, whose rows begin `stride` samples apart.
@@ -69,19 +70,75 @@ impl Plane {
 
     /// Continues the outermost samples on every side.
     pub(crate) fn continue_borders(&mut self) {
-        let stride = self.stride;
-        let width = self.width;
-        for row in self.samples.chunks_exact_mut(stride).skip(BORDER).take(self.height) {
-            let first = row[BORDER];
-            let last = row[BORDER + width - 1];
-            row[..BORDER].fill(first);
-            row[BORDER + width..].fill(last);
+        let mut rows = self.rows_mut();
+        (0..rows.count()).for_each(|row| rows.continue_row(row));
+        rows.continue_plane();
+    }
+}
+
+/// Some samples that leak.
+pub(crate) struct Leak<'a> {
+    out: &'a mut [i16],
+    from: (&'a [i16], &'a [i16]),
+}
+
+impl Leak<'_> {
+    pub(crate) fn run(self) {
+        widest!(leak(self.from.0, self.from.1, self.out));
+    }
+}
+
+/// Some rows of a plane, for writing, with what continues them.
+pub(crate) struct RowsMut<'a> {
+    width: usize,
+    stride: usize,
+    /// Rows that continue the plane above and below these; 0 within the plane.
+    above: usize,
+    below: usize,
+    samples: &'a mut [i16],
+}
+
+impl<'a> RowsMut<'a> {
+    /// The number of the plane's rows among them.
+    pub(crate) const fn count(&self) -> usize {
+        self.samples.len() / self.stride - self.above - self.below
+    }
+
+    /// Takes the first `count` rows.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    pub(crate) fn split_off(&mut self, count: usize) -> RowsMut<'a> {
+        let left = self.count() - count;
+        let below = if left == 0 { std::mem::take(&mut self.below) } else { 0 };
+        let above = std::mem::take(&mut self.above);
+        let samples = self.samples.split_off_mut(..(above + count + below) * self.stride).unwrap_or_default();
+        RowsMut { above, below, samples, ..*self }
+    }
+
+    /// Returns a row without its continuation.
+    pub(crate) fn row_mut(&mut self, row: usize) -> &mut [i16] {
+        &mut self.samples[(self.above + row) * self.stride + BORDER..][..self.width]
+    }
+
+    /// Continues a row to the left and right.
+    pub(crate) fn continue_row(&mut self, row: usize) {
+        let row = &mut self.samples[(self.above + row) * self.stride..][..self.stride];
+        let first = row[BORDER];
+        let last = row[BORDER + self.width - 1];
+        row[..BORDER].fill(first);
+        row[BORDER + self.width..].fill(last);
+    }
+
+    /// Continues the plane above and below, if these rows are its outermost.
+    pub(crate) fn continue_plane(&mut self) {
+        let Self { stride, above, below, .. } = *self;
+        let end = above + self.count();
+        for y in 0..above {
+            self.samples.copy_within(above * stride..(above + 1) * stride, y * stride);
         }
-        let top = BORDER * stride;
-        let bottom = (BORDER + self.height - 1) * stride;
-        for y in 0..BORDER {
-            self.samples.copy_within(top..top + stride, y * stride);
-            self.samples.copy_within(bottom..bottom + stride, (BORDER + self.height + y) * stride);
+        for y in end..end + below {
+            self.samples.copy_within((end - 1) * stride..end * stride, y * stride);
         }
     }
 }
@@ -152,9 +209,18 @@ fn leak(enhancement_reference: &[i16], base_reference: &[i16], out: &mut [i16]) 
     }
 }
 
+/// Sets `out` to the sum of a prediction and a residual, within the range of samples.
 #[inline(always)]
-fn add(predicted: &[i16], residual: &[i16], [least, greatest]: [i16; 2], out: &mut [i16]) {
+pub(crate) fn add(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = predicted.saturating_add(*residual).clamp(least, greatest);
+        *out = predicted.saturating_add(*residual).clamp(LEAST, GREATEST);
+    }
+}
+
+/// Adds a residual's prediction, within the range of samples.
+#[inline(always)]
+pub(crate) fn add_to(predicted: &[i16], residual: &mut [i16]) {
+    for (residual, predicted) in residual.iter_mut().zip(predicted) {
+        *residual = predicted.saturating_add(*residual).clamp(LEAST, GREATEST);
     }
 }

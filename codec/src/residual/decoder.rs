@@ -1,13 +1,16 @@
 //! Decodes residual bitstreams, as far as they arrived, into residuals.
 
+use std::ops::Range;
+
 use crate::error::Error;
 use crate::model::Model;
 use crate::observer::Stage;
 use crate::parallel::Threads;
 use crate::picture::Size;
-use crate::residual::planes::Planes420;
-use crate::residual::synthesis;
+use crate::residual::planes::{Planes420, plane_size};
+use crate::residual::synthesis::{self, Rows, round};
 use crate::scratch::Scratch;
+use crate::simd::widest;
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::layout::ChromaFormat;
 use crate::subband::quantise::MAX_PLANES;
@@ -65,6 +68,13 @@ impl ResidualDecoder {
 
     /// Fills `out` with the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
     pub(crate) fn residual_into(&mut self, model: &Model, out: &mut Planes420<i16>) {
+        out.resize(self.size);
+        self.residual(model, keep(out));
+    }
+
+    /// Makes the residual of the bytes pushed so far. `rows` returns what takes these rows of a plane, as
+    /// [`synthesis::synthesise`] calls it.
+    pub(crate) fn residual<R: Rows>(&mut self, model: &Model, rows: impl FnMut(usize, Range<usize>) -> R + Send) {
         let Self { threads, size, slices, subbands, scratch } = self;
         slices.write_sparse(subbands, threads, |slice, rows| {
             slice.write_sparse(rows, |index| {
@@ -73,8 +83,31 @@ impl ResidualDecoder {
             });
         });
         threads.end(Stage::Dequantise);
-        out.resize(*size);
-        synthesis::synthesise(&model.integer_taps, subbands, threads, scratch, out);
+        synthesis::synthesise(&model.integer_taps, subbands, *size, (threads, scratch), rows);
         threads.end(Stage::Synthesis);
+    }
+}
+
+/// Returns what keeps a residual as it is.
+pub(super) fn keep<'a>(out: &'a mut Planes420<i16>) -> impl FnMut(usize, Range<usize>) -> Kept<'a> + Send {
+    let size = out.size();
+    let mut planes = out.planes_mut();
+    move |plane, rows| {
+        let width = plane_size(size, plane).width();
+        let samples = planes[plane].split_off_mut(..rows.len() * width).unwrap_or_default();
+        Kept { first: rows.start, width, samples }
+    }
+}
+
+/// Rows of a residual's plane, kept as they are.
+pub(super) struct Kept<'a> {
+    first: usize,
+    width: usize,
+    samples: &'a mut [i16],
+}
+
+impl Rows for Kept<'_> {
+    fn take(&mut self, y: usize, samples: &[i32]) {
+        widest!(round(samples, &mut self.samples[(y - self.first) * self.width..][..self.width]));
     }
 }

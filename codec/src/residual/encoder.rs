@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::observer::Stage;
 use crate::parallel::Threads;
 use crate::picture::Size;
-use crate::residual::analysis;
+use crate::residual::analysis::{self, Source};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::stream::slice_encoder::SliceEncoder;
@@ -42,6 +42,16 @@ impl ResidualEncoder {
     /// bytes, the bitstream is a prefix of the one without. A residual below the finest steps has no planes and no
     /// bytes.
     pub(crate) fn encode(&mut self, model: &Model, residual: &Planes420<i16>, max_bytes: usize) -> (u8, Bytes) {
+        self.encode_from(model, (residual.size(), residual), max_bytes)
+    }
+
+    /// As [`ResidualEncoder::encode`], of a residual of this size, row by row.
+    pub(crate) fn encode_from(
+        &mut self,
+        model: &Model,
+        residual: (Size, &impl Source),
+        max_bytes: usize,
+    ) -> (u8, Bytes) {
         let planes = self.quantise(model, residual);
         if planes > 0 {
             let Self { slices, bytes, threads, .. } = self;
@@ -69,8 +79,8 @@ impl ResidualEncoder {
         (&mut self.slices, planes, passes)
     }
 
-    fn quantise(&mut self, model: &Model, residual: &Planes420<i16>) -> u8 {
-        self.size = residual.size();
+    fn quantise(&mut self, model: &Model, residual: (Size, &impl Source)) -> u8 {
+        self.size = residual.0;
         analysis::analyse(model, residual, &self.threads, &self.scratch, &mut self.subbands);
         self.threads.end(Stage::Analysis);
         self.slices_of_bands(model)

@@ -1,12 +1,12 @@
 //! The residual bitstream of a video frame (spec, "Frames: residual string"): it codes the prediction's error, and
 //! every prefix of it decodes. Residuals are computed in integers alone, because later frames are predicted from them.
 
-mod analysis;
+pub(crate) mod analysis;
 pub(crate) mod decoder;
 pub(crate) mod encoder;
 #[cfg(test)]
 mod naive;
 pub(crate) mod planes;
-mod synthesis;
+pub(crate) mod synthesis;
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,13 @@
 //! Turns coefficients back into residuals, in integers.
 
+use std::ops::Range;
+
 use crate::parallel::{self, Threads};
-use crate::residual::planes::{Planes420, plane_size};
+use crate::picture::Size;
+use crate::residual::planes::plane_size;
 use crate::scratch::{Arena, Scratch};
-use crate::simd::widest;
 use crate::subband::layout::{ChromaFormat, LEVELS};
 use crate::subband::quantise::COEFFICIENT_FRACTION;
-use crate::subband::segments::{Segments, equal_runs};
 use crate::subband::sparse::SparseBands;
 use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::Division;
@@ -18,47 +19,53 @@ const RESIDUAL_FRACTION: u32 = 3;
 const MIN_RESIDUAL: i16 = -(512 << RESIDUAL_FRACTION);
 const MAX_RESIDUAL: i16 = (512 << RESIDUAL_FRACTION) - 1;
 
-/// Fills `out` with the residual of these subbands.
-pub(super) fn synthesise(
+/// Receives some rows of one plane of a residual, from top to bottom.
+pub(crate) trait Rows: Send {
+    /// Takes row `y` of the plane: samples that [`round`] makes residuals of.
+    fn take(&mut self, y: usize, samples: &[i32]);
+
+    /// All rows were taken.
+    fn finish(&mut self) {}
+}
+
+/// Makes the residual of these subbands. `rows` returns what takes these rows of a plane: plane by plane, each from top
+/// to bottom.
+pub(super) fn synthesise<R: Rows>(
     taps: &[Taps<i32>; LEVELS],
     subbands: &SparseBands<i32>,
-    threads: &Threads,
-    scratch: &Scratch<i32>,
-    out: &mut Planes420<i16>,
+    size: Size,
+    (threads, scratch): (&Threads, &Scratch<i32>),
+    mut rows: impl FnMut(usize, Range<usize>) -> R + Send,
 ) {
-    let size = out.size();
     let (subbands, occupied) = subbands.parts();
-    let jobs = out.planes_mut().into_iter().enumerate().flat_map(|(component, plane)| {
+    let strips = (0..3).flat_map(|component| {
         let plane_size = plane_size(size, component);
-        let division = Division::new(plane_size, threads.count());
-        let width = plane_size.width();
+        let strips = Division::new(plane_size, threads.count()).strips(plane_size.height());
+        strips.map(move |strip| (component, plane_size.width(), strip))
+    });
+    let jobs = strips.map(|(component, width, strip)| {
         let finest = ChromaFormat::Half.finest_level(component);
         let source = Source { taps, subbands, occupied: Some(occupied), size, component, finest };
-        let parts = plane.chunks_mut(division.rows * width);
-        division.strips(plane_size.height()).zip(parts).map(move |(strip, part)| (source, width, strip, part))
+        (source, width, strip.clone(), rows(component, strip))
     });
-    parallel::for_each(threads, jobs, |(source, width, strip, part)| {
+    parallel::for_each(threads, jobs, |(source, width, strip, mut rows)| {
         scratch.lend(width + Component::numbers(&source), |numbers| {
             let mut arena = Arena(numbers);
             let line = arena.take(width);
             let mut component = Component::new(source, strip.start, &mut arena);
-            for (y, row) in strip.zip(part.chunks_mut(width)) {
-                let (occupied, segment) = component.occupied_row(y, line);
-                for (run, [occupied, _]) in equal_runs([occupied, Segments::MAX]) {
-                    let end = width.min(run.end * segment);
-                    let columns = end.min(run.start * segment)..end;
-                    let row = &mut row[columns.clone()];
-                    if occupied { widest!(round(&line[columns], row)) } else { row.fill(0) }
-                }
+            for y in strip {
+                component.row(y, line);
+                rows.take(y, line);
             }
         });
+        rows.finish();
     });
 }
 
 /// Rounds samples to the nearest residuals, half up.
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, reason = "clamped")]
-fn round(samples: &[i32], residuals: &mut [i16]) {
+pub(crate) fn round(samples: &[i32], residuals: &mut [i16]) {
     const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
     for (residual, sample) in residuals.iter_mut().zip(samples) {
         let nearest = sample.wrapping_add(1 << (SHIFT - 1)) >> SHIFT;

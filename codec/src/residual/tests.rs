@@ -7,7 +7,7 @@ use super::{naive, synthesis};
 use crate::model::Model;
 use crate::parallel::Threads;
 use crate::picture::Size;
-use crate::residual::decoder::ResidualDecoder;
+use crate::residual::decoder::{ResidualDecoder, keep};
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
@@ -84,10 +84,12 @@ fn check_synthesis(size: Size, value: impl Fn(u32, usize, [usize; 2]) -> i32, th
         }
     }
     let [mut slow, mut fast] = [Planes420::new(size), Planes420::new(size)];
-    fast.planes_mut().into_iter().for_each(|plane| plane.fill(7));
     naive::synthesise(&model.integer_taps, &plain, &mut slow);
-    synthesis::synthesise(&model.integer_taps, &sparse, &Threads::new(threads), &Scratch::default(), &mut fast);
-    assert!(slow == fast, "{size:?}, {threads} threads");
+    let threads = Threads::new(threads);
+    let memory = (&threads, &Scratch::default());
+    fast.planes_mut().into_iter().for_each(|plane| plane.fill(7));
+    synthesis::synthesise(&model.integer_taps, &sparse, size, memory, keep(&mut fast));
+    assert!(slow == fast, "{size:?}, {threads:?}");
 }
 
 fn below(random: u32, count: u32) -> i32 {

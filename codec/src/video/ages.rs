@@ -5,60 +5,94 @@
 //! that of the second. The bitstream is coded without regard to age, and so spends more of its first bytes on what
 //! lasts.
 
+use std::ops::Range;
+
 use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, REFRESH_CYCLE_FRAMES};
-use crate::parallel::{self, Threads};
-use crate::residual::planes::Planes420;
-use crate::simd::widest;
+use crate::picture::Size;
 
 /// The decoder's gains, in 1/256, by the frames since a block was refreshed: 2^(0.7 (age / 7 - 1/2)).
-const AGE_GAINS: [i32; REFRESH_CYCLE_FRAMES] = [201, 215, 231, 247, 265, 284, 304, 326];
+const AGE_GAINS: [i16; REFRESH_CYCLE_FRAMES] = [201, 215, 231, 247, 265, 284, 304, 326];
 
-/// Weights a frame's residual for its bitstream.
-pub(super) fn weigh(residual: &mut Planes420<i16>, phase: u8, threads: &Threads) {
-    let mut inverse = AGE_GAINS;
-    // This is almost the inverse: opposite ages have gains whose product is about 1.
-    inverse.reverse();
-    multiply(residual, phase, inverse, threads);
+/// The gains of a frame's blocks.
+#[derive(Debug, Clone)]
+pub(super) struct Gains {
+    across: usize,
+    /// The blocks of the same age, in order, each with its gain.
+    ages: [(Range<usize>, i16); REFRESH_CYCLE_FRAMES],
 }
 
-/// Undoes the weights in the residual from a frame's bitstream.
-pub(super) fn weigh_back(residual: &mut Planes420<i16>, phase: u8, threads: &Threads) {
-    multiply(residual, phase, AGE_GAINS, threads);
-}
+impl Gains {
+    /// Returns the gains that weight a frame's residual for its bitstream.
+    pub(super) fn weigh(size: Size, phase: u8) -> Self {
+        let mut inverse = AGE_GAINS;
+        // This is almost the inverse: opposite ages have gains whose product is about 1.
+        inverse.reverse();
+        Self::new(size, phase, inverse)
+    }
 
-/// Multiplies the samples of every block by the gain of its age.
-fn multiply(residual: &mut Planes420<i16>, phase: u8, by_age: [i32; REFRESH_CYCLE_FRAMES], threads: &Threads) {
-    let size = residual.size();
-    let [across, down] = Field::grid(size);
-    let widths = [size.width(), size.halved().width(), size.halved().width()];
-    let planes = residual.planes_mut().into_iter().zip(widths).zip([BLOCK, PARTITION_SIDE, PARTITION_SIDE]);
-    parallel::for_each(threads, planes, |((plane, width), side)| {
-        for (age, gain) in by_age.into_iter().enumerate() {
+    /// Returns the gains that undo the weights in the residual from a frame's bitstream.
+    pub(super) fn weigh_back(size: Size, phase: u8) -> Self {
+        Self::new(size, phase, AGE_GAINS)
+    }
+
+    fn new(size: Size, phase: u8, by_age: [i16; REFRESH_CYCLE_FRAMES]) -> Self {
+        let [across, down] = Field::grid(size);
+        let mut ages = std::array::from_fn(|age| {
             let blocks = Field::refreshed(across * down, usize::from(phase) + REFRESH_CYCLE_FRAMES - age);
-            for row in blocks.start / across..blocks.end.div_ceil(across) {
-                let first = row * across;
-                let columns = blocks.start.max(first) - first..blocks.end.min(first + across) - first;
-                let left = columns.start * side;
-                let right = (columns.end * side).min(width);
-                for samples in plane.chunks_exact_mut(width).skip(row * side).take(side) {
-                    widest!(scale(&mut samples[left..right], gain));
-                }
-            }
+            (blocks, by_age[age])
+        });
+        ages.sort_unstable_by_key(|(blocks, _)| blocks.start);
+        Self { across, ages }
+    }
+
+    /// Returns the parts of row `y` of a plane that have one gain, from left to right.
+    pub(super) fn parts(&self, plane: usize, y: usize, width: usize) -> impl Iterator<Item = (Range<usize>, i16)> {
+        let side = if plane == 0 { BLOCK } else { PARTITION_SIDE };
+        let first = y / side * self.across;
+        let row = first..first + self.across;
+        self.ages.iter().filter_map(move |(blocks, gain)| {
+            let own = blocks.start.max(row.start)..blocks.end.min(row.end);
+            let columns = || (own.start - first) * side..((own.end - first) * side).min(width);
+            (!own.is_empty()).then(|| (columns(), *gain))
+        })
+    }
+
+    /// Multiplies the samples of row `y` of a plane by the gains of their blocks.
+    #[inline(always)]
+    pub(super) fn scale(&self, plane: usize, y: usize, row: &mut [i16]) {
+        for (columns, gain) in self.parts(plane, y, row.len()) {
+            scale(&mut row[columns], gain);
         }
-    });
+    }
 }
 
-/// Scales residuals of 13 bits by a gain of less than 2.
 #[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "14 bits")]
-fn scale(samples: &mut [i16], gain: i32) {
-    samples.iter_mut().for_each(|sample| *sample = ((i32::from(*sample) * gain + 128) >> 8) as i16);
+fn scale(samples: &mut [i16], gain: i16) {
+    samples.iter_mut().for_each(|sample| *sample = scaled(*sample, gain));
+}
+
+/// Returns a residual times a gain in 1/256, rounded half up: exact for residuals of up to 7000 in either direction. It
+/// needs 16 bits alone, because only the gain's difference from 1 is multiplied, by parts of the residual.
+#[inline(always)]
+pub(super) const fn scaled(residual: i16, gain: i16) -> i16 {
+    let beyond = gain - 256;
+    let [high, low] = [residual >> 4, residual & 15];
+    residual + ((high * beyond + ((low * beyond + 128) >> 4)) >> 4)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::Size;
+
+    /// Returns rows of a plane of one value, with these gains.
+    fn plane_of(gains: &Gains, plane: usize, [width, height]: [usize; 2], value: i16) -> Vec<Vec<i16>> {
+        let row = |y: usize| {
+            let mut row = vec![value; width];
+            gains.scale(plane, y, &mut row);
+            row
+        };
+        (0..height).map(row).collect()
+    }
 
     #[test]
     fn every_sample_has_the_gain_of_its_block() {
@@ -66,26 +100,19 @@ mod tests {
             let size = Size::new(width, height).expect("a valid size");
             let [across, down] = Field::grid(size);
             for phase in [0, 3, 127] {
-                let mut residual = Planes420::new(size);
-                residual.planes_mut().into_iter().for_each(|plane| plane.fill(-4096));
-                weigh_back(&mut residual, phase, &Threads::new(2));
+                let gains = Gains::weigh_back(size, phase);
                 let count = across * down;
                 let gain = |block: usize| {
                     let age = (0..8).find(|age| Field::refreshed(count, usize::from(phase) + 8 - age).contains(&block));
                     AGE_GAINS[age.expect("one of eight")]
                 };
-                for (plane, (width, side)) in residual.planes().iter().zip([
-                    (size.width(), 16),
-                    (size.halved().width(), 8),
-                    (size.halved().width(), 8),
-                ]) {
-                    for (at, sample) in plane.iter().enumerate() {
-                        let block = at / width / side * across + at % width / side;
-                        assert_eq!(
-                            i32::from(*sample),
-                            -16 * gain(block),
-                            "{width}x{height}, phase {phase}, sample {at}"
-                        );
+                for (plane, side) in [16, 8].into_iter().enumerate() {
+                    let size = if plane == 0 { size } else { size.halved() };
+                    for (y, row) in plane_of(&gains, plane, [size.width(), size.height()], -4096).iter().enumerate() {
+                        for (x, sample) in row.iter().enumerate() {
+                            let expected = -16 * i32::from(gain(y / side * across + x / side));
+                            assert_eq!(i32::from(*sample), expected, "{size:?}, phase {phase}, sample {x} of row {y}");
+                        }
                     }
                 }
             }
@@ -93,14 +120,24 @@ mod tests {
     }
 
     #[test]
+    fn sixteen_bits_suffice() {
+        for (gain, residual) in AGE_GAINS.into_iter().flat_map(|gain| (-7000..=7000).map(move |of| (gain, of))) {
+            let exact = (i32::from(residual) * i32::from(gain) + 128) >> 8;
+            assert_eq!(i32::from(scaled(residual, gain)), exact, "{residual} times {gain} / 256");
+        }
+    }
+
+    #[test]
     fn what_is_weighed_and_weighed_back_is_nearly_what_it_was() {
         let size = Size::new(64, 128).expect("a valid size");
-        let mut residual = Planes420::new(size);
-        let before: Vec<i16> = (-2040..).take(64 * 128).map(|value| value % 2041).collect();
-        residual.planes_mut()[0].copy_from_slice(&before);
-        weigh(&mut residual, 5, &Threads::new(1));
-        weigh_back(&mut residual, 5, &Threads::new(1));
-        let most = before.iter().zip(&residual.planes()[0]).map(|(a, b)| a.abs_diff(*b)).max();
-        assert!(most.is_some_and(|most| (1..=7).contains(&most)), "{most:?}");
+        let (weigh, back) = (Gains::weigh(size, 5), Gains::weigh_back(size, 5));
+        let mut most = 0;
+        for (y, before) in (-2040..2041).collect::<Vec<i16>>().chunks_exact(64).enumerate() {
+            let mut row = before.to_vec();
+            weigh.scale(0, y, &mut row);
+            back.scale(0, y, &mut row);
+            most = row.iter().zip(before).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0).max(most);
+        }
+        assert!((1..=7).contains(&most), "{most}");
     }
 }

@@ -3,24 +3,28 @@
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::motion::overlap::Overlap;
-use crate::motion::reference::{FRACTION, GREATEST, LEAST};
+use crate::motion::reference::{FRACTION, GREATEST, LEAST, Plane, RowsMut};
 use crate::motion::side_info::SideInfo;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Threads;
 use crate::picture::{Format, Size, ViewMut};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
+use crate::scratch::Scratch;
 use crate::simd::widest;
 use crate::stream::decoder::DEFAULT_MAX_PIXELS;
 use crate::transform::{Position, TransformError};
-use crate::video::ages;
+use crate::video::ages::Gains;
 use crate::video::concealment::Motion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::restoration::{DecodingConditions, Restoration};
 use crate::video::shown::{self, Frame};
-use crate::video::state::State;
+use crate::video::state::{self, State};
+use crate::video::strip::Targets;
+
+/// Returns the planes of a reference that becomes the sum of its prediction and a residual.
+type NextReference = for<'a> fn(&'a mut State) -> [(RowsMut<'a>, &'a Plane); 3];
 
 /// The part of a frame that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,7 +52,7 @@ pub struct VideoDecoder {
     pub(super) state: State,
     motion: Motion,
     side_info: SideInfo,
-    room: [Overlap; 6],
+    room: Scratch<i32>,
     decoder: ResidualDecoder,
     residual: Planes420<i16>,
     filter: shown::Memory,
@@ -84,7 +88,7 @@ impl VideoDecoder {
             state: State::new(Size::ONE),
             motion: Motion::default(),
             side_info: SideInfo::default(),
-            room: Default::default(),
+            room: Scratch::default(),
             residual: Planes420::default(),
             filter: shown::Memory::default(),
             restoration: None,
@@ -176,15 +180,13 @@ impl VideoDecoder {
         let base_reference = head.base_reference.min(string.len());
         let enhancement_reference = head.enhancement_reference.min(string.len());
         self.push(head, &string[..base_reference]);
-        self.make(head, base_reference);
-        self.state.advance_base_reference(&self.residual, &self.threads);
-        self.threads.end(Stage::Add);
+        let is_next = base_reference == enhancement_reference;
+        self.make(head, base_reference, Some(State::next_base_reference), is_next);
         let of_base_reference = self.decoder.position();
         self.push(head, &string[base_reference..enhancement_reference]);
-        self.make(head, enhancement_reference);
+        let is_shown = enhancement_reference == string.len();
+        self.make(head, enhancement_reference, Some(State::next_enhancement_reference), is_shown);
         self.positions = [of_base_reference, self.decoder.position()];
-        self.state.advance_enhancement_reference(&self.residual, &self.threads);
-        self.threads.end(Stage::Add);
         self.push(head, &string[enhancement_reference..]);
     }
 
@@ -193,16 +195,24 @@ impl VideoDecoder {
         let _ = self.decoder.push(self.model.of(head.key), bytes);
     }
 
-    /// Computes the residual of `count` bytes, unless it is current.
-    fn make(&mut self, head: &Head, count: usize) {
-        if self.shown != Some(count) {
-            self.decoder.residual_into(self.model.of(head.key), &mut self.residual);
-            if !head.key && !head.switches {
-                ages::weigh_back(&mut self.residual, head.phase, &self.threads);
-                self.threads.end(Stage::Add);
+    /// Computes the residual of `count` bytes, unless it is current, and adds it to the prediction of a reference;
+    /// `keeps` the residual for what follows.
+    fn make(&mut self, head: &Head, count: usize, reference: Option<NextReference>, keeps: bool) {
+        let Self { model, size, threads, state, decoder, residual, .. } = self;
+        let reference = reference.map(|reference| reference(state));
+        if self.shown == Some(count) {
+            if let Some(reference) = reference {
+                state::sum(reference, residual, threads);
+                threads.end(Stage::Add);
             }
-            self.shown = Some(count);
+            return;
         }
+        let gains = (!head.key && !head.switches).then(|| Gains::weigh_back(*size, head.phase));
+        let widths = [size.width(), size.halved().width(), size.halved().width()];
+        let residual = if keeps { residual.planes_mut() } else { Default::default() };
+        let mut targets = Targets { gains: gains.as_ref(), residual, reference, error: None };
+        decoder.residual(model.of(head.key), |plane, rows| targets.split_off(plane, rows, widths[plane]));
+        self.shown = keeps.then_some(count);
     }
 
     /// Returns the last frame before the filter, if there is one.
@@ -210,7 +220,7 @@ impl VideoDecoder {
     pub(crate) fn unfiltered(&mut self) -> Result<Option<shown::Unfiltered>, Error> {
         self.begin()?;
         let Some(head) = self.head else { return Ok(None) };
-        self.make(&head, self.arrived);
+        self.make(&head, self.arrived, None, true);
         let frame = Frame { predicted: &self.state.predicted, residual: &self.residual };
         Ok(Some(shown::Unfiltered::new(frame, &self.decoder, self.size)))
     }
@@ -259,7 +269,7 @@ impl VideoDecoder {
 
     fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), TransformError> {
         if let Some(head) = self.head {
-            self.make(&head, self.arrived);
+            self.make(&head, self.arrived, None, true);
             let Self { model, state, residual, decoder, filter, threads, .. } = self;
             let table = model.of(head.key).post_filter.as_ref();
             let frame = Frame { predicted: &state.predicted, residual };

@@ -6,6 +6,7 @@ pub(crate) mod budget;
 mod concealment;
 pub(crate) mod container;
 pub(crate) mod decoder;
+mod difference;
 pub(crate) mod display;
 pub(crate) mod encoder;
 pub(crate) mod frame;
@@ -21,6 +22,7 @@ pub(crate) mod settings;
 pub(crate) mod shown;
 mod source;
 mod state;
+mod strip;
 pub(crate) mod switch;
 #[cfg(test)]
 mod tests;

@@ -1,12 +1,13 @@
 //! Encodes the frames of one rendition: its references, its bitstream, its side information.
 
+use std::sync::atomic::AtomicU64;
+
 use bytes::BytesMut;
 use nestcast_units::FrameRate;
 
 use crate::error::Error;
 use crate::motion::field::Field;
-use crate::motion::overlap::Overlap;
-use crate::motion::reference::{Plane, Reference};
+use crate::motion::reference::{Plane, Reference, RowsMut};
 use crate::motion::search::Choice;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
 use crate::observer::Stage;
@@ -15,7 +16,10 @@ use crate::picture::Size;
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
-use crate::video::ages;
+use crate::scratch::Scratch;
+use crate::simd::widest;
+use crate::video::ages::Gains;
+use crate::video::difference::Difference;
 use crate::video::frame::{Frame, base_reference_alone, compose};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
@@ -24,6 +28,7 @@ use crate::video::rate_allocation::{Errors, RateAllocation, Shares};
 use crate::video::settings::VideoSettings;
 use crate::video::source::Source;
 use crate::video::state::State;
+use crate::video::strip::{self, Targets};
 use crate::video::switch::Switch;
 
 /// Encodes one rendition, frame by frame.
@@ -43,7 +48,7 @@ pub(super) struct RenditionEncoder {
     /// The frame's side information.
     side: Vec<u8>,
     choice: Choice,
-    room: [Overlap; 6],
+    room: Scratch<i32>,
     pub(super) coder: ResidualEncoder,
     decoder: ResidualDecoder,
     bytes: BytesMut,
@@ -68,7 +73,7 @@ impl RenditionEncoder {
             field: Field::default(),
             side: Vec::new(),
             choice: Choice::default(),
-            room: Default::default(),
+            room: Scratch::default(),
             coder: ResidualEncoder::new(&threads),
             decoder: ResidualDecoder::new(&threads),
             bytes: BytesMut::new(),
@@ -104,25 +109,18 @@ impl RenditionEncoder {
         } else {
             self.predict(source, shares.base_reference, searched);
         }
-        let planes = source.planes.planes();
-        let row = |plane: usize, y: usize| {
-            let width = self.state.predicted.planes[plane].width;
-            &planes[plane][y * width..][..width]
-        };
-        subtract(&mut self.residual, row, &self.state.predicted);
-        if !key {
-            ages::weigh(&mut self.residual, phase, &self.threads);
-        }
-        self.threads.end(Stage::Subtract);
+        let gains = (!key).then(|| Gains::weigh(self.size, phase));
+        let difference = Difference::new(&source.planes, &self.state.predicted, gains);
         let model = self.model.of(key);
-        let (planes, string) = self.coder.encode(model, &self.residual, shares.most);
+        let (planes, string) = self.coder.encode_from(model, (self.size, &difference), shares.most);
+        let predicted = difference.error();
         let bipredicts = !key && self.field.bipredicts;
         let head = Head { phase, key, planes, bipredicts, ..Head::default() };
         let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
         self.threads.end(Stage::Write);
-        self.advance(&head, &string)?;
+        let [base_reference, enhancement_reference] = self.advance(&head, &string, &source.planes)?;
         if !key {
-            self.learn(&source.planes);
+            self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
         }
         Ok(Frame::new(&head, side, self.bytes.split().freeze()))
     }
@@ -190,39 +188,38 @@ impl RenditionEncoder {
         threads.end(Stage::Predict);
     }
 
-    /// Passes the frame's errors to the rate allocation.
-    fn learn(&mut self, source: &Planes420<i16>) {
-        let luma = &source.planes()[0];
-        let [predicted, enhancement_reference, base_reference] =
-            [&self.state.predicted, &self.state.enhancement_reference, &self.state.base_reference]
-                .map(|picture| squared_error(luma, &picture.planes[0]));
-        self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
-        self.threads.end(Stage::Learn);
-    }
-
-    /// Advances both references, as every decoder does.
-    fn advance(&mut self, head: &Head, string: &[u8]) -> Result<(), Error> {
+    /// Advances both references, as every decoder does, and returns their squared errors.
+    fn advance(&mut self, head: &Head, string: &[u8], source: &Planes420<i16>) -> Result<[u64; 2], Error> {
+        let (base, enhancement) = (head.base_reference, head.enhancement_reference);
         self.decoder.start(self.size, head.planes);
-        self.push(head, &string[..head.base_reference])?;
-        self.state.advance_base_reference(&self.residual, &self.threads);
-        self.threads.end(Stage::Add);
-        if head.enhancement_reference > head.base_reference {
-            self.push(head, &string[head.base_reference..head.enhancement_reference])?;
-        }
-        self.state.advance_enhancement_reference(&self.residual, &self.threads);
-        self.threads.end(Stage::Add);
-        Ok(())
+        let base_reference = self.push(head, &string[..base], source, State::next_base_reference)?;
+        let enhancement_reference =
+            self.push(head, &string[base..enhancement], source, State::next_enhancement_reference)?;
+        Ok([base_reference, enhancement_reference])
     }
 
-    /// Updates the residual with the next bytes of the bitstream.
-    fn push(&mut self, head: &Head, bytes: &[u8]) -> Result<(), Error> {
-        let Self { decoder, residual, model, threads, .. } = self;
+    /// Decodes the next bytes of the bitstream and sets a reference to the sum of the residual and its prediction.
+    /// Returns the squared error of luma.
+    fn push(
+        &mut self,
+        head: &Head,
+        bytes: &[u8],
+        source: &Planes420<i16>,
+        reference: for<'a> fn(&'a mut State) -> [(RowsMut<'a>, &'a Plane); 3],
+    ) -> Result<u64, Error> {
+        let Self { decoder, state, model, size, .. } = self;
         decoder.push(model.of(head.key), bytes)?;
-        decoder.residual_into(model.of(head.key), residual);
-        if !head.key {
-            ages::weigh_back(residual, head.phase, threads);
-        }
-        Ok(())
+        let gains = (!head.key).then(|| Gains::weigh_back(*size, head.phase));
+        let error = AtomicU64::new(0);
+        let mut targets = Targets {
+            gains: gains.as_ref(),
+            reference: Some(reference(state)),
+            error: Some((source.planes()[0].as_slice(), &error)),
+            ..Targets::default()
+        };
+        let widths = [size.width(), size.halved().width(), size.halved().width()];
+        decoder.residual(model.of(head.key), |plane, rows| targets.split_off(plane, rows, widths[plane]));
+        Ok(error.into_inner())
     }
 }
 
@@ -246,7 +243,6 @@ fn subtract<'a>(residual: &mut Planes420<i16>, row: impl Fn(usize, usize) -> &'a
 
 /// Returns the squared error of samples without borders against a plane.
 fn squared_error(samples: &[i16], plane: &Plane) -> u64 {
-    let square = |(a, b): (&i16, &i16)| u64::from(u32::from(a.abs_diff(*b)).pow(2));
     let rows = samples.chunks_exact(plane.width).enumerate();
-    rows.map(|(y, row)| row.iter().zip(plane.row(y)).map(square).sum::<u64>()).sum()
+    rows.map(|(y, row)| widest!(strip::squared_error(row, plane.row(y)))).sum()
 }

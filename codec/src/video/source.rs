@@ -5,9 +5,15 @@ use crate::motion::field::CONSTANT_CYCLE;
 use crate::motion::reference::FRACTION;
 use crate::motion::search::Search;
 use crate::motion::search::search_parameters::Effort;
-use crate::parallel::Threads;
+use crate::parallel::{self, Threads};
 use crate::picture::{Format, Size, View};
 use crate::residual::planes::Planes420;
+use crate::simd::widest;
+
+/// Rows that a thread takes in at a time.
+const BAND_ROWS: usize = 64;
+/// Fewer pixels take less time than another thread needs to wake.
+const MIN_PARALLEL_PIXELS: usize = 1 << 17;
 
 /// The samples of the current frame.
 pub(super) struct Source {
@@ -36,17 +42,27 @@ impl Source {
         if !matches!(view.format(), Format::Ycbcr420(_)) {
             return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
         }
-        self.luma.clear();
-        for (index, plane) in self.planes.planes_mut().into_iter().enumerate() {
-            let [width, height] = view.format().plane(self.size, index);
-            for (y, out) in plane.chunks_exact_mut(width).enumerate().take(height) {
-                let row = view.planes[index].row(y, width);
-                if index == 0 {
-                    self.luma.extend_from_slice(row);
-                }
-                out.iter_mut().zip(row).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
+        self.luma.resize(self.size.pixels(), 0);
+        let mut luma = self.luma.as_mut_slice();
+        let jobs = self.planes.planes_mut().into_iter().enumerate().flat_map(|(plane, out)| {
+            let [width, _] = view.format().plane(self.size, plane);
+            let luma = if plane == 0 { std::mem::take(&mut luma) } else { Default::default() };
+            // Empty parts go on and on for the colour differences.
+            let luma = luma.chunks_mut(BAND_ROWS * width).map(Some).chain(std::iter::repeat_with(|| None));
+            let bands = out.chunks_mut(BAND_ROWS * width).zip(luma).enumerate();
+            bands.map(move |(number, (out, luma))| (plane, width, number * BAND_ROWS, out, luma))
+        });
+        let taking = threads.at_most(self.size.pixels() / MIN_PARALLEL_PIXELS);
+        parallel::for_each(&taking, jobs, |(plane, width, top, out, luma)| {
+            let plane = &view.planes[plane];
+            let rows = || (top..).map(|y| plane.row(y, width));
+            for (out, row) in out.chunks_exact_mut(width).zip(rows()) {
+                widest!(widen(row, out));
             }
-        }
+            for (out, row) in luma.into_iter().flat_map(|luma| luma.chunks_exact_mut(width)).zip(rows()) {
+                out.copy_from_slice(row);
+            }
+        });
         Ok(self.search.begin(self.size, &self.luma, effort, threads) || self.count == 0)
     }
 
@@ -64,6 +80,11 @@ impl Source {
     pub(super) fn last_phase(&self) -> u8 {
         phase(self.count.saturating_sub(1))
     }
+}
+
+#[inline(always)]
+fn widen(samples: &[u8], out: &mut [i16]) {
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
 }
 
 fn phase(count: usize) -> u8 {

@@ -5,12 +5,21 @@
 //! Circuits and Systems for Video Technology 11(3), 2001). Here the enhancement reference (there: the high-quality
 //! reference) leaks towards the base-layer reference (the low-quality one), and blocks leave it in turn.
 
+use std::ops::Range;
+
 use crate::motion::field::Field;
-use crate::motion::overlap::{Kind, Overlap};
-use crate::motion::reference::{BySource, GREATEST, LEAST, Past, Plane, Reference};
+use crate::motion::overlap::{self, Kind};
+use crate::motion::reference::{BySource, Leak, Past, Plane, Reference, RowsMut, add};
 use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
+use crate::scratch::Scratch;
+use crate::simd::widest;
+
+/// The samples of a reference that a thread moves at a time: fewer take less time than another thread needs to wake.
+const LEAK_SAMPLES: usize = 1 << 18;
+/// The fewest rows of blocks that justify predicting the row above them once more.
+const MIN_BAND_BLOCK_ROWS: usize = 6;
 
 /// Both references, and the prediction of the current frame.
 #[derive(Debug, Clone)]
@@ -51,11 +60,13 @@ impl State {
     /// references.
     pub(crate) fn leak(&mut self, threads: &Threads) -> BySource<Past<&Reference>> {
         std::mem::swap(&mut self.leaked, &mut self.leaked_before);
-        let planes =
-            self.leaked.planes.iter_mut().zip(&self.enhancement_reference.planes).zip(&self.base_reference.planes);
-        parallel::for_each(threads, planes, |((leaked, enhancement_reference), base_reference)| {
-            leaked.leak(enhancement_reference, base_reference)
-        });
+        let from = self.enhancement_reference.planes.iter().zip(&self.base_reference.planes);
+        let parts =
+            self.leaked.planes.iter_mut().zip(from).flat_map(|(leaked, (enhancement_reference, base_reference))| {
+                leaked.leaks(enhancement_reference, base_reference, LEAK_SAMPLES)
+            });
+        let threads = threads.at_most(self.size.pixels() / LEAK_SAMPLES);
+        parallel::for_each(&threads, parts, Leak::run);
         if std::mem::take(&mut self.begins) {
             self.leaked_before.clone_from(&self.leaked);
             self.base_reference_before.clone_from(&self.base_reference);
@@ -67,7 +78,7 @@ impl State {
     }
 
     /// Predicts a frame, after [`State::leak`].
-    pub(crate) fn predict(&mut self, field: &Field, threads: &Threads, room: &mut [Overlap; 6]) {
+    pub(crate) fn predict(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
         let Self {
             base_reference,
             leaked,
@@ -77,28 +88,19 @@ impl State {
             predicted_base_reference,
             ..
         } = self;
-        let outs = predicted.planes.iter_mut().chain(&mut predicted_base_reference.planes).zip(room);
-        parallel::for_each(threads, outs.enumerate(), |(job, (out, room)): (usize, (&mut Plane, &mut Overlap))| {
-            let plane = job % 3;
-            let of_base_reference = job >= 3;
-            let from_base_reference =
-                Past { last: &*base_reference, before: &*base_reference_before }.map(|picture| &picture.planes[plane]);
-            let from_enhancement_reference =
-                Past { last: &*leaked, before: &*leaked_before }.map(|picture| &picture.planes[plane]);
-            let enhancement_reference =
-                if of_base_reference { from_base_reference } else { from_enhancement_reference };
-            room.predict(
-                field,
-                Kind::ALL[plane],
-                BySource { enhancement_reference, base_reference: from_base_reference },
-                out,
-            );
+        let from_enhancement_reference = Past { last: &*leaked, before: &*leaked_before };
+        let from_base_reference = Past { last: &*base_reference, before: &*base_reference_before };
+        let outs = [(predicted, from_enhancement_reference), (predicted_base_reference, from_base_reference)];
+        let jobs = outs.into_iter().flat_map(|(out, enhancement_reference)| {
+            let references = BySource { enhancement_reference, base_reference: from_base_reference };
+            bands(out, references, field, threads)
         });
+        parallel::for_each(threads, jobs, |band| band.predict(field, room));
     }
 
     /// Predicts a frame that leads to another rendition, both pictures from the base-layer reference; earlier ones
     /// expire.
-    pub(crate) fn predict_switch(&mut self, field: &Field, threads: &Threads, room: &mut [Overlap; 6]) {
+    pub(crate) fn predict_switch(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
         let Self { base_reference, predicted, predicted_base_reference, begins, .. } = self;
         *begins = true;
         predict_from(base_reference, field, threads, room, predicted);
@@ -111,16 +113,13 @@ impl State {
         field: &Field,
         shown: &ViewMut<'_>,
         threads: &Threads,
-        room: &mut [Overlap; 6],
+        room: &Scratch<i32>,
     ) -> &Reference {
         let Self { leaked_before, predicted_base_reference, .. } = self;
-        let from = leaked_before.planes.iter_mut().zip(&shown.planes);
-        let jobs = predicted_base_reference.planes.iter_mut().zip(from).zip(Kind::ALL).zip(room);
-        parallel::for_each(threads, jobs, |(((out, (from, shown)), kind), room)| {
-            from.take_samples(shown.samples, shown.stride);
-            let past = Past { last: &*from, before: &*from };
-            room.predict(field, kind, BySource { enhancement_reference: past, base_reference: past }, out);
-        });
+        for (plane, shown) in leaked_before.planes.iter_mut().zip(&shown.planes) {
+            plane.take_samples(shown.samples, shown.stride);
+        }
+        predict_from(leaked_before, field, threads, room, predicted_base_reference);
         predicted_base_reference
     }
 
@@ -132,15 +131,16 @@ impl State {
         }
     }
 
-    /// Sets the base-layer reference to its prediction plus its bytes of the residual.
-    pub(crate) fn advance_base_reference(&mut self, residual: &Planes420<i16>, threads: &Threads) {
+    /// Returns the planes of the next base-layer reference and their predictions, whose sum with its bytes of the
+    /// residual it becomes.
+    pub(super) fn next_base_reference(&mut self) -> [(RowsMut<'_>, &Plane); 3] {
         std::mem::swap(&mut self.base_reference, &mut self.base_reference_before);
-        sum(&mut self.base_reference, &self.predicted_base_reference, residual, threads);
+        with_prediction(&mut self.base_reference, &self.predicted_base_reference)
     }
 
-    /// Sets the enhancement reference to its prediction plus its bytes of the residual.
-    pub(crate) fn advance_enhancement_reference(&mut self, residual: &Planes420<i16>, threads: &Threads) {
-        sum(&mut self.enhancement_reference, &self.predicted, residual, threads);
+    /// As [`State::next_base_reference`], of the enhancement reference.
+    pub(super) fn next_enhancement_reference(&mut self) -> [(RowsMut<'_>, &Plane); 3] {
+        with_prediction(&mut self.enhancement_reference, &self.predicted)
     }
 }
 
@@ -149,20 +149,66 @@ pub(super) fn predict_from(
     from: &Reference,
     field: &Field,
     threads: &Threads,
-    room: &mut [Overlap; 6],
+    room: &Scratch<i32>,
     out: &mut Reference,
 ) {
-    let jobs = out.planes.iter_mut().zip(&from.planes).zip(Kind::ALL).zip(room);
-    parallel::for_each(threads, jobs, |(((out, from), kind), room): (((&mut Plane, _), _), &mut Overlap)| {
-        let past = Past { last: from, before: from };
-        room.predict(field, kind, BySource { enhancement_reference: past, base_reference: past }, out);
-    });
+    let past = Past { last: from, before: from };
+    let references = BySource { enhancement_reference: past, base_reference: past };
+    let jobs = bands(out, references, field, threads);
+    parallel::for_each(threads, jobs, |band| band.predict(field, room));
 }
 
-/// Sets `out` to the sum of a prediction and a residual.
-pub(super) fn sum(out: &mut Reference, predicted: &Reference, residual: &Planes420<i16>, threads: &Threads) {
-    let planes = out.planes.iter_mut().zip(&predicted.planes).zip(residual.planes());
-    parallel::for_each(threads, planes, |((out, predicted), residual): ((&mut Plane, _), _)| {
-        out.sum_of(predicted, residual, LEAST..=GREATEST);
+/// Some rows of blocks of one plane, to be predicted.
+struct Band<'a> {
+    kind: Kind,
+    references: BySource<Past<&'a Plane>>,
+    blocks: Range<usize>,
+    height: usize,
+    out: RowsMut<'a>,
+}
+
+impl Band<'_> {
+    fn predict(mut self, field: &Field, room: &Scratch<i32>) {
+        let Self { kind, references, blocks, height, out } = &mut self;
+        overlap::predict(field, *kind, *references, (blocks.clone(), *height), room, out);
+    }
+}
+
+/// Divides a picture that is to be predicted into bands, so that those of two pictures are shared out evenly.
+fn bands<'a>(
+    out: &'a mut Reference,
+    references: BySource<Past<&'a Reference>>,
+    field: &Field,
+    threads: &Threads,
+) -> impl Iterator<Item = Band<'a>> {
+    let (down, count) = (field.down, threads.count());
+    out.planes.iter_mut().zip(Kind::ALL).enumerate().flat_map(move |(number, (plane, kind))| {
+        let count = count.div_ceil(if kind == Kind::Luma { 2 } else { 8 });
+        let band = down.div_ceil(count).max(MIN_BAND_BLOCK_ROWS);
+        let references = references.map(|past| past.map(|picture| &picture.planes[number]));
+        let height = plane.height;
+        let mut rest = plane.rows_mut();
+        (0..down).step_by(band).map(move |start| {
+            let blocks = start..(start + band).min(down);
+            let out = rest.split_off(overlap::rows(kind, &blocks, down, height).len());
+            Band { kind, references, blocks, height, out }
+        })
+    })
+}
+
+/// Returns the rows of a picture's planes, each with its prediction.
+pub(super) fn with_prediction<'a>(out: &'a mut Reference, predicted: &'a Reference) -> [(RowsMut<'a>, &'a Plane); 3] {
+    let mut predicted = predicted.planes.each_ref().into_iter();
+    out.planes.each_mut().map(|plane| (plane.rows_mut(), predicted.next().expect("three planes")))
+}
+
+/// Sets pictures to the sum of their prediction and a residual.
+pub(super) fn sum(out: [(RowsMut<'_>, &Plane); 3], residual: &Planes420<i16>, threads: &Threads) {
+    parallel::for_each(threads, out.into_iter().zip(residual.planes()), |((mut out, predicted), residual)| {
+        for (y, residual) in residual.chunks_exact(predicted.width).enumerate() {
+            widest!(add(predicted.row(y), residual, out.row_mut(y)));
+            out.continue_row(y);
+        }
+        out.continue_plane();
     });
 }

@@ -5,11 +5,11 @@
 //! Trans. Circuits and Systems for Video Technology 13(7), 2003), and the switch frames of AV1.
 
 use crate::motion::field::{Block, Field};
-use crate::motion::overlap::Overlap;
 use crate::motion::reference::Reference;
 use crate::motion::side_info::SideInfo;
 use crate::parallel::Threads;
 use crate::residual::planes::Planes420;
+use crate::scratch::Scratch;
 use crate::video::state;
 
 /// The number of frames after which receivers have arrived, whatever their error.
@@ -64,12 +64,7 @@ impl Switch {
 
     /// Predicts the new rendition's frame from their base-layer reference, by the frame's motion without second
     /// vectors, which point into a picture that they do not have. Returns the side information and the prediction.
-    pub(super) fn predict(
-        &mut self,
-        motion: &Field,
-        threads: &Threads,
-        room: &mut [Overlap; 6],
-    ) -> (&[u8], &Reference) {
+    pub(super) fn predict(&mut self, motion: &Field, threads: &Threads, room: &Scratch<i32>) -> (&[u8], &Reference) {
         let Self { base_reference, predicted, field, side, side_info, .. } = self;
         field.copy_from(motion);
         field.bipredicts = false;
@@ -85,7 +80,7 @@ impl Switch {
 
     /// Advances their base-layer reference as every decoder does.
     pub(super) fn advance(&mut self, residual: &Planes420<i16>, threads: &Threads) -> &Reference {
-        state::sum(&mut self.base_reference, &self.predicted, residual, threads);
+        state::sum(state::with_prediction(&mut self.base_reference, &self.predicted), residual, threads);
         &self.base_reference
     }
 

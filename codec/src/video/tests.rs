@@ -245,7 +245,7 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
         (before.effort, before.useful, before.population) = (effort, 777, population.clone());
         let mut source = Source::new(size);
         for number in 0..3 {
-            let key = source.take(&(&picture(size, number)).into(), &Threads::new(1)).expect("its size");
+            let key = source.take(&(&picture(size, number)).into(), effort, &Threads::new(1)).expect("its size");
             before.encode(&mut source, key, false).expect("a frame");
             source.finish();
         }

@@ -234,9 +234,10 @@ fn hadamard<const WIDTH: usize>(rows: &mut [[i16; WIDTH]; TRANSFORM_SIDE]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::motion::overlap::Overlap;
+    use crate::motion::overlap::predict;
     use crate::motion::reference::Reference;
     use crate::picture::Size;
+    use crate::scratch::Scratch;
 
     /// If references have whole steps and vectors whole samples, nothing is rounded before the end.
     #[test]
@@ -269,7 +270,8 @@ mod tests {
             let mut wanted = Plane::new(plane.width, plane.height);
             let past = Past { last: plane, before: plane };
             let planes = BySource { enhancement_reference: past, base_reference: past };
-            Overlap::default().predict(&field, Kind::Luma, planes, &mut wanted);
+            let blocks = (0..field.down, plane.height);
+            predict(&field, Kind::Luma, planes, blocks, &Scratch::default(), &mut wanted.rows_mut());
             let across = field.across * BLOCK;
             let rows = field.down * BLOCK;
             let mut all = vec![0; across * rows + OVERLAPPED_SIDE];
