@@ -83,7 +83,9 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "bindings" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz") && !arguments.is_empty() {
+    if !matches!(command, "bindings" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz")
+        && !arguments.is_empty()
+    {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {

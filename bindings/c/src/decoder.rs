@@ -45,7 +45,12 @@ fn header_of(header: &Header) -> NestcastHeader {
         Channels::Grey => NESTCAST_FORMAT_GREY,
         Channels::Rgb => NESTCAST_FORMAT_RGB,
     };
-    NestcastHeader { width: side(header.size.width()), height: side(header.size.height()), format, model: header.model.0 }
+    NestcastHeader {
+        width: side(header.size.width()),
+        height: side(header.size.height()),
+        format,
+        model: header.model.0,
+    }
 }
 
 fn progress_of(progress: Progress) -> NestcastProgress {

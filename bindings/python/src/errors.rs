@@ -14,6 +14,7 @@ create_exception!(nestcast, LimitError, Error, "The input is larger than agreed:
 create_exception!(nestcast, ArgumentError, Error, "The arguments do not fit together: a mistake of the caller.");
 create_exception!(nestcast, IncompleteHeaderError, Error, "The stream ends inside its header: push more of it.");
 create_exception!(nestcast, NetworkError, Error, "ONNX Runtime is missing, or a network failed.");
+create_exception!(nestcast, SessionError, Error, "A broadcast cannot be sent or received.");
 
 /// An exception to raise.
 #[derive(Debug)]

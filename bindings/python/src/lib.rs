@@ -2,12 +2,14 @@
 //!
 //! Every call that codes releases the interpreter's lock. Pixels stay where the caller's arrays have them.
 
+mod broadcast;
 mod decoder;
 mod encoder;
 mod errors;
 mod memory;
 mod model;
 mod picture;
+mod reception;
 mod stored;
 mod stream;
 mod video;
@@ -15,15 +17,20 @@ mod video;
 #[pyo3::pymodule]
 mod _nestcast {
     #[pymodule_export]
+    use super::broadcast::Broadcast;
+    #[pymodule_export]
     use super::decoder::Decoder;
     #[pymodule_export]
     use super::encoder::Encoder;
     #[pymodule_export]
     use super::errors::{
-        ArgumentError, CorruptError, Error, IncompleteHeaderError, LimitError, ModelError, NetworkError, VersionError,
+        ArgumentError, CorruptError, Error, IncompleteHeaderError, LimitError, ModelError, NetworkError, SessionError,
+        VersionError,
     };
     #[pymodule_export]
     use super::model::models;
+    #[pymodule_export]
+    use super::reception::{ReceivedFrame, Reception};
     #[pymodule_export]
     use super::stored::{StoredVideo, VideoWriter, cut_video};
     #[pymodule_export]

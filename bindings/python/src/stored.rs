@@ -5,9 +5,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use nestcast_codec::{
-    Display, Format, Matrix, Picture, Range, Size, VideoHeader, VideoModel, VideoRenditions, Ycbcr,
-};
+use nestcast_codec::{Display, Format, Matrix, Picture, Range, Size, VideoHeader, VideoModel, VideoRenditions, Ycbcr};
 use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

@@ -36,7 +36,9 @@ pub(crate) fn settings(
     };
     let (slowest, fastest) = bitrates.unwrap_or_else(usual);
     if !(slowest > 0.0 && slowest <= fastest && fastest.is_finite()) {
-        return Err(argument("bitrates are those of the slowest and of the fastest receiver, in bits a second above 0"));
+        return Err(argument(
+            "bitrates are those of the slowest and of the fastest receiver, in bits a second above 0",
+        ));
     }
     Ok(VideoSettings { size, rate, population: Population::log_uniform(slowest..=fastest), threads })
 }

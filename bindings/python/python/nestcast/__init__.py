@@ -16,11 +16,13 @@ from ._nestcast import (
     LimitError,
     ModelError,
     NetworkError,
+    SessionError,
     VersionError,
     VideoFrame,
     models,
 )
 from .evaluate import Evaluation, Point, evaluate
+from .live import Broadcast, ReceivedFrame, Reception, receive, send
 from .pictures import Decoder, Encoder, Stream, cut, decode, encode
 from .video import (
     VideoDecoder,
@@ -35,6 +37,7 @@ from .video import (
 
 __all__ = [
     "ArgumentError",
+    "Broadcast",
     "CorruptError",
     "Decoder",
     "Encoder",
@@ -46,6 +49,9 @@ __all__ = [
     "ModelError",
     "NetworkError",
     "Point",
+    "ReceivedFrame",
+    "Reception",
+    "SessionError",
     "Stream",
     "VersionError",
     "VideoDecoder",
@@ -60,6 +66,8 @@ __all__ = [
     "evaluate",
     "models",
     "open_video",
+    "receive",
+    "send",
     "to_rgb",
     "to_ycbcr",
 ]
