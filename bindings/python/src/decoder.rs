@@ -6,8 +6,8 @@ use nestcast_codec::{Header as StreamHeader, MAX_HEADER, Parsed, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::encoder::exclusive;
 use crate::errors::{Result, argument};
+use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
 use crate::model::Transform;
 use crate::picture::Pixels;

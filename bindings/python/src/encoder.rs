@@ -1,11 +1,12 @@
 //! The encoder of pictures.
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::sync::Mutex;
 
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::{Result, argument};
+use crate::errors::Result;
+use crate::exclusive::exclusive;
 use crate::model::Transform;
 use crate::picture::Pixels;
 
@@ -43,16 +44,5 @@ impl Encoder {
         let stream = Pixels::of(picture)?.view(py, |view| Ok(encoder.encode(view)?));
         encoder.set_max_bytes(limit);
         Ok(PyBytes::new(py, stream?.as_ref()))
-    }
-}
-
-/// Locks what one call at a time may use.
-pub(crate) fn exclusive<'a, T>(shared: &'a Mutex<T>, what: &str) -> Result<MutexGuard<'a, T>> {
-    match shared.try_lock() {
-        Ok(guard) => Ok(guard),
-        Err(TryLockError::Poisoned(broken)) => Ok(broken.into_inner()),
-        Err(TryLockError::WouldBlock) => {
-            Err(argument(format!("another thread uses this {what}: each thread needs its own")))
-        }
     }
 }

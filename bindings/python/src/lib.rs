@@ -6,6 +6,7 @@ mod broadcast;
 mod decoder;
 mod encoder;
 mod errors;
+mod exclusive;
 mod memory;
 mod model;
 mod picture;

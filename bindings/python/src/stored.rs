@@ -10,8 +10,8 @@ use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::encoder::exclusive;
 use crate::errors::{Result, argument};
+use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
 use crate::picture::{Planar, colours};
 use crate::video::settings;

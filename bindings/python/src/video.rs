@@ -10,8 +10,8 @@ use nestcast_media::to_rgb;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::encoder::exclusive;
 use crate::errors::{Result, argument};
+use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
 use crate::picture::{Pixels, Planar, colours, size};
 
