@@ -168,7 +168,8 @@ fn only_borders_to_other_languages_are_unsafe() {
     let mut files: Vec<_> = files.filter(has_block).collect();
     files.sort_unstable();
     files.dedup();
-    let names: Vec<_> = files.iter().map(|file| file.strip_prefix(root()).expect("below").display().to_string()).collect();
+    let names: Vec<_> =
+        files.iter().map(|file| file.strip_prefix(root()).expect("below").display().to_string()).collect();
     assert_eq!(names, UNSAFE);
 }
 

@@ -134,7 +134,8 @@ impl Reception {
             (None, Some(file)) => Trust::Authorities(file),
             _ => return Err(argument("give either a fingerprint or a file of authorities")),
         };
-        let retry = Duration::try_from_secs_f64(retry).map_err(|_| argument("retry is a number of seconds from 0 on"))?;
+        let retry =
+            Duration::try_from_secs_f64(retry).map_err(|_| argument("retry is a number of seconds from 0 on"))?;
         if threads == 0 || capacity == 0 {
             return Err(argument("at least one thread and one kept frame are needed"));
         }

@@ -19,7 +19,7 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch, capsys):
         pytest.importorskip(package, reason=f"skipped: no {package}")
     monkeypatch.chdir(tmp_path)
     blocks = [block.split("```")[0] for block in README.read_text().split("```python\n")[1:]]
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(README), "exec"), names)
