@@ -5,7 +5,7 @@ use std::io::{Cursor, Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use nestcast_codec::{Display, Format, Matrix, Picture, Range, Size, VideoHeader, VideoModel, VideoRenditions, Ycbcr};
+use nestcast_codec::{Display, Matrix, Range, Size, VideoHeader, VideoModel, VideoRenditions, Ycbcr};
 use nestcast_media::stored::{Frames, Player, Reader, Writer, cut};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -52,7 +52,7 @@ impl Seek for Input {
 /// Reads a stored video, or any prefix of one, frame by frame.
 #[pyclass(frozen, module = "nestcast")]
 pub(crate) struct StoredVideo {
-    state: Mutex<(Player<Input>, Picture)>,
+    player: Mutex<Player<Input>>,
     size: Size,
     colours: Ycbcr,
     #[pyo3(get)]
@@ -81,20 +81,16 @@ impl StoredVideo {
         if let Some(bitrate) = bitrate {
             player = player.with_bitrate(positive(bitrate)?);
         }
-        let picture = Picture::zero(header.size, Format::Ycbcr420(header.colours));
         let rate = (header.rate.frames, header.rate.seconds);
-        Ok(Self { state: Mutex::new((player, picture)), size: header.size, colours: header.colours, rate })
+        Ok(Self { player: Mutex::new(player), size: header.size, colours: header.colours, rate })
     }
 
     /// Decodes the next frame into three arrays, or one I420 array. Returns its number, or `None` after the last.
     fn next_into(&self, out: &Bound<'_, PyAny>) -> Result<Option<u64>> {
-        let py = out.py();
-        let planes = Planar::of(out, self.size, self.colours)?;
-        let mut state = exclusive(&self.state, "video")?;
-        let (player, picture) = &mut *state;
-        let Some(shown) = py.detach(|| player.next_into(picture))? else { return Ok(None) };
-        planes.fill(py, picture.samples())?;
-        Ok(Some(shown.number))
+        let mut player = exclusive(&self.player, "video")?;
+        let player = &mut *player;
+        let shown = Planar::of(out, self.size, self.colours)?.draw(out.py(), |view| Ok(player.next_into(view)?))?;
+        Ok(shown.map(|shown| shown.number))
     }
 
     /// Pixels from left to right.
@@ -127,7 +123,7 @@ impl StoredVideo {
     /// The first fault of the video so far: where it is cut or damaged.
     #[getter]
     fn fault(&self) -> Result<Option<String>> {
-        Ok(exclusive(&self.state, "video")?.0.frames().fault().map(str::to_owned))
+        Ok(exclusive(&self.player, "video")?.frames().fault().map(str::to_owned))
     }
 }
 
@@ -166,11 +162,9 @@ impl VideoWriter {
 
     /// Encodes the next frame: three arrays (luma, Cb, Cr), or one I420 array.
     fn write(&self, frame: &Bound<'_, PyAny>) -> Result<()> {
-        let py = frame.py();
-        let picture = Planar::of(frame, self.size, self.colours)?.to_picture(py)?;
         let mut writer = exclusive(&self.writer, "writer")?;
         let writer = writer.as_mut().ok_or_else(|| argument("the video is finished"))?;
-        Ok(py.detach(|| writer.write(&picture))?)
+        Planar::of(frame, self.size, self.colours)?.view(frame.py(), |view| Ok(writer.write(view)?))
     }
 
     /// Ends the video and returns its bytes.

@@ -1,4 +1,4 @@
-"""Measures rate and distortion of pictures, beside JPEG, WebP and AVIF as Pillow has them."""
+"""Measures rate and distortion of pictures, next to JPEG, WebP and AVIF as Pillow has them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import numpy
     from numpy.typing import NDArray
 
-#: The codecs beside nestcast, by Pillow's names, with their highest quality. AVIF's 100 is not lossless in Pillow.
+#: The codecs next to nestcast, by Pillow's names, with the highest quality that is tried. For JPEG, Pillow advises 95.
 RIVALS = {"jpeg": 95, "webp": 100, "avif": 100}
 #: The taps and the standard deviation of the window of MS-SSIM, its exponents from the finest scale on, and its constants.
 _TAPS, _SIGMA = 11, 1.5
@@ -248,7 +248,7 @@ def _has(rival: str) -> bool:
     except ImportError:
         return False
     Image.init()
-    return rival.upper() in Image.SAVE and (rival != "avif" or features.check("avif"))
+    return rival.upper() in Image.SAVE and (rival != "avif" or bool(features.check("avif")))
 
 
 def _rival(rival: str, picture: Any, rate: float) -> tuple[int, Any, float, float] | None:
@@ -273,7 +273,8 @@ def _rival(rival: str, picture: Any, rate: float) -> tuple[int, Any, float, floa
 def _saved(rival: str, image: Any, quality: int) -> bytes:
     file = BytesIO()
     # JPEG and WebP at their best effort; AVIF at Pillow's own, because its best takes many times as long.
-    effort = {"jpeg": {"optimize": True, "progressive": True}, "webp": {"method": 6}}.get(rival, {})
+    efforts: dict[str, dict[str, Any]] = {"jpeg": {"optimize": True, "progressive": True}, "webp": {"method": 6}}
+    effort = efforts.get(rival, {})
     image.save(file, rival.upper(), quality=quality, **effort)
     return file.getvalue()
 

@@ -72,7 +72,7 @@ class ReceivedFrame:
     def rgb(self) -> Pixels:
         """Returns the picture as RGB of the shape (height, width, 3), or grey."""
         matrix = self._native.matrix
-        picture = self.picture()
+        picture: Any = self.picture()
         return picture if matrix is None else to_rgb(picture, matrix=matrix, full_range=self._native.full_range)
 
 

@@ -1,7 +1,5 @@
-"""A plugin of Pillow: `Image.open` reads any prefix of a stream that contains its header, `Image.save` writes streams.
-
-Pillow finds the plugin by itself once you call `Image.init()`, which opening a file of unknown kind does. To be sure,
-`import nestcast.pillow`.
+"""A plugin of Pillow. After `import nestcast.pillow`, `Image.open` reads any prefix of a stream that contains its header,
+and `Image.save` writes streams.
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ class NestcastImageFile(ImageFile.ImageFile):
     format_description = "nestcast stream"
 
     def _open(self) -> None:
+        assert self.fp is not None
         try:
             header = parse_header(self.fp.read(_MAX_HEADER))
         except Error as error:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     #: Luma, blue difference and red difference; the differences have half the width and height, rounded up.
     Planes: TypeAlias = tuple[Plane, Plane, Plane]
     #: Frames a second, or frames in a number of seconds.
-    Rate: TypeAlias = int | Fraction | tuple[int, int]
+    Rate: TypeAlias = int | float | Fraction | tuple[int, int]
     Matrix: TypeAlias = Literal["601", "709"]
 
 
