@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nestcast_tests::arrows::Sources;
 
 /// The checked crates.
-const CRATES: [&str; 14] = [
+const CRATES: [&str; 16] = [
     "units",
     "codec",
     "proto",
@@ -21,6 +21,8 @@ const CRATES: [&str; 14] = [
     "cli",
     "xtask",
     "tests/onnx",
+    "bindings/c",
+    "bindings/python",
 ];
 
 /// Rooms of a crate from the ground up, each with those that it may use. A file outside the rooms is a room of its own.

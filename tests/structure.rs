@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 13] = [
     ("units", &[]),
     ("codec", &["units"]),
     ("proto", &["units"]),
@@ -17,6 +17,19 @@ const ARROWS: [(&str, &[&str]); 11] = [
     ("sender", &["proto"]),
     ("receiver", &["player", "proto"]),
     ("web", &["codec", "media", "player", "proto"]),
+    ("bindings/c", &["codec"]),
+    ("bindings/python", &["codec", "encode", "media", "models", "receiver", "sender"]),
+];
+/// The files that may contain `unsafe`: borders to other languages. Attributes that export a name are no blocks.
+const UNSAFE: [&str; 8] = [
+    "bindings/c/src/boundary.rs",
+    "bindings/c/src/decoder.rs",
+    "bindings/c/src/encoder.rs",
+    "bindings/c/src/model.rs",
+    "bindings/c/src/picture.rs",
+    "bindings/c/src/video.rs",
+    "bindings/python/src/memory.rs",
+    "tests/structure.rs",
 ];
 /// The files of a crate that join frames to pictures, by what they name.
 const RANDOM_ACCESS_FRAMES: [(&str, &str, &[&str]); 3] = [
@@ -147,6 +160,24 @@ fn only_programs_and_tests_see_the_lab() {
             assert!(!named(&manifest, section).contains(&"lab".to_owned()), "{member} may not see lab");
         }
     }
+}
+
+#[test]
+fn only_borders_to_other_languages_are_unsafe() {
+    let workspace = fs::read_to_string(root().join("Cargo.toml")).expect("the workspace");
+    let members = workspace.split("members = [").nth(1).and_then(|rest| rest.split(']').next()).expect("members");
+    let has_block = |path: &PathBuf| {
+        let text = fs::read_to_string(path).expect("text");
+        let mut code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        code.any(|line| line.contains("unsafe {") || line.contains("unsafe extern") || line.contains("unsafe impl"))
+    };
+    let files = members.split('"').skip(1).step_by(2).flat_map(|member| sources(&root().join(member)));
+    let mut files: Vec<_> = files.filter(has_block).collect();
+    files.sort_unstable();
+    files.dedup();
+    let names: Vec<_> =
+        files.iter().map(|file| file.strip_prefix(root()).expect("below").display().to_string()).collect();
+    assert_eq!(names, UNSAFE);
 }
 
 #[test]

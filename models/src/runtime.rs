@@ -33,6 +33,13 @@ impl Runtime {
     pub fn open() -> Result<Self, RuntimeError> {
         Self::loaded_or(|| Places::of_this_process().find(library::check))
     }
+
+    /// Loads this library: a program that has found one itself needs no search. A process loads one library, so if it
+    /// has loaded another before, this returns that one.
+    pub fn open_file(library: impl Into<PathBuf>) -> Result<Self, RuntimeError> {
+        let only = Places { explicit: Some(library.into()), executable: None, user_cache: None };
+        Self::loaded_or(|| only.find(library::check))
+    }
 }
 
 /// The values that the search depends on, so that tests can set them.

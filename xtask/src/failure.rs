@@ -24,6 +24,14 @@ impl Failure {
         move |error| Self::Say(format!("{}: {error}", path.display()))
     }
 
+    /// Returns the line, for a message of another kind.
+    pub(crate) fn line(&self) -> String {
+        match self {
+            Self::Say(line) | Self::Usage(line) => line.clone(),
+            Self::Exit(status) => format!("exit status {status}"),
+        }
+    }
+
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Say(line) => {

@@ -1,6 +1,7 @@
 //! Set-up and checks that work the same on every system: `cargo xtask help`.
 
 mod attack;
+mod bindings;
 mod bitexact;
 mod cargo;
 mod crates;
@@ -47,6 +48,10 @@ cargo xtask COMMAND
   bitexact         one set of digests of streams, coefficients and pictures from builds for this processor's baseline,
                    AVX2, all that it has, aarch64 under qemu, and wasm32 under Node.js, in debug and release, on 1 to 7
                    threads; says which of these it skipped and why
+  bindings         build and test the Python package and the C library, by packages and a cbindgen that it installs below
+                   the target folder; skips by name what lacks Python or a C compiler
+  bindings --header  write the C library's header, to commit
+  wheels           wheels of the Python package for Linux on x86-64 and aarch64, into target/wheels; needs rustup
   fuzz [TARGET] [--minutes N] [--keep]
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached
@@ -78,7 +83,9 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz") && !arguments.is_empty() {
+    if !matches!(command, "bindings" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz")
+        && !arguments.is_empty()
+    {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {
@@ -93,6 +100,8 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "measure" => measure::run(&arguments),
         "test" => test(&arguments),
         "attack" => attack::run(),
+        "bindings" => bindings::run(&arguments),
+        "wheels" => bindings::wheels(),
         "bitexact" => bitexact::run(),
         "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),

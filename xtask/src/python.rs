@@ -45,7 +45,7 @@ impl Python {
         self.command().args(arguments).output().is_ok_and(|output| output.status.success())
     }
 
-    fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         let mut command = Command::new(self.0[0]);
         command.args(&self.0[1..]).stdin(Stdio::null());
         command

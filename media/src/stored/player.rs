@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-use nestcast_codec::{Arrived, Bitrate, Budget, Picture, Restoration, VideoDecoder, VideoModel};
+use nestcast_codec::{Arrived, Bitrate, Budget, Restoration, VideoDecoder, VideoModel, ViewMut};
 
 use super::{Error, Frames};
 
@@ -81,7 +81,7 @@ impl<R: Read> Player<R> {
     ///
     /// # Errors
     /// [`Error::Io`] from the system; [`Error::Show`] if `picture` has another size or format.
-    pub fn next_into(&mut self, picture: &mut Picture) -> Result<Option<Shown>, Error> {
+    pub fn next_into<'a>(&mut self, picture: impl Into<ViewMut<'a>>) -> Result<Option<Shown>, Error> {
         while let Some(frame) = self.frames.next()? {
             let bytes = self.budget.as_mut().map_or(frame.bytes.len(), |budget| frame.allowed(budget));
             let decoded = self.decoder.decode(&frame.bytes[..bytes]);
@@ -120,7 +120,7 @@ mod tests {
     use std::io::Cursor;
 
     use nestcast_codec::{
-        Display, Format, FrameRate, Population, Size, VideoHeader, VideoRenditions, VideoSettings, Ycbcr,
+        Display, Format, FrameRate, Picture, Population, Size, VideoHeader, VideoRenditions, VideoSettings, Ycbcr,
     };
 
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use nestcast_codec::{Picture, VideoHeader, VideoRenditions, VideoWriter};
+use nestcast_codec::{VideoHeader, VideoRenditions, VideoWriter, View};
 
 use super::Error;
 
@@ -41,7 +41,7 @@ impl<W: Write> Writer<W> {
     ///
     /// # Errors
     /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`] from the system.
-    pub fn write(&mut self, picture: &Picture) -> Result<(), Error> {
+    pub fn write<'a>(&mut self, picture: impl Into<View<'a>>) -> Result<(), Error> {
         let coded = self.encoder.encode(picture)?;
         put(&std::mem::take(&mut self.start), &mut self.output, &mut self.written)?;
         for (number, frame) in coded.iter().enumerate() {

@@ -1,0 +1,118 @@
+/* Pictures and video there and back, in memory with gaps. */
+#include "check.h"
+
+enum { WIDTH = 41, HEIGHT = 30, STRIDE = 3 * WIDTH + 9 };
+
+static double error(const uint8_t *a, const uint8_t *b, size_t count) {
+    double sum = 0;
+    for (size_t i = 0; i < count; i++) sum += ((double)a[i] - b[i]) * ((double)a[i] - b[i]);
+    return sum / (double)count;
+}
+
+static void pictures(void) {
+    static uint8_t wide[STRIDE * HEIGHT], dense[3 * WIDTH * HEIGHT], out[STRIDE * HEIGHT];
+    draw(wide, WIDTH, HEIGHT, 3, STRIDE);
+    draw(dense, WIDTH, HEIGHT, 3, 3 * WIDTH);
+    NestcastPicture with_gaps = {WIDTH, HEIGHT, NESTCAST_FORMAT_RGB, {wide}, {STRIDE}};
+    NestcastPicture without = {WIDTH, HEIGHT, NESTCAST_FORMAT_RGB, {dense}, {3 * WIDTH}};
+    NestcastEncoder *encoder = NULL;
+    OK(nestcast_encoder_new(NULL, 1, &encoder));
+    const uint8_t *bytes;
+    size_t length, shorter;
+    OK(nestcast_encoder_encode(encoder, &with_gaps, 0, &bytes, &length));
+    uint8_t *stream = malloc(length);
+    memcpy(stream, bytes, length);
+    OK(nestcast_encoder_encode(encoder, &without, 0, &bytes, &shorter));
+    CHECK(shorter == length && !memcmp(stream, bytes, length));
+    OK(nestcast_encoder_encode(encoder, &without, 100, &bytes, &shorter));
+    CHECK(shorter == 100 && !memcmp(stream, bytes, 100));
+    nestcast_encoder_free(encoder);
+
+    NestcastDecoder *decoder = NULL;
+    OK(nestcast_decoder_new(NULL, 1, 0, &decoder));
+    NestcastProgress progress;
+    NestcastHeader header;
+    OK(nestcast_decoder_push(decoder, stream, 5, &progress));
+    CHECK(progress.missing_header_bytes > 0 && !progress.complete);
+    REFUSED(nestcast_decoder_header(decoder, &header), NESTCAST_STATUS_INCOMPLETE_HEADER, "more bytes are needed");
+    double last = 1e9;
+    for (size_t at = 5; at < length; at += 200) {
+        size_t count = length - at < 200 ? length - at : 200;
+        OK(nestcast_decoder_push(decoder, stream + at, count, &progress));
+        memset(out, 7, sizeof out);
+        NestcastCanvas canvas = {WIDTH, HEIGHT, NESTCAST_FORMAT_RGB, {out}, {STRIDE}};
+        OK(nestcast_decoder_render(decoder, &canvas));
+        double now = 0;
+        for (size_t y = 0; y < HEIGHT; y++) {
+            now += error(out + y * STRIDE, dense + y * 3 * WIDTH, 3 * WIDTH) / HEIGHT;
+            for (size_t x = 3 * WIDTH; x < STRIDE; x++) CHECK(out[y * STRIDE + x] == 7);
+        }
+        CHECK(now < last * 1.2);
+        last = now;
+    }
+    CHECK(progress.complete && progress.position == 0 && last < 4);
+    OK(nestcast_decoder_header(decoder, &header));
+    CHECK(header.width == WIDTH && header.height == HEIGHT && header.format == NESTCAST_FORMAT_RGB);
+    NestcastHeader parsed;
+    OK(nestcast_header_parse(stream, length, &parsed));
+    CHECK(!memcmp(parsed.model, header.model, sizeof parsed.model));
+    /* The same stream, planar. */
+    uint8_t luma[WIDTH * HEIGHT], blue[21 * 15], red[21 * 15];
+    NestcastCanvas planar = {WIDTH, HEIGHT, NESTCAST_FORMAT_YCBCR420, {luma, blue, red}, {WIDTH, 21, 21}};
+    OK(nestcast_decoder_render(decoder, &planar));
+    CHECK(luma[0] >= 16 && luma[0] <= 235);
+    nestcast_decoder_free(decoder);
+    free(stream);
+}
+
+static void video(void) {
+    enum { W = 64, H = 48 };
+    static uint8_t planes[W * H * 3 / 2], out[W * H * 3 / 2], grey[W * H * 3 / 2];
+    NestcastVideoSettings settings = {W, H, 30, 1, 100000, 1600000, 1};
+    NestcastVideoEncoder *encoder = NULL;
+    NestcastVideoDecoder *decoder = NULL, *joined = NULL;
+    OK(nestcast_video_encoder_new(&settings, &encoder));
+    OK(nestcast_video_decoder_new(NULL, NULL, W, H, 1, 0, &decoder));
+    OK(nestcast_video_decoder_new(NULL, NULL, W, H, 1, 0, &joined));
+    NestcastPicture picture = {W, H, NESTCAST_FORMAT_YCBCR420,
+                               {planes, planes + W * H, planes + W * H * 5 / 4}, {W, W / 2, W / 2}};
+    NestcastCanvas canvas = {W, H, NESTCAST_FORMAT_YCBCR420, {out, out + W * H, out + W * H * 5 / 4}, {W, W / 2, W / 2}};
+    OK(nestcast_video_decoder_render(decoder, &canvas));
+    memcpy(grey, out, sizeof out);
+    for (size_t number = 0; number < 6; number++) {
+        for (size_t y = 0; y < H; y++)
+            for (size_t x = 0; x < W; x++) planes[y * W + x] = 16 + sample(x + 2 * number, y, 0) % 200;
+        memset(planes + W * H, 120, W * H / 2);
+        NestcastFrame frame;
+        NestcastArrived arrived;
+        OK(nestcast_video_encoder_encode(encoder, &picture, &frame));
+        CHECK(frame.key == (number == 0) && frame.base <= frame.enhancement_reference);
+        CHECK(frame.enhancement_reference <= frame.length);
+        OK(nestcast_video_decoder_decode(decoder, frame.bytes, frame.base, &arrived));
+        CHECK(arrived >= NESTCAST_ARRIVED_BASE);
+        OK(nestcast_video_decoder_render(decoder, &canvas));
+        CHECK(error(out, planes, W * H) < error(grey, planes, W * H));
+        if (number == 3) {
+            OK(nestcast_video_encoder_join(encoder, 3000, &frame));
+            CHECK(frame.key);
+            OK(nestcast_video_encoder_set_bitrates(encoder, 200000, 800000));
+        }
+        if (number >= 3) {
+            OK(nestcast_video_decoder_decode(joined, frame.bytes, frame.length, &arrived));
+            CHECK(arrived >= NESTCAST_ARRIVED_BASE);
+        }
+    }
+    bool moved;
+    OK(nestcast_video_decoder_conceal(decoder, &canvas, 1, &moved));
+    OK(nestcast_video_decoder_conceal(decoder, &canvas, 1, NULL));
+    nestcast_video_encoder_free(encoder);
+    nestcast_video_decoder_free(decoder);
+    nestcast_video_decoder_free(joined);
+}
+
+int main(void) {
+    CHECK(strlen(nestcast_version()) >= 5);
+    pictures();
+    video();
+    return 0;
+}

@@ -1,0 +1,43 @@
+/* Decodes prefixes: vectors TABLES, with lines `PATH BYTES` in standard input. Writes the samples of each, after their
+ * number in a line of its own. */
+#include "check.h"
+
+static uint8_t *contents(const char *path, size_t *length) {
+    FILE *file = fopen(path, "rb");
+    CHECK(file);
+    uint8_t *bytes = malloc(1 << 22);
+    *length = fread(bytes, 1, 1 << 22, file);
+    fclose(file);
+    return bytes;
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 2);
+    size_t length, cut;
+    uint8_t *bytes = contents(argv[1], &length);
+    NestcastModel *model = NULL;
+    NestcastDecoder *decoder = NULL;
+    OK(nestcast_model_new(bytes, length, &model));
+    free(bytes);
+    OK(nestcast_decoder_new(model, 2, 0, &decoder));
+    nestcast_model_free(model); /* the decoder goes on */
+    char path[4096];
+    while (scanf("%4095s %zu", path, &cut) == 2) {
+        bytes = contents(path, &length);
+        CHECK(cut <= length);
+        OK(nestcast_decoder_reset(decoder));
+        OK(nestcast_decoder_push(decoder, bytes, cut, NULL));
+        NestcastHeader header;
+        OK(nestcast_decoder_header(decoder, &header));
+        size_t row = (size_t)header.width * (header.format == NESTCAST_FORMAT_RGB ? 3 : 1);
+        uint8_t *samples = malloc(row * header.height);
+        NestcastCanvas canvas = {header.width, header.height, header.format, {samples}, {row}};
+        OK(nestcast_decoder_render(decoder, &canvas));
+        printf("%zu\n", row * header.height);
+        fwrite(samples, row, header.height, stdout);
+        free(samples);
+        free(bytes);
+    }
+    nestcast_decoder_free(decoder);
+    return 0;
+}

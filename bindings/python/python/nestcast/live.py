@@ -1,0 +1,240 @@
+"""Sends and receives broadcasts."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+from . import _nestcast
+from ._nestcast import ArgumentError
+from .video import _fraction, _planes, _size, _usual, planes_of, to_rgb
+
+if TYPE_CHECKING:
+    from .pictures import Pixels
+    from .video import Matrix, Planes, Rate
+
+
+class ReceivedFrame:
+    """A frame of a broadcast, as it was shown."""
+
+    def __init__(self, native: _nestcast.ReceivedFrame) -> None:
+        self._native = native
+
+    @property
+    def id(self) -> int:
+        """The frame's number; the same as before if more of a picture that stays has arrived."""
+        return self._native.id
+
+    @property
+    def bytes(self) -> int:
+        """Bytes that arrived in time; 0 for a concealed frame."""
+        return self._native.bytes
+
+    @property
+    def full(self) -> int:
+        """Bytes of the whole frame."""
+        return self._native.full
+
+    @property
+    def latency(self) -> float | None:
+        """Seconds from capture to the end of decoding; None for a concealed frame."""
+        return self._native.latency
+
+    @property
+    def concealed(self) -> bool:
+        """Whether the frame is missing: the picture is the last one, moved by its own motion."""
+        return self._native.latency is None
+
+    @property
+    def dropped(self) -> int:
+        """Frames before this one that were dropped because nobody took them."""
+        return self._native.dropped
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of `rgb`, or of the picture if it is grey."""
+        return self._native.shape
+
+    def picture(self, out: Any = None) -> Planes | Pixels:
+        """Copies the picture into `out` or into new arrays: three planes of a video's frame, else grey or RGB."""
+        import numpy
+
+        if out is None and self._native.matrix is not None:
+            height, width = self.shape[:2]
+            out = planes_of(width, height)
+        elif out is None:
+            out = numpy.empty(self.shape, numpy.uint8)
+        self._native.copy_into(out)
+        return out
+
+    def rgb(self) -> Pixels:
+        """Returns the picture as RGB of the shape (height, width, 3), or grey."""
+        matrix = self._native.matrix
+        picture: Any = self.picture()
+        return picture if matrix is None else to_rgb(picture, matrix=matrix, full_range=self._native.full_range)
+
+
+class Reception:
+    """A broadcast as an iterator of frames. Use it in a `with` statement, or call `close`."""
+
+    def __init__(self, native: _nestcast.Reception) -> None:
+        self._native = native
+
+    def __iter__(self) -> Iterator[ReceivedFrame]:
+        return self
+
+    def __next__(self) -> ReceivedFrame:
+        frame = self._native.next()
+        if frame is None:
+            raise StopIteration
+        return ReceivedFrame(frame)
+
+    def close(self) -> None:
+        """Leaves the broadcast."""
+        self._native.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def receive(
+    address: str,
+    fingerprint: str | None = None,
+    *,
+    authorities: str | os.PathLike[str] | None = None,
+    token: bytes = b"",
+    wait: bool = False,
+    retry: float = 0.0,
+    threads: int = 1,
+    keep: int = 8,
+) -> Reception:
+    """Receives a broadcast, `address` as in "example.org:4433".
+
+    The receiver trusts the sender with this `fingerprint`, or one whose name a PEM file of `authorities` certifies. It
+    retries for `retry` seconds; with `wait` it also waits for the next broadcast. If your loop is late, the newest
+    `keep` frames stay. The iterator ends with the broadcast, and raises `SessionError` if it broke off.
+    """
+    return Reception(
+        _nestcast.Reception(address, fingerprint, authorities, token, wait, retry, threads, keep)
+    )
+
+
+class Broadcast:
+    """Broadcasts frames that you write, encoded once for all receivers. Use it in a `with` statement, or call `close`.
+
+    `listen` is an IP address and a port; port 0 is any free one, and `address` says which. `certificate` are the PEM
+    files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers.
+    """
+
+    def __init__(
+        self,
+        width: int,
+        height: int,
+        *,
+        rate: Rate = 30,
+        listen: str = "127.0.0.1:4433",
+        certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+        token: bytes | None = None,
+        threads: int = 1,
+        matrix: Matrix | None = None,
+        full_range: bool = False,
+    ) -> None:
+        self._native = _nestcast.Broadcast(
+            width, height, _fraction(rate), listen, certificate, token, threads, matrix, full_range
+        )
+        self._colours = matrix or _usual(height), full_range
+
+    @property
+    def address(self) -> str:
+        """The IP address and port on which it listens."""
+        return self._native.address
+
+    @property
+    def fingerprint(self) -> str:
+        """The fingerprint of its certificate, 64 hexadecimal digits."""
+        return self._native.fingerprint
+
+    @property
+    def receivers(self) -> int:
+        """The number of receivers at the moment."""
+        return self._native.receivers
+
+    @property
+    def frames(self) -> int:
+        """The number of frames that were encoded."""
+        return self._native.frames
+
+    def write(self, frame: Any) -> None:
+        """Hands over the next frame: three planes, one I420 array, or RGB of the shape (height, width, 3).
+
+        The broadcast has its own frame rate: the call waits until the frame before was taken.
+        """
+        matrix, full_range = self._colours
+        self._native.write(_planes(frame, matrix, full_range))
+
+    def close(self, *, at_once: bool = False) -> None:
+        """Ends the broadcast: after the receivers have the last frame, or at once."""
+        self._native.close(at_once)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close(at_once=error is not None)
+
+
+def send(
+    frames: Iterable[Any],
+    *,
+    rate: Rate = 30,
+    listen: str = "127.0.0.1:4433",
+    certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
+    token: bytes | None = None,
+    threads: int = 1,
+    matrix: Matrix | None = None,
+    full_range: bool = False,
+    ready: Callable[[Broadcast], None] | None = None,
+) -> int:
+    """Broadcasts the frames of an iterator at their rate, and returns their number after the last.
+
+    The first frame fixes the size. `ready` is called with the broadcast before the first frame is sent: print its
+    `address` and `fingerprint`, or wait for its `receivers`.
+    """
+    count = 0
+    broadcast = None
+    try:
+        for frame in frames:
+            if broadcast is None:
+                width, height = _size(frame)
+                broadcast = Broadcast(
+                    width,
+                    height,
+                    rate=rate,
+                    listen=listen,
+                    certificate=certificate,
+                    token=token,
+                    threads=threads,
+                    matrix=matrix,
+                    full_range=full_range,
+                )
+                if ready is not None:
+                    ready(broadcast)
+            broadcast.write(frame)
+            count += 1
+    except BaseException:
+        if broadcast is not None:
+            broadcast.close(at_once=True)
+        raise
+    if broadcast is None:
+        raise ArgumentError("a broadcast has at least one frame")
+    broadcast.close()
+    return count

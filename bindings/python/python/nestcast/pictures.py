@@ -1,0 +1,210 @@
+"""Encodes, cuts and decodes pictures."""
+
+from __future__ import annotations
+
+import os
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from . import _nestcast
+from ._nestcast import ArgumentError, Header, IncompleteHeaderError, cut_video, parse_header
+
+if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    import numpy
+    from numpy.typing import NDArray
+    from typing_extensions import Buffer
+
+    Pixels: TypeAlias = NDArray[numpy.uint8]
+
+#: Pixels that a decoder agrees to hold, unless told otherwise. It needs up to 50 bytes a pixel.
+MAX_PIXELS = 100_000_000
+
+
+class Stream(bytes):
+    """A picture's stream, or a prefix of one that contains its header. It is `bytes` with the header's facts.
+
+    Raises `CorruptError`, `VersionError` or `LimitError` if the bytes are no stream, `IncompleteHeaderError` if they end
+    inside the header.
+    """
+
+    def __new__(cls, data: Buffer = b"") -> Stream:
+        stream = super().__new__(cls, data)
+        if parse_header(stream) is None:
+            # The decoder's message says how many bytes are missing.
+            native = _nestcast.Decoder(None, 1, False, MAX_PIXELS)
+            native.push(stream)
+            native.shape  # noqa: B018
+        return stream
+
+    @cached_property
+    def header(self) -> Header:
+        """Width, height, channels and model."""
+        header = parse_header(self)
+        if header is None:
+            raise IncompleteHeaderError("the stream ends inside its header")
+        return header
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the decoded array: (height, width), or (height, width, 3)."""
+        return self.header.shape
+
+    @property
+    def bpp(self) -> float:
+        """Bits per pixel of all bytes."""
+        return 8 * len(self) / (self.header.width * self.header.height)
+
+    def cut(self, max_bytes: int | None = None, *, bpp: float | None = None) -> Stream:
+        """Returns the first bytes, but at least the header: `max_bytes`, or as many as `bpp` bits per pixel allow."""
+        if (max_bytes is None) == (bpp is None):
+            raise ArgumentError("give either max_bytes or bpp")
+        if max_bytes is None:
+            max_bytes = int(bpp * self.header.width * self.header.height / 8)  # type: ignore[operator]
+        if max_bytes < 0:
+            raise ArgumentError("a stream has no negative number of bytes")
+        return Stream(self[: max(max_bytes, self.header.length)])
+
+    def __repr__(self) -> str:
+        return f"Stream({len(self)} bytes, {self.header!r})"
+
+
+class Encoder:
+    """Encodes pictures one after another in the same memory. One thread at a time may use it.
+
+    `model` is the name of a built-in model (`nestcast.models()`), the folder of a model package, or the bytes of a
+    model's tables. `threads` does not change the result. With `deep`, networks help the analysis; they need the package
+    `onnxruntime`. `max_bytes` stops early. Without `rotations`, an RGB picture is encoded a third faster and usually
+    needs 1 to 8 % more bytes.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | Buffer = "photo",
+        *,
+        threads: int = 1,
+        deep: bool = False,
+        max_bytes: int | None = None,
+        rotations: bool = True,
+    ) -> None:
+        self._native = _nestcast.Encoder(model, threads, deep, max_bytes, rotations)
+
+    def encode(self, picture: Any, *, max_bytes: int | None = None) -> Stream:
+        """Encodes an array of uint8 of the shape (height, width) or (height, width, 3), RGB.
+
+        Rows may have any distance, so a part of a larger array is not copied. An array with gaps between samples is
+        copied. Any object that numpy takes as an array will do, for example a picture of Pillow.
+        """
+        return Stream(self._native.encode(_exported(picture), max_bytes))
+
+
+class Decoder:
+    """Decodes streams one after another in the same memory. One thread at a time may use it.
+
+    Without `model` the decoder uses the built-in model that the stream names. With `deep`, networks improve the picture;
+    they need the package `onnxruntime`. Pictures of more than `max_pixels` are refused before memory is taken.
+    """
+
+    def __init__(
+        self,
+        model: str | os.PathLike[str] | Buffer | None = None,
+        *,
+        threads: int = 1,
+        deep: bool = False,
+        max_pixels: int = MAX_PIXELS,
+    ) -> None:
+        self._native = _nestcast.Decoder(model, threads, deep, max_pixels)
+
+    def push(self, data: Buffer) -> Decoder:
+        """Takes the next bytes of the stream, any number of them, and returns the decoder."""
+        self._native.push(data)
+        return self
+
+    def render(self, out: Any = None) -> Pixels:
+        """Renders the picture of the bytes that have arrived, into `out` or into a new array, and returns it.
+
+        `out` has the shape `Decoder.shape`; its rows may have any distance. Raises `IncompleteHeaderError` before the
+        header is complete.
+        """
+        if out is None:
+            import numpy
+
+            out = numpy.empty(self._native.shape, numpy.uint8)
+        self._native.render(out)
+        return out
+
+    def reset(self) -> None:
+        """Forgets the stream and keeps the memory: the next byte begins another stream."""
+        self._native.reset()
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of the picture. Raises `IncompleteHeaderError` before the header is complete."""
+        return self._native.shape
+
+    @property
+    def complete(self) -> bool:
+        """Whether all of the stream has arrived: further bytes change nothing."""
+        return self._native.complete
+
+    @property
+    def position(self) -> float | None:
+        """Bit planes that are still missing, 0.0 for all of the stream; None before the header is complete."""
+        return self._native.position
+
+
+def encode(
+    picture: Any,
+    *,
+    model: str | os.PathLike[str] | Buffer = "photo",
+    threads: int = 1,
+    deep: bool = False,
+    max_bytes: int | None = None,
+    rotations: bool = True,
+) -> Stream:
+    """Encodes one picture; `Encoder` says what the arguments mean, and encodes several in the same memory."""
+    encoder = Encoder(model, threads=threads, deep=deep, max_bytes=max_bytes, rotations=rotations)
+    return encoder.encode(picture)
+
+
+def decode(
+    data: Buffer,
+    *,
+    model: str | os.PathLike[str] | Buffer | None = None,
+    threads: int = 1,
+    deep: bool = False,
+    max_pixels: int = MAX_PIXELS,
+    out: Any = None,
+) -> Pixels:
+    """Decodes one stream, or any prefix of one that contains its header; `Decoder` says what the arguments mean."""
+    return Decoder(model, threads=threads, deep=deep, max_pixels=max_pixels).push(data).render(out)
+
+
+def cut(
+    data: Buffer,
+    max_bytes: int | None = None,
+    *,
+    bpp: float | None = None,
+    bitrate: float | None = None,
+) -> bytes:
+    """Cuts a picture's stream to `max_bytes` or to `bpp` bits per pixel, or a stored video to `bitrate` bits a second.
+
+    A video needs `bitrate`: every frame keeps the bytes that a receiver of that rate would get.
+    """
+    if bitrate is not None:
+        if max_bytes is not None or bpp is not None:
+            raise ArgumentError("give max_bytes, bpp or bitrate")
+        return cut_video(data, bitrate)
+    return Stream(data).cut(max_bytes, bpp=bpp)
+
+
+def _exported(picture: Any) -> Any:
+    """Returns an object with a buffer: the picture itself, or numpy's array of it."""
+    try:
+        memoryview(picture)
+    except TypeError:
+        import numpy
+
+        return numpy.asarray(picture)
+    return picture

@@ -1,0 +1,70 @@
+"""A plugin of Pillow. After `import nestcast.pillow`, `Image.open` reads any prefix of a stream that contains its header,
+and `Image.save` writes streams.
+"""
+
+from __future__ import annotations
+
+from io import BytesIO
+from typing import IO, Any
+
+from PIL import Image, ImageFile
+
+from . import Decoder, Error, encode
+from ._nestcast import parse_header
+
+FORMAT = "NESTCAST"
+#: The first bytes of a stream of version 1, and the longest header.
+_MAGIC = b"nst\x01"
+_MAX_HEADER = 20
+
+
+class NestcastImageFile(ImageFile.ImageFile):
+    """A stream, or a prefix of one."""
+
+    format = FORMAT
+    format_description = "nestcast stream"
+
+    def _open(self) -> None:
+        assert self.fp is not None
+        try:
+            header = parse_header(self.fp.read(_MAX_HEADER))
+        except Error as error:
+            raise SyntaxError(str(error)) from error
+        if header is None:
+            raise SyntaxError("the stream ends inside its header")
+        self.fp.seek(0)
+        self._size = header.width, header.height
+        self._mode = "L" if header.channels == 1 else "RGB"
+        self.info["model"] = header.model
+
+    def load(self) -> Any:
+        if self.fp is not None and not self.tile and self._im is None:
+            # Pillow has checked the size against its own limit.
+            decoder = Decoder(max_pixels=self.width * self.height)
+            try:
+                samples = decoder.push(self.fp.read()).render()
+            except Error as error:
+                raise OSError(str(error)) from error
+            if self._exclusive_fp:
+                self.fp.close()
+            self.fp = BytesIO(samples.tobytes())
+            self.tile = [ImageFile._Tile("raw", (0, 0, *self.size), 0, (self.mode, 0, 1))]
+        return super().load()
+
+
+def _save(image: Image.Image, file: IO[bytes], filename: str | bytes) -> None:
+    """Writes a stream. `image.save(..., max_bytes=, model=, threads=, deep=)` are those of `nestcast.encode`."""
+    if image.mode not in ("L", "RGB"):
+        raise OSError(f"cannot write mode {image.mode} as nestcast: convert it to L or RGB")
+    known = ("max_bytes", "model", "threads", "deep", "rotations")
+    options = {name: image.encoderinfo[name] for name in known if name in image.encoderinfo}
+    try:
+        file.write(encode(image, **options))
+    except Error as error:
+        raise OSError(str(error)) from error
+
+
+Image.register_open(FORMAT, NestcastImageFile, lambda prefix: prefix[:4] == _MAGIC and prefix[4:5] in (b"\0", b"\1"))
+Image.register_save(FORMAT, _save)
+Image.register_extension(FORMAT, ".nst")
+Image.register_mime(FORMAT, "image/x-nestcast")

@@ -1,0 +1,117 @@
+//! The exceptions of the package, with the messages of the crates' errors.
+
+use nestcast_codec::{DecodeError, EncodeError, Error as CodecError, TransformError};
+use nestcast_media::stored;
+use nestcast_models::{PackageError, RuntimeError};
+use pyo3::exceptions::{PyException, PyOSError};
+use pyo3::{PyErr, create_exception};
+
+create_exception!(nestcast, Error, PyException, "Any error of nestcast. The other exceptions are subclasses.");
+create_exception!(nestcast, CorruptError, Error, "The bytes break the specification: get them again.");
+create_exception!(nestcast, VersionError, Error, "This nestcast does not know the version of the bytes: update it.");
+create_exception!(nestcast, ModelError, Error, "The model is missing, damaged, or not the one that the stream needs.");
+create_exception!(nestcast, LimitError, Error, "The input is larger than agreed: raise the limit or refuse it.");
+create_exception!(nestcast, ArgumentError, Error, "The arguments do not fit together: a mistake of the caller.");
+create_exception!(nestcast, IncompleteHeaderError, Error, "The stream ends inside its header: push more of it.");
+create_exception!(nestcast, NetworkError, Error, "ONNX Runtime is missing, or a network failed.");
+create_exception!(nestcast, SessionError, Error, "A broadcast cannot be sent or received.");
+
+/// An exception to raise.
+#[derive(Debug)]
+pub(crate) struct Raised(PyErr);
+
+pub(crate) type Result<T> = std::result::Result<T, Raised>;
+
+/// Makes an [`ArgumentError`].
+pub(crate) fn argument(message: impl Into<String>) -> Raised {
+    Raised(ArgumentError::new_err(message.into()))
+}
+
+impl From<Raised> for PyErr {
+    fn from(raised: Raised) -> Self {
+        raised.0
+    }
+}
+
+impl From<PyErr> for Raised {
+    fn from(error: PyErr) -> Self {
+        Self(error)
+    }
+}
+
+impl From<CodecError> for Raised {
+    fn from(error: CodecError) -> Self {
+        let message = error.to_string();
+        Self(match error {
+            CodecError::Corrupt { .. } => CorruptError::new_err(message),
+            CodecError::Version { .. } => VersionError::new_err(message),
+            CodecError::Model { .. } => ModelError::new_err(message),
+            CodecError::Limit { .. } => LimitError::new_err(message),
+            CodecError::Argument(_) => ArgumentError::new_err(message),
+            _ => Error::new_err(message),
+        })
+    }
+}
+
+impl From<TransformError> for Raised {
+    fn from(error: TransformError) -> Self {
+        match error {
+            TransformError::Codec(error) => error.into(),
+            TransformError::Network(message) => Self(NetworkError::new_err(message)),
+            error => Self(Error::new_err(error.to_string())),
+        }
+    }
+}
+
+impl From<EncodeError> for Raised {
+    fn from(error: EncodeError) -> Self {
+        match error {
+            EncodeError::Codec(error) => error.into(),
+            EncodeError::Analysis(error) => error.into(),
+            error => Self(Error::new_err(error.to_string())),
+        }
+    }
+}
+
+impl From<DecodeError> for Raised {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::Synthesis(error) => error.into(),
+            error @ DecodeError::IncompleteHeader { .. } => Self(IncompleteHeaderError::new_err(error.to_string())),
+            error => Self(Error::new_err(error.to_string())),
+        }
+    }
+}
+
+impl From<stored::Error> for Raised {
+    fn from(error: stored::Error) -> Self {
+        let message = error.to_string();
+        match error {
+            stored::Error::Io(error) | stored::Error::Write(error) => Self(PyOSError::new_err(error)),
+            stored::Error::Codec(error) => error.into(),
+            stored::Error::Show(error) => error.into(),
+            stored::Error::Models { .. } => Self(ModelError::new_err(message)),
+            stored::Error::Limit { .. } => Self(LimitError::new_err(message)),
+            stored::Error::Empty | stored::Error::Frame { .. } => Self(CorruptError::new_err(message)),
+            _ => Self(Error::new_err(message)),
+        }
+    }
+}
+
+impl From<std::io::Error> for Raised {
+    fn from(error: std::io::Error) -> Self {
+        Self(error.into())
+    }
+}
+
+impl From<PackageError> for Raised {
+    fn from(error: PackageError) -> Self {
+        Self(ModelError::new_err(error.to_string()))
+    }
+}
+
+impl From<RuntimeError> for Raised {
+    fn from(error: RuntimeError) -> Self {
+        Self(NetworkError::new_err(error.to_string()))
+    }
+}

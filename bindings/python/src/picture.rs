@@ -1,0 +1,241 @@
+//! Arrays as pictures: interleaved grey and RGB, and planar YCbCr 4:2:0.
+
+use nestcast_codec::{Format, Matrix, Picture, Plane, PlaneMut, Range, Size, View, ViewMut, Ycbcr};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+
+use crate::errors::{Result, argument};
+use crate::memory::{Array, Rows};
+
+/// A grey or RGB picture in an array of the shape (height, width) or (height, width, 3).
+pub(crate) struct Pixels {
+    array: Array,
+    size: Size,
+    format: Format,
+}
+
+impl Pixels {
+    /// Exports an array.
+    pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
+        let array = Array::of(object)?;
+        let (height, width, format) = match *array.shape() {
+            [height, width] | [height, width, 1] => (height, width, Format::Grey),
+            [height, width, 3] => (height, width, Format::Rgb),
+            ref shape => {
+                return Err(argument(format!(
+                    "a picture has the shape (height, width) or (height, width, 3), not {}",
+                    written(shape)
+                )));
+            }
+        };
+        Ok(Self { size: size(width, height)?, format, array })
+    }
+
+    pub(crate) const fn size(&self) -> Size {
+        self.size
+    }
+
+    pub(crate) const fn format(&self) -> Format {
+        self.format
+    }
+
+    /// Lends the picture to `work`, without the interpreter's lock. Copies it only if its rows have gaps between
+    /// samples or run backwards.
+    pub(crate) fn view<T: Send>(&self, py: Python<'_>, work: impl FnOnce(View<'_>) -> Result<T> + Send) -> Result<T> {
+        let Some(rows) = self.array.rows() else {
+            let picture = Picture::new(self.size, self.format, self.array.to_vec(py)?)?;
+            return py.detach(|| work(View::from(&picture)));
+        };
+        self.array.read(rows, |samples| {
+            let view = View::new(self.size, self.format, &[Plane { samples, stride: rows.stride }])?;
+            py.detach(|| work(view))
+        })
+    }
+
+    /// Lends the picture to `work` for writing, as [`Pixels::view`] does.
+    pub(crate) fn draw<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(ViewMut<'_>) -> Result<T> + Send,
+    ) -> Result<T> {
+        let Some(rows) = self.array.rows() else {
+            let mut picture = Picture::zero(self.size, self.format);
+            let done = py.detach(|| work(ViewMut::from(&mut picture)))?;
+            self.array.fill(py, picture.samples())?;
+            return Ok(done);
+        };
+        self.array.write(rows, |samples| {
+            let view = ViewMut::new(self.size, self.format, [PlaneMut { samples, stride: rows.stride }])?;
+            py.detach(|| work(view))
+        })
+    }
+}
+
+impl Pixels {
+    /// Writes the samples of the whole picture, row by row.
+    pub(crate) fn fill(&self, py: Python<'_>, samples: &[u8]) -> Result<()> {
+        self.array.fill(py, samples)
+    }
+}
+
+/// Checks a picture's sides.
+pub(crate) fn size(width: usize, height: usize) -> Result<Size> {
+    let [width, height] = [width, height].map(|side| u32::try_from(side).unwrap_or(u32::MAX));
+    Ok(Size::new(width, height)?)
+}
+
+/// Writes a shape as Python does.
+fn written(shape: &[usize]) -> String {
+    match shape {
+        [one] => format!("({one},)"),
+        several => format!("({})", several.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
+    }
+}
+
+/// A planar YCbCr 4:2:0 picture: three arrays (luma, blue difference, red difference), or one array of all their rows,
+/// I420, which has an even width and height.
+pub(crate) struct Planar {
+    arrays: Vec<Array>,
+    size: Size,
+    format: Format,
+}
+
+impl Planar {
+    /// Exports the arrays of a picture of this size.
+    pub(crate) fn of(object: &Bound<'_, PyAny>, size: Size, colours: Ycbcr) -> Result<Self> {
+        let format = Format::Ycbcr420(colours);
+        let planes = if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
+            object.try_iter()?.collect::<PyResult<Vec<_>>>()?
+        } else {
+            vec![object.clone()]
+        };
+        let arrays = planes.iter().map(Array::of).collect::<Result<Vec<_>>>()?;
+        let picture = Self { arrays, size, format };
+        let expected = picture.shapes();
+        let given: Vec<_> = picture.arrays.iter().map(|array| array.shape().to_vec()).collect();
+        if given != expected {
+            let list = |shapes: &[Vec<usize>]| shapes.iter().map(|shape| written(shape)).collect::<Vec<_>>().join(", ");
+            return Err(argument(format!(
+                "a frame of {}x{} pixels has planes of the shapes {}, not {}",
+                size.width(),
+                size.height(),
+                list(&expected),
+                list(&given)
+            )));
+        }
+        Ok(picture)
+    }
+
+    /// Returns the shapes of as many arrays as there are.
+    fn shapes(&self) -> Vec<Vec<usize>> {
+        let plane = |plane| {
+            let [width, height] = self.format.plane(self.size, plane);
+            vec![height, width]
+        };
+        let is_even = self.size.width().is_multiple_of(2) && self.size.height().is_multiple_of(2);
+        if self.arrays.len() == 1 && is_even {
+            return vec![vec![self.size.height() / 2 * 3, self.size.width()]];
+        }
+        (0..self.format.planes()).map(plane).collect()
+    }
+
+    /// Lends the picture to `work`, without the interpreter's lock, with the copies that gaps between samples need.
+    pub(crate) fn view<T: Send>(&self, py: Python<'_>, work: impl FnOnce(View<'_>) -> Result<T> + Send) -> Result<T> {
+        let Some(rows) = self.rows() else {
+            let samples = self.arrays.iter().map(|array| array.to_vec(py)).collect::<Result<Vec<_>>>()?.concat();
+            let picture = Picture::new(self.size, self.format, samples)?;
+            return py.detach(|| work(View::from(&picture)));
+        };
+        match (&*self.arrays, &*rows) {
+            ([luma, blue, red], &[luma_rows, blue_rows, red_rows]) => luma.read(luma_rows, |y| {
+                blue.read(blue_rows, |cb| {
+                    red.read(red_rows, |cr| {
+                        let planes = [(y, luma_rows), (cb, blue_rows), (cr, red_rows)];
+                        let planes = planes.map(|(samples, Rows { stride, .. })| Plane { samples, stride });
+                        let view = View::new(self.size, self.format, &planes)?;
+                        py.detach(|| work(view))
+                    })
+                })
+            }),
+            _ => self.arrays[0].read(rows[0], |samples| {
+                let (luma, differences) = samples.split_at(self.size.pixels());
+                let (blue, red) = differences.split_at(differences.len() / 2);
+                let planes: Vec<_> = [luma, blue, red]
+                    .into_iter()
+                    .enumerate()
+                    .map(|(plane, samples)| Plane { samples, stride: self.format.plane(self.size, plane)[0] })
+                    .collect();
+                let view = View::new(self.size, self.format, &planes)?;
+                py.detach(|| work(view))
+            }),
+        }
+    }
+
+    /// Lends the picture to `work` for writing, as [`Planar::view`] does.
+    pub(crate) fn draw<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(ViewMut<'_>) -> Result<T> + Send,
+    ) -> Result<T> {
+        let Some(rows) = self.rows() else {
+            let mut picture = Picture::zero(self.size, self.format);
+            let done = py.detach(|| work(ViewMut::from(&mut picture)))?;
+            self.fill(py, picture.samples())?;
+            return Ok(done);
+        };
+        match (&*self.arrays, &*rows) {
+            ([luma, blue, red], &[luma_rows, blue_rows, red_rows]) => luma.write(luma_rows, |y| {
+                blue.write(blue_rows, |cb| {
+                    red.write(red_rows, |cr| {
+                        let planes = [(y, luma_rows), (cb, blue_rows), (cr, red_rows)];
+                        let planes = planes.map(|(samples, Rows { stride, .. })| PlaneMut { samples, stride });
+                        let view = ViewMut::new(self.size, self.format, planes)?;
+                        py.detach(|| work(view))
+                    })
+                })
+            }),
+            _ => self.arrays[0].write(rows[0], |samples| {
+                let (luma, differences) = samples.split_at_mut(self.size.pixels());
+                let (blue, red) = differences.split_at_mut(differences.len() / 2);
+                let [luma_width, width, _] = [0, 1, 2].map(|plane| self.format.plane(self.size, plane)[0]);
+                let planes = [(luma, luma_width), (blue, width), (red, width)];
+                let planes = planes.map(|(samples, stride)| PlaneMut { samples, stride });
+                let view = ViewMut::new(self.size, self.format, planes)?;
+                py.detach(|| work(view))
+            }),
+        }
+    }
+
+    /// Writes the samples of all planes, row by row.
+    pub(crate) fn fill(&self, py: Python<'_>, mut samples: &[u8]) -> Result<()> {
+        for array in &self.arrays {
+            let plane = samples.split_off(..array.shape().iter().product()).unwrap_or_default();
+            array.fill(py, plane)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the samples of all planes, row by row.
+    pub(crate) fn to_picture(&self, py: Python<'_>) -> Result<Picture> {
+        let samples = self.arrays.iter().map(|array| array.to_vec(py)).collect::<Result<Vec<_>>>()?.concat();
+        Ok(Picture::new(self.size, self.format, samples)?)
+    }
+
+    /// Returns how the rows of each array lie, if they can be lent.
+    fn rows(&self) -> Option<Vec<Rows>> {
+        let rows = self.arrays.iter().map(Array::rows).collect::<Option<Vec<_>>>()?;
+        // In I420, chroma has rows of half the width: all of them must be one piece.
+        (rows.len() == 3 || rows[0].length == self.format.bytes(self.size)).then_some(rows)
+    }
+}
+
+/// Returns what samples of a video mean: `matrix` is "601", "709", or nothing for the usual one of the size.
+pub(crate) fn colours(size: Size, matrix: Option<&str>, full_range: bool) -> Result<Ycbcr> {
+    let matrix = match matrix {
+        None => Matrix::usual(size),
+        Some("601") => Matrix::Bt601,
+        Some("709") => Matrix::Bt709,
+        Some(other) => return Err(argument(format!("the matrix is \"601\" or \"709\", not {other:?}"))),
+    };
+    Ok(Ycbcr { range: if full_range { Range::Full } else { Range::Limited }, matrix })
+}

@@ -1,0 +1,61 @@
+//! The header of a stream.
+
+use nestcast_codec::{Channels, Header as StreamHeader, Parsed, Size};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+
+use crate::errors::Result;
+use crate::memory::with_bytes;
+
+/// What the first bytes of a stream say.
+#[pyclass(frozen, module = "nestcast", get_all)]
+pub(crate) struct Header {
+    /// Pixels from left to right.
+    width: usize,
+    /// Pixels from top to bottom.
+    height: usize,
+    /// 1 for grey, 3 for RGB.
+    channels: usize,
+    /// The model that decodes the stream, in hexadecimal.
+    model: String,
+    /// Bytes of the header.
+    length: usize,
+}
+
+#[pymethods]
+impl Header {
+    /// The shape of the decoded array.
+    #[getter]
+    fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
+        shape(py, self.height, self.width, self.channels)
+    }
+
+    fn __repr__(&self) -> String {
+        let Self { width, height, channels, model, length } = self;
+        format!("Header(width={width}, height={height}, channels={channels}, model={model:?}, length={length})")
+    }
+}
+
+/// Returns the shape of an array for a picture.
+pub(crate) fn shape(py: Python<'_>, height: usize, width: usize, channels: usize) -> PyResult<Bound<'_, PyTuple>> {
+    if channels == 1 { PyTuple::new(py, [height, width]) } else { PyTuple::new(py, [height, width, channels]) }
+}
+
+/// Returns a header's shape.
+pub(crate) fn shape_of(py: Python<'_>, size: Size, channels: Channels) -> PyResult<Bound<'_, PyTuple>> {
+    shape(py, size.height(), size.width(), channels.count())
+}
+
+/// Reads the header of a stream, or of any part from its beginning. Returns `None` if the header is not complete.
+#[pyfunction]
+pub(crate) fn parse_header(data: &Bound<'_, PyAny>) -> Result<Option<Header>> {
+    let parsed = with_bytes(data, |bytes| Ok(StreamHeader::parse(bytes)?))?;
+    let Parsed::Complete(header, length) = parsed else { return Ok(None) };
+    Ok(Some(Header {
+        width: header.size.width(),
+        height: header.size.height(),
+        channels: header.channels.count(),
+        model: header.model.to_string(),
+        length,
+    }))
+}

@@ -1,0 +1,72 @@
+"""The README's example runs, and the types name what is there."""
+
+import ast
+import doctest
+import importlib.resources
+import inspect
+from pathlib import Path
+
+import pytest
+
+import nestcast
+from nestcast import _nestcast
+
+README = Path(__file__).parents[1] / "README.md"
+
+
+def test_the_readmes_example_runs(tmp_path, monkeypatch, capsys):
+    for package in ("PIL", "matplotlib"):
+        pytest.importorskip(package, reason=f"skipped: no {package}")
+    monkeypatch.chdir(tmp_path)
+    blocks = [block.split("```")[0] for block in README.read_text().split("```python\n")[1:]]
+    assert len(blocks) == 5
+    names: dict[str, object] = {}
+    for block in blocks:
+        exec(compile(block, str(README), "exec"), names)
+    assert "nestcast" in capsys.readouterr().out
+    assert {"curves.svg", "curves"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def test_the_modules_example_runs():
+    assert doctest.testmod(nestcast).failed == 0
+
+
+def test_the_types_are_those_of_the_native_module():
+    stub = ast.parse(importlib.resources.files("nestcast").joinpath("_nestcast.pyi").read_text())
+    named = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    public = {name for name in dir(_nestcast) if not name.startswith("_")}
+    assert set(named) == public
+    for name, node in named.items():
+        found = getattr(_nestcast, name)
+        if isinstance(node, ast.FunctionDef):
+            assert parameters(node) == list(inspect.signature(found).parameters), name
+            continue
+        if issubclass(found, Exception):
+            assert [base.id for base in node.bases] == [base.__name__ for base in found.__bases__]
+            continue
+        methods = {method.name: method for method in node.body if isinstance(method, ast.FunctionDef)}
+        assert {method for method in methods if not method.startswith("_")} == {
+            method for method in dir(found) if not method.startswith("_")
+        }, name
+        for method, defined in methods.items():
+            is_property = any(isinstance(mark, ast.Name) and mark.id == "property" for mark in defined.decorator_list)
+            if method == "__new__":
+                assert parameters(defined)[1:] == list(inspect.signature(found).parameters), name
+            elif not is_property:
+                expected = list(inspect.signature(getattr(found, method)).parameters)
+                assert parameters(defined) == expected, f"{name}.{method}"
+
+
+def parameters(node: ast.FunctionDef) -> list[str]:
+    return [argument.arg for argument in node.args.args]
+
+
+def test_all_public_names_are_documented():
+    assert importlib.resources.files("nestcast").joinpath("py.typed").is_file()
+    for name in nestcast.__all__:
+        found = getattr(nestcast, name)
+        assert inspect.getdoc(found), name
+        if inspect.isclass(found):
+            for member, value in vars(found).items():
+                if not member.startswith("_") and callable(value):
+                    assert inspect.getdoc(value), f"{name}.{member}"

@@ -1,0 +1,127 @@
+"""Broadcasts: sent by one thread and received by another."""
+
+import itertools
+import threading
+
+import numpy
+import pytest
+
+import nestcast
+from conftest import drawn
+
+
+def frames(count: int | None = None):
+    picture = drawn(48, 64)
+    numbers = itertools.count() if count is None else range(count)
+    return (nestcast.to_ycbcr(numpy.roll(picture, 2 * number, axis=1)) for number in numbers)
+
+
+def test_frames_that_are_sent_arrive_in_order():
+    found: list[nestcast.Broadcast] = []
+    ready, enough = threading.Event(), threading.Event()
+
+    def until_enough():
+        for frame in frames():
+            if enough.is_set():
+                return
+            yield frame
+
+    def open_door(broadcast: nestcast.Broadcast) -> None:
+        found.append(broadcast)
+        ready.set()
+
+    counts: list[int] = []
+    sender = threading.Thread(
+        target=lambda: counts.append(nestcast.send(until_enough(), rate=60, listen="127.0.0.1:0", ready=open_door))
+    )
+    sender.start()
+    assert ready.wait(60)
+    broadcast = found[0]
+    assert len(broadcast.fingerprint.replace(":", "")) == 64
+    ids = []
+    for frame in nestcast.receive(broadcast.address, broadcast.fingerprint, keep=64):
+        ids.append(frame.id)
+        assert frame.shape == (48, 64, 3)
+        luma, cb, cr = frame.picture()
+        assert (luma.shape, cb.shape, cr.shape) == ((48, 64), (24, 32), (24, 32))
+        assert frame.rgb().shape == (48, 64, 3)
+        if not frame.concealed:
+            assert 0 < frame.bytes <= frame.full and frame.latency >= 0
+        if len(ids) == 10:
+            assert broadcast.receivers == 1
+            enough.set()
+    # The loop ends with the broadcast.
+    sender.join(60)
+    assert not sender.is_alive()
+    assert ids == sorted(ids) and len(ids) >= 10
+    assert counts[0] > 0 and broadcast.frames > 0
+    with pytest.raises(nestcast.SessionError, match="the broadcast is over"):
+        broadcast.write(next(frames()))
+
+
+def test_a_receiver_leaves_and_the_sender_goes_on():
+    picture = drawn(48, 64)
+    with nestcast.Broadcast(64, 48, listen="127.0.0.1:0", full_range=True) as broadcast:
+        stop = threading.Event()
+
+        def write() -> None:
+            while not stop.is_set():
+                broadcast.write(picture)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            with nestcast.receive(broadcast.address, broadcast.fingerprint) as reception:
+                frame = next(reception)
+                assert numpy.abs(frame.rgb().astype(int) - picture).mean() < 60
+                out = [numpy.zeros(shape, numpy.uint8) for shape in ((48, 64), (24, 32), (24, 32))]
+                assert frame.picture(out) is out and out[0].any()
+                with pytest.raises(nestcast.ArgumentError):
+                    frame.picture(numpy.empty((48, 64, 3), numpy.uint8))
+            reception.close()
+            again = next(nestcast.receive(broadcast.address, broadcast.fingerprint))
+            assert again.id >= frame.id
+        finally:
+            stop.set()
+            writer.join(60)
+        broadcast.close(at_once=True)
+        with pytest.raises(nestcast.SessionError, match="over|closed"):
+            broadcast.write(picture)
+
+
+def test_senders_and_receivers_refuse_bad_arguments():
+    for address, options in (
+        ("nowhere", {"fingerprint": "ab" * 32}),
+        ("127.0.0.1:4433", {}),
+        ("127.0.0.1:4433", {"fingerprint": "ab"}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "authorities": "file.pem"}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "retry": -1.0}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "threads": 0}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "keep": 0}),
+    ):
+        with pytest.raises(nestcast.ArgumentError):
+            nestcast.receive(address, **options)
+    with pytest.raises(nestcast.SessionError, match="receiving cannot be set up"):
+        next(nestcast.receive("127.0.0.1:4433", authorities="missing.pem"))
+    for options in ({"rate": (0, 1)}, {"listen": "here"}, {"threads": 0}, {"matrix": "2020"}):
+        with pytest.raises(nestcast.ArgumentError):
+            nestcast.Broadcast(64, 48, **{"listen": "127.0.0.1:0", **options})
+    with pytest.raises(nestcast.ArgumentError, match="at least one frame"):
+        nestcast.send([])
+    with nestcast.Broadcast(64, 48, listen="127.0.0.1:0") as broadcast:
+        with pytest.raises(nestcast.ArgumentError, match="has planes of the shapes"):
+            broadcast.write(numpy.zeros((10, 10), numpy.uint8))
+        with pytest.raises(nestcast.SessionError, match="cannot listen on"):
+            nestcast.Broadcast(64, 48, listen=broadcast.address)
+
+
+def test_an_iterator_that_raises_ends_the_broadcast():
+    def broken():
+        yield next(frames())
+        raise ZeroDivisionError
+
+    found: list[nestcast.Broadcast] = []
+    with pytest.raises(ZeroDivisionError):
+        nestcast.send(broken(), listen="127.0.0.1:0", ready=found.append)
+    with pytest.raises(nestcast.SessionError, match="over|closed"):
+        found[0].write(next(frames()))

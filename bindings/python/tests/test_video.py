@@ -1,0 +1,189 @@
+"""Video: frame by frame, and stored."""
+
+import hashlib
+from fractions import Fraction
+from pathlib import Path
+
+import numpy
+import pytest
+
+import nestcast
+from conftest import drawn
+
+VECTORS = Path(__file__).parents[3] / "spec" / "vectors"
+
+
+def clip(count: int = 6, height: int = 48, width: int = 64) -> list[tuple[numpy.ndarray, ...]]:
+    """Returns frames of a picture that moves."""
+    picture = drawn(height, width)
+    return [nestcast.to_ycbcr(numpy.roll(picture, 2 * number, axis=1)) for number in range(count)]
+
+
+def error(a, b) -> float:
+    return float(numpy.mean([numpy.square(x.astype(int) - y).mean() for x, y in zip(a, b, strict=True)]))
+
+
+def test_frames_decode_from_their_base_and_better_from_all_bytes():
+    encoder = nestcast.VideoEncoder(64, 48, rate=30, bitrates=(50_000, 2_000_000))
+    slow, fast = nestcast.VideoDecoder(64, 48), nestcast.VideoDecoder(64, 48)
+    for number, frame in enumerate(clip()):
+        coded = encoder.encode(frame)
+        assert coded.key == (number == 0)
+        assert 0 < coded.base <= coded.enhancement_reference <= len(coded) == len(coded.data)
+        assert slow.decode(coded.data[: coded.base]) in ("base", "enhancement_reference")
+        assert fast.decode(coded.data) == "enhancement_reference"
+        assert error(fast.render(), frame) < error(slow.render(), frame)
+
+
+def test_i420_is_the_same_as_three_planes():
+    (luma, cb, cr), *_ = clip(1)
+    i420 = numpy.concatenate([luma.ravel(), cb.ravel(), cr.ravel()]).reshape(72, 64)
+    frames = [nestcast.VideoEncoder(64, 48).encode(frame).data for frame in ((luma, cb, cr), i420, [luma, cb, cr])]
+    assert frames[0] == frames[1] == frames[2]
+    wide = [numpy.pad(plane, ((0, 0), (0, 5)))[:, :-5] for plane in (luma, cb, cr)]
+    assert nestcast.VideoEncoder(64, 48).encode(wide).data == frames[0]
+    gaps = [numpy.repeat(plane, 2, axis=1)[:, ::2] for plane in (luma, cb, cr)]
+    assert nestcast.VideoEncoder(64, 48).encode(gaps).data == frames[0]
+    decoder = nestcast.VideoDecoder(64, 48)
+    decoder.decode(frames[0])
+    out = numpy.empty((72, 64), numpy.uint8)
+    assert decoder.render(out) is out
+    planes = decoder.render()
+    assert out.tobytes() == b"".join(plane.tobytes() for plane in planes)
+    gaps = [numpy.empty((plane.shape[0], 2 * plane.shape[1]), numpy.uint8)[:, ::2] for plane in planes]
+    decoder.render(gaps)
+    assert all((a == b).all() for a, b in zip(gaps, planes, strict=True))
+
+
+def test_a_receiver_joins_with_a_frame_of_its_own():
+    encoder = nestcast.VideoEncoder(64, 48, bitrates=(100_000, 1_600_000))
+    frames = clip()
+    for frame in frames[:3]:
+        encoder.encode(frame)
+    joined = encoder.join(2000)
+    assert joined.key
+    decoder = nestcast.VideoDecoder(64, 48)
+    assert decoder.decode(joined.data) != "nothing"
+    encoder.set_bitrates(200_000, 800_000)
+    assert decoder.decode(encoder.encode(frames[3]).data) == "enhancement_reference"
+    assert error(decoder.render(), frames[3]) < 600
+    out = decoder.render()
+    assert decoder.conceal(1, out) in (True, False)
+
+
+def test_stored_videos_are_read_cut_and_sought(tmp_path):
+    frames = clip(8)
+    video = nestcast.encode_video(frames, rate=Fraction(30000, 1001), bitrates=(100_000, 3_200_000))
+    reader = nestcast.open_video(video)
+    assert (reader.width, reader.height, reader.rate) == (64, 48, Fraction(30000, 1001))
+    assert (reader.matrix, reader.full_range) == ("601", False)
+    whole = list(reader)
+    assert len(whole) == 8 and reader.fault is None
+    assert max(error(a, b) for a, b in zip(whole, frames, strict=True)) < 100
+
+    slow = nestcast.cut(video, bitrate=100_000)
+    assert len(slow) < 0.6 * len(video)
+    assert error(list(nestcast.open_video(slow))[7], frames[7]) > error(whole[7], frames[7])
+    assert len(list(nestcast.open_video(video, bitrate=100_000))) == 8
+
+    file = tmp_path / "clip.nst"
+    file.write_bytes(video)
+    part = list(nestcast.open_video(file, start=5, stop=7))
+    assert len(part) == 2 and error(part[0], whole[5]) == 0
+    shape = next(iter(nestcast.open_video(file).rgb())).shape
+    assert shape == (48, 64, 3)
+
+
+def test_any_prefix_of_a_stored_video_is_a_video():
+    video = nestcast.encode_video(clip(5))
+    counts = []
+    for end in (len(video), len(video) - 60, len(video) // 2, 60):
+        reader = nestcast.open_video(video[:end])
+        counts.append(len(list(reader)))
+        assert (reader.fault is None) == (end == len(video))
+    assert counts == sorted(counts, reverse=True) and counts[0] == 5
+
+
+def test_rgb_frames_and_several_renditions_are_stored():
+    picture = drawn(48, 64)
+    video = nestcast.encode_video([picture] * 4, renditions=2, full_range=True, matrix="709")
+    reader = nestcast.open_video(video)
+    assert (reader.matrix, reader.full_range) == ("709", True)
+    decoded = list(reader.rgb())[-1]
+    assert numpy.abs(decoded.astype(int) - nestcast.to_rgb(
+        nestcast.to_ycbcr(picture, matrix="709", full_range=True), matrix="709", full_range=True
+    )).mean() < 8
+
+
+def test_colours_go_to_planes_and_back():
+    colours = numpy.array([[0, 0, 0], [255, 255, 255], [255, 0, 0], [0, 255, 0], [0, 0, 255], [90, 160, 30]], numpy.uint8)
+    for matrix in ("601", "709"):
+        for full_range in (False, True):
+            for colour in colours:
+                picture = numpy.broadcast_to(colour, (5, 3, 3))
+                planes = nestcast.to_ycbcr(picture, matrix=matrix, full_range=full_range)
+                back = nestcast.to_rgb(planes, matrix=matrix, full_range=full_range)
+                assert numpy.abs(back.astype(int) - picture).max() <= 3, (matrix, full_range, colour)
+    # The bars of SMPTE in BT.601.
+    red = nestcast.to_ycbcr(numpy.full((2, 2, 3), (255, 0, 0), numpy.uint8), matrix="601")
+    assert [int(plane[0, 0]) for plane in red] == [81, 90, 240]
+
+
+def test_the_frozen_videos_are_refused_by_name():
+    # They have tables of their own.
+    with pytest.raises(nestcast.ModelError, match="it needs the models"):
+        nestcast.open_video(VECTORS / "video.nst")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        (numpy.zeros((48, 64), numpy.uint8),) * 3,
+        numpy.zeros((48, 64), numpy.uint8),
+        (numpy.zeros((48, 64), numpy.uint8),),
+        (),
+        numpy.zeros((72, 64), numpy.float32),
+        numpy.zeros((72, 0), numpy.uint8),
+    ],
+)
+def test_frames_of_another_shape_are_refused(frame):
+    with pytest.raises(nestcast.ArgumentError):
+        nestcast.VideoEncoder(64, 48).encode(frame)
+    with pytest.raises(nestcast.ArgumentError):
+        nestcast.VideoDecoder(64, 48).render(frame)
+
+
+def test_bad_arguments_and_bytes_are_refused(tmp_path):
+    with pytest.raises(nestcast.ArgumentError, match="at least one pixel"):
+        nestcast.VideoEncoder(0, 48)
+    with pytest.raises(nestcast.ArgumentError, match="frames a second"):
+        nestcast.VideoEncoder(64, 48, rate=0)
+    with pytest.raises(nestcast.ArgumentError, match="bits a second"):
+        nestcast.VideoEncoder(64, 48, bitrates=(2, 1))
+    with pytest.raises(nestcast.ArgumentError, match="at least one frame"):
+        nestcast.encode_video([])
+    with pytest.raises(nestcast.ArgumentError, match="matrix"):
+        nestcast.VideoWriter(64, 48, matrix="2020")
+    with pytest.raises(nestcast.ArgumentError, match="three loops"):
+        nestcast.VideoWriter(64, 48, renditions=4)
+    with pytest.raises(nestcast.CorruptError):
+        nestcast.open_video(b"no video")
+    with pytest.raises(nestcast.CorruptError, match="it is empty"):
+        nestcast.open_video(b"")
+    with pytest.raises(FileNotFoundError):
+        nestcast.open_video(tmp_path / "missing.nst")
+    with pytest.raises(nestcast.LimitError):
+        nestcast.open_video(nestcast.encode_video(clip(1)), max_pixels=100)
+    with pytest.raises(nestcast.ArgumentError, match="a bit rate is above 0"):
+        nestcast.cut(nestcast.encode_video(clip(1)), bitrate=0)
+    writer = nestcast.VideoWriter(64, 48)
+    writer.write(clip(1)[0])
+    assert hashlib.sha256(writer.finish()).digest()
+    for call in (writer.finish, lambda: writer.write(clip(1)[0])):
+        with pytest.raises(nestcast.ArgumentError, match="the video is finished"):
+            call()
+    decoder = nestcast.VideoDecoder(64, 48)
+    with pytest.raises(nestcast.CorruptError):
+        decoder.decode(b"\xff" * 64)
+    with pytest.raises(nestcast.LimitError):
+        nestcast.VideoDecoder(64, 48, max_pixels=10).decode(nestcast.VideoEncoder(64, 48).encode(clip(1)[0]).data)

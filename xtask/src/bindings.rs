@@ -1,0 +1,190 @@
+//! The bindings for C and Python: builds both, tests both, and makes wheels.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use crate::{
+    cargo::{self, cargo},
+    failure::{Failure, Result},
+    platform::VARIABLE,
+    programs,
+    python::Python,
+    runtime::{self, target_folder},
+};
+
+/// The packages of Python that the build and the tests need.
+const REQUIREMENTS: &str = "bindings/requirements.txt";
+/// It makes the header of C. It is a program and no dependency, as its licence is none that crates may have here.
+const CBINDGEN: [&str; 6] = ["install", "cbindgen", "--version", "=0.29.4", "--locked", "--debug"];
+const HEADER: &str = "bindings/c/include/nestcast.h";
+/// The packages that contain zig, which links wheels for old systems and for another processor.
+const ZIG: &str = "ziglang==0.15.1";
+/// The targets of the wheels.
+const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+
+/// Builds and tests both; with `--header`, writes the header of C.
+pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
+    let words: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
+    match words.as_slice() {
+        [] if arguments.is_empty() => test(),
+        ["--header"] => header(false),
+        _ => Err(Failure::Usage("`bindings` takes nothing, or `--header`".to_owned())),
+    }
+}
+
+fn test() -> Result<()> {
+    let packages = match Packages::install() {
+        Ok(packages) => packages,
+        Err(why) => {
+            println!("skipped: the bindings for Python and C, because their tests need Python: {}", why.line());
+            return Ok(());
+        }
+    };
+    let library = runtime::ensure()?;
+    packages.install_wheel(&packages.wheel(&["--profile", "dev"], "bindings/wheels")?)?;
+    packages.test("bindings/python/tests", &[(VARIABLE, library.as_os_str())])?;
+    if !programs::starts("cc") {
+        println!("skipped: the bindings for C, whose tests need a C compiler");
+        return Ok(());
+    }
+    header(true)?;
+    cargo::step(&["build", "--locked", "--package", "nestcast-c"], &[])?;
+    let staged = stage()?;
+    packages.test("bindings/c/tests", &[("NESTCAST_C", staged.as_os_str())])
+}
+
+/// Makes release wheels for every target, into `target/wheels`.
+pub(crate) fn wheels() -> Result<()> {
+    let packages = Packages::install()?;
+    packages.pip(&["--upgrade", ZIG].map(OsStr::new))?;
+    for target in TARGETS {
+        cargo::add_target(target).map_err(|why| Failure::say(format!("cannot build for {target}: {why}")))?;
+        let wheel = packages.wheel(&["--release", "--strip", "--zig", "--target", target], "wheels")?;
+        println!("{}", wheel.display());
+    }
+    Ok(())
+}
+
+/// A folder of Python packages below `target`, which leaves the user's own alone.
+struct Packages {
+    python: Python,
+    folder: PathBuf,
+}
+
+impl Packages {
+    /// Installs what is missing.
+    fn install() -> Result<Self> {
+        let python = Python::find()?;
+        let requirements = cargo::root().join(REQUIREMENTS);
+        let wanted = fs::read_to_string(&requirements).map_err(Failure::at(&requirements))?;
+        let packages = Self { python, folder: target_folder()?.join("bindings/packages") };
+        let stamp = packages.folder.join("installed");
+        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            return Ok(packages);
+        }
+        packages.pip(&["--upgrade".as_ref(), "--no-compile".as_ref(), "-r".as_ref(), requirements.as_os_str()])?;
+        fs::write(&stamp, wanted).map_err(Failure::at(&stamp))?;
+        Ok(packages)
+    }
+
+    fn pip(&self, arguments: &[&OsStr]) -> Result<()> {
+        let mut command = self.python.command();
+        command.args(["-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"]);
+        command.arg("--target").arg(&self.folder).args(arguments).env("PIP_REQUIRE_VIRTUALENV", "0");
+        succeed(&mut command, "pip cannot install the packages: check the network and repeat")
+    }
+
+    /// Builds a wheel into a folder below `target` that has no other of its kind, and returns its path.
+    fn wheel(&self, options: &[&str], folder: &str) -> Result<PathBuf> {
+        let built = target_folder()?.join(folder).join(options.last().copied().unwrap_or_default());
+        if built.exists() {
+            fs::remove_dir_all(&built).map_err(Failure::at(&built))?;
+        }
+        let mut maturin = Command::new(self.folder.join("bin").join("maturin"));
+        maturin.current_dir(cargo::root()).env("PYTHONPATH", &self.folder);
+        maturin.args(["build", "--locked", "--quiet", "--manifest-path", "bindings/python/Cargo.toml", "--out"]);
+        maturin.arg(&built).args(options);
+        succeed(&mut maturin, "maturin cannot build the package: fix what it reports above")?;
+        let entries = fs::read_dir(&built).map_err(Failure::at(&built))?;
+        let wheels = entries.filter_map(|entry| Some(entry.ok()?.path()));
+        let wheel = wheels.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "whl"));
+        wheel.ok_or_else(|| Failure::say(format!("maturin left no wheel in {}", built.display())))
+    }
+
+    fn install_wheel(&self, wheel: &Path) -> Result<()> {
+        self.pip(&["--upgrade".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()])
+    }
+
+    /// Runs the tests of a folder.
+    fn test(&self, folder: &str, variables: &[(&str, &OsStr)]) -> Result<()> {
+        let mut command = self.python.command();
+        command.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", folder]);
+        command.current_dir(cargo::root()).env("PYTHONPATH", &self.folder).env("PYTHONDONTWRITEBYTECODE", "1");
+        command.envs(variables.iter().copied());
+        succeed(&mut command, &format!("tests of {folder} failed: see above"))
+    }
+}
+
+fn succeed(command: &mut Command, otherwise: &str) -> Result<()> {
+    match command.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err(Failure::say(otherwise)),
+        Err(error) => Err(Failure::say(format!("{} cannot be started: {error}", command.get_program().display()))),
+    }
+}
+
+/// Checks that the committed header is that of the sources, or writes it.
+fn header(check: bool) -> Result<()> {
+    let tools = target_folder()?.join("tools");
+    let program = tools.join("bin").join(format!("cbindgen{}", env::consts::EXE_SUFFIX));
+    if !program.exists() {
+        let mut install = cargo();
+        install.args(CBINDGEN).arg("--root").arg(&tools).arg("--target-dir").arg(tools.join("build"));
+        succeed(install.arg("--quiet"), "cbindgen cannot be installed: check the network and repeat")?;
+    }
+    let mut cbindgen = Command::new(program);
+    cbindgen.current_dir(cargo::root()).args(["--quiet", "--config", "bindings/c/cbindgen.toml", "bindings/c"]);
+    cbindgen.args(["--output", HEADER]).args(check.then_some("--verify"));
+    succeed(&mut cbindgen, "bindings/c/include/nestcast.h is not of these sources: run `cargo xtask bindings --header`")
+}
+
+/// Puts header, libraries and the file of pkg-config into one folder, as an installation would.
+fn stage() -> Result<PathBuf> {
+    let target = target_folder()?;
+    let (folder, built) = (target.join("bindings/c"), target.join("debug"));
+    let copy = |from: &Path, to: &Path| {
+        fs::create_dir_all(to.parent().unwrap_or(to)).map_err(Failure::at(to))?;
+        fs::copy(from, to).map(drop).map_err(Failure::at(from))
+    };
+    copy(&cargo::root().join(HEADER), &folder.join("include/nestcast.h"))?;
+    let shared = format!("{}nestcast{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
+    for library in ["libnestcast.a", &shared] {
+        copy(&built.join(library), &folder.join("lib").join(library))?;
+    }
+    let description = folder.join("lib/pkgconfig/nestcast.pc");
+    fs::create_dir_all(folder.join("lib/pkgconfig")).map_err(Failure::at(&folder))?;
+    fs::write(&description, pkg_config()).map_err(Failure::at(&description))?;
+    Ok(folder)
+}
+
+/// Describes the libraries by paths from the file itself, so that the folder can move.
+fn pkg_config() -> String {
+    format!(
+        "prefix=${{pcfiledir}}/../..\n\
+         includedir=${{prefix}}/include\n\
+         libdir=${{prefix}}/lib\n\
+         \n\
+         Name: nestcast\n\
+         Description: Pictures and video as one embedded stream: every prefix, cut at any byte, decodes\n\
+         Version: {}\n\
+         Libs: -L${{libdir}} -lnestcast\n\
+         Libs.private: -lpthread -ldl -lm\n\
+         Cflags: -I${{includedir}}\n",
+        env!("CARGO_PKG_VERSION")
+    )
+}
