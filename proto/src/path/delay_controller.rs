@@ -47,6 +47,8 @@ const MIN_RTT_LIFE_BEHIND_QUEUE: Duration = Duration::from_secs(60);
 const SURE_QUEUE: Duration = Duration::from_millis(3);
 /// The transmission time of a packet on a slow link, of 0.3 Mbit/s.
 const SLOW_PACKET: Duration = Duration::from_millis(32);
+/// A flow whose rate was this many times as high in the last minute may share the path.
+const MAX_OWN_PARTS: f64 = 3.0;
 /// A path with a lower rate, in bytes a second, was out, and returns as it was: 48 kbit/s.
 const OUTAGE_BYTES_PER_SECOND: f64 = 6000.0;
 
@@ -365,9 +367,11 @@ impl DelayController {
         let suspected = self.competitive_mode.is_suspected(now) && !self.competitive_mode.is_there();
         self.round_trip_probe.handle_round(round.standing <= SURE_QUEUE);
         if self.round_trip_probe.is_due(now, suspected) && used {
-            // Flows that share a path must probe at the same times, however small their shares are.
-            let rate = self.target.highest_rate(self.path.mtu).unwrap_or(f64::MAX);
+            let rate = self.rate.unwrap_or(f64::MAX);
             let packet = Duration::from_secs_f64(self.path.mtu as f64 / rate.max(1.0));
+            // Flows that share a path must probe at the same times, however small their shares are.
+            let shares = self.target.highest_rate(self.path.mtu).is_some_and(|whole| whole > MAX_OWN_PARTS * rate);
+            let suspected = suspected || shares;
             if suspected || !self.round_trip_probe.leaves_out(packet) {
                 self.begin_drain(now);
             }
