@@ -233,12 +233,12 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
     let size = Size::new(48, 32).expect("a size");
     let population = Population::new([(40e3, 1.0), (90e3, 2.0)]);
     let nobody = VideoSettings { size, rate: RATE, population: Population::new([(1e6, 1.0)]), threads: 1 };
-    for effort in [Effort::Fast, Effort::Normal] {
+    for effort in [Effort::Realtime, Effort::Fast, Effort::Normal] {
         let mut before = RenditionEncoder::new(VideoModel::built_in(), &nobody);
         (before.effort, before.useful, before.population) = (effort, 777, population.clone());
         let mut source = Source::new(size);
         for number in 0..3 {
-            let key = source.take(&(&picture(size, number)).into(), 1).expect("its size");
+            let key = source.take(&(&picture(size, number)).into(), effort, 1).expect("its size");
             before.encode(&mut source, key, false).expect("a frame");
             source.finish();
         }
