@@ -50,11 +50,11 @@ fn a_sender_takes_the_effort_that_it_is_told() {
             break figures["encoded_bytes"].as_u64().expect("a number");
         }
     };
-    let [fast, normal] = ["fast", "normal"].map(|effort| sent(&["--effort", effort]));
-    assert_ne!(fast, normal, "bytes");
+    let [realtime, fast, normal] = ["realtime", "fast", "normal"].map(|effort| sent(&["--effort", effort]));
+    assert!(realtime != fast && fast != normal, "bytes");
     assert_eq!(sent(&[]), normal, "that of a small video");
     let said = bench.misuse(&["send", "clip.y4m", "--effort", "hasty"]);
-    assert!(said.contains("'hasty'") && said.contains("fast, normal"), "{said}");
+    assert!(said.contains("'hasty'") && said.contains("realtime, fast, normal"), "{said}");
 }
 
 #[cfg(unix)]

@@ -145,6 +145,11 @@ impl Renditions {
         self.time.handle_encoded(seconds);
     }
 
+    /// Notes that frames will take another time from now on.
+    pub(crate) const fn handle_effort_changed(&mut self) {
+        self.time.handle_effort_changed();
+    }
+
     /// Processes a frame that is due for these receivers. Returns the changes before it.
     pub(crate) fn handle_frame(&mut self, receivers: &[Receiver], joins: &mut RandomAccessBudget) -> Vec<Change> {
         self.frames += 1;

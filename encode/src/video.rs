@@ -12,6 +12,7 @@ use nestcast_proto::{
     Rendition, SourceError, Video, Welcome,
 };
 
+use crate::effort::EffortLadder;
 use crate::error::PictureError;
 use crate::format::{PictureFormat, Samples};
 use crate::random_access_budget::RandomAccessBudget;
@@ -38,8 +39,6 @@ const MAX_SWITCH_BYTES: usize = 65_536;
 /// Bits for each pixel before the first receiver connects, and the least in a second.
 const BITS_PER_PIXEL: f64 = 0.1;
 const MIN_BITS_PER_SECOND: f64 = 8.0;
-/// Luma samples a second from which the motion search is short: those of 640x360 at 30 frames a second.
-const MANY_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
 /// The weight of a rate that only sets a bound.
 const NO_WEIGHT: f64 = 1e-9;
 
@@ -48,6 +47,7 @@ const NO_WEIGHT: f64 = 1e-9;
 pub struct VideoEncoding {
     welcome: Welcome,
     encoder: VideoRenditions,
+    effort: EffortLadder,
     rate: FrameRate,
     renditions: Renditions,
     /// The rate for which each rendition's base layers are made, in bits a second.
@@ -86,12 +86,12 @@ impl VideoEncoding {
         let slowest = (samples * BITS_PER_PIXEL).max(MIN_BITS_PER_SECOND);
         let population = population(&[slowest], slowest * BASE_SHARE);
         let settings = VideoSettings { size: format.size, rate, population, threads };
-        let effort = if samples > MANY_SAMPLES { Effort::Fast } else { Effort::Normal };
-        let encoder =
-            VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one rendition").with_effort(effort);
+        let effort = EffortLadder::new(samples, frames_a_second);
+        let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one rendition");
         Ok(Self {
             welcome: welcome(&format, colours),
-            encoder,
+            encoder: encoder.with_effort(effort.effort()),
+            effort,
             rate,
             renditions: Renditions::new(limit, frames_a_second),
             slowest: vec![slowest],
@@ -101,13 +101,15 @@ impl VideoEncoding {
         })
     }
 
-    /// Sets the effort of the motion search; `None` keeps the default for the samples a second.
+    /// Keeps this effort of the motion search. With `None`, the encoder chooses it: by the samples a second at first,
+    /// then by the time that frames take, see [`FrameEncoder::handle_encode_time`].
     #[must_use]
-    pub fn with_effort(self, effort: Option<Effort>) -> Self {
-        match effort {
-            Some(effort) => Self { encoder: self.encoder.with_effort(effort), ..self },
-            None => self,
+    pub fn with_effort(mut self, effort: Option<Effort>) -> Self {
+        if let Some(effort) = effort {
+            self.effort.pin(effort);
+            self.encoder.set_effort(effort);
         }
+        self
     }
 
     /// Encodes the next frame. It has a random-access frame ([`RandomAccessFrame`]) in each rendition in which a
@@ -281,10 +283,18 @@ impl FrameEncoder for VideoEncoding {
         Ok((frame, Some(picture)))
     }
 
-    /// Learns how long a frame took to encode. If frames take half of their interval, no rendition is added; above nine
-    /// tenths, one is removed. Without this call the encoder assumes that it has enough time.
+    /// Learns how long a frame took to encode. If frames take more than eight tenths of their interval, the next ones are
+    /// encoded with less effort, from `normal` to `fast` to `realtime`; it rises again while there is time. If frames
+    /// take half of their interval, no rendition is added; above nine tenths, one is removed. Without this call the
+    /// encoder assumes that it has enough time.
     fn handle_encode_time(&mut self, took: Duration) {
-        self.renditions.handle_encoded(took.as_secs_f64());
+        let seconds = took.as_secs_f64();
+        if self.effort.handle_encoded(seconds) {
+            self.encoder.set_effort(self.effort.effort());
+            self.renditions.handle_effort_changed();
+        } else {
+            self.renditions.handle_encoded(seconds);
+        }
     }
 }
 

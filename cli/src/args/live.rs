@@ -65,7 +65,7 @@ pub(crate) struct Send {
     /// for a receiver whose link is too slow for the first]
     #[arg(long, value_name = "N", value_parser = renditions())]
     pub(crate) renditions: Option<usize>,
-    /// Video: how long to search for motion [default: normal, or fast above 640x360 at 30 frames/s]
+    /// Video: how long to search for motion [default: by the size and the frame rate, and less while the encoder lacks time]
     #[arg(long, value_parser = effort())]
     pub(crate) effort: Option<Effort>,
     #[command(flatten)]

@@ -70,8 +70,13 @@ impl VideoRenditions {
     /// Sets how long it searches for motion; decoders do not depend on it.
     #[must_use]
     pub fn with_effort(mut self, effort: Effort) -> Self {
-        self.renditions.iter_mut().for_each(|encoder| encoder.effort = effort);
+        self.set_effort(effort);
         self
+    }
+
+    /// Sets how long it searches for motion from the next frame on.
+    pub fn set_effort(&mut self, effort: Effort) {
+        self.renditions.iter_mut().for_each(|encoder| encoder.effort = effort);
     }
 
     /// Returns the receivers that each rendition served at first.

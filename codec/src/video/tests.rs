@@ -240,7 +240,7 @@ fn a_branch_keeps_effort_population_and_what_the_loop_had() {
     let population = Population::new([(Bitrate::from_bits(40_000), 1.0), (Bitrate::from_bits(90_000), 2.0)]);
     let nobody = Population::new([(Bitrate::from_bits(1_000_000), 1.0)]);
     let nobody = VideoSettings { size, rate: RATE, population: nobody, threads: 1 };
-    for effort in [Effort::Fast, Effort::Normal] {
+    for effort in [Effort::Realtime, Effort::Fast, Effort::Normal] {
         let mut before = RenditionEncoder::new(VideoModel::built_in(), &nobody, Threads::new(1));
         (before.effort, before.useful, before.population) = (effort, 777, population.clone());
         let mut source = Source::new(size);

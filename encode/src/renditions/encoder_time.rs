@@ -39,6 +39,11 @@ impl EncoderTime {
         (self.share, self.waits) = (None, WAIT_SECONDS);
     }
 
+    /// Notes that frames will take another time: it is measured anew.
+    pub(super) const fn handle_effort_changed(&mut self) {
+        self.share = None;
+    }
+
     /// Returns whether there is time for one more rendition.
     pub(super) fn has_room(&self) -> bool {
         self.waits <= 0.0 && self.share.is_none_or(|share| share <= HAS_ROOM)
