@@ -6,7 +6,7 @@ use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
 use crate::subband::layout::{ChromaFormat, LEVELS};
 use crate::subband::quantise::COEFFICIENT_FRACTION;
-use crate::subband::segments::{Segments, equal_runs};
+use crate::subband::segments::runs;
 use crate::subband::sparse::SparseBands;
 use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::Division;
@@ -43,12 +43,11 @@ pub(super) fn synthesise(
             let line = arena.take(width);
             let mut component = Component::new(source, strip.start, &mut arena);
             for (y, row) in strip.zip(part.chunks_mut(width)) {
-                let (occupied, segment) = component.occupied_row(y, line);
-                for (run, [occupied, _]) in equal_runs([occupied, Segments::MAX]) {
-                    let end = width.min(run.end * segment);
-                    let columns = end.min(run.start * segment)..end;
-                    let row = &mut row[columns.clone()];
-                    if occupied { widest!(round(&line[columns], row)) } else { row.fill(0) }
+                let (occupied, segment) = component.row(y, line);
+                row.fill(0);
+                for run in runs(occupied) {
+                    let columns = run.start * segment..width.min(run.end * segment);
+                    widest!(round(&line[columns.clone()], &mut row[columns]));
                 }
             }
         });
