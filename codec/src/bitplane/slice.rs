@@ -5,6 +5,7 @@ use crate::bitplane::contexts::Class;
 use crate::bitplane::region_rotations::RegionRotations;
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
+use crate::error::ModelId;
 use crate::model::{Model, Weights};
 use crate::simd::widest;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
@@ -84,6 +85,8 @@ pub(super) struct BlockPlace {
 pub(crate) struct Slice {
     /// Components, width and rows that the arrays have memory for.
     shape: Option<(ChromaFormat, usize, usize)>,
+    /// The model whose weights the subbands have.
+    model: Option<ModelId>,
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
     /// The code blocks with significant coefficients, in the order in which they got the first.
@@ -105,10 +108,14 @@ impl Slice {
     pub(crate) fn reset(&mut self, model: &Model, chroma: ChromaFormat, width: usize, rows: usize) {
         let shape = (chroma, width, rows);
         if self.shape.replace(shape) == Some(shape) {
-            self.forget(model);
+            self.forget();
+            if self.model != Some(model.id()) {
+                self.weigh(model);
+            }
         } else {
             self.lay_out(model, chroma, [width, rows]);
         }
+        self.model = Some(model.id());
         self.probabilities.clear();
         self.probabilities.extend(model.priors.iter().map(|&prior| Probability::new(prior)));
         self.rotations.reset(chroma, width, rows);
@@ -138,8 +145,16 @@ impl Slice {
         self.source.clear();
     }
 
-    /// Forgets all that is known, and takes the weights of `model`.
-    fn forget(&mut self, model: &Model) {
+    /// Takes the weights of `model`.
+    fn weigh(&mut self, model: &Model) {
+        self.subbands.iter_mut().for_each(|map| map.weights = model.subbands[map.index].weights);
+        for at in 0..self.subbands.len() {
+            self.relate(at);
+        }
+    }
+
+    /// Forgets all that is known.
+    fn forget(&mut self) {
         for at in 0..self.significant.len() {
             let BlockPlace { subband, bx, by } = self.significant[at];
             self.forget_block(usize::from(subband), [bx, by].map(usize::from));
@@ -154,10 +169,6 @@ impl Slice {
                 own.iter_mut().for_each(|block| block.all = 0);
             }
             (map.nonzero, map.all) = (false, 0);
-            map.weights = model.subbands[map.index].weights;
-        }
-        for at in 0..self.subbands.len() {
-            self.relate(at);
         }
     }
 

@@ -137,7 +137,11 @@ impl Window {
             let row = &plane.samples[(top + row) * plane.stride + x - before..][..LENGTH + TAPS - 1];
             match across {
                 Some(taps) => sums.along_row(row, taps, out),
-                None => *out = row[before..].first_chunk().map_or(*out, |row| row.map(|sample| sample << 3)),
+                None => {
+                    let samples: &[i16; LENGTH] = row[before..].first_chunk().expect("the row is longer");
+                    // A loop of constant length: not every target has vectors for `map` of an array.
+                    (0..LENGTH).for_each(|x| out[x] = samples[x] << 3);
+                }
             }
         }
         let Some(taps) = down else { return };

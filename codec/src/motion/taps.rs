@@ -35,7 +35,15 @@ macro_rules! with_sums {
             let $sums = $crate::motion::taps::Plain;
             $call
         }
-        #[cfg(not(all(target_arch = "x86_64", not(disable_dispatch_avx2))))]
+        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+        {
+            let $sums = $crate::motion::taps::Dots;
+            $call
+        }
+        #[cfg(not(any(
+            all(target_arch = "x86_64", not(disable_dispatch_avx2)),
+            all(target_arch = "wasm32", target_feature = "simd128")
+        )))]
         {
             let $sums = $crate::motion::taps::Plain;
             $call
@@ -192,6 +200,73 @@ mod pairs {
     #[target_feature(enable = "avx2")]
     fn both([first, second]: &[i16; 2]) -> __m256i {
         _mm256_set1_epi32(i32::from(first.cast_unsigned()) | i32::from(*second) << 16)
+    }
+}
+
+/// Sums in 32 bits, eight at a time.
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dots;
+
+#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
+mod dots {
+    use fearless_simd::{Bytes, Level, SimdBase, SimdFrom, SimdIntWiden, SimdNarrow, WasmSimd128, i16x8, i32x4};
+
+    use super::{Dots, Plain, Sums};
+
+    impl Sums for Dots {
+        /// Computes even and odd sums apart: each pair of samples that begins at an even, or at an odd, place serves
+        /// one of them.
+        #[inline(always)]
+        fn along_row<const TAPS: usize, const LENGTH: usize>(
+            self,
+            row: &[i16],
+            taps: &[i16; TAPS],
+            out: &mut [i16; LENGTH],
+        ) {
+            let Some(simd) = Level::new().as_wasm_simd128() else { return Plain.along_row(row, taps, out) };
+            for (group, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let seen = &row[8 * group..][..7 + TAPS];
+                let mut sums = [i32x4::splat(simd, 0); 2];
+                for (at, pair) in taps.as_chunks::<2>().0.iter().enumerate() {
+                    let taps = both(simd, pair);
+                    for (odd, sum) in sums.iter_mut().enumerate() {
+                        let samples = i16x8::from_slice(simd, &seen[2 * at + odd..][..8]);
+                        *sum += samples.pairwise_dot_product(taps);
+                    }
+                }
+                // Bits 3 to 18 of each.
+                let [even, odd] = sums;
+                let words = (even >> 3) & i32x4::splat(simd, 0xFFFF) | (odd << 13) & i32x4::splat(simd, -0x1_0000);
+                *out = words.bitcast::<i16x8<WasmSimd128>>().into();
+            }
+        }
+
+        #[inline(always)]
+        fn along_columns<const TAPS: usize, const LENGTH: usize>(
+            self,
+            rows: &[[i16; LENGTH]; TAPS],
+            taps: &[i16; TAPS],
+            out: &mut [i16; LENGTH],
+        ) {
+            let Some(simd) = Level::new().as_wasm_simd128() else { return Plain.along_columns(rows, taps, out) };
+            for (group, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+                let mut sums = [i32x4::splat(simd, 0); 2];
+                for (rows, pair) in rows.as_chunks::<2>().0.iter().zip(taps.as_chunks::<2>().0) {
+                    let [first, second] = rows.each_ref().map(|row| i16x8::from_slice(simd, &row[8 * group..][..8]));
+                    let taps = both(simd, pair);
+                    sums[0] += first.zip_low(second).pairwise_dot_product(taps);
+                    sums[1] += first.zip_high(second).pairwise_dot_product(taps);
+                }
+                *out = (sums[0] >> 6).saturating_narrow(sums[1] >> 6).into();
+            }
+        }
+    }
+
+    /// Repeats two taps.
+    #[inline(always)]
+    fn both(simd: WasmSimd128, &[first, second]: &[i16; 2]) -> i16x8<WasmSimd128> {
+        i16x8::simd_from(simd, [first, second, first, second, first, second, first, second])
     }
 }
 

@@ -27,27 +27,22 @@ pub(crate) fn widened(segments: Segments, distance: usize) -> Segments {
     (0..distance).fold(segments, |wide, _| wide | wide << 1 | wide >> 1)
 }
 
-/// Returns the runs of segments that are all in the set.
-pub(crate) fn runs(segments: Segments) -> impl Iterator<Item = Range<usize>> {
-    equal_runs([segments]).filter_map(|(run, [inside])| inside.then_some(run))
-}
-
-/// Divides all segments into runs that are inside or outside each set as a whole, and returns in which they are. The
-/// run after the last segment of any set is left out.
-pub(crate) fn equal_runs<const N: usize>(sets: [Segments; N]) -> impl Iterator<Item = (Range<usize>, [bool; N])> {
-    let end = sets.into_iter().fold(0, |all, set| all | set).checked_ilog2().map_or(0, |last| last as usize + 1);
-    let mut start = 0;
+/// Returns the runs of segments in the set.
+pub(crate) fn runs(mut segments: Segments) -> impl Iterator<Item = Range<usize>> {
     std::iter::from_fn(move || {
-        (start < end).then(|| {
-            let rest = sets.map(|set| set >> start);
-            let inside = rest.map(|set| set & 1 != 0);
-            let changes = rest.map(|set| if set & 1 != 0 { set.trailing_ones() } else { set.trailing_zeros() });
-            let count = changes.into_iter().min().unwrap_or(0) as usize;
-            let run = start..(start + count).min(end);
-            start = run.end;
-            (run, inside)
+        (segments != 0).then(|| {
+            let start = segments.trailing_zeros();
+            let end = start + (segments >> start).trailing_ones();
+            segments &= Segments::MAX.checked_shl(end).unwrap_or(0);
+            start as usize..end as usize
         })
     })
+}
+
+/// Returns runs that contain all of these segments, and some more where runs would be short: a run costs about as much
+/// as two segments.
+pub(crate) fn long_runs(segments: Segments) -> impl Iterator<Item = Range<usize>> {
+    runs(segments | segments << 1 & segments >> 1 | segments << 2 & segments >> 1 | segments << 1 & segments >> 2)
 }
 
 #[cfg(test)]
@@ -59,9 +54,8 @@ mod tests {
         assert_eq!(runs(0b1_0111_0010).collect::<Vec<_>>(), [1..2, 4..7, 8..9]);
         assert_eq!(runs(Segments::MAX).collect::<Vec<_>>(), [0..64]);
         assert_eq!(runs(0).count(), 0);
-        let both: Vec<_> = equal_runs([0b0110, 0b1100]).collect();
-        assert_eq!(both, [(0..1, [false; 2]), (1..2, [true, false]), (2..3, [true; 2]), (3..4, [false, true])]);
-        assert_eq!(equal_runs([Segments::MAX, 1]).last(), Some((1..64, [true, false])));
+        assert_eq!(long_runs(0b1_0001_0010_1100).collect::<Vec<_>>(), [2..9, 12..13]);
+        assert_eq!(long_runs(1 << 63 | 1).collect::<Vec<_>>(), [0..1, 63..64]);
     }
 
     #[test]

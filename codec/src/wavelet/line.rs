@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::scratch::Arena;
 use crate::simd::widest;
-use crate::subband::segments::{self, Segments, equal_runs, runs};
+use crate::subband::segments::{self, Segments, long_runs, runs};
 use crate::wavelet::lift::{Direction, LIFTING_STEPS, Sample, Steps, Taps, mirror};
 
 /// Mirrored samples on either side of a half.
@@ -40,8 +40,7 @@ impl<'a, T: Sample> Line<'a, T> {
     }
 
     /// Synthesis: joins the even half and the odd half into `out`. `occupied` are the segments of both, of `segment`
-    /// samples, that may be other than zero. Returns those of `out`, of twice as many samples; the others are zero, and
-    /// not written.
+    /// samples, that may be other than zero. Returns those of `out`, of twice as many samples.
     pub(super) fn join(
         &mut self,
         [left, right]: [&[T]; 2],
@@ -53,17 +52,20 @@ impl<'a, T: Sample> Line<'a, T> {
         let all = segments::first(left.len().div_ceil(segment));
         let joined = segments::widened(of_left | of_right, REACH.div_ceil(segment)) & all;
         if self.width < 2 {
-            if joined != 0 {
-                out.copy_from_slice(left);
-            }
+            out.copy_from_slice(left);
             return joined;
+        }
+        for run in runs(all & !joined) {
+            let end = out.len().min(2 * run.end * segment);
+            out[2 * run.start * segment..end].fill(T::default());
         }
         for run in runs(joined) {
             let span = Span {
                 even: run.start * segment..left.len().min(run.end * segment),
                 odd: run.start * segment..right.len().min(run.end * segment),
             };
-            self.fill(&span, &run, [left, right], occupied, segment);
+            let near = segments::widened(of_right, STEP_SAMPLES.div_ceil(segment));
+            self.fill(&span, [left, right], near, segment);
             let [_, second, third, last] = self.steps.taps;
             self.step(1, &span, second);
             self.step(0, &span, third);
@@ -81,43 +83,25 @@ impl<'a, T: Sample> Line<'a, T> {
         joined
     }
 
-    /// Copies a span of both halves, and does the first step.
-    fn fill(
-        &mut self,
-        span: &Span,
-        run: &Range<usize>,
-        [left, right]: [&[T]; 2],
-        [of_left, of_right]: [Segments; 2],
-        segment: usize,
-    ) {
-        let first = self.steps.taps[0];
-        let within = segments::first(run.end) & !segments::first(run.start);
-        let near = segments::widened(of_right, STEP_SAMPLES.div_ceil(segment)) & within;
-        for (part, [filled, _]) in equal_runs([of_right & within, within]).skip_while(|(part, _)| part.end <= run.start)
-        {
-            let part = part.start * segment..span.odd.end.min(part.end * segment);
-            let odd = &mut self.halves[1][PAD_SAMPLES + part.start..PAD_SAMPLES + part.end];
-            if filled { odd.copy_from_slice(&right[part]) } else { odd.fill(T::default()) }
-        }
-        if near != 0 {
+    /// Copies a span of both halves, and does the first step, which changes the segments in `changes`.
+    fn fill(&mut self, span: &Span, [left, right]: [&[T]; 2], changes: Segments, segment: usize) {
+        let Span { even, odd } = span;
+        self.halves[1][PAD_SAMPLES + odd.start..PAD_SAMPLES + odd.end].copy_from_slice(&right[odd.clone()]);
+        let within = segments::first(even.end.div_ceil(segment)) & !segments::first(even.start / segment);
+        if changes & within != 0 {
             self.continue_half(1, span);
         }
-        let [even, odd] = &mut self.halves;
-        for (part, [filled, changes, _]) in
-            equal_runs([of_left & within, near, within]).skip_while(|(part, _)| part.end <= run.start)
-        {
-            let part = part.start * segment..span.even.end.min(part.end * segment);
-            let even = &mut even[PAD_SAMPLES + part.start..PAD_SAMPLES + part.end];
-            match (filled, changes) {
-                (true, true) => widest!(step_from(&left[part.clone()], first, &odd[part.start..], even)),
-                (true, false) => even.copy_from_slice(&left[part]),
-                (false, true) => {
-                    even.fill(T::default());
-                    widest!(step(even, first, &odd[part.start..]));
-                }
-                (false, false) => even.fill(T::default()),
-            }
+        let first = self.steps.taps[0];
+        let [halves, odd] = &mut self.halves;
+        let mut done = even.start;
+        for run in long_runs(changes & within) {
+            let run = run.start * segment..even.end.min(run.end * segment);
+            halves[PAD_SAMPLES + done..PAD_SAMPLES + run.start].copy_from_slice(&left[done..run.start]);
+            let target = &mut halves[PAD_SAMPLES + run.start..PAD_SAMPLES + run.end];
+            widest!(step_from(&left[run.clone()], first, &odd[run.start..], target));
+            done = run.end;
         }
+        halves[PAD_SAMPLES + done..PAD_SAMPLES + even.end].copy_from_slice(&left[done..even.end]);
     }
 
     /// Analysis: splits `row` into the low and the high half.

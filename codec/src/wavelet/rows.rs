@@ -2,7 +2,7 @@
 
 use crate::scratch::Arena;
 use crate::simd::widest;
-use crate::subband::segments::{self, Segments, equal_runs};
+use crate::subband::segments::{self, Segments, long_runs};
 use crate::wavelet::lift::{Direction, LIFTING_STEPS, STEP_REACH, Sample, Steps, Taps, mirror};
 
 /// The number of rows between the newest row and the last step.
@@ -13,7 +13,7 @@ const WINDOW_ROWS: usize = DELAY_ROWS + STEP_REACH + 1;
 /// The rows of a level in progress. Rows enter one by one, top to bottom. A row has its final values when the row
 /// [`DELAY_ROWS`] below it, or one more, has entered, and stays for [`STEP_REACH`] more rows.
 ///
-/// A row consists of two halves. Segments that are zero have arbitrary numbers in memory.
+/// A row consists of two halves. Steps leave out segments of which all neighbours are zero.
 #[derive(Debug, Default)]
 pub(super) struct Window<'a, T> {
     steps: Steps<T>,
@@ -25,8 +25,6 @@ pub(super) struct Window<'a, T> {
     rows: [&'a mut [T]; WINDOW_ROWS],
     /// The segments of each row that may be other than zero, by half.
     occupied: [[Segments; 2]; WINDOW_ROWS],
-    /// As long as a half.
-    zeros: &'a mut [T],
 }
 
 /// The rows of a level.
@@ -52,9 +50,9 @@ impl Shape {
 }
 
 impl<'a, T: Sample> Window<'a, T> {
-    /// The number of samples that [`Window::new`] takes at most.
+    /// The number of samples that [`Window::new`] takes.
     pub(super) const fn numbers(width: usize) -> usize {
-        (WINDOW_ROWS + 1) * width
+        WINDOW_ROWS * width
     }
 
     pub(super) fn new(
@@ -66,10 +64,8 @@ impl<'a, T: Sample> Window<'a, T> {
     ) -> Self {
         let [left, right] = shape.halves;
         let rows = std::array::from_fn(|_| arena.take(left + right));
-        let zeros = arena.take(left);
-        zeros.fill(T::default());
         let occupied = [[0; 2]; WINDOW_ROWS];
-        Self { steps: Steps::new(taps, direction), shape, first, rows, occupied, zeros }
+        Self { steps: Steps::new(taps, direction), shape, first, rows, occupied }
     }
 
     /// Returns a row, and the segments of its halves that may be other than zero.
@@ -85,7 +81,8 @@ impl<'a, T: Sample> Window<'a, T> {
         self.rows[at]
     }
 
-    /// Returns the halves of a row that is about to enter, each with its segments, which `occupied` must become.
+    /// Returns the halves of a row that is about to enter, all of which will be written, and their segments that may be
+    /// other than zero, which the caller sets.
     pub(super) fn halves_mut(&mut self, y: usize) -> [(&mut [T], &mut Segments); 2] {
         let at = y % WINDOW_ROWS;
         let (left, right) = self.rows[at].split_at_mut(self.shape.halves[0]);
@@ -113,31 +110,18 @@ impl<'a, T: Sample> Window<'a, T> {
         let own = y % WINDOW_ROWS;
         let around = [-3, -1, 1, 3].map(|distance| mirror(y.cast_signed() + distance, self.shape.height) % WINDOW_ROWS);
         let target = std::mem::take(&mut self.rows[own]);
+        let neighbours = around.map(|at| &*self.rows[at]);
         let mut first = 0;
         for half in 0..2 {
             let end = first + self.shape.halves[half];
-            let before = self.occupied[own][half];
-            let [a, b, c, d] = around.map(|at| self.occupied[at][half]);
-            for (run, [filled, sources @ ..]) in equal_runs([before, a, b, c, d]) {
-                if sources == [false; 4] {
-                    continue;
-                }
-                let columns = first + run.start * self.shape.segment..end.min(first + run.end * self.shape.segment);
-                let row = |source: usize| {
-                    if sources[source] {
-                        &self.rows[around[source]][columns.clone()]
-                    } else {
-                        &self.zeros[..columns.len()]
-                    }
-                };
-                let neighbours = [0, 1, 2, 3].map(row);
-                let target = &mut target[columns.clone()];
-                if !filled {
-                    target.fill(T::default());
-                }
-                widest!(step(target, taps, neighbours));
+            let changes = around.iter().fold(0, |changes, at| changes | self.occupied[*at][half]);
+            for run in long_runs(changes) {
+                let columns =
+                    end.min(first + run.start * self.shape.segment)..end.min(first + run.end * self.shape.segment);
+                let neighbours = neighbours.map(|row| &row[columns.clone()]);
+                widest!(step(&mut target[columns.clone()], taps, neighbours));
             }
-            self.occupied[own][half] = before | a | b | c | d;
+            self.occupied[own][half] |= changes;
             first = end;
         }
         self.rows[own] = target;

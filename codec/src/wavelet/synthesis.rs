@@ -180,24 +180,15 @@ impl<'a, T: Sample> Component<'a, T> {
         Self { levels, count: LEVELS + 1 - finest, low: source.band(component) }
     }
 
-    /// Writes row `y` of the plane. Callers read rows in order.
-    pub(crate) fn row(&mut self, y: usize, out: &mut [T]) {
-        let (occupied, segment) = self.occupied_row(y, out);
-        for run in runs(!occupied) {
-            let end = out.len().min(run.end * segment);
-            out[end.min(run.start * segment)..end].fill(T::default());
-        }
-    }
-
-    /// As [`Component::row`], but writes only segments that may be other than zero. Returns them, and the samples of
-    /// each.
-    pub(crate) fn occupied_row(&mut self, y: usize, out: &mut [T]) -> (Segments, usize) {
+    /// Writes row `y` of the plane. Callers read rows in order. Returns the segments that may be other than zero, and the
+    /// samples of each.
+    pub(crate) fn row(&mut self, y: usize, out: &mut [T]) -> (Segments, usize) {
         let segment = 2 * self.levels[0].shape.segment;
         (row(&mut self.levels[..self.count], self.low, y, out), segment)
     }
 }
 
-/// Writes the segments of row `y` of the finest of these levels that may be other than zero, and returns them.
+/// Writes row `y` of the finest of these levels, and returns the segments that may be other than zero.
 fn row<T: Sample>(levels: &mut [Level<'_, T>], low: Band<'_, T>, y: usize, out: &mut [T]) -> Segments {
     let Some((level, coarser)) = levels.split_first_mut() else {
         return low.copy_row(y, out);
@@ -208,7 +199,6 @@ fn row<T: Sample>(levels: &mut [Level<'_, T>], low: Band<'_, T>, y: usize, out: 
     let (samples, occupied) = level.window.row(y);
     let joined = level.line.join(samples.split_at(level.shape.halves[0]).into(), occupied, level.shape.segment, out);
     if joined != 0 && level.shape.segment < MIN_SEGMENT_SAMPLES {
-        // All were written; fewer are other than zero.
         let segments = out.chunks(2 * level.shape.segment).enumerate();
         segments.map(|(at, samples)| Segments::from(samples.iter().any(|sample| *sample != T::default())) << at).sum()
     } else {
@@ -217,10 +207,11 @@ fn row<T: Sample>(levels: &mut [Level<'_, T>], low: Band<'_, T>, y: usize, out: 
 }
 
 impl<T: Sample> Band<'_, T> {
-    /// Copies the segments of row `y` that may be other than zero into `out`, and returns them.
+    /// Copies row `y` into `out`, and returns the segments that may be other than zero.
     fn copy_row(&self, y: usize, out: &mut [T]) -> Segments {
         let segment = self.segment;
         if self.values.is_empty() {
+            out.fill(T::default());
             return 0;
         }
         let all = segments::first(out.len().div_ceil(segment));
@@ -230,6 +221,11 @@ impl<T: Sample> Band<'_, T> {
             Some(occupied) if occupied[y] == 0 => 0,
             _ => all,
         };
+        if occupied == all {
+            out.copy_from_slice(row);
+            return all;
+        }
+        out.fill(T::default());
         for run in runs(occupied) {
             let columns = run.start * segment..out.len().min(run.end * segment);
             out[columns.clone()].copy_from_slice(&row[columns]);
