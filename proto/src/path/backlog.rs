@@ -37,10 +37,7 @@ impl Backlog {
     /// no faster than it was.
     pub(crate) fn handle_round(&mut self, rate: Option<f64>, shows_queue: bool) {
         self.known = rate.or(self.known);
-        self.rate = match rate {
-            None if !shows_queue => self.rate.map(|rate| rate * GROWTH),
-            _ => self.known,
-        };
+        self.rate = if shows_queue { self.known } else { self.rate.or(self.known).map(|rate| rate * GROWTH) };
     }
 
     /// Notes that `bytes` were sent.

@@ -18,7 +18,7 @@ const MIN_PROBE_TIME: Duration = Duration::from_millis(30);
 const SUSPICIOUS_PROBE_INTERVAL: Duration = Duration::from_millis(1000);
 
 /// A slow path, on which a packet takes longer than this, is probed in one of this many turns alone if it was seen
-/// without a queue in every fourth round trip since the last turn: a probe delays several frames there.
+/// without a queue in one of sixteen round trips since the last turn: a probe delays several frames there.
 const SLOW_PACKET: Duration = Duration::from_millis(15);
 const SLOW_TURNS: u32 = 6;
 
@@ -57,7 +57,7 @@ impl RoundTripProbe {
 
     /// Returns whether a turn may be left out on a path that transmits a packet in `packet`.
     pub(crate) fn leaves_out(&mut self, packet: Duration) -> bool {
-        let was_empty = self.empty > 0 && self.empty >= self.rounds / 4;
+        let was_empty = self.empty > 0 && self.empty >= self.rounds / 16;
         (self.rounds, self.empty) = (0, 0);
         let leaves_out = packet > SLOW_PACKET && was_empty && self.left_out + 1 < SLOW_TURNS;
         self.left_out = if leaves_out { self.left_out + 1 } else { 0 };
@@ -118,7 +118,7 @@ mod tests {
         let mut probe = RoundTripProbe::default();
         let mut turns = |empty: u32, packet: u64| -> Vec<bool> {
             let turn = |_| {
-                (0..8).for_each(|round| probe.handle_round(round < empty));
+                (0..32).for_each(|round| probe.handle_round(round < empty));
                 probe.leaves_out(ms(packet))
             };
             (0..7).map(turn).collect()

@@ -35,8 +35,7 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
     } else {
         path.queue().saturating_add(unsent_time(path))
     };
-    let knows = path.is_rate_known || has_slow_link(path, interval);
-    let known = if knows { backlog(path) } else { Duration::ZERO };
+    let known = if has_slow_link(path, interval) { backlog(path) } else { Duration::ZERO };
     busy.max(known).min(interval)
 }
 
