@@ -95,6 +95,8 @@ impl Packages {
     fn pip(&self, arguments: &[&OsStr]) -> Result<()> {
         let mut command = self.python.command();
         command.args(["-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"]);
+        // The user's own packages are of no account here.
+        command.args(["--no-warn-conflicts", "--root-user-action", "ignore"]);
         command.arg("--target").arg(&self.folder).args(arguments).env("PIP_REQUIRE_VIRTUALENV", "0");
         succeed(&mut command, "pip cannot install the packages: check the network and repeat")
     }
