@@ -1,7 +1,7 @@
 //! After the first picture or frame, encoding and decoding on one thread allocate nothing: a test counts allocations.
 
 use allocation_counter::measure;
-use nestcast_codec::{Bitrate, Codec, Decoder, Encoder, Format, FrameRate, Picture, Population, Size, Ycbcr};
+use nestcast_codec::{Bitrate, Codec, Decoder, Effort, Encoder, Format, FrameRate, Picture, Population, Size, Ycbcr};
 use nestcast_codec::{VideoDecoder, VideoEncoder, VideoModel, VideoSettings};
 
 /// A slope with grain, whose colours differ from region to region, so that regions are rotated.
@@ -58,22 +58,23 @@ fn moved(size: Size, format: Format, number: usize) -> Picture {
 
 #[test]
 fn a_thousand_frames_of_video_take_no_memory_after_the_first() {
-    count_frames(1000);
+    count_frames(Effort::Normal, 1000);
+    count_frames(Effort::Realtime, 300);
 }
 
 /// `cargo test --locked -p nestcast-codec --test allocations -- --ignored`
 #[test]
 #[ignore = "it takes a minute"]
 fn ten_thousand_frames_of_video_take_no_memory_after_the_first() {
-    count_frames(10_000);
+    count_frames(Effort::Normal, 10_000);
 }
 
-fn count_frames(count: usize) {
+fn count_frames(effort: Effort, count: usize) {
     let (size, format) = (Size::new(64, 48).expect("a valid size"), Format::Ycbcr420(Ycbcr::BT601));
     let rate = FrameRate::new(30, 1).expect("a rate");
     let population = Population::log_uniform(Bitrate::from_bits(24_000)..=Bitrate::from_bits(384_000));
     let settings = VideoSettings { size, rate, population, threads: 1 };
-    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings).with_effort(effort);
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
     let mut out = Picture::zero(size, format);
     let mut run = |numbers: std::ops::Range<usize>| {

@@ -6,7 +6,8 @@ mod harness;
 
 use harness::{FORMAT, RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Bitrate, Budget, DecodedFrame, DecodingConditions, Error, Format, Frame, Picture, Population, Restoration,
+    Arrived, Bitrate, Budget, DecodedFrame, DecodingConditions, Effort, Error, Format, Frame, Picture, Population,
+    Restoration,
     Size, TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
 };
 
@@ -16,11 +17,15 @@ fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
 
 /// Encodes for receivers of `share` times the usual rates.
 fn encode_at(share: f64, clip: &[Picture], threads: usize) -> Vec<Frame> {
+    encode_by(Effort::Normal, share, clip, threads)
+}
+
+fn encode_by(effort: Effort, share: f64, clip: &[Picture], threads: usize) -> Vec<Frame> {
     let size = clip[0].size();
     let bits = share * (30.0 * 8.0 * size.pixels() as f64).max(1e6);
     let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
     let settings = VideoSettings { size, rate: RATE, population, threads };
-    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+    let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings).with_effort(effort);
     clip.iter().map(|frame| encoder.encode(frame).expect("a frame")).collect()
 }
 
@@ -184,6 +189,22 @@ fn bytes_do_not_depend_on_threads_and_a_cut_begins_anew() {
             late.decode(&frame.bytes).expect("a frame");
             assert_eq!(render(&mut late), render(&mut whole), "frame {number}");
         }
+    }
+}
+
+#[test]
+fn no_effort_depends_on_threads() {
+    let size = Size::new(330, 200).expect("a valid size");
+    let clip = clip(size, 12, 7);
+    for effort in [Effort::Realtime, Effort::Fast] {
+        let frames = encode_by(effort, 1.0, &clip, 1);
+        for threads in [2, 3, 8] {
+            assert!(encode_by(effort, 1.0, &clip, threads) == frames, "{effort:?} with {threads} threads");
+        }
+        let keys: Vec<_> = frames.iter().enumerate().filter(|(_, frame)| frame.key).map(|(number, _)| number).collect();
+        assert_eq!(keys, [0, 7], "{effort:?}");
+        let mut whole = decoder(size);
+        frames.iter().for_each(|frame| whole.decode(&frame.bytes).map(|_| ()).expect("a frame"));
     }
 }
 
