@@ -56,7 +56,8 @@ cargo xtask COMMAND
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
                    there; --keep makes the committed corpus the smallest that reaches what was reached
   dependencies     licences of all crates; of the default program how many there are, and none in two versions
-  crates           cargo packages each library, and no library includes a file from outside its folder
+  crates           cargo packages each library and builds it from the packages alone, and no library includes a file from
+                   outside its folder
   web              build the WebAssembly module of the browser viewer into web/dist, to commit; needs rustup
   prose            words that hide the doer stay rare in comments and documents, and sentences and lines short
   lint             dependencies, crates, prose, that web/dist is of these sources, formatting, clippy
