@@ -7,8 +7,7 @@ mod harness;
 use harness::{FORMAT, RATE, clip, decoder, error, render};
 use nestcast_codec::{
     Arrived, Bitrate, Budget, DecodedFrame, DecodingConditions, Effort, Error, Format, Frame, Picture, Population,
-    Restoration,
-    Size, TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
+    Restoration, Size, TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
 };
 
 fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {

@@ -35,7 +35,7 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
     } else {
         path.queue().saturating_add(unsent_time(path))
     };
-    let known = if has_slow_link(path, interval) { backlog(path) } else { Duration::ZERO };
+    let known = if path.is_rate_known && has_slow_link(path, interval) { backlog(path) } else { Duration::ZERO };
     busy.max(known).min(interval)
 }
 
@@ -73,7 +73,7 @@ fn unsent_time(path: &PathStats) -> Duration {
 /// Returns the rate at which the path transmits a packet. The window in a round trip without a queue is more than that.
 fn link_rate(path: &PathStats) -> Bitrate {
     let target = path.target_rate();
-    if path.link_rate == Bitrate::default() { target } else { target.min(path.link_rate) }
+    if path.is_rate_known { target.min(path.link_rate) } else { target }
 }
 
 fn carries_packets(count: u64, rate: Bitrate, path: &PathStats, interval: Duration) -> bool {
