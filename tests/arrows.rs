@@ -155,6 +155,8 @@ const CODEC: Rooms = &[
         "lib",
         &[
             "error",
+            "observer",
+            "parallel",
             "picture",
             "colour",
             "subband",
