@@ -157,6 +157,8 @@ const CODEC: Rooms = &[
         "lib",
         &[
             "error",
+            "observer",
+            "parallel",
             "picture",
             "colour",
             "subband",
