@@ -143,7 +143,7 @@ impl Clip {
     fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<Frame>>, RenditionRates) {
         let settings = settings(self.size(), self.slowest, threads);
         let mut encoder = VideoRenditions::new(model, settings, if self.rises == NEVER { self.renditions } else { 2 })
-            .expect("one to three loops");
+            .expect("one to three renditions");
         if self.rises == NEVER {
             let frames = scene.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect();
             return (frames, encoder.rates());
