@@ -1,5 +1,5 @@
 //! Prints the time of every stage of video, and what more threads would gain:
-//! `cargo run --release -p nestcast-codec --example stages -- CLIP.y4m [fast|normal] [FRAMES]`.
+//! `cargo run --release -p nestcast-codec --example stages -- CLIP.y4m [realtime|fast|normal] [FRAMES]`.
 //!
 //! All work is done on one thread, one item after another. The time on T threads is the critical path: the serial work,
 //! and for each section the time until T threads have done its items, each thread taking the next one when it is free.
@@ -146,11 +146,12 @@ struct Clip {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let path = arguments.first().ok_or("usage: stages CLIP.y4m [fast|normal] [FRAMES]")?;
+    let path = arguments.first().ok_or("usage: stages CLIP.y4m [realtime|fast|normal] [FRAMES]")?;
     let effort = match arguments.get(1).map(String::as_str) {
+        Some("realtime") => Effort::Realtime,
         None | Some("fast") => Effort::Fast,
         Some("normal") => Effort::Normal,
-        Some(other) => return Err(format!("no effort is called {other}: say fast or normal").into()),
+        Some(other) => return Err(format!("no effort is called {other}: say realtime, fast or normal").into()),
     };
     let frames = arguments.get(2).map_or(Ok(40), |frames| frames.parse())?;
     let clip = read(path, FIRST_FRAMES + frames)?;
