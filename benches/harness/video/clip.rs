@@ -4,7 +4,7 @@ use std::{fmt::Write as _, path::Path};
 
 use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
-use nestcast_lab::ffmpeg::{Ffmpeg, frame_rate};
+use nestcast_lab::ffmpeg::Ffmpeg;
 use nestcast_lab::video::FIRST_FRAME;
 use sha2::{Digest, Sha256};
 
@@ -115,7 +115,8 @@ pub(super) mod tests {
             let samples = plane(width, height, 4, t).chain(plane(w, h, 2, t)).chain(plane(w, h, 2, t + 9)).collect();
             Picture::new(size, Format::Ycbcr420(Ycbcr::BT601), samples).expect("as many samples as the size says")
         };
-        Clip::new("moving".to_owned(), (30, 1), (0..frames).map(frame).collect()).expect("it has frames")
+        Clip::new("moving".to_owned(), FrameRate::new(30, 1).expect("a rate"), (0..frames).map(frame).collect())
+            .expect("it has frames")
     }
 
     #[test]
@@ -149,6 +150,9 @@ pub(super) mod tests {
         }
         std::fs::write(&path, file).expect("writes");
         let read = Clip::read(&ffmpeg, &path).expect("reads");
-        assert_eq!((read.name.as_str(), read.rate, &read.frames), ("odd", (30_000, 1001), &clip.frames));
+        assert_eq!(
+            (read.name.as_str(), read.rate, &read.frames),
+            ("odd", FrameRate::new(30_000, 1001).expect("a rate"), &clip.frames)
+        );
     }
 }
