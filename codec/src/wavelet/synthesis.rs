@@ -180,11 +180,9 @@ impl<'a, T: Sample> Component<'a, T> {
         Self { levels, count: LEVELS + 1 - finest, low: source.band(component) }
     }
 
-    /// Writes row `y` of the plane. Callers read rows in order. Returns the segments that may be other than zero, and the
-    /// samples of each.
-    pub(crate) fn row(&mut self, y: usize, out: &mut [T]) -> (Segments, usize) {
-        let segment = 2 * self.levels[0].shape.segment;
-        (row(&mut self.levels[..self.count], self.low, y, out), segment)
+    /// Writes row `y` of the plane. Callers read rows in order.
+    pub(crate) fn row(&mut self, y: usize, out: &mut [T]) {
+        row(&mut self.levels[..self.count], self.low, y, out);
     }
 }
 

@@ -15,17 +15,12 @@ const SLOW_PACKETS: u64 = 3;
 
 /// Returns whether a packet takes a large part of a frame interval, as far as the window and the last round trip show.
 pub(super) fn is_slow(path: &PathStats, interval: Duration) -> bool {
-    !carries_packets(SLOW_PACKETS, path.target_rate(), path, interval)
-}
-
-/// Returns whether a packet takes a large part of a frame interval on the path's slowest link.
-pub(super) fn has_slow_link(path: &PathStats, interval: Duration) -> bool {
-    !carries_packets(SLOW_PACKETS, link_rate(path), path, interval)
+    !carries_packets(SLOW_PACKETS, path, interval)
 }
 
 /// Returns whether the path carries two packets in a frame interval. If not, each packet belongs to one frame.
 pub(super) fn carries_two_packets(path: &PathStats, interval: Duration) -> bool {
-    carries_packets(2, link_rate(path), path, interval)
+    carries_packets(2, path, interval)
 }
 
 /// Returns how long written bytes keep the path busy, at most a frame interval.
@@ -35,7 +30,7 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
     } else {
         path.queue().saturating_add(unsent_time(path))
     };
-    let known = if path.is_rate_known && has_slow_link(path, interval) { backlog(path) } else { Duration::ZERO };
+    let known = if path.is_rate_known && is_slow(path, interval) { backlog(path) } else { Duration::ZERO };
     busy.max(known).min(interval)
 }
 
@@ -70,12 +65,8 @@ fn unsent_time(path: &PathStats) -> Duration {
     }
 }
 
-/// Returns the rate at which the path transmits a packet. The window in a round trip without a queue is more than that.
-fn link_rate(path: &PathStats) -> Bitrate {
-    let target = path.target_rate();
-    if path.is_rate_known { target.min(path.link_rate) } else { target }
-}
-
-fn carries_packets(count: u64, rate: Bitrate, path: &PathStats, interval: Duration) -> bool {
-    rate.time_for(count * path.mtu) <= interval
+/// Returns whether the path carries `count` packets in a frame interval, by its window. The rate that its slowest link
+/// once had says less: after that link became faster, it would count as slow for many seconds.
+fn carries_packets(count: u64, path: &PathStats, interval: Duration) -> bool {
+    path.target_rate().time_for(count * path.mtu) <= interval
 }

@@ -12,7 +12,7 @@ use crate::path::stats::{PathStats, payload};
 use crate::publish::bandwidth_estimate::CarriedRate;
 use crate::publish::cut::{Next, Situation};
 use crate::publish::owed::Owed;
-use crate::publish::pace::{busy_time, carries_two_packets, has_slow_link};
+use crate::publish::pace::{busy_time, carries_two_packets, is_slow};
 use crate::publish::policy::Policy;
 use crate::publish::room::packets_of;
 use crate::publish::stream::{Kind, Stream};
@@ -76,7 +76,7 @@ impl Video {
             && has_room
             && self.owed.is_empty()
             && carries_two_packets(path, interval)
-            && !has_slow_link(path, interval)
+            && !is_slow(path, interval)
             && !keeps_busy(writer, writer.due(), path)
     }
 }
