@@ -89,7 +89,7 @@ const CODEC: Rooms = &[
             "transform",
         ],
     ),
-    ("bitplane", &["simd", "picture", "entropy", "subband", "model"]),
+    ("bitplane", &["error", "simd", "picture", "entropy", "subband", "model"]),
     (
         "stream",
         &["error", "observer", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"],

@@ -167,7 +167,7 @@ fn of_several_renditions_what_is_cut_decodes_and_what_is_broken_is_refused() {
         assert!(note.contains("breaks off"), "{cut}: {note}");
     }
     let count_at = 10 + 12;
-    for (byte, part) in [(1, "number of renditions"), (4, "number of loops"), (3, "do not rise")] {
+    for (byte, part) in [(1, "number of renditions"), (4, "number of renditions"), (3, "do not rise")] {
         bench.write("bad.nst", &[&whole[..count_at], &[byte], &whole[count_at + 1..]].concat());
         let line = bench.refuse(&["decode", "bad.nst", "-o", "out"]);
         assert!(line.contains(part), "{line}");

@@ -108,7 +108,7 @@ impl<'a> RowsMut<'a> {
     ///
     /// # Panics
     /// If there are fewer.
-    pub(crate) fn split_off(&mut self, count: usize) -> RowsMut<'a> {
+    pub(crate) fn split_off(&mut self, count: usize) -> Self {
         let left = self.count() - count;
         let below = if left == 0 { std::mem::take(&mut self.below) } else { 0 };
         let above = std::mem::take(&mut self.above);

@@ -155,7 +155,7 @@ fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
         Scratch::default().lend(Component::numbers(&source), |floats| {
             let mut component = Component::new(source, 0, &mut Arena(floats));
             let width = if finest == 1 { size.width() } else { size.halved().width() };
-            plane.chunks_mut(width).enumerate().for_each(|(y, row)| _ = component.row(y, row));
+            plane.chunks_mut(width).enumerate().for_each(|(y, row)| component.row(y, row));
         });
     }
     out

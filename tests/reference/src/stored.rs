@@ -46,6 +46,9 @@ impl StoredVideo {
         if [frames_in, seconds].iter().any(|part| !(1..1 << 32).contains(part)) {
             return Err(Fault::Corrupt);
         }
+        if frames_in.max(seconds) > 1_000_000 || frames_in > 1000 * seconds {
+            return Err(Fault::Limit);
+        }
         let mut models = [[0; 6]; 2];
         for byte in models.iter_mut().flatten() {
             *byte = left.next().ok_or(Fault::Corrupt)?;

@@ -64,7 +64,8 @@ mod avx2 {
 
     use fearless_simd::{Avx2, SimdInto, kernel, u8x16};
 
-    use super::{BLOCK, Differences, PARTITION_SIDE, Quadrants};
+    use crate::motion::field::{BLOCK, PARTITION_SIDE};
+    use crate::motion::search::difference::{Differences, Quadrants};
 
     impl Differences for Avx2 {
         #[inline(always)]
