@@ -78,6 +78,7 @@ const CODEC: Rooms = &[
         "linear",
         &[
             "error",
+            "simd",
             "parallel",
             "scratch",
             "picture",

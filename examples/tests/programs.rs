@@ -16,7 +16,7 @@ fn run(program: &str, folder: &Path, arguments: &[&str]) -> Output {
 /// Writes a photo-like picture as a PNG file.
 fn write_png(path: &Path) -> Picture {
     let size = Size::new(96, 64).expect("a size");
-    let sample = |at: usize| (at / 3 % 96 * 2 + at / 288 * at % 7 * 5 + at % 3 * 20) as u8;
+    let sample = |at: usize| (at / 3 % 96 * 2 + at / 288 * at % 7 * 5 + at % 3 * 20).to_le_bytes()[0];
     let picture = Picture::new(size, Format::Rgb, (0..96 * 64 * 3).map(sample).collect()).expect("a picture");
     std::fs::write(path, picture::encode_png(&picture).expect("a PNG")).expect("a file");
     picture

@@ -12,7 +12,7 @@ const HEIGHT: usize = 240;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let address: SocketAddr = std::env::args().nth(1).as_deref().unwrap_or("127.0.0.1:4433").parse()?;
-    let (size, samples) = (Size::new(WIDTH as u32, HEIGHT as u32)?, Format::Ycbcr420(Ycbcr::BT601));
+    let (size, samples) = (Size::new(WIDTH.try_into()?, HEIGHT.try_into()?)?, Format::Ycbcr420(Ycbcr::BT601));
     let format = PictureFormat::new(size, samples, FrameRate::new(30, 1)?);
     let mut number = 0;
     let pictures = Pictures::from_fn(format, move |spent| {

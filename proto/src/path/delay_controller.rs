@@ -142,7 +142,7 @@ impl DelayController {
     #[must_use]
     pub fn path(&self) -> PathStats {
         let link_rate = Bitrate::from_bits(self.backlog.rate().map_or(0, |rate| whole(8.0 * rate)));
-        PathStats { link_rate, is_rate_known: self.rate.is_some(), ..self.path }
+        PathStats { link_rate, ..self.path }
     }
 
     /// Returns when the path's slowest link will have transmitted everything that was sent; the past if it is idle.

@@ -36,8 +36,6 @@ pub struct PathStats {
     /// The rate of that link, as deliveries showed it while a queue stood before it; zero before the first queue. While
     /// the path may have become faster, this rate grows.
     pub link_rate: Bitrate,
-    /// Whether that rate is known, and not a guess.
-    pub is_rate_known: bool,
     /// The size of a packet in bytes.
     pub mtu: u64,
     /// Retransmitted bytes: lost in this round trip or the last. They are in flight again, and later bytes wait for
@@ -113,7 +111,6 @@ impl Default for PathStats {
             min_rtt: Duration::ZERO,
             backlog: Duration::ZERO,
             link_rate: Bitrate::default(),
-            is_rate_known: false,
             mtu: 1200,
             retransmitted_bytes: 0,
             rate_drops: 0,

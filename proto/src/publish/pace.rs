@@ -30,7 +30,7 @@ pub(super) fn busy_time(path: &PathStats, interval: Duration) -> Duration {
     } else {
         path.queue().saturating_add(unsent_time(path))
     };
-    let known = if path.is_rate_known && is_slow(path, interval) { backlog(path) } else { Duration::ZERO };
+    let known = if is_slow(path, interval) { backlog(path) } else { Duration::ZERO };
     busy.max(known).min(interval)
 }
 
