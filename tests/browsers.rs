@@ -3,15 +3,17 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
+use bytes::Bytes;
 use nestcast_codec::{Decoder, Picture};
 use nestcast_lab::link::{Link, Relay};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{Close, Code};
 use nestcast_receiver::{Announcement, Decoding, Shown, Viewer, view};
-use nestcast_sender::{Broadcast, Browsers, Config, FrameSource};
+use nestcast_sender::{Authorizer, Broadcast, Browsers, Config, FrameSource, SharedToken};
 use nestcast_tests::broadcasts::{Plan, Running, config, decoding, eventually, identity};
 use nestcast_tests::hostile_receiver::{HostileReceiver, hello};
 use nestcast_tests::page::{Browser, REQUEST, frame, opening, request};
@@ -27,8 +29,9 @@ fn browsers() -> Browsers {
 /// Broadcasts `source`, to browsers too.
 fn start(browsers: Browsers, token: Option<&'static [u8]>, source: impl FrameSource) -> Running {
     let config = Config::new(([127, 0, 0, 1], 0).into(), identity());
-    let token = token.map(bytes::Bytes::from_static);
-    let config = Config { browsers: Some(browsers), token, max_receivers: 2, ..config };
+    let token = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
+    let authorizers = token.into_iter().collect();
+    let config = Config { browsers: Some(browsers), authorizers, max_receivers: 2, ..config };
     Running::run(Broadcast::listen(config, source).expect("a free port"))
 }
 

@@ -127,6 +127,8 @@ fn of_receiver(error: &nestcast_receiver::Error) -> Option<&'static str> {
             ": update nestcast at the older end"
         }
         Error::Closed(Code::Token) => ": give the sender's token with --token-file",
+        Error::Closed(Code::Expired | Code::Audience | Code::Used) => ": ask the sender for a new one",
+        Error::Closed(Code::Denied) => ": ask the sender",
         Error::Closed(Code::Model) => ": name the model's folder with --model",
         Error::Closed(Code::Full) => ": try later",
         _ => return None,

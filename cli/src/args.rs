@@ -1,5 +1,7 @@
 //! The words of the command line: subcommands, options, defaults.
 
+#[cfg(feature = "access")]
+mod access;
 mod common;
 mod live;
 #[cfg(feature = "retrieval")]
@@ -15,6 +17,8 @@ use nestcast_lab::eval::Grid;
 use nestcast_media::FrameRange;
 use nestcast_proto::Bitrate;
 
+#[cfg(feature = "access")]
+pub(crate) use access::{Key, Token};
 pub(crate) use common::{BOTH_DECODERS, Common, Transform};
 pub(crate) use live::{Receive, Send};
 #[cfg(feature = "retrieval")]
@@ -57,6 +61,12 @@ pub(crate) enum Command {
     Send(Send),
     /// Receive a broadcast at the best quality that your network allows
     Receive(Receive),
+    #[cfg(feature = "access")]
+    /// Make a key that signs tokens for `send --keys`
+    Key(Key),
+    #[cfg(feature = "access")]
+    /// Print a signed token for one viewer
+    Token(Token),
     /// Write the browser viewer, a page and its files, into a folder that any web server can serve
     WebViewer(WebViewer),
     #[cfg(feature = "demo")]

@@ -1,5 +1,7 @@
 //! The `nestcast` command: parses its arguments, runs one subcommand, reports failure in one line.
 
+#[cfg(feature = "access")]
+mod access;
 mod advice;
 mod args;
 mod cut;
@@ -45,6 +47,10 @@ fn main() {
         Command::Search(options) => retrieval::search(options),
         Command::Send(options) => live::send(options),
         Command::Receive(options) => live::receive(options),
+        #[cfg(feature = "access")]
+        Command::Key(options) => access::key(options),
+        #[cfg(feature = "access")]
+        Command::Token(options) => access::token(options),
         Command::WebViewer(options) => web_viewer::run(options),
         #[cfg(feature = "demo")]
         Command::Demo(options) => demo::run(options),

@@ -51,7 +51,7 @@ fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
     bench.write("one.png", &png::rgb(64, 48));
     bench.write("words", b"neither a certificate nor a key");
     bench.write("cut.pem", b"-----BEGIN CERTIFICATE-----\nMIIB\n");
-    bench.write("long", &[b'a'; 513]);
+    bench.write("long", &[b'a'; 1025]);
     certify(&bench, "one.pem", "one.key");
     certify(&bench, "other.pem", "other.key");
     let receive = ["receive", "127.0.0.1:9", "-o", "x", "--retry", "0", "--ca"];

@@ -266,8 +266,7 @@ pub fn sender_session(data: &[u8]) {
             rate: FrameRate::new(30, 1).expect("a rate"),
             video,
         };
-        let token = Some(Bytes::from_static(b"secret"));
-        let offer = Offer { welcome, package: Some(Bytes::from(vec![7; 5000])), token };
+        let offer = Offer { welcome, package: Some(Bytes::from(vec![7; 5000])) };
         let mut sender = Sender::new(SenderSession::new(Arc::new(offer), 0));
         events.into_iter().for_each(|event| sender.handle(event));
     });
@@ -282,7 +281,7 @@ struct Sender {
     /// Streams that were opened and not released.
     streams: BTreeSet<u64>,
     opened: u64,
-    knows_token: bool,
+    is_admitted: bool,
     has_ended: bool,
 }
 
@@ -296,7 +295,7 @@ impl Sender {
             frames: 0,
             streams: BTreeSet::new(),
             opened: 0,
-            knows_token: false,
+            is_admitted: false,
             has_ended: false,
         }
     }
@@ -307,13 +306,8 @@ impl Sender {
 
     fn handle(&mut self, event: ToSender<'_>) {
         match event {
-            ToSender::Control(bytes) => {
-                // It may guess the token.
-                self.knows_token |= bytes.windows(6).any(|bytes| bytes == b"secret");
-                self.session.handle_control_bytes(self.now, bytes);
-            }
+            ToSender::Control(bytes) => self.session.handle_control_bytes(self.now, bytes),
             ToSender::Hello { has_token, cap } => {
-                self.knows_token |= has_token;
                 let token = Bytes::from_static(if has_token { b"secret" } else { b"guess" });
                 let max_bitrate = cap.map(|bits| Bitrate::from_bits(bits.into()));
                 let versions = VersionRange::SPOKEN;
@@ -376,11 +370,13 @@ impl Sender {
             assert!(count < MOST_OUTPUTS, "it goes round in a circle");
             assert!(!self.has_ended, "nothing follows a close: {output:?}");
             match output {
-                SenderOutput::Hello(hello) => {
-                    assert!(self.knows_token && hello.token == "secret", "only with the token");
-                    self.session.handle_admitted(self.now, 0);
+                SenderOutput::Hello(hello) if hello.token == "secret" => {
+                    self.is_admitted = true;
+                    self.session.handle_admitted(self.now, 0, None);
                 }
+                SenderOutput::Hello(_) => {}
                 SenderOutput::Open(_) => {
+                    assert!(self.is_admitted, "a receiver that is not admitted gets nothing");
                     self.streams.insert(self.opened);
                     self.session.handle_opened(self.opened);
                     self.opened += 1;

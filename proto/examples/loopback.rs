@@ -69,13 +69,9 @@ fn main() {
     let rate = FrameRate::new(30, 1).expect("a rate");
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 640, height: 360, rate, video: None };
     let interval = welcome.interval();
-    let offer = Arc::new(Offer { welcome, package: None, token: Some(Bytes::from_static(b"secret")) });
-    let hello = Hello {
-        versions: VersionRange::SPOKEN,
-        token: Bytes::from_static(b"secret"),
-        max_bitrate: None,
-        decoder: DecoderKind::Linear,
-    };
+    let offer = Arc::new(Offer { welcome, package: None });
+    let hello =
+        Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
     let mut run = Loopback {
         now: Duration::ZERO,
         sender: SenderSession::new(offer, 0),
@@ -137,7 +133,7 @@ impl Loopback {
             match output {
                 SenderOutput::Hello(_) => {
                     let clock = u64::try_from(self.now.as_micros()).expect("a short run");
-                    self.sender.handle_admitted(self.now, clock);
+                    self.sender.handle_admitted(self.now, clock, None);
                 }
                 SenderOutput::Say(message) => self.send(self.now + DELAY, Arrival::ToReceiver(message)),
                 SenderOutput::Open(_) => {

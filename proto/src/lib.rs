@@ -19,7 +19,7 @@
 //! # let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
 //! # let hello = Message::Hello(hello).encode();
 //! # let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
-//! let offer = Arc::new(Offer { welcome, package: None, token: None }); // shared by all receivers
+//! let offer = Arc::new(Offer { welcome, package: None }); // shared by all receivers
 //! let mut session = SenderSession::new(offer, 0);
 //! let (now, path) = (Duration::ZERO, PathStats::default()); // the time, and what the congestion controller knows
 //! let mut streams: Vec<(u64, Vec<u8>)> = Vec::new(); // in place of a transport: every stream's bytes
@@ -29,7 +29,7 @@
 //! loop {
 //!     while let Some(output) = session.poll(now) {
 //!         match output {
-//!             SenderOutput::Hello(_) => session.handle_admitted(now, 0), // if there is a place for one more receiver
+//!             SenderOutput::Hello(_) => session.handle_admitted(now, 0, None), // if it may watch, and there is a place
 //!             SenderOutput::Say(_message) => {}                          // write it to the control stream
 //!             SenderOutput::FinishControl => {}
 //!             SenderOutput::Open(_urgency) => {
@@ -134,7 +134,6 @@ pub use session::receiver::ReceiverSession;
 pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
 pub use session::sender::output::{SenderEnd, SenderOutput, Urgency};
 pub use session::sender::{Offer, SenderSession};
-pub use session::token::same_token;
 pub use source::{Captured, FrameEncoder, PictureStream, SourceError, StreamPicture};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;

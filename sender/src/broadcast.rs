@@ -56,7 +56,8 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
-        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, browsers, .. } = config;
+        let Config { identity, authorizers, max_receivers, max_receivers_per_address, acknowledge, browsers, .. } =
+            config;
         let listener = Listener::new(socket, identity, acknowledge, browsers.is_some())?;
         let rotation = Rotation::new(listener.certificates(), browsers.as_ref())?;
         #[cfg(feature = "qlog")]
@@ -65,7 +66,8 @@ impl<S: FrameSource> Broadcast<S> {
         let package = source.package();
         let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
         let shared = Shared {
-            offer: Arc::new(Offer { welcome, package, token }),
+            offer: Arc::new(Offer { welcome, package }),
+            authorizers,
             demand: Demand::default(),
             counters,
             slots: Arc::new(Slots::new(max_receivers, max_receivers_per_address)),

@@ -1,10 +1,10 @@
 //! The configuration of a broadcast.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-
+use crate::access::Authorizer;
 use crate::identity::Identity;
 
 /// The configuration of a broadcast.
@@ -14,8 +14,8 @@ pub struct Config {
     pub listen: SocketAddr,
     /// The sender's certificate and key.
     pub identity: Identity,
-    /// The token that a receiver must present; `None` admits everyone.
-    pub token: Option<Bytes>,
+    /// Who decides which receivers may watch. All must admit a receiver; without any, everyone may watch.
+    pub authorizers: Vec<Arc<dyn Authorizer>>,
     /// The most receivers at once.
     pub max_receivers: usize,
     /// The most receivers at once at one address; for IPv6, in one /64 network.
@@ -69,7 +69,7 @@ impl Config {
         Self {
             listen,
             identity,
-            token: None,
+            authorizers: Vec::new(),
             max_receivers: 1000,
             max_receivers_per_address: 250,
             #[cfg(feature = "qlog")]

@@ -11,6 +11,7 @@ use nestcast_proto::{
 };
 use tokio::time::{Instant, sleep_until};
 
+use crate::access::{self, AccessRequest};
 use crate::clock;
 use crate::door::slots::Place;
 use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
@@ -66,6 +67,8 @@ struct Feed<'a, C: Connection> {
     /// Streams that the session has open; the last is the one being written.
     streams: Vec<C::Outgoing>,
     place: Option<Place>,
+    /// The viewer's name.
+    name: Option<Arc<str>>,
     /// The receiver's entry in the statistics, from its first frame on.
     served: Option<Served>,
 }
@@ -90,6 +93,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             control: None,
             streams: Vec::new(),
             place: None,
+            name: None,
             served: None,
         }
     }
@@ -109,7 +113,8 @@ impl<'a, C: Connection> Feed<'a, C> {
     async fn serve(&mut self, frames: FrameReceiver) -> End {
         let (connection, shared, address) = (self.connection, self.shared, self.connection.address());
         Counters::add(&shared.counters.accepted, 1);
-        tracing::info!(%address, cap = self.session.max_bitrate().map(Bitrate::bits), "receiver joined");
+        let (name, cap) = (self.name.as_deref(), self.session.max_bitrate().map(Bitrate::bits));
+        tracing::info!(%address, name, cap, "receiver joined");
         // A new receiver begins with the newest frame.
         let ended = tokio::select! {
             end = self.run(frames.clone()) => end,
@@ -198,7 +203,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let mut knows_arrivals = false;
         while let Some(output) = self.session.poll(self.epoch.elapsed()) {
             match output {
-                SenderOutput::Hello(hello) => self.take_place(&hello)?,
+                SenderOutput::Hello(hello) => self.decide(hello).await?,
                 SenderOutput::Say(message) => self.say(message).await?,
                 SenderOutput::FinishControl => {
                     if let Some((outgoing, _)) = &mut self.control {
@@ -233,14 +238,21 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(false)
     }
 
-    /// Takes a place for the receiver, if one is free. It does so between hello and welcome, so that a peer without a
-    /// hello or without the token takes none.
-    fn take_place(&mut self, _hello: &Hello) -> Result<(), SenderEnd> {
-        self.place = self.shared.slots.take(self.connection.address());
-        if self.place.is_none() {
-            return Err(SenderEnd::Refused(Close { code: Code::Full, why: "all places are taken" }));
+    /// Decides whether the receiver may watch, and takes a place for it. It does so between hello and welcome, so that a
+    /// peer without a hello or without the right token takes none.
+    async fn decide(&mut self, hello: Hello) -> Result<(), SenderEnd> {
+        let full = Close { code: Code::Full, why: "all places are taken" };
+        let (slots, address) = (&self.shared.slots, self.connection.address());
+        // First, because a token may admit once.
+        if !slots.has_room(address) {
+            return Err(SenderEnd::Refused(full));
         }
-        self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds());
+        let request = AccessRequest::new(address, hello.token, hello.max_bitrate);
+        let granted = access::decide(&self.shared.authorizers, &request).await;
+        let grant = granted.map_err(|denial| SenderEnd::Refused(denial.into()))?;
+        self.place = Some(slots.take(address).ok_or(SenderEnd::Refused(full))?);
+        self.name = grant.shown_name();
+        self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), grant.max_bitrate);
         Ok(())
     }
 
@@ -295,6 +307,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let figures = ReceiverStatistics {
             number,
             address: self.connection.address(),
+            name: self.name.clone(),
             rendition: wanted.rendition,
             delivery_rate: self.session.delivery_rate(),
             useful_bytes: wanted.useful_bytes,

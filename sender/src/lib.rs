@@ -48,6 +48,7 @@
 //! # }
 //! ```
 
+mod access;
 mod broadcast;
 mod clock;
 mod config;
@@ -65,6 +66,12 @@ mod rotation;
 mod shared;
 mod transport;
 
+#[cfg(feature = "access")]
+pub use access::callback::{HttpCallback, UrlError};
+pub use access::shared_token::SharedToken;
+#[cfg(feature = "access")]
+pub use access::signed::{Audience, Claims, KeyError, SignedTokens, SigningKey};
+pub use access::{AccessRequest, Authorization, Authorizer, Denial, Grant};
 pub use broadcast::{Broadcast, place_of};
 pub use clock::microseconds as clock_micros;
 pub use config::{Acknowledge, Browsers, Config};

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use nestcast_proto::{Close, Code, Demand, Offer};
 use tokio::sync::watch;
 
+use crate::access::Authorizer;
 use crate::door::slots::Slots;
 use crate::figures::statistics::Counters;
 
@@ -12,6 +13,7 @@ use crate::figures::statistics::Counters;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) offer: Arc<Offer>,
+    pub(crate) authorizers: Vec<Arc<dyn Authorizer>>,
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
     pub(crate) slots: Arc<Slots>,

@@ -1,6 +1,7 @@
 //! Broadcasts with real QUIC, of computed pictures, and receivers that count.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::PackageHash;
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
-use nestcast_sender::{Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor};
+use nestcast_sender::{Authorizer, Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor, SharedToken};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -85,10 +86,12 @@ impl Plan {
     /// Listens with frames of another source.
     pub fn listen_to<S: FrameSource>(self, source: S) -> Broadcast<S> {
         let Self { listen, identity, token, max_receivers, browsers, .. } = self;
-        let token = token.map(Bytes::from_static);
+        let authorizers = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
+        let authorizers = authorizers.into_iter().collect();
         let max_receivers_per_address = max_receivers;
         let config = nestcast_sender::Config::new(listen, identity);
-        let config = nestcast_sender::Config { token, max_receivers, max_receivers_per_address, browsers, ..config };
+        let config =
+            nestcast_sender::Config { authorizers, max_receivers, max_receivers_per_address, browsers, ..config };
         Broadcast::listen(config, source).expect("a free port")
     }
 }

@@ -44,7 +44,7 @@ fn main() {
     let interval = welcome.interval();
     let hello =
         Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
-    let offer = Arc::new(Offer { welcome, package: None, token: None });
+    let offer = Arc::new(Offer { welcome, package: None });
     let mut ends = Ends {
         now: Duration::ZERO,
         sender: SenderSession::new(offer, entry.receiver()),
@@ -85,7 +85,7 @@ impl Ends {
     fn drive_sender(&mut self) -> bool {
         let Some(output) = self.sender.poll(self.now) else { return false };
         match output {
-            SenderOutput::Hello(_) => self.sender.handle_admitted(self.now, 0),
+            SenderOutput::Hello(_) => self.sender.handle_admitted(self.now, 0, None),
             SenderOutput::Say(message) => self.receiver.handle_control_bytes(&message),
             SenderOutput::Open(_) => {
                 let number = 4 * self.streams.len() as u64 + 3;

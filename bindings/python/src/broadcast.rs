@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_sender::{Broadcast as Sender, Config, Identity, LiveSource, Monitor};
+use nestcast_sender::{Authorizer, Broadcast as Sender, Config, Identity, LiveSource, Monitor, SharedToken};
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
@@ -135,7 +135,9 @@ impl Broadcast {
         let pictures = Pictures::from_fn(format, move |_| Ok(pictures.take()));
         let encoding = VideoEncoding::new(pictures.format(), threads, RenditionLimit::AsNeeded);
         let encoding = encoding.map_err(|error| argument(error.to_string()))?;
-        let config = Config { token: token.map(Into::into), ..Config::new(listen, identity) };
+        let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
+        let authorizers = token.into_iter().collect();
+        let config = Config { authorizers, ..Config::new(listen, identity) };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let _entered = runtime.enter();
         let sender = py.detach(|| Sender::listen(config, LiveSource::new(pictures, encoding)));

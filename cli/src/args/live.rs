@@ -37,6 +37,9 @@ pub(crate) struct Send {
     /// Accept only receivers that know this file's content
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
+    #[cfg(feature = "access")]
+    #[command(flatten)]
+    pub(crate) access: super::access::Access,
     /// The most receivers at once
     #[arg(long, value_name = "N", default_value = "1000", value_parser = count)]
     pub(crate) max_receivers: NonZeroUsize,

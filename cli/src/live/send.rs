@@ -5,11 +5,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
+use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
 use nestcast_sender::{
-    Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer, Statistics, place_of,
+    Authorizer, Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer,
+    SharedToken, Statistics, place_of,
 };
+#[cfg(feature = "access")]
+use nestcast_sender::{HttpCallback, SignedTokens};
 use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
@@ -24,15 +28,15 @@ use crate::files::{self, Lines};
 pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
     let runtime = process::runtime()?;
-    let outcome = runtime.block_on(on_air(options, config(options)?, source));
+    let token = process::token(options.token_file.as_deref())?;
+    let outcome = runtime.block_on(on_air(options, config(options, token.clone())?, token, source));
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
     outcome
 }
 
 /// Returns the sender's settings.
-fn config(options: &Send) -> Result<Config> {
-    let token = process::token(options.token_file.as_deref())?;
+fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
     let identity = match (&options.cert, &options.key) {
         (Some(chain), Some(key)) => Identity::from_pem(chain, key)?,
         _ => Identity::generate()?,
@@ -44,7 +48,7 @@ fn config(options: &Send) -> Result<Config> {
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
     let validity = if options.cert.is_some() { None } else { Browsers::default().validity };
     Ok(Config {
-        token,
+        authorizers: authorizers(options, token)?,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
@@ -52,6 +56,24 @@ fn config(options: &Send) -> Result<Config> {
         browsers: options.web.map(|_| Browsers { validity, origins: options.web_origin.clone() }),
         ..Config::new(listen, identity)
     })
+}
+
+/// Returns who decides which receivers may watch.
+fn authorizers(options: &Send, token: Option<Bytes>) -> Result<Vec<Arc<dyn Authorizer>>> {
+    let mut authorizers: Vec<Arc<dyn Authorizer>> = Vec::new();
+    authorizers.extend(token.map(|token| Arc::new(SharedToken(token)) as Arc<dyn Authorizer>));
+    #[cfg(feature = "access")]
+    {
+        let access = &options.access;
+        if let Some(file) = &access.keys {
+            let keys = SignedTokens::from_file(file, access.audience.clone());
+            authorizers.push(Arc::new(keys.with_context(|| format!("{} cannot be used", file.display()))?));
+        }
+        if let Some(url) = &access.admit {
+            authorizers.push(Arc::new(HttpCallback::new(url).context("--admit names no web service")?));
+        }
+    }
+    Ok(authorizers)
 }
 
 /// Lets the page that is served at `own` connect too, if only pages of some origins may.
@@ -65,9 +87,9 @@ fn allow_own_page(origins: &mut Vec<String>, own: SocketAddr, is_https: bool) {
 }
 
 /// Broadcasts until the source ends or the user ends the program.
-async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) -> Result<()> {
+async fn on_air(options: &Send, mut config: Config, token: Option<Bytes>, source: impl FrameSource) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
-    let (token, identity) = (config.token.clone(), options.cert.as_ref().map(|_| config.identity.clone()));
+    let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
     let page = listen_for_page(options, identity).await?;
     if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {

@@ -2,4 +2,3 @@
 
 pub(crate) mod receiver;
 pub(crate) mod sender;
-pub(crate) mod token;

@@ -20,7 +20,6 @@ use crate::publish::rendition::{BroadcastFrame, RenditionFollower};
 use crate::publish::room::Room;
 use crate::publish::stats::SendStats;
 use crate::publish::step::Step;
-use crate::session::token::same_token;
 use crate::wire::close::{Close, Code};
 use crate::wire::control::Control;
 use crate::wire::limits::MAX_MESSAGE;
@@ -35,8 +34,6 @@ pub struct Offer {
     pub welcome: Welcome,
     /// The model package that the welcome names, if the sender sends it.
     pub package: Option<Bytes>,
-    /// The token that a receiver must present; `None` admits everyone.
-    pub token: Option<Bytes>,
 }
 
 /// The most bytes of messages that wait for admission.
@@ -128,7 +125,7 @@ impl SenderSession {
         self
     }
 
-    /// Returns the cap that the receiver asked for.
+    /// Returns the receiver's cap: the least of what it asked for and what it was granted.
     #[must_use]
     pub const fn max_bitrate(&self) -> Option<Bitrate> {
         self.max_bitrate
@@ -184,11 +181,12 @@ impl SenderSession {
         }
     }
 
-    /// Admits the receiver. `clock` is the time now, in microseconds since 1970-01-01 UTC, by the clock of frames'
-    /// `captured`.
-    pub fn handle_admitted(&mut self, now: Duration, clock: u64) {
+    /// Admits the receiver, which gets at most `cap` and what it asked for. `clock` is the time now, in microseconds
+    /// since 1970-01-01 UTC, by the clock of frames' `captured`.
+    pub fn handle_admitted(&mut self, now: Duration, clock: u64, cap: Option<Bitrate>) {
         let Phase::Admission(versions) = self.phase else { return };
         let Some(version) = versions.common(VersionRange::SPOKEN) else { return };
+        self.max_bitrate = [self.max_bitrate, cap].into_iter().flatten().min();
         let welcome = self.offer.welcome.clone();
         let interval = welcome.interval();
         let publisher = Publisher::new(interval, self.max_bitrate);
@@ -425,9 +423,6 @@ impl SenderSession {
     }
 
     fn handle_hello(&mut self, hello: Hello) {
-        if self.offer.token.as_ref().is_some_and(|token| !same_token(&hello.token, token)) {
-            return self.refuse(Code::Token, "the token is missing or wrong");
-        }
         self.max_bitrate = hello.max_bitrate;
         self.phase = Phase::Admission(hello.versions);
         self.outputs.push_back(SenderOutput::Hello(hello));

@@ -26,12 +26,20 @@ pub enum Code {
     Source,
     /// The receiver does not know what the sender announces, such as a kind of frames of a later version.
     Unsupported,
+    /// The token has expired, or is not valid yet.
+    Expired,
+    /// The token is for another broadcast.
+    Audience,
+    /// The token admits once, and was used.
+    Used,
+    /// Who decides on viewers refuses this one.
+    Denied,
     /// A code that this build does not know.
     Other(u64),
 }
 
 /// All codes with their numbers.
-const ALL_CODES: [(Code, u64); 10] = [
+const ALL_CODES: [(Code, u64); 14] = [
     (Code::Done, 0),
     (Code::Violation, 1),
     (Code::Version, 2),
@@ -42,6 +50,10 @@ const ALL_CODES: [(Code, u64); 10] = [
     (Code::Failed, 7),
     (Code::Source, 8),
     (Code::Unsupported, 9),
+    (Code::Expired, 10),
+    (Code::Audience, 11),
+    (Code::Used, 12),
+    (Code::Denied, 13),
 ];
 
 impl Code {
@@ -75,6 +87,10 @@ impl Code {
             Self::Failed => "failed",
             Self::Source => "source",
             Self::Unsupported => "unsupported",
+            Self::Expired => "expired",
+            Self::Audience => "audience",
+            Self::Used => "used",
+            Self::Denied => "denied",
             Self::Other(_) => "other",
         }
     }
@@ -99,6 +115,10 @@ impl fmt::Display for Code {
             Self::Failed => "the peer failed inside",
             Self::Source => "the broadcast broke off: the sender lost its source; frames until then are kept",
             Self::Unsupported => "the receiver cannot show what the sender announces",
+            Self::Expired => "the token has expired or is not valid yet",
+            Self::Audience => "the token is for another broadcast",
+            Self::Used => "the token admits once and was used before",
+            Self::Denied => "this viewer is not admitted",
             Self::Other(number) => return write!(f, "closed with the unknown code {number}"),
         };
         f.write_str(text)

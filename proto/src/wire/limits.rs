@@ -5,10 +5,10 @@ use std::time::Duration;
 /// Names the family of all session versions in the TLS handshake (spec, "Connection"). It does not change with the
 /// version.
 pub const ALPN: &[u8] = b"nestcast/1";
-/// The most bytes of a control message's body: a token, and ten times the rest.
-pub const MAX_MESSAGE: usize = 1024;
-/// The most bytes of a token.
-pub const MAX_TOKEN: usize = 512;
+/// The most bytes of a control message's body: a token, and many times the rest.
+pub const MAX_MESSAGE: usize = 2048;
+/// The most bytes of a token: a signed one with a few claims has 400.
+pub const MAX_TOKEN: usize = 1024;
 /// The most pixels of a picture in each direction, as in the codec (bitstream.md, "Limits and errors").
 pub(crate) const MAX_SIDE: u32 = 16384;
 /// The most bytes of a frame's whole stream. At 30 frames a second this is 4 Gbit/s.

@@ -33,17 +33,26 @@ impl Slots {
         Self { limit, limit_per_address, taken: Mutex::default() }
     }
 
+    /// Returns whether a slot is free for a receiver now.
+    pub(crate) fn has_room(&self, address: SocketAddr) -> bool {
+        self.is_free(&self.taken(), AddressPrefix::of(address))
+    }
+
     /// Takes a slot for a receiver, if one is free.
     pub(crate) fn take(self: &Arc<Self>, address: SocketAddr) -> Option<Place> {
         let prefix = AddressPrefix::of(address);
         let mut taken = self.taken();
-        let of_address = taken.of.get(&prefix).copied().unwrap_or(0);
-        if taken.count >= self.limit || of_address >= self.limit_per_address {
+        if !self.is_free(&taken, prefix) {
             return None;
         }
         taken.count += 1;
-        taken.of.insert(prefix, of_address + 1);
+        *taken.of.entry(prefix).or_default() += 1;
         Some(Place { prefix, slots: Arc::clone(self) })
+    }
+
+    fn is_free(&self, taken: &Taken, prefix: AddressPrefix) -> bool {
+        let of_address = taken.of.get(&prefix).copied().unwrap_or(0);
+        taken.count < self.limit && of_address < self.limit_per_address
     }
 
     fn taken(&self) -> MutexGuard<'_, Taken> {
@@ -74,7 +83,7 @@ mod tests {
         let take = |last: u8| slots.take(([192, 0, 2, last], 1).into());
         let first = take(1).expect("a place");
         let second = take(1).expect("a place");
-        assert!(take(1).is_none(), "two of one address");
+        assert!(take(1).is_none() && !slots.has_room(([192, 0, 2, 1], 1).into()), "two of one address");
         let third = take(2).expect("a place");
         assert!(take(3).is_none(), "three in all");
         drop((first, third));

@@ -196,10 +196,10 @@ fn shared() -> Arc<Shared> {
     let counters = Arc::default();
     let demand = Demand::default();
     let end = OnceLock::new();
-    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), token: None });
+    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()) });
     let slots = Arc::new(Slots::new(100, 100));
     let cut_off = watch::Sender::new(false);
-    Arc::new(Shared { offer, counters, demand, slots, end, cut_off, origins: Vec::new() })
+    Arc::new(Shared { offer, authorizers: Vec::new(), counters, demand, slots, end, cut_off, origins: Vec::new() })
 }
 
 fn send(fanout: &FrameFanout, id: u64) {

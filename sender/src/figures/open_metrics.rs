@@ -54,8 +54,7 @@ impl Collector for Figures {
         }
         let receivers = figures.receivers.len();
         page.encode_descriptor("receivers", "Receivers of now", None, Gauge)?.encode_gauge(&receivers)?;
-        let labels = figures.receivers.iter().map(|receiver| (receiver, [("receiver", receiver.address.to_string())]));
-        let labels: Vec<_> = labels.collect();
+        let labels: Vec<_> = figures.receivers.iter().map(|receiver| (receiver, labels(receiver))).collect();
         for (name, help, figure) in RECEIVER_COUNTERS {
             let mut counter = page.encode_descriptor(name, help, None, Counter)?;
             for (receiver, label) in &labels {
@@ -64,10 +63,10 @@ impl Collector for Figures {
         }
         let help = "Frames by the reason for which they ended where they did";
         let mut reasons = page.encode_descriptor("receiver_cut_reasons", help, None, Counter)?;
-        for (receiver, [(_, address)]) in &labels {
+        for (receiver, label) in &labels {
             for (reason, count) in receiver.sent.cut_reasons.each() {
-                let labels = [("receiver", address.as_str()), ("reason", reason)];
-                reasons.encode_family(&labels)?.encode_counter(&count, NO_EXEMPLAR)?;
+                let label = [&label[..], &[("reason", reason.to_owned())]].concat();
+                reasons.encode_family(&label)?.encode_counter(&count, NO_EXEMPLAR)?;
             }
         }
         for (name, help, figure) in RECEIVER_GAUGES {
@@ -78,6 +77,12 @@ impl Collector for Figures {
         }
         encode_renditions(&mut page, &figures)
     }
+}
+
+/// Returns the labels that name a receiver: its address, and its viewer's name if that is known.
+fn labels(receiver: &ReceiverStatistics) -> Vec<(&'static str, String)> {
+    let name = receiver.name.as_ref().map(|name| ("name", name.to_string()));
+    [("receiver", receiver.address.to_string())].into_iter().chain(name).collect()
 }
 
 /// Encodes a video's renditions, and the receivers of each.
@@ -93,7 +98,7 @@ fn encode_renditions(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> 
         page.encode_descriptor("receiver_rendition", "The number of a receiver's rendition", None, Gauge)?;
     for receiver in &figures.receivers {
         if let Some(number) = receiver.rendition {
-            gauge.encode_family(&[("receiver", receiver.address.to_string())])?.encode_gauge(&number)?;
+            gauge.encode_family(&labels(receiver))?.encode_gauge(&number)?;
         }
     }
     Ok(())
@@ -158,6 +163,7 @@ mod tests {
             ReceiverStatistics {
                 number: 3,
                 address: ([192, 0, 2, 1], 4433).into(),
+                name: Some("ann".into()),
                 rendition: Some(1),
                 delivery_rate: Bitrate::from_bits(5000),
                 useful_bytes: 0,
@@ -169,8 +175,8 @@ mod tests {
         for line in [
             "nestcast_frames_total 7.0",
             "nestcast_refusals_total{code=\"full\"} 1",
-            "nestcast_receiver_delivery_rate_bits_per_second{receiver=\"192.0.2.1:4433\"} 5000.0",
-            "nestcast_receiver_cut_reasons_total{receiver=\"192.0.2.1:4433\",reason=\"path_busy\"} 0",
+            "nestcast_receiver_delivery_rate_bits_per_second{receiver=\"192.0.2.1:4433\",name=\"ann\"} 5000.0",
+            "nestcast_receiver_cut_reasons_total{receiver=\"192.0.2.1:4433\",name=\"ann\",reason=\"path_busy\"} 0",
             "nestcast_rendition_receivers{rendition=\"1\"} 1",
             "# EOF",
         ] {

@@ -40,8 +40,9 @@ impl Serialize for Statistics {
 }
 
 #[derive(Serialize)]
-struct ReceiverReport {
+struct ReceiverReport<'a> {
     address: String,
+    name: Option<&'a str>,
     rendition: Option<u64>,
     target_rate_bits: u64,
     delivery_rate_bits: u64,
@@ -62,6 +63,7 @@ impl Serialize for ReceiverStatistics {
         let Self { sent, path, .. } = self;
         let report = ReceiverReport {
             address: self.address.to_string(),
+            name: self.name.as_deref(),
             rendition: self.rendition,
             target_rate_bits: path.target_rate().bits(),
             delivery_rate_bits: self.delivery_rate.bits(),

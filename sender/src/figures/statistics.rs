@@ -68,12 +68,14 @@ fn counted(count: u64, noun: &str) -> String {
 }
 
 /// One receiver.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct ReceiverStatistics {
     /// The sender's number for the receiver, unique within the broadcast.
     pub number: u64,
     /// The receiver's address.
     pub address: SocketAddr,
+    /// The viewer's name, if an authorizer gave one.
+    pub name: Option<Arc<str>>,
     /// The number of its newest frame's rendition; `None` if the broadcast has one at most.
     pub rendition: Option<u64>,
     /// The rate that its path delivered over the last eight frames, with all headers. It is below
@@ -145,7 +147,7 @@ impl Counters {
             retries: load(&self.retries),
             source_failures: load(&self.source_failures),
             refusals: lock(&self.refusals).clone(),
-            receivers: lock(&self.receivers).values().map(|figures| *lock(figures)).collect(),
+            receivers: lock(&self.receivers).values().map(|figures| lock(figures).clone()).collect(),
         }
     }
 }

@@ -18,9 +18,10 @@ pub enum Urgency {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SenderOutput {
-    /// A receiver that may be admitted said hello. Call
-    /// [`SenderSession::handle_admitted`](crate::SenderSession::handle_admitted) if there is a slot for it, or close
-    /// the connection with [`Code::Full`](crate::Code::Full).
+    /// A receiver said hello. Decide whether its token admits it and whether there is a slot for it. Then call
+    /// [`SenderSession::handle_admitted`](crate::SenderSession::handle_admitted), or close the connection with the
+    /// reason, such as [`Code::Token`](crate::Code::Token) or [`Code::Full`](crate::Code::Full). Until then the
+    /// session sends nothing.
     Hello(Hello),
     /// Write all of these bytes to the control stream.
     Say(Bytes),

@@ -18,12 +18,12 @@ fn offer(video: Option<Video>) -> Offer {
         rate: FrameRate::new(10, 1).expect("a rate"),
         video,
     };
-    Offer { welcome, package: Some(Bytes::from(vec![7; 10_000])), token: Some(Bytes::from_static(b"secret")) }
+    Offer { welcome, package: Some(Bytes::from(vec![7; 10_000])) }
 }
 
-fn hello(token: &'static [u8], max_bitrate: Option<Bitrate>) -> Message {
+fn hello(max_bitrate: Option<Bitrate>) -> Message {
     let versions = VersionRange::SPOKEN;
-    Message::Hello(Hello { versions, token: Bytes::from_static(token), max_bitrate, decoder: DecoderKind::Linear })
+    Message::Hello(Hello { versions, token: Bytes::from_static(b"secret"), max_bitrate, decoder: DecoderKind::Linear })
 }
 
 /// A driver over a transport that accepts everything: its actions, and the bytes of every stream.
@@ -34,18 +34,20 @@ struct Driver {
     streams: Vec<Vec<u8>>,
     /// Whether the transport accepts anything.
     is_open: bool,
+    /// The cap that the driver grants.
+    cap: Option<Bitrate>,
 }
 
 impl Driver {
     fn new(offer: Offer) -> Self {
         let session = SenderSession::new(Arc::new(offer), 5);
-        Self { session, path: PathStats::default(), did: Vec::new(), streams: Vec::new(), is_open: true }
+        Self { session, path: PathStats::default(), did: Vec::new(), streams: Vec::new(), is_open: true, cap: None }
     }
 
     /// Returns the driver of an admitted receiver.
     fn admitted(offer: Offer, max_bitrate: Option<Bitrate>) -> Self {
         let mut driver = Self::new(offer);
-        driver.say(Duration::ZERO, &hello(b"secret", max_bitrate));
+        driver.say(Duration::ZERO, &hello(max_bitrate));
         driver.did.clear();
         driver
     }
@@ -72,7 +74,7 @@ impl Driver {
     fn drive(&mut self, now: Duration) {
         while let Some(output) = self.session.poll(now) {
             match &output {
-                SenderOutput::Hello(_) => self.session.handle_admitted(now, 77),
+                SenderOutput::Hello(_) => self.session.handle_admitted(now, 77, self.cap),
                 SenderOutput::Open(_) => {
                     self.streams.push(Vec::new());
                     self.session.handle_opened(self.streams.len() as u64 - 1);
@@ -106,9 +108,9 @@ impl Driver {
 }
 
 #[test]
-fn a_receiver_with_the_token_is_welcomed_and_given_frames() {
+fn an_admitted_receiver_is_welcomed_and_given_frames() {
     let mut driver = Driver::new(offer(None));
-    driver.say(Duration::ZERO, &hello(b"secret", Some(Bitrate::from_bits(1_000_000))));
+    driver.say(Duration::ZERO, &hello(Some(Bitrate::from_bits(1_000_000))));
     let welcome = Message::Welcome { version: 1, welcome: offer(None).welcome }.encode();
     let said = [&welcome[..], &Message::Clock(Clock { micros: 77 }).encode()].concat();
     assert!(
@@ -125,15 +127,41 @@ fn a_receiver_with_the_token_is_welcomed_and_given_frames() {
 }
 
 #[test]
-fn who_lacks_the_token_or_says_something_else_first_is_refused() {
-    let mut driver = Driver::new(offer(None));
-    driver.say(Duration::ZERO, &hello(b"guess", None));
-    assert_eq!((driver.refused(), driver.did.len()), (Some(Code::Token), 1), "it is told nothing else");
+fn a_receiver_gets_no_more_than_it_asked_for_and_was_granted() {
+    for (asked, granted, cap) in [
+        (None, None, None),
+        (Some(5), None, Some(5)),
+        (None, Some(7), Some(7)),
+        (Some(5), Some(7), Some(5)),
+        (Some(9), Some(7), Some(7)),
+    ] {
+        let [asked, granted, cap] = [asked, granted, cap]
+            .map(|megabits: Option<u64>| megabits.map(|megabits| Bitrate::from_bits(megabits * 1_000_000)));
+        let mut driver = Driver { cap: granted, ..Driver::new(offer(None)) };
+        driver.say(Duration::ZERO, &hello(asked));
+        assert_eq!((driver.session.max_bitrate(), driver.session.demand(&driver.path).max_bitrate), (cap, cap));
+    }
+}
+
+#[test]
+fn a_receiver_that_is_not_admitted_gets_nothing() {
+    let mut session = SenderSession::new(Arc::new(offer(None)), 5);
+    session.handle_control_bytes(Duration::ZERO, &hello(None).encode());
+    assert!(matches!(session.poll(Duration::ZERO), Some(SenderOutput::Hello(hello)) if hello.token == "secret"));
+    let bytes = Bytes::from(vec![7; 500]);
+    let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: 10, bytes, join: None };
+    session.handle_frame(Duration::ZERO, &frame.into(), &PathStats::default());
+    session.handle_end(DONE);
+    assert_eq!(session.poll(SECOND), None);
+}
+
+#[test]
+fn who_says_something_else_than_hello_first_is_refused() {
     let mut driver = Driver::new(offer(None));
     driver.say(Duration::ZERO, &Message::RandomAccessRequest(RandomAccessRequest { lost: 0 }));
     assert_eq!(driver.refused(), Some(Code::Violation));
     let mut driver = Driver::admitted(offer(None), None);
-    driver.say(Duration::ZERO, &hello(b"secret", None));
+    driver.say(Duration::ZERO, &hello(None));
     assert_eq!(driver.refused(), Some(Code::Violation), "hello is said once");
     driver.frame(0, 500);
     driver.session.handle_settled(0);

@@ -1,0 +1,67 @@
+//! The words of `nestcast key`, `nestcast token` and of the options that use them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use nestcast_proto::Bitrate;
+
+#[derive(Debug, Args)]
+pub(crate) struct Key {
+    /// The private key to write, PEM, which signs tokens: keep it where you make tokens
+    #[arg(value_name = "KEY.pem")]
+    pub(crate) key: PathBuf,
+    /// The file of public keys for `send --keys`, a JWK Set; if it is there, the new key is added to it
+    #[arg(value_name = "KEYS.json")]
+    pub(crate) keys: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Token {
+    /// The private key, as `nestcast key` writes it
+    #[arg(value_name = "KEY.pem")]
+    pub(crate) key: PathBuf,
+    /// How long the token admits, in seconds, or with m, h or d, as in 12h
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    pub(crate) expires: Duration,
+    /// The viewer's name, which the sender's figures and log show
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// The broadcast that the token is for: what its sender has as `--audience`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) audience: Option<String>,
+    /// The most that the viewer gets, in bits per second, or with k or M, as in 1.5M
+    #[arg(long, value_name = "RATE")]
+    pub(crate) max_bitrate: Option<Bitrate>,
+    /// Let the token admit once: a viewer that comes back needs another one
+    #[arg(long)]
+    pub(crate) once: bool,
+}
+
+/// Who may watch.
+#[derive(Debug, Args)]
+pub(crate) struct Access {
+    /// Accept only receivers whose token one of these public keys signed, a JWK Set; nestcast reads the file again when
+    /// it changes
+    #[arg(long, value_name = "KEYS.json")]
+    pub(crate) keys: Option<PathBuf>,
+    /// The name of this broadcast: with `--keys`, accept only tokens for it
+    #[arg(long, value_name = "NAME", requires = "keys")]
+    pub(crate) audience: Option<String>,
+    /// Ask the web service at this URL about each receiver
+    #[arg(long, value_name = "URL")]
+    pub(crate) admit: Option<String>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = match text.char_indices().next_back() {
+        Some((end, 's')) => (&text[..end], 1),
+        Some((end, 'm')) => (&text[..end], 60),
+        Some((end, 'h')) => (&text[..end], 3600),
+        Some((end, 'd')) => (&text[..end], 86400),
+        _ => (text, 1),
+    };
+    let seconds = number.parse().ok().and_then(|number: u64| number.checked_mul(unit));
+    let seconds = seconds.filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(|| "give a time such as 90s, 15m, 12h or 30d".to_owned())
+}
