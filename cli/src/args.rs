@@ -67,6 +67,9 @@ pub(crate) enum Command {
     #[cfg(feature = "access")]
     /// Print a signed token for one viewer
     Token(Token),
+    #[cfg(feature = "metrics")]
+    /// Show the figures of a running sender on the terminal
+    Top(Top),
     /// Write the browser viewer, a page and its files, into a folder that any web server can serve
     WebViewer(WebViewer),
     #[cfg(feature = "demo")]
@@ -244,6 +247,20 @@ impl Search {
             .error(clap::error::ErrorKind::ArgumentConflict, why)
             .exit();
     }
+}
+
+#[cfg(feature = "metrics")]
+#[derive(Debug, Args)]
+pub(crate) struct Top {
+    /// The address of the sender's `--metrics`
+    #[arg(value_name = "HOST:PORT")]
+    pub(crate) address: String,
+    /// Seconds from one showing to the next
+    #[arg(long, value_name = "SECONDS", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) interval: u16,
+    /// Show the figures of one interval and end
+    #[arg(long)]
+    pub(crate) once: bool,
 }
 
 #[cfg(test)]

@@ -20,6 +20,9 @@ mod transforms;
 mod video;
 mod web_viewer;
 
+#[cfg(feature = "metrics")]
+use std::time::Duration;
+
 use clap::Parser as _;
 use nestcast_media::output::{end_at_once, end_without_temporary_files};
 
@@ -51,6 +54,11 @@ fn main() {
         Command::Key(options) => access::key(options),
         #[cfg(feature = "access")]
         Command::Token(options) => access::token(options),
+        #[cfg(feature = "metrics")]
+        Command::Top(options) => {
+            nestcast_lab::top::run(&options.address, Duration::from_secs(options.interval.into()), options.once)
+                .map_err(Into::into)
+        }
         Command::WebViewer(options) => web_viewer::run(options),
         #[cfg(feature = "demo")]
         Command::Demo(options) => demo::run(options),

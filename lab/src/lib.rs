@@ -44,6 +44,8 @@ pub mod search;
 pub mod sheet;
 #[cfg(feature = "show")]
 pub mod thumbnail;
+#[cfg(feature = "top")]
+pub mod top;
 pub mod video;
 #[cfg(feature = "virtual-time")]
 pub mod video_frames;
