@@ -28,9 +28,8 @@ pub fn run(address: &str, interval: Duration, once: bool) -> Result<(), PageErro
     loop {
         std::thread::sleep(interval);
         let now = read(address)?;
-        let (rows, columns) = terminal
-            .size_checked()
-            .map_or((usize::MAX, PLAIN_COLUMNS), |(rows, columns)| (rows.into(), columns.into()));
+        let size = terminal.is_term().then(|| terminal.size_checked()).flatten();
+        let (rows, columns) = size.map_or((usize::MAX, PLAIN_COLUMNS), |(rows, columns)| (rows.into(), columns.into()));
         let text = table(address, &before, &now, rows.saturating_sub(1), columns);
         if show(&terminal, &text).is_err() || once {
             return Ok(());

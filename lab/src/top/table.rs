@@ -23,7 +23,7 @@ pub(super) fn table(
     let receivers = now.receivers();
     let mut lines = vec![
         format!(
-            "nestcast {place}   {} receivers   {frames:.1} frames/s   {:.1} skipped/s   {encoding:.1} ms a frame   {}/s encoded   {} renditions   {} refused",
+            "{place}   receivers {}   frames/s {frames:.1}   skipped/s {:.1}   encoding {encoding:.1} ms   encoded {}/s   renditions {}   refused {}",
             receivers.len(),
             rate("nestcast_frames_skipped_total"),
             bits(8.0 * rate("nestcast_encoded_bytes_total")),
@@ -80,6 +80,7 @@ fn start(text: &str, count: usize) -> String {
 /// Returns a bit rate with its unit.
 fn bits(rate: f64) -> String {
     match rate {
+        rate if rate >= 9.995e8 => format!("{:.2} Gbit", rate / 1e9),
         rate if rate >= 9.995e5 => format!("{:.2} Mbit", rate / 1e6),
         rate => format!("{:.0} kbit", rate / 1e3),
     }
@@ -129,7 +130,7 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(
             lines[0],
-            "nestcast HOST:1   3 receivers   25.0 frames/s   0.0 skipped/s   8.0 ms a frame   8.00 Mbit/s encoded   1 renditions   3 refused"
+            "HOST:1   receivers 3   frames/s 25.0   skipped/s 0.0   encoding 8.0 ms   encoded 8.00 Mbit/s   renditions 1   refused 3"
         );
         assert_eq!(
             lines[3],
