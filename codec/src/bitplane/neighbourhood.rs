@@ -34,6 +34,8 @@ pub(super) struct Here {
     pub(super) corner: usize,
     /// The significant coefficients at the same place in the other two bands.
     pub(super) others: [u64; 2],
+    /// In an encoder: the coefficients of which the pass codes a one.
+    pub(super) ones: u64,
 }
 
 impl Here {
@@ -80,7 +82,7 @@ impl<'a> CodingPass<'a> {
     #[inline(always)]
     pub(super) const fn here(&self, bx: usize, by: usize) -> Here {
         let corner = self.map.origin + by * CODE_BLOCK_SIDE * self.map.stride + bx * CODE_BLOCK_SIDE;
-        Here { bx, by, at: self.map.grid.at(bx, by), corner, others: [0; 2] }
+        Here { bx, by, at: self.map.grid.at(bx, by), corner, others: [0; 2], ones: 0 }
     }
 
     /// Notes a code block that got its first significant coefficient.
@@ -133,6 +135,13 @@ impl<'a> CodingPass<'a> {
             cross_band = cross_band * 3 + usize::from((self.levels[place - before] & !SIGN_BIT) >> self.plane).min(2);
         }
         self.map.class.significance(self.expected_magnitude[place], must_hold_one, cross_band)
+    }
+
+    /// The context of the next bit of a significant coefficient.
+    #[inline(always)]
+    pub(super) fn refinement_context(&self, place: usize) -> usize {
+        let first = (self.levels[place] & !SIGN_BIT) >> (self.plane + 1) == 1;
+        self.map.class.refinement(self.expected_magnitude[place], first)
     }
 
     /// Whether a negative sign is coded as a zero, and the context.
@@ -206,15 +215,15 @@ impl<'a> CodingPass<'a> {
         mask & unknown
     }
 
-    /// In an encoder: whether any of these coefficients is significant in this plane.
+    /// In an encoder: the coefficients of the code block whose levels have any of these bits.
     #[inline(always)]
-    pub(super) fn any_significant(&self, here: Here, mut mask: u64) -> bool {
-        let mut all = 0;
-        while mask != 0 {
-            all |= self.source[self.place(here, mask.trailing_zeros())];
-            mask &= mask - 1;
+    pub(super) fn source_with(&self, here: Here, bits: u16) -> u64 {
+        let mut ones = 0;
+        for (row, at) in (here.corner..).step_by(self.map.stride).take(CODE_BLOCK_SIDE).enumerate() {
+            let Some(eight) = self.source.get(at..).and_then(|rest| rest.first_chunk()) else { break };
+            ones |= nonzero(eight, bits) << (CODE_BLOCK_SIDE * row);
         }
-        (all & !SIGN_BIT) >> self.plane != 0
+        ones
     }
 
     /// Adds to the expected magnitudes around a coefficient that grew by one step of this plane: those of neighbours,
@@ -262,6 +271,14 @@ fn packed([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
+/// Sets bit i if number i has any of these bits.
+#[inline(always)]
+fn nonzero(eight: &[u16; CODE_BLOCK_SIDE], bits: u16) -> u64 {
+    let bytes = eight.map(|number| u8::from(number & bits != 0));
+    // Moves the lowest bits of all bytes next to each other.
+    u64::from_le_bytes(bytes).wrapping_mul(0x0102_0408_1020_4080) >> 56
+}
+
 /// Sets bit i if number i is zero.
 #[inline(always)]
 fn zeros([a, b, c, d, e, f, g, h]: &[u16; CODE_BLOCK_SIDE]) -> u64 {
@@ -284,6 +301,8 @@ mod tests {
             for value in [1, 0x7FFF, 0x8000, 0xFFFF] {
                 let eight = std::array::from_fn(|i| if pattern >> i & 1 == 1 { 0 } else { value });
                 assert_eq!(zeros(&eight), pattern);
+                assert_eq!(nonzero(&eight, value), !pattern & 0xFF);
+                assert_eq!(nonzero(&eight, !value), 0);
             }
         }
     }
