@@ -222,7 +222,7 @@ impl CodingPass<'_> {
             }
             if mask == one {
                 self.first_one(block, here, bit, within, coder)?;
-                unknown &= !self.reached[bit as usize];
+                unknown &= !self.reached[(bit & 63) as usize];
             } else {
                 (within.run, within.must_hold_one) = (mask, true);
                 self.end_run(block, here, &mut unknown, within, coder)?;
@@ -250,7 +250,7 @@ impl CodingPass<'_> {
             if certain || self.code_significance(here, bit, within.must_hold_one, coder)? {
                 within.must_hold_one = false;
                 self.first_one(block, here, bit, within, coder)?;
-                *unknown &= !self.reached[bit as usize];
+                *unknown &= !self.reached[(bit & 63) as usize];
             } else {
                 block.visited |= 1 << bit;
             }
