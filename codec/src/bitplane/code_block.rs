@@ -6,6 +6,8 @@
 
 /// Side of a code block, in coefficients.
 pub(crate) const CODE_BLOCK_SIDE: usize = 8;
+/// The coefficients of a code block, which are next to each other in memory, row by row.
+pub(crate) const CODE_BLOCK_COEFFICIENTS: usize = CODE_BLOCK_SIDE * CODE_BLOCK_SIDE;
 
 const COLUMN_FIRST: u64 = 0x0101_0101_0101_0101;
 const COLUMN_LAST: u64 = COLUMN_FIRST << 7;

@@ -29,6 +29,7 @@ impl Slice {
         let mut all = 0;
         // Only its places outside subbands are not written below.
         self.source.resize(self.levels.len(), 0);
+        let source = self.source.as_chunks_mut::<CODE_BLOCK_SIDE>().0;
         for map in &mut self.subbands {
             let subband = Subband::at(map.index);
             let quantiser = Quantiser::new(model.subbands[map.index].step);
@@ -45,11 +46,16 @@ impl Slice {
                 } else {
                     row(map.index)
                 };
-                let levels = &mut self.source[map.origin + y * map.stride..][..map.width];
-                quantiser.levels(values, levels);
-                for (bx, chunk) in levels.chunks(CODE_BLOCK_SIDE).enumerate() {
-                    let or = chunk.iter().fold(0, |or, level| or | level) & !SIGN_BIT;
-                    self.blocks[map.grid.at(bx, y / CODE_BLOCK_SIDE)].all |= or;
+                // After the last level of the row there are zeros.
+                self.row.clear();
+                self.row.resize(map.width.next_multiple_of(CODE_BLOCK_SIDE), 0);
+                quantiser.levels(values, &mut self.row[..map.width]);
+                let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
+                let rows = source[first * CODE_BLOCK_SIDE + y % CODE_BLOCK_SIDE..].iter_mut().step_by(CODE_BLOCK_SIDE);
+                for ((eight, row), block) in self.row.as_chunks().0.iter().zip(rows).zip(&mut self.blocks[first..]) {
+                    *row = *eight;
+                    let or = eight.iter().fold(0, |or, level| or | level) & !SIGN_BIT;
+                    block.all |= or;
                     map.all |= or;
                 }
             }
@@ -133,7 +139,7 @@ impl Slice {
             let x = bx * CODE_BLOCK_SIDE + (bit & 7) as usize;
             let y = by * CODE_BLOCK_SIDE + (bit >> 3) as usize;
             let plane = usize::from(block.plane) - usize::from(block.visited >> bit & 1 != 0);
-            let level = self.levels[map.origin + y * map.stride + x];
+            let level = self.levels[map.grid.place(x, y)];
             set([x, y], value(level & !SIGN_BIT, plane).signed(level & SIGN_BIT != 0));
         }
     }
@@ -162,9 +168,9 @@ impl Slice {
     pub(crate) fn source_levels(&self) -> Vec<Vec<i16>> {
         let mut out = vec![Vec::new(); SUBBANDS];
         for map in &self.subbands {
-            let rows = (0..map.height).map(|y| &self.source[map.origin + y * map.stride..][..map.width]);
-            let signed = |level: &u16| (level & !SIGN_BIT).cast_signed() * if level & SIGN_BIT != 0 { -1 } else { 1 };
-            out[map.index] = rows.flatten().map(signed).collect();
+            let levels = (0..map.height).flat_map(|y| (0..map.width).map(move |x| map.grid.place(x, y)));
+            let signed = |level: u16| (level & !SIGN_BIT).cast_signed() * if level & SIGN_BIT != 0 { -1 } else { 1 };
+            out[map.index] = levels.map(|place| signed(self.source[place])).collect();
         }
         out
     }

@@ -1,7 +1,9 @@
 //! The values around a coefficient that a coding pass reads, and the updates around a coefficient that grew (spec,
 //! "Contexts" and "State").
 
-use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
+use std::hint::select_unpredictable;
+
+use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock};
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
 use crate::model::Weights;
@@ -11,9 +13,10 @@ use crate::subband::quantise::SIGN_BIT;
 pub(super) struct CodingPass<'a> {
     pub(super) map: SubbandMap,
     subband: usize,
-    offsets: &'a Offsets,
     /// The neighbours of each coefficient of a code block whose expected magnitude grows with it.
-    pub(super) reached: &'static [u64; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE],
+    pub(super) reached: &'static [u64; CODE_BLOCK_COEFFICIENTS],
+    /// The distances from a code block's coefficient to the ones above and below: inside it, and at its border.
+    rows: [[usize; 2]; 2],
     pub(super) plane: u8,
     pub(super) blocks: &'a mut [CodeBlock],
     significant: &'a mut Vec<BlockPlace>,
@@ -29,11 +32,12 @@ pub(super) struct Here {
     /// Column and row among the code blocks.
     pub(super) bx: usize,
     pub(super) by: usize,
-    /// Its position in the slice's code blocks, and its first coefficient's in the other arrays.
+    /// Its position in the slice's code blocks.
     pub(super) at: usize,
-    pub(super) corner: usize,
     /// The significant coefficients at the same place in the other two bands.
     pub(super) others: [u64; 2],
+    /// In an encoder: the coefficients of which the pass codes a one.
+    pub(super) ones: u64,
 }
 
 impl Here {
@@ -44,29 +48,32 @@ impl Here {
     }
 }
 
-/// The distances from the first coefficient of a code block to each.
-pub(super) type Offsets = [u32; CODE_BLOCK_SIDE * CODE_BLOCK_SIDE];
+/// The distance between neighbours at the border of two code blocks beside each other.
+const ACROSS_BORDER: usize = CODE_BLOCK_COEFFICIENTS - (CODE_BLOCK_SIDE - 1);
 
-/// The distances in a subband whose rows are `stride` apart.
-pub(super) fn offsets(stride: usize) -> Offsets {
-    // A row has fewer than 2^15 values.
-    let offset = |bit: usize| bit / CODE_BLOCK_SIDE * stride + bit % CODE_BLOCK_SIDE;
-    std::array::from_fn(|bit| u32::try_from(offset(bit)).unwrap_or(u32::MAX))
+/// The places next to a coefficient in the same row and in the rows above and below: left, middle and right.
+struct Around {
+    here: [usize; 3],
+    above: [usize; 3],
+    below: [usize; 3],
 }
 
 impl<'a> CodingPass<'a> {
-    /// `offsets` are those of the subband.
     #[inline(always)]
-    pub(super) fn new(slice: &'a mut Slice, offsets: &'a Offsets, subband: usize, plane: u8) -> Self {
+    pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
         let Slice { subbands, blocks, significant, levels, source, expected_magnitude, probabilities, .. } = slice;
         let map = subbands[subband];
         let Weights { side, above, diagonal, .. } = map.weights;
+        let border = map.grid.stride * CODE_BLOCK_COEFFICIENTS - (CODE_BLOCK_SIDE - 1) * CODE_BLOCK_SIDE;
         let reached = code_block::neighbours([side, above, diagonal].map(|weight| weight != 0));
         Self {
             map,
             subband,
-            offsets,
             reached,
+            rows: [
+                [CODE_BLOCK_SIDE.wrapping_neg(), CODE_BLOCK_SIDE],
+                [border.wrapping_neg(), border],
+            ],
             plane,
             blocks,
             significant,
@@ -79,8 +86,7 @@ impl<'a> CodingPass<'a> {
 
     #[inline(always)]
     pub(super) const fn here(&self, bx: usize, by: usize) -> Here {
-        let corner = self.map.origin + by * CODE_BLOCK_SIDE * self.map.stride + bx * CODE_BLOCK_SIDE;
-        Here { bx, by, at: self.map.grid.at(bx, by), corner, others: [0; 2] }
+        Here { bx, by, at: self.map.grid.at(bx, by), others: [0; 2], ones: 0 }
     }
 
     /// Notes a code block that got its first significant coefficient.
@@ -91,8 +97,23 @@ impl<'a> CodingPass<'a> {
 
     /// The place of a code block's coefficient in the slice's arrays.
     #[inline(always)]
+    #[expect(clippy::unused_self, reason = "callers have it at hand")]
     pub(super) const fn place(&self, here: Here, bit: u32) -> usize {
-        here.corner + self.offsets[(bit & 63) as usize] as usize
+        here.at * CODE_BLOCK_COEFFICIENTS + bit as usize
+    }
+
+    /// The places around that of a code block's coefficient.
+    #[inline(always)]
+    fn around(&self, place: usize) -> Around {
+        let bit = place % CODE_BLOCK_COEFFICIENTS;
+        let column = bit % CODE_BLOCK_SIDE;
+        let left = select_unpredictable(column == 0, ACROSS_BORDER, 1);
+        let right = select_unpredictable(column == CODE_BLOCK_SIDE - 1, ACROSS_BORDER, 1);
+        let [inside, border] = self.rows;
+        let above = select_unpredictable(bit < CODE_BLOCK_SIDE, border[0], inside[0]);
+        let below = select_unpredictable(bit >= CODE_BLOCK_COEFFICIENTS - CODE_BLOCK_SIDE, border[1], inside[1]);
+        let row = |middle: usize| [middle.wrapping_sub(left), middle, middle.wrapping_add(right)];
+        Around { here: row(place), above: row(place.wrapping_add(above)), below: row(place.wrapping_add(below)) }
     }
 
     /// The significant coefficients at the code block's place in the other two bands.
@@ -135,13 +156,20 @@ impl<'a> CodingPass<'a> {
         self.map.class.significance(self.expected_magnitude[place], must_hold_one, cross_band)
     }
 
+    /// The context of the next bit of a significant coefficient.
+    #[inline(always)]
+    pub(super) fn refinement_context(&self, place: usize) -> usize {
+        let first = (self.levels[place] & !SIGN_BIT) >> (self.plane + 1) == 1;
+        self.map.class.refinement(self.expected_magnitude[place], first)
+    }
+
     /// Whether a negative sign is coded as a zero, and the context.
     #[inline(always)]
     pub(super) fn sign_context(&self, place: usize) -> (bool, usize) {
-        let stride = self.map.stride;
-        let around = [place - 1, place + 1, place - stride, place + stride].map(|at| self.levels[at]);
-        let luma = self.map.luma.map(|(before, _)| self.predicted_sign(place, before));
-        self.map.class.sign(around, luma)
+        let around = self.around(place);
+        let signs = [around.here[0], around.here[2], around.above[1], around.below[1]].map(|at| self.levels[at]);
+        let luma = self.map.luma.map(|(before, _)| self.predicted_sign(&around, before));
+        self.map.class.sign(signs, luma)
     }
 
     /// The sign at a place: -1, 0 or 1.
@@ -153,14 +181,13 @@ impl<'a> CodingPass<'a> {
 
     /// Luma's sign, and the predicted one: luma's if more of the signs around agree in both components than differ.
     #[inline(always)]
-    fn predicted_sign(&self, place: usize, before: usize) -> (i8, i8) {
-        let luma = self.sign_at(place - before);
+    fn predicted_sign(&self, around: &Around, before: usize) -> (i8, i8) {
+        let luma = self.sign_at(around.here[1] - before);
         if luma == 0 {
             return (0, 0);
         }
-        let above = place - self.map.stride - 1;
         // The coefficient itself has no sign yet.
-        let [own, others] = [above, above - before].map(|above| self.signs_around(above));
+        let [own, others] = [0, before].map(|before| self.signs_around(around, before));
         let both = own & others & LANES_NONZERO;
         let opposite = both & (own ^ others) << 1;
         let same = both.count_ones().cast_signed() - 2 * opposite.count_ones().cast_signed();
@@ -176,72 +203,56 @@ impl<'a> CodingPass<'a> {
         )
     }
 
-    /// Packs the signs of three rows of three levels, the first of which is at `above`, into lanes of 16 bits. For each
-    /// row a lane has three bits for the levels that are not zero, and to the right of each the bit of a negative one.
+    /// Packs the signs of the levels around a place, or `before` them, into lanes of 16 bits. A lane has three bits for
+    /// the levels of a column that are not zero, and to the right of each the bit of a negative one.
     #[inline(always)]
-    fn signs_around(&self, above: usize) -> u64 {
-        let row = |row: usize| {
-            let three: &[u16; 3] =
-                self.levels[above + row * self.map.stride..].first_chunk().expect("the arrays' margin");
-            let levels = packed([three[0], three[1], three[2], 0]);
+    fn signs_around(&self, around: &Around, before: usize) -> u64 {
+        let row = |places: &[usize; 3], row: u32| {
+            let [left, middle, right] = places.map(|place| self.levels[place - before]);
+            let levels = packed([left, middle, right, 0]);
             let magnitudes = levels & LANES_MAGNITUDE;
             let negative = levels & !LANES_MAGNITUDE;
             let nonzero = (magnitudes + LANES_MAGNITUDE) & !LANES_MAGNITUDE;
             (nonzero | negative >> 1) >> (2 * row)
         };
-        row(0) | row(1) | row(2)
+        row(&around.above, 0) | row(&around.here, 1) | row(&around.below, 2)
     }
 
     /// Returns those of these coefficients around which nothing is known.
     #[inline(always)]
     pub(super) fn unknown_around(&self, here: Here, mask: u64) -> u64 {
-        let mut unknown = 0;
-        for (row, at) in (here.corner..).step_by(self.map.stride).take(CODE_BLOCK_SIDE).enumerate() {
-            let of_row = 0xFF << (CODE_BLOCK_SIDE * row);
-            if mask & of_row != 0 {
-                let eight = self.expected_magnitude[at..].first_chunk().expect("the arrays' margin");
-                unknown |= zeros(eight) << (CODE_BLOCK_SIDE * row);
-            }
-        }
-        mask & unknown
+        mask & !with(&self.expected_magnitude.as_chunks().0[here.at], u16::MAX)
     }
 
-    /// In an encoder: whether any of these coefficients is significant in this plane.
+    /// In an encoder: the coefficients of the code block whose levels have any of these bits.
     #[inline(always)]
-    pub(super) fn any_significant(&self, here: Here, mut mask: u64) -> bool {
-        let mut all = 0;
-        while mask != 0 {
-            all |= self.source[self.place(here, mask.trailing_zeros())];
-            mask &= mask - 1;
-        }
-        (all & !SIGN_BIT) >> self.plane != 0
+    pub(super) fn source_with(&self, here: Here, bits: u16) -> u64 {
+        with(&self.source.as_chunks().0[here.at], bits)
     }
 
     /// Adds to the expected magnitudes around a coefficient that grew by one step of this plane: those of neighbours,
     /// children and other components.
     #[inline(always)]
     pub(super) fn spread(&mut self, here: Here, bit: u32, place: usize) {
+        let around = self.around(place);
         let map = &self.map;
-        let before = place - 1;
         // One value at a time: a processor waits if it loads values that overlap a wider store just made.
         let weights = &map.weights;
-        for row in [before - map.stride, before + map.stride] {
-            let three: &mut [u16; 3] = self.expected_magnitude[row..].first_chunk_mut().expect("the arrays' margin");
-            three[0] += weights.diagonal;
-            three[1] += weights.above;
-            three[2] += weights.diagonal;
+        for [left, middle, right] in [around.above, around.below] {
+            self.expected_magnitude[left] += weights.diagonal;
+            self.expected_magnitude[middle] += weights.above;
+            self.expected_magnitude[right] += weights.diagonal;
         }
-        let three: &mut [u16; 3] = self.expected_magnitude[before..].first_chunk_mut().expect("the arrays' margin");
-        three[0] += weights.side;
-        three[2] += weights.side;
-        if let Some((origin, stride, weight)) = map.child {
+        self.expected_magnitude[around.here[0]] += weights.side;
+        self.expected_magnitude[around.here[2]] += weights.side;
+        if let Some((grid, weight)) = map.child {
             let [x, y] = here.coefficient(bit);
-            let at = origin + 2 * y * stride + 2 * x;
-            for row in [at, at + stride] {
-                let two: &mut [u16; 2] = self.expected_magnitude[row..].first_chunk_mut().expect("the arrays' margin");
-                two[0] += weight;
-                two[1] += weight;
-            }
+            let square: &mut [u16; CODE_BLOCK_SIDE + 2] =
+                self.expected_magnitude[grid.place(2 * x, 2 * y)..].first_chunk_mut().expect("a code block's rows");
+            square[0] += weight;
+            square[1] += weight;
+            square[CODE_BLOCK_SIDE] += weight;
+            square[CODE_BLOCK_SIDE + 1] += weight;
         }
         if let Some((offset, weight)) = map.followers[0] {
             self.expected_magnitude[place + offset] += weight;
@@ -262,28 +273,51 @@ fn packed([a, b, c, d]: [u16; 4]) -> u64 {
     u64::from(a) | u64::from(b) << 16 | u64::from(c) << 32 | u64::from(d) << 48
 }
 
-/// Sets bit i if number i is zero.
+/// Sets bit i if number i of a code block has any of these bits.
 #[inline(always)]
-fn zeros([a, b, c, d, e, f, g, h]: &[u16; CODE_BLOCK_SIDE]) -> u64 {
-    const LOW_15_BITS: u64 = 0x7FFF_7FFF_7FFF_7FFF;
-    let others = |four: u64| ((four & LOW_15_BITS) + LOW_15_BITS) | four;
-    let first = others(packed([*a, *b, *c, *d])) >> 15;
-    let last = others(packed([*e, *f, *g, *h])) >> 11;
-    let others = first & 0x0001_0001_0001_0001 | last & 0x0010_0010_0010_0010;
-    // Moves bits 0, 16, 32 and 48 next to each other, and bits 4, 20, 36 and 52 after them.
-    !(others.wrapping_mul(1 << 48 | 1 << 33 | 1 << 18 | 1 << 3) >> 48) & 0xFF
+fn with(numbers: &[u16; CODE_BLOCK_COEFFICIENTS], bits: u16) -> u64 {
+    let mut bytes = [0; CODE_BLOCK_COEFFICIENTS];
+    for (byte, number) in bytes.iter_mut().zip(numbers) {
+        *byte = u8::from(number & bits != 0);
+    }
+    let mut all = 0;
+    for (row, eight) in bytes.as_chunks::<CODE_BLOCK_SIDE>().0.iter().enumerate() {
+        // Moves the lowest bits of all bytes next to each other.
+        let bits = u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56;
+        all |= bits << (CODE_BLOCK_SIDE * row);
+    }
+    all
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::Model;
+    use crate::subband::layout::ChromaFormat;
 
     #[test]
-    fn zeros_are_found_wherever_they_are() {
-        for pattern in 0..256_u64 {
+    fn numbers_with_a_bit_are_found_wherever_they_are() {
+        for pattern in (0..256_u64).map(|pattern| pattern.wrapping_mul(0x9E37_79B9_7F4A_7C15)) {
             for value in [1, 0x7FFF, 0x8000, 0xFFFF] {
-                let eight = std::array::from_fn(|i| if pattern >> i & 1 == 1 { 0 } else { value });
-                assert_eq!(zeros(&eight), pattern);
+                let numbers = std::array::from_fn(|i| if pattern >> i & 1 == 1 { value } else { 0 });
+                assert_eq!(with(&numbers, value), pattern);
+                assert_eq!(with(&numbers, u16::MAX), pattern);
+                assert_eq!(with(&numbers, !value), 0);
+            }
+        }
+    }
+
+    #[test]
+    fn the_places_around_a_coefficient_are_next_to_it() {
+        let mut slice = Slice::default();
+        slice.reset(&Model::photo(), ChromaFormat::Half, 300, 200);
+        let at = slice.subbands.iter().position(|map| map.width > 40 && map.height > 40).expect("a large subband");
+        let pass = CodingPass::new(&mut slice, at, 0);
+        let grid = pass.map.grid;
+        for (x, y) in (1..40).flat_map(|y| (1..40).map(move |x| (x, y))) {
+            let Around { here, above, below } = pass.around(grid.place(x, y));
+            for (row, y) in [(above, y - 1), (here, y), (below, y + 1)] {
+                assert_eq!(row, [x - 1, x, x + 1].map(|x| grid.place(x, y)));
             }
         }
     }

@@ -75,7 +75,9 @@ impl CodingPass<'_> {
         if idle {
             return Some(());
         }
-        let here = if PASS == REFINEMENT_PASS { here } else { Here { others: self.others(here), ..here } };
+        let has_others = C::USES_CONTEXTS && PASS != REFINEMENT_PASS;
+        let here = if has_others { Here { others: self.others(here), ..here } } else { here };
+        let here = if C::WRITES_BITS { Here { ones: self.source_with(here, self.bits::<PASS>()), ..here } } else { here };
         let done = match PASS {
             SIGNIFICANCE_PASS => self.significance_pass(&mut block, here, within, coder),
             REFINEMENT_PASS => self.refinement_pass(&mut block, here, coder),
@@ -83,6 +85,12 @@ impl CodingPass<'_> {
         };
         self.leave(here, block);
         done
+    }
+
+    /// The bits of a level of which a pass codes whether one is set.
+    #[inline(always)]
+    const fn bits<const PASS: usize>(&self) -> u16 {
+        if PASS == REFINEMENT_PASS { 1 << self.plane } else { !SIGN_BIT >> self.plane << self.plane }
     }
 
     /// Stores a code block, and marks the coefficients around it that are near a newly significant one.
@@ -134,10 +142,8 @@ impl CodingPass<'_> {
             let bit = left.trailing_zeros();
             left &= left - 1;
             let place = self.place(here, bit);
-            let first = (self.levels[place] & !SIGN_BIT) >> (self.plane + 1) == 1;
-            let context = self.map.class.refinement(self.expected_magnitude[place], first);
-            let source = C::WRITES_BITS && (self.source[place] >> self.plane) & 1 != 0;
-            let one = coder.code::<RATE_1_IN_32>(self.probabilities, context, source)?;
+            let context = if C::USES_CONTEXTS { self.refinement_context(place) } else { 0 };
+            let one = coder.code::<RATE_1_IN_32>(self.probabilities, context, here.ones >> bit & 1 != 0)?;
             block.visited |= 1 << bit;
             if one {
                 self.levels[place] |= 1 << self.plane;
@@ -171,7 +177,7 @@ impl CodingPass<'_> {
         if block.nonzero || block.decided {
             return Some(());
         }
-        let context = self.code_block_context(block, here);
+        let context = if C::USES_CONTEXTS { self.code_block_context(block, here) } else { 0 };
         block.nonzero = coder.code::<RATE_1_IN_16>(self.probabilities, context, block.all >> self.plane != 0)?;
         block.nonzero_since_plane = block.nonzero;
         block.decided = true;
@@ -198,22 +204,25 @@ impl CodingPass<'_> {
             let one = 1 << bit;
             let row = 0xFF << (bit & !7);
             let mask = select_unpredictable(unknown & one != 0, left & unknown & row, one);
-            let must_hold_one = block.must_hold_one();
-            let of_run = self.map.class.zero_run(mask.count_ones(), must_hold_one);
-            let of_one = self.significance_context(here, bit, must_hold_one);
-            let context = select_unpredictable(mask == one, of_one, of_run);
+            let context = if C::USES_CONTEXTS {
+                let must_hold_one = block.must_hold_one();
+                let of_run = self.map.class.zero_run(mask.count_ones(), must_hold_one);
+                let of_one = self.significance_context(here, bit, must_hold_one);
+                select_unpredictable(mask == one, of_one, of_run)
+            } else {
+                0
+            };
             if mask == one {
                 coder.about(self.map.index, here.coefficient(bit));
             }
-            let source = C::WRITES_BITS && self.any_significant(here, mask);
-            if !coder.code::<RATE_1_IN_32>(self.probabilities, context, source)? {
+            if !coder.code::<RATE_1_IN_32>(self.probabilities, context, here.ones & mask != 0)? {
                 block.visited |= mask;
                 left &= !mask;
                 continue;
             }
             if mask == one {
                 self.first_one(block, here, bit, within, coder)?;
-                unknown &= !self.reached[bit as usize];
+                unknown &= !self.reached[(bit & 63) as usize];
             } else {
                 (within.run, within.must_hold_one) = (mask, true);
                 self.end_run(block, here, &mut unknown, within, coder)?;
@@ -241,7 +250,7 @@ impl CodingPass<'_> {
             if certain || self.code_significance(here, bit, within.must_hold_one, coder)? {
                 within.must_hold_one = false;
                 self.first_one(block, here, bit, within, coder)?;
-                *unknown &= !self.reached[bit as usize];
+                *unknown &= !self.reached[(bit & 63) as usize];
             } else {
                 block.visited |= 1 << bit;
             }
@@ -260,9 +269,8 @@ impl CodingPass<'_> {
         coder: &mut C,
     ) -> Option<bool> {
         coder.about(self.map.index, here.coefficient(bit));
-        let context = self.significance_context(here, bit, must_hold_one);
-        let source = C::WRITES_BITS && (self.source[self.place(here, bit)] & !SIGN_BIT) >> self.plane != 0;
-        coder.code::<RATE_1_IN_32>(self.probabilities, context, source)
+        let context = if C::USES_CONTEXTS { self.significance_context(here, bit, must_hold_one) } else { 0 };
+        coder.code::<RATE_1_IN_32>(self.probabilities, context, here.ones >> bit & 1 != 0)
     }
 
     /// Handles the first one of a coefficient: codes its sign, now or when the coder goes on.
@@ -288,9 +296,9 @@ impl CodingPass<'_> {
     fn code_sign<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, bit: u32, coder: &mut C) -> Option<()> {
         let place = self.place(here, bit);
         coder.about(self.map.index, here.coefficient(bit));
-        let (turned, context) = self.sign_context(place);
-        let source = C::WRITES_BITS && (self.source[place] & SIGN_BIT != 0) != turned;
-        let negative = coder.code_even::<RATE_1_IN_16>(self.probabilities, context, source)? != turned;
+        let (turned, context) = if C::USES_CONTEXTS { self.sign_context(place) } else { (false, 0) };
+        let source = C::WRITES_BITS && self.source[place] & SIGN_BIT != 0;
+        let negative = coder.code_even::<RATE_1_IN_16>(self.probabilities, context, source, turned)?;
         self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
         block.mark_significant(bit);
         self.spread(here, bit, place);

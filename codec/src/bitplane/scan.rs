@@ -8,7 +8,7 @@
 //! (Taubman, 2000, section II). The order is fixed, as in the progression by quality of JPEG 2000; EBCOT's tier 2
 //! chooses an order for every stream.
 
-use crate::bitplane::neighbourhood::{CodingPass, Offsets, offsets};
+use crate::bitplane::neighbourhood::CodingPass;
 use crate::bitplane::passes::{CLEANUP_PASS, PASSES_PER_PLANE, REFINEMENT_PASS, SIGNIFICANCE_PASS, Within};
 use crate::bitplane::slice::Slice;
 use crate::entropy::probability::RATE_1_IN_16;
@@ -95,11 +95,10 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
             return Ok(());
         }
     }
-    let offsets = offsets(map.stride);
     match cursor.pass {
-        SIGNIFICANCE_PASS => widest!(code_blocks::<C, SIGNIFICANCE_PASS>(slice, &offsets, cursor, coder)),
-        REFINEMENT_PASS => widest!(code_blocks::<C, REFINEMENT_PASS>(slice, &offsets, cursor, coder)),
-        _ => widest!(code_blocks::<C, CLEANUP_PASS>(slice, &offsets, cursor, coder)),
+        SIGNIFICANCE_PASS => widest!(code_blocks::<C, SIGNIFICANCE_PASS>(slice, cursor, coder)),
+        REFINEMENT_PASS => widest!(code_blocks::<C, REFINEMENT_PASS>(slice, cursor, coder)),
+        _ => widest!(code_blocks::<C, CLEANUP_PASS>(slice, cursor, coder)),
     }
 }
 
@@ -108,11 +107,10 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
 #[inline(always)]
 fn code_blocks<C: Coder, const PASS: usize>(
     slice: &mut Slice,
-    offsets: &Offsets,
     cursor: &mut Cursor,
     coder: &mut C,
 ) -> Result<(), Starved> {
-    let mut pass = CodingPass::new(slice, offsets, cursor.subband, cursor.planes - 1);
+    let mut pass = CodingPass::new(slice, cursor.subband, cursor.planes - 1);
     let mut own = std::mem::take(coder);
     let mut within = std::mem::take(&mut cursor.within);
     let mut done = pass.resume(cursor.bx, cursor.by, &mut within, &mut own);

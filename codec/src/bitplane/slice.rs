@@ -1,6 +1,6 @@
 //! The state of one slice's coefficients that both sides know during coding (spec, "State").
 
-use crate::bitplane::code_block::{self, CODE_BLOCK_SIDE, CodeBlock};
+use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock};
 use crate::bitplane::contexts::Class;
 use crate::bitplane::region_rotations::RegionRotations;
 use crate::entropy::probability::Probability;
@@ -16,25 +16,18 @@ use crate::subband::regions::{self, REGION_SIDE};
 const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
-/// Values after the last coefficient, so that eight can be read from each coefficient on.
-const MARGIN_COEFFICIENTS: usize = CODE_BLOCK_SIDE;
 
-/// One subband's place in the slice's arrays, which have a border of one on every side, and the places of related
-/// subbands.
+/// One subband's place in the slice's arrays, and the places of related subbands.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SubbandMap {
     pub(super) index: usize,
     pub(super) width: usize,
     pub(super) height: usize,
-    /// The distance from a coefficient to the one below.
-    pub(super) stride: usize,
-    /// The place of the coefficient at (0, 0).
-    pub(super) origin: usize,
     pub(super) grid: Grid,
     pub(super) class: Class,
     pub(super) weights: Weights,
-    /// The next finer subband: the place of its coefficient at (0, 0), its stride, and its weight for this one.
-    pub(super) child: Option<(usize, usize, u16)>,
+    /// The code blocks of the next finer subband, and its weight for this one.
+    pub(super) child: Option<(Grid, u16)>,
     /// The chroma subbands whose contexts use this one: the distance from its coefficients to theirs, and their weight
     /// for it.
     pub(super) followers: [Option<(usize, u16)>; 2],
@@ -63,10 +56,27 @@ pub(super) struct Grid {
 }
 
 impl Grid {
+    /// The place of the first code block of the border.
+    const fn first(&self) -> usize {
+        self.origin - self.stride - 1
+    }
+
+    /// The distance from the coefficients of these code blocks to those of others of the same number.
+    const fn before(&self, other: &Self) -> usize {
+        (other.origin - self.origin) * CODE_BLOCK_COEFFICIENTS
+    }
+
     /// The place of a code block in the slice's array.
     #[inline(always)]
     pub(super) const fn at(&self, x: usize, y: usize) -> usize {
         self.origin + y * self.stride + x
+    }
+
+    /// The place of the coefficient in this column and row in the slice's arrays of numbers.
+    #[inline(always)]
+    pub(super) const fn place(&self, x: usize, y: usize) -> usize {
+        let block = self.at(x / CODE_BLOCK_SIDE, y / CODE_BLOCK_SIDE);
+        block * CODE_BLOCK_COEFFICIENTS + y % CODE_BLOCK_SIDE * CODE_BLOCK_SIDE + x % CODE_BLOCK_SIDE
     }
 }
 
@@ -92,6 +102,8 @@ pub(crate) struct Slice {
     /// The code blocks with significant coefficients, in the order in which they got the first.
     pub(super) significant: Vec<BlockPlace>,
     pub(crate) rotations: RegionRotations,
+    /// Numbers of each code block, one code block after another.
+    ///
     /// The known levels: magnitude, and `SIGN_BIT`.
     pub(super) levels: Vec<u16>,
     /// The levels that only an encoder knows; empty in a decoder.
@@ -100,11 +112,13 @@ pub(crate) struct Slice {
     /// [`MAX_EXPECTED_MAGNITUDE`].
     pub(super) expected_magnitude: Vec<u16>,
     pub(super) probabilities: Vec<Probability>,
+    /// Memory for a row of levels.
+    pub(super) row: Vec<u16>,
 }
 
 impl Slice {
     /// Resets this to a decoder's slice of `width` x `rows` pixels of which nothing is known, in the same memory. It
-    /// takes about 5 bytes a coefficient. If the last slice had this shape, it writes only to what has changed.
+    /// takes about 6 bytes a coefficient. If the last slice had this shape, it writes only to what has changed.
     pub(crate) fn reset(&mut self, model: &Model, chroma: ChromaFormat, width: usize, rows: usize) {
         let shape = (chroma, width, rows);
         if self.shape.replace(shape) == Some(shape) {
@@ -127,11 +141,9 @@ impl Slice {
         self.blocks.clear();
         let sizes = layout::subbands(chroma).map(|index| Subband::at(index).size(width, rows));
         self.blocks.reserve(sizes.map(|(width, height)| code_block::count(width, height)).sum());
-        let mut cells = MARGIN_COEFFICIENTS;
         for index in layout::subbands(chroma) {
             let (width, height) = Subband::at(index).size(width, rows);
-            let map = self.place(model, index, [width, height], cells - MARGIN_COEFFICIENTS);
-            cells += map.stride * (height + 2);
+            let map = self.place(model, index, [width, height]);
             self.subbands.push(map);
             code_block::grid(width, height, &mut self.blocks);
         }
@@ -140,8 +152,9 @@ impl Slice {
         }
         self.significant.clear();
         self.significant.reserve(self.blocks.len());
-        zeros(&mut self.levels, cells);
-        zeros(&mut self.expected_magnitude, cells);
+        let count = self.blocks.len() * CODE_BLOCK_COEFFICIENTS;
+        zeros(&mut self.levels, count);
+        zeros(&mut self.expected_magnitude, count);
         self.source.clear();
     }
 
@@ -175,31 +188,32 @@ impl Slice {
     /// Sets the levels of a code block, and the expected magnitudes that grew with them, to zero.
     fn forget_block(&mut self, subband: usize, [bx, by]: [usize; 2]) {
         let map = &self.subbands[subband];
-        let corner = map.origin + by * CODE_BLOCK_SIDE * map.stride + bx * CODE_BLOCK_SIDE;
-        clear::<CODE_BLOCK_SIDE>(&mut self.levels, corner, map.stride);
-        clear::<{ CODE_BLOCK_SIDE + 2 }>(&mut self.expected_magnitude, corner - map.stride - 1, map.stride);
-        if let Some((origin, stride, _)) = map.child {
-            let first = origin + 2 * CODE_BLOCK_SIDE * (by * stride + bx);
-            clear::<{ 2 * CODE_BLOCK_SIDE }>(&mut self.expected_magnitude, first, stride);
+        let at = map.grid.at(bx, by);
+        let place = at * CODE_BLOCK_COEFFICIENTS;
+        self.levels[place..][..CODE_BLOCK_COEFFICIENTS].fill(0);
+        for middle in [at - map.grid.stride, at, at + map.grid.stride] {
+            clear::<3>(&mut self.expected_magnitude, middle - 1);
+        }
+        if let Some((grid, _)) = map.child {
+            clear::<2>(&mut self.expected_magnitude, grid.at(2 * bx, 2 * by));
+            clear::<2>(&mut self.expected_magnitude, grid.at(2 * bx, 2 * by + 1));
         }
         for (offset, _) in map.followers.into_iter().flatten() {
-            clear::<CODE_BLOCK_SIDE>(&mut self.expected_magnitude, corner + offset, map.stride);
+            self.expected_magnitude[place + offset..][..CODE_BLOCK_COEFFICIENTS].fill(0);
         }
     }
 
-    /// Returns the map of a subband whose values begin at `start`, related to the subbands before it alone.
-    fn place(&self, model: &Model, index: usize, [width, height]: [usize; 2], start: usize) -> SubbandMap {
+    /// Returns the map of the next subband, related to the subbands before it alone.
+    fn place(&self, model: &Model, index: usize, [width, height]: [usize; 2]) -> SubbandMap {
         let across = width.div_ceil(CODE_BLOCK_SIDE);
         let down = height.div_ceil(CODE_BLOCK_SIDE);
-        let origin = start + width + 3;
-        let luma = self.find(layout::sibling(index, 0)).map(|luma| (origin - luma.origin, luma.grid));
+        let grid = Grid { across, down, stride: across + 2, origin: self.blocks.len() + across + 3 };
+        let luma = self.find(layout::sibling(index, 0)).map(|luma| (luma.grid.before(&grid), luma.grid));
         SubbandMap {
             index,
             width,
             height,
-            stride: width + 2,
-            origin,
-            grid: Grid { across, down, stride: across + 2, origin: self.blocks.len() + across + 3 },
+            grid,
             class: Class::of(Subband::at(index)),
             weights: model.subbands[index].weights,
             child: None,
@@ -214,13 +228,13 @@ impl Slice {
 
     /// Relates a subband to the subbands after it, and to its other bands.
     fn relate(&mut self, at: usize) {
-        let SubbandMap { index, origin, .. } = self.subbands[at];
+        let SubbandMap { index, grid, .. } = self.subbands[at];
         let child = layout::child(index).and_then(|child| self.find(child));
-        let child = child.map(|child| (child.origin, child.stride, child.weights.parent));
+        let child = child.map(|child| (child.grid, child.weights.parent));
         let component = Subband::at(index).component;
         let followers = [1, 2].map(|other| {
             let map = self.find(layout::sibling(index, other)).filter(|_| other > component)?;
-            Some((map.origin - origin, if component == 0 { map.weights.from_luma } else { map.weights.from_u }))
+            Some((grid.before(&map.grid), if component == 0 { map.weights.from_luma } else { map.weights.from_u }))
         });
         let others = layout::other_bands(index).map(|other| self.find(other?).map(|map| map.grid));
         let map = &mut self.subbands[at];
@@ -241,9 +255,10 @@ impl Slice {
             let spread = |other: usize| self.subbands[..=at].iter().any(|map| map.index == other && map.nonzero);
             // Only a non-zero subband spreads, and it stays non-zero.
             if map.nonzero || related.into_iter().flatten().any(spread) {
-                let start = map.origin - map.stride - 1;
-                let count = map.stride * (map.height + 2);
-                widest!(double(&mut self.expected_magnitude[start..][..count]));
+                let first = map.grid.first();
+                let count = code_block::count(map.width, map.height);
+                let expected = &mut self.expected_magnitude.as_chunks_mut().0[first..][..count];
+                widest!(double(expected));
             }
         }
     }
@@ -289,22 +304,17 @@ impl Slice {
     }
 }
 
-/// Sets a square of `SIDE` numbers a side to zero, as far as there are numbers.
+/// Sets the numbers of `COUNT` code blocks to zero.
 #[inline(always)]
-fn clear<const SIDE: usize>(cells: &mut [u16], first: usize, stride: usize) {
-    for at in (first..).step_by(stride).take(SIDE) {
-        let rest = cells.get_mut(at..).unwrap_or_default();
-        match rest.first_chunk_mut::<SIDE>() {
-            Some(row) => *row = [0; SIDE],
-            None => rest.fill(0),
-        }
-    }
+fn clear<const COUNT: usize>(numbers: &mut [u16], first: usize) {
+    let blocks = numbers.as_chunks_mut::<CODE_BLOCK_COEFFICIENTS>().0;
+    blocks[first..][..COUNT].fill([0; CODE_BLOCK_COEFFICIENTS]);
 }
 
 /// Doubles expected magnitudes, within their bound.
 #[inline(always)]
-fn double(expected_magnitudes: &mut [u16]) {
-    for expected in expected_magnitudes {
+fn double(blocks: &mut [[u16; CODE_BLOCK_COEFFICIENTS]]) {
+    for expected in blocks.as_flattened_mut() {
         *expected = 2 * (*expected).min(MAX_EXPECTED_MAGNITUDE);
     }
 }

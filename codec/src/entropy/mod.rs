@@ -2,3 +2,5 @@
 
 pub(crate) mod probability;
 pub(crate) mod range_coder;
+pub(crate) mod record;
+pub(crate) mod symbols;

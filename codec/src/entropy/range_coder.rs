@@ -7,6 +7,7 @@
 //! it, and refuses it otherwise. So a prefix yields every symbol that its bytes determine and no other.
 
 use crate::entropy::probability::{PROBABILITY_BITS, Probability};
+use crate::entropy::record::Record;
 
 /// The coder renormalises the range, a byte at a time, as soon as it is below this.
 const MIN_RANGE: u32 = 1 << 24;
@@ -17,21 +18,25 @@ pub(crate) const ZERO_PADDING: [u8; 8] = [0; 8];
 pub(crate) trait Coder: Default {
     /// Whether it needs the bits from its caller.
     const WRITES_BITS: bool;
+    /// Whether it needs contexts; if not, any number will do.
+    const USES_CONTEXTS: bool = true;
 
     /// Codes one bit with `probabilities[context]`, which moves at the rates `RATES`. An encoder writes `bit` and
     /// returns it. A decoder ignores `bit` and returns the bit that it read, or `None` if the bytes at hand do not
     /// determine it.
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
-    /// Codes a bit that is about as often zero as one, without a branch on it.
+    /// Codes a bit that is about as often zero as one, without a branch on it. `inverted`: in its place the opposite bit
+    /// is coded.
     #[inline(always)]
     fn code_even<const RATES: u32>(
         &mut self,
         probabilities: &mut [Probability],
         context: usize,
         bit: bool,
+        inverted: bool,
     ) -> Option<bool> {
-        self.code::<RATES>(probabilities, context, bit)
+        Some(self.code::<RATES>(probabilities, context, bit != inverted)? != inverted)
     }
 
     /// Announces the coefficient of the next symbol: its subband, column and row. Only coders that train on symbols use
@@ -43,30 +48,27 @@ pub(crate) trait Coder: Default {
     fn position(&self) -> usize;
 }
 
-/// Writes bits.
+/// Writes bits, and records what it does. The range is apart from what calls change, so that it stays in registers.
 #[derive(Debug)]
-pub(crate) struct RangeEncoder {
+pub(crate) struct RangeEncoder<R = ()> {
     low: u64,
     range: u32,
+    out: Out,
+    record: R,
+}
+
+/// The bytes of a range encoder.
+#[derive(Debug, Default)]
+struct Out {
     /// The last byte that a carry may still change, and how many 0xFF follow it.
     held: Option<u8>,
     pending: usize,
     bytes: Vec<u8>,
 }
 
-impl RangeEncoder {
-    pub(crate) const fn new() -> Self {
-        Self { low: 0, range: u32::MAX, held: None, pending: 0, bytes: Vec::new() }
-    }
-
-    /// Begins again, in the memory of `bytes`.
-    pub(crate) fn restart(&mut self, mut bytes: Vec<u8>) {
-        bytes.clear();
-        *self = Self { bytes, ..Self::new() };
-    }
-
-    fn shift(&mut self) {
-        let [_, _, _, top, carry, ..] = self.low.to_le_bytes();
+impl Out {
+    /// Takes the highest byte of the range's low end, and a carry.
+    fn take(&mut self, top: u8, carry: u8) {
         if top != 0xFF || carry != 0 {
             if let Some(held) = self.held {
                 self.bytes.push(held.wrapping_add(carry));
@@ -78,19 +80,53 @@ impl RangeEncoder {
         } else {
             self.pending += 1;
         }
+    }
+}
+
+impl<R: Record> RangeEncoder<R> {
+    /// Begins again, in the memory of `bytes` and `record`.
+    pub(crate) fn restart(&mut self, mut bytes: Vec<u8>, mut record: R) {
+        bytes.clear();
+        record.clear();
+        *self = Self { out: Out { bytes, ..Out::default() }, record, ..Self::default() };
+    }
+
+    #[inline(always)]
+    fn shift(&mut self) {
+        let [_, _, _, top, carry, ..] = self.low.to_le_bytes();
+        self.out.take(top, carry);
         self.low = (self.low & 0x00FF_FFFF) << 8;
     }
 
-    /// Writes the bytes that are still held back, so that every bit is determined.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
+    /// Moves the range by bytes until it is large enough.
+    #[inline(always)]
+    fn normalise(&mut self) {
+        while self.range < MIN_RANGE {
+            self.range <<= 8;
+            self.shift();
+            self.record.note_byte(self.low, self.range);
+        }
+    }
+
+    /// Writes the bytes that are still held back, so that every bit is determined. Returns all bytes and the record.
+    pub(crate) fn finish_recorded(mut self) -> (Vec<u8>, R) {
         for _ in 0..5 {
             self.shift();
         }
-        self.bytes
+        (self.out.bytes, self.record)
     }
 }
 
 impl RangeEncoder {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// As [`RangeEncoder::finish_recorded`], without a record.
+    pub(crate) fn finish(self) -> Vec<u8> {
+        self.finish_recorded().0
+    }
+
     /// Writes the fewest bytes that determine every bit to a decoder that knows that [`ZERO_PADDING`] follow. It leaves out no
     /// more zeros than these, even if a long run of likely bits ends in more.
     pub(crate) fn finish_before_zeros(mut self) -> Vec<u8> {
@@ -104,19 +140,21 @@ impl RangeEncoder {
     }
 }
 
-impl Default for RangeEncoder {
+impl<R: Default> Default for RangeEncoder<R> {
     fn default() -> Self {
-        Self::new()
+        Self { low: 0, range: u32::MAX, out: Out::default(), record: R::default() }
     }
 }
 
-impl Coder for RangeEncoder {
+impl<R: Record> Coder for RangeEncoder<R> {
     const WRITES_BITS: bool = true;
 
     #[inline(always)]
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool> {
         let probability = &mut probabilities[context];
-        let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
+        let of_one = probability.of_one();
+        self.record.note_symbol(of_one, bit);
+        let bound = (self.range >> PROBABILITY_BITS) * of_one;
         if bit {
             self.range = bound;
         } else {
@@ -128,15 +166,33 @@ impl Coder for RangeEncoder {
         } else {
             probability.fall::<RATES>();
         }
-        while self.range < MIN_RANGE {
-            self.range <<= 8;
-            self.shift();
-        }
+        self.normalise();
+        Some(bit)
+    }
+
+    #[inline(always)]
+    fn code_even<const RATES: u32>(
+        &mut self,
+        probabilities: &mut [Probability],
+        context: usize,
+        bit: bool,
+        inverted: bool,
+    ) -> Option<bool> {
+        let probability = &mut probabilities[context];
+        let of_one = probability.of_one();
+        self.record.note_symbol(of_one, bit);
+        let bound = (self.range >> PROBABILITY_BITS) * of_one;
+        let one = bit != inverted;
+        let zeros = u32::from(one).wrapping_sub(1);
+        self.low += u64::from(bound & zeros);
+        self.range = bound ^ (bound ^ (self.range - bound)) & zeros;
+        probability.learn::<RATES>(one);
+        self.normalise();
         Some(bit)
     }
 
     fn position(&self) -> usize {
-        self.bytes.len()
+        self.out.bytes.len()
     }
 }
 
@@ -194,6 +250,41 @@ impl RangeDecoder {
         *self = Self { bytes, ..Self::new() };
     }
 
+    /// Begins in the middle, in the same memory: where an encoder had this state. `bytes` are those from the lowest four
+    /// of `low` on.
+    pub(crate) fn begin_at(&mut self, low: u64, range: u32, bytes: &[u8]) {
+        self.restart();
+        (self.range, self.ones) = (range, 4);
+        self.push(bytes);
+        // What the encoder has written is not part of the code, but for a carry.
+        let [a, b, c, d, ..] = low.to_le_bytes();
+        self.code = self.code.wrapping_sub(u32::from_le_bytes([a, b, c, d]));
+        self.normalise();
+    }
+
+    /// Reads a bit with this probability of a one, in 1/32768; `None` if the bytes at hand do not determine it. `learn`
+    /// gets the bit. Two complete paths instead of one with selections: a processor that predicts the bit goes on to the
+    /// next one early.
+    #[inline(always)]
+    pub(super) fn read(&mut self, of_one: u32, learn: impl FnOnce(bool)) -> Option<bool> {
+        let bound = (self.range >> PROBABILITY_BITS) * of_one;
+        if self.code < bound {
+            if self.missing > 0 && u64::from(self.code) + self.slack() >= u64::from(bound) {
+                return None;
+            }
+            self.range = bound;
+            learn(true);
+            self.normalise();
+            Some(true)
+        } else {
+            self.code -= bound;
+            self.range -= bound;
+            learn(false);
+            self.normalise();
+            Some(false)
+        }
+    }
+
     /// Notes that every symbol was tried, and drops the bytes that were read.
     pub(crate) fn wait(&mut self) {
         self.news = false;
@@ -231,8 +322,6 @@ impl Default for RangeDecoder {
 impl Coder for RangeDecoder {
     const WRITES_BITS: bool = false;
 
-    // Two complete paths instead of one with selections: a processor that predicts the bit goes on to the next one
-    // early.
     #[inline(always)]
     fn code<const RATES: u32>(
         &mut self,
@@ -241,22 +330,13 @@ impl Coder for RangeDecoder {
         _bit: bool,
     ) -> Option<bool> {
         let probability = &mut probabilities[context];
-        let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
-        if self.code < bound {
-            if self.missing > 0 && u64::from(self.code) + self.slack() >= u64::from(bound) {
-                return None;
+        self.read(probability.of_one(), |one| {
+            if one {
+                probability.rise::<RATES>();
+            } else {
+                probability.fall::<RATES>();
             }
-            self.range = bound;
-            probability.rise::<RATES>();
-            self.normalise();
-            Some(true)
-        } else {
-            self.code -= bound;
-            self.range -= bound;
-            probability.fall::<RATES>();
-            self.normalise();
-            Some(false)
-        }
+        })
     }
 
     #[inline(always)]
@@ -265,9 +345,10 @@ impl Coder for RangeDecoder {
         probabilities: &mut [Probability],
         context: usize,
         bit: bool,
+        inverted: bool,
     ) -> Option<bool> {
         if self.missing > 0 {
-            return self.code::<RATES>(probabilities, context, bit);
+            return Some(self.code::<RATES>(probabilities, context, bit)? != inverted);
         }
         let probability = &mut probabilities[context];
         let bound = (self.range >> PROBABILITY_BITS) * probability.of_one();
@@ -277,7 +358,7 @@ impl Coder for RangeDecoder {
         self.range = bound ^ (bound ^ (self.range - bound)) & zeros;
         probability.learn::<RATES>(one);
         self.normalise();
-        Some(one)
+        Some(one != inverted)
     }
 
     fn position(&self) -> usize {

@@ -150,7 +150,7 @@ impl SideInfo {
     pub(crate) fn encode(&mut self, field: &Field, bytes: Vec<u8>) -> Vec<u8> {
         self.reset(field);
         let mut coder = RangeEncoder::new();
-        coder.restart(bytes);
+        coder.restart(bytes, ());
         for at in 0..field.blocks.len() {
             // An encoder is never starved.
             let _ = self.block(&mut coder, field, at, field.blocks[at]);

@@ -210,7 +210,7 @@ pub(super) struct Dots;
 
 #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
 mod dots {
-    use fearless_simd::{Bytes, Level, SimdBase, SimdFrom, SimdIntWiden, SimdNarrow, WasmSimd128, i16x8, i32x4};
+    use fearless_simd::{Bytes, Level, SimdBase, SimdIntWiden, SimdNarrow, WasmSimd128, i16x8, i32x4};
 
     use super::{Dots, Plain, Sums};
 
@@ -253,7 +253,9 @@ mod dots {
             for (group, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
                 let mut sums = [i32x4::splat(simd, 0); 2];
                 for (rows, pair) in rows.as_chunks::<2>().0.iter().zip(taps.as_chunks::<2>().0) {
-                    let [first, second] = rows.each_ref().map(|row| i16x8::from_slice(simd, &row[8 * group..][..8]));
+                    let [first, second] = rows;
+                    let first = i16x8::from_slice(simd, &first[8 * group..][..8]);
+                    let second = i16x8::from_slice(simd, &second[8 * group..][..8]);
                     let taps = both(simd, pair);
                     sums[0] += first.zip_low(second).pairwise_dot_product(taps);
                     sums[1] += first.zip_high(second).pairwise_dot_product(taps);
@@ -266,7 +268,7 @@ mod dots {
     /// Repeats two taps.
     #[inline(always)]
     fn both(simd: WasmSimd128, &[first, second]: &[i16; 2]) -> i16x8<WasmSimd128> {
-        i16x8::simd_from(simd, [first, second, first, second, first, second, first, second])
+        i32x4::splat(simd, i32::from(first.cast_unsigned()) | i32::from(second) << 16).bitcast()
     }
 }
 

@@ -7,6 +7,7 @@ use crate::model::Model;
 use crate::observer::Stage;
 use crate::parallel::Threads;
 use crate::picture::Size;
+use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::{Planes420, plane_size};
 use crate::residual::synthesis::{self, Rows, round};
 use crate::scratch::Scratch;
@@ -54,6 +55,17 @@ impl ResidualDecoder {
         let pushed = self.slices.push(model, bytes, &self.threads);
         self.threads.end(Stage::Decode);
         pushed.map_err(|why| Error::Corrupt { what: "frame", why })
+    }
+
+    /// As [`ResidualDecoder::push`], of bytes that `encoder` has just made: it follows the encoder's symbols and decodes
+    /// none.
+    ///
+    /// # Errors
+    /// As [`ResidualDecoder::push`], which does not happen.
+    pub(crate) fn follow(&mut self, model: &Model, encoder: &ResidualEncoder, bytes: &[u8]) -> Result<(), Error> {
+        let followed = self.slices.follow(model, encoder.coded(), bytes, &self.threads);
+        self.threads.end(Stage::Decode);
+        followed.map_err(|why| Error::Corrupt { what: "frame", why })
     }
 
     /// Returns how far the bytes pushed so far reach (spec, "Position").

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 
+use crate::entropy::symbols::Symbols;
 use crate::model::Model;
 use crate::observer::Stage;
 use crate::parallel::Threads;
@@ -9,6 +10,7 @@ use crate::picture::Size;
 use crate::residual::analysis::{self, Source};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
+use crate::stream::interleave::Coded;
 use crate::stream::slice_encoder::SliceEncoder;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::ChromaFormat;
@@ -21,7 +23,7 @@ pub(crate) struct ResidualEncoder {
     /// The last residual.
     size: Size,
     subbands: Vec<Vec<f32>>,
-    slices: SliceEncoder,
+    slices: SliceEncoder<Symbols>,
     bytes: BytesMut,
 }
 
@@ -64,6 +66,11 @@ impl ResidualEncoder {
         (planes, self.bytes.split().freeze())
     }
 
+    /// The slices of the last residual that had planes.
+    pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded<Symbols>> {
+        self.slices.coded()
+    }
+
     /// The coefficients of the last residual.
     #[cfg(feature = "training")]
     pub(crate) fn bands(&self) -> Bands<'_> {
@@ -73,7 +80,7 @@ impl ResidualEncoder {
     /// The slices of the last residual as they were before they were coded, their bit planes, and the coding passes in
     /// the bitstream.
     #[cfg(feature = "training")]
-    pub(crate) fn uncoded(&mut self, model: &Model) -> (&mut SliceEncoder, u8, usize) {
+    pub(crate) fn uncoded(&mut self, model: &Model) -> (&mut SliceEncoder<Symbols>, u8, usize) {
         let passes = self.slices.passes();
         let planes = self.slices_of_bands(model);
         (&mut self.slices, planes, passes)

@@ -290,6 +290,28 @@ fn a_limit_holds_and_threads_change_nothing() {
 }
 
 #[test]
+fn an_encoder_follows_every_byte() {
+    let model = Model::photo();
+    let mut encoder = ResidualEncoder::new(&Threads::new(1));
+    let [mut decoder, mut follower] = [0, 1].map(|_| ResidualDecoder::new(&Threads::new(1)));
+    for (width, height) in [(50, 37), (40, 600)] {
+        let residual = residual(size(width, height), 3);
+        let (planes, string) = encoder.encode(&model, &residual, usize::MAX);
+        decoder.start(residual.size(), planes);
+        follower.start(residual.size(), planes);
+        for byte in string.chunks(1) {
+            decoder.push(&model, byte).expect("a valid string");
+            follower.follow(&model, &encoder, byte).expect("a valid string");
+            assert_eq!(decoder.position(), follower.position());
+        }
+        let [mut decoded, mut followed] = [Planes420::default(), Planes420::default()];
+        decoder.residual_into(&model, &mut decoded);
+        follower.residual_into(&model, &mut followed);
+        assert!(decoded == followed);
+    }
+}
+
+#[test]
 fn a_length_that_no_encoder_writes_is_refused() {
     let model = Model::photo();
     let mut decoder = ResidualDecoder::new(&Threads::new(1));
@@ -313,6 +335,36 @@ proptest! {
         let string = &string[..string.len() * cut / 100];
         let once = decoded(residual.size(), planes, string, usize::MAX, 1);
         prop_assert!(decoded(residual.size(), planes, string, 1, 1) == once);
+    }
+
+    #[test]
+    fn an_encoder_follows_what_a_decoder_knows_after_any_bytes(
+        width in 1..400_u32, height in 1..700_u32, amplitude in 1..60_i16, limit in 0..60_000_usize, threads in 1..4_usize,
+        mut cuts in prop::collection::vec(0..1000_usize, 1..6),
+    ) {
+        let model = Model::photo();
+        let threads = Threads::new(threads);
+        let mut encoder = ResidualEncoder::new(&threads);
+        let [mut decoder, mut follower] = [0, 1].map(|_| ResidualDecoder::new(&threads));
+        let [mut decoded, mut followed] = [Planes420::default(), Planes420::default()];
+        cuts.sort_unstable();
+        // The second residual is coded in the memory of the first.
+        for amplitude in [amplitude, 61 - amplitude] {
+            let residual = residual(size(width, height), amplitude);
+            let (planes, string) = encoder.encode(&model, &residual, if limit < 50_000 { limit } else { usize::MAX });
+            decoder.start(residual.size(), planes);
+            follower.start(residual.size(), planes);
+            let mut from = 0;
+            for cut in cuts.iter().map(|cut| (string.len() * cut).div_ceil(999).min(string.len())) {
+                decoder.push(&model, &string[from..cut]).expect("a valid string");
+                follower.follow(&model, &encoder, &string[from..cut]).expect("a valid string");
+                from = cut;
+                decoder.residual_into(&model, &mut decoded);
+                follower.residual_into(&model, &mut followed);
+                prop_assert!(decoded == followed);
+                prop_assert_eq!(decoder.position(), follower.position());
+            }
+        }
     }
 
     #[test]

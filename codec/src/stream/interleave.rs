@@ -23,11 +23,13 @@ const SHARES_PER_SEGMENT: usize = 16;
 
 /// A coded slice: its payload, and the bytes written by the end of each coding pass.
 #[derive(Debug, Default)]
-pub(super) struct Coded {
+pub(crate) struct Coded<R> {
     pub(super) bytes: Vec<u8>,
     pub(super) marks: Vec<usize>,
     /// Whether it was coded to its last coding pass.
     pub(super) complete: bool,
+    /// What its encoder recorded.
+    pub(super) record: R,
 }
 
 /// The ends of segments.
@@ -56,7 +58,7 @@ impl Ends {
 }
 
 /// Appends the slices' bytes to `out`, interleaved.
-pub(super) fn write<'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item = &'a Coded> + Clone) {
+pub(super) fn write<'a, R: 'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item = &'a Coded<R>> + Clone) {
     let count = slices.len();
     if count == 1 {
         return slices.for_each(|slice| out.extend_from_slice(&slice.bytes));
@@ -67,7 +69,7 @@ pub(super) fn write<'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item 
     let mut closing = Ends::new(count);
     for pass in 0..passes {
         let last = complete && pass + 1 == passes;
-        let end = |slice: &Coded| if last { slice.bytes.len() } else { slice.marks[pass] };
+        let end = |slice: &Coded<R>| if last { slice.bytes.len() } else { slice.marks[pass] };
         let written: usize = slices.clone().map(end).sum();
         if !closing.close(written) && (!last || written == closing.closed) {
             continue;

@@ -4,7 +4,7 @@ pub(crate) mod decoder;
 pub(crate) mod encoded;
 pub(crate) mod encoder;
 pub(crate) mod header;
-mod interleave;
+pub(crate) mod interleave;
 mod slice_coder;
 pub(crate) mod slice_decoder;
 pub(crate) mod slice_encoder;

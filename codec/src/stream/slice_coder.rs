@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::bitplane::scan::{self, Cursor};
 use crate::bitplane::slice::Slice;
 use crate::entropy::range_coder::RangeEncoder;
+use crate::entropy::record::Record;
 use crate::observer::Moment;
 use crate::parallel::{self, Threads};
 use crate::stream::interleave::{Coded, Ends};
@@ -13,21 +14,21 @@ use crate::subband::layout::MAX_SLICES;
 
 /// Codes the slices of pictures, one picture after another in the same memory.
 #[derive(Debug, Default)]
-pub(super) struct SliceCoder {
-    jobs: Vec<Job>,
+pub(super) struct SliceCoder<R> {
+    jobs: Vec<Job<R>>,
     /// For each coding pass the number of slices that have passed it, and their bytes at that point.
     passed: Vec<(usize, usize)>,
 }
 
 /// A slice that is being coded.
 #[derive(Debug, Default)]
-struct Job {
+struct Job<R> {
     cursor: Cursor,
-    coder: RangeEncoder,
-    coded: Coded,
+    coder: RangeEncoder<R>,
+    coded: Coded<R>,
 }
 
-impl SliceCoder {
+impl<R: Record> SliceCoder<R> {
     /// Codes slices down to the last plane, or to the end of the segment that contains byte number `bytes` of all. A
     /// thread always codes a pass of the slice that is least far, so that none is coded much further than needed,
     /// however many threads help.
@@ -51,7 +52,7 @@ impl SliceCoder {
         let take = || {
             let (waiting, progress) = &mut *lock();
             let left = waiting.iter_mut().enumerate().filter(|(_, slice)| {
-                slice.as_ref().is_some_and(|(_, job): &(&mut Slice, &mut Job)| job.cursor.planes > 0)
+                slice.as_ref().is_some_and(|(_, job): &(&mut Slice, &mut Job<R>)| job.cursor.planes > 0)
             });
             let least = left.min_by_key(|(_, slice)| slice.as_ref().map(|(_, job)| job.coded.marks.len()));
             // All slices have passed the coding pass at which the limit was reached.
@@ -78,16 +79,17 @@ impl SliceCoder {
     }
 
     /// The coded slices.
-    pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded> + Clone {
+    pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded<R>> + Clone {
         self.jobs.iter().map(|job| &job.coded)
     }
 }
 
-impl Job {
+impl<R: Record> Job<R> {
     fn start(&mut self, planes: u8) {
         self.cursor = Cursor::new(planes);
-        self.coder.restart(std::mem::take(&mut self.coded.bytes));
-        self.coded.marks.clear();
+        let Coded { bytes, marks, record, .. } = &mut self.coded;
+        self.coder.restart(std::mem::take(bytes), std::mem::take(record));
+        marks.clear();
     }
 
     /// Codes one coding pass and returns the bytes written by its end.
@@ -103,7 +105,7 @@ impl Job {
     }
 
     fn finish(&mut self) {
-        self.coded.bytes = std::mem::take(&mut self.coder).finish();
+        (self.coded.bytes, self.coded.record) = std::mem::take(&mut self.coder).finish_recorded();
         self.coded.complete = self.cursor.planes == 0;
     }
 }

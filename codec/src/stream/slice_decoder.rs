@@ -5,10 +5,11 @@ use std::ops::Range;
 use crate::bitplane::scan::{self, Cursor};
 use crate::bitplane::slice::Slice;
 use crate::entropy::range_coder::RangeDecoder;
+use crate::entropy::symbols::Symbols;
 use crate::model::Model;
 use crate::parallel::{self, Threads};
 use crate::picture::Size;
-use crate::stream::interleave::Deinterleaver;
+use crate::stream::interleave::{Coded, Deinterleaver};
 use crate::subband::coefficients;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS};
 use crate::subband::sparse::{SparseBands, SparseRows};
@@ -38,6 +39,9 @@ struct Part {
     begun: bool,
     cursor: Cursor,
     coder: RangeDecoder,
+    /// Followed bytes, and the symbols that they determine.
+    bytes: usize,
+    symbols: usize,
 }
 
 impl Part {
@@ -45,6 +49,22 @@ impl Part {
     fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize)) {
         self.slice.reset(model, chroma, width, rows);
         self.begun = true;
+    }
+
+    /// Allocates the memory of a slice that has its first bytes, unless there is some. The thread that fills it does not
+    /// do that: its memory returns to the system when it ends.
+    fn prepare(&mut self, model: &Model, chroma: ChromaFormat, width: usize) {
+        let shape = (chroma, width, self.rows.len());
+        if !self.begun && self.shape.replace(shape) != Some(shape) {
+            self.begin(model, shape);
+        }
+    }
+
+    /// Begins the slice, unless it has begun.
+    fn begin_once(&mut self, model: &Model) {
+        if let (false, Some(shape)) = (self.begun, self.shape) {
+            self.begin(model, shape);
+        }
     }
 
     fn write_significance(&self, blocks: &Blocks<'_>, out: &mut [&mut [u8]; 3]) {
@@ -71,6 +91,7 @@ impl SliceDecoder {
         for (part, rows) in self.parts.iter_mut().zip(slices) {
             (part.rows, part.begun, part.cursor) = (rows, false, Cursor::new(planes));
             part.coder.restart();
+            (part.bytes, part.symbols) = (0, 0);
         }
     }
 
@@ -85,25 +106,46 @@ impl SliceDecoder {
                 parts[slice].coder.push(bytes);
             }
         });
-        // Allocates here, not on the thread that fills the memory: the memory of a thread returns to the system when it
-        // ends.
-        for part in parts.iter_mut().filter(|part| part.coder.has_news() && !part.begun) {
-            let shape = (*chroma, size.width(), part.rows.len());
-            if part.shape.replace(shape) != Some(shape) {
-                part.begin(model, shape);
-            }
+        for part in parts.iter_mut().filter(|part| part.coder.has_news()) {
+            part.prepare(model, *chroma, size.width());
         }
         let waiting = parts.iter().filter(|part| part.coder.has_news()).count();
         let threads = threads.at_most(if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { waiting });
         parallel::for_each(&threads, parts.iter_mut().filter(|part| part.coder.has_news()), |part| {
-            if let (false, Some(shape)) = (part.begun, part.shape) {
-                part.begin(model, shape);
-            }
+            part.begin_once(model);
             // A decoder that starves goes on from here when more bytes arrive.
             let _ = scan::run(&mut part.slice, &mut part.cursor, &mut part.coder, |_| true);
             part.coder.wait();
         });
         given
+    }
+
+    /// As [`SliceDecoder::push`], of bytes that an encoder made of `coded`: it reads the symbols that the encoder
+    /// recorded, and decodes none.
+    ///
+    /// # Errors
+    /// As [`SliceDecoder::push`], which does not happen.
+    pub(crate) fn follow<'a>(
+        &mut self,
+        model: &Model,
+        coded: impl ExactSizeIterator<Item = &'a Coded<Symbols>> + Send,
+        bytes: &[u8],
+        threads: &Threads,
+    ) -> Result<(), &'static str> {
+        let Self { size, chroma, deinterleaver, parts } = self;
+        deinterleaver.push(bytes, |slice, bytes| parts[slice].bytes += bytes.len())?;
+        for part in parts.iter_mut().filter(|part| part.bytes > 0) {
+            part.prepare(model, *chroma, size.width());
+        }
+        let begun = parts.iter_mut().zip(coded).filter(|(part, _)| part.bytes > 0);
+        parallel::for_each(threads, begun, |(part, coded)| {
+            part.begin_once(model);
+            let symbols = coded.record.determined(&coded.bytes[..part.bytes], &mut part.coder);
+            let mut replay = coded.record.replay(part.symbols, symbols);
+            let _ = scan::run(&mut part.slice, &mut part.cursor, &mut replay, |_| true);
+            part.symbols = symbols;
+        });
+        Ok(())
     }
 
     /// Whether all symbols are known.

@@ -5,9 +5,10 @@ use std::ops::Range;
 use bytes::BytesMut;
 
 use crate::bitplane::slice::Slice;
+use crate::entropy::record::Record;
 use crate::model::Model;
 use crate::parallel::{self, Threads};
-use crate::stream::interleave;
+use crate::stream::interleave::{self, Coded};
 use crate::stream::slice_coder::SliceCoder;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, SUBBANDS};
@@ -15,9 +16,9 @@ use crate::subband::rotation_search::RotationSearch;
 
 /// Codes the coefficients of pictures, one picture after another in the same memory.
 #[derive(Debug, Default)]
-pub(crate) struct SliceEncoder {
+pub(crate) struct SliceEncoder<R = ()> {
     sources: Vec<Source>,
-    coder: SliceCoder,
+    coder: SliceCoder<R>,
 }
 
 /// Turns one slice's coefficients into Levels.
@@ -32,7 +33,7 @@ struct Source {
     planes: u8,
 }
 
-impl SliceEncoder {
+impl<R: Record> SliceEncoder<R> {
     /// Makes the Levels of these coefficients and returns the number of their bit planes. `rotations`: whether regions
     /// may be rotated, if there are any.
     pub(crate) fn quantise(&mut self, model: &Model, bands: Bands<'_>, rotations: bool, threads: &Threads) -> u8 {
@@ -58,6 +59,11 @@ impl SliceEncoder {
     /// Appends the coded slices, interleaved.
     pub(crate) fn write(&self, out: &mut BytesMut) {
         interleave::write(out, self.coder.coded());
+    }
+
+    /// The coded slices.
+    pub(crate) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded<R>> {
+        self.coder.coded()
     }
 
     /// The coding passes that [`SliceEncoder::code`] completed in every slice.

@@ -3,11 +3,12 @@
 use crate::bitplane::scan::{self, Cursor};
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
+use crate::entropy::record::Record;
 use crate::error::Error;
 use crate::model::{LENGTH, Model, PRIORS};
 use crate::stream::slice_encoder::SliceEncoder;
 
-impl SliceEncoder {
+impl<R: Record> SliceEncoder<R> {
     /// Counts how often each adaptive probability codes a zero and a one while the Levels are coded from plane
     /// `planes` - 1 down.
     pub(crate) fn count(&mut self, planes: u8) -> Vec<[u64; 2]> {

@@ -3,6 +3,7 @@
 use crate::bitplane::scan::{self, Cursor};
 use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 use crate::entropy::range_coder::Coder;
+use crate::entropy::record::Record;
 use crate::error::Error;
 use crate::model::{HEADER, LENGTH, Model, PLANES, PRIORS, SUBBAND_BYTES, TAP_FLOATS};
 use crate::parallel::Threads;
@@ -98,7 +99,7 @@ impl Tally {
     }
 
     /// Counts the symbols of the first `passes` coding passes of every slice. The slices must be new.
-    pub(crate) fn meet_symbols(&mut self, slices: &mut SliceEncoder, planes: u8, passes: usize) {
+    pub(crate) fn meet_symbols(&mut self, slices: &mut SliceEncoder<impl Record>, planes: u8, passes: usize) {
         for slice in slices.slices() {
             let mut meter = Meter::new(PRIORS);
             let mut done = 0;

@@ -156,7 +156,7 @@ impl RenditionEncoder {
         let frame = base_reference_alone(bytes, head, side, &string, max_bytes);
         decoder.start(*size, planes);
         // A bitstream would end at a corrupt length; this one has none.
-        let _ = decoder.push(model, &frame.bytes[frame.side..]);
+        let _ = decoder.follow(model, coder, &frame.bytes[frame.side..]);
         decoder.residual_into(model, residual);
         let theirs = switch.advance(residual, threads);
         let [theirs, base_reference, enhancement_reference] =
@@ -198,7 +198,7 @@ impl RenditionEncoder {
         Ok([base_reference, enhancement_reference])
     }
 
-    /// Decodes the next bytes of the bitstream and sets a reference to the sum of the residual and its prediction.
+    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual and its prediction.
     /// Returns the squared error of luma.
     fn push(
         &mut self,
@@ -207,8 +207,8 @@ impl RenditionEncoder {
         source: &Planes420<i16>,
         reference: for<'a> fn(&'a mut State) -> [(RowsMut<'a>, &'a Plane); 3],
     ) -> Result<u64, Error> {
-        let Self { decoder, state, model, size, .. } = self;
-        decoder.push(model.of(head.key), bytes)?;
+        let Self { decoder, coder, state, model, size, .. } = self;
+        decoder.follow(model.of(head.key), coder, bytes)?;
         let gains = (!head.key).then(|| Gains::weigh_back(*size, head.phase));
         let error = AtomicU64::new(0);
         let mut targets = Targets {

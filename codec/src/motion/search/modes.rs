@@ -66,7 +66,7 @@ impl Modes {
     pub(super) fn choose(&mut self, lambda: u32, inputs: Inputs<'_>, field: &mut Field, bytes: Vec<u8>) -> Vec<u8> {
         self.side_info.reset(field);
         let mut coder = RangeEncoder::new();
-        coder.restart(bytes);
+        coder.restart(bytes, ());
         with_instructions!(|all| self.choose_with(all, lambda, inputs, field, &mut coder));
         coder.finish_before_zeros()
     }

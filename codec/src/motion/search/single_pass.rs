@@ -9,7 +9,7 @@
 //! apart (a wavefront). Bits are priced by the probabilities after the last frame, and the field is coded when all its
 //! blocks are known: the result does not depend on threads.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::motion::field::{BLOCK, Block, Field, Source};
 use crate::motion::reference::BySource;
@@ -65,23 +65,53 @@ type Decided = (Block, Note);
 /// The blocks of a row that were decided up to now.
 #[derive(Debug, Default)]
 struct Progress {
-    done: Mutex<Vec<Decided>>,
+    done: Mutex<Done>,
     more: Condvar,
 }
 
+#[derive(Debug, Default)]
+struct Done {
+    decided: Vec<Decided>,
+    /// Whether no more blocks follow.
+    ended: bool,
+}
+
 impl Progress {
-    /// Waits until the row has `count` blocks, and adds those that `known` lacks to it.
-    fn wait(&self, count: usize, known: &mut Vec<Decided>) {
-        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
-        while done.len() < count {
+    fn lock(&self) -> MutexGuard<'_, Done> {
+        self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins a row again.
+    fn clear(&mut self) {
+        let done = self.done.get_mut().unwrap_or_else(PoisonError::into_inner);
+        done.decided.clear();
+        done.ended = false;
+    }
+
+    /// Waits until the row has `count` blocks, and adds those that `known` lacks to it. Returns `None` if the row ended
+    /// before, because a panic left it.
+    fn wait(&self, count: usize, known: &mut Vec<Decided>) -> Option<()> {
+        let mut done = self.lock();
+        while done.decided.len() < count && !done.ended {
             done = self.more.wait(done).unwrap_or_else(PoisonError::into_inner);
         }
-        known.extend_from_slice(&done[known.len()..]);
+        known.extend_from_slice(&done.decided[known.len()..]);
+        (known.len() >= count).then_some(())
     }
 
     fn add(&self, decided: &[Decided]) {
-        self.done.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(decided);
+        self.lock().decided.extend_from_slice(decided);
         self.more.notify_all();
+    }
+}
+
+/// Ends a row when it is dropped, whatever the reason, so that no other row waits for it for ever.
+struct End<'a>(&'a Progress);
+
+impl Drop for End<'_> {
+    fn drop(&mut self) {
+        self.0.lock().ended = true;
+        self.0.more.notify_all();
     }
 }
 
@@ -133,15 +163,17 @@ impl SinglePass {
         }
         let Field { across, down, blocks, sources, .. } = &mut *field;
         rows.resize_with(*down, Progress::default);
-        rows.iter_mut().for_each(|row| row.done.get_mut().unwrap_or_else(PoisonError::into_inner).clear());
+        rows.iter_mut().for_each(Progress::clear);
         above.resize(*down, Vec::new());
         let lambda = inputs.lambda * *worth / ONE;
         // In order: a row waits for rows before it alone.
         let all = blocks.chunks_mut(*across).zip(above).enumerate();
         parallel::for_each(threads, all, |(y, (out, above))| {
+            let _end = End(&rows[y]);
             above.clear();
             let row = Row { inputs, lambda, prices, sources, before, rows, y };
-            with_instructions!(|all| row.choose(all, out, above));
+            // A row that cannot go on, because a panic left the row above it, ends too. The panic goes on to the caller.
+            let _ = with_instructions!(|all| row.choose(all, out, above));
         });
         before.iter_mut().zip(&field.blocks).for_each(|(before, block)| {
             *before = block.vector(0).unwrap_or_default();
@@ -171,13 +203,13 @@ struct Row<'a> {
 
 impl Row<'_> {
     #[inline(always)]
-    fn choose(&self, instructions: impl Differences, out: &mut [Block], above: &mut Vec<Decided>) {
+    fn choose(&self, instructions: impl Differences, out: &mut [Block], above: &mut Vec<Decided>) -> Option<()> {
         let across = out.len();
         let mut notes = [Note::default(); STEP_BLOCKS + 1];
         for first in (0..across).step_by(STEP_BLOCKS) {
             let end = (first + STEP_BLOCKS).min(across);
             if let Some(above_this) = self.y.checked_sub(1) {
-                self.rows[above_this].wait((end + 1).min(across), above);
+                self.rows[above_this].wait((end + 1).min(across), above)?;
             }
             notes[0] = notes[STEP_BLOCKS];
             let mut decided = [(Block::Constant(0), Note::default()); STEP_BLOCKS];
@@ -188,6 +220,7 @@ impl Row<'_> {
             }
             self.rows[self.y].add(&decided[..end - first]);
         }
+        Some(())
     }
 
     #[inline(always)]
@@ -395,5 +428,48 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
             let y = if up < down { -reach } else { reach };
             self.consider_new(from.plus(Vector { x, y }));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{self, AssertUnwindSafe};
+
+    use super::*;
+
+    /// Each row needs all blocks of the row above it; the one in the middle panics.
+    #[test]
+    fn a_row_that_panics_ends_the_rows_that_wait_for_it() {
+        const BLOCKS: usize = 3;
+        let threads = Threads::new(4);
+        for _ in 0..20 {
+            let rows: Vec<Progress> = (0..9).map(|_| Progress::default()).collect();
+            let finished = Mutex::new(Vec::new());
+            let work = |y: usize| {
+                let _end = End(&rows[y]);
+                let above = y.checked_sub(1).map_or(Some(()), |above| rows[above].wait(BLOCKS, &mut Vec::new()));
+                assert!(y != 4, "row four");
+                if above.is_some() {
+                    rows[y].add(&[(Block::Constant(0), Note::default()); BLOCKS]);
+                    finished.lock().unwrap_or_else(PoisonError::into_inner).push(y);
+                }
+            };
+            let all = AssertUnwindSafe(|| parallel::for_each(&threads, 0..rows.len(), work));
+            let panic = panic::catch_unwind(all).expect_err("a row panicked");
+            assert_eq!(panic.downcast_ref::<&str>(), Some(&"row four"));
+            assert!(finished.into_inner().is_ok_and(|rows| rows.iter().all(|y| *y < 4)));
+        }
+    }
+
+    #[test]
+    fn rows_begin_again_after_a_panic() {
+        let mut row = Progress::default();
+        drop(End(&row));
+        assert_eq!(row.wait(1, &mut Vec::new()), None);
+        row.clear();
+        row.add(&[(Block::Constant(7), Note::default())]);
+        let mut known = Vec::new();
+        assert_eq!(row.wait(1, &mut known), Some(()));
+        assert_eq!(known[0].0, Block::Constant(7));
     }
 }
