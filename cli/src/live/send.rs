@@ -17,14 +17,20 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::{process, source};
+use super::process;
+use super::record::Recording;
+use super::source::{self, Source};
 use crate::args::Send;
 use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
     let runtime = process::runtime()?;
-    let outcome = runtime.block_on(on_air(options, config(options)?, source));
+    let config = config(options)?;
+    let outcome = match source {
+        Source::Live(source) => runtime.block_on(on_air(options, config, source)),
+        Source::Stored(source) => runtime.block_on(on_air(options, config, source)),
+    };
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
     outcome
@@ -73,7 +79,9 @@ async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) ->
     if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
         allow_own_page(&mut browsers.origins, own, options.cert.is_some());
     }
+    let recording = options.record.as_ref().map(|path| Recording::create(path, &source.welcome())).transpose()?;
     let broadcast = Broadcast::listen(config, source)?;
+    let recording = recording.map(|it| tokio::spawn(it.keep(broadcast.recorded_frames(), options.json)));
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
     #[cfg(feature = "metrics")]
@@ -116,6 +124,9 @@ async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) ->
             }
         }
     };
+    if let Some(recording) = recording {
+        recording.await.context("the recording stopped unexpectedly: please report this")??;
+    }
     let figures = monitor.read();
     tell(options.json, &figures, Some(figures.to_string()))?;
     let unseen = figures.accepted == 0 && ended.is_ok() && asked.try_recv().is_err();
