@@ -100,7 +100,8 @@ fn a_stored_video_is_broadcast_as_it_is_and_repeats() {
         std::iter::from_fn(|| reader.next_frame().expect("whole").map(|frame| frame.to_vec())).collect();
     let mut sender = Sender::start(&bench, &["film.nst", "--repeat", "--record", "again.nst"]);
     let mut receiver = receive(&bench, &sender, &["-o", "-"]);
-    let mut video = nestcast_media::y4m::Reader::new(receiver.stdout.take().expect("it is piped"), 10_000).expect("y4m");
+    let mut video =
+        nestcast_media::y4m::Reader::new(receiver.stdout.take().expect("it is piped"), 10_000).expect("y4m");
     for _ in 0..60 {
         assert!(video.read().expect("a frame").is_some());
     }
@@ -157,6 +158,9 @@ fn recordings_and_stored_videos_that_cannot_be_are_refused() {
     bench.write("picture.png", &harness::png::rgb(8, 8));
     let said = send(&["picture.png", "--record", "record.nst"]);
     assert!(said.contains("a recording is a video") && said.contains("pictures"), "{said}");
-    let said = refused(&["receive", "127.0.0.1:1", "--fingerprint", &"0".repeat(64), "-o", "a.nst", "--decoder", "deep"]);
+    let said =
+        refused(&["receive", "127.0.0.1:1", "--fingerprint", &"0".repeat(64), "-o", "a.nst", "--decoder", "deep"]);
     assert!(said.contains("--decoder deep"), "{said}");
+    let said = refused(&["receive", "127.0.0.1:1", "--fingerprint", &"0".repeat(64), "-o", "film.nst"]);
+    assert!(said.contains("film.nst exists"), "{said}");
 }

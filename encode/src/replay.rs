@@ -12,8 +12,8 @@ use bytes::Bytes;
 use nestcast_codec::{FrameHead, VideoHeader, VideoModel};
 use nestcast_media::stored::{Error, Reader};
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand,
-    Rendition, SourceError, Welcome,
+    Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand, Rendition,
+    SourceError, Welcome,
 };
 
 use self::base_layers::BaseLayers;
@@ -203,12 +203,20 @@ impl<R: Read> Replay<R> {
     }
 
     /// Returns the random-access frame of a rendition, if a receiver waits for it.
-    fn join(&mut self, rendition: usize, frame: &Stored, receivers: &[(u64, ReceiverDemand)]) -> Option<RandomAccessFrame> {
+    fn join(
+        &mut self,
+        rendition: usize,
+        frame: &Stored,
+        receivers: &[(u64, ReceiverDemand)],
+    ) -> Option<RandomAccessFrame> {
         if frame.key {
             self.forget(rendition);
             return Some(RandomAccessFrame { base: frame.base, bytes: frame.bytes.clone() });
         }
-        if !self.is_wanted(rendition) || self.base_layers[rendition].waiting() > MAX_LATE_BASE_LAYERS || !self.joins.take() {
+        if !self.is_wanted(rendition)
+            || self.base_layers[rendition].waiting() > MAX_LATE_BASE_LAYERS
+            || !self.joins.take()
+        {
             return None;
         }
         let base_layers = &mut self.base_layers[rendition];
@@ -241,9 +249,8 @@ impl<R: Read + Send> FrameStream for Replay<R> {
     }
 
     fn read(&mut self) -> Result<Option<Duration>, SourceError> {
-        self.read_next().map_err(|error| {
-            SourceError::broken_off(PictureError::StoredVideo { name: self.name.clone(), error })
-        })
+        self.read_next()
+            .map_err(|error| SourceError::broken_off(PictureError::StoredVideo { name: self.name.clone(), error }))
     }
 
     fn prepare(&mut self, demand: &Demand) -> bool {

@@ -66,7 +66,17 @@ const PLAIN: Clip = Clip {
 pub const CLIPS: [Clip; 5] = [
     PLAIN,
     Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
-    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, is_timed: true, slowest: 60, ..PLAIN },
+    Clip {
+        name: "video-cut",
+        width: 80,
+        height: 64,
+        frames: 12,
+        cut: 7,
+        begins_anew: true,
+        is_timed: true,
+        slowest: 60,
+        ..PLAIN
+    },
     Clip { name: "video-loops", renditions: 2, ..PLAIN },
     Clip { name: "video-switch", rises: 4, ..PLAIN },
 ];

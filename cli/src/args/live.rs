@@ -24,8 +24,7 @@ pub(crate) struct Send {
     /// Start a video or a folder again when it ends
     #[arg(long)]
     pub(crate) repeat: bool,
-    /// Keep the encoded video with its capture times in this new file, as a stored video; a file of a broadcast that was
-    /// killed is one too
+    /// Keep the encoded video in this new file, as a stored video with capture times, even if nestcast is killed
     #[arg(long, value_name = "FILE.nst")]
     pub(crate) record: Option<PathBuf>,
     /// The frame rate of a picture or a folder, up to 1000 a second, also as a fraction such as 1/5; a video has its

@@ -28,10 +28,8 @@ pub(super) enum Line<'a> {
         psnr_db: Option<f64>,
     },
     Received(&'a Totals),
-    /// The file of a recording, when it ends.
     Recorded {
         frames: u64,
-        keys: u64,
         bytes: u64,
     },
 }

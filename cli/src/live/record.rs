@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::VideoHeader;
-use nestcast_media::output::{NotRecorded, Recorder};
+use nestcast_media::output::Recorder;
 use nestcast_media::stored::{RecordedFrame, Written};
 use nestcast_proto::{Arrived, Frame, ReceiveStats, Welcome};
 use nestcast_receiver::{Announcement, FrameSink, Readiness};
@@ -15,73 +15,43 @@ use super::lines::Line;
 use crate::files::Lines;
 use crate::{advice, files};
 
-/// A recording in the making.
-pub(super) struct Recording {
-    path: PathBuf,
-    header: VideoHeader,
-    /// `None` after a failure.
-    recorder: Option<Recorder>,
-}
-
-impl Recording {
-    /// Creates the file for a broadcast.
-    pub(super) fn create(path: &Path, welcome: &Welcome) -> Result<Self> {
-        let header = header(welcome)?;
-        let recorder = Recorder::create(path, &header)?;
-        Ok(Self { path: path.to_owned(), header, recorder: Some(recorder) })
-    }
-
-    /// Hands a frame over. Returns whether it is kept; if the disk is too slow, it is not. Fails once, when the file can
-    /// no longer be written.
-    fn put(&mut self, frame: RecordedFrame) -> Result<bool> {
-        match self.recorder.as_ref().map_or(Ok(()), |recorder| recorder.put(frame)) {
-            Ok(()) => Ok(true),
-            Err(NotRecorded::Slow) => {
-                let path = self.path.display();
-                files::note_once(&format!("{path}: the recording lacks frames, because the disk is too slow"));
-                Ok(false)
-            }
-            Err(NotRecorded::Failed) => self.end().map(|_| false),
-        }
-    }
-
-    /// Ends the file. Returns what it has, the first time.
-    fn end(&mut self) -> Result<Option<Written>> {
-        let Some(recorder) = self.recorder.take() else { return Ok(None) };
-        let recorded = recorder.finish();
-        let Some(error) = recorded.error else { return Ok(Some(recorded.written)) };
-        let frames = recorded.written.frames;
-        Err(anyhow::Error::from(error).context(format!("{}: the recording ends after {frames} frames", self.path.display())))
-    }
-
-    /// Keeps the frames of a broadcast until it ends. If they cannot be written, the broadcast goes on.
-    pub(super) async fn keep(mut self, mut frames: RecordedFrames, json: bool) -> Result<()> {
-        while let Some(Frame { id: number, captured, bytes, .. }) = frames.next().await {
-            match self.put(RecordedFrame { number, captured, bytes }) {
-                Ok(true) => {}
-                Ok(false) => frames.handle_lost(),
-                Err(error) => {
-                    files::note(&format!("{}; the broadcast goes on", advice::told(&error)));
-                    return Ok(());
-                }
+/// Keeps the frames of a broadcast until it ends. If they cannot be written, the broadcast goes on.
+pub(super) async fn keep(mut recorder: Recorder, mut frames: RecordedFrames, json: bool) -> Result<()> {
+    while let Some(Frame { id: number, captured, bytes, .. }) = frames.next().await {
+        match put(&mut recorder, RecordedFrame { number, captured, bytes }) {
+            Ok(true) => {}
+            Ok(false) => frames.handle_lost(),
+            Err(error) => {
+                files::note(&format!("{}; the broadcast goes on", advice::told(&error)));
+                return Ok(());
             }
         }
-        self.end()?.map_or(Ok(()), |written| tell(&self.path, written, json))
     }
+    let path = recorder.path().to_owned();
+    recorder.finish()?.map_or(Ok(()), |written| tell(&path, written, json))
 }
 
-/// Says what a recording has.
+/// Hands a frame over; a note says once that the disk is too slow.
+fn put(recorder: &mut Recorder, frame: RecordedFrame) -> Result<bool> {
+    let kept = recorder.put(frame)?;
+    if !kept {
+        let path = recorder.path().display();
+        files::note_once(&format!("{path}: the recording lacks frames, because the disk is too slow"));
+    }
+    Ok(kept)
+}
+
 pub(super) fn tell(path: &Path, written: Written, json: bool) -> Result<()> {
-    let Written { frames, keys, bytes } = written;
+    let Written { frames, bytes, .. } = written;
     if json {
-        return Lines::Output.print(&Line::Recorded { frames, keys, bytes });
+        return Lines::Output.print(&Line::Recorded { frames, bytes });
     }
     files::note(&format!("{}: {frames} frames recorded, {bytes} bytes", path.display()));
     Ok(())
 }
 
-/// Returns the header of a recording.
-fn header(welcome: &Welcome) -> Result<VideoHeader> {
+/// Returns the header of a recording of a broadcast.
+pub(super) fn header(welcome: &Welcome) -> Result<VideoHeader> {
     let header = Announcement::of(welcome)?.video_header();
     header.context("a recording is a video, but this broadcast has pictures: receive them as a folder of pictures")
 }
@@ -89,7 +59,7 @@ fn header(welcome: &Welcome) -> Result<VideoHeader> {
 /// Keeps what arrives of each frame, and decodes nothing.
 pub(super) struct Keeper {
     path: PathBuf,
-    recording: Option<Recording>,
+    recording: Option<(VideoHeader, Recorder)>,
     /// The newest frame that was not kept.
     lost: Option<u64>,
 }
@@ -101,16 +71,16 @@ impl Keeper {
 
     /// Ends the file, if there is one. Returns what it has.
     pub(super) fn finish(self) -> Result<Option<Written>> {
-        self.recording.map_or(Ok(None), |mut recording| recording.end())
+        Ok(self.recording.map_or(Ok(None), |(_, recorder)| recorder.finish())?)
     }
 
     fn begin(&mut self, welcome: &Welcome) -> Result<Readiness> {
-        if let Some(recording) = &self.recording {
-            let what = "the broadcast has another format than before: receive it to another file";
-            ensure!(recording.header == header(welcome)?, what);
-        } else {
-            self.recording = Some(Recording::create(&self.path, welcome)?);
+        let header = header(welcome)?;
+        if self.recording.is_none() {
+            self.recording = Some((header, Recorder::create(&self.path, &header)?));
         }
+        let goes_on = self.recording.as_ref().is_some_and(|(before, _)| *before == header);
+        ensure!(goes_on, "the video changed its format: receive it to another file");
         Ok(Readiness::Ready)
     }
 }
@@ -122,10 +92,9 @@ impl FrameSink for Keeper {
         ready(self.begin(welcome))
     }
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<()> {
-        let Arrived { header, prefix, .. } = frame;
-        let Some(recording) = &mut self.recording else { return Ok(()) };
-        let kept = recording.put(RecordedFrame { number: header.id, captured: header.captured, bytes: prefix })?;
+    fn handle_frame(&mut self, Arrived { header, prefix, .. }: Arrived, _stats: ReceiveStats) -> Result<()> {
+        let Some((_, recorder)) = &mut self.recording else { return Ok(()) };
+        let kept = put(recorder, RecordedFrame { number: header.id, captured: header.captured, bytes: prefix })?;
         self.lost = Some(header.id).filter(|_| !kept);
         Ok(())
     }

@@ -7,29 +7,27 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
+use nestcast_media::output::Recorder;
 use nestcast_sender::{
     Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer, Statistics, place_of,
 };
 use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::process;
-use super::record::Recording;
 use super::source::{self, Source};
+use super::{process, record};
 use crate::args::Send;
 use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
     let runtime = process::runtime()?;
-    let config = config(options)?;
     let outcome = match source {
-        Source::Live(source) => runtime.block_on(on_air(options, config, source)),
-        Source::Stored(source) => runtime.block_on(on_air(options, config, source)),
+        Source::Live(source) => runtime.block_on(on_air(options, config(options)?, source)),
+        Source::Stored(source) => runtime.block_on(on_air(options, config(options)?, source)),
     };
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
@@ -79,9 +77,10 @@ async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) ->
     if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
         allow_own_page(&mut browsers.origins, own, options.cert.is_some());
     }
-    let recording = options.record.as_ref().map(|path| Recording::create(path, &source.welcome())).transpose()?;
+    let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?)?);
+    let recorder = options.record.as_deref().map(record).transpose()?;
     let broadcast = Broadcast::listen(config, source)?;
-    let recording = recording.map(|it| tokio::spawn(it.keep(broadcast.recorded_frames(), options.json)));
+    let recording = recorder.map(|it| tokio::spawn(record::keep(it, broadcast.recorded_frames(), options.json)));
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
     #[cfg(feature = "metrics")]
@@ -101,13 +100,8 @@ async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) ->
     let (began, mut pace) = (Instant::now(), Pace::default());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let (tell_asked, mut asked) = oneshot::channel();
-    let shutdown = async {
-        process::interrupted().await;
-        let _ = tell_asked.send(());
-    };
     // A separate task, because the reader of the figures may stop reading.
-    let mut run = tokio::spawn(broadcast.run(shutdown));
+    let mut run = tokio::spawn(broadcast.run(process::interrupted()));
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
@@ -129,7 +123,7 @@ async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) ->
     }
     let figures = monitor.read();
     tell(options.json, &figures, Some(figures.to_string()))?;
-    let unseen = figures.accepted == 0 && ended.is_ok() && asked.try_recv().is_err();
+    let unseen = figures.accepted == 0 && ended.is_ok() && !process::is_asked_to_end();
     if unseen && !options.repeat && !options.json && !is_standard(&options.source) {
         files::note("the source ended before anyone connected: --repeat starts it again");
     }

@@ -127,7 +127,8 @@ fn who_joins_late_gets_a_frame_made_of_base_layers_and_nothing_is_decoded_before
         }
         if let Some(joiner) = &mut joiner {
             let both = [shown(joiner), shown(&mut whole)];
-            let squares = both[0].samples().iter().zip(both[1].samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2));
+            let squares =
+                both[0].samples().iter().zip(both[1].samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2));
             differences.push(squares.sum::<u64>());
         }
     }

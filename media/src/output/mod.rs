@@ -41,7 +41,7 @@ pub use frames::{FramePlace, FrameWriter};
 pub use lost::Lost;
 pub use place::{Output, Pieces, check_open};
 pub use promise::promised_format;
-pub use recorder::{NotRecorded, Recorded, Recorder};
+pub use recorder::{Recorder, RecordingError};
 pub use replacement::replace;
 #[cfg(unix)]
 pub use signals::end_when_asked_again;
