@@ -51,7 +51,7 @@ const DRIVERS: [(&str, &[&str]); 2] = [("sender", &["feed.rs"]), ("receiver", &[
 /// The most lines of code of a driver: the session decides, a driver moves bytes.
 const MAX_DRIVER: usize = 300;
 /// The most lines of the program in all. Code that others would want belongs in a library.
-const MAX_PROGRAM: usize = 2850;
+const MAX_PROGRAM: usize = 3000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

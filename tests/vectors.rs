@@ -3,7 +3,7 @@
 
 use bytes::Bytes;
 use nestcast_codec::VideoFile;
-use nestcast_tests::clips::CLIPS;
+use nestcast_tests::clips::{CLIPS, FIRST_CAPTURED};
 use nestcast_tests::reference::{Reference, StoredVideo};
 use nestcast_tests::vectors::{self, read};
 use nestcast_tests::video_vectors::{self, Row};
@@ -94,6 +94,8 @@ fn stored_videos_are_read_as_the_reference_reads_them() {
         assert!(reference.renditions.iter().zip(header.renditions.rates()).all(|(a, b)| *a as u64 == b.bits()));
         for (number, frame) in reference.frames.iter().enumerate() {
             assert_eq!(file.next_frame().expect("a record").as_deref(), Some(&frame[..]), "frame {number}");
+            let expected = clip.is_timed.then(|| FIRST_CAPTURED + number as u64 * 33_333);
+            assert_eq!((file.captured(), reference.times[number]), (expected, expected), "frame {number}");
         }
         assert_eq!(file.next_frame(), Ok(None));
         let cut = if clip.begins_anew { clip.cut.into() } else { 0 };

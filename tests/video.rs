@@ -144,7 +144,7 @@ proptest! {
         renditions in 1..=3_usize,
         cuts in prop::collection::vec(cut(), 6),
     ) {
-        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, slowest, renditions, rises: clips::NEVER };
+        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, is_timed: false, slowest, renditions, rises: clips::NEVER };
         let all = clip.encode_on(1, &model());
         for number in 0..renditions {
             let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
@@ -195,6 +195,7 @@ fn slices_are_the_references() {
         frames: 3,
         cut: u32::MAX,
         begins_anew: false,
+        is_timed: false,
         slowest: 300,
         renditions: 1,
         rises: clips::NEVER,

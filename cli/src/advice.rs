@@ -27,6 +27,7 @@ fn of(error: &(dyn StdError + 'static)) -> Option<&'static str> {
         |error| of_sender(error.downcast_ref()?),
         |error| match error.downcast_ref()? {
             PictureError::Video { error, .. } => of_y4m(error),
+            PictureError::StoredVideo { error, .. } => of_stored(error),
             _ => None,
         },
         |error| of_system(error.downcast_ref()?),
@@ -37,15 +38,20 @@ fn of(error: &(dyn StdError + 'static)) -> Option<&'static str> {
 }
 
 fn of_refusal(refusal: &Refusal) -> Option<&'static str> {
-    Some(match refusal {
-        Refusal::Picture(error) => return of_picture(error),
-        Refusal::Stream(error) => return of_stream(error),
-        Refusal::Y4m(error) => return of_y4m(error),
-        Refusal::StoredVideo(stored::Error::Limit { .. }) => ": if you trust the video, raise --max-pixels",
-        Refusal::StoredVideo(stored::Error::Models { .. }) => ": use the nestcast that encoded it",
-        Refusal::StoredVideo(stored::Error::Empty | stored::Error::Codec(CodecError::Corrupt { .. })) => {
-            ": get the video again"
-        }
+    match refusal {
+        Refusal::Picture(error) => of_picture(error),
+        Refusal::Stream(error) => of_stream(error),
+        Refusal::Y4m(error) => of_y4m(error),
+        Refusal::StoredVideo(error) => of_stored(error),
+        _ => None,
+    }
+}
+
+fn of_stored(error: &stored::Error) -> Option<&'static str> {
+    Some(match error {
+        stored::Error::Limit { .. } => ": if you trust the video, raise --max-pixels",
+        stored::Error::Models { .. } => ": use the nestcast that encoded it",
+        stored::Error::Empty | stored::Error::Codec(CodecError::Corrupt { .. }) => ": get the video again",
         _ => return None,
     })
 }
@@ -109,6 +115,7 @@ fn of_output(error: &output::Error) -> Option<&'static str> {
     Some(match error {
         output::Error::Terminal => ": name a file with -o",
         output::Error::FileName { .. } => ", or one that ends in .y4m",
+        output::Error::Exists(_) => ": name another",
         output::Error::Closed => ": name a file with -o, or redirect it",
         output::Error::Io { source, .. } if source.kind() == ErrorKind::NotADirectory => ": write elsewhere",
         _ => return None,

@@ -1,4 +1,5 @@
 //! Encodes live pictures for a broadcast: video in renditions for the current receivers, or independent pictures.
+//! [`Replay`] broadcasts a stored video, and encodes nothing.
 //!
 //! ```text
 //! PictureSource -> Pictures (checked) -> VideoEncoding or PictureEncoding -> BroadcastFrame
@@ -33,6 +34,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod demand_rate;
 mod effort;
 mod error;
 mod format;
@@ -41,6 +43,7 @@ mod pictures;
 mod random_access_budget;
 mod raw;
 mod renditions;
+mod replay;
 mod slides;
 mod source;
 mod video;
@@ -52,5 +55,6 @@ pub use pace::{Pace, Shortfall};
 pub use pictures::PictureEncoding;
 pub use raw::{RawError, RawPicture};
 pub use renditions::RenditionLimit;
+pub use replay::Replay;
 pub use source::{PictureSource, Pictures};
 pub use video::VideoEncoding;

@@ -12,14 +12,13 @@ use nestcast_proto::{
     Rendition, SourceError, Video, Welcome,
 };
 
+use crate::demand_rate::rate_of;
 use crate::effort::EffortLadder;
 use crate::error::PictureError;
 use crate::format::{PictureFormat, Samples};
 use crate::random_access_budget::RandomAccessBudget;
 use crate::renditions::{Change, Receiver, RenditionLimit, Renditions, State, Switching};
 
-/// The part of a path's rate that carries frames; the rest is headers.
-const PAYLOAD_SHARE: f64 = 0.9;
 /// The part of the slowest receiver's rate for base layers. After the rate falls, lost base layers are sent again
 /// before all else; this part is small enough that they arrive soon.
 const BASE_SHARE: f64 = 0.4;
@@ -305,7 +304,7 @@ impl Place {
     }
 }
 
-fn welcome(format: &PictureFormat, colours: Ycbcr) -> Welcome {
+pub(crate) fn welcome(format: &PictureFormat, colours: Ycbcr) -> Welcome {
     let [key, residual] = VideoModel::built_in().ids();
     let display = format.display;
     let video = Video { residual: residual.0, signal: display.signal(colours), aspect: display.aspect };
@@ -323,12 +322,6 @@ const fn not_planar(samples: Samples) -> PictureError {
 /// Returns the rate in bits a second at which a frame reaches its largest size: no link counts as faster.
 fn most_bits(rate: FrameRate) -> f64 {
     ((MAX_FRAME * 8) as f64 * rate.per_second()).floor()
-}
-
-/// Returns the part of a receiver's path that carries frames, within the receiver's cap, in bits a second.
-fn rate_of(wanted: &ReceiverDemand) -> f64 {
-    let carried = wanted.bandwidth.bits() as f64 * PAYLOAD_SHARE;
-    wanted.max_bitrate.map_or(carried, |most| carried.min(most.bits() as f64))
 }
 
 /// Makes a population of receivers of these rates, none of them slower than the base layers' rate.

@@ -73,10 +73,13 @@ pub fn video_file(data: &[u8]) {
         Ok(file) => file,
         Err(error) => return assert_eq!(Err(fault(error)), expected.map(|_| ())),
     };
-    let mut frames = Vec::new();
+    let (mut frames, mut times) = (Vec::new(), Vec::new());
     let end = loop {
         match file.next_frame() {
-            Ok(Some(frame)) => frames.push(frame),
+            Ok(Some(frame)) => {
+                frames.push(frame);
+                times.push(file.captured());
+            }
             Ok(None) => break Ok(()),
             Err(error) => break Err(fault(error)),
         }
@@ -84,6 +87,7 @@ pub fn video_file(data: &[u8]) {
     assert_eq!(end, expected.as_ref().map(|_| ()).map_err(|fault: &Fault| *fault));
     if let Ok(expected) = &expected {
         assert!(frames.iter().eq(expected.frames.iter()), "the frames are the reference's");
+        assert_eq!(times, expected.times);
         assert_eq!(file.header().size.width(), expected.width);
     }
     // A reader holds its index, which needs 16 bytes for every two bytes of the file, and the memory from which the

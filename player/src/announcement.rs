@@ -1,6 +1,6 @@
 //! A sender's announcement, in the codec's types.
 
-use nestcast_codec::{Display, ModelId, Size, Ycbcr};
+use nestcast_codec::{Display, ModelId, RenditionRates, Size, VideoHeader, Ycbcr};
 use nestcast_proto::{FrameRate, PackageHash, Welcome};
 
 use crate::error::PlayError;
@@ -33,8 +33,11 @@ pub struct AnnouncedVideo {
 }
 
 impl Announcement {
-    /// Reads a welcome; fails if no picture has its size.
-    pub(crate) fn of(welcome: &Welcome) -> Result<Self, PlayError> {
+    /// Reads a welcome.
+    ///
+    /// # Errors
+    /// [`PlayError::Size`] if no picture has its size.
+    pub fn of(welcome: &Welcome) -> Result<Self, PlayError> {
         let size = Size::new(welcome.width, welcome.height).map_err(PlayError::Size)?;
         let video = welcome.video.map(|video| {
             // The session has refused reserved values.
@@ -43,5 +46,13 @@ impl Announcement {
             AnnouncedVideo { residual: ModelId(video.residual), colours, display }
         });
         Ok(Self { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate, video })
+    }
+
+    /// Returns the header of a stored video of this broadcast's frames; `None` if they are no video.
+    #[must_use]
+    pub fn video_header(&self) -> Option<VideoHeader> {
+        let AnnouncedVideo { residual, colours, display } = self.video?;
+        let (size, rate, models) = (self.size, self.rate, [self.model, residual]);
+        Some(VideoHeader { size, rate, colours, display, models, renditions: RenditionRates::ONE })
     }
 }

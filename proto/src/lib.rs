@@ -134,7 +134,7 @@ pub use session::receiver::ReceiverSession;
 pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
 pub use session::sender::output::{SenderEnd, SenderOutput, Urgency};
 pub use session::sender::{Offer, SenderSession};
-pub use source::{Captured, FrameEncoder, PictureStream, SourceError, StreamPicture};
+pub use source::{Captured, FrameEncoder, FrameStream, PictureStream, SourceError, StreamPicture};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};

@@ -1,6 +1,8 @@
 //! Sources of frames: a stream of pictures, and an encoder that makes a frame of each.
 //!
-//! Neither has a clock or a thread. A driver has them: it reads the stream, notes when pictures were captured, skips
+//! Frames that were encoded earlier are a [`FrameStream`].
+//!
+//! None of these has a clock or a thread. A driver has them: it reads the stream, notes when pictures were captured, skips
 //! pictures while the encoder is busy, and measures encoding time. `LiveSource` of `nestcast-sender` is such a driver;
 //! `nestcast-encode` has streams and encoders. To send another codec, implement [`FrameEncoder`] and nothing else.
 
@@ -151,5 +153,33 @@ impl<E: FrameEncoder + ?Sized> FrameEncoder for Box<E> {
 
     fn handle_encode_time(&mut self, took: Duration) {
         (**self).handle_encode_time(took);
+    }
+}
+
+/// Frames that were encoded earlier, such as those of a stored video, with the times at which they are due.
+///
+/// A driver reads a frame, lets the stream prepare while there is time, and takes the frame when it is due. `PacedSource`
+/// of `nestcast-sender` is such a driver. No frame is skipped: later ones may be predicted from it.
+pub trait FrameStream: Send {
+    /// Returns what receivers learn before the first frame. It must stay the same.
+    fn welcome(&self) -> Welcome;
+
+    /// Reads the next frame, and returns when it is due: the time since the first frame was. Returns `None` at the end.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if the frames stop before the stream's end.
+    fn read(&mut self) -> Result<Option<Duration>, SourceError>;
+
+    /// Does a small part of the work that receivers ask for, such as [random-access frames](crate::RandomAccessFrame).
+    /// Returns whether there is more of it. A driver calls this until the frame that was read last is due.
+    fn prepare(&mut self, demand: &Demand) -> bool;
+
+    /// Returns the frame that was read last, as captured at this time in microseconds since 1970-01-01 UTC. Returns
+    /// `None` if it was taken before.
+    fn take(&mut self, captured: u64, demand: &Demand) -> Option<BroadcastFrame>;
+
+    /// Returns the first fault of the frames so far, for people, and forgets it.
+    fn take_fault(&mut self) -> Option<String> {
+        None
     }
 }

@@ -19,6 +19,7 @@ use crate::feed;
 use crate::figures::monitor::Monitor;
 use crate::figures::statistics::Counters;
 use crate::frames::fanout::{FrameFanout, FrameReceiver};
+use crate::frames::recorded_frames::RecordedFrames;
 use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
@@ -103,6 +104,13 @@ impl<S: FrameSource> Broadcast<S> {
     #[must_use]
     pub fn frames(&self) -> FrameReceiver {
         self.frames.clone()
+    }
+
+    /// Returns the frames as a recorder keeps them, from the first or the newest on: all bytes of the rendition that has
+    /// the most.
+    #[must_use]
+    pub fn recorded_frames(&self) -> RecordedFrames {
+        RecordedFrames::new(self.frames.clone(), self.shared.demand.register())
     }
 
     /// Returns what receivers want, as the source sees it. If a consumer of [`frames`](Self::frames) wants frames made

@@ -7,7 +7,7 @@
 //!
 //! A source never waits for a receiver: a feed that is late skips older frames. All feeds share a frame's memory.
 //! [`LiveSource`] reads a stream of pictures and encodes each, on two threads; `nestcast-encode` has streams and
-//! encoders for it. This crate moves frames and does not look into them. Any other source is a few lines:
+//! encoders for it. [`PacedSource`] sends frames that were encoded earlier, such as those of a stored video. This crate moves frames and does not look into them. Any other source is a few lines:
 //!
 //! ```
 //! use bytes::Bytes;
@@ -84,6 +84,8 @@ pub use figures::open_metrics::OpenMetrics;
 pub use figures::statistics::{ReceiverStatistics, Statistics};
 pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};
 pub use frames::live_source::LiveSource;
+pub use frames::paced_source::PacedSource;
+pub use frames::recorded_frames::RecordedFrames;
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
 pub use page::{CERTIFICATE_FILE, PageFile, PageServer};

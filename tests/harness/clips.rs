@@ -17,6 +17,9 @@ pub const RATE: FrameRate = match FrameRate::new(30, 1) {
     Err(_) => panic!("a rate"),
 };
 
+/// When the first frame of a timed clip was captured, in microseconds since 1970.
+pub const FIRST_CAPTURED: u64 = 1_700_000_000_000_000;
+
 /// A frame number that no clip has.
 pub const NEVER: u32 = u32::MAX;
 
@@ -35,6 +38,8 @@ pub struct Clip {
     pub cut: u32,
     /// Whether the other scene has its own encoder, so that it begins with a key frame.
     pub begins_anew: bool,
+    /// Whether the stored video has capture times.
+    pub is_timed: bool,
     /// Bytes of a frame for the slowest receiver; the fastest has sixteen times as many.
     pub slowest: u32,
     /// The number of its renditions.
@@ -51,6 +56,7 @@ const PLAIN: Clip = Clip {
     frames: 10,
     cut: NEVER,
     begins_anew: false,
+    is_timed: false,
     slowest: 40,
     renditions: 1,
     rises: NEVER,
@@ -60,7 +66,17 @@ const PLAIN: Clip = Clip {
 pub const CLIPS: [Clip; 5] = [
     PLAIN,
     Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
-    Clip { name: "video-cut", width: 80, height: 64, frames: 12, cut: 7, begins_anew: true, slowest: 60, ..PLAIN },
+    Clip {
+        name: "video-cut",
+        width: 80,
+        height: 64,
+        frames: 12,
+        cut: 7,
+        begins_anew: true,
+        is_timed: true,
+        slowest: 60,
+        ..PLAIN
+    },
     Clip { name: "video-loops", renditions: 2, ..PLAIN },
     Clip { name: "video-switch", rises: 4, ..PLAIN },
 ];
@@ -131,7 +147,10 @@ impl Clip {
             renditions,
         };
         let (mut writer, mut bytes) = VideoWriter::new(&header);
-        for frames in self.encode_on(threads, model) {
+        for (at, frames) in (0..).zip(self.encode_on(threads, model)) {
+            if self.is_timed {
+                writer.captured(FIRST_CAPTURED + at * u64::from(1_000_000 / RATE.frames()));
+            }
             for (number, frame) in frames.iter().enumerate() {
                 bytes.extend(writer.frame(&frame.bytes, frame.key && number == 0));
             }

@@ -1,9 +1,11 @@
-//! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second.
+//! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second, or of a stored
+//! video.
 //!
 //! The sender and the receivers are separate processes, so that the sender's processor time and memory are its own. The
 //! time is what the kernel counted (`/proc/PID/stat`): other work on the machine makes a run longer, but not more
 //! costly. Linux only.
 
+use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -37,6 +39,9 @@ struct Options {
     /// Threads of the sender's network; a figure per core needs no more than one core.
     #[arg(long, default_value_t = 1)]
     workers: usize,
+    /// Send this stored video, again and again, in place of frames of 2 Mbit/s.
+    #[arg(long, value_name = "FILM.nst")]
+    film: Option<PathBuf>,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -45,7 +50,7 @@ struct Options {
 #[derive(Subcommand)]
 enum Role {
     /// (a process of its own) Broadcasts
-    Send { workers: usize },
+    Send { workers: usize, film: Option<PathBuf> },
     /// (a process of its own) Receives and discards
     Receive { address: SocketAddr, count: usize },
 }
@@ -67,7 +72,7 @@ struct Row {
 fn main() -> Result<()> {
     let options = Options::parse();
     match &options.role {
-        Some(Role::Send { workers }) => still_broadcast::send(*workers),
+        Some(Role::Send { workers, film }) => still_broadcast::send(*workers, film.clone()),
         Some(Role::Receive { address, count }) => crowd::receive(*address, *count),
         None => measure(&options),
     }
@@ -97,10 +102,12 @@ fn measure(options: &Options) -> Result<()> {
 }
 
 fn run(count: usize, options: &Options) -> Result<Row> {
-    let mut sender = Part::start(&["send", &options.workers.to_string()])?;
+    let film = options.film.iter().map(|film| film.as_os_str());
+    let workers = options.workers.to_string();
+    let mut sender = Part::start(["send", &workers].into_iter().map(OsStr::new).chain(film))?;
     let address = sender.line()?;
     let before = Usage::of(sender.child.id())?;
-    let mut receivers = Part::start(&["receive", &address, &count.to_string()])?;
+    let mut receivers = Part::start(["receive", &address, &count.to_string()].map(OsStr::new))?;
     ensure!(receivers.line()? == "ready", "the receivers did not all get a frame");
     std::thread::sleep(Duration::from_secs(2));
 
@@ -110,7 +117,8 @@ fn run(count: usize, options: &Options) -> Result<Row> {
     let seconds = (end.0 - start.0).as_secs_f64();
     let [frames, bytes] = [0, 1].map(|at| (end.3[at] - start.3[at]) as f64);
     let cpu = (end.1.cpu - start.1.cpu).as_secs_f64();
-    let receiver_seconds = count as f64 * seconds;
+    // Without receivers, the figures for each are of the frames alone.
+    let receiver_seconds = count.max(1) as f64 * seconds;
     let grown = (end.1.resident.saturating_sub(before.resident) * page_bytes()) as f64;
     Ok(Row {
         receivers: count,
@@ -120,7 +128,7 @@ fn run(count: usize, options: &Options) -> Result<Row> {
         sender_cpu_seconds: cpu,
         cpu_microseconds_per_receiver_second: cpu * 1e6 / receiver_seconds,
         receivers_per_core: receiver_seconds / cpu,
-        kilobytes_per_receiver: grown / 1024.0 / count as f64,
+        kilobytes_per_receiver: grown / 1024.0 / count.max(1) as f64,
         receivers_cpu_seconds: (end.2.cpu - start.2.cpu).as_secs_f64(),
     })
 }
@@ -133,7 +141,7 @@ struct Part {
 }
 
 impl Part {
-    fn start(role: &[&str]) -> Result<Self> {
+    fn start<'a>(role: impl IntoIterator<Item = &'a OsStr>) -> Result<Self> {
         let mut command = Command::new(std::env::current_exe()?);
         command.args(role).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn()?;

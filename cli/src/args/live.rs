@@ -14,7 +14,8 @@ use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// A y4m video, `-` for a y4m video on standard input, a picture or a folder of pictures
+    /// A y4m video, `-` for a y4m video on standard input, a stored video, which is sent as it is, a picture or a folder
+    /// of pictures
     #[arg(value_name = "SOURCE")]
     pub(crate) source: PathBuf,
     /// The address to listen on; `[::]:4433` accepts receivers from anywhere
@@ -23,6 +24,9 @@ pub(crate) struct Send {
     /// Start a video or a folder again when it ends
     #[arg(long)]
     pub(crate) repeat: bool,
+    /// Keep the encoded video in this new file, as a stored video with capture times, even if nestcast is killed
+    #[arg(long, value_name = "FILE.nst")]
+    pub(crate) record: Option<PathBuf>,
     /// The frame rate of a picture or a folder, up to 1000 a second, also as a fraction such as 1/5; a video has its
     /// own [default: 1]
     #[arg(long, value_name = "N")]
@@ -85,9 +89,9 @@ pub(crate) struct Receive {
     /// The sender: host and port
     #[arg(value_name = "HOST:PORT")]
     pub(crate) address: Address,
-    /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, or `-` for y4m
-    /// on standard output
-    #[arg(short, long, value_name = "DIR|CLIP.y4m")]
+    /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, `-` for y4m on
+    /// standard output, or a new file CLIP.nst, which keeps what arrives as a stored video, without decoding it
+    #[arg(short, long, value_name = "DIR|CLIP.y4m|CLIP.nst")]
     pub(crate) output: PathBuf,
     #[command(flatten)]
     pub(crate) trusted: Trusted,
@@ -118,7 +122,8 @@ pub(crate) struct Receive {
     /// The video or picture that the sender sends, to measure PSNR against
     #[arg(long, value_name = "SOURCE", requires = "json")]
     pub(crate) original: Option<PathBuf>,
-    /// Print a line of JSON for each frame, and one with totals every second; on standard error if pictures go to `-`
+    /// Print a line of JSON for each frame, and one with totals every second; on standard error if pictures go to `-`; for
+    /// a stored video, one at the end
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -28,4 +28,8 @@ pub(super) enum Line<'a> {
         psnr_db: Option<f64>,
     },
     Received(&'a Totals),
+    Recorded {
+        frames: u64,
+        bytes: u64,
+    },
 }

@@ -3,6 +3,7 @@
 mod lines;
 mod process;
 mod receive;
+mod record;
 mod send;
 mod source;
 mod viewer;

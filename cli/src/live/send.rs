@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
+use nestcast_media::output::Recorder;
 use nestcast_sender::{
     Authorizer, Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer,
     SharedToken, Statistics, place_of,
@@ -17,11 +18,11 @@ use nestcast_sender::{HttpCallback, SignedTokens};
 use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::{process, source};
+use super::source::{self, Source};
+use super::{process, record};
 use crate::args::Send;
 use crate::files::{self, Lines};
 
@@ -29,7 +30,11 @@ pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
     let runtime = process::runtime()?;
     let token = process::token(options.token_file.as_deref())?;
-    let outcome = runtime.block_on(on_air(options, config(options, token.clone())?, token, source));
+    let config = config(options, token.clone())?;
+    let outcome = match source {
+        Source::Live(source) => runtime.block_on(on_air(options, config, token, source)),
+        Source::Stored(source) => runtime.block_on(on_air(options, config, token, source)),
+    };
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
     outcome
@@ -95,7 +100,10 @@ async fn on_air(options: &Send, mut config: Config, token: Option<Bytes>, source
     if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
         allow_own_page(&mut browsers.origins, own, options.cert.is_some());
     }
+    let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?)?);
+    let recorder = options.record.as_deref().map(record).transpose()?;
     let broadcast = Broadcast::listen(config, source)?;
+    let recording = recorder.map(|it| tokio::spawn(record::keep(it, broadcast.recorded_frames(), options.json)));
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
     #[cfg(feature = "metrics")]
@@ -115,13 +123,8 @@ async fn on_air(options: &Send, mut config: Config, token: Option<Bytes>, source
     let (began, mut pace) = (Instant::now(), Pace::default());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
-    let (tell_asked, mut asked) = oneshot::channel();
-    let shutdown = async {
-        process::interrupted().await;
-        let _ = tell_asked.send(());
-    };
     // A separate task, because the reader of the figures may stop reading.
-    let mut run = tokio::spawn(broadcast.run(shutdown));
+    let mut run = tokio::spawn(broadcast.run(process::interrupted()));
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
@@ -138,9 +141,12 @@ async fn on_air(options: &Send, mut config: Config, token: Option<Bytes>, source
             }
         }
     };
+    if let Some(recording) = recording {
+        recording.await.context("the recording stopped unexpectedly: please report this")??;
+    }
     let figures = monitor.read();
     tell(options.json, &figures, Some(figures.to_string()))?;
-    let unseen = figures.accepted == 0 && ended.is_ok() && asked.try_recv().is_err();
+    let unseen = figures.accepted == 0 && ended.is_ok() && !process::is_asked_to_end();
     if unseen && !options.repeat && !options.json && !is_standard(&options.source) {
         files::note("the source ended before anyone connected: --repeat starts it again");
     }

@@ -1,30 +1,41 @@
-//! The inputs that `SOURCE` can name: a picture, a folder of pictures, a y4m video, or one on standard input.
+//! The inputs that `SOURCE` can name: a picture, a folder of pictures, a y4m video, one on standard input, or a stored
+//! video.
 
 use std::path::Path;
 
 use anyhow::{Result, anyhow, ensure};
 use nestcast_codec::{FrameRate, Picture};
-use nestcast_encode::{PictureEncoding, PictureError, Pictures, RenditionLimit, VideoEncoding};
+use nestcast_encode::{PictureEncoding, PictureError, Pictures, RenditionLimit, Replay, VideoEncoding};
 use nestcast_media::{Input, Kind, is_standard};
 use nestcast_proto::PackageHash;
-use nestcast_sender::LiveSource;
+use nestcast_sender::{LiveSource, PacedSource};
 
 use crate::args::{Send, Transform};
 use crate::transforms::Model;
 use crate::{files, pictures, video};
 
+/// The source of a broadcast.
+pub(super) enum Source {
+    /// Pictures to encode.
+    Live(LiveSource<Picture>),
+    /// Frames that were encoded earlier.
+    Stored(PacedSource),
+}
+
 /// Opens the source of a broadcast once, because a pipe can be read only once.
-pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
+pub(super) fn open(options: &Send) -> Result<Source> {
     let (path, max_pixels) = (&options.source, options.common.max_pixels);
     let rate = options.rate.map_or_else(|| FrameRate::new(1, 1), Ok)?;
     if !is_standard(path) && path.is_dir() {
-        return stills(options, folder(path, max_pixels, rate, options.repeat)?);
+        return stills(options, folder(path, max_pixels, rate, options.repeat)?).map(Source::Live);
     }
     let mut input = Input::open(path)?;
     let name = input.name();
-    if !is_standard(path) && input.kind()? != Kind::Y4m {
+    // Only y4m comes from a pipe.
+    let kind = if is_standard(path) { Kind::Y4m } else { input.kind()? };
+    if !matches!(kind, Kind::Y4m | Kind::StoredVideo) {
         ensure!(!options.repeat, "--repeat is for videos and folders, and one picture stays anyway: leave it out");
-        return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate));
+        return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate)).map(Source::Live);
     }
     ensure!(options.rate.is_none(), "--rate is for pictures, but {name} is a video and has its own rate: leave it out");
     ensure!(!options.repeat || input.length().is_some(), "nestcast cannot start {name} again: leave --repeat out");
@@ -32,7 +43,22 @@ pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
         let path = path.clone();
         Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
-    video(options, Pictures::y4m(&name, max_pixels, options.matrix.asked(), input.into_reader(), again)?)
+    if kind == Kind::StoredVideo {
+        ensure!(
+            !is_for_encoding(options) && options.analysis == Transform::Linear,
+            "--analysis, --renditions, --effort and --matrix are for encoding, but {name} is encoded: leave them out"
+        );
+        video::model(&options.common)?;
+        let replay = Replay::new(&name, max_pixels, input.into_reader(), again)?;
+        return Ok(Source::Stored(PacedSource::new(replay)));
+    }
+    let pictures = Pictures::y4m(&name, max_pixels, options.matrix.asked(), input.into_reader(), again)?;
+    video(options, pictures).map(Source::Live)
+}
+
+/// Returns whether you gave an option of the video encoder.
+fn is_for_encoding(options: &Send) -> bool {
+    options.renditions.is_some() || options.effort.is_some() || options.matrix.asked().is_some()
 }
 
 /// Broadcasts pictures that are each predicted from earlier ones.
@@ -47,9 +73,8 @@ fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
 
 /// Broadcasts pictures that are each encoded independently.
 fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
-    let of_video = options.renditions.is_some() || options.effort.is_some() || options.matrix.asked().is_some();
     ensure!(
-        !of_video,
+        !is_for_encoding(options),
         "--renditions, --effort and --matrix are for videos, because nestcast encodes each picture by itself: leave them out"
     );
     let (model, format) = (Model::open(&options.common)?, pictures.format());

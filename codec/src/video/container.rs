@@ -1,4 +1,5 @@
-//! A stored video: a header, frames one after another, an index (spec, "Stored video").
+//! A stored video: a header, frames one after another, an index (spec, "Stored video"). Between frames there may be
+//! blocks, for example of capture times; readers skip those that they do not know.
 //!
 //! A prefix of a stored video is a stored video with fewer frames, the last of which may be cut. Single frames may be
 //! cut too. A video of several renditions has one record for each rendition of every frame, the slowest rendition's
@@ -19,6 +20,11 @@ const VIDEO_VERSION: u8 = 1;
 const VIDEO_KIND: u8 = 2;
 /// The kind of a video of several renditions.
 const RENDITIONS_KIND: u8 = 3;
+/// The numbers of the types of blocks. A reader skips a block of any other type.
+const INDEX_BLOCK: u64 = 0;
+const TIME_BLOCK: u64 = 1;
+/// Bytes of a time.
+const TIME_BYTES: usize = 8;
 /// The bytes that end a stored video, after its index.
 const INDEX_MAGIC: [u8; 4] = *b"nsti";
 /// The maximum bytes of a number, which is below 2^35.
@@ -163,6 +169,8 @@ pub struct VideoWriter {
     records: u64,
     /// Records where a decoder can begin: their number and first byte.
     keys: Vec<[u64; 2]>,
+    /// The block that the next record follows.
+    block: Vec<u8>,
 }
 
 impl VideoWriter {
@@ -170,7 +178,13 @@ impl VideoWriter {
     #[must_use]
     pub fn new(header: &VideoHeader) -> (Self, Vec<u8>) {
         let bytes = header.to_bytes();
-        (Self { length: bytes.len() as u64, records: 0, keys: Vec::new() }, bytes)
+        (Self { length: bytes.len() as u64, records: 0, keys: Vec::new(), block: Vec::new() }, bytes)
+    }
+
+    /// States when the next frame was captured, in microseconds since 1970-01-01 UTC. In a video of several renditions
+    /// it holds for all records of the frame; call it before the first.
+    pub fn captured(&mut self, micros: u64) {
+        self.block = block(TIME_BLOCK, &micros.to_le_bytes());
     }
 
     /// Returns the record of the next frame, or of a prefix of it; `key`: a decoder can begin with it. In a video of
@@ -181,7 +195,8 @@ impl VideoWriter {
             self.keys.push([self.records, self.length]);
         }
         self.records += 1;
-        let mut out = Vec::with_capacity(frame.len() + MAX_VARINT);
+        let mut out = std::mem::take(&mut self.block);
+        out.reserve(frame.len() + MAX_VARINT);
         write_varint(&mut out, frame.len() as u64 + 1);
         out.extend_from_slice(frame);
         self.length += out.len() as u64;
@@ -191,7 +206,7 @@ impl VideoWriter {
     /// Returns the index, which ends the video.
     #[must_use]
     pub fn finish(self) -> Vec<u8> {
-        let mut index = vec![0];
+        let mut index = Vec::new();
         write_varint(&mut index, self.records);
         write_varint(&mut index, self.keys.len() as u64);
         let mut before = [0; 2];
@@ -201,35 +216,84 @@ impl VideoWriter {
             }
             before = *key;
         }
-        let length = u32::try_from(index.len()).unwrap_or(u32::MAX);
-        index.extend(length.to_le_bytes());
-        index.extend(INDEX_MAGIC);
-        index
+        // The length counts the block's head, which is before the numbers, and not itself.
+        let body = index.len() + VideoIndex::INDEX_TAIL_BYTES;
+        let mut out = block_head(INDEX_BLOCK, body);
+        out.extend(index);
+        let length = u32::try_from(out.len()).unwrap_or(u32::MAX);
+        out.extend(length.to_le_bytes());
+        out.extend(INDEX_MAGIC);
+        out
     }
 }
 
-/// The first bytes of a record of a stored video.
+/// Returns a block of this type.
+fn block(kind: u64, body: &[u8]) -> Vec<u8> {
+    let mut out = block_head(kind, body.len());
+    out.extend(body);
+    out
+}
+
+/// Returns the first bytes of a block of this type, with a body of `length` bytes.
+fn block_head(kind: u64, length: usize) -> Vec<u8> {
+    let mut out = vec![0];
+    write_varint(&mut out, kind);
+    write_varint(&mut out, length as u64);
+    out
+}
+
+/// The first bytes of a record or of a block of a stored video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordHead {
     /// A frame of this many bytes follows.
     Frame(u64),
-    /// The index follows: there are no more frames.
+    /// A block with a body of this many bytes follows.
+    Block(BlockKind, u64),
+}
+
+/// What a block of a stored video contains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockKind {
+    /// The index: there are no more frames.
     Index,
+    /// The capture time of the next frame, see [`RecordHead::time`].
+    Time,
+    /// Something that this build does not know: a reader skips it.
+    Unknown,
 }
 
 impl RecordHead {
-    /// The maximum length in bytes.
+    /// The maximum length of a frame's record head in bytes.
     const MAX_BYTES: usize = MAX_VARINT;
 
-    /// Reads the head of a record and returns it with its length in bytes; `None` if the bytes end in it.
+    /// Reads the head of a record or of a block, and returns it with its length in bytes; `None` if the bytes end in
+    /// it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a length has more than five bytes.
+    /// [`Error::Corrupt`] if a number has more than five bytes.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let mut rest = bytes;
         let Some(length) = varint(&mut rest)? else { return Ok(None) };
-        let head = length.checked_sub(1).map_or(Self::Index, Self::Frame);
+        let head = if let Some(frame) = length.checked_sub(1) {
+            Self::Frame(frame)
+        } else {
+            let Some(kind) = varint(&mut rest)? else { return Ok(None) };
+            let Some(body) = varint(&mut rest)? else { return Ok(None) };
+            let kind = match kind {
+                INDEX_BLOCK => BlockKind::Index,
+                TIME_BLOCK => BlockKind::Time,
+                _ => BlockKind::Unknown,
+            };
+            Self::Block(kind, body)
+        };
         Ok(Some((head, bytes.len() - rest.len())))
+    }
+
+    /// Reads the body of a block of time: microseconds since 1970-01-01 UTC. Returns `None` if the body is too short;
+    /// bytes after the time are for later versions.
+    #[must_use]
+    pub fn time(body: &[u8]) -> Option<u64> {
+        body.first_chunk::<TIME_BYTES>().map(|micros| u64::from_le_bytes(*micros))
     }
 
     /// Returns the length of a record's head for a frame of `frame` bytes.
@@ -265,7 +329,11 @@ impl VideoIndex {
     #[must_use]
     pub fn parse(mut bytes: &[u8]) -> Option<Self> {
         let mut number = || varint(&mut bytes).ok().flatten();
-        let _end = number()?;
+        let head = [number()?, number()?];
+        let _body = number()?;
+        if head != [0, INDEX_BLOCK] {
+            return None;
+        }
         let records = number()?;
         let count = number()?;
         let mut keys = Vec::new();
@@ -292,6 +360,11 @@ pub struct VideoFile {
     bytes: Bytes,
     /// Where the next record begins.
     at: usize,
+    /// The number of the next record.
+    next: u64,
+    /// The capture time of the last frame, and the one that a block states for the next.
+    captured: Option<u64>,
+    stated: Option<u64>,
 }
 
 impl VideoFile {
@@ -301,7 +374,7 @@ impl VideoFile {
     /// As [`VideoHeader::parse`].
     pub fn new(bytes: Bytes) -> Result<Self, Error> {
         let (header, at) = VideoHeader::parse(&bytes)?;
-        Ok(Self { header, bytes, at })
+        Ok(Self { header, bytes, at, next: 0, captured: None, stated: None })
     }
 
     /// Returns the header.
@@ -311,18 +384,36 @@ impl VideoFile {
     }
 
     /// Returns the frame of the next record, as far as its bytes go; `None` after the last. Records are in order of
-    /// frames, and for each frame in order of rising rate.
+    /// frames, and for each frame in order of rising rate. Skips blocks.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a length has more than five bytes.
+    /// [`Error::Corrupt`] if a number has more than five bytes.
     pub fn next_frame(&mut self) -> Result<Option<Bytes>, Error> {
-        let Some((RecordHead::Frame(length), head)) = RecordHead::parse(&self.bytes[self.at..])? else {
-            return Ok(None);
-        };
-        let start = self.at + head;
-        let count = usize::try_from(length).unwrap_or(usize::MAX).min(self.bytes.len() - start);
-        self.at = start + count;
-        Ok(Some(self.bytes.slice(start..start + count)))
+        while let Some((head, length)) = RecordHead::parse(&self.bytes[self.at..])? {
+            let start = self.at + length;
+            let (RecordHead::Frame(body) | RecordHead::Block(_, body)) = head;
+            let end = usize::try_from(body).map_or(self.bytes.len(), |body| self.bytes.len().min(start + body));
+            match head {
+                RecordHead::Block(BlockKind::Index, _) => break,
+                RecordHead::Block(BlockKind::Time, _) => self.stated = RecordHead::time(&self.bytes[start..end]),
+                RecordHead::Block(BlockKind::Unknown, _) => {}
+                RecordHead::Frame(_) => {
+                    if self.next.is_multiple_of(self.header.renditions.count() as u64) {
+                        self.captured = self.stated.take();
+                    }
+                    (self.at, self.next) = (end, self.next + 1);
+                    return Ok(Some(self.bytes.slice(start..end)));
+                }
+            }
+            self.at = end;
+        }
+        Ok(None)
+    }
+
+    /// Returns when the last frame was captured, in microseconds since 1970-01-01 UTC, if the video says so.
+    #[must_use]
+    pub const fn captured(&self) -> Option<u64> {
+        self.captured
     }
 
     /// Goes to the last record at or before this one with which a decoder can begin, and returns its number. Without an
@@ -335,6 +426,7 @@ impl VideoFile {
         let [number, at] = self.index().and_then(|index| index.key(record)).unwrap_or([0, first as u64]);
         self.at =
             usize::try_from(at).ok().filter(|at| *at < self.bytes.len()).ok_or(corrupt("its index leads nowhere"))?;
+        (self.next, self.captured, self.stated) = (number, None, None);
         Ok(number)
     }
 

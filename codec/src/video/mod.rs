@@ -2,6 +2,7 @@
 //! receiver.
 
 mod ages;
+pub(crate) mod base_layer;
 pub(crate) mod budget;
 mod concealment;
 pub(crate) mod container;

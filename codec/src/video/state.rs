@@ -98,6 +98,18 @@ impl State {
         parallel::for_each(threads, jobs, |band| band.predict(field, room));
     }
 
+    /// Predicts the next base-layer reference alone; the enhancement reference becomes invalid.
+    pub(super) fn predict_base_layer(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
+        let Self { base_reference, base_reference_before, predicted_base_reference, begins, .. } = self;
+        if std::mem::take(begins) {
+            base_reference_before.clone_from(base_reference);
+        }
+        let past = Past { last: &*base_reference, before: &*base_reference_before };
+        let references = BySource { enhancement_reference: past, base_reference: past };
+        let jobs = bands(predicted_base_reference, references, field, threads);
+        parallel::for_each(threads, jobs, |band| band.predict(field, room));
+    }
+
     /// Predicts a frame that leads to another rendition, both pictures from the base-layer reference; earlier ones
     /// expire.
     pub(crate) fn predict_switch(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {

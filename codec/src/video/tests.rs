@@ -44,7 +44,7 @@ fn encoder(size: Size, slowest: u32, threads: usize) -> VideoEncoder {
     VideoEncoder::new(VideoModel::built_in(), VideoSettings { size, rate: RATE, population, threads })
 }
 
-fn encode(size: Size, count: usize, slowest: u32) -> Vec<Frame> {
+pub(super) fn encode(size: Size, count: usize, slowest: u32) -> Vec<Frame> {
     let mut encoder = encoder(size, slowest, 1);
     (0..count).map(|number| encoder.encode(&picture(size, number)).expect("a frame")).collect()
 }
@@ -54,7 +54,7 @@ fn decoder(size: Size) -> VideoDecoder {
 }
 
 /// Returns the largest difference between samples of two pictures, in 1/8 of a step.
-fn apart(a: &Reference, b: &Reference) -> u16 {
+pub(super) fn apart(a: &Reference, b: &Reference) -> u16 {
     let rows = a.planes.iter().zip(&b.planes).flat_map(|(a, b)| (0..a.height).map(|y| (a.row(y), b.row(y))));
     rows.flat_map(|(a, b)| a.iter().zip(b)).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
 }

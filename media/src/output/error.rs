@@ -36,6 +36,9 @@ pub enum Error {
     /// The name promises another format than the PNG picture that would be written.
     #[error("{} would hold a PNG picture: give it a name that ends in .png", .0.display())]
     NotPng(PathBuf),
+    /// The file of a recording exists.
+    #[error("{} exists, and a recording replaces no file", .0.display())]
+    Exists(PathBuf),
     /// The name promises another format than the stream that would be written.
     #[error("{} would hold a stream: give it a name that ends in .nst", .0.display())]
     NotStream(PathBuf),

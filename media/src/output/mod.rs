@@ -21,6 +21,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A recording grows under its own name instead: [`Recorder`] writes it on a thread.
+//!
 //! If your program handles no signals itself, call [`end_without_temporary_files`] when it begins.
 
 mod error;
@@ -29,6 +31,7 @@ mod frames;
 mod lost;
 mod place;
 mod promise;
+mod recorder;
 mod replacement;
 mod signals;
 
@@ -38,6 +41,7 @@ pub use frames::{FramePlace, FrameWriter};
 pub use lost::Lost;
 pub use place::{Output, Pieces, check_open};
 pub use promise::promised_format;
+pub use recorder::{Recorder, RecordingError};
 pub use replacement::replace;
 #[cfg(unix)]
 pub use signals::end_when_asked_again;

@@ -92,6 +92,15 @@ impl Output {
         Self::new(path, inputs)
     }
 
+    /// Checks the place of a recording as [`Output::stream`] does.
+    ///
+    /// # Errors
+    /// As [`Output::stream`]; [`Error::Exists`] if there is a file.
+    pub fn recording(path: &Path) -> Result<Self, Error> {
+        let place = Self::stream(path, &[])?;
+        if path.exists() { Err(Error::Exists(path.to_owned())) } else { Ok(place) }
+    }
+
     /// Returns the path.
     #[must_use]
     pub fn path(&self) -> &Path {

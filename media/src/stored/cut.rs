@@ -35,6 +35,7 @@ pub fn cut<R: Read>(frames: &mut Frames<R>, bitrate: Bitrate, mut output: impl W
     while let Some(frame) = frames.next()? {
         let count = frame.allowed(&mut budget);
         let key = frame.head.is_some_and(|head| head.key);
+        frame.captured.into_iter().for_each(|micros| writer.captured(micros));
         let record = writer.frame(&frame.bytes[..count], key);
         put(&record)?;
         kept.frames += 1;

@@ -24,6 +24,8 @@ pub struct StoredFrame {
     pub number: u64,
     /// Its bytes, as far as the file has them.
     pub bytes: Bytes,
+    /// When it was captured, in microseconds since 1970-01-01 UTC, if the file says so.
+    pub captured: Option<u64>,
     /// Its head; `None` if the frame ends inside its head, or breaks the specification.
     pub head: Option<FrameHead>,
 }
@@ -93,7 +95,7 @@ impl<R: Read> Frames<R> {
             self.blame(format!("frame {number}: {error}"));
             None
         });
-        Ok(Some(StoredFrame { number, bytes, head }))
+        Ok(Some(StoredFrame { number, bytes, captured: self.reader.captured(), head }))
     }
 
     fn next_bytes(&mut self) -> io::Result<Option<Bytes>> {

@@ -1,5 +1,7 @@
 //! Stored video, with one frame in memory at a time. [`Writer`] writes it. [`Reader`] reads it, and [`Frames`] reads a
 //! range of frames. [`Player`] shows it as a receiver with a given rate sees it, and [`cut`] cuts it to a rate.
+//! [`Recording`] writes frames that were encoded elsewhere, with their capture times, so that the file is a video at
+//! any moment.
 //!
 //! A stored video may end anywhere: a prefix is a video of fewer frames. [`Reader::is_whole`] says whether the end is
 //! missing.
@@ -42,6 +44,7 @@ mod error;
 mod frames;
 mod player;
 mod reader;
+mod recording;
 mod writer;
 
 pub use cut::{Kept, cut};
@@ -49,4 +52,5 @@ pub use error::Error;
 pub use frames::{Frames, StoredFrame};
 pub use player::{Played, Player, Shown};
 pub use reader::Reader;
+pub use recording::{RecordedFrame, Recording};
 pub use writer::{Writer, Written};

@@ -1,16 +1,18 @@
 //! Reads a stored video from a file or a pipe. If a video has several loops, each frame has a record for each loop, and
 //! this reads one loop.
 
-use std::io::{BufReader, Cursor, Read, Seek, SeekFrom};
+use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 
 use bytes::Bytes;
-use nestcast_codec::{Bitrate, RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
+use nestcast_codec::{Bitrate, BlockKind, RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
 
 use super::Error;
 
 /// More bytes than any frame needs: a number for each pixel, and a constant.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
+/// The bytes of a block of time that are read; later versions may add others.
+const MOST_TIME: u64 = 8;
 /// The most bytes of an index: a day with 60 key frames a second needs fewer.
 const MOST_INDEX: u64 = 1 << 26;
 
@@ -27,6 +29,9 @@ pub struct Reader<R> {
     next: u64,
     /// The number of records, from the index.
     count: Option<u64>,
+    /// The capture time of the last frame, and the one that a block states for the next.
+    captured: Option<u64>,
+    stated: Option<u64>,
     end: Option<End>,
 }
 
@@ -56,7 +61,8 @@ impl<R: Read> Reader<R> {
         let mut start = Cursor::new(start);
         start.set_position(length as u64);
         let chosen = header.renditions.count() - 1;
-        Ok(Self { header, chosen, start, input: BufReader::new(input), next: 0, count: None, end: None })
+        let input = BufReader::new(input);
+        Ok(Self { header, chosen, start, input, next: 0, count: None, captured: None, stated: None, end: None })
     }
 
     /// Returns the header.
@@ -106,6 +112,13 @@ impl<R: Read> Reader<R> {
         }
     }
 
+    /// Returns when the last frame was captured, in microseconds since 1970-01-01 UTC, if the video says so. The times
+    /// are those that the file states: they may stand still or go back.
+    #[must_use]
+    pub const fn captured(&self) -> Option<u64> {
+        self.captured
+    }
+
     /// Returns whether the video ended with its index, and was not cut off.
     #[must_use]
     pub fn is_whole(&self) -> bool {
@@ -125,46 +138,83 @@ impl<R: Read> Reader<R> {
         self.next_record()
     }
 
+    /// Returns the next frame in all renditions, by rising rate; `None` after the last frame that all of them have.
+    /// Ignores [`Reader::choose`].
+    ///
+    /// # Errors
+    /// As [`Reader::next_frame`].
+    pub fn next_renditions(&mut self) -> Result<Option<Vec<Bytes>>, Error> {
+        (0..self.renditions()).map(|_| self.next_record()).collect()
+    }
+
     /// Returns the next record's frame, of any loop.
     fn next_record(&mut self) -> Result<Option<Bytes>, Error> {
-        if self.end.is_some() {
-            return Ok(None);
-        }
-        let Some(RecordHead::Frame(given)) = self.head()? else { return Ok(None) };
+        let Some(given) = self.length()? else { return Ok(None) };
         if given > most_bytes(self.header.size) {
             self.end = Some(End::Cut);
             return Err(Error::Frame { frame: self.next / self.renditions(), given });
         }
-        let mut frame = Vec::new();
-        let Self { start, input, .. } = self;
-        start.chain(input).take(given).read_to_end(&mut frame)?;
-        if (frame.len() as u64) < given {
-            self.end = Some(End::Cut);
+        let frame = self.take(given)?;
+        if self.next.is_multiple_of(self.renditions()) {
+            self.captured = self.stated.take();
         }
         self.next += 1;
         Ok(Some(frame.into()))
     }
 
-    /// Reads the head of a record; `None` if the video ends inside or before it.
+    /// Reads up to the next frame, and returns its length; `None` if there is no further one.
+    fn length(&mut self) -> Result<Option<u64>, Error> {
+        while self.end.is_none() {
+            match self.head()? {
+                Some(RecordHead::Frame(given)) => return Ok(Some(given)),
+                Some(RecordHead::Block(BlockKind::Index, _)) => self.end = Some(End::Index),
+                Some(RecordHead::Block(kind, given)) => {
+                    let kept = if kind == BlockKind::Time { given.min(MOST_TIME) } else { 0 };
+                    let body = self.take(kept)?;
+                    if kind == BlockKind::Time {
+                        self.stated = RecordHead::time(&body);
+                    }
+                    self.skip(given - kept)?;
+                }
+                None => self.end = Some(End::Cut),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads this many bytes, or those that there are.
+    fn take(&mut self, given: u64) -> Result<Vec<u8>, Error> {
+        let mut bytes = Vec::new();
+        let Self { start, input, .. } = self;
+        start.chain(input).take(given).read_to_end(&mut bytes)?;
+        if (bytes.len() as u64) < given {
+            self.end = Some(End::Cut);
+        }
+        Ok(bytes)
+    }
+
+    fn skip(&mut self, given: u64) -> Result<(), Error> {
+        let Self { start, input, .. } = self;
+        if io::copy(&mut start.chain(input).take(given), &mut io::sink())? < given {
+            self.end = Some(End::Cut);
+        }
+        Ok(())
+    }
+
+    /// Reads the head of a record or a block; `None` if the video ends inside or before it.
     fn head(&mut self) -> Result<Option<RecordHead>, Error> {
         let mut bytes = Vec::new();
         let Self { start, input, .. } = self;
         let mut input = start.chain(input).bytes();
-        let head = loop {
-            let Some(byte) = input.next().transpose()? else { break None };
+        loop {
+            let Some(byte) = input.next().transpose()? else { return Ok(None) };
             bytes.push(byte);
             // After an invalid record no other can be found.
             let parsed = RecordHead::parse(&bytes).inspect_err(|_| self.end = Some(End::Cut));
             if let Some((head, _)) = parsed? {
-                break Some(head);
+                return Ok(Some(head));
             }
-        };
-        self.end = match head {
-            Some(RecordHead::Frame(_)) => None,
-            Some(RecordHead::Index) => Some(End::Index),
-            None => Some(End::Cut),
-        };
-        Ok(head)
+        }
     }
 }
 
@@ -186,7 +236,7 @@ impl<R: Read + Seek> Reader<R> {
         };
         self.input.seek(SeekFrom::Start(at))?;
         self.start = Cursor::new(Vec::new());
-        self.next = number;
+        (self.next, self.captured, self.stated) = (number, None, None);
         Ok(())
     }
 
@@ -209,14 +259,12 @@ impl<R: Read + Seek> Reader<R> {
 }
 
 /// Returns more bytes than any frame of this size has.
-fn most_bytes(size: Size) -> u64 {
+pub(super) fn most_bytes(size: Size) -> u64 {
     size.pixels() as u64 * MOST_PIXEL_BYTES + MOST_BYTES
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io;
-
     use nestcast_codec::{Display, FrameRate, ModelId, RenditionRates, VideoWriter, Ycbcr};
 
     use super::*;
@@ -267,6 +315,38 @@ mod tests {
     }
 
     #[test]
+    fn capture_times_come_with_frames_and_what_is_unknown_is_skipped() {
+        let renditions = RenditionRates::new(&[50_000, 400_000].map(Bitrate::from_bits)).expect("they rise");
+        let header = VideoHeader { renditions, ..*Reader::new(&stored()[..], u64::MAX).expect("a video").header() };
+        let (mut writer, mut bytes) = VideoWriter::new(&header);
+        for (number, time) in [Some(5), None, Some(3)].into_iter().enumerate() {
+            // A block of a type that this build does not know.
+            bytes.extend([0, 0x7F, 0x80, 0x01].into_iter().chain([7; 128]));
+            time.into_iter().for_each(|time| writer.captured(time));
+            for rendition in [10, 20] {
+                bytes.extend(writer.frame(&[rendition + u8::try_from(number).expect("few")], false));
+            }
+        }
+        let frames = |mut reader: Reader<Cursor<&[u8]>>| {
+            let mut frames = Vec::new();
+            while let Some(frame) = reader.next_frame().expect("a frame") {
+                frames.push((frame[0], reader.captured()));
+            }
+            frames
+        };
+        let reader = || Reader::new(Cursor::new(&bytes[..]), u64::MAX).expect("a video");
+        assert_eq!(frames(reader()), [(20, Some(5)), (21, None), (22, Some(3))]);
+        let mut all = reader();
+        let both = all.next_renditions().expect("a frame").expect("the first");
+        assert_eq!((both, all.captured()), (vec![Bytes::from_static(&[10]), Bytes::from_static(&[20])], Some(5)));
+        for cut in 0..bytes.len() {
+            let Ok(mut reader) = Reader::new(Cursor::new(&bytes[..cut]), u64::MAX) else { continue };
+            while reader.next_renditions().expect("only short").is_some() {}
+            assert!(!reader.is_whole(), "{cut}");
+        }
+    }
+
+    #[test]
     fn of_several_loops_one_is_read() {
         let bytes = stored_in(RenditionRates::new(&[50_000, 400_000].map(Bitrate::from_bits)).expect("they rise"));
         for (rate, chosen) in [(None, 1), (Some(1_000_000), 1), (Some(60_000), 0)] {
@@ -296,7 +376,8 @@ mod tests {
             assert_eq!((reader.next_number(), reader.count()), (0, None));
             let read = frames(&mut reader);
             assert!(read.iter().zip(FRAMES).all(|(read, frame)| frame.starts_with(read)), "{cut}");
-            assert_eq!(reader.is_whole(), cut > last, "{cut}");
+            // The index begins with three bytes.
+            assert_eq!(reader.is_whole(), cut >= last + 3, "{cut}");
         }
     }
 

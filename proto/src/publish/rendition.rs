@@ -47,12 +47,26 @@ impl BroadcastFrame {
         let names = |rendition: &&Rendition| rendition.receivers.binary_search(&receiver).is_ok();
         renditions.iter().find(names).or_else(|| renditions.first())
     }
+
+    /// Returns the rendition with the most bytes, of those that `is_preferred` says if there are any; `None` if the frame
+    /// has no renditions.
+    fn longest(&self, is_preferred: impl Fn(&Rendition) -> bool) -> Option<&Rendition> {
+        self.renditions.as_ref()?.iter().max_by_key(|it| (is_preferred(it), it.frame.bytes.len()))
+    }
+}
+
+impl Rendition {
+    /// Returns whether a receiver of this rendition can decode the frame.
+    fn continues(&self, before: u64) -> bool {
+        self.number == before || self.follows == Some(before)
+    }
 }
 
 /// Chooses a receiver's rendition of each frame, and detects when it does not continue the previous one.
 #[derive(Debug, Clone)]
 pub struct RenditionFollower {
-    receiver: u64,
+    /// The receiver's number; `None` for a recorder.
+    receiver: Option<u64>,
     rendition: Option<u64>,
 }
 
@@ -70,7 +84,14 @@ impl RenditionFollower {
     /// Follows the renditions of the receiver with this [number](crate::DemandEntry::receiver).
     #[must_use]
     pub const fn new(receiver: u64) -> Self {
-        Self { receiver, rendition: None }
+        Self { receiver: Some(receiver), rendition: None }
+    }
+
+    /// Follows the longest frames, for a recorder. It is in no rendition, so encoders do not count it. It stays where it
+    /// is while it can, and takes the longest frame where one branches off.
+    #[must_use]
+    pub const fn of_recorder() -> Self {
+        Self { receiver: None, rendition: None }
     }
 
     /// Returns the rendition's number of the newest frame; `None` before the first, and if there are no renditions.
@@ -81,12 +102,15 @@ impl RenditionFollower {
 
     /// Chooses the receiver's rendition of the next frame.
     pub fn follow<'a>(&mut self, frame: &'a BroadcastFrame) -> Followed<'a> {
-        let Some(entered) = frame.rendition_of(self.receiver) else {
-            return Followed { frame: &frame.frame, begins_anew: false };
+        let before = self.rendition;
+        let goes_on = |entered: &Rendition| before.is_none_or(|before| entered.continues(before));
+        let entered = match self.receiver {
+            Some(receiver) => frame.rendition_of(receiver),
+            None => frame.longest(goes_on),
         };
-        let before = self.rendition.replace(entered.number);
-        let goes_on = |before| entered.number == before || entered.follows == Some(before);
-        Followed { frame: &entered.frame, begins_anew: !before.is_none_or(goes_on) }
+        let Some(entered) = entered else { return Followed { frame: &frame.frame, begins_anew: false } };
+        self.rendition = Some(entered.number);
+        Followed { frame: &entered.frame, begins_anew: !goes_on(entered) }
     }
 }
 
@@ -126,6 +150,24 @@ mod tests {
         let gone = vec![rendition(5, 2, Some(1), &[3]), rendition(5, 1, None, &[])];
         assert_eq!(follow(gone), (102, true), "its rendition is gone");
         assert_eq!(follower.rendition(), Some(2));
+    }
+
+    #[test]
+    fn a_recorder_takes_the_longest_frames_that_it_can_go_on_with() {
+        let mut follower = RenditionFollower::of_recorder();
+        let mut follow = |renditions| {
+            let frame = frame(renditions);
+            let followed = follower.follow(&frame);
+            (followed.frame.bytes.len(), followed.begins_anew)
+        };
+        assert_eq!(follow(vec![rendition(0, 3, None, &[1]), rendition(0, 4, None, &[])]), (104, false));
+        let longer = vec![rendition(1, 4, None, &[2]), rendition(1, 9, None, &[1])];
+        assert_eq!(follow(longer), (104, false), "it cannot go to the longer one");
+        let branches = vec![rendition(2, 4, None, &[2]), rendition(2, 7, Some(4), &[3]), rendition(2, 9, None, &[1])];
+        assert_eq!(follow(branches), (107, false));
+        assert_eq!(follow(vec![rendition(3, 2, None, &[]), rendition(3, 5, None, &[])]), (105, true), "it is gone");
+        let single = BroadcastFrame::from(rendition(4, 0, None, &[]).frame);
+        assert_eq!(follower.follow(&single), Followed { frame: &single.frame, begins_anew: false });
     }
 
     #[test]

@@ -3,4 +3,6 @@
 pub(crate) mod fanout;
 mod latest_value;
 pub(crate) mod live_source;
+pub(crate) mod paced_source;
+pub(crate) mod recorded_frames;
 pub(crate) mod source;

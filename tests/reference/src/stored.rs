@@ -24,6 +24,8 @@ pub struct StoredVideo {
     pub renditions: Vec<usize>,
     /// Every record's bytes, the last perhaps cut; with several renditions, one record of each for every frame.
     pub frames: Vec<Vec<u8>>,
+    /// When each record's frame was captured, in microseconds since 1970, where a block says so.
+    pub times: Vec<Option<u64>>,
 }
 
 impl StoredVideo {
@@ -76,11 +78,29 @@ impl StoredVideo {
         if width.max(height) > 16384 {
             return Err(Fault::Limit);
         }
-        let mut frames = Vec::new();
-        while let Some(length @ 1..) = varint(&mut left, 5)? {
-            frames.push(left.by_ref().take(length - 1).collect());
+        let (mut frames, mut times): (Vec<Vec<u8>>, Vec<_>) = Default::default();
+        let (mut stated, mut time) = (None, None);
+        while let Some(length) = varint(&mut left, 5)? {
+            if length > 0 {
+                if frames.len() % renditions.len().max(1) == 0 {
+                    time = stated.take();
+                }
+                frames.push(left.by_ref().take(length - 1).collect());
+                times.push(time);
+                continue;
+            }
+            let Some(block) = varint(&mut left, 5)? else { break };
+            let Some(length) = varint(&mut left, 5)? else { break };
+            if block == 0 {
+                break;
+            }
+            let body: Vec<u8> = left.by_ref().take(length).collect();
+            if block == 1 {
+                let eight = body.get(..8).and_then(|bytes| bytes.try_into().ok());
+                stated = eight.map(u64::from_le_bytes);
+            }
         }
-        Ok(Self { signal, aspect, width, height, frames_in, seconds, models, renditions, frames })
+        Ok(Self { signal, aspect, width, height, frames_in, seconds, models, renditions, frames, times })
     }
 
     /// Returns the frames of one loop, from 0.

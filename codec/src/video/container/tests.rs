@@ -69,6 +69,36 @@ fn several_renditions_are_in_the_header_and_wrong_ones_are_refused() {
 }
 
 #[test]
+fn capture_times_come_with_their_frames_and_unknown_blocks_are_skipped() {
+    for renditions in [RenditionRates::ONE, renditions_from(&[64_000, 256_000])] {
+        let each = renditions.count();
+        let (mut writer, mut bytes) = VideoWriter::new(&VideoHeader { renditions, ..header() });
+        for (number, time) in [Some(1 << 60), None, Some(7)].into_iter().enumerate() {
+            bytes.extend([0, 2, 3, 9, 9, 9]); // a block that this build does not know
+            writer.length += 6;
+            time.into_iter().for_each(|time| writer.captured(time));
+            for rendition in 0..each {
+                bytes.extend(writer.frame(&[number.to_le_bytes()[0]], number == 2 && rendition == 0));
+            }
+        }
+        bytes.extend(writer.finish());
+        let mut file = VideoFile::new(bytes.into()).expect("a video");
+        let mut read = Vec::new();
+        while let Some(frame) = file.next_frame().expect("whole") {
+            read.push((frame[0], file.captured()));
+        }
+        let expected = [(0, Some(1 << 60)), (1, None), (2, Some(7))];
+        assert_eq!(read, expected.into_iter().flat_map(|frame| vec![frame; each]).collect::<Vec<_>>());
+        assert_eq!(file.seek(u64::MAX), Ok(2 * each as u64));
+        assert_eq!((file.next_frame(), file.captured()), (Ok(Some(Bytes::from_static(&[2]))), Some(7)));
+    }
+    let times = [7, 8, 9].map(|length| RecordHead::time(&[1; 9][..length]));
+    assert_eq!(times, [None, Some(0x0101_0101_0101_0101), Some(0x0101_0101_0101_0101)]);
+    let long = RecordHead::parse(&[0, 1, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1]);
+    assert!(long.is_err_and(|error| error.to_string().contains("five bytes")));
+}
+
+#[test]
 fn every_prefix_is_a_video_of_fewer_bytes() {
     let bytes = stored();
     let (_, first) = VideoHeader::parse(&bytes).expect("a header");

@@ -1,0 +1,105 @@
+//! Recordings of a broadcast: `send --record`, and `receive -o` with a stored video.
+
+use std::future::ready;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use nestcast_codec::VideoHeader;
+use nestcast_media::output::Recorder;
+use nestcast_media::stored::{RecordedFrame, Written};
+use nestcast_proto::{Arrived, Frame, ReceiveStats, Welcome};
+use nestcast_receiver::{Announcement, FrameSink, Readiness};
+use nestcast_sender::RecordedFrames;
+
+use super::lines::Line;
+use crate::files::Lines;
+use crate::{advice, files};
+
+/// Keeps the frames of a broadcast until it ends. If they cannot be written, the broadcast goes on.
+pub(super) async fn keep(mut recorder: Recorder, mut frames: RecordedFrames, json: bool) -> Result<()> {
+    while let Some(Frame { id: number, captured, bytes, .. }) = frames.next().await {
+        match put(&mut recorder, RecordedFrame { number, captured, bytes }) {
+            Ok(true) => {}
+            Ok(false) => frames.handle_lost(),
+            Err(error) => {
+                files::note(&format!("{}; the broadcast goes on", advice::told(&error)));
+                return Ok(());
+            }
+        }
+    }
+    let path = recorder.path().to_owned();
+    recorder.finish()?.map_or(Ok(()), |written| tell(&path, written, json))
+}
+
+/// Hands a frame over; a note says once that the disk is too slow.
+fn put(recorder: &mut Recorder, frame: RecordedFrame) -> Result<bool> {
+    let kept = recorder.put(frame)?;
+    if !kept {
+        let path = recorder.path().display();
+        files::note_once(&format!("{path}: the recording lacks frames, because the disk is too slow"));
+    }
+    Ok(kept)
+}
+
+pub(super) fn tell(path: &Path, written: Written, json: bool) -> Result<()> {
+    let Written { frames, bytes, .. } = written;
+    if json {
+        return Lines::Output.print(&Line::Recorded { frames, bytes });
+    }
+    files::note(&format!("{}: {frames} frames recorded, {bytes} bytes", path.display()));
+    Ok(())
+}
+
+/// Returns the header of a recording of a broadcast.
+pub(super) fn header(welcome: &Welcome) -> Result<VideoHeader> {
+    let header = Announcement::of(welcome)?.video_header();
+    header.context("a recording is a video, but this broadcast has pictures: receive them as a folder of pictures")
+}
+
+/// Keeps what arrives of each frame, and decodes nothing.
+pub(super) struct Keeper {
+    path: PathBuf,
+    recording: Option<(VideoHeader, Recorder)>,
+    /// The newest frame that was not kept.
+    lost: Option<u64>,
+}
+
+impl Keeper {
+    pub(super) fn new(path: &Path) -> Self {
+        Self { path: path.to_owned(), recording: None, lost: None }
+    }
+
+    /// Ends the file, if there is one. Returns what it has.
+    pub(super) fn finish(self) -> Result<Option<Written>> {
+        Ok(self.recording.map_or(Ok(None), |(_, recorder)| recorder.finish())?)
+    }
+
+    fn begin(&mut self, welcome: &Welcome) -> Result<Readiness> {
+        let header = header(welcome)?;
+        if self.recording.is_none() {
+            self.recording = Some((header, Recorder::create(&self.path, &header)?));
+        }
+        let goes_on = self.recording.as_ref().is_some_and(|(before, _)| *before == header);
+        ensure!(goes_on, "the video changed its format: receive it to another file");
+        Ok(Readiness::Ready)
+    }
+}
+
+impl FrameSink for Keeper {
+    type Error = anyhow::Error;
+
+    fn handle_welcome(&mut self, welcome: &Welcome) -> impl Future<Output = Result<Readiness>> + Send {
+        ready(self.begin(welcome))
+    }
+
+    fn handle_frame(&mut self, Arrived { header, prefix, .. }: Arrived, _stats: ReceiveStats) -> Result<()> {
+        let Some((_, recorder)) = &mut self.recording else { return Ok(()) };
+        let kept = put(recorder, RecordedFrame { number: header.id, captured: header.captured, bytes: prefix })?;
+        self.lost = Some(header.id).filter(|_| !kept);
+        Ok(())
+    }
+
+    fn lost(&mut self) -> Option<u64> {
+        self.lost.take()
+    }
+}

@@ -1,0 +1,120 @@
+//! Decodes base layers alone, and makes random-access frames of them: for a sender of stored video.
+
+use bytes::BytesMut;
+
+use crate::error::Error;
+use crate::motion::field::Field;
+use crate::motion::side_info::SideInfo;
+use crate::parallel::Threads;
+use crate::picture::Size;
+use crate::residual::decoder::ResidualDecoder;
+use crate::residual::encoder::ResidualEncoder;
+use crate::residual::planes::Planes420;
+use crate::scratch::Scratch;
+use crate::video::ages::Gains;
+use crate::video::frame::{Frame, base_reference_alone};
+use crate::video::head::Head;
+use crate::video::model::VideoModel;
+use crate::video::state::State;
+use crate::video::strip::Targets;
+
+/// Follows the base-layer reference of a video from the base layers of its frames. It needs less time than a
+/// [`VideoDecoder`](crate::VideoDecoder), because it makes neither the enhancement reference nor a picture to show.
+///
+/// A receiver that joins a stored video late needs a [random-access frame](BaseLayerDecoder::random_access_frame) made
+/// from that reference.
+pub struct BaseLayerDecoder {
+    model: VideoModel,
+    size: Size,
+    threads: Threads,
+    pub(super) state: State,
+    side_info: SideInfo,
+    field: Field,
+    room: Scratch<i32>,
+    decoder: ResidualDecoder,
+    coder: ResidualEncoder,
+    residual: Planes420<i16>,
+    bytes: BytesMut,
+    /// The place of the last decoded frame in the refresh cycle; `None` before the first.
+    phase: Option<u8>,
+}
+
+impl std::fmt::Debug for BaseLayerDecoder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("BaseLayerDecoder").field("size", &self.size).finish_non_exhaustive()
+    }
+}
+
+impl BaseLayerDecoder {
+    /// Returns a decoder for frames of this size, on `threads` threads. It allocates about 30 bytes a pixel.
+    #[must_use]
+    pub fn new(model: VideoModel, size: Size, threads: usize) -> Self {
+        let threads = Threads::new(threads);
+        Self {
+            model,
+            size,
+            state: State::new(size),
+            side_info: SideInfo::default(),
+            field: Field::default(),
+            room: Scratch::default(),
+            decoder: ResidualDecoder::new(&threads),
+            coder: ResidualEncoder::new(&threads),
+            residual: Planes420::new(size),
+            bytes: BytesMut::new(),
+            phase: None,
+            threads,
+        }
+    }
+
+    /// Decodes the base layer of the next frame, and reads no byte after it. Returns whether there was enough of the
+    /// frame; if not, the reference stays.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] if the bytes break the specification; then the reference stays.
+    pub fn decode(&mut self, frame: &[u8]) -> Result<bool, Error> {
+        let Some((head, length)) = Head::parse(frame)? else { return Ok(false) };
+        let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(false) };
+        let Self { model, size, state, side_info, field, room, threads, decoder, .. } = self;
+        if head.key {
+            state.predict_nothing();
+        } else {
+            // Checked completely before the state changes.
+            side_info.decode(side, *size, head.phase, head.bipredicts, field)?;
+            if head.switches {
+                state.predict_switch(field, threads, room);
+            } else {
+                state.predict_base_layer(field, threads, room);
+            }
+        }
+        let model = model.of(head.key);
+        decoder.start(*size, head.planes);
+        // The bitstream ends at a corrupt length, as in every decoder.
+        let _ = decoder.push(model, &string[..head.base_reference.min(string.len())]);
+        let gains = (!head.key && !head.switches).then(|| Gains::weigh_back(*size, head.phase));
+        let reference = Some(state.next_base_reference());
+        let mut targets = Targets { gains: gains.as_ref(), reference, ..Targets::default() };
+        let widths = [size.width(), size.halved().width(), size.halved().width()];
+        decoder.residual(model, |plane, rows| targets.split_off(plane, rows, widths[plane]));
+        self.phase = Some(head.phase);
+        Ok(true)
+    }
+
+    /// Returns a random-access frame, of at most `max_bytes`, for receivers that have none of the frames before. It
+    /// replaces the last frame: it sets their two references to an embedded picture of the base-layer reference.
+    /// Returns `None` before the first frame.
+    #[must_use]
+    pub fn random_access_frame(&mut self, max_bytes: usize) -> Option<Frame> {
+        let phase = self.phase?;
+        let Self { model, state, residual, coder, bytes, .. } = self;
+        for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {
+            let rows = out.chunks_exact_mut(plane.width).enumerate();
+            rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
+        }
+        let (planes, string) = coder.encode(&model.key, residual, max_bytes);
+        let head = Head { phase, key: true, planes, ..Head::default() };
+        Some(base_reference_alone(bytes, head, &[], &string, max_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests;

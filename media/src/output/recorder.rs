@@ -1,0 +1,197 @@
+//! Records to a file on a thread of its own: nobody who hands frames over waits for the disk.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nestcast_codec::VideoHeader;
+
+use super::error::Error;
+use super::place::Output;
+use crate::stored::{self, RecordedFrame, Recording, Written};
+
+/// The most bytes that wait for the disk.
+const MAX_WAITING_BYTES: usize = 64 << 20;
+/// The time between two requests that the system write the file to the disk, for machines that lose power.
+const SYNC_TIME: Duration = Duration::from_secs(1);
+
+/// Records frames to a file that is a stored video at any moment.
+#[derive(Debug)]
+pub struct Recorder {
+    path: PathBuf,
+    frames: Sender<RecordedFrame>,
+    /// Bytes that were handed over and not written yet.
+    waiting: Arc<AtomicUsize>,
+    /// `None` after a failure.
+    thread: Option<JoinHandle<Recorded>>,
+}
+
+/// Why a recording ended early. The file then ends with its last whole frame.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: the recording ends after {frames} frames", .path.display())]
+pub struct RecordingError {
+    /// The file.
+    pub path: PathBuf,
+    /// The frames that it has.
+    pub frames: u64,
+    /// Why it has no more.
+    pub source: io::Error,
+}
+
+/// What a file has, and why it has no more if it could not be written.
+type Recorded = Result<Written, (Written, io::Error)>;
+
+impl Recorder {
+    /// Creates the file and writes the header. It never replaces a file, because the new one is there from the beginning.
+    ///
+    /// # Errors
+    /// [`Error`] if the place cannot be written, exists, or its name promises another format.
+    pub fn create(path: &Path, header: &VideoHeader) -> Result<Self, Error> {
+        let place = Output::recording(path)?;
+        let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => Error::Exists(path.to_owned()),
+            _ => place.explain(error),
+        })?;
+        let recording = Recording::begin(header, file).map_err(|error| place.explain(cause(error)))?;
+        let (frames, queue) = channel();
+        let waiting: Arc<AtomicUsize> = Arc::default();
+        let written = Arc::clone(&waiting);
+        let thread = Some(thread::spawn(move || run(recording, &queue, &written)));
+        Ok(Self { path: path.to_owned(), frames, waiting, thread })
+    }
+
+    /// Returns the file's path.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Hands a frame over, and does not wait. Returns whether the recording keeps it: it does not if too many bytes wait
+    /// for a slow disk, and after a failure.
+    ///
+    /// # Errors
+    /// Once, when the file can no longer be written.
+    pub fn put(&mut self, frame: RecordedFrame) -> Result<bool, RecordingError> {
+        let count = frame.bytes.len();
+        if self.thread.is_none() || self.waiting.load(Ordering::Relaxed) + count > MAX_WAITING_BYTES {
+            return Ok(false);
+        }
+        self.waiting.fetch_add(count, Ordering::Relaxed);
+        if self.frames.send(frame).is_ok() {
+            return Ok(true);
+        }
+        let ended = self.thread.take().map_or(Ok(Written::default()), join);
+        ended.map(|_| false).map_err(|ended| failed(&self.path, ended))
+    }
+
+    /// Waits until all frames and the index are written. Returns what the file has; `None` after a failure that
+    /// [`Recorder::put`] has returned.
+    ///
+    /// # Errors
+    /// If the file can no longer be written.
+    pub fn finish(self) -> Result<Option<Written>, RecordingError> {
+        let Self { path, frames, thread, .. } = self;
+        drop(frames);
+        thread.map(join).transpose().map_err(|ended| failed(&path, ended))
+    }
+}
+
+fn join(thread: JoinHandle<Recorded>) -> Recorded {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn failed(path: &Path, (written, source): (Written, io::Error)) -> RecordingError {
+    RecordingError { path: path.to_owned(), frames: written.frames, source }
+}
+
+/// Returns the system's error.
+fn cause(error: stored::Error) -> io::Error {
+    match error {
+        stored::Error::Write(error) => error,
+        other => io::Error::other(other),
+    }
+}
+
+/// Writes frames until there are no more, or the file cannot be written.
+fn run(mut recording: Recording<File>, queue: &Receiver<RecordedFrame>, waiting: &AtomicUsize) -> Recorded {
+    let mut synced = Instant::now();
+    for frame in queue {
+        if let Err(error) = recording.write(&frame) {
+            let written = recording.written();
+            // A file that cannot be cut ends inside a frame, which is a valid end too.
+            let _ = recording.get_ref().set_len(written.bytes);
+            return Err((written, cause(error)));
+        }
+        waiting.fetch_sub(frame.bytes.len(), Ordering::Relaxed);
+        if synced.elapsed() >= SYNC_TIME {
+            // What the system holds is safe from the end of this process alone.
+            let _ = recording.get_ref().sync_data();
+            synced = Instant::now();
+        }
+    }
+    let written = recording.written();
+    recording.finish().map(|(_, written)| written).map_err(|error| (written, cause(error)))
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use nestcast_codec::{Display, FrameRate, RenditionRates, Size, VideoModel, Ycbcr};
+
+    use super::*;
+    use crate::stored::Reader;
+
+    fn header() -> VideoHeader {
+        VideoHeader {
+            size: Size::new(64, 48).expect("a size"),
+            rate: FrameRate::new(30, 1).expect("a rate"),
+            colours: Ycbcr::BT601,
+            display: Display::default(),
+            models: VideoModel::built_in().ids(),
+            renditions: RenditionRates::ONE,
+        }
+    }
+
+    fn frame(number: u64, bytes: usize) -> RecordedFrame {
+        RecordedFrame { number, captured: number, bytes: Bytes::from(vec![7; bytes]) }
+    }
+
+    #[test]
+    fn frames_are_in_the_file_and_an_existing_file_stays() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.nst");
+        let mut recorder = Recorder::create(&path, &header()).expect("a file");
+        assert!((0..50).all(|number| recorder.put(frame(number, 100)).expect("room")));
+        let written = recorder.finish().expect("room").expect("it did not fail");
+        assert_eq!((written.frames, written.bytes), (50, std::fs::metadata(&path).expect("a file").len()));
+        let mut reader = Reader::new(File::open(&path).expect("a file"), u64::MAX).expect("a video");
+        let count = std::iter::from_fn(|| reader.next_frame().expect("whole")).count();
+        assert_eq!((count, reader.is_whole()), (50, true));
+        let refused = Recorder::create(&path, &header()).expect_err("it is there");
+        assert!(matches!(refused, Error::Exists(_)), "{refused}");
+        assert!(Recorder::create(&folder.path().join("a.mp4"), &header()).is_err(), "another format");
+    }
+
+    #[test]
+    fn a_disk_that_does_not_keep_up_costs_frames_and_no_time() {
+        let (frames, queue) = channel();
+        let full = || Err((Written { frames: 7, ..Written::default() }, ErrorKind::StorageFull.into()));
+        let (path, thread) = ("a.nst".into(), Some(thread::spawn(full)));
+        let mut recorder = Recorder { path, frames, waiting: Arc::default(), thread };
+        let megabytes =
+            (0..).take_while(|number| recorder.put(frame(*number, 1 << 20)).expect("it takes them")).count();
+        assert_eq!(megabytes, 64);
+        assert!(!recorder.put(frame(64, 1)).expect("it goes on"));
+        drop(queue);
+        recorder.waiting.store(0, Ordering::Relaxed);
+        let failed = recorder.put(frame(65, 1)).expect_err("nobody writes").to_string();
+        assert_eq!(failed, "a.nst: the recording ends after 7 frames");
+        assert!(!recorder.put(frame(66, 1)).expect("it was told once"));
+        assert!(recorder.finish().expect("it was told").is_none());
+    }
+}
