@@ -9,7 +9,7 @@ use bytes::Bytes;
 use nestcast_proto::{
     Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello, LateHeader,
     MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
-    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, StreamHead,
+    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound, StreamHead,
     VersionRange, Video, Welcome,
 };
 
@@ -267,7 +267,7 @@ pub fn sender_session(data: &[u8]) {
             video,
         };
         let token = Some(Bytes::from_static(b"secret"));
-        let offer = Offer { welcome, package: Some(Bytes::from(vec![7; 5000])), token };
+        let offer = Offer { welcome, package: Some(Bytes::from(vec![7; 5000])), token, sound: Some(Sound::Stereo) };
         let mut sender = Sender::new(SenderSession::new(Arc::new(offer), 0));
         events.into_iter().for_each(|event| sender.handle(event));
     });

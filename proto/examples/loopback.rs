@@ -69,7 +69,7 @@ fn main() {
     let rate = FrameRate::new(30, 1).expect("a rate");
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 640, height: 360, rate, video: None };
     let interval = welcome.interval();
-    let offer = Arc::new(Offer { welcome, package: None, token: Some(Bytes::from_static(b"secret")) });
+    let offer = Arc::new(Offer { welcome, package: None, token: Some(Bytes::from_static(b"secret")), sound: None });
     let hello = Hello {
         versions: VersionRange::SPOKEN,
         token: Bytes::from_static(b"secret"),

@@ -19,6 +19,7 @@ use crate::feed;
 use crate::figures::monitor::Monitor;
 use crate::figures::statistics::Counters;
 use crate::frames::fanout::{FrameFanout, FrameReceiver};
+use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
@@ -56,7 +57,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
-        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, browsers, .. } = config;
+        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, sound, browsers, .. } = config;
         let listener = Listener::new(socket, identity, acknowledge, browsers.is_some())?;
         let rotation = Rotation::new(listener.certificates(), browsers.as_ref())?;
         #[cfg(feature = "qlog")]
@@ -65,9 +66,10 @@ impl<S: FrameSource> Broadcast<S> {
         let package = source.package();
         let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
         let shared = Shared {
-            offer: Arc::new(Offer { welcome, package, token }),
+            offer: Arc::new(Offer { welcome, package, token, sound }),
             demand: Demand::default(),
             counters,
+            sound: SoundFanout::new(),
             slots: Arc::new(Slots::new(max_receivers, max_receivers_per_address)),
             end: OnceLock::new(),
             cut_off: watch::Sender::new(false),
@@ -101,6 +103,13 @@ impl<S: FrameSource> Broadcast<S> {
     #[must_use]
     pub fn frames(&self) -> FrameReceiver {
         self.frames.clone()
+    }
+
+    /// Returns the handle that takes packets of sound, before the broadcast runs and while it runs, from any thread.
+    /// Receivers get them if [`Config::sound`] announced sound. Subscribe to it to record or relay them.
+    #[must_use]
+    pub fn sound(&self) -> SoundFanout {
+        self.shared.sound.clone()
     }
 
     /// Returns what receivers want, as the source sees it. If a consumer of [`frames`](Self::frames) wants frames made

@@ -77,6 +77,7 @@ pub use figures::open_metrics::OpenMetrics;
 pub use figures::statistics::{ReceiverStatistics, Statistics};
 pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};
 pub use frames::live_source::LiveSource;
+pub use frames::sound::{SoundFanout, SoundReceiver};
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
 pub use page::{CERTIFICATE_FILE, PageFile, PageServer};

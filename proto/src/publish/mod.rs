@@ -20,6 +20,7 @@ pub(crate) mod rendition;
 pub(crate) mod room;
 pub(crate) mod stats;
 pub(crate) mod step;
+mod sound;
 mod still;
 mod stream;
 mod token_bucket;

@@ -3,4 +3,5 @@
 pub(crate) mod fanout;
 mod latest_value;
 pub(crate) mod live_source;
+pub(crate) mod sound;
 pub(crate) mod source;
