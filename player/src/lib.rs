@@ -94,6 +94,7 @@ mod frames;
 mod latency;
 mod playout;
 mod present;
+mod sound;
 mod stats;
 mod unevenness;
 
@@ -109,5 +110,6 @@ pub use nestcast_codec::{
 };
 pub use playout::Playout;
 pub use present::Present;
+pub use sound::{SoundBlock, SoundContent, SoundMode, SoundPlayout, SoundStats};
 pub use stats::PlayStats;
 pub use unevenness::Unevenness;

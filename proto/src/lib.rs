@@ -136,7 +136,7 @@ pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
 pub use session::sender::output::{SenderEnd, SenderOutput, Urgency};
 pub use session::sender::{Offer, SenderSession};
 pub use session::token::same_token;
-pub use source::{Captured, FrameEncoder, PictureStream, SourceError, StreamPicture};
+pub use source::{Captured, FrameEncoder, PictureStream, SoundSource, SourceError, StreamPicture};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};

@@ -2,6 +2,7 @@
 
 pub(crate) mod fanout;
 mod latest_value;
+pub(crate) mod live_sound;
 pub(crate) mod live_source;
 pub(crate) mod sound;
 pub(crate) mod source;
