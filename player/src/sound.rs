@@ -251,7 +251,8 @@ impl SoundPlayout {
         self.offset = self.due() - signed(packet.captured);
         let away = target - self.offset;
         let most = if away.abs() > micros(FAR) { FAR_STRETCH_SAMPLES } else { STRETCH_SAMPLES };
-        let wanted = if away.abs() < micros(NEAR) { 0 } else { away * SAMPLES_PER_SECOND / 1_000_000 };
+        let near = away.clamp(-micros(MAX_LATE), micros(MAX_LATE));
+        let wanted = if near.abs() < micros(NEAR) { 0 } else { near * SAMPLES_PER_SECOND / 1_000_000 };
         let samples = PACKET_SAMPLES + wanted.clamp(-most, most);
         self.stats.lost += number.saturating_sub(next);
         self.stats.packets += 1;
@@ -262,7 +263,8 @@ impl SoundPlayout {
 
     /// Fills the time without a packet: until the next one that waits, or for the length of one.
     fn fill(&mut self, due: i64, gap: Option<i64>) -> SoundBlock {
-        let gap = gap.unwrap_or(i64::MAX / SAMPLES_PER_SECOND) * SAMPLES_PER_SECOND / 1_000_000;
+        let longest = micros(PACKET_TIME);
+        let gap = gap.unwrap_or(longest).min(longest) * SAMPLES_PER_SECOND / 1_000_000;
         let samples = gap.clamp(1, PACKET_SAMPLES);
         let time = Duration::from_micros(u64::try_from(samples * 1_000_000 / SAMPLES_PER_SECOND).unwrap_or_default());
         self.missing += time;

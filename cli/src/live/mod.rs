@@ -4,6 +4,7 @@ mod lines;
 mod process;
 mod receive;
 mod send;
+mod sound;
 mod source;
 mod viewer;
 

@@ -7,9 +7,11 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
+use nestcast_proto::SoundSource;
 use nestcast_sender::{
     Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer, Statistics, place_of,
 };
+use nestcast_sound::SoundInput;
 use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
@@ -23,8 +25,9 @@ use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
+    let sound = source::sound(options)?;
     let runtime = process::runtime()?;
-    let outcome = runtime.block_on(on_air(options, config(options)?, source));
+    let outcome = runtime.block_on(on_air(options, config(options)?, source, sound));
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
     outcome
@@ -65,7 +68,13 @@ fn allow_own_page(origins: &mut Vec<String>, own: SocketAddr, is_https: bool) {
 }
 
 /// Broadcasts until the source ends or the user ends the program.
-async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) -> Result<()> {
+async fn on_air(
+    options: &Send,
+    mut config: Config,
+    source: impl FrameSource,
+    sound: Option<SoundInput>,
+) -> Result<()> {
+    config.sound = sound.as_ref().map(SoundSource::sound);
     let fingerprint = config.identity.fingerprint().to_string();
     let (token, identity) = (config.token.clone(), options.cert.as_ref().map(|_| config.identity.clone()));
     // First, because the system may choose the port, which is a part of the page's origin.
@@ -73,7 +82,10 @@ async fn on_air(options: &Send, mut config: Config, source: impl FrameSource) ->
     if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
         allow_own_page(&mut browsers.origins, own, options.cert.is_some());
     }
-    let broadcast = Broadcast::listen(config, source)?;
+    let mut broadcast = Broadcast::listen(config, source)?;
+    if let Some(sound) = sound {
+        broadcast = broadcast.with_sound(sound);
+    }
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
     #[cfg(feature = "metrics")]
