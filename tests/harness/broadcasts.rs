@@ -8,7 +8,7 @@ use bytes::Bytes;
 use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Picture, Size};
 use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_models::{Package, PackageError};
-use nestcast_proto::PackageHash;
+use nestcast_proto::{PackageHash, Sound, SoundSource, SourceError};
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
 use nestcast_sender::{Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor};
 use tokio::sync::{oneshot, watch};
@@ -41,6 +41,8 @@ pub struct Plan {
     pub max_receivers: usize,
     /// Whether and how browsers can watch.
     pub browsers: Option<Browsers>,
+    /// Packets of sound, sent again and again; if empty, there is no sound.
+    pub sound: Vec<Bytes>,
 }
 
 impl Plan {
@@ -49,7 +51,8 @@ impl Plan {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
         let max_receivers = 500;
-        Self { listen, identity, token: None, package: None, size, give_model: false, max_receivers, browsers: None }
+        let (give_model, browsers, sound) = (false, None, Vec::new());
+        Self { listen, identity, token: None, package: None, size, give_model, max_receivers, browsers, sound }
     }
 
     fn pictures(&self) -> Pictures {
@@ -84,12 +87,38 @@ impl Plan {
 
     /// Listens with frames of another source.
     pub fn listen_to<S: FrameSource>(self, source: S) -> Broadcast<S> {
-        let Self { listen, identity, token, max_receivers, browsers, .. } = self;
+        let Self { listen, identity, token, max_receivers, browsers, sound, .. } = self;
         let token = token.map(Bytes::from_static);
         let max_receivers_per_address = max_receivers;
         let config = nestcast_sender::Config::new(listen, identity);
         let config = nestcast_sender::Config { token, max_receivers, max_receivers_per_address, browsers, ..config };
-        Broadcast::listen(config, source).expect("a free port")
+        if sound.is_empty() {
+            return Broadcast::listen(config, source).expect("a free port");
+        }
+        let config = nestcast_sender::Config { sound: Some(Sound::Stereo), ..config };
+        Broadcast::listen(config, source).expect("a free port").with_sound(Packets { packets: sound, next: 0 })
+    }
+}
+
+/// The same packets of sound again and again.
+struct Packets {
+    packets: Vec<Bytes>,
+    next: usize,
+}
+
+impl SoundSource for Packets {
+    fn sound(&self) -> Sound {
+        Sound::Stereo
+    }
+
+    fn lag(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
+        let packet = self.packets[self.next % self.packets.len()].clone();
+        self.next += 1;
+        Ok(Some(packet))
     }
 }
 
