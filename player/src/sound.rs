@@ -72,6 +72,8 @@ pub struct SoundBlock {
     pub samples: usize,
     /// The capture time of its first sample, in microseconds since 1970-01-01 UTC.
     pub captured: u64,
+    /// When its first sample is heard; for a recording, its capture time.
+    pub due: Duration,
 }
 
 /// Counts what happened to packets of sound.
@@ -279,8 +281,9 @@ impl SoundPlayout {
     }
 
     fn block(&mut self, content: SoundContent, samples: i64, captured: u64) -> SoundBlock {
+        let due = Duration::from_micros(u64::try_from(self.due()).unwrap_or_default());
         self.played += samples;
-        SoundBlock { content, samples: usize::try_from(samples).unwrap_or_default(), captured }
+        SoundBlock { content, samples: usize::try_from(samples).unwrap_or_default(), captured, due }
     }
 }
 
