@@ -97,7 +97,7 @@ pub(crate) struct Receive {
     #[arg(short, long, value_name = "DIR|CLIP.y4m")]
     pub(crate) output: PathBuf,
     /// Write the sound that was heard to this WAV file, in step with the pictures, or play it: `-` for raw samples on
-    /// standard output, 16 bits at 48 kHz
+    /// standard output, 16 bits at 48 kHz in two channels
     #[arg(long, value_name = "FILE.wav|-")]
     pub(crate) sound: Option<PathBuf>,
     #[command(flatten)]

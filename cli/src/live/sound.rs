@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::FrameRate;
 use nestcast_media::is_standard;
 use nestcast_media::output::Error;
@@ -36,10 +36,11 @@ impl Speaker {
         if self.file.is_none() && self.mode() == SoundMode::Recorded {
             let file = File::create(&self.path).with_context(|| self.failed())?;
             self.file = Some(WavFile::new(BufWriter::new(file), sound).with_context(|| self.failed())?);
-            self.sound = sound;
+        } else {
+            let is_other = self.file.is_some() && sound != self.sound;
+            ensure!(!is_other, "the broadcast's sound has other channels than before: {} ends", self.path.display());
         }
-        let is_other = self.file.is_some() && sound != self.sound;
-        anyhow::ensure!(!is_other, "the broadcast's sound has other channels than before: {} ends", self.path.display());
+        self.sound = sound;
         self.renderer = Some(SoundRenderer::new(sound)?);
         Ok(())
     }
@@ -61,7 +62,9 @@ impl Speaker {
             SoundContent::Silence => renderer.silence(block.samples),
         };
         let Some(file) = &mut self.file else {
-            let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+            // A player has no way to learn the number of channels.
+            let copies = if self.sound == Sound::Mono { 2 } else { 1 };
+            let bytes: Vec<u8> = samples.iter().flat_map(|sample| sample.to_le_bytes().repeat(copies)).collect();
             let mut output = io::stdout().lock();
             return Ok(output.write_all(&bytes).and_then(|()| output.flush()).map_err(Error::of_standard)?);
         };

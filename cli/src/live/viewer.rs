@@ -63,7 +63,8 @@ impl Screen {
         let place = if is_video { FramePlace::new(path, &[])? } else { FramePlace::folder(path)? };
         let deep = options.decoder == Some(Transform::Deep);
         let restoration = deep.then(|| transforms::restoration(model.threads)).transpose()?;
-        let lines = options.json.then(|| Lines::next_to(&options.output));
+        let shared = options.sound.as_deref().filter(|sound| is_standard(sound)).unwrap_or(path);
+        let lines = options.json.then(|| Lines::next_to(shared));
         let packages = Packages::new(model.package.clone(), KeptPackages::of_user());
         Ok(Self {
             model,
