@@ -10,7 +10,7 @@ use nestcast_proto::{Bitrate, Sound, SoundSource, SourceError};
 
 use crate::codec::{RATE, SoundEncoder};
 use crate::error::Error;
-use crate::ogg::OggOpus;
+use crate::ogg_opus::OggOpus;
 use crate::pcm::Blocks;
 use crate::rewind::Rewind;
 

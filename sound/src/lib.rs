@@ -28,7 +28,7 @@
 mod codec;
 mod error;
 mod input;
-mod ogg;
+mod ogg_opus;
 mod pcm;
 mod render;
 mod rewind;
