@@ -18,7 +18,6 @@ use crate::clock;
 use crate::door::slots::Place;
 use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
 use crate::frames::fanout::{FrameReceiver, NextFrame};
-use crate::frames::sound::SoundReceiver;
 use crate::shared::Shared;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
@@ -70,8 +69,6 @@ struct Feed<'a, C: Connection> {
     /// Streams that the session has open; the last is the one being written.
     streams: Vec<C::Outgoing>,
     sound: SoundStreams<C::Outgoing>,
-    /// Packets of sound as they are due.
-    sound_due: SoundReceiver,
     place: Option<Place>,
     /// The receiver's entry in the statistics, from its first frame on.
     served: Option<Served>,
@@ -97,8 +94,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             epoch: Instant::now(),
             control: None,
             streams: Vec::new(),
-            sound: SoundStreams::new(),
-            sound_due: shared.sound.subscribe(),
+            sound: SoundStreams::new(&shared.sound),
             place: None,
             served: None,
         }
@@ -181,12 +177,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
         let write = write(self.streams.last_mut(), chunks, room);
         let control = read(&mut self.control);
-        let sound = async {
-            match self.sound_due.next_stream().await {
-                Some(stream) => stream,
-                None => std::future::pending().await,
-            }
-        };
+        let sound = self.sound.next();
         let turn = self.session.poll_timeout().map(|turn| self.epoch + turn);
         let time = async {
             match turn {

@@ -93,9 +93,13 @@ impl SoundInput {
             return Ok(Some(packet));
         }
         let Some(again) = &mut self.again else { return Ok(None) };
-        let kind = Kind::new(again()?, self.raw, self.bitrate)?;
+        let mut kind = Kind::new(again()?, self.raw, self.bitrate)?;
         if kind.sound() != self.kind.sound() {
             return Err(Error::Wav("it has other channels than before".to_owned()));
+        }
+        if let (Kind::Samples { encoder, .. }, Kind::Samples { encoder: before, .. }) = (&mut kind, &mut self.kind) {
+            // A new encoder would begin with silence of some 50 ms.
+            std::mem::swap(encoder, before);
         }
         self.kind = kind;
         self.kind.next()

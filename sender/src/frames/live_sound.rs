@@ -13,8 +13,8 @@ const INTERVAL: Duration = Duration::from_millis(20);
 /// How late a packet may be until the schedule moves to it at once. Until then it moves slowly, so that a pipe whose
 /// clock is slower than ours, or whose packets come unevenly, has no gaps.
 const MAX_LAG: Duration = Duration::from_millis(500);
-/// By how much the schedule moves in a packet's time: 0.5 %.
-const SLEW: Duration = Duration::from_micros(100);
+/// The schedule moves by one part of this number of a packet's time: 0.5 %.
+const SLEW_PARTS: u32 = 200;
 /// A source that waits for longer than this is said to have stopped, once.
 const SILENCE: Duration = Duration::from_secs(2);
 
@@ -28,7 +28,7 @@ impl Schedule {
     /// Takes a packet that was read at `now`; returns how long to wait until it is due.
     fn take(&mut self, now: Instant) -> Duration {
         let lag = now.saturating_duration_since(self.next);
-        self.next += if lag > MAX_LAG { lag } else { lag.min(SLEW) };
+        self.next += if lag > MAX_LAG { lag } else { lag.min(INTERVAL / SLEW_PARTS) };
         self.next.saturating_duration_since(now)
     }
 
@@ -95,7 +95,7 @@ mod tests {
         let due = due(read.clone());
         for (pair, read) in due.windows(2).zip(read).skip(500) {
             let step = pair[1] - pair[0];
-            assert!(step >= INTERVAL && step <= INTERVAL + SLEW, "{step:?}");
+            assert!(step >= INTERVAL && step <= INTERVAL + INTERVAL / SLEW_PARTS, "{step:?}");
             assert!(pair[0].abs_diff(read) < Duration::from_millis(25), "{:?} for one read at {read:?}", pair[0]);
         }
     }
