@@ -236,6 +236,7 @@ class NestcastPlayer extends Picture {
   }
 
   disconnectedCallback() {
+    this.setMuted(true);
     this.audio?.close();
     this.audio = null;
     removeEventListener('hashchange', this.onLink);
