@@ -57,7 +57,15 @@ impl Listener {
     /// Plays what came as it came.
     fn play(&self) -> Heard {
         let mut sound = SoundPlayout::new(SoundMode::Live);
-        let (mut heard, mut gap) = (Heard { stats: SoundStats::default(), interrupted: Duration::ZERO, interruptions: 0, delay: Duration::ZERO }, Duration::ZERO);
+        let (mut heard, mut gap) = (
+            Heard {
+                stats: SoundStats::default(),
+                interrupted: Duration::ZERO,
+                interruptions: 0,
+                delay: Duration::ZERO,
+            },
+            Duration::ZERO,
+        );
         for (came, packet) in &self.packets {
             while let Some(due) = sound.poll_timeout(None).filter(|due| due <= came) {
                 let Some(block) = sound.poll(due, None) else { break };
@@ -108,7 +116,8 @@ fn at_1_percent_loss_and_50_ms_of_round_trip_sound_is_interrupted_for_60_ms_at_m
 fn a_narrow_path_that_falls_carries_every_packet_and_a_base_of_every_frame() {
     let time = Duration::from_secs(40);
     let rates = [(0, 1_000_000), (15, 250_000), (30, 1_000_000)];
-    let link = Link::varying(rates.map(|(second, bits)| (Duration::from_secs(second), bits)).to_vec()).with_rtt(ROUND_TRIP);
+    let link =
+        Link::varying(rates.map(|(second, bits)| (Duration::from_secs(second), bits)).to_vec()).with_rtt(ROUND_TRIP);
     let listener = listen(link, time, None, true);
     let heard = listener.play();
     println!("{heard:?}, frames {:?}", listener.received);

@@ -26,7 +26,8 @@ fn beeping() -> Vec<u8> {
     let sample = |at: usize| if at % RATE < RATE / 2 { ((at as f64 * 0.06).sin() * 12_000.0) as i16 } else { 0 };
     let samples: Vec<u8> = (0..2 * RATE).flat_map(|at| sample(at).to_le_bytes()).collect();
     let bytes = |number: usize| u32::try_from(number).expect("short").to_le_bytes();
-    let format = [&1_u16.to_le_bytes()[..], &1_u16.to_le_bytes(), &bytes(RATE), &bytes(2 * RATE), &[2, 0, 16, 0]].concat();
+    let format =
+        [&1_u16.to_le_bytes()[..], &1_u16.to_le_bytes(), &bytes(RATE), &bytes(2 * RATE), &[2, 0, 16, 0]].concat();
     let parts = [&b"WAVEfmt "[..], &bytes(16), &format, b"data", &bytes(samples.len()), &samples].concat();
     [&b"RIFF"[..], &bytes(parts.len()), &parts].concat()
 }
@@ -85,7 +86,8 @@ fn what_is_no_sound_is_refused_and_sound_that_ends_does_not_end_the_broadcast() 
     let output = bench.run(&["send", "blinking.y4m", "--sound", "blinking.y4m"], &[]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("neither WAV nor Ogg Opus"), "{said}");
-    let output = bench.run(&["receive", "127.0.0.1:1", "--fingerprint", &"0".repeat(64), "-o", "-", "--sound", "-"], &[]);
+    let output =
+        bench.run(&["receive", "127.0.0.1:1", "--fingerprint", &"0".repeat(64), "-o", "-", "--sound", "-"], &[]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("cannot both go to standard output"), "{said}");
     // A tenth of a second of sound, and two seconds of pictures.

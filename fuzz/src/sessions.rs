@@ -9,8 +9,8 @@ use bytes::Bytes;
 use nestcast_proto::{
     Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello, LateHeader,
     MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
-    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound, StreamHead,
-    VersionRange, Video, Welcome,
+    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound,
+    StreamHead, VersionRange, Video, Welcome,
 };
 
 use crate::bounded;

@@ -122,7 +122,8 @@ impl PlayoutClock {
 
     /// Returns whether something captured at `captured` microseconds is due `now`.
     pub(crate) fn is_due(&self, now: Duration, captured: u64) -> bool {
-        (self.latency == Latency::Min && self.master.is_none()) || self.presentation(captured).is_none_or(|at| at <= now)
+        (self.latency == Latency::Min && self.master.is_none())
+            || self.presentation(captured).is_none_or(|at| at <= now)
     }
 
     /// Returns how long after its presentation time a frame is still waited for.

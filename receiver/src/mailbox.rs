@@ -81,7 +81,11 @@ pub(crate) struct Mail {
 impl Mail {
     /// Returns whether nothing arrived.
     pub(crate) fn is_empty(&self) -> bool {
-        self.frames.is_empty() && self.more.is_none() && self.sound.is_empty() && self.welcome.is_none() && self.package.is_none()
+        self.frames.is_empty()
+            && self.more.is_none()
+            && self.sound.is_empty()
+            && self.welcome.is_none()
+            && self.package.is_none()
     }
 }
 

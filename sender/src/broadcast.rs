@@ -64,7 +64,8 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
-        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, sound, browsers, .. } = config;
+        let Config { identity, token, max_receivers, max_receivers_per_address, acknowledge, sound, browsers, .. } =
+            config;
         let listener = Listener::new(socket, identity, acknowledge, browsers.is_some())?;
         let rotation = Rotation::new(listener.certificates(), browsers.as_ref())?;
         #[cfg(feature = "qlog")]

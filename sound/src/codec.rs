@@ -152,8 +152,7 @@ mod tests {
                 let (mut bytes, mut came) = (0, Vec::new());
                 for packet in 0..50 {
                     let sample = |at: usize| ((angle * (packet * SAMPLES + at) as f64).sin() * 10_000.0) as i16;
-                    let samples: Vec<i16> =
-                        (0..SAMPLES).flat_map(|at| vec![sample(at); sound.channels()]).collect();
+                    let samples: Vec<i16> = (0..SAMPLES).flat_map(|at| vec![sample(at); sound.channels()]).collect();
                     let encoded = encoder.encode(&samples).expect("20 ms");
                     bytes += encoded.len();
                     let decoded = if packet == 25 { decoder.conceal() } else { decoder.decode(&encoded) };
@@ -170,7 +169,10 @@ mod tests {
     #[test]
     fn rates_out_of_range_are_refused() {
         for bits in [0, MIN_BITRATE - 1, MAX_BITRATE + 1, u64::MAX] {
-            assert!(matches!(SoundEncoder::new(Sound::Mono, Bitrate::from_bits(bits)), Err(Error::Bitrate(_))), "{bits}");
+            assert!(
+                matches!(SoundEncoder::new(Sound::Mono, Bitrate::from_bits(bits)), Err(Error::Bitrate(_))),
+                "{bits}"
+            );
         }
     }
 

@@ -33,7 +33,8 @@ impl<R: Read> OggOpus<R> {
             return Err(Error::Ogg("its first stream is not Opus".to_owned()));
         }
         let channels = head[9];
-        let sound = Sound::with_channels(channels.into()).ok_or(Error::Format { rate: 48_000, channels: channels.into() })?;
+        let sound =
+            Sound::with_channels(channels.into()).ok_or(Error::Format { rate: 48_000, channels: channels.into() })?;
         Ok(Self { packets, sound, skipped: u16::from_le_bytes([head[10], head[11]]) })
     }
 

@@ -72,7 +72,17 @@ impl Scenario {
     #[must_use]
     pub const fn lasting(time: Duration) -> Self {
         let (receivers, joins) = (1, Duration::ZERO);
-        Self { time, full: FULL, base: BASE, video: false, receivers, joins, download: None, acknowledge: None, sound: None }
+        Self {
+            time,
+            full: FULL,
+            base: BASE,
+            video: false,
+            receivers,
+            joins,
+            download: None,
+            acknowledge: None,
+            sound: None,
+        }
     }
 
     /// Does the same with video for a link of `rate` bits a second: a base has 0.4 of the 0.9 of the link that is for

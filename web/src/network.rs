@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound,
-    VersionRange,
+    Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound, VersionRange,
 };
 
 use crate::mail::Mail;

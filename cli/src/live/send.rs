@@ -68,12 +68,7 @@ fn allow_own_page(origins: &mut Vec<String>, own: SocketAddr, is_https: bool) {
 }
 
 /// Broadcasts until the source ends or the user ends the program.
-async fn on_air(
-    options: &Send,
-    mut config: Config,
-    source: impl FrameSource,
-    sound: Option<SoundInput>,
-) -> Result<()> {
+async fn on_air(options: &Send, mut config: Config, source: impl FrameSource, sound: Option<SoundInput>) -> Result<()> {
     config.sound = sound.as_ref().map(SoundSource::sound);
     let fingerprint = config.identity.fingerprint().to_string();
     let (token, identity) = (config.token.clone(), options.cert.as_ref().map(|_| config.identity.clone()));

@@ -85,7 +85,10 @@ fn an_hour_of_drifting_clocks_and_losses_keeps_pictures_within_40_ms_of_the_soun
             frames += 1;
         }
     }
-    println!("pictures are within {worst} us of the sound, {frames} frames, {heard} packets, {steep} stretched by 2 %, {:?}", sound.stats());
+    println!(
+        "pictures are within {worst} us of the sound, {frames} frames, {heard} packets, {steep} stretched by 2 %, {:?}",
+        sound.stats()
+    );
     assert!(worst <= 40 * MILLISECOND && frames > 107_000, "{worst} us in {frames} frames");
     assert!(steep * 100 < heard, "{steep} of {heard} packets were stretched by more than 0.4 %");
     let SoundStats { packets, lost, concealed, silent } = sound.stats();
@@ -112,7 +115,10 @@ fn an_hour_of_a_recording_has_every_packet_at_its_capture_time() {
         let late = random.below(40);
         // Some come late, in another order, and one in a hundred never.
         if random.below(100) > 0 {
-            sound.handle_packet(Duration::ZERO, packet(number ^ u64::from(late == 0), microphone(number ^ u64::from(late == 0))));
+            sound.handle_packet(
+                Duration::ZERO,
+                packet(number ^ u64::from(late == 0), microphone(number ^ u64::from(late == 0))),
+            );
         }
         take(&mut sound);
     }
@@ -147,7 +153,9 @@ fn sound_that_stops_is_concealed_then_silent_and_goes_on_when_it_returns() {
     assert!((125..=140).contains(&count(&SoundContent::Silence)), "{}", count(&SoundContent::Silence));
     assert_eq!(sound.offset(), None, "there is nothing to follow");
     // It returns: a second later by the sender's clock than it was lost.
-    (10..30).for_each(|number| sound.handle_packet(at(3_000_000 + (number as i64 - 10) * 20_000), packet(number, 2_800_000 + number * 20_000)));
+    (10..30).for_each(|number| {
+        sound.handle_packet(at(3_000_000 + (number as i64 - 10) * 20_000), packet(number, 2_800_000 + number * 20_000))
+    });
     let blocks = play(&mut sound, at(3_400_000));
     let heard = blocks.iter().filter(|(_, block)| number_of(block).is_some()).count();
     assert!(heard >= 17, "{heard}: {blocks:?}");

@@ -33,9 +33,8 @@ impl Cap {
     /// Processes a frame that is due; `policer_rate` is the rate of the path's policer, if there is one.
     pub(crate) fn handle_frame(&mut self, now: Duration, policer_rate: Option<Bitrate>) {
         let sound = std::mem::take(&mut self.sound);
-        self.policer_rate = policer_rate.map_or(MAX_FRAME, |rate| {
-            rate.scaled(PAYLOAD_PERMILLE).bytes_in(self.interval).saturating_sub(sound)
-        });
+        self.policer_rate = policer_rate
+            .map_or(MAX_FRAME, |rate| rate.scaled(PAYLOAD_PERMILLE).bytes_in(self.interval).saturating_sub(sound));
         if let Some(asked) = &mut self.asked {
             asked.handle_time(now);
         }

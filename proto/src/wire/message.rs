@@ -258,9 +258,7 @@ impl Message {
                 Some(sound) => Self::Sound(sound),
                 None => return Ok(None),
             },
-            SOUND_REQUEST => {
-                Self::SoundRequest(SoundRequest { wanted: reader.varint().ok_or(SHORT_MESSAGE)? == 1 })
-            }
+            SOUND_REQUEST => Self::SoundRequest(SoundRequest { wanted: reader.varint().ok_or(SHORT_MESSAGE)? == 1 }),
             _ => return Ok(None),
         };
         Ok(Some(message))

@@ -40,7 +40,11 @@ impl Schedule {
 
 /// Reads sound on a thread until it ends, and hands its packets to `fanout`. The thread ends at the first packet after
 /// `is_wanted` returns false. Sound that fails or stops is logged, once, and ends nothing else.
-pub(crate) fn start(mut source: impl SoundSource + 'static, fanout: SoundFanout, is_wanted: impl Fn() -> bool + Send + 'static) {
+pub(crate) fn start(
+    mut source: impl SoundSource + 'static,
+    fanout: SoundFanout,
+    is_wanted: impl Fn() -> bool + Send + 'static,
+) {
     thread::spawn(move || {
         let mut schedule = Schedule { next: Instant::now() };
         let lag = source.lag();
@@ -91,7 +95,8 @@ mod tests {
     fn a_file_is_due_evenly_and_a_pipe_that_is_slower_is_followed_without_gaps() {
         assert_eq!(due((0..100).map(|_| Duration::ZERO)), (0..100).map(|at| INTERVAL * at).collect::<Vec<_>>());
         // 20.05 ms, 0.25 % slower, and up to 10 ms late.
-        let read = (0..3000_u32).map(|at| Duration::from_micros(20_050) * at + Duration::from_millis(u64::from(at * 7 % 11)));
+        let read =
+            (0..3000_u32).map(|at| Duration::from_micros(20_050) * at + Duration::from_millis(u64::from(at * 7 % 11)));
         let due = due(read.clone());
         for (pair, read) in due.windows(2).zip(read).skip(500) {
             let step = pair[1] - pair[0];

@@ -368,7 +368,12 @@ fn sound_is_announced_before_the_welcome_asked_for_and_handed_over_whole_as_it_c
     session.handle_stream_end(Duration::ZERO, 11);
     assert_eq!(packets(&mut session), []);
     session.handle_opened(15);
-    session.handle_stream_bytes(Duration::ZERO, 15, 0, [sound_stream(3, 100), Bytes::from_static(b"more")].concat().into());
+    session.handle_stream_bytes(
+        Duration::ZERO,
+        15,
+        0,
+        [sound_stream(3, 100), Bytes::from_static(b"more")].concat().into(),
+    );
     assert_eq!(violation(&mut session), "a packet of sound is longer than it announced");
 }
 

@@ -18,7 +18,12 @@ fn offer(video: Option<Video>) -> Offer {
         rate: FrameRate::new(10, 1).expect("a rate"),
         video,
     };
-    Offer { welcome, package: Some(Bytes::from(vec![7; 10_000])), token: Some(Bytes::from_static(b"secret")), sound: None }
+    Offer {
+        welcome,
+        package: Some(Bytes::from(vec![7; 10_000])),
+        token: Some(Bytes::from_static(b"secret")),
+        sound: None,
+    }
 }
 
 fn hello(token: &'static [u8], max_bitrate: Option<Bitrate>) -> Message {
