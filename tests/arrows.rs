@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nestcast_tests::arrows::Sources;
 
 /// The checked crates.
-const CRATES: [&str; 16] = [
+const CRATES: [&str; 17] = [
     "units",
     "codec",
     "proto",
@@ -17,6 +17,7 @@ const CRATES: [&str; 16] = [
     "retrieval",
     "sender",
     "receiver",
+    "sound",
     "lab",
     "cli",
     "xtask",
@@ -52,7 +53,7 @@ const SENDER: Rooms = &[
     ("figures", &["http"]),
     ("frames", &["clock"]),
     ("door", &["figures", "quic"]),
-    ("shared", &["door", "figures"]),
+    ("shared", &["door", "figures", "frames"]),
     ("feed", &["clock", "door", "figures", "frames", "shared", "transport"]),
     ("broadcast", &["config", "door", "error", "feed", "figures", "frames", "quic", "rotation", "shared"]),
     ("page", &["broadcast", "error", "http", "identity", "rotation"]),

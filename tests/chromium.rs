@@ -9,8 +9,9 @@ use nestcast_codec::{Codec, Format, FrameRate, Picture, Size, VideoDecoder, Vide
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_media::to_rgb;
-use nestcast_proto::Frame;
+use nestcast_proto::{Bitrate, Frame, Sound};
 use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame};
+use nestcast_sound::{SAMPLES, SoundEncoder};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Files};
 use nestcast_tests::video_frames::{SIZE, picture};
@@ -45,9 +46,14 @@ impl Recorded {
     /// Returns what the viewer in Chromium posts about it, and the broadcast's frames; `None` if Chromium is not
     /// installed.
     async fn watch(self, token: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
+        self.watch_with(token, &format!("&frames={FRAMES}")).await
+    }
+
+    /// Does the same with more in the page's link.
+    async fn watch_with(self, token: &str, more: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
         let address = self.running.address;
         let fingerprint = self.certificate.made().expect("one is made").0;
-        let link = format!("src=https://{address}/&fingerprint={fingerprint}&token={token}&frames={FRAMES}");
+        let link = format!("src=https://{address}/&fingerprint={fingerprint}&token={token}{more}");
         let lines = tokio::task::spawn_blocking(move || watch(&link)).await.expect("no panic");
         self.running.stop().await;
         let frames = self.frames.await.expect("no panic");
@@ -135,6 +141,18 @@ async fn chromium_shows_video_bit_for_bit() {
             assert_eq!((*came, *pixels), (bytes.len(), &*digest(&picture)), "frame {id}");
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_plays_the_sound_of_a_broadcast() {
+    let mut encoder = SoundEncoder::new(Sound::Stereo, Bitrate::from_bits(64_000)).expect("an encoder");
+    let tone = |at: usize| ((at as f64 * std::f64::consts::TAU * 450.0 / 48_000.0).sin() * 15_000.0) as i16;
+    // A whole number of periods, so that the packets fit together again and again.
+    let block = |number: usize| (0..2 * SAMPLES).map(|at| tone(number * SAMPLES + at / 2)).collect::<Vec<_>>();
+    let sound = (0..10).map(|number| encoder.encode(&block(number)).expect("20 ms")).collect();
+    let running = Recorded::start(Plan { sound, ..plan() }.listen());
+    let Some((lines, _)) = running.watch_with("", "&sound=1&frames=100000").await else { return };
+    assert_eq!(lines.last().map(String::as_str), Some("heard"), "{lines:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

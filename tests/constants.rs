@@ -12,8 +12,9 @@ use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange
 /// Crates whose numbers are visible to both ends, or to the path between them.
 const CRATES: [&str; 6] = ["encode", "player", "proto", "sender", "receiver", "units"];
 /// Constants that number kinds. They are in tables of their own, or belong to HTTP/3.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "proto::wire::message",
+    "proto::wire::sound::OPUS",
     "proto::wire::stream",
     "sender::h3::capsule",
     "sender::h3::peer",
@@ -22,10 +23,11 @@ const KINDS: [&str; 6] = [
 ];
 /// Numbers on which only memory and speed depend, which only the sender's own machine sees, or which another section
 /// states.
-const OTHERS: [&str; 23] = [
+const OTHERS: [&str; 24] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
+    "player::recording::SAMPLES_PER_SECOND",
     "proto::publish::writer::HEADS_BYTES",
     "proto::subscribe::subscriber::MAX_SPARES",
     "receiver::playback::REPORT_INTERVAL",

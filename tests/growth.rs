@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use nestcast_proto::{Code, ReceiverEnd};
+use bytes::Bytes;
+use nestcast_proto::{Code, Message, ReceiverEnd, SoundRequest};
 use nestcast_receiver::Error;
 use nestcast_tests::broadcasts::{Plan, Running, count_while, eventually, identity, pinned};
 use nestcast_tests::hostile_receiver::HostileReceiver;
@@ -36,6 +37,28 @@ async fn a_later_receiver_that_does_not_speak_todays_version_is_told_so() {
         assert_eq!(receiver.close_code().await, Ok(code), "{lowest} to {highest}");
     }
     broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_receiver_that_does_not_know_sound_is_sent_none_and_one_that_asks_is() {
+    for asks in [false, true] {
+        let sound = vec![Bytes::from_static(&[7; 100])];
+        let broadcast = Running::start(Plan { sound, ..Plan::new(&identity()) });
+        let mut receiver = HostileReceiver::connect(broadcast.address, 1 << 20).await;
+        receiver.say(&hello(1, 1)).await;
+        if asks {
+            receiver.say(&Message::SoundRequest(SoundRequest { wanted: true }).encode()).await;
+        }
+        let reading = receiver.read_all();
+        let sent = || broadcast.monitor.read().receivers.first().map(|receiver| receiver.sent).unwrap_or_default();
+        eventually("it is fed", || sent().frames > 20 && (sent().sound.packets > 20 || !asks)).await;
+        broadcast.stop().await;
+        let streams = reading.await.expect("no panic");
+        let of = |kind| streams.iter().filter(|stream| stream.first() == Some(&kind)).count();
+        assert!(of(0) > 10, "{} frames", of(0));
+        assert_eq!(of(5) > 10, asks, "{} packets of sound", of(5));
+        assert!(streams.iter().filter(|stream| stream.first() == Some(&5)).all(|stream| stream.ends_with(&[7; 100])));
+    }
 }
 
 /// Watches a later sender that chose this version until it ends; returns the number of shown pictures.

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use nestcast_proto::{
     Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello, LateHeader,
     MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
-    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, StreamHead,
-    VersionRange, Video, Welcome,
+    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound,
+    StreamHead, VersionRange, Video, Welcome,
 };
 
 use crate::bounded;
@@ -266,7 +266,7 @@ pub fn sender_session(data: &[u8]) {
             rate: FrameRate::new(30, 1).expect("a rate"),
             video,
         };
-        let offer = Offer { welcome, package: Some(Bytes::from(vec![7; 5000])) };
+        let offer = Offer { welcome, package: Some(Bytes::from(vec![7; 5000])), sound: Some(Sound::Stereo) };
         let mut sender = Sender::new(SenderSession::new(Arc::new(offer), 0));
         events.into_iter().for_each(|event| sender.handle(event));
     });

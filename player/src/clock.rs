@@ -2,8 +2,8 @@
 //!
 //! A frame is *ready* when it has arrived and is decoded. The time from its capture to then, its *transit*, is measured
 //! with two clocks, so it is known up to a constant, which cancels out. A frame is presented at its capture time plus
-//! an *offset*: the least for which fewer than one frame in a hundred is ready too late. What hangs on the same clock,
-//! as sound would, stays in step with the pictures.
+//! an *offset*: the least for which fewer than one frame in a hundred is ready too late. Sound has such a clock too. If
+//! it is heard, its offset counts for frames: see [`PlayoutClock::follow`].
 //!
 //! - The offset is a quantile of recent transits, as in the jitter buffers of Ramjee, Kurose, Towsley and Schulzrinne
 //!   ("Adaptive playout mechanisms for packetized audio applications in wide-area networks", 1994), of Moon, Kurose and
@@ -55,8 +55,10 @@ pub struct PlayoutClock {
     last: Duration,
     /// Recent frames: when each was ready, and its transit in microseconds.
     transits: VecDeque<(Duration, i64)>,
-    /// What is added to capture times, in microseconds.
+    /// What is added to capture times, in microseconds: what frames need.
     offset: i64,
+    /// What is added in place of it, because sound is heard with this delay.
+    master: Option<i64>,
     /// Since when all frames are too late to learn from.
     outage: Option<Duration>,
 }
@@ -84,7 +86,7 @@ impl PlayoutClock {
             self.begin(now, transit);
             return Presentation { at: now, is_late: false };
         }
-        let is_late = transit > self.offset.saturating_add(self.tolerance());
+        let is_late = transit > self.presented_micros().saturating_add(self.tolerance());
         if self.outage.is_none() {
             self.learn(now, transit);
         }
@@ -97,13 +99,31 @@ impl PlayoutClock {
     #[must_use]
     pub fn presentation(&self, captured: u64) -> Option<Duration> {
         self.began?;
-        let micros = of_capture(captured).saturating_add(self.offset);
+        let micros = of_capture(captured).saturating_add(self.presented_micros());
         Some(Duration::from_micros(u64::try_from(micros).unwrap_or_default()))
+    }
+
+    /// Presents frames `offset` microseconds after their capture from now on, because sound is heard then; `None`
+    /// returns to the offset that frames need.
+    pub const fn follow(&mut self, offset: Option<i64>) {
+        self.master = offset;
+    }
+
+    /// Returns the offset that frames need, in microseconds; `None` before the first frame is ready.
+    #[must_use]
+    pub fn learned_micros(&self) -> Option<i64> {
+        self.began.map(|_| self.offset)
+    }
+
+    /// Returns the offset by which frames are presented, in microseconds.
+    fn presented_micros(&self) -> i64 {
+        self.master.unwrap_or(self.offset)
     }
 
     /// Returns whether something captured at `captured` microseconds is due `now`.
     pub(crate) fn is_due(&self, now: Duration, captured: u64) -> bool {
-        self.latency == Latency::Min || self.presentation(captured).is_none_or(|at| at <= now)
+        (self.latency == Latency::Min && self.master.is_none())
+            || self.presentation(captured).is_none_or(|at| at <= now)
     }
 
     /// Returns how long after its presentation time a frame is still waited for.
@@ -118,7 +138,7 @@ impl PlayoutClock {
     /// Returns the delay of frames relative to the least transit.
     #[must_use]
     pub fn delay(&self) -> Duration {
-        let added = self.offset.saturating_sub(self.shortest());
+        let added = self.presented_micros().saturating_sub(self.shortest());
         Duration::from_micros(u64::try_from(added).unwrap_or_default())
     }
 

@@ -94,6 +94,8 @@ mod frames;
 mod latency;
 mod playout;
 mod present;
+mod recording;
+mod sound;
 mod stats;
 mod unevenness;
 
@@ -109,5 +111,7 @@ pub use nestcast_codec::{
 };
 pub use playout::Playout;
 pub use present::Present;
+pub use recording::{Recording, SoundPlace};
+pub use sound::{SoundBlock, SoundContent, SoundMode, SoundPlayout, SoundStats};
 pub use stats::PlayStats;
 pub use unevenness::Unevenness;

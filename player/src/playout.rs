@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nestcast_codec::Picture;
-use nestcast_proto::{Arrived, More, Welcome};
+use nestcast_proto::{Arrived, More, SoundPacket, Welcome};
 
 use crate::announcement::Announcement;
 use crate::clock::{Latency, PlayoutClock};
@@ -14,6 +14,7 @@ use crate::decoding::Decoding;
 use crate::error::PlayError;
 use crate::frames::{Decoded, Timing, Waiting};
 use crate::present::Present;
+use crate::sound::{SoundBlock, SoundMode, SoundPlayout, SoundStats};
 use crate::stats::PlayStats;
 
 /// Plays one broadcast, over any number of connections; see the [crate's documentation](crate).
@@ -38,6 +39,7 @@ pub struct Playout {
     concealment: Concealment,
     deadline: Deadline,
     corrupt: CorruptFrames,
+    sound: Option<SoundPlayout>,
     stats: PlayStats,
 }
 
@@ -55,6 +57,27 @@ impl Playout {
         self.latency = latency;
     }
 
+    /// Plays sound from now on, until the next welcome; `None` plays none.
+    pub fn set_sound(&mut self, mode: Option<SoundMode>) {
+        self.keep_sound_stats();
+        self.sound = mode.map(SoundPlayout::new);
+        self.clock.follow(None);
+    }
+
+    /// Takes a packet of sound. It ignores it before [`Playout::set_sound`].
+    pub fn handle_sound(&mut self, now: Duration, packet: SoundPacket) {
+        if let Some(sound) = &mut self.sound {
+            sound.handle_packet(now, packet);
+        }
+    }
+
+    /// Notes that no sound follows: a recording need not wait for any.
+    pub fn handle_sound_end(&mut self) {
+        if let Some(sound) = &mut self.sound {
+            sound.handle_end();
+        }
+    }
+
     /// Begins a new connection with a sender's announcement. The player ignores frames until
     /// [`Playout::handle_decoding`]. The picture on the screen stays if the announced size is the same.
     ///
@@ -63,6 +86,7 @@ impl Playout {
     pub fn handle_welcome(&mut self, welcome: &Welcome) -> Result<Announcement, PlayError> {
         let announced = Announcement::of(welcome)?;
         let interval = welcome.interval();
+        self.keep_sound_stats();
         *self = Self {
             announced: Some(announced),
             latency: self.latency,
@@ -186,6 +210,22 @@ impl Playout {
         self.queue.at().or_else(|| self.last.filter(|last| last.is_due).map(|last| last.presented_at()))
     }
 
+    /// Returns the next block of sound that is due, if any. Call it until it returns `None`, after every packet and at
+    /// [`Playout::poll_sound_timeout`]. Pictures follow what it returns.
+    pub fn poll_sound(&mut self, now: Duration) -> Option<SoundBlock> {
+        let pictures = self.clock.learned_micros();
+        let sound = self.sound.as_mut()?;
+        let block = sound.poll(now, pictures);
+        self.clock.follow(sound.offset());
+        block
+    }
+
+    /// Returns when to call [`Playout::poll_sound`] even without a packet.
+    #[must_use]
+    pub fn poll_sound_timeout(&self) -> Option<Duration> {
+        self.sound.as_ref()?.poll_timeout(self.clock.learned_micros())
+    }
+
     /// Returns the clock by which frames are shown.
     #[must_use]
     pub const fn clock(&self) -> &PlayoutClock {
@@ -205,12 +245,19 @@ impl Playout {
 
     /// Returns counts of what was shown so far, and of what was not.
     #[must_use]
-    pub const fn totals(&self) -> PlayStats {
-        self.stats
+    pub fn totals(&self) -> PlayStats {
+        let now = self.sound.as_ref().map(SoundPlayout::stats).unwrap_or_default();
+        PlayStats { sound: add(self.stats.sound, now), ..self.stats }
     }
 }
 
 impl Playout {
+    /// Counts what earlier sound was, before it is replaced.
+    fn keep_sound_stats(&mut self) {
+        self.stats = self.totals();
+        self.sound = None;
+    }
+
     fn is_video(&self) -> bool {
         self.announced.is_some_and(|announced| announced.video.is_some())
     }
@@ -329,6 +376,15 @@ impl Playout {
     fn refuse(&mut self, id: u64, why: Cause) -> Result<(), PlayError> {
         self.stats.corrupt += 1;
         self.corrupt.note(CorruptFrame { id, why }).map_err(PlayError::Undecodable)
+    }
+}
+
+fn add(a: SoundStats, b: SoundStats) -> SoundStats {
+    SoundStats {
+        packets: a.packets + b.packets,
+        lost: a.lost + b.lost,
+        concealed: a.concealed + b.concealed,
+        silent: a.silent + b.silent,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::latency::LatencyHistogram;
+use crate::sound::SoundStats;
 use crate::unevenness::Unevenness;
 
 /// Counts of what was shown so far, and of what was not.
@@ -26,6 +27,8 @@ pub struct PlayStats {
     pub latency: LatencyHistogram,
     /// How uneven frames were shown, computed from these times.
     pub unevenness: Unevenness,
+    /// The sound beside the frames.
+    pub sound: SoundStats,
 }
 
 impl PlayStats {

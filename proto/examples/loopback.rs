@@ -69,7 +69,7 @@ fn main() {
     let rate = FrameRate::new(30, 1).expect("a rate");
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 640, height: 360, rate, video: None };
     let interval = welcome.interval();
-    let offer = Arc::new(Offer { welcome, package: None });
+    let offer = Arc::new(Offer { welcome, package: None, sound: None });
     let hello =
         Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
     let mut run = Loopback {

@@ -19,7 +19,7 @@
 //! # let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
 //! # let hello = Message::Hello(hello).encode();
 //! # let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
-//! let offer = Arc::new(Offer { welcome, package: None }); // shared by all receivers
+//! let offer = Arc::new(Offer { welcome, package: None, sound: None }); // shared by all receivers
 //! let mut session = SenderSession::new(offer, 0);
 //! let (now, path) = (Duration::ZERO, PathStats::default()); // the time, and what the congestion controller knows
 //! let mut streams: Vec<(u64, Vec<u8>)> = Vec::new(); // in place of a transport: every stream's bytes
@@ -46,6 +46,7 @@
 //!                 session.handle_written(now, chunks.iter().map(Bytes::len).sum(), &path);
 //!             }
 //!             SenderOutput::Finish(_stream) | SenderOutput::Reset(_stream) | SenderOutput::Release(_stream) => {}
+//!             SenderOutput::Sound(_bytes) => {} // if there is sound: open a stream for it, write and finish it
 //!             SenderOutput::AllowBeyond(_packets) => {} // tell the congestion controller
 //!             SenderOutput::FlightReset => {}           // tell the congestion controller
 //!             SenderOutput::Await(stream) => session.handle_settled(stream), // once all of it has arrived
@@ -128,13 +129,13 @@ pub use path::stats::PathStats;
 pub use publish::publisher::Publisher;
 pub use publish::rendition::{BroadcastFrame, Followed, Rendition, RenditionFollower};
 pub use publish::room::Room;
-pub use publish::stats::{CutCounts, SendStats};
+pub use publish::stats::{CutCounts, SendStats, SoundStats};
 pub use publish::step::Step;
 pub use session::receiver::ReceiverSession;
 pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
 pub use session::sender::output::{SenderEnd, SenderOutput, Urgency};
 pub use session::sender::{Offer, SenderSession};
-pub use source::{Captured, FrameEncoder, FrameStream, PictureStream, SourceError, StreamPicture};
+pub use source::{Captured, FrameEncoder, FrameStream, PictureStream, SoundSource, SourceError, StreamPicture};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
@@ -143,11 +144,12 @@ pub use wire::close::{Close, Code};
 pub use wire::control::Control;
 pub use wire::frame::{Frame, FrameHeader, RandomAccessFrame};
 pub use wire::limits::{
-    ALPN, MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_STREAMS, MAX_TOKEN,
+    ALPN, MAX_FRAME, MAX_HEAD_BYTES, MAX_MESSAGE, MAX_MODEL, MAX_OPEN_FRAMES, MAX_SOUND_PACKET, MAX_STREAMS, MAX_TOKEN,
 };
 pub use wire::message::{
-    Clock, DecoderKind, Hello, Message, ModelRequest, PackageHash, RandomAccessRequest, Video, Welcome,
+    Clock, DecoderKind, Hello, Message, ModelRequest, PackageHash, RandomAccessRequest, SoundRequest, Video, Welcome,
 };
 pub use wire::parity::ParityHeader;
+pub use wire::sound::{Sound, SoundHeader, SoundPacket};
 pub use wire::stream::{LateHeader, ModelHeader, StreamHead};
 pub use wire::version::VersionRange;

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use crate::demand::Demand;
 use crate::publish::rendition::BroadcastFrame;
 use crate::wire::message::Welcome;
+use crate::wire::sound::Sound;
 
 /// Why a source has no more frames.
 #[derive(Debug, thiserror::Error)]
@@ -128,6 +129,36 @@ pub trait FrameEncoder: Send {
     /// Learns how long the last frame took to encode.
     fn handle_encode_time(&mut self, took: Duration) {
         let _ = took;
+    }
+}
+
+/// A sequence of packets of sound, such as a file or a pipe. A driver hands on one every 20 ms. A program that captures
+/// sound itself hands on packets with their own times, and needs no such source.
+pub trait SoundSource: Send {
+    /// Returns what receivers learn of it. It must stay the same.
+    fn sound(&self) -> Sound;
+
+    /// Returns by how much decoded sound lags behind the sound that was encoded.
+    fn lag(&self) -> Duration;
+
+    /// Returns the next packet of 20 ms, or `None` at the end. It waits for it, as long as that takes.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if the sound stops before its end.
+    fn next(&mut self) -> Result<Option<Bytes>, SourceError>;
+}
+
+impl<S: SoundSource + ?Sized> SoundSource for Box<S> {
+    fn sound(&self) -> Sound {
+        (**self).sound()
+    }
+
+    fn lag(&self) -> Duration {
+        (**self).lag()
+    }
+
+    fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
+        (**self).next()
     }
 }
 

@@ -59,7 +59,7 @@ pub use error::{AuthoritiesFault, CertificateFault, ConnectionFault, Error};
 /// Types of the player that a [`Viewer`] uses.
 pub use nestcast_player::{
     AnnouncedVideo, Announcement, Decoding, Latency, LatencyError, LatencyHistogram, Picture, PlayError, PlayStats,
-    Unevenness,
+    Recording, SoundBlock, SoundContent, SoundMode, SoundPlace, SoundStats, Unevenness,
 };
 pub use player::{Player, view};
 pub use quic::Socket;

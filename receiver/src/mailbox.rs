@@ -6,10 +6,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{Arrived, MAX_OPEN_FRAMES, More, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, MAX_OPEN_FRAMES, More, ReceiveStats, Sound, SoundPacket, Welcome};
 use tokio::sync::{oneshot, watch};
 
 use crate::sink::Readiness;
+
+/// The most packets of sound that wait for the thread: a second's.
+const MAX_WAITING_SOUND: usize = 50;
 
 /// The channel for the thread's answer; dropped if the thread failed.
 pub(crate) type Answer<T> = oneshot::Sender<T>;
@@ -65,6 +68,10 @@ pub(crate) struct Mail {
     pub(crate) frames: VecDeque<Arrived>,
     /// More of the last frame, or of the one before these.
     pub(crate) more: Option<More>,
+    /// Packets of sound, with the moment at which each came.
+    pub(crate) sound: VecDeque<(Instant, SoundPacket)>,
+    /// The sound of the broadcast that is announced.
+    pub(crate) sound_announced: Option<Sound>,
     pub(crate) welcome: Option<(Welcome, Answer<Readiness>)>,
     pub(crate) package: Option<(Bytes, Answer<()>)>,
     /// Whether this is the last mail.
@@ -74,7 +81,11 @@ pub(crate) struct Mail {
 impl Mail {
     /// Returns whether nothing arrived.
     pub(crate) fn is_empty(&self) -> bool {
-        self.frames.is_empty() && self.more.is_none() && self.welcome.is_none() && self.package.is_none()
+        self.frames.is_empty()
+            && self.more.is_none()
+            && self.sound.is_empty()
+            && self.welcome.is_none()
+            && self.package.is_none()
     }
 }
 
@@ -129,6 +140,21 @@ impl Mailbox {
                 Some(before) => More { bytes: join(before.bytes, &more.bytes), ..more },
                 None => more,
             });
+        });
+    }
+
+    /// Announces the sound of the broadcast whose welcome follows.
+    pub(crate) fn sound_announced(&self, sound: Sound) {
+        self.post(|state| state.mail.sound_announced = Some(sound));
+    }
+
+    /// Hands over a packet of sound. If too many wait, it replaces the oldest.
+    pub(crate) fn sound(&self, packet: SoundPacket) {
+        self.post(|state| {
+            if state.mail.sound.len() >= MAX_WAITING_SOUND {
+                state.mail.sound.pop_front();
+            }
+            state.mail.sound.push_back((Instant::now(), packet));
         });
     }
 

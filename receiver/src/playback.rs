@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_player::{Announcement, Latency, PlayStats, Playout, Present};
-use nestcast_proto::{Arrived, Welcome};
+use nestcast_player::{Announcement, Latency, PlayStats, Playout, Present, SoundMode};
+use nestcast_proto::{Arrived, Sound, Welcome};
 
 use crate::mailbox::{Answer, Counts, Mail, Mailbox};
 use crate::sender_clock;
@@ -21,6 +21,7 @@ pub(crate) struct Playback<'a, V> {
     viewer: V,
     mailbox: &'a Mailbox,
     playout: Playout,
+    sound_mode: Option<SoundMode>,
     announced: Option<Announcement>,
     /// The origin of the player's times.
     epoch: Instant,
@@ -36,7 +37,8 @@ impl<'a, V: Viewer> Playback<'a, V> {
         let (now, mut playout) = (Instant::now(), Playout::new());
         playout.set_latency(latency);
         let (decoded, decoding) = (VecDeque::new(), Duration::ZERO);
-        Self { viewer, mailbox, playout, announced: None, epoch: now, reported: now, decoded, decoding }
+        let sound_mode = viewer.sound_mode();
+        Self { viewer, mailbox, playout, sound_mode, announced: None, epoch: now, reported: now, decoded, decoding }
     }
 
     /// Plays until the last mail has arrived or the viewer cannot continue.
@@ -47,6 +49,8 @@ impl<'a, V: Viewer> Playback<'a, V> {
             let counts = self.mailbox.counts();
             if mail.is_empty() && mail.last {
                 self.show_rest()?;
+                self.playout.handle_sound_end();
+                self.play_sound()?;
                 self.report(&counts)?;
                 return self.viewer.finish().map_err(failed);
             }
@@ -56,7 +60,8 @@ impl<'a, V: Viewer> Playback<'a, V> {
                 self.report(&counts)?;
             }
             let now = self.epoch.elapsed();
-            patience = self.playout.poll_timeout().map_or(REPORT_INTERVAL, |due| due.saturating_sub(now));
+            let due = [self.playout.poll_timeout(), self.playout.poll_sound_timeout()].into_iter().flatten().min();
+            patience = due.map_or(REPORT_INTERVAL, |due| due.saturating_sub(now));
         }
     }
 
@@ -70,6 +75,10 @@ impl<'a, V: Viewer> Playback<'a, V> {
     }
 
     fn handle_mail(&mut self, mail: Mail) -> Result<(), ViewError> {
+        for (came, packet) in mail.sound {
+            self.playout.handle_sound(came.saturating_duration_since(self.epoch), packet);
+        }
+        self.play_sound()?;
         for frame in mail.frames {
             self.handle_frame(frame)?;
         }
@@ -79,10 +88,30 @@ impl<'a, V: Viewer> Playback<'a, V> {
         self.present()?;
         if let Some((welcome, answer)) = mail.welcome {
             self.show_rest()?;
+            self.playout.handle_sound_end();
+            self.play_sound()?;
             self.handle_welcome(&welcome, answer)?;
+            self.handle_sound_announced(mail.sound_announced)?;
         }
         if let Some((package, answer)) = mail.package {
             self.handle_package(package, answer)?;
+        }
+        Ok(())
+    }
+
+    /// Begins with the sound of a connection, if it has any.
+    fn handle_sound_announced(&mut self, announced: Option<Sound>) -> Result<(), ViewError> {
+        if let Some(sound) = announced {
+            self.playout.set_sound(self.sound_mode);
+            self.viewer.handle_sound_announced(sound).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Plays the sound that is due.
+    fn play_sound(&mut self) -> Result<(), ViewError> {
+        while let Some(block) = self.playout.poll_sound(self.epoch.elapsed()) {
+            self.viewer.play(&block).map_err(failed)?;
         }
         Ok(())
     }
@@ -142,7 +171,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
                 self.mailbox.was_useful();
                 let latency = sender_clock::since(captured, self.mailbox.ahead());
                 let decoding = decoding_time(&mut self.decoded, id) + start.elapsed();
-                let shown = Shown { id, bytes, full, latency, receiving, decoding, picture };
+                let shown = Shown { id, captured, bytes, full, latency, receiving, decoding, picture };
                 self.viewer.show(&shown).map_err(failed)?;
                 self.playout.handle_shown(sender_clock::since(captured, self.mailbox.ahead()));
                 Ok(())

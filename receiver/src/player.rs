@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_player::Latency;
-use nestcast_proto::{Arrived, More, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, More, ReceiveStats, Sound, SoundPacket, Welcome};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -36,6 +36,7 @@ pub async fn view(config: Config, viewer: impl Viewer, shutdown: impl Future<Out
 #[derive(Debug)]
 pub struct Player {
     mailbox: Mailbox,
+    plays_sound: bool,
     close: CloseOnDrop,
     thread: JoinHandle<Result<(), ViewError>>,
 }
@@ -50,11 +51,12 @@ impl Player {
     pub fn start_with_latency(viewer: impl Viewer, latency: Latency) -> Self {
         let mailbox = Mailbox::default();
         let of_thread = mailbox.clone();
+        let plays_sound = viewer.sound_mode().is_some();
         let thread = std::thread::spawn(move || {
             let _end = of_thread.end_on_drop();
             Playback::new(viewer, &of_thread, latency).run()
         });
-        Self { close: mailbox.close_on_drop(), mailbox, thread }
+        Self { close: mailbox.close_on_drop(), mailbox, plays_sound, thread }
     }
 
     /// Shows the remaining frames and ends the thread.
@@ -95,6 +97,18 @@ impl FrameSink for Player {
 
     fn handle_more(&mut self, more: More, stats: ReceiveStats) -> Result<(), ViewError> {
         self.mailbox.more(more, stats);
+        Ok(())
+    }
+
+    fn handle_sound_announced(&mut self, sound: Sound) -> bool {
+        if self.plays_sound {
+            self.mailbox.sound_announced(sound);
+        }
+        self.plays_sound
+    }
+
+    fn handle_sound(&mut self, packet: SoundPacket) -> Result<(), ViewError> {
+        self.mailbox.sound(packet);
         Ok(())
     }
 

@@ -44,6 +44,10 @@ struct TotalsReport {
     delay_ms: f64,
     /// What the unevenness of 95 % of the frames does not exceed; `None` without frames, and above 100 ms.
     unevenness_p95_ms: Option<f64>,
+    sound_packets: u64,
+    sound_lost: u64,
+    sound_concealed_ms: f64,
+    sound_silent_ms: f64,
     latency: Vec<LatencyClass>,
     unevenness: Vec<UnevennessClass>,
 }
@@ -68,7 +72,7 @@ impl Serialize for Totals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { received, played, reconnects } = *self;
         let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
-        let PlayStats { undecoded, concealed, repeated, corrupt, late, latency, unevenness, .. } = played;
+        let PlayStats { undecoded, concealed, repeated, corrupt, late, latency, unevenness, sound, .. } = played;
         let p95 = unevenness.percentile(95).filter(|p95| *p95 < Duration::MAX);
         let [delay_ms, unevenness_p95_ms] = [Some(played.mean_wait()), p95].map(|time| time.map(milliseconds));
         let delay_ms = delay_ms.unwrap_or_default();
@@ -87,6 +91,10 @@ impl Serialize for Totals {
             reconnects,
             delay_ms,
             unevenness_p95_ms,
+            sound_packets: sound.packets,
+            sound_lost: sound.lost,
+            sound_concealed_ms: milliseconds(sound.concealed),
+            sound_silent_ms: milliseconds(sound.silent),
             latency,
             unevenness,
         }

@@ -148,6 +148,13 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
                     self.sink.handle_package(package).await.map_err(Error::refused)?;
                     self.session.handle_package_taken(self.epoch.elapsed());
                 }
+                ReceiverOutput::SoundAnnounced(sound) => {
+                    let wanted = self.sink.handle_sound_announced(sound);
+                    if wanted {
+                        self.session.handle_sound_wanted(self.epoch.elapsed(), wanted);
+                    }
+                }
+                ReceiverOutput::Sound(packet) => self.sink.handle_sound(packet).map_err(Error::sink)?,
                 ReceiverOutput::Frame(arrived) => self.hand_over(arrived)?,
                 ReceiverOutput::More(more) => {
                     self.sink.handle_more(more, self.session.stats()).map_err(Error::sink)?;

@@ -5,7 +5,7 @@ use std::future::{Future, pending, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Arrived, More, ReceiveStats, Welcome};
+use nestcast_proto::{Arrived, More, ReceiveStats, Sound, SoundPacket, Welcome};
 
 /// Whether a sink can use frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +67,22 @@ pub trait FrameSink: Send {
     /// If the sink accepts no more.
     fn handle_more(&mut self, more: More, stats: ReceiveStats) -> Result<(), Self::Error> {
         let _ = (more, stats);
+        Ok(())
+    }
+
+    /// Learns what sound the broadcast of this connection has, before its welcome; not called if it has none. Returns
+    /// whether the sink plays it: a sender sends sound to no other receiver.
+    fn handle_sound_announced(&mut self, sound: Sound) -> bool {
+        let _ = sound;
+        false
+    }
+
+    /// Takes a packet of sound as it comes: in any order, and perhaps twice.
+    ///
+    /// # Errors
+    /// If the sink accepts no more.
+    fn handle_sound(&mut self, packet: SoundPacket) -> Result<(), Self::Error> {
+        let _ = packet;
         Ok(())
     }
 

@@ -5,14 +5,16 @@ use std::fmt;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_player::{Announcement, Decoding, Picture, PlayStats};
-use nestcast_proto::ReceiveStats;
+use nestcast_player::{Announcement, Decoding, Picture, PlayStats, SoundBlock, SoundMode, SoundStats};
+use nestcast_proto::{ReceiveStats, Sound};
 
 /// A picture to show.
 #[derive(Debug)]
 pub struct Shown<'a> {
     /// The frame's number; the same as before if more of a picture that stays has arrived.
     pub id: u64,
+    /// The frame's capture time, in microseconds since 1970-01-01 UTC.
+    pub captured: u64,
     /// Bytes that arrived in time.
     pub bytes: usize,
     /// Bytes of the whole frame.
@@ -69,6 +71,10 @@ impl fmt::Display for Totals {
                 if p95 == Duration::MAX { ("more than", 100.0) } else { ("within", p95.as_secs_f64() * 1e3) };
             write!(f, ", 95 % even {than} {bound} ms with {delay} ms of delay")?;
         }
+        let SoundStats { packets, lost, .. } = self.played.sound;
+        if packets > 0 {
+            write!(f, ", {packets} packets of sound and {lost} lost")?;
+        }
         if self.reconnects > 0 {
             write!(f, ", {} reconnections", self.reconnects)?;
         }
@@ -119,6 +125,30 @@ pub trait Viewer: Send + 'static {
     /// If it cannot be shown.
     fn hold(&mut self, picture: &Picture) -> Result<(), Self::Error> {
         let _ = picture;
+        Ok(())
+    }
+
+    /// Returns what the viewer does with sound; `None` if it plays none, which is the default. Asked once, before all
+    /// other calls.
+    fn sound_mode(&self) -> Option<SoundMode> {
+        None
+    }
+
+    /// Learns the sound of the broadcast that the next announcement is of.
+    ///
+    /// # Errors
+    /// If it cannot be played.
+    fn handle_sound_announced(&mut self, sound: Sound) -> Result<(), Self::Error> {
+        let _ = sound;
+        Ok(())
+    }
+
+    /// Plays the next block of sound.
+    ///
+    /// # Errors
+    /// If it cannot be played.
+    fn play(&mut self, block: &SoundBlock) -> Result<(), Self::Error> {
+        let _ = block;
         Ok(())
     }
 

@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use nestcast_proto::{BroadcastFrame, Close, Code, Demand, DemandEntry, Offer, SourceError};
+use nestcast_proto::{BroadcastFrame, Close, Code, Demand, DemandEntry, Offer, SoundSource, SourceError};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -19,7 +19,9 @@ use crate::feed;
 use crate::figures::monitor::Monitor;
 use crate::figures::statistics::Counters;
 use crate::frames::fanout::{FrameFanout, FrameReceiver};
+use crate::frames::live_sound;
 use crate::frames::recorded_frames::RecordedFrames;
+use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
@@ -30,7 +32,6 @@ use crate::shared::{BROADCAST_DONE, Shared};
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// A broadcast that listens.
-#[derive(Debug)]
 pub struct Broadcast<S> {
     listener: Listener,
     rotation: Rotation,
@@ -39,6 +40,13 @@ pub struct Broadcast<S> {
     /// Keeps the fan-out open before the first receiver connects.
     frames: FrameReceiver,
     shared: Arc<Shared>,
+    sound: Option<Box<dyn SoundSource>>,
+}
+
+impl<S: std::fmt::Debug> std::fmt::Debug for Broadcast<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Broadcast").field("source", &self.source).finish_non_exhaustive()
+    }
 }
 
 impl<S: FrameSource> Broadcast<S> {
@@ -57,8 +65,16 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
     pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
-        let Config { identity, authorizers, max_receivers, max_receivers_per_address, acknowledge, browsers, .. } =
-            config;
+        let Config {
+            identity,
+            authorizers,
+            max_receivers,
+            max_receivers_per_address,
+            acknowledge,
+            sound,
+            browsers,
+            ..
+        } = config;
         let listener = Listener::new(socket, identity, acknowledge, browsers.is_some())?;
         let rotation = Rotation::new(listener.certificates(), browsers.as_ref())?;
         #[cfg(feature = "qlog")]
@@ -67,10 +83,11 @@ impl<S: FrameSource> Broadcast<S> {
         let package = source.package();
         let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
         let shared = Shared {
-            offer: Arc::new(Offer { welcome, package }),
+            offer: Arc::new(Offer { welcome, package, sound }),
             authorizers,
             demand: Demand::default(),
             counters,
+            sound: SoundFanout::new(),
             slots: Arc::new(Slots::new(max_receivers, max_receivers_per_address)),
             end: OnceLock::new(),
             cut_off: watch::Sender::new(false),
@@ -78,7 +95,7 @@ impl<S: FrameSource> Broadcast<S> {
         };
         let fanout = FrameFanout::new(interval);
         let frames = fanout.subscribe();
-        Ok(Self { listener, rotation, source, fanout, frames, shared: Arc::new(shared) })
+        Ok(Self { listener, rotation, source, fanout, frames, shared: Arc::new(shared), sound: None })
     }
 
     /// Returns the address that it listens on.
@@ -113,6 +130,21 @@ impl<S: FrameSource> Broadcast<S> {
         RecordedFrames::new(self.frames.clone(), self.shared.demand.register())
     }
 
+    /// Returns the handle that takes packets of sound, before the broadcast runs and while it runs, from any thread.
+    /// Receivers get them if [`Config::sound`] announced sound. Subscribe to it to record or relay them.
+    #[must_use]
+    pub fn sound(&self) -> SoundFanout {
+        self.shared.sound.clone()
+    }
+
+    /// Sends this sound from the moment at which the broadcast runs, on a thread of its own. When it ends or breaks off,
+    /// pictures go on. Announce it by [`Config::sound`].
+    #[must_use]
+    pub fn with_sound(mut self, source: impl SoundSource + 'static) -> Self {
+        self.sound = Some(Box::new(source));
+        self
+    }
+
     /// Returns what receivers want, as the source sees it. If a consumer of [`frames`](Self::frames) wants frames made
     /// for it too, [register](Demand::register) it and state what it wants after each frame.
     #[must_use]
@@ -125,12 +157,17 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::Source`] if the source fails before its end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, rotation, source, fanout, frames, shared } = self;
+        let Self { listener, rotation, source, fanout, frames, shared, sound } = self;
         let mut rotation = std::pin::pin!(rotation.run());
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
         let (stop, stopped) = oneshot::channel();
         let mut source_task = JoinSet::new();
         source_task.spawn(hand_out(source, fanout, Arc::clone(&shared), stopped));
+        if let Some(sound) = sound {
+            let of_thread = Arc::downgrade(&shared);
+            let is_wanted = move || of_thread.upgrade().is_some_and(|shared| shared.end.get().is_none());
+            live_sound::start(sound, shared.sound.clone(), is_wanted);
+        }
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {

@@ -4,6 +4,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use nestcast_proto::Sound;
+
 use crate::access::Authorizer;
 use crate::identity::Identity;
 
@@ -25,6 +27,9 @@ pub struct Config {
     pub qlog: Option<std::path::PathBuf>,
     /// When the sender asks receivers to acknowledge.
     pub acknowledge: Acknowledge,
+    /// The sound beside the frames; [`Broadcast::sound`](crate::Broadcast::sound) takes its packets. `None` announces
+    /// none.
+    pub sound: Option<Sound>,
     /// Whether and how browsers can watch, over WebTransport on the same port; `None` refuses browsers.
     pub browsers: Option<Browsers>,
 }
@@ -63,7 +68,7 @@ impl Default for Acknowledge {
 }
 
 impl Config {
-    /// Admits every receiver and no browser, at most 1000 receivers at once and 250 at one address.
+    /// Admits every receiver and no browser, without sound, at most 1000 receivers at once and 250 at one address.
     #[must_use]
     pub fn new(listen: SocketAddr, identity: Identity) -> Self {
         Self {
@@ -75,6 +80,7 @@ impl Config {
             #[cfg(feature = "qlog")]
             qlog: None,
             acknowledge: Acknowledge::default(),
+            sound: None,
             browsers: None,
         }
     }

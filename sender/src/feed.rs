@@ -1,5 +1,7 @@
 //! One receiver: drives a [`SenderSession`] over its connection, frame by frame.
 
+mod sound;
+
 use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use nestcast_proto::{
 };
 use tokio::time::{Instant, sleep_until};
 
+use self::sound::SoundStreams;
 use crate::access::{self, AccessRequest};
 use crate::clock;
 use crate::door::slots::Place;
@@ -66,6 +69,7 @@ struct Feed<'a, C: Connection> {
     control: Option<(C::Outgoing, C::Incoming)>,
     /// Streams that the session has open; the last is the one being written.
     streams: Vec<C::Outgoing>,
+    sound: SoundStreams<C::Outgoing>,
     place: Option<Place>,
     /// The viewer's name.
     name: Option<Arc<str>>,
@@ -75,6 +79,7 @@ struct Feed<'a, C: Connection> {
 
 /// What a feed waits for.
 enum Event {
+    Sound(Bytes),
     Frame(NextFrame),
     Written(usize),
     Control(Bytes),
@@ -92,6 +97,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             epoch: Instant::now(),
             control: None,
             streams: Vec::new(),
+            sound: SoundStreams::new(&shared.sound),
             place: None,
             name: None,
             served: None,
@@ -144,6 +150,10 @@ impl<'a, C: Connection> Feed<'a, C> {
         }
         let writes = self.take_outputs().await?;
         match self.event(frames, *is_live, writes).await? {
+            Event::Sound(stream) => {
+                let unsettled = self.sound.unsettled();
+                self.session.handle_sound(&stream, unsettled);
+            }
             Event::Frame(NextFrame::Frame(frame)) => {
                 let path = self.connection.path();
                 self.tell_arrivals(&path);
@@ -165,13 +175,14 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Waits for the next event. If several are ready, the most urgent wins: a base layer before the next frame, which
+    /// Waits for the next event. If several are ready, the most urgent wins: sound, a base layer before the next frame, which
     /// would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
     async fn event(&mut self, frames: &mut FrameReceiver, is_live: bool, writes: bool) -> Result<Event, End> {
         let room = self.session.room(&self.connection.path());
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
         let write = write(self.streams.last_mut(), chunks, room);
         let control = read(&mut self.control);
+        let sound = self.sound.next();
         let turn = self.session.poll_timeout().map(|turn| self.epoch + turn);
         let time = async {
             match turn {
@@ -182,6 +193,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         if self.session.owes_base() {
             tokio::select! {
                 biased;
+                stream = sound, if is_live => Ok(Event::Sound(stream)),
                 written = write, if writes => Ok(Event::Written(written?)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
                 bytes = control => Ok(Event::Control(bytes?)),
@@ -190,6 +202,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         } else {
             tokio::select! {
                 biased;
+                stream = sound, if is_live => Ok(Event::Sound(stream)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
                 written = write, if writes => Ok(Event::Written(written?)),
                 bytes = control => Ok(Event::Control(bytes?)),
@@ -215,6 +228,7 @@ impl<'a, C: Connection> Feed<'a, C> {
                     self.session.handle_opened(stream.number());
                     self.streams.push(stream);
                 }
+                SenderOutput::Sound(stream) => self.sound.send(self.connection, stream).await?,
                 SenderOutput::Write if knows_arrivals => return Ok(true),
                 SenderOutput::Write => {
                     knows_arrivals = true;
@@ -231,7 +245,12 @@ impl<'a, C: Connection> Feed<'a, C> {
                     }
                     self.session.handle_settled(number);
                 }
-                SenderOutput::Close(end) => return Err(end.into()),
+                SenderOutput::Close(end) => {
+                    if matches!(end, SenderEnd::Over(_)) {
+                        self.sound.settle().await;
+                    }
+                    return Err(end.into());
+                }
                 _ => {}
             }
         }

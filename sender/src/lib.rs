@@ -86,6 +86,7 @@ pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};
 pub use frames::live_source::LiveSource;
 pub use frames::paced_source::PacedSource;
 pub use frames::recorded_frames::RecordedFrames;
+pub use frames::sound::{SoundFanout, SoundReceiver};
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
 pub use page::{CERTIFICATE_FILE, PageFile, PageServer};

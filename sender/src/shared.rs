@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use crate::access::Authorizer;
 use crate::door::slots::Slots;
 use crate::figures::statistics::Counters;
+use crate::frames::sound::SoundFanout;
 
 /// State that all feeds share.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(crate) struct Shared {
     pub(crate) counters: Arc<Counters>,
     pub(crate) demand: Demand,
     pub(crate) slots: Arc<Slots>,
+    /// Empty if the offer has no sound.
+    pub(crate) sound: SoundFanout,
     /// Why the frames ended; set when they have.
     pub(crate) end: OnceLock<Close>,
     /// Whether feeds must end even if part of the last frame is unsent.

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Picture, Size};
 use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_models::{Package, PackageError};
-use nestcast_proto::PackageHash;
+use nestcast_proto::{PackageHash, Sound, SoundSource, SourceError};
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
 use nestcast_sender::{Authorizer, Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor, SharedToken};
 use tokio::sync::{oneshot, watch};
@@ -42,6 +42,8 @@ pub struct Plan {
     pub max_receivers: usize,
     /// Whether and how browsers can watch.
     pub browsers: Option<Browsers>,
+    /// Packets of sound, sent again and again; if empty, there is no sound.
+    pub sound: Vec<Bytes>,
 }
 
 impl Plan {
@@ -50,7 +52,8 @@ impl Plan {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
         let max_receivers = 500;
-        Self { listen, identity, token: None, package: None, size, give_model: false, max_receivers, browsers: None }
+        let (give_model, browsers, sound) = (false, None, Vec::new());
+        Self { listen, identity, token: None, package: None, size, give_model, max_receivers, browsers, sound }
     }
 
     fn pictures(&self) -> Pictures {
@@ -85,14 +88,40 @@ impl Plan {
 
     /// Listens with frames of another source.
     pub fn listen_to<S: FrameSource>(self, source: S) -> Broadcast<S> {
-        let Self { listen, identity, token, max_receivers, browsers, .. } = self;
+        let Self { listen, identity, token, max_receivers, browsers, sound, .. } = self;
         let authorizers = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
         let authorizers = authorizers.into_iter().collect();
         let max_receivers_per_address = max_receivers;
         let config = nestcast_sender::Config::new(listen, identity);
         let config =
             nestcast_sender::Config { authorizers, max_receivers, max_receivers_per_address, browsers, ..config };
-        Broadcast::listen(config, source).expect("a free port")
+        if sound.is_empty() {
+            return Broadcast::listen(config, source).expect("a free port");
+        }
+        let config = nestcast_sender::Config { sound: Some(Sound::Stereo), ..config };
+        Broadcast::listen(config, source).expect("a free port").with_sound(Packets { packets: sound, next: 0 })
+    }
+}
+
+/// The same packets of sound again and again.
+struct Packets {
+    packets: Vec<Bytes>,
+    next: usize,
+}
+
+impl SoundSource for Packets {
+    fn sound(&self) -> Sound {
+        Sound::Stereo
+    }
+
+    fn lag(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
+        let packet = self.packets[self.next % self.packets.len()].clone();
+        self.next += 1;
+        Ok(Some(packet))
     }
 }
 

@@ -10,8 +10,9 @@ use std::time::Duration;
 
 /// The names of the program in different distributions.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
-/// Runs without a window, as root, without a profile's first questions, and with WebGL even without a graphics card.
-const SWITCHES: [&str; 7] = [
+/// Runs without a window, as root, without a profile's first questions, with WebGL even without a graphics card, and with
+/// sound though nobody touched the page.
+const SWITCHES: [&str; 8] = [
     "--headless=new",
     "--no-sandbox",
     "--no-first-run",
@@ -19,6 +20,7 @@ const SWITCHES: [&str; 7] = [
     "--disable-background-networking",
     "--enable-unsafe-swiftshader",
     "--use-angle=swiftshader",
+    "--autoplay-policy=no-user-gesture-required",
 ];
 
 /// The files of a server: by name, their media type and bytes.

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use nestcast_lab::bottleneck::{Bottleneck, Passage};
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, Bitrate, FrameHeader, ReceiveStats};
+use nestcast_lab::pace::microseconds;
+use nestcast_proto::{Arrived, Bitrate, FrameHeader, ReceiveStats, Sound};
 use nestcast_receiver::{FrameSink, Trust, receive_over};
-use nestcast_sender::{Acknowledge, Broadcast, FrameSource, Identity};
+use nestcast_sender::{Acknowledge, Broadcast, FrameSource, Identity, SoundFanout};
 use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
 
 use crate::still_frames::StillFrames;
@@ -62,6 +63,8 @@ pub struct Scenario {
     pub download: Option<Duration>,
     /// When receivers should acknowledge, if not as the sender asks by default.
     pub acknowledge: Option<Acknowledge>,
+    /// Bytes of a packet of sound, if there is sound.
+    pub sound: Option<usize>,
 }
 
 impl Scenario {
@@ -69,7 +72,17 @@ impl Scenario {
     #[must_use]
     pub const fn lasting(time: Duration) -> Self {
         let (receivers, joins) = (1, Duration::ZERO);
-        Self { time, full: FULL, base: BASE, video: false, receivers, joins, download: None, acknowledge: None }
+        Self {
+            time,
+            full: FULL,
+            base: BASE,
+            video: false,
+            receivers,
+            joins,
+            download: None,
+            acknowledge: None,
+            sound: None,
+        }
     }
 
     /// Does the same with video for a link of `rate` bits a second: a base has 0.4 of the 0.9 of the link that is for
@@ -251,8 +264,12 @@ async fn run<S: FrameSink + 'static>(
     let address = socket.local_addr().expect("it is bound");
     let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
     let acknowledge = scenario.acknowledge.unwrap_or_default();
-    let config = nestcast_sender::Config { acknowledge, ..nestcast_sender::Config::new(address, identity) };
+    let sound = scenario.sound.map(|_| Sound::Stereo);
+    let config = nestcast_sender::Config { acknowledge, sound, ..nestcast_sender::Config::new(address, identity) };
     let broadcast = Broadcast::over(socket, config, source).expect("a configuration");
+    if let Some(bytes) = scenario.sound {
+        tokio::spawn(speak(network.clone(), broadcast.sound(), bytes));
+    }
     tokio::spawn(broadcast.run(std::future::pending()));
     let download = scenario.download.map(|from| tokio::spawn(download(network.clone(), (from, scenario.time))));
     let receivers: Vec<_> = viewers
@@ -275,6 +292,15 @@ async fn run<S: FrameSink + 'static>(
     };
     let passages = network.passages().into_iter().filter(|passage| passage.server == address).collect();
     Outcome { receivers: seen, passages, downloaded }
+}
+
+/// Sends a packet of sound every 20 ms. It was captured when it is sent, on the link's clock.
+async fn speak(network: Bottleneck, sound: SoundFanout, bytes: usize) {
+    let mut due = tokio::time::interval(Duration::from_millis(20));
+    loop {
+        due.tick().await;
+        assert!(sound.send(microseconds(network.now()), vec![7; bytes].into()), "it is a packet");
+    }
 }
 
 /// Makes an identity whose serial number, key and signatures always have one length, so that every run sends the same

@@ -44,7 +44,7 @@ fn main() {
     let interval = welcome.interval();
     let hello =
         Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
-    let offer = Arc::new(Offer { welcome, package: None });
+    let offer = Arc::new(Offer { welcome, package: None, sound: None });
     let mut ends = Ends {
         now: Duration::ZERO,
         sender: SenderSession::new(offer, entry.receiver()),

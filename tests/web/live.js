@@ -24,6 +24,17 @@ player.addEventListener('frame', ({ detail }) => {
   if (shown.length === Number(link.get('frames'))) post('enough');
 });
 player.addEventListener('state', ({ detail }) => ['ended', 'failed'].includes(detail.state) && post(`${detail.state} ${detail.code}`));
+// With sound: posts `heard` once enough packets were handed to the device, and one of them was loud.
+if (link.has('sound')) {
+  const hear = player.hear;
+  let isLoud = false;
+  player.hear = (heard) => {
+    isLoud ||= heard.channels.length === 2 && heard.channels.every((samples) => samples.some((sample) => Math.abs(sample) > 0.2));
+    hear.call(player, heard);
+  };
+  player.addEventListener('statistics', ({ detail }) => isLoud && detail.soundHeard > 25 && post('heard'));
+}
 player.setAttribute('checks', '');
 for (const name of ['src', 'fingerprint', 'token']) if (link.has(name)) player.setAttribute(name, link.get(name));
 document.body.append(player);
+if (link.has('sound')) player.muted = false;

@@ -57,6 +57,10 @@ export interface Statistics {
    * which two of them were shown and the interval in which they were captured. Infinity above 100.
    */
   unevenness: number;
+  /** Packets of sound that were due, that never came, and that were handed to the device. */
+  soundPackets: number;
+  soundLost: number;
+  soundHeard?: number;
   /** Of the last frame: milliseconds from capture to the canvas, and for decoding; bytes that arrived, and all its bytes. */
   latency: number;
   decoding: number;
@@ -74,7 +78,7 @@ export interface Statistics {
  * - `latency`: `smooth` delays pictures by as little as keeps them even, `min` not at all, a number by so many milliseconds
  * - `expires`: seconds since 1970; after this time the link is invalid
  * - `from-link`: reads all of these from the fragment of the page's address
- * - `muted`: has no effect, because broadcasts have no sound
+ * - `muted`: without it, sound begins at once where the browser allows it; else it begins with the button or the key `m`
  * - `renderer`: `2d` for a 2D canvas in place of WebGL2
  * - `label`: what a screen reader calls the picture
  * - `checks`: each `frame` event has the pixels of the canvas
@@ -82,6 +86,8 @@ export interface Statistics {
 export class NestcastPlayer extends HTMLElement {
   readonly state: State;
   readonly statisticsNow: Partial<Statistics>;
+  /** Whether sound is off. Browsers let a page turn it on only after its user did something there. */
+  muted: boolean;
   /** Connects, and reconnects by itself whenever the connection breaks. */
   play(): Promise<void>;
   /** Stops receiving until `play`; the last picture stays. */

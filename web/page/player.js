@@ -36,6 +36,10 @@ output { font-variant-numeric: tabular-nums; padding: 0 6px; }
 
 const CAPS = [[0, 'Auto'], [300_000, '300 kbit/s'], [1_000_000, '1 Mbit/s'], [2_500_000, '2.5 Mbit/s'], [5_000_000, '5 Mbit/s']];
 const LINK_DAYS = 14;
+const SAMPLE_RATE = 48_000;
+// Seconds: the latency of a device that is made up for, and how far packets are from their moment and still played in a row.
+const [MAX_OUTPUT_LATENCY_S, MAX_SOUND_STEP_S] = [0.05, 0.03];
+const MAX_DRIFT = 0.003;
 // The ends of the slider for videos, in bits per second.
 const [SLOWEST, FASTEST] = [20_000, 10_000_000];
 
@@ -81,6 +85,8 @@ const ICONS = {
   pause: 'M6 4h4v16H6zM14 4h4v16h-4z',
   statistics: 'M4 13h4v7H4zM10 4h4v16h-4zM16 9h4v11h-4z',
   snapshot: 'M9 4h6l2 3h4v13H3V7h4zM12 10a3.5 3.5 0 1 0 .01 0z',
+  sound: 'M4 9v6h4l5 4V5L8 9zM15 8.5a4 4 0 0 1 0 7zM17 5a8 8 0 0 1 0 14v-2a6 6 0 0 0 0-10z',
+  muted: 'M4 9v6h4l5 4V5L8 9zM15 9l1.4-1.4 2.1 2.1 2.1-2.1L22 9l-2.1 2.1L22 13.2l-1.4 1.4-2.1-2.1-2.1 2.1L15 13.2l2.1-2.1z',
   inset: 'M3 4h18v16H3zM5 6v12h6v-6h8V6z',
   full: 'M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z',
   less: 'M5 11h14v2H5z',
@@ -199,17 +205,20 @@ class NestcastPlayer extends Picture {
     super();
     this.keys = {
       ' ': () => this.toggle(), k: () => this.toggle(), f: () => this.toggleFullscreen(),
-      i: () => this.toggleStatistics(), s: () => this.saveSnapshot(), p: () => this.togglePictureInPicture(),
+      i: () => this.toggleStatistics(), m: () => this.toggleSound(), s: () => this.saveSnapshot(), p: () => this.togglePictureInPicture(),
     };
     this.figures = {};
     this.toggleButton = button('Pause', 'pause', 'Play or pause (space)', () => this.toggle());
+    this.isMuted = true;
+    this.soundButton = button('Sound on', 'muted', 'Sound on or off (m)', () => this.toggleSound());
+    this.soundButton.hidden = true;
     this.live = element('span', { className: 'live' }, 'Live');
     this.caps = element('select', { 'aria-label': 'Highest bit rate', title: 'Highest bit rate' },
       ...CAPS.map(([value, text]) => element('option', { value }, text)));
     this.caps.onchange = () => this.setAttribute('max-bitrate', this.caps.value);
     this.statistics = element('dl', { className: 'statistics', hidden: true, 'aria-label': 'Statistics' });
     const hasPictureInPicture = document.pictureInPictureEnabled && HTMLCanvasElement.prototype.captureStream;
-    this.bar.append(this.toggleButton, this.live, element('span', { className: 'space' }), this.caps,
+    this.bar.append(this.toggleButton, this.soundButton, this.live, element('span', { className: 'space' }), this.caps,
       button('Statistics', 'statistics', 'Statistics (i)', () => this.toggleStatistics()),
       button('Save a snapshot', 'snapshot', 'Snapshot (s)', () => this.saveSnapshot()),
       ...(hasPictureInPicture
@@ -226,9 +235,14 @@ class NestcastPlayer extends Picture {
     }
     if (!this.hasAttribute('tabindex')) this.tabIndex = 0;
     if (!this.isPaused && this.hasAttribute('src')) this.play();
+    // Browsers let a page make sound only after its user did something there.
+    if (!this.hasAttribute('muted') && navigator.userActivation?.hasBeenActive) this.setMuted(false);
   }
 
   disconnectedCallback() {
+    this.setMuted(true);
+    this.audio?.close();
+    this.audio = null;
     removeEventListener('hashchange', this.onLink);
     this.stop();
   }
@@ -286,6 +300,7 @@ class NestcastPlayer extends Picture {
     this.screen?.postMessage({ latency: this.getAttribute('latency') ?? 'smooth' });
     const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
     const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
+    this.network?.postMessage({ sound: !this.isMuted });
     this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate } });
   }
 
@@ -320,7 +335,10 @@ class NestcastPlayer extends Picture {
 
   handle(data) {
     super.handle(data);
-    const { state, code, why, frame, network, screen } = data;
+    const { state, code, why, frame, network, screen, sound, heard } = data;
+    // Where the browser cannot decode Opus, pictures are shown without sound.
+    if (sound) this.soundButton.hidden = !('AudioDecoder' in window);
+    if (heard) this.hear(heard);
     if (frame && !this.isPaused) {
       if (!frame.concealed && this.state !== 'playing') {
         this.setState('playing');
@@ -379,6 +397,52 @@ class NestcastPlayer extends Picture {
     this.toggleButton.setAttribute('aria-label', isPlay ? 'Play' : 'Pause');
   }
 
+  get muted() {
+    return this.isMuted;
+  }
+
+  set muted(muted) {
+    this.setMuted(muted);
+  }
+
+  toggleSound() {
+    if (!this.soundButton.hidden) this.setMuted(!this.isMuted);
+  }
+
+  // A sender sends sound only to viewers that play it.
+  setMuted(muted) {
+    this.isMuted = muted;
+    this.soundButton.replaceChildren(icon(muted ? 'muted' : 'sound'));
+    this.soundButton.setAttribute('aria-label', muted ? 'Sound on' : 'Sound off');
+    if (!muted) {
+      this.audio ??= new AudioContext({ sampleRate: SAMPLE_RATE, latencyHint: 'interactive' });
+      this.audio.resume().catch(() => {});
+    }
+    this.network?.postMessage({ sound: !muted });
+  }
+
+  // Plays a packet at its moment, right after the one before it. The device's clock drifts from the page's: packets are
+  // played faster or slower by up to 0.3 %, which nobody hears.
+  hear({ at, rate, channels }) {
+    const { audio } = this;
+    if (this.isMuted || audio?.state !== 'running') return;
+    this.figures.soundHeard = (this.figures.soundHeard ?? 0) + 1;
+    const latency = Math.min(audio.outputLatency || 0, MAX_OUTPUT_LATENCY_S);
+    const due = audio.currentTime + (at - performance.timeOrigin - performance.now()) / 1e3 - latency;
+    const away = (this.soundEnd ?? 0) - due;
+    const isNext = Math.abs(away) < MAX_SOUND_STEP_S;
+    const start = isNext ? this.soundEnd : due;
+    if (start < audio.currentTime) return;
+    const buffer = audio.createBuffer(channels.length, channels[0].length, SAMPLE_RATE);
+    channels.forEach((samples, channel) => buffer.copyToChannel(samples, channel));
+    const source = audio.createBufferSource();
+    source.buffer = buffer;
+    source.playbackRate.value = rate * (1 + (isNext ? Math.min(Math.max(away / 4, -MAX_DRIFT), MAX_DRIFT) : 0));
+    source.connect(audio.destination);
+    source.start(start);
+    this.soundEnd = start + channels[0].length / SAMPLE_RATE / source.playbackRate.value;
+  }
+
   toggleStatistics() {
     this.statistics.hidden = !this.statistics.hidden;
     this.showStatistics();
@@ -387,7 +451,7 @@ class NestcastPlayer extends Picture {
   showStatistics() {
     if (this.statistics.hidden) return;
     const { bitrate = 0, latency, bytes = 0, frameBytes = 0, frameFull = 0, shown = 0, concealed = 0, missing = 0, decoding = 0,
-      late = 0, delay, unevenness, roundTrip } = this.figures;
+      late = 0, delay, unevenness, roundTrip, soundPackets, soundLost } = this.figures;
     const ms = (value) => (value === undefined || value === null ? '–' : `${value.toFixed(0)} ms`);
     const { width = 0, height = 0 } = this.size ?? {};
     const rows = {
@@ -395,6 +459,7 @@ class NestcastPlayer extends Picture {
       'Round trip': ms(roundTrip), Received: `${(bytes / 1e6).toFixed(2)} MB`,
       'Last frame': `${frameBytes} of ${frameFull} bytes`, 'Bytes cut': `${frameFull - frameBytes}`, 'Frames shown': shown,
       Concealed: concealed, 'Shown late': late, 'Never came': missing, Decoding: ms(decoding), 'Delay added': ms(delay),
+      Sound: soundPackets ? `${soundPackets} packets, ${soundLost} lost` : '–',
       Unevenness: unevenness === Infinity ? '> 100 ms' : ms(unevenness),
     };
     this.statistics.replaceChildren(...Object.entries(rows).flatMap(([name, value]) => [

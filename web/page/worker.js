@@ -4,7 +4,9 @@
 
 import * as painters from './painter.js';
 
-const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO] = Array(9).keys();
+const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND] = Array(10).keys();
+// Samples of a packet of sound, at 48 kHz.
+const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
 // Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
 // steady.
 const [ATTEMPT_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, STEADY_MS, STATS_MS] = [10_000, 250, 5_000, 5_000, 1_000];
@@ -66,6 +68,7 @@ class Connection {
       this.writer = control.writable.getWriter();
       this.viewer.wasm.put(token);
       this.x.network_open(clock(), maxBitrate);
+      this.x.network_sound(clock(), this.viewer.wantsSound ? 1 : 0);
       [this.isOpen, this.helloAt] = [true, clock()];
       this.pull(control.readable.getReader(), () => {
         // For browsers that do not report the round trip: the answer to the Hello took one too, and the sender's work.
@@ -152,6 +155,7 @@ class Connection {
     for (let step; (step = this.x.network_poll(clock())) !== NOTHING; ) {
       if (step === SAY) this.writer.write(wasm.output()).then(() => this.isOpen && this.x.network_said(), () => {});
       if (step === WELCOME) this.ahead = wasm.numbers()[0];
+      if (step === SOUND) postMessage({ sound: { channels: wasm.numbers()[0] } });
       if (step === STOP) this.readers.get(wasm.numbers()[0])?.cancel().catch(() => {});
       if (step === CLOSE) {
         const [code, retry] = wasm.numbers();
@@ -177,9 +181,17 @@ class Network {
     setInterval(() => this.report(), STATS_MS);
   }
 
-  handle({ watch, leave }) {
+  handle({ watch, leave, sound }) {
+    if (sound !== undefined) this.setSound(sound);
     if (watch) this.watch(watch);
     if (leave) this.leave();
+  }
+
+  // Asks for sound from now on, or for no more of it.
+  setSound(wanted) {
+    this.wantsSound = wanted;
+    this.wasm.x.network_sound(clock(), wanted ? 1 : 0);
+    this.connection?.drive();
   }
 
   leave() {
@@ -269,8 +281,42 @@ class Screen {
       if (!this.x.screen_has_mail()) break;
       await this.showFirst();
     }
+    this.playSound();
     this.present(this.x.screen_time(clock()));
     this.port.postMessage({ connection, readiness: this.x.screen_readiness() });
+  }
+
+  // Decodes the sound that is due soon, and hands it to the page. The page hears nothing where a packet is missing.
+  playSound() {
+    while (this.x.screen_sound(clock()) === SOUND) {
+      const [samples, at] = this.wasm.numbers();
+      const data = this.wasm.output();
+      if (data.length === 0) continue;
+      this.audio ??= this.audioDecoder();
+      this.dueSound.push({ samples, at });
+      this.audio.decode(new EncodedAudioChunk({ type: 'key', timestamp: Math.round(at * 1e3), data }));
+    }
+    clearTimeout(this.soundTimer);
+    const due = this.x.screen_sound_due();
+    if (due < Infinity) this.soundTimer = setTimeout(() => this.playSound(), Math.max(1, due - clock()));
+  }
+
+  audioDecoder() {
+    this.dueSound = [];
+    const output = (audio) => {
+      const due = this.dueSound.shift();
+      const channels = Array.from({ length: audio.numberOfChannels }, (_, planeIndex) => {
+        const samples = new Float32Array(audio.numberOfFrames);
+        audio.copyTo(samples, { planeIndex, format: 'f32-planar' });
+        return samples;
+      });
+      audio.close();
+      if (due) postMessage({ heard: { ...due, rate: PACKET_SAMPLES / due.samples, channels } }, channels.map(({ buffer }) => buffer));
+    };
+    // A packet that is none ends a decoder; the next packet gets another.
+    const decoder = new AudioDecoder({ output, error: () => (this.audio = null) });
+    decoder.configure({ codec: 'opus', sampleRate: SAMPLE_RATE, numberOfChannels: 2 });
+    return decoder;
   }
 
   // Shows the frame before, if its moment comes while the next one is decoded.
@@ -319,8 +365,8 @@ class Screen {
 
   report() {
     this.x.screen_stats();
-    const [shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness] = this.wasm.numbers();
-    postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness } });
+    const [shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost] = this.wasm.numbers();
+    postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost } });
   }
 
   async handle({ open, cut, play, rest, snapshot, latency }) {
@@ -329,7 +375,7 @@ class Screen {
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));
     if (cut !== undefined) this.cut(cut);
     if (play !== undefined) this.play(play);
-    if (rest) clearTimeout(this.timer);
+    if (rest) [this.timer, this.soundTimer].forEach(clearTimeout);
     if (snapshot) {
       this.painter.draw();
       postMessage({ snapshot: await this.canvas.convertToBlob({ type: 'image/png' }) });

@@ -26,6 +26,7 @@ const CLOSE: u32 = 5;
 const PICTURE: u32 = 6;
 const WANTS_PHOTO: u32 = 7;
 const WANTS_VIDEO: u32 = 8;
+const SOUND: u32 = 9;
 
 #[derive(Default)]
 struct State {
@@ -182,6 +183,11 @@ exports! {
         }
     }
 
+    /// Notes whether the user wants sound: 0 or 1.
+    fn network_sound(state, now: f64, wanted: u32) {
+        state.network.iter_mut().for_each(|network| network.handle_sound_wanted(now, wanted == 1));
+    }
+
     /// Returns the number of a stream that the sender opened.
     fn network_opened(state) -> f64 {
         state.network.as_mut().map_or(0.0, |network| network.handle_opened() as f64)
@@ -203,8 +209,8 @@ exports! {
         state.network.iter_mut().for_each(Network::handle_close);
     }
 
-    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `CLOSE` (numbers:
-    /// code, whether to retry; out: why) or `NOTHING`.
+    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `SOUND`
+    /// (numbers: channels), `CLOSE` (numbers: code, whether to retry; out: why) or `NOTHING`.
     fn network_poll(state, now: f64) -> u32 {
         match state.network.as_mut().and_then(|network| network.poll(now)) {
             None => NOTHING,
@@ -215,6 +221,10 @@ exports! {
             Some(Step::Welcome(ahead)) => {
                 state.set(&[ahead]);
                 WELCOME
+            }
+            Some(Step::Sound(sound)) => {
+                state.set(&[sound.channels() as f64]);
+                SOUND
             }
             Some(Step::Stop(stream)) => {
                 state.set(&[stream as f64]);
@@ -308,6 +318,20 @@ exports! {
         state.screen.poll_timeout().unwrap_or(f64::INFINITY)
     }
 
+    /// Returns `SOUND` (numbers: samples, the time at which it is heard; out: a packet, empty if it is missing) or
+    /// `NOTHING`.
+    fn screen_sound(state, now: f64) -> u32 {
+        let Some(heard) = state.screen.handle_sound_time(now) else { return NOTHING };
+        state.set(&[heard.samples as f64, heard.at]);
+        state.output = heard.packet.map(Into::into).unwrap_or_default();
+        SOUND
+    }
+
+    /// Returns [`Screen::sound_timeout`]; infinity for none.
+    fn screen_sound_due(state) -> f64 {
+        state.screen.sound_timeout().unwrap_or(f64::INFINITY)
+    }
+
     /// Returns [`Screen::next_frame_at`]; infinity for none.
     fn screen_next_frame(state) -> f64 {
         state.screen.next_frame_at().unwrap_or(f64::INFINITY)
@@ -319,14 +343,16 @@ exports! {
     }
 
     /// Numbers: frames shown, undecoded, concealed, repeated, corrupt, late; the mean delay that the clock added, and
-    /// what the unevenness of 95 % of the frames does not exceed, in milliseconds (infinity above 100).
+    /// what the unevenness of 95 % of the frames does not exceed, in milliseconds (infinity above 100); packets of sound
+    /// that were played, and that were lost.
     fn screen_stats(state) {
         let played = state.screen.played();
-        let PlayStats { shown, undecoded, concealed, repeated, corrupt, late, unevenness, .. } = played;
+        let PlayStats { shown, undecoded, concealed, repeated, corrupt, late, unevenness, sound, .. } = played;
         let p95 = unevenness.percentile(95).unwrap_or_default();
         let p95 = if p95 == Duration::MAX { f64::INFINITY } else { milliseconds(p95) };
         state.set(&[shown, undecoded, concealed, repeated, corrupt, late].map(|count| count as f64));
-        state.numbers[6..8].copy_from_slice(&[milliseconds(played.mean_wait()), p95]);
+        let [packets, lost] = [sound.packets, sound.lost].map(|count| count as f64);
+        state.numbers[6..10].copy_from_slice(&[milliseconds(played.mean_wait()), p95, packets, lost]);
     }
 
     /// Converts the last picture to red, green, blue and 255 for each pixel, as `nestcast decode` does. Returns its

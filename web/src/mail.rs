@@ -3,13 +3,17 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use nestcast_proto::{Arrived, Control, MAX_OPEN_FRAMES, Message, More, StreamHead, Welcome};
+use nestcast_proto::{Arrived, Control, MAX_OPEN_FRAMES, Message, More, Sound, SoundPacket, StreamHead, Welcome};
 
 use crate::milliseconds::{duration, milliseconds};
 
 const WELCOME: u8 = 0;
 const FRAME: u8 = 1;
 const MORE: u8 = 2;
+const SOUND_ANNOUNCED: u8 = 3;
+const SOUND: u8 = 4;
+/// The most packets of sound that wait: a second's.
+const MAX_SOUND: usize = 50;
 /// The version that a welcome is written with. A reader uses the welcome alone.
 const ANY_VERSION: u64 = 1;
 
@@ -22,6 +26,10 @@ pub enum Record {
     Frame(Arrived),
     /// More of a still picture.
     More(More),
+    /// The broadcast has this sound.
+    SoundAnnounced(Sound),
+    /// A packet of sound.
+    Sound(SoundPacket),
 }
 
 /// The bytes are no mail: the page mixed up messages.
@@ -73,6 +81,22 @@ impl Mail {
             }
             _ => self.records.push_back(Record::More(more)),
         }
+    }
+
+    /// Adds the sound of the broadcast that was welcomed.
+    pub fn push_sound_announced(&mut self, sound: Sound) {
+        self.records.push_back(Record::SoundAnnounced(sound));
+    }
+
+    /// Adds a packet of sound. If too many wait, drops the oldest.
+    pub fn push_sound(&mut self, packet: SoundPacket) {
+        let is_sound = |record: &Record| matches!(record, Record::Sound(_));
+        if self.records.iter().filter(|record| is_sound(record)).count() >= MAX_SOUND
+            && let Some(oldest) = self.records.iter().position(is_sound)
+        {
+            self.records.remove(oldest);
+        }
+        self.records.push_back(Record::Sound(packet));
     }
 
     /// Returns how many frames were replaced by newer ones so far.
@@ -131,6 +155,11 @@ fn sealed(record: &Record) -> (u8, Bytes) {
             body.extend_from_slice(&more.bytes);
             MORE
         }
+        Record::SoundAnnounced(sound) => {
+            body.put_u8(if *sound == Sound::Mono { 1 } else { 2 });
+            SOUND_ANNOUNCED
+        }
+        Record::Sound(packet) => return (SOUND, StreamHead::sound_stream(packet)),
     };
     (kind, body.freeze())
 }
@@ -154,6 +183,15 @@ fn unsealed(kind: u8, mut body: Bytes) -> Result<Record, MailError> {
         MORE => {
             let [frame, full] = [take(&mut body)?, take(&mut body)?].map(u64::from_le_bytes);
             Ok(Record::More(More { frame, bytes: body, full }))
+        }
+        SOUND_ANNOUNCED => {
+            let [channels] = take(&mut body)?;
+            Sound::with_channels(channels.into()).map(Record::SoundAnnounced).ok_or(MailError)
+        }
+        SOUND => {
+            let Ok(Some((StreamHead::Sound(header), length))) = StreamHead::parse(&body) else { return Err(MailError) };
+            let packet = SoundPacket { number: header.number, captured: header.captured, bytes: body.slice(length..) };
+            Ok(Record::Sound(packet))
         }
         _ => Err(MailError),
     }
@@ -224,6 +262,18 @@ mod tests {
         assert!(lost[..16].iter().all(Option::is_none), "{lost:?}");
         assert_eq!(lost[16..], [Some(0), Some(1)]);
         assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(17));
+    }
+
+    #[test]
+    fn a_busy_screen_gets_the_last_second_of_sound() {
+        let packet = |number| SoundPacket { number, captured: 7, bytes: Bytes::from_static(b"packet") };
+        let mut mail = Mail::default();
+        mail.push_welcome(welcome(true));
+        mail.push_sound_announced(Sound::Stereo);
+        (0..60).for_each(|number| mail.push_sound(packet(number)));
+        let records = Mail::open(mail.take()).expect("mail");
+        assert_eq!(records.len(), 52);
+        assert_eq!(records[1..3], [Record::SoundAnnounced(Sound::Stereo), Record::Sound(packet(10))]);
     }
 
     #[test]

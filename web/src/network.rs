@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, VersionRange,
+    Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound, VersionRange,
 };
 
 use crate::mail::Mail;
@@ -24,6 +24,8 @@ pub enum Step {
     /// The mail has a welcome. Answer with [`Network::handle_ready`] or [`Network::handle_model_missing`], and then
     /// read streams. The sender's clock is this many milliseconds ahead of the page's.
     Welcome(f64),
+    /// The broadcast has this sound. The page may let its user choose it.
+    Sound(Sound),
     /// Stop reading this stream.
     Stop(u64),
     /// Close the session with this code, and tell the user why.
@@ -47,6 +49,9 @@ pub struct Network {
     /// For each stream that is read, the number of bytes that arrived.
     streams: BTreeMap<u64, u64>,
     next_stream: u64,
+    /// The sound of the broadcast, and whether the user wants it.
+    sound: Option<Sound>,
+    wants_sound: bool,
     /// Counts of the sessions before this one.
     past: ReceiveStats,
 }
@@ -62,6 +67,8 @@ impl Network {
             mail: Mail::default(),
             streams: BTreeMap::new(),
             next_stream: FIRST_STREAM,
+            sound: None,
+            wants_sound: false,
             past: ReceiveStats::default(),
         }
     }
@@ -72,6 +79,7 @@ impl Network {
         self.session = session(token, max_bitrate);
         self.epoch = now;
         self.streams.clear();
+        self.sound = None;
         self.next_stream = FIRST_STREAM;
     }
 
@@ -98,6 +106,13 @@ impl Network {
     /// Notes that the screen lacks the tables for what was announced.
     pub fn handle_model_missing(&mut self, now: f64) {
         self.session.handle_package_missing(duration(now - self.epoch));
+    }
+
+    /// Notes whether the user wants sound, in this session and in later ones.
+    pub fn handle_sound_wanted(&mut self, now: f64, wanted: bool) {
+        if std::mem::replace(&mut self.wants_sound, wanted) != wanted {
+            self.session.handle_sound_wanted(duration(now - self.epoch), wanted);
+        }
     }
 
     /// Adds a stream that the sender opened. Returns the number by which this viewer calls it.
@@ -136,6 +151,9 @@ impl Network {
                 ReceiverOutput::Say(bytes) => return Some(Step::Say(bytes)),
                 ReceiverOutput::Welcome { welcome, sender_clock } => {
                     self.mail.push_welcome(welcome);
+                    if let Some(sound) = self.sound {
+                        self.mail.push_sound_announced(sound);
+                    }
                     return Some(Step::Welcome(milliseconds(sender_clock) - now));
                 }
                 ReceiverOutput::Frame(frame) => {
@@ -144,6 +162,14 @@ impl Network {
                     }
                 }
                 ReceiverOutput::More(more) => self.mail.push_more(more),
+                ReceiverOutput::SoundAnnounced(sound) => {
+                    self.sound = Some(sound);
+                    if self.wants_sound {
+                        self.session.handle_sound_wanted(duration(now - self.epoch), true);
+                    }
+                    return Some(Step::Sound(sound));
+                }
+                ReceiverOutput::Sound(packet) => self.mail.push_sound(packet),
                 ReceiverOutput::Stop(stream) => {
                     self.streams.remove(&stream);
                     return Some(Step::Stop(stream));

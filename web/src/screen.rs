@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 
 use bytes::Bytes;
 use nestcast_codec::{Decoder, Linear};
-use nestcast_player::{Announcement, Decoding, LatencyError, Picture, PlayError, PlayStats, Playout, Present};
+use nestcast_player::{
+    Announcement, Decoding, LatencyError, Picture, PlayError, PlayStats, Playout, Present, SoundContent, SoundMode,
+};
 
 use crate::mail::{Mail, MailError, Record};
 use crate::milliseconds::{duration, milliseconds};
@@ -12,6 +14,9 @@ use crate::tables::{Tables, Wanted};
 
 /// The most pixels of a broadcast's pictures: those of 4096x2160. A decoder of video needs 66 bytes for each.
 pub(crate) const MAX_PIXELS: usize = 4096 * 2160;
+
+/// How long before it is heard the page gets sound, in milliseconds: to decode it, and to hand it to the device.
+const SOUND_LEAD: f64 = 100.0;
 
 /// Why the screen can show nothing more.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +56,17 @@ pub struct Shown {
     pub bytes: [u64; 2],
     /// The time from the first byte to the last, in milliseconds.
     pub receiving: f64,
+}
+
+/// Sound for the page to play.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Heard {
+    /// A packet of Opus; `None` if it is missing.
+    pub packet: Option<Bytes>,
+    /// How many samples it is to be stretched to.
+    pub samples: usize,
+    /// When it is to be heard, in milliseconds.
+    pub at: f64,
 }
 
 /// Decodes frames for one canvas.
@@ -111,6 +127,8 @@ impl Screen {
                     break;
                 }
                 Record::More(more) => self.playout.handle_more(moment, more)?,
+                Record::SoundAnnounced(_) => self.playout.set_sound(Some(SoundMode::Live)),
+                Record::Sound(packet) => self.playout.handle_sound(duration(now + SOUND_LEAD), packet),
             }
         }
         Ok(Presented::Nothing)
@@ -152,6 +170,24 @@ impl Screen {
         Ok(Presented::Picture(shown))
     }
 
+    /// Returns the next sound to play, if the page should have it now. Call it until it returns `None`, and again at
+    /// [`Screen::sound_timeout`].
+    pub fn handle_sound_time(&mut self, now: f64) -> Option<Heard> {
+        let block = self.playout.poll_sound(duration(now + SOUND_LEAD))?;
+        let at = milliseconds(block.due);
+        let packet = match block.content {
+            SoundContent::Packet(bytes) => Some(bytes),
+            SoundContent::Concealed | SoundContent::Silence => None,
+        };
+        Some(Heard { packet, samples: block.samples, at })
+    }
+
+    /// Returns when to call [`Screen::handle_sound_time`] if no mail arrives.
+    #[must_use]
+    pub fn sound_timeout(&self) -> Option<f64> {
+        self.playout.poll_sound_timeout().map(|due| milliseconds(due) - SOUND_LEAD)
+    }
+
     /// Returns whether the sender that was announced last can be decoded, once after each announcement.
     pub const fn poll_readiness(&mut self) -> Option<bool> {
         self.readiness.take()
@@ -182,7 +218,7 @@ impl Screen {
 
     /// Returns counts of what was shown, and of what was not.
     #[must_use]
-    pub const fn played(&self) -> PlayStats {
+    pub fn played(&self) -> PlayStats {
         self.playout.totals()
     }
 

@@ -9,8 +9,8 @@ use crate::{
 };
 
 /// The folders of the crates with `publish = true`; each crate is called `nestcast-FOLDER`.
-const LIBRARIES: [&str; 10] =
-    ["codec", "encode", "media", "models", "player", "proto", "receiver", "retrieval", "sender", "units"];
+const LIBRARIES: [&str; 11] =
+    ["codec", "encode", "media", "models", "player", "proto", "receiver", "retrieval", "sender", "sound", "units"];
 /// The fields of a manifest that a reader of a registry looks for.
 const FIELDS: [&str; 6] =
     ["description = ", "keywords = ", "categories = ", "readme = ", "include = ", "publish = true"];

@@ -8,6 +8,7 @@ use clap::Args;
 use nestcast_codec::{Effort, FrameRate};
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Latency, Trust};
+use nestcast_sound::RawFormat;
 
 use super::common::{Common, Transform, count};
 use super::video::{MatrixChoice, effort, renditions};
@@ -77,6 +78,15 @@ pub(crate) struct Send {
     pub(crate) effort: Option<Effort>,
     #[command(flatten)]
     pub(crate) matrix: MatrixChoice,
+    /// Sound beside the pictures: a WAV or Ogg Opus file or pipe; Opus stays as it is
+    #[arg(long, value_name = "FILE")]
+    pub(crate) sound: Option<PathBuf>,
+    /// The sound is raw samples of 16 bits with this rate and these channels, as in 48000:2
+    #[arg(long, value_name = "HZ:CHANNELS", requires = "sound")]
+    pub(crate) sound_raw: Option<RawFormat>,
+    /// Encode sound at this bit rate, 16k to 128k
+    #[arg(long, value_name = "RATE", requires = "sound", default_value = "64k")]
+    pub(crate) sound_bitrate: Bitrate,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]
     pub(crate) json: bool,
@@ -93,6 +103,10 @@ pub(crate) struct Receive {
     /// standard output, or a new file CLIP.nst, which keeps what arrives as a stored video, without decoding it
     #[arg(short, long, value_name = "DIR|CLIP.y4m|CLIP.nst")]
     pub(crate) output: PathBuf,
+    /// Write the sound that was heard to this WAV file, in step with the pictures, or play it: `-` for raw samples on
+    /// standard output, 16 bits at 48 kHz in two channels
+    #[arg(long, value_name = "FILE.wav|-")]
+    pub(crate) sound: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) trusted: Trusted,
     /// A file whose content the sender asks for

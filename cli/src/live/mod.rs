@@ -5,6 +5,7 @@ mod process;
 mod receive;
 mod record;
 mod send;
+mod sound;
 mod source;
 mod viewer;
 

@@ -41,7 +41,8 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
     note_wait(options);
     let ended = runtime.block_on(nestcast_receiver::view(config, screen, process::interrupted()));
     let totals = *totals.lock().unwrap_or_else(PoisonError::into_inner);
-    if totals.received.shown > 0 && !options.json && !is_standard(&options.output) {
+    let is_taken = is_standard(&options.output) || options.sound.as_deref().is_some_and(is_standard);
+    if totals.received.shown > 0 && !options.json && !is_taken {
         files::print(&format!("{}: {totals}\n", options.output.display()))?;
     }
     conclude(ended, totals.received.shown > 0)

@@ -9,12 +9,14 @@ use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
 use nestcast_media::output::Recorder;
+use nestcast_proto::SoundSource;
 use nestcast_sender::{
     Authorizer, Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer,
     SharedToken, Statistics, place_of,
 };
 #[cfg(feature = "access")]
 use nestcast_sender::{HttpCallback, SignedTokens};
+use nestcast_sound::SoundInput;
 use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
@@ -28,12 +30,13 @@ use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Send) -> Result<()> {
     let source = source::open(options)?;
+    let sound = source::sound(options)?;
     let runtime = process::runtime()?;
     let token = process::token(options.token_file.as_deref())?;
     let config = config(options, token.clone())?;
     let outcome = match source {
-        Source::Live(source) => runtime.block_on(on_air(options, config, token, source)),
-        Source::Stored(source) => runtime.block_on(on_air(options, config, token, source)),
+        Source::Live(source) => runtime.block_on(on_air(options, config, token, source, sound)),
+        Source::Stored(source) => runtime.block_on(on_air(options, config, token, source, sound)),
     };
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
@@ -92,7 +95,14 @@ fn allow_own_page(origins: &mut Vec<String>, own: SocketAddr, is_https: bool) {
 }
 
 /// Broadcasts until the source ends or the user ends the program.
-async fn on_air(options: &Send, mut config: Config, token: Option<Bytes>, source: impl FrameSource) -> Result<()> {
+async fn on_air(
+    options: &Send,
+    mut config: Config,
+    token: Option<Bytes>,
+    source: impl FrameSource,
+    sound: Option<SoundInput>,
+) -> Result<()> {
+    config.sound = sound.as_ref().map(SoundSource::sound);
     let fingerprint = config.identity.fingerprint().to_string();
     let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
@@ -102,7 +112,10 @@ async fn on_air(options: &Send, mut config: Config, token: Option<Bytes>, source
     }
     let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?)?);
     let recorder = options.record.as_deref().map(record).transpose()?;
-    let broadcast = Broadcast::listen(config, source)?;
+    let mut broadcast = Broadcast::listen(config, source)?;
+    if let Some(sound) = sound {
+        broadcast = broadcast.with_sound(sound);
+    }
     let recording = recorder.map(|it| tokio::spawn(record::keep(it, broadcast.recorded_frames(), options.json)));
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();

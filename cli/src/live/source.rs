@@ -3,12 +3,13 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow, ensure};
 use nestcast_codec::{FrameRate, Picture};
 use nestcast_encode::{PictureEncoding, PictureError, Pictures, RenditionLimit, Replay, VideoEncoding};
 use nestcast_media::{Input, Kind, is_standard};
 use nestcast_proto::PackageHash;
 use nestcast_sender::{LiveSource, PacedSource};
+use nestcast_sound::SoundInput;
 
 use crate::args::{Send, Transform};
 use crate::transforms::Model;
@@ -59,6 +60,21 @@ pub(super) fn open(options: &Send) -> Result<Source> {
 /// Returns whether you gave an option of the video encoder.
 fn is_for_encoding(options: &Send) -> bool {
     options.renditions.is_some() || options.effort.is_some() || options.matrix.asked().is_some()
+}
+
+/// Opens the sound beside the pictures.
+pub(super) fn sound(options: &Send) -> Result<Option<SoundInput>> {
+    let Some(path) = &options.sound else { return Ok(None) };
+    ensure!(!is_standard(path) || !is_standard(&options.source), "pictures and sound cannot both be standard input");
+    let input = Input::open(path)?;
+    let (name, is_file) = (input.name(), input.length().is_some());
+    let sound = SoundInput::new(input.into_reader(), options.sound_raw, options.sound_bitrate);
+    let sound = sound.with_context(|| format!("{name} cannot be sent as sound"))?;
+    let path = path.clone();
+    Ok(Some(match options.repeat && is_file {
+        true => sound.repeated(move || Ok(Box::new(Input::open(&path).map_err(std::io::Error::other)?.into_reader()))),
+        false => sound,
+    }))
 }
 
 /// Broadcasts pictures that are each predicted from earlier ones.

@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
-use nestcast_codec::{Display, Matrix, Picture, Restoration, Size, Ycbcr};
+use nestcast_codec::{Display, FrameRate, Matrix, Picture, Restoration, Size, Ycbcr};
 use nestcast_lab::originals::Originals;
 use nestcast_media::output::{self, FramePlace, FrameWriter, promised_format};
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
-use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, Totals, Viewer};
+use nestcast_proto::Sound;
+use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, SoundBlock, SoundMode, Totals, Viewer};
 
 use super::lines::Line;
+use super::sound::Speaker;
 use crate::args::{Receive, Transform};
 use crate::files::{self, Lines};
 use crate::transforms::{self, Model};
@@ -30,6 +32,11 @@ pub(super) struct Screen {
     place: FramePlace,
     /// The writer of frames, after their rate is known.
     frames: Option<FrameWriter>,
+    /// The frame rate of the broadcast.
+    rate: FrameRate,
+    speaker: Option<Speaker>,
+    /// The last picture, which is repeated until the next one's place in a recording.
+    last: Option<Picture>,
     originals: Option<Originals>,
     /// The target of lines for programs, if any.
     lines: Option<Lines>,
@@ -49,12 +56,15 @@ impl Screen {
         if is_standard(path) {
             let what = "standard output is a terminal, which cannot show this: pipe it to a player, or name a folder";
             ensure!(!io::stdout().is_terminal(), what);
+            let is_taken = options.sound.as_deref().is_some_and(is_standard);
+            ensure!(!is_taken, "pictures and sound cannot both go to standard output: name a file for one of them");
         }
         let is_video = is_standard(path) || promised_format(path) == Some("y4m");
         let place = if is_video { FramePlace::new(path, &[])? } else { FramePlace::folder(path)? };
         let deep = options.decoder == Some(Transform::Deep);
         let restoration = deep.then(|| transforms::restoration(model.threads)).transpose()?;
-        let lines = options.json.then(|| Lines::next_to(&options.output));
+        let shared = options.sound.as_deref().filter(|sound| is_standard(sound)).unwrap_or(path);
+        let lines = options.json.then(|| Lines::next_to(shared));
         let packages = Packages::new(model.package.clone(), KeptPackages::of_user());
         Ok(Self {
             model,
@@ -63,6 +73,9 @@ impl Screen {
             restoration,
             place,
             frames: None,
+            rate: FrameRate::new(1, 1)?,
+            speaker: options.sound.as_deref().map(Speaker::new),
+            last: None,
             originals,
             lines,
             warned: false,
@@ -139,6 +152,7 @@ impl Viewer for Screen {
             }
             self.frames = Some(self.place.begin(announced.rate, display)?);
         }
+        self.rate = announced.rate;
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
@@ -165,7 +179,17 @@ impl Viewer for Screen {
     }
 
     fn show(&mut self, shown: &Shown<'_>) -> Result<()> {
-        self.put(|frames| frames.put(shown.id, shown.picture))?;
+        let repeated = self.speaker.as_mut().map_or(Some(0), |speaker| speaker.frame(shown.captured, self.rate));
+        let Some(repeated) = repeated else { return Ok(()) };
+        let last = self.last.take();
+        self.put(|frames| {
+            let before = last.as_ref().unwrap_or(shown.picture);
+            (0..repeated).try_for_each(|_| frames.hold(before))?;
+            frames.put(shown.id, shown.picture)
+        })?;
+        if self.sound_mode() == Some(SoundMode::Recorded) {
+            self.last = Some(shown.picture.clone());
+        }
         if let Some(lines) = self.lines {
             let psnr_db = self.psnr(shown.id, shown.picture);
             lines.print(&Line::Frame { shown, psnr_db })?;
@@ -183,11 +207,28 @@ impl Viewer for Screen {
     }
 
     fn hold(&mut self, picture: &Picture) -> Result<()> {
+        if self.sound_mode() == Some(SoundMode::Recorded) {
+            // The next picture fills the time before it.
+            return Ok(());
+        }
         self.put(|frames| frames.hold(picture))
+    }
+
+    fn sound_mode(&self) -> Option<SoundMode> {
+        self.speaker.as_ref().map(Speaker::mode)
+    }
+
+    fn handle_sound_announced(&mut self, sound: Sound) -> Result<()> {
+        self.speaker.as_mut().map_or(Ok(()), |speaker| speaker.begin(sound))
+    }
+
+    fn play(&mut self, block: &SoundBlock) -> Result<()> {
+        self.speaker.as_mut().map_or(Ok(()), |speaker| speaker.play(block))
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {
         *self.totals.lock().unwrap_or_else(PoisonError::into_inner) = *totals;
+        self.speaker.as_mut().map_or(Ok(()), Speaker::flush)?;
         if let Some(lines) = self.lines {
             lines.print(&Line::Received(totals))?;
         }

@@ -18,6 +18,8 @@ pub(crate) struct Cap {
     asked: Option<TokenBucket>,
     /// Bytes that a policer allows in one frame interval.
     policer_rate: u64,
+    /// Bytes of sound since the last frame was due.
+    sound: u64,
     interval: Duration,
 }
 
@@ -25,13 +27,14 @@ impl Cap {
     /// Makes a limit for frames that are due every `interval`.
     pub(crate) fn new(interval: Duration, asked: Option<Bitrate>) -> Self {
         let asked = asked.map(|rate| TokenBucket::new(interval, rate.scaled(PAYLOAD_PERMILLE)));
-        Self { asked, policer_rate: MAX_FRAME, interval }
+        Self { asked, policer_rate: MAX_FRAME, sound: 0, interval }
     }
 
     /// Processes a frame that is due; `policer_rate` is the rate of the path's policer, if there is one.
     pub(crate) fn handle_frame(&mut self, now: Duration, policer_rate: Option<Bitrate>) {
-        self.policer_rate =
-            policer_rate.map_or(MAX_FRAME, |rate| rate.scaled(PAYLOAD_PERMILLE).bytes_in(self.interval));
+        let sound = std::mem::take(&mut self.sound);
+        self.policer_rate = policer_rate
+            .map_or(MAX_FRAME, |rate| rate.scaled(PAYLOAD_PERMILLE).bytes_in(self.interval).saturating_sub(sound));
         if let Some(asked) = &mut self.asked {
             asked.handle_time(now);
         }
@@ -42,6 +45,12 @@ impl Cap {
         if let Some(asked) = &mut self.asked {
             asked.take(count as u64);
         }
+    }
+
+    /// Counts `count` bytes of sound that are sent beside the frames.
+    pub(crate) fn handle_sound(&mut self, count: usize) {
+        self.sound += count as u64;
+        self.handle_written(count);
     }
 
     /// Returns how many bytes of a frame begun now may be written, including its stream's head.

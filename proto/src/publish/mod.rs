@@ -18,6 +18,7 @@ pub(crate) mod publisher;
 mod recent;
 pub(crate) mod rendition;
 pub(crate) mod room;
+mod sound;
 pub(crate) mod stats;
 pub(crate) mod step;
 mod still;

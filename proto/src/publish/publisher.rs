@@ -13,6 +13,7 @@ use crate::publish::delivery_rate::DeliveryRate;
 use crate::publish::pictures::Pictures;
 use crate::publish::policy::Policy;
 use crate::publish::room::{Room, room};
+use crate::publish::sound::Sound;
 use crate::publish::stats::SendStats;
 use crate::publish::step::Step;
 use crate::publish::video::Video;
@@ -26,6 +27,8 @@ use nestcast_units::Bitrate;
 pub struct Publisher {
     writer: Writer,
     policy: Box<dyn Policy>,
+    sound: Sound,
+    cap: Option<Bitrate>,
     delivery_rate: DeliveryRate,
     bandwidth_estimate: CarriedRate,
 }
@@ -38,6 +41,8 @@ impl Publisher {
         Self {
             writer: Writer::new(interval, cap),
             policy: Box::new(Pictures::default()),
+            sound: Sound::default(),
+            cap,
             delivery_rate: DeliveryRate::default(),
             bandwidth_estimate: CarriedRate::new(interval),
         }
@@ -68,7 +73,7 @@ impl Publisher {
     /// Returns what this receiver was sent so far.
     #[must_use]
     pub const fn stats(&self) -> SendStats {
-        self.writer.stats()
+        SendStats { sound: self.sound.stats(), ..self.writer.stats() }
     }
 
     /// Returns the delivery rate of the path over the last eight frames, with all headers. The path could carry more if
@@ -148,6 +153,27 @@ impl Publisher {
         self.bandwidth_estimate.handle_frame(path.delivered);
         self.writer.handle_frame(now, path);
         self.policy.handle_frame(&mut self.writer, frame, path);
+    }
+
+    /// Processes the stream of a packet of sound that is due, while `unsettled` streams of sound are not known to have
+    /// arrived. Returns whether to send it: at once, before the bytes of all frames.
+    pub fn handle_sound(&mut self, stream: &Bytes, unsettled: usize) -> bool {
+        let is_sent = self.sound.handle_packet(stream, unsettled, self.cap);
+        if is_sent {
+            self.writer.handle_sound(stream.len());
+        }
+        is_sent
+    }
+
+    /// Notes that the receiver wants no sound from now on.
+    pub const fn handle_sound_unwanted(&mut self) {
+        self.sound.handle_unwanted();
+    }
+
+    /// Returns the part of `rate` that sound leaves to frames.
+    #[must_use]
+    pub fn beside_sound(&self, rate: Bitrate) -> Bitrate {
+        self.sound.left_of(rate)
     }
 
     /// Answers a receiver that lacks a frame for good: the next frame is a random-access frame. It ignores the request

@@ -20,6 +20,19 @@ pub struct SendStats {
     pub again: u64,
     /// Why frames ended where they did.
     pub cut_reasons: CutCounts,
+    /// The sound beside the frames.
+    pub sound: SoundStats,
+}
+
+/// The sound that one receiver was sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct SoundStats {
+    /// Packets that were sent.
+    pub packets: u64,
+    /// Bytes of their streams, heads included.
+    pub bytes: u64,
+    /// Packets that were due but not sent: the path was down, or the receiver's cap is below twice the sound's rate.
+    pub skipped: u64,
 }
 
 /// One receiver's frames by the reason for their end. The sum is the number of frames whose streams finished or were

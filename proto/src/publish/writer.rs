@@ -185,6 +185,11 @@ impl Writer {
         Some(taken.body)
     }
 
+    /// Counts `count` bytes of sound that are sent beside the frames.
+    pub(super) fn handle_sound(&mut self, count: usize) {
+        self.cap.handle_sound(count);
+    }
+
     /// Ends the stream if it must end in this situation.
     pub(super) fn cut(&mut self, situation: Situation) {
         let Some(stream) = self.stream.as_mut().filter(|stream| !stream.finish) else { return };

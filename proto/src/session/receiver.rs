@@ -18,7 +18,8 @@ use crate::subscribe::subscriber::{ReceiveStats, Subscriber};
 use crate::wire::close::Close;
 use crate::wire::control::Control;
 use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES};
-use crate::wire::message::{Hello, Message, ModelRequest, PackageHash, Welcome};
+use crate::wire::message::{Hello, Message, ModelRequest, PackageHash, SoundRequest, Welcome};
+use crate::wire::sound::Sound;
 use nestcast_units::Bitrate;
 
 /// How much of a frame a receiver keeps: this many bytes, plus this many for each pixel. RGB noise takes 3 bytes for
@@ -53,6 +54,8 @@ pub struct ReceiverSession {
     rtt: Duration,
     streams: Streams,
     fetch: Option<PackageFetch>,
+    /// The announced sound.
+    sound: Option<Sound>,
     /// Set once the welcome has come.
     subscriber: Option<Subscriber>,
     deadlines: Deadlines,
@@ -77,6 +80,7 @@ impl ReceiverSession {
             rtt: Duration::ZERO,
             streams: Streams::new(MAX_HEAD_BYTES),
             fetch: None,
+            sound: None,
             subscriber: None,
             deadlines: Deadlines::begin(),
             outputs: VecDeque::new(),
@@ -150,6 +154,16 @@ impl ReceiverSession {
             fetch.handle_taken();
             self.deadlines.handle_frame(now);
         }
+    }
+
+    /// Notes whether the caller plays sound from now on; the session tells the sender. It does nothing if the broadcast
+    /// has no sound.
+    pub fn handle_sound_wanted(&mut self, now: Duration, wanted: bool) {
+        if self.sound.is_none() || self.has_ended {
+            return;
+        }
+        self.streams.set_wants_sound(wanted);
+        self.say(now, &Message::SoundRequest(SoundRequest { wanted }), "it takes no request for sound");
     }
 
     /// Notes that the caller could not use this frame of video, or frames that waited with it, so later frames cannot
@@ -247,10 +261,15 @@ impl ReceiverSession {
                 self.accept(&welcome);
                 Greeting::Clock(welcome)
             }
+            (Greeting::Clock(welcome), Message::Sound(sound)) if self.sound.is_none() => {
+                self.sound = Some(sound);
+                Greeting::Clock(welcome)
+            }
             (Greeting::Clock(welcome), Message::Clock(clock)) => {
                 let sender_clock = Duration::from_micros(clock.micros) + self.rtt / 2;
                 let package = welcome.package;
                 self.deadlines.end_greeting();
+                self.outputs.extend(self.sound.map(ReceiverOutput::SoundAnnounced));
                 self.outputs.push_back(ReceiverOutput::Welcome { welcome, sender_clock });
                 Greeting::Answer(package)
             }
@@ -296,6 +315,7 @@ impl ReceiverSession {
                 let package = self.fetch.as_mut().map(|fetch| fetch.handle_end(stream)).transpose()?.flatten();
                 self.outputs.extend(package.map(ReceiverOutput::Package));
             }
+            Arrival::Sound(packet) => self.outputs.push_back(ReceiverOutput::Sound(packet)),
             Arrival::AnyOrder(stream) => self.outputs.push_back(ReceiverOutput::ReadUnordered(stream)),
             Arrival::Useless(stream) => self.outputs.push_back(ReceiverOutput::Stop(stream)),
             Arrival::Frame(part) => self.handle_frame_part(now, part)?,

@@ -24,6 +24,7 @@ use crate::wire::close::{Close, Code};
 use crate::wire::control::Control;
 use crate::wire::limits::MAX_MESSAGE;
 use crate::wire::message::{Clock, Hello, Message, ModelRequest, Welcome};
+use crate::wire::sound::Sound;
 use crate::wire::version::VersionRange;
 use nestcast_units::Bitrate;
 
@@ -34,6 +35,8 @@ pub struct Offer {
     pub welcome: Welcome,
     /// The model package that the welcome names, if the sender sends it.
     pub package: Option<Bytes>,
+    /// The broadcast's sound, if it has any.
+    pub sound: Option<Sound>,
 }
 
 /// The most bytes of messages that wait for admission.
@@ -90,6 +93,8 @@ pub struct SenderSession {
     /// Whether the session has asked the driver to await the last stream.
     awaits_last: bool,
     has_parity: bool,
+    /// Whether the receiver asked for sound.
+    wants_sound: bool,
     outputs: VecDeque<SenderOutput>,
 }
 
@@ -114,6 +119,7 @@ impl SenderSession {
             path: PathStats::default(),
             awaits_last: false,
             has_parity: true,
+            wants_sound: false,
             outputs: VecDeque::new(),
         }
     }
@@ -143,12 +149,13 @@ impl SenderSession {
         self.publisher.stats()
     }
 
-    /// Returns what the receiver wants of the next frames, given the state of its path.
+    /// Returns what the receiver wants of the next frames, given the state of its path. Sound takes its part of both
+    /// rates first.
     #[must_use]
     pub fn demand(&self, path: &PathStats) -> ReceiverDemand {
         ReceiverDemand {
-            bandwidth: self.publisher.bandwidth_estimate(path),
-            max_bitrate: self.max_bitrate,
+            bandwidth: self.publisher.beside_sound(self.publisher.bandwidth_estimate(path)),
+            max_bitrate: self.max_bitrate.map(|cap| self.publisher.beside_sound(cap)),
             useful_bytes: self.publisher.useful_bytes(),
             owed_frames: self.publisher.owed_frames(),
             needs_random_access: self.needs_random_access(),
@@ -192,8 +199,9 @@ impl SenderSession {
         let publisher = Publisher::new(interval, self.max_bitrate);
         let publisher = if self.has_parity { publisher } else { publisher.without_parity() };
         self.publisher = if welcome.video.is_some() { publisher.of_video(interval) } else { publisher };
-        let said = [Message::Welcome { version, welcome }, Message::Clock(Clock { micros: clock })];
-        let said: BytesMut = said.iter().flat_map(Message::encode).collect();
+        let welcome = Some(Message::Welcome { version, welcome });
+        let said = [welcome, self.offer.sound.map(Message::Sound), Some(Message::Clock(Clock { micros: clock }))];
+        let said: BytesMut = said.iter().flatten().flat_map(Message::encode).collect();
         self.outputs.extend([SenderOutput::Say(said.freeze()), SenderOutput::FinishControl]);
         self.phase = Phase::Live;
         self.take_messages(now);
@@ -209,6 +217,15 @@ impl SenderSession {
         match self.package {
             None => self.begin_frame(now, frame),
             Some(_) => self.keep_frame(frame),
+        }
+    }
+
+    /// Processes a packet of sound that is due: `stream` is [`StreamHead::sound_stream`](crate::StreamHead::sound_stream)
+    /// of it. `unsettled` is the number of streams that [`SenderOutput::Sound`] asked for and that are not known to have
+    /// arrived.
+    pub fn handle_sound(&mut self, stream: &Bytes, unsettled: usize) {
+        if self.phase == Phase::Live && self.wants_sound && self.publisher.handle_sound(stream, unsettled) {
+            self.outputs.push_back(SenderOutput::Sound(stream.clone()));
         }
     }
 
@@ -418,7 +435,13 @@ impl SenderSession {
             Message::RandomAccessRequest(request) if self.offer.welcome.video.is_some() => {
                 self.publisher.handle_random_access_request(now, request);
             }
-            _ => self.violation("a receiver may only ask for the model, or a join of video"),
+            Message::SoundRequest(request) if self.offer.sound.is_some() => {
+                self.wants_sound = request.wanted;
+                if !request.wanted {
+                    self.publisher.handle_sound_unwanted();
+                }
+            }
+            _ => self.violation("a receiver may only ask for the model, for sound, or a join of video"),
         }
     }
 

@@ -65,7 +65,7 @@ mod tests {
     use super::*;
     use crate::{
         Bitrate, Clock, Code, DecoderKind, FrameRate, Hello, MAX_TOKEN, ModelRequest, PackageHash, RandomAccessRequest,
-        VersionRange, Video, Welcome,
+        Sound, SoundRequest, VersionRange, Video, Welcome,
     };
 
     /// Encodes a message of any type and body, as later versions may define.
@@ -119,6 +119,8 @@ mod tests {
             hash.prop_map(|package| Message::ModelRequest(ModelRequest { package })),
             (0..1_u64 << 62).prop_map(|lost| Message::RandomAccessRequest(RandomAccessRequest { lost })),
             (0..1_u64 << 62).prop_map(|micros| Message::Clock(Clock { micros })),
+            (1..3_usize).prop_map(|channels| Message::Sound(Sound::with_channels(channels).expect("one or two"))),
+            any::<bool>().prop_map(|wanted| Message::SoundRequest(SoundRequest { wanted })),
         ]
     }
 
@@ -178,7 +180,7 @@ mod tests {
         #[test]
         fn messages_of_unknown_types_are_skipped_wherever_they_come_after_the_first(
             sent in proptest::collection::vec(messages(), 1..5),
-            kinds in proptest::collection::vec(6..64_u8, 5),
+            kinds in proptest::collection::vec(8..64_u8, 5),
             unknown in proptest::collection::vec(any::<u8>(), 0..=MAX_MESSAGE),
         ) {
             let both = |(message, kind): (&Message, &u8)| [&message.encode()[..], &raw(*kind, &unknown)].concat();
@@ -193,7 +195,7 @@ mod tests {
         let mut control = Control::default();
         control.handle_bytes(&welcome([1, 1], None).encode());
         assert!(control.poll().is_ok_and(|message| message.is_some()));
-        let unknown = [raw(63, &[7; MAX_MESSAGE]), raw(6, &[])].concat().repeat(16);
+        let unknown = [raw(63, &[7; MAX_MESSAGE]), raw(8, &[])].concat().repeat(16);
         for _ in 0..1000 {
             control.handle_bytes(&unknown);
             assert_eq!(control.poll(), Ok(None));

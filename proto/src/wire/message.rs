@@ -7,6 +7,7 @@ use bytes::{Bytes, BytesMut};
 
 use crate::wire::close::{Close, Code, SHORT_MESSAGE};
 use crate::wire::limits::{MAX_SIDE, MAX_TOKEN};
+use crate::wire::sound::Sound;
 use crate::wire::varint::{Reader, put_bytes, put_varint};
 use crate::wire::version::VersionRange;
 use nestcast_units::{Bitrate, FrameRate};
@@ -16,6 +17,8 @@ const WELCOME_TYPE: u64 = 2;
 const MODEL_REQUEST: u64 = 3;
 const RANDOM_ACCESS_REQUEST: u64 = 4;
 const CLOCK_TYPE: u64 = 5;
+const SOUND_TYPE: u64 = 6;
+const SOUND_REQUEST: u64 = 7;
 
 /// How a receiver decodes; a sender may count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -146,6 +149,13 @@ pub struct Clock {
     pub micros: u64,
 }
 
+/// Asks for the sound that the sender announced, or for no more of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoundRequest {
+    /// Whether the receiver plays sound from now on.
+    pub wanted: bool,
+}
+
 /// A message of the control stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -165,6 +175,10 @@ pub enum Message {
     RandomAccessRequest(RandomAccessRequest),
     /// From sender to receiver, after the welcome.
     Clock(Clock),
+    /// From sender to receiver, between the welcome and the clock: the broadcast has this sound.
+    Sound(Sound),
+    /// From receiver to sender.
+    SoundRequest(SoundRequest),
 }
 
 impl Message {
@@ -209,6 +223,14 @@ impl Message {
                 put_varint(&mut body, clock.micros);
                 CLOCK_TYPE
             }
+            Self::Sound(sound) => {
+                sound.write(&mut body);
+                SOUND_TYPE
+            }
+            Self::SoundRequest(request) => {
+                put_varint(&mut body, u64::from(request.wanted));
+                SOUND_REQUEST
+            }
         };
         let mut out = BytesMut::with_capacity(body.len() + 4);
         put_varint(&mut out, kind);
@@ -216,7 +238,7 @@ impl Message {
         out.freeze()
     }
 
-    /// Reads a body of the given type; returns `None` for a type that this build does not know. Skips bytes after the
+    /// Reads a body of the given type; returns `None` for a type or a sound that this build does not know. Skips bytes after the
     /// fields that it knows.
     ///
     /// # Errors
@@ -232,6 +254,11 @@ impl Message {
                 Self::RandomAccessRequest(RandomAccessRequest { lost: reader.varint().ok_or(SHORT_MESSAGE)? })
             }
             CLOCK_TYPE => Self::Clock(Clock { micros: reader.varint().ok_or(SHORT_MESSAGE)? }),
+            SOUND_TYPE => match Sound::read(&mut reader)? {
+                Some(sound) => Self::Sound(sound),
+                None => return Ok(None),
+            },
+            SOUND_REQUEST => Self::SoundRequest(SoundRequest { wanted: reader.varint().ok_or(SHORT_MESSAGE)? == 1 }),
             _ => return Ok(None),
         };
         Ok(Some(message))

@@ -7,6 +7,7 @@ pub(crate) mod frame;
 pub(crate) mod limits;
 pub(crate) mod message;
 pub(crate) mod parity;
+pub(crate) mod sound;
 pub(crate) mod stream;
 pub(crate) mod varint;
 pub(crate) mod version;

@@ -7,6 +7,7 @@ use crate::wire::frame::FrameHeader;
 use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES, MAX_MODEL};
 use crate::wire::message::{PackageHash, package_hash};
 use crate::wire::parity::ParityHeader;
+use crate::wire::sound::{SoundHeader, SoundPacket};
 use crate::wire::varint::{Reader, put_bytes, put_varint};
 
 const FRAME_KIND: u64 = 0;
@@ -14,6 +15,7 @@ const MODEL_KIND: u64 = 1;
 const BASES_KIND: u64 = 2;
 const LATE_KIND: u64 = 3;
 const PARITY_KIND: u64 = 4;
+const SOUND_KIND: u64 = 5;
 
 /// The head of a stream that a sender opened.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub enum StreamHead {
     Late(LateHeader),
     /// Parity of a frame's stream follows.
     Parity(ParityHeader),
+    /// A packet of sound follows.
+    Sound(SoundHeader),
     /// A kind that this build does not know: stop the stream.
     Unknown(u64),
 }
@@ -61,6 +65,15 @@ impl StreamHead {
         out.freeze()
     }
 
+    /// Encodes the whole stream of a packet of sound, which is the same for all receivers.
+    #[must_use]
+    pub fn sound_stream(packet: &SoundPacket) -> Bytes {
+        let mut out = BytesMut::with_capacity(MAX_HEAD_BYTES + packet.bytes.len());
+        Self::Sound(packet.header()).write(&mut out);
+        out.extend_from_slice(&packet.bytes);
+        out.freeze()
+    }
+
     /// Appends the head.
     pub(crate) fn write(&self, out: &mut BytesMut) {
         match self {
@@ -83,6 +96,10 @@ impl StreamHead {
                 put_varint(out, PARITY_KIND);
                 header.write(out);
             }
+            Self::Sound(header) => {
+                put_varint(out, SOUND_KIND);
+                header.write(out);
+            }
             Self::Unknown(kind) => put_varint(out, *kind),
         }
     }
@@ -100,6 +117,7 @@ impl StreamHead {
             Some(BASES_KIND) => Some(Self::Bases),
             Some(LATE_KIND) => late(&mut reader)?.map(Self::Late),
             Some(PARITY_KIND) => ParityHeader::read(&mut reader)?.map(Self::Parity),
+            Some(SOUND_KIND) => SoundHeader::read(&mut reader)?.map(Self::Sound),
             Some(kind) => Some(Self::Unknown(kind)),
         };
         if head.is_none() && bytes.len() >= MAX_HEAD_BYTES {
@@ -136,6 +154,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::wire::limits::MAX_SOUND_PACKET;
 
     proptest! {
         #[test]
@@ -145,7 +164,8 @@ mod tests {
             let head = StreamHead::Frame(FrameHeader { id, skipped: id / 3, captured, full, base: full * share / 100 });
             let late = LateHeader { id, offset: full * share / 100, full };
             let parity = ParityHeader { stream: id, length: full + 1, pieces: share % 16 + 1, block: share + 1 };
-            for head in [head, StreamHead::Late(late), StreamHead::Parity(parity)] {
+            let sound = SoundHeader { number: id, captured, length: share + 1 };
+            for head in [head, StreamHead::Late(late), StreamHead::Parity(parity), StreamHead::Sound(sound)] {
             let bytes = head.encode();
             for cut in 0..bytes.len() {
                 prop_assert_eq!(StreamHead::parse(&bytes[..cut]), Ok(None));
@@ -164,7 +184,7 @@ mod tests {
         }
 
         #[test]
-        fn an_unknown_kind_is_known_as_soon_as_its_number_is_there(kind in 5..1_u64 << 62, more in any::<[u8; 3]>()) {
+        fn an_unknown_kind_is_known_as_soon_as_its_number_is_there(kind in 6..1_u64 << 62, more in any::<[u8; 3]>()) {
             let head = StreamHead::Unknown(kind);
             let bytes = StreamHead::Unknown(kind).encode();
             prop_assert_eq!(StreamHead::parse(&bytes[..bytes.len() - 1]), Ok(None));
@@ -182,6 +202,10 @@ mod tests {
         let late = |offset, full| StreamHead::Late(LateHeader { id: 0, offset, full }).encode();
         assert!(StreamHead::parse(&late(11, 10)).is_err());
         assert!(StreamHead::parse(&late(0, MAX_FRAME + 1)).is_err());
+        for length in [0, MAX_SOUND_PACKET as u64 + 1] {
+            let sound = StreamHead::Sound(SoundHeader { number: 0, captured: 0, length }).encode();
+            assert!(StreamHead::parse(&sound).is_err(), "{length}");
+        }
         let model = |length| StreamHead::Model(ModelHeader { package: PackageHash([1; 32]), length });
         assert!(StreamHead::parse(&model(MAX_MODEL + 1).encode()).is_err());
         let encoded = model(MAX_MODEL).encode();

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nestcast_proto::{
     Bitrate, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash, PathStats,
-    RandomAccessRequest, Urgency, VersionRange, Video, Welcome,
+    RandomAccessRequest, Sound, SoundRequest, Urgency, VersionRange, Video, Welcome,
 };
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -17,6 +17,7 @@ use tokio::time::{Instant, sleep};
 use super::*;
 use crate::door::slots::Slots;
 use crate::frames::fanout::FrameFanout;
+use crate::frames::sound::SoundFanout;
 
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;
@@ -196,10 +197,21 @@ fn shared() -> Arc<Shared> {
     let counters = Arc::default();
     let demand = Demand::default();
     let end = OnceLock::new();
-    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()) });
+    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), sound: None });
     let slots = Arc::new(Slots::new(100, 100));
     let cut_off = watch::Sender::new(false);
-    Arc::new(Shared { offer, authorizers: Vec::new(), counters, demand, slots, end, cut_off, origins: Vec::new() })
+    let sound = SoundFanout::new();
+    Arc::new(Shared {
+        offer,
+        authorizers: Vec::new(),
+        counters,
+        demand,
+        slots,
+        sound,
+        end,
+        cut_off,
+        origins: Vec::new(),
+    })
 }
 
 fn send(fanout: &FrameFanout, id: u64) {
@@ -348,6 +360,33 @@ async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
     assert_eq!(told(silent, 1).await, (Some(Code::Slow), false));
     let rude = Taker { says: [hello(None), hello(None)].concat().into(), ..Taker::new(1e9) };
     assert_eq!(told(rude, 1).await, (Some(Code::Violation), false));
+}
+
+#[tokio::test(start_paused = true)]
+async fn sound_goes_between_frames_to_who_asked_for_it() {
+    let fanout = FrameFanout::new(INTERVAL);
+    let frames = fanout.subscribe();
+    let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
+    let offer = Offer::clone(&shared.offer);
+    shared.offer = Arc::new(Offer { sound: Some(Sound::Mono), ..offer });
+    let sound = shared.sound.clone();
+    let asks = Message::SoundRequest(SoundRequest { wanted: true }).encode();
+    let taker = Taker { says: [hello(None), asks].concat().into(), ..Taker::new(150_000.0) };
+    let shared = Arc::new(shared);
+    let feed = tokio::spawn(feed(taker.clone(), &shared, &frames));
+    sleep(INTERVAL).await;
+    send(&fanout, 0);
+    for at in 0..50 {
+        assert!(sound.send(at, Bytes::from_static(&[7; 100])));
+        sleep(Duration::from_millis(20)).await;
+    }
+    let packets = taker.streams().iter().filter(|bytes| (100..120).contains(*bytes)).count();
+    assert_eq!(packets, 50, "{:?}", taker.streams());
+    send(&fanout, 1);
+    sleep(INTERVAL).await;
+    let sent = shared.counters.read().receivers[0].sent;
+    assert_eq!((sent.frames, sent.sound.packets, sent.sound.skipped), (1, 50, 0));
+    feed.abort();
 }
 
 #[test]

@@ -119,12 +119,17 @@ const BROADCAST_TOTALS: [Figure<Statistics, f64>; 7] = [
 ];
 
 /// The counters of each receiver.
-const RECEIVER_COUNTERS: [Figure<ReceiverStatistics, u64>; 6] = [
+const RECEIVER_COUNTERS: [Figure<ReceiverStatistics, u64>; 9] = [
     ("receiver_frames", "Frames that were sent", |one| one.sent.frames),
     ("receiver_frames_skipped", "Frames that the path had no room for", |one| one.sent.skipped),
     ("receiver_frames_cut", "Frames that were cut when the next was due", |one| one.sent.cut),
     ("receiver_bytes", "Bytes of frames that were sent", |one| one.sent.bytes),
     ("receiver_full_bytes", "Bytes that those frames have uncut", |one| one.sent.full),
+    ("receiver_sound_packets", "Packets of sound that were sent", |one| one.sent.sound.packets),
+    ("receiver_sound_packets_skipped", "Packets of sound that the path or the cap had no room for", |one| {
+        one.sent.sound.skipped
+    }),
+    ("receiver_sound_bytes", "Bytes of sound that were sent, with heads", |one| one.sent.sound.bytes),
     ("receiver_lost_bytes", "Bytes that were lost on the path", |one| one.path.lost),
 ];
 

@@ -2,7 +2,9 @@
 
 pub(crate) mod fanout;
 mod latest_value;
+pub(crate) mod live_sound;
 pub(crate) mod live_source;
 pub(crate) mod paced_source;
 pub(crate) mod recorded_frames;
+pub(crate) mod sound;
 pub(crate) mod source;

@@ -60,15 +60,16 @@ impl QuicConnection {
     /// Opens a stream that begins with `header`, which is sent with the first bytes.
     pub(super) async fn open_with(&self, urgency: Urgency, header: Bytes) -> Result<Stream, Disconnected> {
         let stream = self.quinn().open_uni().await.map_err(disconnected)?;
-        if urgency == Urgency::First {
-            stream.set_priority(1).map_err(disconnected)?;
+        let priority = priority(urgency);
+        if priority > 0 {
+            stream.set_priority(priority).map_err(disconnected)?;
         }
         self.0.look();
-        Ok(self.stream(stream, header))
+        Ok(Stream { priority, ..self.stream(stream, header) })
     }
 
     pub(super) fn stream(&self, stream: SendStream, header: Bytes) -> Stream {
-        Stream { stream, header, path: Arc::clone(&self.0) }
+        Stream { stream, priority: 0, header, path: Arc::clone(&self.0) }
     }
 
     /// Ends the connection with this code of its protocol.
@@ -141,6 +142,8 @@ impl Connection for QuicConnection {
 #[derive(Debug)]
 pub(crate) struct Stream {
     stream: SendStream,
+    /// quinn's priority of its bytes.
+    priority: i32,
     /// The unwritten part of the header. It has no bytes of the session, so the feed reserves no room for it.
     header: Bytes,
     path: Arc<Path>,
@@ -182,7 +185,7 @@ impl Outgoing for Stream {
     fn finish(&mut self) {
         // Lost bytes of this stream go before newer bytes. Otherwise quinn would send them again when nothing else
         // waits.
-        let _ = self.stream.set_priority(1);
+        let _ = self.stream.set_priority(self.priority.max(priority(Urgency::First)));
         // This fails only if the peer stopped the stream, and then nobody waits for its end.
         let _ = self.stream.finish();
     }
@@ -201,6 +204,15 @@ impl Outgoing for Stream {
 impl Incoming for RecvStream {
     async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
         Ok(self.read_chunk(MAX_READ_BYTES, true).await.map_err(disconnected)?.map(|chunk| chunk.bytes))
+    }
+}
+
+/// Returns quinn's priority of a stream: higher goes first.
+const fn priority(urgency: Urgency) -> i32 {
+    match urgency {
+        Urgency::InTurn => 0,
+        Urgency::First => 1,
+        Urgency::Sound => 2,
     }
 }
 

@@ -8,6 +8,7 @@ use crate::subscribe::late::More;
 use crate::subscribe::subscriber::Arrived;
 use crate::wire::close::{Close, Code};
 use crate::wire::message::{PackageHash, Welcome};
+use crate::wire::sound::{Sound, SoundPacket};
 
 /// An action for the driver, or data for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +18,9 @@ pub enum ReceiverOutput {
     /// [`ReceiverSession::handle_said`](crate::ReceiverSession::handle_said) when the transport has accepted all of
     /// them.
     Say(Bytes),
+    /// The broadcast that the next [`ReceiverOutput::Welcome`] announces has this sound. If you play it, call
+    /// [`ReceiverSession::handle_sound_wanted`](crate::ReceiverSession::handle_sound_wanted).
+    SoundAnnounced(Sound),
     /// The sender announced its broadcast. Answer with
     /// [`ReceiverSession::handle_ready`](crate::ReceiverSession::handle_ready) or
     /// [`ReceiverSession::handle_package_missing`](crate::ReceiverSession::handle_package_missing). Until then read no
@@ -33,6 +37,8 @@ pub enum ReceiverOutput {
     Package(Bytes),
     /// Show this frame.
     Frame(Arrived),
+    /// Play this packet of sound. Packets come as they arrive: in any order, and each at most once.
+    Sound(SoundPacket),
     /// Add these bytes to the picture that was shown last.
     More(More),
     /// From now on bytes of this stream are useful in any order, because parity can fill the gaps before them. A

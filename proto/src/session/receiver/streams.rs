@@ -13,6 +13,7 @@ use crate::wire::close::Close;
 use crate::wire::frame::FrameHeader;
 use crate::wire::limits::MAX_FRAME;
 use crate::wire::parity::ParityHeader;
+use crate::wire::sound::{SoundHeader, SoundPacket};
 use crate::wire::stream::{LateHeader, ModelHeader, StreamHead};
 
 /// A piece of data from a stream.
@@ -20,6 +21,8 @@ use crate::wire::stream::{LateHeader, ModelHeader, StreamHead};
 pub(super) enum Arrival {
     /// A part of a frame.
     Frame(FramePart),
+    /// A packet of sound.
+    Sound(SoundPacket),
     /// This stream carries a model package.
     Package(u64, ModelHeader),
     /// Bytes of the package on this stream.
@@ -61,6 +64,8 @@ pub(super) struct Streams {
     most_kept: usize,
     /// Whether any parity has come: until then nothing is kept for it.
     has_parity: bool,
+    /// Whether sound is useful.
+    wants_sound: bool,
     arrivals: VecDeque<Arrival>,
 }
 
@@ -90,6 +95,10 @@ enum Content {
         header: ParityHeader,
         bytes: BytesMut,
     },
+    Sound {
+        header: SoundHeader,
+        bytes: BytesMut,
+    },
     Package,
     /// The rest of it is useless.
     Useless,
@@ -98,12 +107,17 @@ enum Content {
 impl Streams {
     /// Keeps at most `most_kept` bytes of a stream for its parity.
     pub(super) const fn new(most_kept: usize) -> Self {
-        Self { streams: BTreeMap::new(), most_kept, has_parity: false, arrivals: VecDeque::new() }
+        Self { streams: BTreeMap::new(), most_kept, has_parity: false, wants_sound: false, arrivals: VecDeque::new() }
     }
 
     /// Sets the most bytes of a stream that are kept for its parity from now on.
     pub(super) const fn set_most_kept(&mut self, most_kept: usize) {
         self.most_kept = most_kept;
+    }
+
+    /// Sets whether sound that begins now is useful.
+    pub(super) const fn set_wants_sound(&mut self, wanted: bool) {
+        self.wants_sound = wanted;
     }
 
     /// Adds a stream that the sender opened.
@@ -179,6 +193,8 @@ impl Streams {
             }
             // A later version of the session defines it.
             StreamHead::Unknown(_) => Content::Useless,
+            StreamHead::Sound(_) if !self.wants_sound => Content::Useless,
+            StreamHead::Sound(header) => Content::Sound { header, bytes: BytesMut::new() },
             StreamHead::Bases => Content::Bases { bases: Bases::default(), is_shown },
             StreamHead::Late(header) => Content::Late(header),
             StreamHead::Model(header) => {
@@ -228,6 +244,18 @@ impl Streams {
                     let parity = std::mem::take(parity).freeze();
                     self.stop(number);
                     return self.bring_parity(header, parity, shows_frames);
+                }
+            }
+            Content::Sound { header, bytes: packet } => {
+                packet.extend_from_slice(&bytes);
+                let &mut SoundHeader { number: id, captured, length } = header;
+                if packet.len() as u64 > length {
+                    return Err(Close::violation("a packet of sound is longer than it announced"));
+                }
+                if packet.len() as u64 == length {
+                    let packet = SoundPacket { number: id, captured, bytes: std::mem::take(packet).freeze() };
+                    self.arrivals.push_back(Arrival::Sound(packet));
+                    self.stop(number);
                 }
             }
             Content::Package => self.arrivals.push_back(Arrival::PackageBytes(number, bytes)),

@@ -6,6 +6,7 @@ use crate::wire::frame::{Frame, FrameHeader};
 use crate::wire::limits::MAX_MODEL;
 use crate::wire::message::{Clock, DecoderKind, RandomAccessRequest, Video};
 use crate::wire::parity::ParityHeader;
+use crate::wire::sound::SoundPacket;
 use crate::wire::stream::{ModelHeader, StreamHead};
 use crate::wire::version::VersionRange;
 
@@ -313,4 +314,89 @@ fn a_stream_of_an_unknown_kind_is_stopped_and_the_session_goes_on() {
     session.handle_stream_bytes(Duration::ZERO, 7, 0, frame(0, 9));
     session.handle_stream_end(Duration::ZERO, 7);
     assert_eq!(shown(&mut session, Duration::ZERO), Some((0, 9)));
+}
+
+/// Returns the stream of a packet of sound.
+fn sound_stream(number: u64, length: usize) -> Bytes {
+    let bytes = Bytes::from(vec![7; length]);
+    StreamHead::sound_stream(&SoundPacket { number, captured: 1000 + number, bytes })
+}
+
+/// Returns a session that was greeted by a sender with sound, and its outputs so far.
+fn with_sound() -> (ReceiverSession, Vec<ReceiverOutput>) {
+    let mut session = ReceiverSession::new(hello(), true);
+    let said = [
+        Message::Welcome { version: 1, welcome: welcome(None) },
+        Message::Sound(Sound::Stereo),
+        Message::Clock(Clock { micros: 7 }),
+    ];
+    session.handle_control_bytes(&said.map(|message| message.encode()).concat());
+    session.handle_ready(Duration::ZERO);
+    let did = outputs(&mut session, Duration::ZERO);
+    (session, did)
+}
+
+fn packets(session: &mut ReceiverSession) -> Vec<(u64, usize)> {
+    let packet = |output| match output {
+        ReceiverOutput::Sound(packet) => Some((packet.number, packet.bytes.len())),
+        _ => None,
+    };
+    outputs(session, Duration::ZERO).into_iter().filter_map(packet).collect()
+}
+
+#[test]
+fn sound_is_announced_before_the_welcome_asked_for_and_handed_over_whole_as_it_comes() {
+    let (mut session, did) = with_sound();
+    let announced = did.iter().position(|output| *output == ReceiverOutput::SoundAnnounced(Sound::Stereo));
+    let welcomed = did.iter().position(|output| matches!(output, ReceiverOutput::Welcome { .. }));
+    assert!(announced.is_some() && announced < welcomed, "{did:?}");
+    session.handle_sound_wanted(Duration::ZERO, true);
+    let asked = Message::SoundRequest(SoundRequest { wanted: true }).encode();
+    assert!(outputs(&mut session, Duration::ZERO).contains(&ReceiverOutput::Say(asked)));
+    for (stream, number) in [(3, 1), (7, 0)] {
+        session.handle_opened(stream);
+        let bytes = sound_stream(number, 100);
+        let (first, last) = (bytes.slice(..60), bytes.slice(60..));
+        session.handle_stream_bytes(Duration::ZERO, stream, 0, first);
+        assert_eq!(packets(&mut session), [], "a packet comes whole");
+        session.handle_stream_bytes(Duration::ZERO, stream, 60, last);
+        assert_eq!(packets(&mut session), [(number, 100)]);
+    }
+    // One that is reset is lost.
+    session.handle_opened(11);
+    session.handle_stream_bytes(Duration::ZERO, 11, 0, sound_stream(2, 100).slice(..60));
+    session.handle_stream_end(Duration::ZERO, 11);
+    assert_eq!(packets(&mut session), []);
+    session.handle_opened(15);
+    session.handle_stream_bytes(
+        Duration::ZERO,
+        15,
+        0,
+        [sound_stream(3, 100), Bytes::from_static(b"more")].concat().into(),
+    );
+    assert_eq!(violation(&mut session), "a packet of sound is longer than it announced");
+}
+
+#[test]
+fn sound_that_nobody_plays_is_stopped() {
+    let (mut session, _) = with_sound();
+    session.handle_opened(3);
+    session.handle_stream_bytes(Duration::ZERO, 3, 0, sound_stream(0, 100));
+    assert!(outputs(&mut session, Duration::ZERO).contains(&ReceiverOutput::Stop(3)));
+    // A broadcast without sound is not asked for any.
+    let mut session = ready(None);
+    session.handle_sound_wanted(Duration::ZERO, true);
+    assert_eq!(outputs(&mut session, Duration::ZERO), []);
+}
+
+#[test]
+fn sound_is_announced_once_and_before_the_clock() {
+    let (mut session, _) = with_sound();
+    session.handle_control_bytes(&Message::Sound(Sound::Mono).encode());
+    assert_eq!(violation(&mut session), "a message came after the clock");
+    let mut session = ReceiverSession::new(hello(), true);
+    let said = [Message::Welcome { version: 1, welcome: welcome(None) }, Message::Sound(Sound::Mono)];
+    session.handle_control_bytes(&said.map(|message| message.encode()).concat());
+    session.handle_control_bytes(&Message::Sound(Sound::Mono).encode());
+    assert_eq!(violation(&mut session), "no clock follows the welcome");
 }

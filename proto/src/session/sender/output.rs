@@ -10,8 +10,10 @@ use crate::wire::message::Hello;
 pub enum Urgency {
     /// After those of all streams that were opened before.
     InTurn,
-    /// Before those of all other streams.
+    /// Before those of all streams but sound.
     First,
+    /// Before those of all other streams: a packet of sound.
+    Sound,
 }
 
 /// An action for the driver.
@@ -30,6 +32,10 @@ pub enum SenderOutput {
     /// Open a unidirectional stream, and tell [`SenderSession::handle_opened`](crate::SenderSession::handle_opened) its
     /// number.
     Open(Urgency),
+    /// Open a unidirectional stream with [`Urgency::Sound`], write all of these bytes to it and finish it. The session
+    /// does not name the stream. Tell [`SenderSession::handle_sound`](crate::SenderSession::handle_sound) how many of
+    /// these streams are not known to have arrived, and let them arrive before a close.
+    Sound(Bytes),
     /// Write [`SenderSession::unwritten`](crate::SenderSession::unwritten) to the stream opened last, as far as
     /// [`SenderSession::room`](crate::SenderSession::room) and the transport allow. Then call
     /// [`SenderSession::handle_written`](crate::SenderSession::handle_written). The session repeats this until

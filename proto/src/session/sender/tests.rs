@@ -2,7 +2,7 @@ use nestcast_units::FrameRate;
 
 use super::*;
 use crate::wire::frame::Frame;
-use crate::wire::message::{DecoderKind, PackageHash, RandomAccessRequest, Video};
+use crate::wire::message::{DecoderKind, PackageHash, RandomAccessRequest, SoundRequest, Video};
 
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -18,7 +18,7 @@ fn offer(video: Option<Video>) -> Offer {
         rate: FrameRate::new(10, 1).expect("a rate"),
         video,
     };
-    Offer { welcome, package: Some(Bytes::from(vec![7; 10_000])) }
+    Offer { welcome, package: Some(Bytes::from(vec![7; 10_000])), sound: None }
 }
 
 fn hello(max_bitrate: Option<Bitrate>) -> Message {
@@ -281,4 +281,48 @@ fn nothing_is_written_before_the_stream_is_open() {
     driver.session.handle_opened(0);
     driver.drive(INTERVAL);
     assert!(driver.did.contains(&SenderOutput::Finish(0)) && driver.streams[0].len() > 10);
+}
+
+#[test]
+fn sound_goes_to_who_asks_for_it_at_once_and_counts_in_the_cap() {
+    let with_sound = || Offer { sound: Some(Sound::Stereo), ..offer(None) };
+    let stream = Bytes::from_static(&[7; 175]);
+    let sent = |driver: &mut Driver| {
+        driver.did.clear();
+        driver.session.handle_sound(&stream, 0);
+        driver.drive(SECOND);
+        driver.did.contains(&SenderOutput::Sound(stream.clone()))
+    };
+    let asks = |wanted| Message::SoundRequest(SoundRequest { wanted });
+    let mut driver = Driver::new(with_sound());
+    driver.say(Duration::ZERO, &hello(Some(Bitrate::from_bits(400_000))));
+    let greeting = driver.did.iter().find_map(|output| match output {
+        SenderOutput::Say(said) => Some(said.clone()),
+        _ => None,
+    });
+    let announced = [Message::Sound(Sound::Stereo).encode(), Message::Clock(Clock { micros: 77 }).encode()].concat();
+    assert!(greeting.is_some_and(|said| said.ends_with(&announced)));
+    assert!(!sent(&mut driver), "it was not asked for");
+    driver.say(SECOND, &asks(true));
+    let useful = driver.session.demand(&driver.path);
+    assert!(sent(&mut driver));
+    let beside = driver.session.demand(&driver.path);
+    assert_eq!(beside.max_bitrate, Some(Bitrate::from_bits(330_000)));
+    assert!(beside.bandwidth < useful.bandwidth);
+    let sound = driver.session.stats().sound;
+    assert_eq!((sound.packets, sound.bytes, sound.skipped), (1, 175, 0));
+    driver.say(SECOND, &asks(false));
+    assert!(!sent(&mut driver), "it was muted");
+    assert_eq!(driver.session.demand(&driver.path).max_bitrate, useful.max_bitrate);
+}
+
+#[test]
+fn who_asks_for_sound_that_was_not_announced_breaks_a_rule() {
+    let mut driver = Driver::admitted(offer(None), None);
+    driver.say(SECOND, &Message::SoundRequest(SoundRequest { wanted: true }));
+    let end = driver.did.iter().find_map(|output| match output {
+        SenderOutput::Close(end) => Some(end.close().code),
+        _ => None,
+    });
+    assert_eq!(end, Some(Code::Violation));
 }

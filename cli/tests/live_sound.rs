@@ -1,0 +1,99 @@
+//! Sound beside the pictures, from a WAV file to a WAV file that is in step with the video.
+
+mod harness;
+
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use harness::Bench;
+use harness::live::Sender;
+
+/// Samples in a second.
+const RATE: usize = 48_000;
+
+/// Makes two seconds of video that is bright in the first half of each second.
+fn blinking() -> Vec<u8> {
+    let mut video = b"YUV4MPEG2 W32 H24 F30:1 Cmono\n".to_vec();
+    for frame in 0..60 {
+        video.extend(b"FRAME\n");
+        video.extend([if frame % 30 < 15 { 220 } else { 30 }; 32 * 24]);
+    }
+    video
+}
+
+/// Makes two seconds of a WAV with a tone in the first half of each second.
+fn beeping() -> Vec<u8> {
+    let sample = |at: usize| if at % RATE < RATE / 2 { ((at as f64 * 0.06).sin() * 12_000.0) as i16 } else { 0 };
+    let samples: Vec<u8> = (0..2 * RATE).flat_map(|at| sample(at).to_le_bytes()).collect();
+    let bytes = |number: usize| u32::try_from(number).expect("short").to_le_bytes();
+    let format =
+        [&1_u16.to_le_bytes()[..], &1_u16.to_le_bytes(), &bytes(RATE), &bytes(2 * RATE), &[2, 0, 16, 0]].concat();
+    let parts = [&b"WAVEfmt "[..], &bytes(16), &format, b"data", &bytes(samples.len()), &samples].concat();
+    [&b"RIFF"[..], &bytes(parts.len()), &parts].concat()
+}
+
+/// Returns the seconds at which something begins that was absent before.
+fn begins(is_on: &[bool], rate: f64) -> Vec<f64> {
+    let rises = is_on.windows(2).enumerate().filter(|(_, pair)| !pair[0] && pair[1]);
+    rises.map(|(at, _)| (at + 1) as f64 / rate).collect()
+}
+
+#[cfg(unix)]
+#[test]
+fn a_beep_is_heard_when_its_picture_is_seen() {
+    let bench = Bench::new();
+    bench.write("blinking.y4m", &blinking());
+    bench.write("beeping.wav", &beeping());
+    let sender = Sender::start(&bench, &["blinking.y4m", "--repeat", "--sound", "beeping.wav"]);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(sender.receive(&["-o", "seen.y4m", "--sound", "heard.wav", "--json"]))
+        .current_dir(bench.path(""))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert_eq!(lines.by_ref().filter(|line| line.contains("\"event\":\"frame\"")).take(180).count(), 180, "6 s");
+    assert!(Command::new("kill").args(["-INT", &receiver.id().to_string()]).status().expect("it runs").success());
+    let last = lines.last().expect("the totals");
+    assert!(receiver.wait().expect("it ends").success());
+    let totals: serde_json::Value = serde_json::from_str(&last).expect("JSON");
+    assert!(totals["sound_packets"].as_u64() > Some(200), "{last}");
+
+    let bytes = bench.read("seen.y4m");
+    let mut video = nestcast_media::y4m::Reader::new(&bytes[..], 10_000).expect("y4m");
+    let mut bright = Vec::new();
+    while let Some(picture) = video.read().expect("frames") {
+        bright.push(picture.samples()[..32 * 24].iter().map(|sample| u64::from(*sample)).sum::<u64>() > 100 * 32 * 24);
+    }
+    let wav = bench.read("heard.wav");
+    let samples: Vec<i16> = wav[44..].chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
+    // In blocks of 5 ms.
+    let loud: Vec<bool> = samples.chunks(240).map(|block| block.iter().any(|sample| sample.abs() > 6000)).collect();
+    let [seen, heard] = [begins(&bright, 30.0), begins(&loud, 200.0)];
+    let pairs: Vec<(f64, f64)> = seen
+        .iter()
+        .filter_map(|&seen| heard.iter().copied().find(|heard| (heard - seen).abs() < 0.3).map(|heard| (seen, heard)))
+        .collect();
+    println!("{pairs:?}");
+    assert!(pairs.len() >= 3, "seen at {seen:?}, heard at {heard:?}");
+    assert!(pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04), "{pairs:?}");
+}
+
+#[test]
+fn what_is_no_sound_is_refused_and_sound_that_ends_does_not_end_the_broadcast() {
+    let bench = Bench::new();
+    bench.write("blinking.y4m", &blinking());
+    let output = bench.run(&["send", "blinking.y4m", "--sound", "blinking.y4m"], &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("neither WAV nor Ogg Opus"), "{said}");
+    let output =
+        bench.run(&["receive", "127.0.0.1:1", "--fingerprint", &"0".repeat(64), "-o", "-", "--sound", "-"], &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("cannot both go to standard output"), "{said}");
+    // A tenth of a second of sound, and two seconds of pictures.
+    bench.write("short.raw", &[0; RATE / 10 * 2]);
+    let arguments = ["blinking.y4m", "--sound", "short.raw", "--sound-raw", "48000:1"];
+    let mut sender = Sender::start(&bench, &arguments);
+    let (status, last, _) = sender.wait();
+    assert!(status.success() && last["frames"].as_u64() > Some(30), "{last}");
+}

@@ -1,0 +1,41 @@
+//! The sound of a broadcast: Opus packets of 20 ms at 48 kHz, from files and pipes and back to samples.
+//!
+//! ```text
+//! WAV, raw samples -> resampler -> SoundEncoder --+
+//! Ogg Opus ------------------------ as it is -----+-> SoundInput, a SoundSource of nestcast-proto
+//! packets -> nestcast-player's SoundPlayout -> Block -> SoundRenderer -> samples -> WavFile
+//! ```
+//!
+//! [`SoundInput`] reads a file or a pipe. A program with a microphone uses [`SoundEncoder`] and hands each packet to
+//! `SoundFanout` of `nestcast-sender`.
+//!
+//! Packets are untrusted: [`SoundDecoder`] refuses what is no packet, and uses no more memory for it.
+//!
+//! ```
+//! use nestcast_proto::{Bitrate, Sound};
+//! use nestcast_sound::{SAMPLES, SoundDecoder, SoundEncoder};
+//!
+//! # fn main() -> Result<(), nestcast_sound::Error> {
+//! let mut encoder = SoundEncoder::new(Sound::Mono, Bitrate::from_bits(32_000))?;
+//! let mut decoder = SoundDecoder::new(Sound::Mono)?;
+//! let packet = encoder.encode(&[0; SAMPLES])?;
+//! assert_eq!(decoder.decode(&packet)?.len(), SAMPLES);
+//! assert_eq!(decoder.conceal()?.len(), SAMPLES, "in place of a packet that was lost");
+//! # Ok(())
+//! # }
+//! ```
+
+mod codec;
+mod error;
+mod input;
+mod ogg_opus;
+mod pcm;
+mod render;
+mod rewind;
+mod wav;
+
+pub use codec::{MAX_BITRATE, MIN_BITRATE, RATE, SAMPLES, SoundDecoder, SoundEncoder};
+pub use error::Error;
+pub use input::{RawFormat, SoundInput};
+pub use render::SoundRenderer;
+pub use wav::WavFile;
