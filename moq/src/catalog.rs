@@ -78,7 +78,7 @@ pub fn encode(welcome: &Welcome) -> Bytes {
         codec: Some(PACKAGING.to_owned()),
         width: Some(welcome.width),
         height: Some(welcome.height),
-        framerate: Some(1.0 / welcome.interval().as_secs_f64()),
+        framerate: Some(welcome.rate.per_second()),
         init_data: Some(STANDARD.encode(message.encode())),
         ..Entry::of(Track::Base)
     };

@@ -66,8 +66,7 @@ impl Rates {
 
     /// Returns the most bytes of a frame.
     fn frame_bytes(self, interval: Duration) -> u64 {
-        let bytes = u128::from(self.greatest.bits()) * interval.as_micros() / 8_000_000;
-        u64::try_from(bytes).unwrap_or(u64::MAX)
+        self.greatest.bytes_in(interval)
     }
 }
 
@@ -239,10 +238,9 @@ impl Publisher {
         }
         let rendition = self.follower.rendition();
         for (at, (entry, bandwidth)) in self.entries.iter().enumerate() {
-            let useful_bytes = u128::from(bandwidth.bits()) * self.interval.as_micros() / 8_000_000;
             entry.set(ReceiverDemand {
                 bandwidth: *bandwidth,
-                useful_bytes: u64::try_from(useful_bytes).unwrap_or(u64::MAX),
+                useful_bytes: bandwidth.bytes_in(self.interval),
                 needs_random_access: asks && at == 0,
                 rendition,
                 ..ReceiverDemand::default()
@@ -287,7 +285,5 @@ mod tests {
         assert_eq!(Rates::new(mbit(2), mbit(1)), Err(RatesError));
         let rates = Rates::new(mbit(1), mbit(12)).expect("a range");
         assert_eq!(rates.frame_bytes(Duration::from_millis(40)), 60_000);
-        let most = Rates::new(mbit(1), Bitrate::from_bits(u64::MAX)).expect("a range");
-        assert_eq!(most.frame_bytes(Duration::from_secs(u64::MAX >> 20)), u64::MAX);
     }
 }

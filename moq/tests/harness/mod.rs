@@ -22,21 +22,21 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Frames a second.
-pub const FPS: u32 = 30;
+pub(crate) const FPS: u32 = 30;
 /// Bytes of a frame, and of its base layer. Together 14.4 Mbit/s.
-pub const FRAME: usize = 60_000;
-pub const BASE: usize = 1200;
+pub(crate) const FRAME: usize = 60_000;
+pub(crate) const BASE: usize = 1200;
 /// Bytes of a random-access frame, and of its base layer.
 const JOIN: usize = 24_000;
 const JOIN_BASE: usize = 6000;
 
 /// Returns the time since 1970.
-pub fn wall_clock() -> Duration {
+pub(crate) fn wall_clock() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970")
 }
 
 /// Video whose bytes say which frame and which byte they are.
-pub struct Made {
+pub(crate) struct Made {
     ticks: tokio::time::Interval,
     next: u64,
     end: u64,
@@ -44,7 +44,7 @@ pub struct Made {
 
 impl Made {
     /// Makes frames for this long.
-    pub fn for_time(time: Duration) -> Self {
+    pub(crate) fn for_time(time: Duration) -> Self {
         let mut ticks = interval(Duration::from_secs(1) / FPS);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self { ticks, next: 0, end: u64::try_from(time.as_millis()).expect("short") * u64::from(FPS) / 1000 }
@@ -87,23 +87,23 @@ impl FrameSource for Made {
 
 /// What a subscriber got.
 #[derive(Debug, Clone, Default)]
-pub struct Got {
+pub(crate) struct Got {
     /// Of each frame: bytes, and the time from capture until it was handed over.
-    pub frames: BTreeMap<u64, (usize, Duration)>,
+    pub(crate) frames: BTreeMap<u64, (usize, Duration)>,
     /// Frames that came with other bytes than those that were sent.
-    pub wrong: u64,
+    pub(crate) wrong: u64,
     /// Frames handed over that do not continue the one before, with a random-access frame or not.
-    pub joins: u64,
-    pub breaks: u64,
-    pub stats: ReceiveStats,
-    pub connections: u64,
+    pub(crate) joins: u64,
+    pub(crate) breaks: u64,
+    pub(crate) stats: ReceiveStats,
+    pub(crate) connections: u64,
     /// When the first frame came, from the beginning of the subscription.
-    pub first: Option<Duration>,
+    pub(crate) first: Option<Duration>,
 }
 
 impl Got {
     /// Returns the share of the frames between the first and the last one that came, in percent.
-    pub fn shown(&self) -> f64 {
+    pub(crate) fn shown(&self) -> f64 {
         let (Some((first, _)), Some((last, _))) = (self.frames.first_key_value(), self.frames.last_key_value()) else {
             return 0.0;
         };
@@ -111,20 +111,20 @@ impl Got {
     }
 
     /// Returns the bits a second that were handed over in time between the first frame and the last.
-    pub fn rate(&self) -> f64 {
+    pub(crate) fn rate(&self) -> f64 {
         let bytes: usize = self.frames.values().map(|(bytes, _)| bytes).sum();
         bytes as f64 * 8.0 * f64::from(FPS) / self.frames.len().max(1) as f64
     }
 
     /// Returns this percentile of the time from capture until a frame was handed over.
-    pub fn latency(&self, percent: usize) -> Duration {
+    pub(crate) fn latency(&self, percent: usize) -> Duration {
         let mut all: Vec<_> = self.frames.values().map(|(_, latency)| *latency).collect();
         all.sort_unstable();
         all.get((all.len() * percent / 100).min(all.len().saturating_sub(1))).copied().unwrap_or_default()
     }
 
     /// Returns the figures of the frames after the first `skipped`.
-    pub fn after(&self, skipped: u64) -> Self {
+    pub(crate) fn after(&self, skipped: u64) -> Self {
         let first = self.frames.first_key_value().map_or(0, |(first, _)| *first) + skipped;
         Self { frames: self.frames.clone().split_off(&first), ..self.clone() }
     }
@@ -132,7 +132,7 @@ impl Got {
 
 /// Counts frames and checks their bytes.
 #[derive(Debug, Clone)]
-pub struct Counter {
+pub(crate) struct Counter {
     got: Arc<Mutex<Got>>,
     began: Instant,
     last: Option<u64>,
@@ -145,7 +145,7 @@ impl Default for Counter {
 }
 
 impl Counter {
-    pub fn got(&self) -> Got {
+    pub(crate) fn got(&self) -> Got {
         self.got.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -177,7 +177,7 @@ impl FrameSink for Counter {
 }
 
 /// Broadcasts `source` at a relay too, until it ends; returns the broadcast's own address and fingerprint.
-pub fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, rates: Rates) -> (SocketAddr, Trust) {
+pub(crate) fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, rates: Rates) -> (SocketAddr, Trust) {
     let identity = Identity::generate().expect("an identity");
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
@@ -198,24 +198,24 @@ pub fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, rates: Ra
 
 /// A broadcast at a relay, and which relay that is.
 #[derive(Debug, Clone)]
-pub struct Place {
-    pub url: RelayUrl,
-    pub trust: Trust,
+pub(crate) struct Place {
+    pub(crate) url: RelayUrl,
+    pub(crate) trust: Trust,
 }
 
 impl Place {
-    pub fn new(address: SocketAddr, trust: Trust, path: &str) -> Self {
+    pub(crate) fn new(address: SocketAddr, trust: Trust, path: &str) -> Self {
         Self { url: format!("moq://{address}/{path}").parse().expect("a URL"), trust }
     }
 
     /// Returns the same broadcast at another address, such as that of a link.
-    pub fn at(&self, address: SocketAddr) -> Self {
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
         let path = format!("{}{}", self.url.path().trim_start_matches('/'), "");
         let path = if path.is_empty() { self.url.broadcast().to_owned() } else { format!("{path}/{}", self.url.broadcast()) };
         Self::new(address, self.trust.clone(), &path)
     }
 
-    pub fn config(&self, retry: Duration) -> Config {
+    pub(crate) fn config(&self, retry: Duration) -> Config {
         Config {
             url: self.url.clone(),
             trust: self.trust.clone(),
@@ -228,7 +228,7 @@ impl Place {
 }
 
 /// Receives for this long, and returns what came.
-pub async fn receive_for(place: &Place, time: Duration, retry: Duration) -> (Got, Result<(), nestcast_moq::Error>) {
+pub(crate) async fn receive_for(place: &Place, time: Duration, retry: Duration) -> (Got, Result<(), nestcast_moq::Error>) {
     let counter = Counter::default();
     let mut sink = counter.clone();
     let ended = receive(place.config(retry), &mut sink, tokio::time::sleep(time)).await;
@@ -236,13 +236,13 @@ pub async fn receive_for(place: &Place, time: Duration, retry: Duration) -> (Got
 }
 
 /// A relay in this process: sessions that share what they publish. It is no test of a relay, but of both ends.
-pub struct LocalRelay {
-    pub place: Place,
+pub(crate) struct LocalRelay {
+    pub(crate) place: Place,
     _tasks: JoinSet<()>,
 }
 
 impl LocalRelay {
-    pub fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
         let key = PrivateKeyDer::from_pem_slice(identity.signing_key.serialize_pem().as_bytes()).expect("a key");
         let certificate = CertificateDer::from_pem_slice(identity.cert.pem().as_bytes()).expect("a certificate");
