@@ -64,8 +64,9 @@ pub struct Assembly {
     interval: Duration,
     gate: Gate,
     open: BTreeMap<u64, Open>,
-    /// The newest frame that is finished.
+    /// The newest frame that is finished, and the newest that was passed on.
     finished: Option<u64>,
+    passed: Option<u64>,
     /// Streams opened so far.
     streams: u64,
     steps: VecDeque<Step>,
@@ -78,7 +79,7 @@ impl Assembly {
     pub const fn new(interval: Duration, is_video: bool) -> Self {
         let gate =
             if is_video { Gate::WaitsForJoin { first: None, join: None } } else { Gate::Open { join: None } };
-        Self { interval, gate, open: BTreeMap::new(), finished: None, streams: 0, steps: VecDeque::new() }
+        Self { interval, gate, open: BTreeMap::new(), finished: None, passed: None, streams: 0, steps: VecDeque::new() }
     }
 
     /// Holds frames back until a random-access frame, because later ones cannot be decoded.
@@ -109,6 +110,9 @@ impl Assembly {
 
     /// Notes the end of a group.
     pub fn handle_end(&mut self, now: Duration, track: Track, group: u64) {
+        if track == Track::Base && matches!(self.gate, Gate::WaitsForJoin { .. }) {
+            self.steps.push_back(Step::StopBefore(group.saturating_add(1)));
+        }
         if let Some(open) = self.open.get_mut(&group) {
             open.ended.push(track);
             self.pass_on(now, group);
@@ -137,6 +141,12 @@ impl Assembly {
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
         self.open.values().map(|open| self.due(open)).min()
+    }
+
+    /// Returns whether the first frame was passed on: before that the enhancement track is of no use.
+    #[must_use]
+    pub const fn has_begun(&self) -> bool {
+        self.passed.is_some()
     }
 
     /// Returns whether it needs the track of random-access frames. Read that track only while it does.
@@ -189,7 +199,8 @@ impl Assembly {
             Track::Catalog | Track::More => {}
         }
         let (Some(first), Some(join)) = (*first, *join) else { return };
-        if join < first {
+        // Of a frame that was passed on the session knows the other form.
+        if join < first || self.passed >= Some(join) {
             return;
         }
         self.gate = Gate::Open { join: Some(join) };
@@ -209,7 +220,7 @@ impl Assembly {
     fn pass_on(&mut self, now: Duration, group: u64) {
         let Gate::Open { join } = self.gate else { return };
         let main = if join == Some(group) { Track::Join } else { Track::Base };
-        let Self { open, steps, streams, .. } = self;
+        let Self { open, passed, steps, streams, .. } = self;
         let Some(frame) = open.get_mut(&group) else { return };
         if frame.waiting.contains_key(&main) || frame.stream.is_some() {
             let stream = *frame.stream.get_or_insert_with(|| {
@@ -229,6 +240,7 @@ impl Assembly {
                 offset += length as u64;
             }
             frame.stream = Some((number, offset));
+            *passed = (*passed).max(Some(group));
         }
         if !frame.ended.contains(&main) {
             return;
@@ -358,7 +370,7 @@ mod tests {
             base(&mut it, ms(group), group, "base");
             it.handle_bytes(ms(group), Track::More, group, bytes("more"));
         }
-        assert_eq!(steps(&mut it), [""; 0], "frame 4 never came");
+        assert_eq!(steps(&mut it), ["stop <6", "stop <7", "stop <8"], "frame 4 never came");
         it.handle_bytes(ms(9), Track::Join, 6, bytes("jo"));
         assert!(it.needs_join(), "its rest comes on that track");
         it.handle_bytes(ms(9), Track::Join, 6, bytes("in"));
@@ -372,11 +384,12 @@ mod tests {
         it.wait_for_join();
         it.wait_for_join();
         assert_eq!(steps(&mut it), ["end 11"]);
-        base(&mut it, ms(40), 8, "base");
-        it.handle_bytes(ms(41), Track::Join, 7, bytes("before"));
+        it.handle_bytes(ms(39), Track::Base, 7, bytes("again"));
+        it.handle_bytes(ms(39), Track::Join, 7, bytes("passed on"));
         assert_eq!(steps(&mut it), [""; 0]);
+        base(&mut it, ms(40), 8, "base");
         it.handle_bytes(ms(41), Track::Join, 8, bytes("join"));
-        assert_eq!(steps(&mut it), ["open 15", "15+0 join"]);
+        assert_eq!(steps(&mut it), ["stop <9", "open 15", "15+0 join"]);
     }
 
     #[test]

@@ -203,6 +203,7 @@ struct Driver<'a, S> {
     inbox: mpsc::Receiver<Event>,
     readers: JoinSet<()>,
     join: Option<AbortHandle>,
+    reads_more: bool,
     /// When the first and the last frame were handed over.
     handed_over: Option<(Instant, Instant)>,
 }
@@ -221,6 +222,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             inbox,
             readers: JoinSet::new(),
             join: None,
+            reads_more: false,
             handed_over: None,
         }
     }
@@ -301,7 +303,6 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                     }
                     self.assembly = Some(Assembly::new(welcome.interval(), video));
                     self.read(Track::Base, MAX_BASE_AGE).await?;
-                    self.read(Track::More, MAX_MORE_AGE).await?;
                 }
                 ReceiverOutput::Frame(arrived) => {
                     let now = Instant::now();
@@ -317,7 +318,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             }
             self.pass_steps();
         }
-        self.read_joins().await
+        self.read_others().await
     }
 
     fn poll(&mut self) -> Option<ReceiverOutput> {
@@ -349,9 +350,13 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         }
     }
 
-    /// Reads random-access frames while they are needed.
-    async fn read_joins(&mut self) -> Result<(), Error> {
+    /// Reads random-access frames while they are needed, and the rest of frames after the first one.
+    async fn read_others(&mut self) -> Result<(), Error> {
         let needs = self.assembly.as_ref().is_some_and(Assembly::needs_join);
+        if !self.reads_more && self.assembly.as_ref().is_some_and(Assembly::has_begun) {
+            self.reads_more = true;
+            self.read(Track::More, MAX_MORE_AGE).await?;
+        }
         match (needs, &self.join) {
             (true, None) => self.join = Some(self.read(Track::Join, MAX_BASE_AGE).await?),
             (false, Some(join)) => {

@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod program;
+
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::net::SocketAddr;
@@ -210,9 +212,7 @@ impl Place {
 
     /// Returns the same broadcast at another address, such as that of a link.
     pub(crate) fn at(&self, address: SocketAddr) -> Self {
-        let path = format!("{}{}", self.url.path().trim_start_matches('/'), "");
-        let path = if path.is_empty() { self.url.broadcast().to_owned() } else { format!("{path}/{}", self.url.broadcast()) };
-        Self::new(address, self.trust.clone(), &path)
+        Self::new(address, self.trust.clone(), self.url.broadcast())
     }
 
     pub(crate) fn config(&self, retry: Duration) -> Config {
@@ -243,10 +243,10 @@ pub(crate) struct LocalRelay {
 
 impl LocalRelay {
     pub(crate) fn start() -> Self {
-        let identity = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
-        let key = PrivateKeyDer::from_pem_slice(identity.signing_key.serialize_pem().as_bytes()).expect("a key");
-        let certificate = CertificateDer::from_pem_slice(identity.cert.pem().as_bytes()).expect("a certificate");
-        let trust = Trust::Fingerprint(sha256(&certificate));
+        let (certificate, key) = certificate();
+        let trust = trust(&certificate);
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut tls = rustls::ServerConfig::builder_with_provider(provider)
             .with_protocol_versions(&[&rustls::version::TLS13])
@@ -282,7 +282,15 @@ impl LocalRelay {
     }
 }
 
-fn sha256(bytes: &[u8]) -> [u8; 32] {
+/// Makes a certificate and its key, PEM.
+pub(crate) fn certificate() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+/// Returns the trust in a certificate, PEM.
+pub(crate) fn trust(certificate: &str) -> Trust {
     use sha2::Digest as _;
-    sha2::Sha256::digest(bytes).into()
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
+    Trust::Fingerprint(sha2::Sha256::digest(&certificate).into())
 }

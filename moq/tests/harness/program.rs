@@ -1,14 +1,13 @@
 //! `moq-relay` as a child process, bound to loopback.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
-use nestcast_receiver::Trust;
+use tempfile::TempDir;
 
-use super::Place;
+use super::{Place, certificate, trust};
 
 /// Names the program. `cargo xtask relays` installs it and sets this.
 pub(crate) const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
@@ -18,45 +17,30 @@ pub(crate) struct RelayProgram {
     pub(crate) place: Place,
     process: Child,
     address: SocketAddr,
-    web: SocketAddr,
+    parent: Option<u16>,
+    /// Its certificate and key.
+    files: TempDir,
 }
 
 impl RelayProgram {
     /// Starts a relay, behind `parent` if there is one.
     pub(crate) fn start(parent: Option<&Self>) -> Self {
-        Self::at(free_address(), parent)
+        let files = TempDir::new().expect("a folder");
+        let (certificate, key) = certificate();
+        std::fs::write(files.path().join("cert.pem"), &certificate).expect("a file");
+        std::fs::write(files.path().join("key.pem"), key).expect("a file");
+        let address = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+        let parent = parent.map(|parent| parent.address.port());
+        let process = spawn(address, parent, &files);
+        Self { place: Place::new(address, trust(&certificate), "garden"), process, address, parent, files }
     }
 
-    /// Starts a relay at `address`.
-    pub(crate) fn at(address: SocketAddr, parent: Option<&Self>) -> Self {
-        let web = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
-        let program = std::env::var_os(VARIABLE).map(PathBuf::from).expect("cargo xtask relays sets the program");
-        let mut command = Command::new(program);
-        command.args(["--listen", &address.to_string(), "--listen-tls-generate", "localhost"]);
-        command.args(["--web-http-listen", &web.to_string(), "--auth-public", "**", "--cache-duration", "1s"]);
-        command.args(["--log-level", "warn"]);
-        if let Some(parent) = parent {
-            command.args(["--cluster-connect", &format!("https://localhost:{}/", parent.address.port())]);
-            command.args(["--connect-tls-insecure=true"]);
-        }
-        let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the relay starts");
-        let said = process.stderr.take().expect("a pipe");
-        std::thread::spawn(move || {
-            BufReader::new(said).lines().map_while(Result::ok).for_each(|line| eprintln!("moq-relay: {line}"));
-        });
-        let fingerprint = fingerprint(web, &mut process);
-        let trust = Trust::fingerprint(&fingerprint).unwrap_or_else(|| panic!("no fingerprint: {fingerprint}"));
-        Self { place: Place::new(address, trust, "garden"), process, address, web }
+    /// Starts another relay in the place of one that was killed.
+    pub(crate) fn start_again(&mut self) {
+        self.process = spawn(self.address, self.parent, &self.files);
     }
 
-    /// Ends the relay at once, as a crash does, and starts another in its place. Its certificate is another one.
-    pub(crate) fn restart(&mut self) {
-        self.kill();
-        let restarted = Self::at(self.address, None);
-        let old = std::mem::replace(self, restarted);
-        drop(old);
-    }
-
+    /// Ends the relay at once, as a crash does.
     pub(crate) fn kill(&mut self) {
         // It may have ended by itself.
         let _ = self.process.kill();
@@ -71,9 +55,6 @@ impl RelayProgram {
         (ticks(11) + ticks(12)) / 100.0
     }
 
-    pub(crate) fn address(&self) -> SocketAddr {
-        self.address
-    }
 }
 
 impl Drop for RelayProgram {
@@ -82,32 +63,20 @@ impl Drop for RelayProgram {
     }
 }
 
-fn free_address() -> SocketAddr {
-    UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port")
-}
-
-/// Asks the relay for its certificate's fingerprint, until it answers.
-fn fingerprint(web: SocketAddr, process: &mut Child) -> String {
-    let began = Instant::now();
-    loop {
-        if let Ok(Some(status)) = process.try_wait() {
-            panic!("moq-relay ended: {status}");
-        }
-        if let Some(fingerprint) = ask(web) {
-            return fingerprint;
-        }
-        assert!(began.elapsed() < Duration::from_secs(20), "moq-relay does not answer at {web}");
-        std::thread::sleep(Duration::from_millis(50));
+fn spawn(address: SocketAddr, parent: Option<u16>, files: &TempDir) -> Child {
+    let program = std::env::var_os(VARIABLE).map(PathBuf::from).expect("cargo xtask relays sets the program");
+    let mut command = Command::new(program);
+    command.args(["--listen", &address.to_string(), "--auth-public", "**", "--cache-duration", "1s"]);
+    command.arg("--listen-tls-cert").arg(files.path().join("cert.pem"));
+    command.arg("--listen-tls-key").arg(files.path().join("key.pem"));
+    command.args(["--log-level", "error"]);
+    if let Some(port) = parent {
+        command.args(["--cluster-connect", &format!("https://localhost:{port}/"), "--connect-tls-insecure=true"]);
     }
-}
-
-fn ask(web: SocketAddr) -> Option<String> {
-    let mut stream = TcpStream::connect(web).ok()?;
-    stream.write_all(b"GET /certificate.sha256 HTTP/1.0\r\n\r\n").ok()?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).ok()?;
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    head.starts_with("HTTP/1.0 200").then(|| body.trim().to_owned()).or_else(|| {
-        head.starts_with("HTTP/1.1 200").then(|| body.trim().to_owned())
-    })
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the relay starts");
+    let said = process.stderr.take().expect("a pipe");
+    std::thread::spawn(move || {
+        BufReader::new(said).lines().map_while(Result::ok).for_each(|line| eprintln!("moq-relay: {line}"));
+    });
+    process
 }
