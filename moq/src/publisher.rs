@@ -1,6 +1,8 @@
 //! Publishes a broadcast at a relay: from the fan-out of frames to tracks.
 
+use std::fmt;
 use std::future::Future;
+use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use moq_net::{Timescale, Timestamp, broadcast, cache, group, origin, track};
@@ -36,15 +38,32 @@ pub struct Rates {
     greatest: Bitrate,
 }
 
-/// Why two rates are no range.
+/// Why two rates, or a text, are no range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the least rate is above the greatest")]
+#[error("give the least rate and the greatest in bits per second, as in 500k..8M")]
 pub struct RatesError;
 
 impl Default for Rates {
     /// 500 kbit/s to 8 Mbit/s.
     fn default() -> Self {
         Self { least: Bitrate::from_bits(500_000), greatest: Bitrate::from_bits(8_000_000) }
+    }
+}
+
+/// As in `500k..8M`.
+impl FromStr for Rates {
+    type Err = RatesError;
+
+    fn from_str(text: &str) -> Result<Self, RatesError> {
+        let (least, greatest) = text.split_once("..").ok_or(RatesError)?;
+        let rate = |text: &str| text.parse::<Bitrate>().map_err(|_| RatesError);
+        Self::new(rate(least)?, rate(greatest)?)
+    }
+}
+
+impl fmt::Display for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.least.bits(), self.greatest.bits())
     }
 }
 
@@ -283,7 +302,10 @@ mod tests {
         let mbit = |mbit: u64| Bitrate::from_bits(mbit * 1_000_000);
         assert_eq!(Rates::new(mbit(1), mbit(16)).map(Rates::steps), Ok([mbit(1), mbit(4), mbit(16)]));
         assert_eq!(Rates::new(mbit(2), mbit(1)), Err(RatesError));
-        let rates = Rates::new(mbit(1), mbit(12)).expect("a range");
+        let rates: Rates = "1M..12M".parse().expect("a range");
+        assert_eq!((rates.to_string().parse(), rates), (Ok(rates), Rates { least: mbit(1), greatest: mbit(12) }));
+        assert_eq!("2M..1M".parse::<Rates>(), Err(RatesError));
+        assert_eq!("2M".parse::<Rates>(), Err(RatesError));
         assert_eq!(rates.frame_bytes(Duration::from_millis(40)), 60_000);
     }
 }
