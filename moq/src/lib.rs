@@ -20,6 +20,7 @@ mod publisher;
 mod relay;
 mod stoppable;
 mod subscriber;
+mod tracks;
 mod url;
 
 pub use assembly::{Assembly, Step};

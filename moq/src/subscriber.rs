@@ -6,32 +6,21 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use moq_net::{broadcast, cache, group, origin, track};
 use nestcast_proto::{Clock, Control, DecoderKind, Hello, Message, ReceiverOutput, ReceiverSession, VersionRange};
 use nestcast_receiver::{FrameSink, Latency, Player, Readiness, Retry, Trust, Viewer};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep_until};
 
 use crate::assembly::{Assembly, Step};
-use crate::catalog;
 use crate::error::{Error, Fault};
 use crate::mapping::Track;
-use crate::relay::Relay;
-use crate::stoppable::Stops;
+use crate::tracks::{self, Event, Subscription};
 use crate::url::RelayUrl;
 
-/// The longest time for the broadcast and its catalog, once connected.
-const CATALOG_TIMEOUT: Duration = Duration::from_secs(5);
 /// How late a group may be: base layers as long as a session waits for them, the rest of a frame until it is stopped.
 const MAX_BASE_AGE: Duration = Duration::from_secs(1);
 const MAX_MORE_AGE: Duration = Duration::from_millis(300);
-/// How much of the past a new subscription gets: what the relay may send before the next frame.
-const MAX_FIRST_AGE: Duration = Duration::from_millis(50);
-/// How long groups are kept here: they are read at once.
-const KEPT_TIME: Duration = Duration::from_secs(2);
-/// The most groups of a track that are read at once.
-const MAX_GROUPS: usize = 64;
 /// The most pieces of groups that wait to be processed. Readers wait when that many do.
 const MAX_WAITING_EVENTS: usize = 64;
 
@@ -105,7 +94,7 @@ async fn run<S: FrameSink>(
     let subscription = tokio::select! {
         biased;
         () = &mut shutdown => return None,
-        opened = Subscription::open(config, time) => opened,
+        opened = Subscription::open(&config.url, &config.trust, time) => opened,
     };
     let subscription = match subscription {
         Ok(subscription) => subscription,
@@ -120,75 +109,6 @@ async fn run<S: FrameSink>(
     };
     driver.subscription.relay.close().await;
     ended
-}
-
-/// A broadcast at a relay, and its catalog.
-struct Subscription {
-    relay: Relay,
-    broadcast: broadcast::Consumer,
-    stops: Stops,
-    /// The session's welcome, unchecked.
-    welcome: Bytes,
-    _origin: JoinSet<()>,
-}
-
-impl Subscription {
-    async fn open(config: &Config, time: Duration) -> Result<Self, Error> {
-        let mut settings = origin::Config::default();
-        settings.pool = cache::Pool::new(cache::Config::default().with_expiry(KEPT_TIME));
-        let (origin, driver) = origin::Producer::new(settings);
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            moq_net::time::run(driver).await;
-        });
-        let stops = Stops::default();
-        let url = &config.url;
-        let into = Some((origin.clone(), stops.clone()));
-        let relay = Relay::connect(url, &config.trust, time, None, into).await?;
-        let origin = origin.consume();
-        let found = timeout(CATALOG_TIMEOUT, origin.routed_broadcast(url.broadcast()));
-        let broadcast = tokio::select! {
-            found = found => found.map_err(|_| Error::NoBroadcast(url.clone()))?,
-            error = relay.closed() => return Err(error),
-        };
-        let refused = |error: moq_net::Error| Error::Refused { url: url.clone(), cause: error.to_string() };
-        let broadcast = broadcast.map_err(refused)?;
-        let catalog = timeout(CATALOG_TIMEOUT, read_catalog(&broadcast)).await;
-        let catalog = catalog.ok().flatten().ok_or(Fault::NoCatalog)?;
-        let welcome = catalog::decode(&catalog)?;
-        Ok(Self { relay, broadcast, stops, welcome, _origin: tasks })
-    }
-
-    /// Subscribes to a track.
-    async fn track(&self, track: Track, age: Duration) -> Result<track::Subscriber, Error> {
-        let wanted = track::Subscription::default().with_priority(track.priority()).with_max_age(age);
-        let gone = |error: moq_net::Error| Error::Lost(error.to_string());
-        let subscribed = self.broadcast.track(track.name()).map_err(gone)?.subscribe(wanted);
-        timeout(CATALOG_TIMEOUT, subscribed).await.map_err(|_| Fault::NoCatalog)?.map_err(gone)
-    }
-}
-
-/// Reads the newest catalog; `None` if there is none.
-async fn read_catalog(broadcast: &broadcast::Consumer) -> Option<Bytes> {
-    let wanted = track::Subscription::default().with_priority(Track::Catalog.priority());
-    let mut track = broadcast.track(Track::Catalog.name()).ok()?.subscribe(wanted).await.ok()?;
-    let mut group = track.recv_group().await.ok()??;
-    let mut frame = group.next_frame().await.ok()??;
-    let most = catalog::MAX_CATALOG_BYTES + 1;
-    let mut catalog = Vec::new();
-    while let Some(bytes) = frame.read_chunk().await.ok()? {
-        catalog.extend_from_slice(&bytes[..bytes.len().min(most - catalog.len())]);
-    }
-    Some(catalog.into())
-}
-
-/// What a track brings.
-#[derive(Debug)]
-enum Event {
-    Bytes(Track, u64, Bytes),
-    /// A group ended. Of base layers, only those that are whole count.
-    GroupEnd(Track, u64),
-    TrackEnd(String),
 }
 
 /// A session over a relay's tracks.
@@ -370,51 +290,8 @@ impl<'a, S: FrameSink> Driver<'a, S> {
 
     /// Reads a track from now on.
     async fn read(&mut self, track: Track, age: Duration) -> Result<AbortHandle, Error> {
-        let mut subscriber = self.subscription.track(track, MAX_FIRST_AGE).await?;
-        let wanted = track::Subscription::default().with_priority(track.priority()).with_max_age(age);
-        subscriber.update(wanted).map_err(|error| Error::Lost(error.to_string()))?;
-        Ok(self.readers.spawn(read_track(track, subscriber, self.events.clone())))
-    }
-}
-
-/// Reads the groups of a track until it ends.
-async fn read_track(track: Track, mut subscriber: track::Subscriber, events: mpsc::Sender<Event>) {
-    let mut groups = JoinSet::new();
-    let end = loop {
-        tokio::select! {
-            group = subscriber.recv_group() => match group {
-                // A relay with that many groups open does not serve them in order; the newest are lost.
-                Ok(Some(_)) if groups.len() >= MAX_GROUPS => {}
-                Ok(Some(group)) => {
-                    groups.spawn(read_group(track, group, events.clone()));
-                }
-                Ok(None) => break "it is over".to_owned(),
-                Err(error) => break error.to_string(),
-            },
-            Some(_) = groups.join_next() => {}
-        }
-    };
-    while groups.join_next().await.is_some() {}
-    // The driver may have ended.
-    let _ = events.send(Event::TrackEnd(end)).await;
-}
-
-/// Reads a group as it comes.
-async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Sender<Event>) {
-    let number = group.sequence;
-    let end = async {
-        while let Some(mut object) = group.next_frame().await? {
-            while let Some(bytes) = object.read_chunk().await? {
-                // The driver may have ended.
-                let _ = events.send(Event::Bytes(track, number, bytes)).await;
-            }
-        }
-        Ok::<(), moq_net::Error>(())
-    };
-    let ended = end.await;
-    // A base layer without its end is none; of the rest any part is worth something.
-    if ended.is_ok() || track == Track::More {
-        let _ = events.send(Event::GroupEnd(track, number)).await;
+        let subscriber = self.subscription.track(track, age).await?;
+        Ok(self.readers.spawn(tracks::read(track, subscriber, self.events.clone())))
     }
 }
 

@@ -47,6 +47,10 @@ impl RelayProgram {
         let _ = self.process.wait();
     }
 
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
     /// Returns the relay's CPU time in seconds so far.
     pub(crate) fn cpu_seconds(&self) -> f64 {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap_or_default();
