@@ -53,6 +53,9 @@ pub enum Error {
         /// The cause.
         cause: String,
     },
+    /// The relay knows no such token, or lets nobody do this at this path.
+    #[error("the relay does not allow this: check the path and the token in the URL")]
+    Unauthorized,
     /// The relay has no such broadcast.
     #[error("the relay has no broadcast {0} at the moment")]
     NoBroadcast(RelayUrl),

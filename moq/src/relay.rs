@@ -27,6 +27,8 @@ const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
 const MAX_STREAMS: u32 = 256;
 /// The most bytes that a relay may have in flight.
 const RECEIVE_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
+/// The close code of moq-lite for a client that may not do this.
+const UNAUTHORIZED: u64 = 2;
 /// TLS's alert 120: the relay speaks none of the offered protocols (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
@@ -86,7 +88,16 @@ impl Relay {
 
     /// Waits until the connection has ended; returns why.
     pub(crate) async fn closed(&self) -> Error {
-        Error::Lost(self.session.closed().await.to_string())
+        let error = self.session.closed().await;
+        let told = match self.connection.close_reason() {
+            Some(ConnectionError::ApplicationClosed(close)) => u64::from(close.error_code) == UNAUTHORIZED,
+            _ => false,
+        };
+        match error {
+            moq_net::Error::Session(moq_net::SessionError::Unauthorized) => Error::Unauthorized,
+            _ if told => Error::Unauthorized,
+            error => Error::Lost(error.to_string()),
+        }
     }
 
     /// Ends the connection, and waits a little until the relay knows.
