@@ -4,6 +4,7 @@
 mod access;
 mod common;
 mod live;
+mod relay;
 #[cfg(feature = "retrieval")]
 mod retrieval;
 mod video;
@@ -21,6 +22,7 @@ use nestcast_proto::Bitrate;
 pub(crate) use access::{Key, Token};
 pub(crate) use common::{BOTH_DECODERS, Common, Transform};
 pub(crate) use live::{Receive, Send};
+pub(crate) use relay::Place;
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Index, Search};
 pub(crate) use video::VideoCoding;

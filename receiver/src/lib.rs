@@ -64,6 +64,7 @@ pub use nestcast_player::{
 pub use player::{Player, view};
 pub use quic::Socket;
 pub use receive::{receive, receive_over};
+pub use retry::Retry;
 pub use sink::{FrameSink, Readiness};
 pub use trust::Trust;
 pub use view_error::ViewError;

@@ -19,7 +19,7 @@ const STEADY_TIME: Duration = Duration::from_secs(5);
 
 /// The attempts since pictures last arrived.
 #[derive(Debug)]
-pub(crate) struct Retry {
+pub struct Retry {
     limit: Duration,
     began: Instant,
     pause: Duration,
@@ -28,12 +28,14 @@ pub(crate) struct Retry {
 
 impl Retry {
     /// Gives up after `limit` without a picture.
-    pub(crate) fn new(limit: Duration) -> Self {
+    #[must_use]
+    pub fn new(limit: Duration) -> Self {
         Self { limit, began: Instant::now(), pause: FIRST_PAUSE, attempts: 0 }
     }
 
     /// Returns the time limit of an attempt to connect.
-    pub(crate) fn attempt_time(&self) -> Duration {
+    #[must_use]
+    pub fn attempt_time(&self) -> Duration {
         if self.limit.is_zero() {
             return LONGEST_ATTEMPT;
         }
@@ -43,7 +45,7 @@ impl Retry {
     /// Notes the end of an attempt, which showed pictures for the time `pictures`, if any. Returns the pause before the
     /// next attempt; `None` to give up. The first attempt always has a second one, however long it took. `luck`, in
     /// 0..1, spreads receivers.
-    pub(crate) fn next(&mut self, pictures: Option<Duration>, luck: f64) -> Option<Duration> {
+    pub fn next(&mut self, pictures: Option<Duration>, luck: f64) -> Option<Duration> {
         self.attempts += 1;
         if let Some(time) = pictures {
             (self.began, self.attempts) = (Instant::now(), 1);
@@ -58,7 +60,8 @@ impl Retry {
     }
 
     /// Returns the number of attempts since pictures last arrived, and the time since then.
-    pub(crate) fn spent(&self) -> (u32, Duration) {
+    #[must_use]
+    pub fn spent(&self) -> (u32, Duration) {
         (self.attempts, self.began.elapsed())
     }
 }

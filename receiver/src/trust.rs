@@ -36,7 +36,11 @@ impl Trust {
     }
 
     /// Returns the TLS configuration that trusts no other sender.
-    pub(crate) fn config(&self) -> Result<ClientConfig, Error> {
+    /// Returns the TLS configuration that trusts no other sender.
+    ///
+    /// # Errors
+    /// If the file of authorities cannot be used, or TLS cannot be set up.
+    pub fn config(&self) -> Result<ClientConfig, Error> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let builder = ClientConfig::builder_with_details(Arc::clone(&provider), Arc::new(WallClock))
             .with_protocol_versions(&[&rustls::version::TLS13])

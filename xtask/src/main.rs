@@ -18,6 +18,7 @@ mod platform;
 mod programs;
 mod prose;
 mod python;
+mod relays;
 mod runtime;
 mod staging;
 mod testing;
@@ -51,6 +52,10 @@ cargo xtask COMMAND
   bindings         build and test the Python package and the C library, by packages and a cbindgen that it installs below
                    the target folder; skips by name what lacks Python or a C compiler
   bindings --header  write the C library's header, to commit
+  relays           broadcasts through relays of Media over QUIC: lints and tests of their crate and of the program with the
+                   feature `moq`, through a moq-relay that it installs below the target folder (some minutes once), or
+                   that NESTCAST_MOQ_RELAY names
+  relays --measure the figures of docs/measurements/relays.md
   wheels           wheels of the Python package for Linux on x86-64 and aarch64, into target/wheels; needs rustup
   fuzz [TARGET] [--minutes N] [--keep]
                    fuzz one target of fuzz/, or all, for N minutes each, 1 unless told; installs cargo-fuzz if it is not
@@ -84,7 +89,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "bindings" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz")
+    if !matches!(command, "bindings" | "relays" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz")
         && !arguments.is_empty()
     {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
@@ -102,6 +107,11 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "test" => test(&arguments),
         "attack" => attack::run(),
         "bindings" => bindings::run(&arguments),
+        "relays" => match arguments.as_slice() {
+            [] => relays::test(),
+            [word] if word == "--measure" => relays::measure(),
+            _ => Err(Failure::Usage("`relays` takes nothing, or `--measure`".to_owned())),
+        },
         "wheels" => bindings::wheels(),
         "bitexact" => bitexact::run(),
         "fuzz" => fuzz::run(&arguments),
@@ -122,7 +132,8 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
 }
 
 /// Arguments that run all tests and report every failure.
-const TESTS: [&str; 5] = ["--locked", "--workspace", "--no-fail-fast", FULL[0], FULL[1]];
+/// `cargo xtask relays` tests the crate that these leave out.
+const TESTS: [&str; 7] = ["--locked", "--workspace", "--exclude", "nestcast-moq", "--no-fail-fast", FULL[0], FULL[1]];
 /// The programs that build the benchmarks' rivals.
 const RIVALS_NEED: [&str; 3] = ["cmake", "nasm", "perl"];
 
@@ -161,7 +172,7 @@ fn lint() -> Result<()> {
     crates::check(false)?;
     prose::check()?;
     web::check()?;
-    let workspace = ["--locked", "--workspace"];
+    let workspace = ["--locked", "--workspace", "--exclude", "nestcast-moq"];
     for features in [&["--features", "nestcast/full,nestcast/packaging"][..], &[]] {
         let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];
         cargo::step(&clippy.concat(), &[])?;

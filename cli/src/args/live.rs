@@ -11,6 +11,7 @@ use nestcast_receiver::{Address, Latency, Trust};
 use nestcast_sound::RawFormat;
 
 use super::common::{Common, Transform, count};
+use super::relay::{Place, Relay, place};
 use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
@@ -58,6 +59,8 @@ pub(crate) struct Send {
     /// several times [default: any]
     #[arg(long, value_name = "ORIGIN", requires = "web", value_parser = origin)]
     pub(crate) web_origin: Vec<String>,
+    #[command(flatten)]
+    pub(crate) relay: Relay,
     #[cfg(feature = "metrics")]
     /// Serve figures for Prometheus at this address, over HTTP at `/metrics`
     #[arg(long, value_name = "ADDR", value_parser = address)]
@@ -96,9 +99,10 @@ pub(crate) struct Send {
 
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
-    /// The sender: host and port
-    #[arg(value_name = "HOST:PORT")]
-    pub(crate) address: Address,
+    /// The sender: host and port. With the feature `moq` also a broadcast at a relay: moq://HOST:PORT/NAME, or https for
+    /// WebTransport, with the relay's token in the URL
+    #[arg(value_name = "HOST:PORT|URL", value_parser = place)]
+    pub(crate) address: Place,
     /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, `-` for y4m on
     /// standard output, or a new file CLIP.nst, which keeps what arrives as a stored video, without decoding it
     #[arg(short, long, value_name = "DIR|CLIP.y4m|CLIP.nst")]
@@ -179,6 +183,6 @@ fn origin(text: &str) -> Result<String, String> {
         .ok_or_else(|| "give a scheme and a host without a path, as in https://example.org".to_owned())
 }
 
-fn fingerprint(text: &str) -> Result<Trust, String> {
+pub(super) fn fingerprint(text: &str) -> Result<Trust, String> {
     Trust::fingerprint(text).ok_or_else(|| "give 64 hexadecimal digits".to_owned())
 }

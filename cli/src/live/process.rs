@@ -25,12 +25,19 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
         Some(filter) => log.with_writer(io::stderr).with_filter(filter).boxed(),
         None => {
             let bare = log.without_time().with_level(false).with_target(false);
-            bare.with_writer(|| Notes).with_filter(LevelFilter::WARN).boxed()
+            bare.with_writer(|| Notes).with_filter(notes()).boxed()
         }
     };
     // Fails if the process did this before; the first log stays valid.
     let _ = tracing_subscriber::registry().with(log).try_init();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
+}
+
+/// Returns the lines that appear as notes: warnings, but not those of the libraries for relays, which warn of every end of
+/// a connection.
+fn notes() -> Targets {
+    let notes = Targets::new().with_default(LevelFilter::WARN);
+    notes.with_target("moq_net", LevelFilter::ERROR).with_target("web_transport_quinn", LevelFilter::ERROR)
 }
 
 /// Prints every line of a log as a note.

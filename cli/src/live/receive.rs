@@ -4,42 +4,43 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
+#[cfg(feature = "moq")]
+use anyhow::bail;
 use anyhow::{Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_media::output::{Output, promised_format};
 use nestcast_proto::DecoderKind;
-use nestcast_receiver::{Config, Error};
+use nestcast_receiver::{Address, Config};
 use tokio::runtime::Runtime;
 
 use super::record::Keeper;
 use super::viewer::Screen;
 use super::{process, record};
-use crate::args::{Receive, Transform};
+use crate::args::{Place, Receive, Transform};
 use crate::files;
 
 pub(crate) fn run(options: &Receive) -> Result<()> {
     let runtime = process::runtime()?;
-    let place = &options.address;
-    let config = Config {
-        host: Some(place.clone()),
-        name: place.host().to_owned(),
-        token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
-        max_bitrate: options.max_bitrate,
-        decoder: if options.decoder == Some(Transform::Linear) { DecoderKind::Linear } else { DecoderKind::Deep },
-        fetch_model: !options.no_fetch_model,
-        retry: Duration::from_secs(options.retry.into()),
-        wait: options.wait,
-        latency: options.latency,
-        // The host's addresses replace it.
-        ..Config::new((Ipv4Addr::UNSPECIFIED, 0).into(), options.trusted.trust())
-    };
     if promised_format(&options.output) == Some("nst") && !options.output.is_dir() {
-        return keep(options, &runtime, Config { decoder: DecoderKind::Linear, ..config });
+        return keep(options, &runtime);
     }
     let screen = Screen::new(options)?;
     let totals = Arc::clone(&screen.totals);
-    note_wait(options);
-    let ended = runtime.block_on(nestcast_receiver::view(config, screen, process::interrupted()));
+    let ended = match &options.address {
+        Place::Sender(address) => {
+            let config = config(options, address)?;
+            note_wait(options, address);
+            runtime
+                .block_on(nestcast_receiver::view(config, screen, process::interrupted()))
+                .map_err(anyhow::Error::from)
+        }
+        #[cfg(feature = "moq")]
+        Place::Relay(url) => {
+            let config = relay_config(options, url)?;
+            note_wait(options, url);
+            runtime.block_on(nestcast_moq::view(config, screen, process::interrupted())).map_err(anyhow::Error::from)
+        }
+    };
     let totals = *totals.lock().unwrap_or_else(PoisonError::into_inner);
     let is_taken = is_standard(&options.output) || options.sound.as_deref().is_some_and(is_standard);
     if totals.received.shown > 0 && !options.json && !is_taken {
@@ -49,32 +50,75 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
 }
 
 /// Keeps what arrives as a stored video, and decodes nothing.
-fn keep(options: &Receive, runtime: &Runtime, config: Config) -> Result<()> {
+fn keep(options: &Receive, runtime: &Runtime) -> Result<()> {
+    let address = match &options.address {
+        Place::Sender(address) => address,
+        #[cfg(feature = "moq")]
+        Place::Relay(_) => bail!("nestcast keeps no stored video of a relayed broadcast: name a y4m file or a folder"),
+    };
     ensure!(
         options.decoder != Some(Transform::Deep) && options.original.is_none(),
         "--decoder deep and --original need pictures, but nestcast decodes none for a stored video: leave them out"
     );
     let place = Output::recording(&options.output)?;
     let mut keeper = Keeper::new(place.path());
-    note_wait(options);
+    let config = Config { decoder: DecoderKind::Linear, ..config(options, address)? };
+    note_wait(options, address);
     let ended = runtime.block_on(nestcast_receiver::receive(config, &mut keeper, process::interrupted()));
     let written = keeper.finish()?.filter(|written| written.frames > 0);
     written.map_or(Ok(()), |written| record::tell(place.path(), written, options.json))?;
-    conclude(ended, written.is_some())
-}
-
-fn note_wait(options: &Receive) {
-    if options.wait {
-        files::note(&format!("waiting for a broadcast at {}, until you press ctrl-c", options.address));
-    }
+    conclude(ended.map_err(anyhow::Error::from), written.is_some())
 }
 
 /// Ends the command; a broadcast without a frame is an error, unless you ended it.
-fn conclude(ended: Result<(), Error>, came: bool) -> Result<()> {
+fn conclude(ended: Result<()>, came: bool) -> Result<()> {
     ended?;
     ensure!(
         came || process::is_asked_to_end(),
         "the broadcast ended before any picture came: ask whoever runs the sender"
     );
     Ok(())
+}
+
+fn note_wait(options: &Receive, place: impl std::fmt::Display) {
+    if options.wait {
+        files::note(&format!("waiting for a broadcast at {place}, until you press ctrl-c"));
+    }
+}
+
+fn decoder(options: &Receive) -> DecoderKind {
+    if options.decoder == Some(Transform::Linear) { DecoderKind::Linear } else { DecoderKind::Deep }
+}
+
+/// Returns the settings for a sender.
+fn config(options: &Receive, address: &Address) -> Result<Config> {
+    Ok(Config {
+        host: Some(address.clone()),
+        name: address.host().to_owned(),
+        token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
+        max_bitrate: options.max_bitrate,
+        decoder: decoder(options),
+        fetch_model: !options.no_fetch_model,
+        retry: Duration::from_secs(options.retry.into()),
+        wait: options.wait,
+        latency: options.latency,
+        // The host's addresses replace it.
+        ..Config::new((Ipv4Addr::UNSPECIFIED, 0).into(), options.trusted.trust())
+    })
+}
+
+/// Returns the settings for a broadcast at a relay.
+#[cfg(feature = "moq")]
+fn relay_config(options: &Receive, url: &nestcast_moq::RelayUrl) -> Result<nestcast_moq::Config> {
+    ensure!(options.token_file.is_none(), "a relay's token is part of its URL, after ?jwt=: leave --token-file out");
+    ensure!(options.sound.is_none(), "no sound goes through a relay: leave --sound out");
+    ensure!(options.max_bitrate.is_none(), "a relay is not told --max-bitrate: leave it out");
+    Ok(nestcast_moq::Config {
+        url: url.clone(),
+        trust: options.trusted.trust(),
+        decoder: decoder(options),
+        retry: Duration::from_secs(options.retry.into()),
+        wait: options.wait,
+        latency: options.latency,
+    })
 }

@@ -110,12 +110,16 @@ async fn on_air(
     if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
         allow_own_page(&mut browsers.origins, own, options.cert.is_some());
     }
+    #[cfg(feature = "moq")]
+    let welcome = source.welcome();
     let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?)?);
     let recorder = options.record.as_deref().map(record).transpose()?;
     let mut broadcast = Broadcast::listen(config, source)?;
     if let Some(sound) = sound {
         broadcast = broadcast.with_sound(sound);
     }
+    #[cfg(feature = "moq")]
+    publish(options, welcome, &broadcast);
     let recording = recorder.map(|it| tokio::spawn(record::keep(it, broadcast.recorded_frames(), options.json)));
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
@@ -197,6 +201,20 @@ async fn listen_for_page(options: &Send, identity: Option<Identity>) -> Result<O
 fn serve_page(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCertificate) {
     let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
     tokio::spawn(Arc::clone(page).serve(files.to_vec(), sender, certificate));
+}
+
+/// Publishes the broadcast at a relay too, if the options name one. Its own receivers go on if the relay is of no use.
+#[cfg(feature = "moq")]
+fn publish(options: &Send, welcome: nestcast_proto::Welcome, broadcast: &Broadcast<impl FrameSource>) {
+    let Some((url, trust)) = options.relay.place() else { return };
+    let (frames, demand, rates) = (broadcast.frames(), broadcast.demand(), options.relay.relay_rates);
+    files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
+    tokio::spawn(async move {
+        let never = std::future::pending();
+        if let Err(error) = nestcast_moq::publish(&url, &trust, rates, &welcome, frames, &demand, never).await {
+            files::note(&format!("nothing is published at {url}: {error}"));
+        }
+    });
 }
 
 /// Serves figures for Prometheus as long as the program runs. Returns the address.

@@ -1,0 +1,102 @@
+//! The words for relays of Media over QUIC, and what stands in their place in a build without them.
+
+use nestcast_receiver::Address;
+
+#[cfg(feature = "moq")]
+pub(crate) use with::Relay;
+#[cfg(not(feature = "moq"))]
+pub(crate) use without::Relay;
+
+/// What a receiver connects to.
+#[derive(Debug, Clone)]
+pub(crate) enum Place {
+    /// A sender.
+    Sender(Address),
+    /// A broadcast at a relay.
+    #[cfg(feature = "moq")]
+    Relay(nestcast_moq::RelayUrl),
+}
+
+pub(super) fn place(text: &str) -> Result<Place, String> {
+    if text.contains("://") {
+        #[cfg(feature = "moq")]
+        return text.parse().map(Place::Relay).map_err(|error: nestcast_moq::RelayUrlError| error.to_string());
+        #[cfg(not(feature = "moq"))]
+        return Err(without::NO_RELAYS.to_owned());
+    }
+    text.parse().map(Place::Sender).map_err(|error: nestcast_receiver::AddressError| error.to_string())
+}
+
+#[cfg(feature = "moq")]
+mod with {
+    use std::path::PathBuf;
+
+    use clap::Args;
+    use nestcast_moq::{Rates, RelayUrl};
+    use nestcast_receiver::Trust;
+
+    use super::super::live::fingerprint;
+
+    /// A relay to publish at.
+    #[derive(Debug, Args)]
+    pub(crate) struct Relay {
+        /// Publish at a relay too, as the broadcast of this name there: moq://HOST:PORT/NAME, or https for WebTransport;
+        /// give the relay's token in the URL
+        #[arg(long, value_name = "URL", requires = "relay_trust")]
+        pub(crate) relay: Option<RelayUrl>,
+        /// Trust the relay whose certificate has this SHA-256
+        #[arg(long, value_name = "HEX", group = "relay_trust", requires = "relay", value_parser = fingerprint)]
+        relay_fingerprint: Option<Trust>,
+        /// Trust a relay whose name one of these authorities certifies, PEM
+        #[arg(long, value_name = "PEM", group = "relay_trust", requires = "relay")]
+        relay_ca: Option<PathBuf>,
+        /// The bandwidths of the viewers behind the relay, which does not tell: frames are encoded for them, and cut to
+        /// the greatest [default: 500k..8M]
+        #[arg(long, value_name = "MIN..MAX", requires = "relay", default_value_t)]
+        pub(crate) relay_rates: Rates,
+    }
+
+    impl Relay {
+        /// Returns the broadcast at the relay and which relay is trusted, if one is named.
+        pub(crate) fn place(&self) -> Option<(RelayUrl, Trust)> {
+            let authorities = || self.relay_ca.clone().map(Trust::Authorities);
+            Some((self.relay.clone()?, self.relay_fingerprint.clone().or_else(authorities)?))
+        }
+    }
+}
+
+#[cfg(not(feature = "moq"))]
+mod without {
+    use std::convert::Infallible;
+
+    use clap::Args;
+
+    pub(super) const NO_RELAYS: &str =
+        "this nestcast knows no relays: build it with `cargo install --path cli --features moq`";
+
+    /// The option of other builds, which says how to get one.
+    #[derive(Debug, Args)]
+    pub(crate) struct Relay {
+        #[arg(long, hide = true, value_parser = refuse)]
+        relay: Option<Infallible>,
+    }
+
+    fn refuse(_url: &str) -> Result<Infallible, String> {
+        Err(NO_RELAYS.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_a_senders_and_a_url_a_relays() {
+        assert!(matches!(place("example.org:4433"), Ok(Place::Sender(_))));
+        #[cfg(feature = "moq")]
+        assert!(matches!(place("moq://example.org:4443/garden"), Ok(Place::Relay(_))));
+        #[cfg(not(feature = "moq"))]
+        assert!(place("moq://example.org:4443/garden").is_err_and(|error| error.contains("--features moq")));
+        assert!(place("moq://example.org").is_err() && place("example.org").is_err());
+    }
+}

@@ -1,0 +1,124 @@
+//! Errors of a relayed broadcast, one line each.
+
+use std::error::Error as StdError;
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use nestcast_proto::ReceiverEnd;
+
+use crate::relay::VERSIONS;
+use crate::url::RelayUrl;
+
+/// What went wrong, in one line.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The system refuses the socket.
+    #[error("the system gives no socket for the relay")]
+    Socket(#[source] io::Error),
+    /// TLS refuses the trusted certificates.
+    #[error(transparent)]
+    Trust(#[from] nestcast_receiver::Error),
+    /// The connection cannot be set up: this build or the configuration is wrong.
+    #[error("the connection to a relay cannot be set up: {0}")]
+    Setup(String),
+    /// The system knows no address of the relay.
+    #[error("{0} cannot be found: check the relay's name")]
+    UnknownHost(String),
+    /// The relay is not there, or not the right one.
+    #[error("cannot connect to the relay at {address}: {cause}")]
+    Connect {
+        /// The relay's address.
+        address: SocketAddr,
+        /// The cause.
+        cause: String,
+    },
+    /// The relay speaks other versions.
+    #[error("the relay at {address} speaks {theirs}, and nestcast speaks {}", VERSIONS.join(" and "))]
+    Version {
+        /// The relay's address.
+        address: SocketAddr,
+        /// The version that it speaks, or a word for one that nestcast cannot name.
+        theirs: String,
+    },
+    /// The relay ended the connection, or it broke.
+    #[error("the connection to the relay ended: {0}")]
+    Lost(String),
+    /// The relay refuses what was asked of it.
+    #[error("the relay refuses {url}: {cause}")]
+    Refused {
+        /// The broadcast.
+        url: RelayUrl,
+        /// The cause.
+        cause: String,
+    },
+    /// The relay knows no such token, or lets nobody do this at this path.
+    #[error("the relay does not allow this: check the path and the token in the URL")]
+    Unauthorized,
+    /// The relay has no such broadcast.
+    #[error("the relay has no broadcast {0} at the moment")]
+    NoBroadcast(RelayUrl),
+    /// The broadcast's catalog or tracks are not as the specification says.
+    #[error("the broadcast at the relay is unusable: {0}")]
+    Broadcast(#[from] Fault),
+    /// The broadcast ended.
+    #[error("the broadcast ended")]
+    Ended,
+    /// This end ended the session: the publisher or the relay broke a rule, or was too slow.
+    #[error(transparent)]
+    Session(#[from] ReceiverEnd),
+    /// The sink cannot continue.
+    #[error(transparent)]
+    Sink(Box<dyn StdError + Send + Sync>),
+    /// All attempts to connect failed.
+    #[error("{last}; gave up after {attempts} attempts in {} s", .time.as_secs())]
+    GaveUp {
+        /// The error of the last attempt.
+        last: Box<Self>,
+        /// The number of attempts since pictures last arrived.
+        attempts: u32,
+        /// The time since then.
+        time: Duration,
+    },
+}
+
+/// What is wrong with a broadcast.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Fault {
+    /// The catalog is no JSON of this form.
+    #[error("its catalog is damaged: {0}")]
+    Catalog(String),
+    /// The catalog is too long.
+    #[error("its catalog is {0} bytes long")]
+    CatalogTooLong(usize),
+    /// The catalog is of another version.
+    #[error("its catalog is of version {0}, and this nestcast reads version 1")]
+    CatalogVersion(u64),
+    /// The catalog announces no tracks of nestcast.
+    #[error("it is no broadcast of nestcast")]
+    OtherBroadcast,
+    /// No catalog comes.
+    #[error("no catalog came in time")]
+    NoCatalog,
+    /// The frames are pictures.
+    #[error("its frames are pictures that are encoded each by itself; relays carry video alone")]
+    Pictures,
+}
+
+impl Error {
+    pub(crate) fn sink(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self::Sink(error.into())
+    }
+
+    /// Returns whether another attempt may succeed.
+    pub(crate) const fn may_retry(&self) -> bool {
+        match self {
+            Self::Connect { .. } | Self::UnknownHost(_) | Self::Lost(_) | Self::NoBroadcast(_) | Self::Ended => true,
+            Self::Broadcast(fault) => matches!(fault, Fault::NoCatalog),
+            Self::Session(end) => matches!(end, ReceiverEnd::Late(_)),
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! Publishes a broadcast at a relay: from the fan-out of frames to tracks.
+
+use std::fmt;
+use std::future::Future;
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use moq_net::{Timescale, Timestamp, broadcast, cache, group, origin, track};
+use nestcast_proto::{Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Welcome};
+use nestcast_receiver::{Retry, Trust};
+use nestcast_sender::{FrameReceiver, NextFrame};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::catalog;
+use crate::error::{Error, Fault};
+use crate::mapping::{GroupNumbers, Pieces, Track};
+use crate::relay::Relay;
+use crate::url::RelayUrl;
+
+/// How long groups are kept for a relay: it reads them at once.
+const KEPT_TIME: Duration = Duration::from_secs(1);
+/// How old a base layer may be that still goes to the relay, and how old the rest of a frame.
+const MAX_BASE_AGE: Duration = Duration::from_secs(1);
+const MAX_MORE_AGE: Duration = Duration::from_millis(300);
+/// How old the catalog may be: as old as the broadcast.
+const MAX_CATALOG_AGE: Duration = Duration::from_secs(100 * 365 * 86_400);
+/// The least time between two random-access frames while somebody waits for one.
+const MIN_JOIN_INTERVAL: Duration = Duration::from_millis(500);
+/// The longest time for one attempt to connect.
+const ATTEMPT_TIME: Duration = Duration::from_secs(5);
+
+/// The rates of the viewers that a relay may have, since it does not say. The encoder then makes frames for receivers
+/// of the least rate, of the greatest, and of their geometric mean.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rates {
+    least: Bitrate,
+    greatest: Bitrate,
+}
+
+/// Why two rates, or a text, are no range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("give the least rate and the greatest in bits per second, as in 500k..8M")]
+pub struct RatesError;
+
+impl Default for Rates {
+    /// 500 kbit/s to 8 Mbit/s.
+    fn default() -> Self {
+        Self { least: Bitrate::from_bits(500_000), greatest: Bitrate::from_bits(8_000_000) }
+    }
+}
+
+/// As in `500k..8M`.
+impl FromStr for Rates {
+    type Err = RatesError;
+
+    fn from_str(text: &str) -> Result<Self, RatesError> {
+        let (least, greatest) = text.split_once("..").ok_or(RatesError)?;
+        let rate = |text: &str| text.parse::<Bitrate>().map_err(|_| RatesError);
+        Self::new(rate(least)?, rate(greatest)?)
+    }
+}
+
+impl fmt::Display for Rates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}..{}", self.least.bits(), self.greatest.bits())
+    }
+}
+
+impl Rates {
+    /// Makes a range of rates.
+    ///
+    /// # Errors
+    /// If the least one is above the greatest.
+    pub fn new(least: Bitrate, greatest: Bitrate) -> Result<Self, RatesError> {
+        if least.bits() <= greatest.bits() { Ok(Self { least, greatest }) } else { Err(RatesError) }
+    }
+
+    /// Returns the rates that the encoder makes frames for, ascending.
+    fn steps(self) -> [Bitrate; 3] {
+        let product = u128::from(self.least.bits()) * u128::from(self.greatest.bits());
+        let mean = u64::try_from(product.isqrt()).unwrap_or(u64::MAX);
+        [self.least, Bitrate::from_bits(mean), self.greatest]
+    }
+
+    /// Returns the most bytes of a frame.
+    fn frame_bytes(self, interval: Duration) -> u64 {
+        self.greatest.bytes_in(interval)
+    }
+}
+
+/// Publishes `frames` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the relay
+/// was away, so it fails only if the relay or the broadcast is of the wrong kind.
+///
+/// `welcome` is the source's announcement. `demand` is the broadcast's: the relay takes part in it as three receivers
+/// of `rates`.
+///
+/// # Errors
+/// If the frames are not video, or no later attempt to connect can succeed.
+pub async fn publish(
+    url: &RelayUrl,
+    trust: &Trust,
+    rates: Rates,
+    welcome: &Welcome,
+    frames: FrameReceiver,
+    demand: &Demand,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
+    if welcome.video.is_none() {
+        return Err(Fault::Pictures.into());
+    }
+    let mut config = origin::Config::default();
+    config.pool = cache::Pool::new(cache::Config::default().with_expiry(KEPT_TIME));
+    let (origin, driver) = origin::Producer::new(config);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        moq_net::time::run(driver).await;
+    });
+    let tracks = Tracks::create(&origin, url, welcome)?;
+    let publisher = Publisher::new(tracks, rates, welcome.interval(), demand);
+    tokio::select! {
+        () = publisher.run(frames) => Ok(()),
+        error = stay_connected(url, trust, &origin) => Err(error),
+        () = shutdown => Ok(()),
+    }
+}
+
+/// Connects again and again; returns why that is of no use.
+async fn stay_connected(url: &RelayUrl, trust: &Trust, origin: &origin::Producer) -> Error {
+    let mut retry = Retry::new(Duration::MAX);
+    loop {
+        let began = Instant::now();
+        let (error, connected) = match Relay::connect(url, trust, ATTEMPT_TIME, Some(origin.clone()), None).await {
+            Ok(relay) => {
+                tracing::info!("publishing at {url}");
+                (relay.closed().await, Some(began.elapsed()))
+            }
+            Err(error) => (error, None),
+        };
+        if !error.may_retry() {
+            return error;
+        }
+        let Some(pause) = retry.next(connected, fastrand::f64()) else { return error };
+        tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
+        tokio::time::sleep(pause).await;
+    }
+}
+
+/// The tracks of a broadcast at the relay, until they are dropped.
+struct Tracks {
+    base: track::Producer,
+    more: track::Producer,
+    join: track::Producer,
+    _catalog: track::Producer,
+    _broadcast: broadcast::Producer,
+}
+
+impl Tracks {
+    fn create(origin: &origin::Producer, url: &RelayUrl, welcome: &Welcome) -> Result<Self, Error> {
+        let failed = |error: moq_net::Error| Error::Setup(error.to_string());
+        let broadcast = origin.create_broadcast(url.broadcast()).map_err(failed)?;
+        let create = |track: Track, max_age| {
+            let info = track::Info::default()
+                .with_timescale(Timescale::MICRO)
+                .with_priority(track.priority())
+                .with_max_age(max_age);
+            broadcast.create_track(track.name(), info).map_err(failed)
+        };
+        let mut catalog = create(Track::Catalog, MAX_CATALOG_AGE)?;
+        let base = create(Track::Base, MAX_BASE_AGE)?;
+        let more = create(Track::More, MAX_MORE_AGE)?;
+        let join = create(Track::Join, MAX_BASE_AGE)?;
+        catalog.write_frame(timestamp(now().as_micros()), catalog::encode(welcome)).map_err(failed)?;
+        broadcast.announce(origin::Route::default()).map_err(failed)?;
+        Ok(Self { base, more, join, _catalog: catalog, _broadcast: broadcast })
+    }
+}
+
+/// Writes frames to tracks.
+struct Publisher {
+    tracks: Tracks,
+    numbers: GroupNumbers,
+    follower: RenditionFollower,
+    /// The demand of the viewers behind the relay, in the order of [`Rates::steps`].
+    entries: [(DemandEntry, Bitrate); 3],
+    interval: Duration,
+    most: u64,
+    /// Whether frames were missed: nothing is of use before a random-access frame.
+    waits_for_join: bool,
+    /// When a random-access frame was last asked for.
+    asked: Option<Instant>,
+}
+
+impl Publisher {
+    fn new(tracks: Tracks, rates: Rates, interval: Duration, demand: &Demand) -> Self {
+        let entries = rates.steps().map(|rate| (demand.register(), rate));
+        let millis = u64::try_from(now().as_millis()).unwrap_or(u64::MAX);
+        Self {
+            tracks,
+            numbers: GroupNumbers::beginning_at(millis),
+            // That of the slowest viewers, so that its base layers fit all.
+            follower: RenditionFollower::new(entries[0].0.receiver()),
+            entries,
+            interval,
+            most: rates.frame_bytes(interval),
+            waits_for_join: false,
+            asked: None,
+        }
+    }
+
+    /// Publishes frames until there are no more.
+    async fn run(mut self, mut frames: FrameReceiver) {
+        self.state_demand();
+        loop {
+            match frames.next().await {
+                NextFrame::Frame(frame) => {
+                    if let Err(error) = self.write(&frame) {
+                        tracing::warn!(frame = frame.frame.id, "not published: {error}");
+                    }
+                    self.state_demand();
+                }
+                NextFrame::Missed(missed) => {
+                    tracing::warn!("the relay missed {missed} frames");
+                    self.waits_for_join = true;
+                }
+                NextFrame::End => return,
+            }
+        }
+    }
+
+    fn write(&mut self, frame: &BroadcastFrame) -> Result<(), moq_net::Error> {
+        let followed = self.follower.follow(frame);
+        self.waits_for_join |= followed.begins_anew;
+        let frame = followed.frame;
+        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+        let (group, at) = (self.numbers.of(frame.id), timestamp(frame.captured.into()));
+        let Pieces { base, more, join } = Pieces::cut(frame, most);
+        let Tracks { base: base_track, more: more_track, join: join_track, .. } = &self.tracks;
+        if !join.is_empty() {
+            self.waits_for_join = false;
+            write(join_track, group, at, join)?;
+        }
+        // Subscribers see the gap in the frames' numbers, and look for a random-access frame.
+        if self.waits_for_join {
+            return Ok(());
+        }
+        write(base_track, group, at, [base])?;
+        write(more_track, group, at, more)
+    }
+
+    /// States what the viewers behind the relay want of the next frame.
+    fn state_demand(&mut self) {
+        let is_due = self.asked.is_none_or(|asked| asked.elapsed() >= MIN_JOIN_INTERVAL);
+        let asks = is_due && (self.waits_for_join || self.tracks.join.is_used());
+        if asks {
+            self.asked = Some(Instant::now());
+        }
+        let rendition = self.follower.rendition();
+        for (at, (entry, bandwidth)) in self.entries.iter().enumerate() {
+            entry.set(ReceiverDemand {
+                bandwidth: *bandwidth,
+                useful_bytes: bandwidth.bytes_in(self.interval),
+                needs_random_access: asks && at == 0,
+                rendition,
+                ..ReceiverDemand::default()
+            });
+        }
+    }
+}
+
+/// Writes a group.
+fn write(
+    track: &track::Producer,
+    number: u64,
+    at: Timestamp,
+    objects: impl IntoIterator<Item = bytes::Bytes>,
+) -> Result<(), moq_net::Error> {
+    let mut group = track.create_group(group::Info { sequence: number })?;
+    for object in objects {
+        group.write_frame(at, object)?;
+    }
+    group.finish()
+}
+
+/// Returns a time of capture in microseconds since 1970; the latest possible one for a later time.
+fn timestamp(micros: u128) -> Timestamp {
+    let latest = (1 << 62) - 1;
+    let micros = u64::try_from(micros).unwrap_or(latest).min(latest);
+    Timestamp::from_micros(micros).unwrap_or(Timestamp::ZERO)
+}
+
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_are_a_range_and_its_geometric_mean() {
+        let mbit = |mbit: u64| Bitrate::from_bits(mbit * 1_000_000);
+        assert_eq!(Rates::new(mbit(1), mbit(16)).map(Rates::steps), Ok([mbit(1), mbit(4), mbit(16)]));
+        assert_eq!(Rates::new(mbit(2), mbit(1)), Err(RatesError));
+        let rates: Rates = "1M..12M".parse().expect("a range");
+        assert_eq!((rates.to_string().parse(), rates), (Ok(rates), Rates { least: mbit(1), greatest: mbit(12) }));
+        assert_eq!("2M..1M".parse::<Rates>(), Err(RatesError));
+        assert_eq!("2M".parse::<Rates>(), Err(RatesError));
+        assert_eq!(rates.frame_bytes(Duration::from_millis(40)), 60_000);
+    }
+}

@@ -1,0 +1,138 @@
+//! The tracks of a broadcast at a relay, as a subscriber reads them.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use moq_net::{broadcast, cache, group, origin, track};
+use nestcast_receiver::Trust;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::catalog;
+use crate::error::{Error, Fault};
+use crate::mapping::Track;
+use crate::relay::Relay;
+use crate::stoppable::Stops;
+use crate::url::RelayUrl;
+
+/// The longest time for the broadcast and its catalog, once connected.
+const CATALOG_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much of the past a new subscription gets: what the relay may send before the next frame.
+const MAX_FIRST_AGE: Duration = Duration::from_millis(50);
+/// How long groups are kept here: they are read at once.
+const KEPT_TIME: Duration = Duration::from_secs(2);
+/// The most groups of a track that are read at once.
+const MAX_GROUPS: usize = 64;
+
+/// A broadcast at a relay, and its catalog.
+pub(crate) struct Subscription {
+    pub(crate) relay: Relay,
+    broadcast: broadcast::Consumer,
+    pub(crate) stops: Stops,
+    /// The session's welcome, unchecked.
+    pub(crate) welcome: Bytes,
+    _origin: JoinSet<()>,
+}
+
+impl Subscription {
+    /// Connects within `time`, and reads the catalog.
+    pub(crate) async fn open(url: &RelayUrl, trust: &Trust, time: Duration) -> Result<Self, Error> {
+        let mut settings = origin::Config::default();
+        settings.pool = cache::Pool::new(cache::Config::default().with_expiry(KEPT_TIME));
+        let (origin, driver) = origin::Producer::new(settings);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            moq_net::time::run(driver).await;
+        });
+        let stops = Stops::default();
+        let into = Some((origin.clone(), stops.clone()));
+        let relay = Relay::connect(url, trust, time, None, into).await?;
+        let origin = origin.consume();
+        let found = timeout(CATALOG_TIMEOUT, origin.routed_broadcast(url.broadcast()));
+        let broadcast = tokio::select! {
+            found = found => found.map_err(|_| Error::NoBroadcast(url.clone()))?,
+            error = relay.closed() => return Err(error),
+        };
+        let refused = |error: moq_net::Error| Error::Refused { url: url.clone(), cause: error.to_string() };
+        let broadcast = broadcast.map_err(refused)?;
+        let catalog = timeout(CATALOG_TIMEOUT, read_catalog(&broadcast)).await;
+        let catalog = catalog.ok().flatten().ok_or(Fault::NoCatalog)?;
+        let welcome = catalog::decode(&catalog)?;
+        Ok(Self { relay, broadcast, stops, welcome, _origin: tasks })
+    }
+
+    /// Subscribes to a track from now on; its groups may be as late as `age`.
+    pub(crate) async fn track(&self, track: Track, age: Duration) -> Result<track::Subscriber, Error> {
+        let wanted = |age| track::Subscription::default().with_priority(track.priority()).with_max_age(age);
+        let gone = |error: moq_net::Error| Error::Lost(error.to_string());
+        let subscribed = self.broadcast.track(track.name()).map_err(gone)?.subscribe(wanted(MAX_FIRST_AGE));
+        let mut subscribed = timeout(CATALOG_TIMEOUT, subscribed).await.map_err(|_| Fault::NoCatalog)?.map_err(gone)?;
+        subscribed.update(wanted(age)).map_err(gone)?;
+        Ok(subscribed)
+    }
+}
+
+/// Reads the newest catalog; `None` if there is none.
+async fn read_catalog(broadcast: &broadcast::Consumer) -> Option<Bytes> {
+    let wanted = track::Subscription::default().with_priority(Track::Catalog.priority());
+    let mut track = broadcast.track(Track::Catalog.name()).ok()?.subscribe(wanted).await.ok()?;
+    let mut group = track.recv_group().await.ok()??;
+    let mut frame = group.next_frame().await.ok()??;
+    let most = catalog::MAX_CATALOG_BYTES + 1;
+    let mut catalog = Vec::new();
+    while let Some(bytes) = frame.read_chunk().await.ok()? {
+        catalog.extend_from_slice(&bytes[..bytes.len().min(most - catalog.len())]);
+    }
+    Some(catalog.into())
+}
+
+/// What a track brings.
+#[derive(Debug)]
+pub(crate) enum Event {
+    Bytes(Track, u64, Bytes),
+    /// A group ended. Of base layers, only those that are whole count.
+    GroupEnd(Track, u64),
+    TrackEnd(String),
+}
+
+/// Reads the groups of a track until it ends.
+pub(crate) async fn read(track: Track, mut subscriber: track::Subscriber, events: mpsc::Sender<Event>) {
+    let mut groups = JoinSet::new();
+    let end = loop {
+        tokio::select! {
+            group = subscriber.recv_group() => match group {
+                // A relay with that many groups open does not serve them in order; the newest are lost.
+                Ok(Some(_)) if groups.len() >= MAX_GROUPS => {}
+                Ok(Some(group)) => {
+                    groups.spawn(read_group(track, group, events.clone()));
+                }
+                Ok(None) => break "it is over".to_owned(),
+                Err(error) => break error.to_string(),
+            },
+            Some(_) = groups.join_next() => {}
+        }
+    };
+    while groups.join_next().await.is_some() {}
+    // The driver may have ended.
+    let _ = events.send(Event::TrackEnd(end)).await;
+}
+
+/// Reads a group as it comes.
+async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Sender<Event>) {
+    let number = group.sequence;
+    let end = async {
+        while let Some(mut object) = group.next_frame().await? {
+            while let Some(bytes) = object.read_chunk().await? {
+                // The driver may have ended.
+                let _ = events.send(Event::Bytes(track, number, bytes)).await;
+            }
+        }
+        Ok::<(), moq_net::Error>(())
+    };
+    let ended = end.await;
+    // A base layer without its end is none; of the rest any part is worth something.
+    if ended.is_ok() || track == Track::More {
+        let _ = events.send(Event::GroupEnd(track, number)).await;
+    }
+}

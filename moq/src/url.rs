@@ -1,0 +1,148 @@
+//! The address of a broadcast at a relay.
+
+use std::fmt;
+use std::str::FromStr;
+
+use url::{Host, Url};
+
+/// The port of QUIC and HTTPS, if a URL names none.
+const DEFAULT_PORT: u16 = 443;
+
+/// A broadcast at a relay: `moq://HOST:PORT/PATH` over QUIC itself, or `https://HOST:PORT/PATH` over WebTransport. The
+/// last part of the path is the broadcast's name. What comes before it, and the query with a token, is for the relay.
+///
+/// ```
+/// use nestcast_moq::RelayUrl;
+///
+/// let url: RelayUrl = "moq://relay.example:4443/live/garden?jwt=abc".parse()?;
+/// assert_eq!((url.host(), url.port(), url.broadcast()), ("relay.example", 4443, "garden"));
+/// assert_eq!(url.path(), "/live?jwt=abc");
+/// assert_eq!(url.to_string(), "moq://relay.example:4443/live/garden", "without the token");
+/// # Ok::<(), nestcast_moq::RelayUrlError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct RelayUrl {
+    is_web_transport: bool,
+    host: String,
+    port: u16,
+    /// The path without the broadcast's name.
+    scope: String,
+    broadcast: String,
+    query: Option<String>,
+}
+
+/// Why a text is no address of a broadcast.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "give moq://HOST:PORT/BROADCAST or https://HOST:PORT/BROADCAST, the relay's address and the broadcast's name there"
+)]
+pub struct RelayUrlError;
+
+impl RelayUrl {
+    /// Returns whether the relay is reached over WebTransport, and not over QUIC itself.
+    #[must_use]
+    pub const fn is_web_transport(&self) -> bool {
+        self.is_web_transport
+    }
+
+    /// Returns the relay's host, a name or an address.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Returns the relay's port.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// Returns the broadcast's name, relative to [`RelayUrl::path`].
+    #[must_use]
+    pub fn broadcast(&self) -> &str {
+        &self.broadcast
+    }
+
+    /// Returns the path of the connection, with the query: what a relay checks a token against.
+    #[must_use]
+    pub fn path(&self) -> String {
+        let query = self.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+        format!("/{}{query}", self.scope)
+    }
+
+    /// Returns the URL of the WebTransport connection.
+    pub(crate) fn web_transport(&self) -> Option<Url> {
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        Url::parse(&format!("https://{host}:{}{}", self.port, self.path())).ok()
+    }
+}
+
+impl FromStr for RelayUrl {
+    type Err = RelayUrlError;
+
+    fn from_str(text: &str) -> Result<Self, RelayUrlError> {
+        let url = Url::parse(text).map_err(|_| RelayUrlError)?;
+        let is_web_transport = match url.scheme() {
+            "moq" | "moqt" | "moql" => false,
+            "https" => true,
+            _ => return Err(RelayUrlError),
+        };
+        let host = match url.host().ok_or(RelayUrlError)? {
+            Host::Domain(name) => name.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            Host::Ipv4(address) => address.to_string(),
+            Host::Ipv6(address) => address.to_string(),
+        };
+        let path = url.path().trim_matches('/');
+        let (scope, broadcast) = path.rsplit_once('/').unwrap_or(("", path));
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        if host.is_empty() || broadcast.is_empty() || has_user || url.fragment().is_some() {
+            return Err(RelayUrlError);
+        }
+        Ok(Self {
+            is_web_transport,
+            host,
+            port: url.port().unwrap_or(DEFAULT_PORT),
+            scope: scope.to_owned(),
+            broadcast: broadcast.to_owned(),
+            query: url.query().map(str::to_owned),
+        })
+    }
+}
+
+/// Without the query, which may be a secret.
+impl fmt::Display for RelayUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let scheme = if self.is_web_transport { "https" } else { "moq" };
+        let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
+        let scope = if self.scope.is_empty() { String::new() } else { format!("{}/", self.scope) };
+        write!(f, "{scheme}://{host}:{}/{scope}{}", self.port, self.broadcast)
+    }
+}
+
+impl fmt::Debug for RelayUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_name_a_relay_and_a_broadcast() {
+        let parse = |text: &str| text.parse::<RelayUrl>();
+        let url = parse("https://[::1]:4443/a/b/c").expect("an address");
+        assert_eq!((url.host(), url.path().as_str(), url.broadcast()), ("::1", "/a/b", "c"));
+        assert_eq!(url.web_transport().expect("a URL").as_str(), "https://[::1]:4443/a/b");
+        let url = parse("moq://127.0.0.1/cam/").expect("an address");
+        assert_eq!((url.port(), url.path().as_str(), url.is_web_transport()), (443, "/", false));
+        let url = parse("moq://[::1]:9/cam").expect("an address");
+        assert_eq!((url.host(), url.to_string().as_str()), ("::1", "moq://[::1]:9/cam"));
+        for wrong in
+            ["", "relay:443", "moq://relay", "moq://relay/", "http://relay/cam", "moq://u:p@relay/cam", "moq:///cam"]
+        {
+            assert_eq!(parse(wrong), Err(RelayUrlError), "{wrong}");
+        }
+    }
+}

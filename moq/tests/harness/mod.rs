@@ -1,0 +1,300 @@
+//! A broadcast of made-up video, a relay in this process, and a sink that counts.
+
+#![allow(dead_code, reason = "each test program uses its part")]
+
+pub(crate) mod program;
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use bytes::Bytes;
+use nestcast_moq::{Config, Rates, RelayUrl, publish, receive};
+use nestcast_proto::{
+    Arrived, BroadcastFrame, DecoderKind, Demand, Frame, FrameRate, PackageHash, RandomAccessFrame, ReceiveStats,
+    SourceError, Video, Welcome,
+};
+use nestcast_receiver::{FrameSink, Latency, Trust};
+use nestcast_sender::{Broadcast, FrameSource, Identity};
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::task::JoinSet;
+use tokio::time::{MissedTickBehavior, interval};
+
+/// Frames a second.
+pub(crate) const FPS: u32 = 30;
+/// Bytes of a frame, and of its base layer. Together 14.4 Mbit/s.
+pub(crate) const FRAME: usize = 60_000;
+pub(crate) const BASE: usize = 1200;
+/// Bytes of a random-access frame, and of its base layer.
+const JOIN: usize = 24_000;
+const JOIN_BASE: usize = 6000;
+
+/// Returns the time since 1970.
+pub(crate) fn wall_clock() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970")
+}
+
+/// Video whose bytes say which frame and which byte they are.
+pub(crate) struct Made {
+    ticks: tokio::time::Interval,
+    next: u64,
+    end: u64,
+}
+
+impl Made {
+    /// Makes frames for this long.
+    pub(crate) fn for_time(time: Duration) -> Self {
+        let mut ticks = interval(Duration::from_secs(1) / FPS);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { ticks, next: 0, end: u64::try_from(time.as_millis()).expect("short") * u64::from(FPS) / 1000 }
+    }
+}
+
+/// Returns the bytes of frame `id`; a random-access frame's are different.
+fn content(id: u64, length: usize, is_join: bool) -> Bytes {
+    let seed = id.wrapping_mul(2).wrapping_add(u64::from(is_join)).wrapping_mul(0x9E37_79B9);
+    (0..length).map(|at| (seed.wrapping_add(at as u64 / 8) % 253) as u8).collect::<Vec<_>>().into()
+}
+
+impl FrameSource for Made {
+    fn welcome(&self) -> Welcome {
+        Welcome {
+            model: [1; 6],
+            package: PackageHash([0; 32]),
+            width: 640,
+            height: 360,
+            rate: FrameRate::new(FPS, 1).expect("a rate"),
+            video: Some(Video::new([2; 6])),
+        }
+    }
+
+    async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
+        self.ticks.tick().await;
+        let id = self.next;
+        if id == self.end {
+            return Ok(None);
+        }
+        self.next += 1;
+        let useful = usize::try_from(demand.take_useful_bytes()).expect("small");
+        let join = demand.take_random_access_request();
+        let join = join.then(|| RandomAccessFrame { base: JOIN_BASE, bytes: content(id, JOIN, true) });
+        let captured = u64::try_from(wall_clock().as_micros()).expect("this century");
+        let bytes = content(id, useful.clamp(BASE, FRAME), false);
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base: BASE, bytes, join }.into()))
+    }
+}
+
+/// What a subscriber got.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Got {
+    /// Of each frame: bytes, and the time from capture until it was handed over.
+    pub(crate) frames: BTreeMap<u64, (usize, Duration)>,
+    /// Frames that came with other bytes than those that were sent.
+    pub(crate) wrong: u64,
+    /// Frames handed over that do not continue the one before, with a random-access frame or not.
+    pub(crate) joins: u64,
+    pub(crate) breaks: u64,
+    pub(crate) stats: ReceiveStats,
+    pub(crate) connections: u64,
+    /// When the first frame came, from the beginning of the subscription.
+    pub(crate) first: Option<Duration>,
+}
+
+impl Got {
+    /// Returns the share of the frames between the first and the last one that came, in percent.
+    pub(crate) fn shown(&self) -> f64 {
+        let (Some((first, _)), Some((last, _))) = (self.frames.first_key_value(), self.frames.last_key_value()) else {
+            return 0.0;
+        };
+        100.0 * self.frames.len() as f64 / (last - first + 1) as f64
+    }
+
+    /// Returns the bits a second that were handed over in time between the first frame and the last.
+    pub(crate) fn rate(&self) -> f64 {
+        let bytes: usize = self.frames.values().map(|(bytes, _)| bytes).sum();
+        bytes as f64 * 8.0 * f64::from(FPS) / self.frames.len().max(1) as f64
+    }
+
+    /// Returns this percentile of the time from capture until a frame was handed over.
+    pub(crate) fn latency(&self, percent: usize) -> Duration {
+        let mut all: Vec<_> = self.frames.values().map(|(_, latency)| *latency).collect();
+        all.sort_unstable();
+        all.get((all.len() * percent / 100).min(all.len().saturating_sub(1))).copied().unwrap_or_default()
+    }
+
+    /// Returns the figures of the frames after the first `skipped`.
+    pub(crate) fn after(&self, skipped: u64) -> Self {
+        let first = self.frames.first_key_value().map_or(0, |(first, _)| *first) + skipped;
+        Self { frames: self.frames.clone().split_off(&first), ..self.clone() }
+    }
+}
+
+/// Counts frames and checks their bytes.
+#[derive(Debug, Clone)]
+pub(crate) struct Counter {
+    got: Arc<Mutex<Got>>,
+    began: Instant,
+    last: Option<u64>,
+}
+
+impl Default for Counter {
+    fn default() -> Self {
+        Self { got: Arc::default(), began: Instant::now(), last: None }
+    }
+}
+
+impl Counter {
+    pub(crate) fn got(&self) -> Got {
+        self.got.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl FrameSink for Counter {
+    type Error = Infallible;
+
+    fn handle_connection(&mut self) {
+        self.last = None;
+        self.got.lock().unwrap_or_else(PoisonError::into_inner).connections += 1;
+    }
+
+    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
+        let Arrived { header, prefix, .. } = frame;
+        let is_join = prefix == content(header.id, prefix.len(), true);
+        let is_whole = prefix == content(header.id, prefix.len(), false);
+        let mut got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+        got.wrong += u64::from(!is_join && !is_whole);
+        got.joins += u64::from(is_join);
+        got.breaks += u64::from(!is_join && self.last.is_none_or(|last| last + 1 != header.id));
+        self.last = Some(header.id);
+        let began = self.began;
+        got.first.get_or_insert_with(|| began.elapsed());
+        let latency = wall_clock().saturating_sub(Duration::from_micros(header.captured));
+        got.frames.insert(header.id, (prefix.len(), latency));
+        got.stats = stats;
+        Ok(())
+    }
+}
+
+/// Broadcasts `source` at a relay too, until it ends; returns the broadcast's own address and fingerprint.
+pub(crate) fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, rates: Rates) -> (SocketAddr, Trust) {
+    let identity = Identity::generate().expect("an identity");
+    let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
+    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    let welcome = source.welcome();
+    let broadcast = Broadcast::listen(config, source).expect("a port");
+    let (frames, demand) = (broadcast.frames(), broadcast.demand());
+    let address = broadcast.address().expect("an address");
+    let Place { url, trust: of_relay } = relay.clone();
+    tasks.spawn(async move {
+        let published = publish(&url, &of_relay, rates, &welcome, frames, &demand, std::future::pending());
+        if let Err(error) = published.await {
+            eprintln!("the publisher: {error}");
+        }
+    });
+    tasks.spawn(async move { broadcast.run(std::future::pending()).await.expect("a source that works") });
+    (address, trust)
+}
+
+/// A broadcast at a relay, and which relay that is.
+#[derive(Debug, Clone)]
+pub(crate) struct Place {
+    pub(crate) url: RelayUrl,
+    pub(crate) trust: Trust,
+}
+
+impl Place {
+    pub(crate) fn new(address: SocketAddr, trust: Trust, path: &str) -> Self {
+        Self { url: format!("moq://{address}/{path}").parse().expect("a URL"), trust }
+    }
+
+    /// Returns the same broadcast at another address, such as that of a link.
+    pub(crate) fn at(&self, address: SocketAddr) -> Self {
+        Self::new(address, self.trust.clone(), self.url.broadcast())
+    }
+
+    pub(crate) fn config(&self, retry: Duration) -> Config {
+        Config {
+            url: self.url.clone(),
+            trust: self.trust.clone(),
+            decoder: DecoderKind::Linear,
+            retry,
+            wait: false,
+            latency: Latency::Smooth,
+        }
+    }
+}
+
+/// Receives for this long, and returns what came.
+pub(crate) async fn receive_for(
+    place: &Place,
+    time: Duration,
+    retry: Duration,
+) -> (Got, Result<(), nestcast_moq::Error>) {
+    let counter = Counter::default();
+    let mut sink = counter.clone();
+    let ended = receive(place.config(retry), &mut sink, tokio::time::sleep(time)).await;
+    (counter.got(), ended)
+}
+
+/// A relay in this process: sessions that share what they publish. It is no test of a relay, but of both ends.
+pub(crate) struct LocalRelay {
+    pub(crate) place: Place,
+    _tasks: JoinSet<()>,
+}
+
+impl LocalRelay {
+    pub(crate) fn start() -> Self {
+        let (certificate, key) = certificate();
+        let trust = trust(&certificate);
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
+        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .expect("TLS 1.3")
+            .with_no_client_auth()
+            .with_single_cert(vec![certificate], key)
+            .expect("a certificate");
+        tls.alpn_protocols = nestcast_moq::VERSIONS.map(|name| name.as_bytes().to_vec()).to_vec();
+        let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls).expect("TLS 1.3");
+        let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
+        let endpoint = quinn::Endpoint::server(config, ([127, 0, 0, 1], 0).into()).expect("a port");
+        let address = endpoint.local_addr().expect("an address");
+        let (origin, driver) = moq_net::origin::Producer::new(moq_net::origin::Config::default());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(async move {
+            moq_net::time::run(driver).await;
+        });
+        tasks.spawn(async move {
+            let mut sessions = JoinSet::new();
+            while let Some(incoming) = endpoint.accept().await {
+                let origin = origin.clone();
+                sessions.spawn(async move {
+                    let Ok(connection) = incoming.await else { return };
+                    let session = web_transport_quinn::Session::raw(connection);
+                    let server = moq_net::Server::new().with_origin(origin);
+                    let Ok((session, driver)) = server.accept_lite(Instant::now(), session).await else { return };
+                    moq_net::time::run(driver).await;
+                    drop(session);
+                });
+            }
+        });
+        Self { place: Place::new(address, trust, "garden"), _tasks: tasks }
+    }
+}
+
+/// Makes a certificate and its key, PEM.
+pub(crate) fn certificate() -> (String, String) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    (made.cert.pem(), made.signing_key.serialize_pem())
+}
+
+/// Returns the trust in a certificate, PEM.
+pub(crate) fn trust(certificate: &str) -> Trust {
+    use sha2::Digest as _;
+    let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
+    Trust::Fingerprint(sha2::Sha256::digest(&certificate).into())
+}

@@ -1,0 +1,85 @@
+//! `moq-relay` as a child process, bound to loopback.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use tempfile::TempDir;
+
+use super::{Place, certificate, trust};
+
+/// Names the program. `cargo xtask relays` installs it and sets this.
+pub(crate) const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
+
+/// A relay, until it is dropped.
+pub(crate) struct RelayProgram {
+    pub(crate) place: Place,
+    process: Child,
+    address: SocketAddr,
+    parent: Option<u16>,
+    /// Its certificate and key.
+    files: TempDir,
+}
+
+impl RelayProgram {
+    /// Starts a relay, behind `parent` if there is one.
+    pub(crate) fn start(parent: Option<&Self>) -> Self {
+        let files = TempDir::new().expect("a folder");
+        let (certificate, key) = certificate();
+        std::fs::write(files.path().join("cert.pem"), &certificate).expect("a file");
+        std::fs::write(files.path().join("key.pem"), key).expect("a file");
+        let address = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+        let parent = parent.map(|parent| parent.address.port());
+        let process = spawn(address, parent, &files);
+        Self { place: Place::new(address, trust(&certificate), "garden"), process, address, parent, files }
+    }
+
+    /// Starts another relay in the place of one that was killed.
+    pub(crate) fn start_again(&mut self) {
+        self.process = spawn(self.address, self.parent, &self.files);
+    }
+
+    /// Ends the relay at once, as a crash does.
+    pub(crate) fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+
+    pub(crate) const fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Returns the relay's CPU time in seconds so far.
+    pub(crate) fn cpu_seconds(&self) -> f64 {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.process.id())).unwrap_or_default();
+        let fields: Vec<_> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or_default();
+        (ticks(11) + ticks(12)) / 100.0
+    }
+}
+
+impl Drop for RelayProgram {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+fn spawn(address: SocketAddr, parent: Option<u16>, files: &TempDir) -> Child {
+    let program = std::env::var_os(VARIABLE).map(PathBuf::from).expect("cargo xtask relays sets the program");
+    let mut command = Command::new(program);
+    command.args(["--listen", &address.to_string(), "--auth-public", "**", "--cache-duration", "1s"]);
+    command.arg("--listen-tls-cert").arg(files.path().join("cert.pem"));
+    command.arg("--listen-tls-key").arg(files.path().join("key.pem"));
+    command.args(["--log-level", "error"]);
+    if let Some(port) = parent {
+        command.args(["--cluster-connect", &format!("https://localhost:{port}/"), "--connect-tls-insecure=true"]);
+    }
+    let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the relay starts");
+    let said = process.stderr.take().expect("a pipe");
+    std::thread::spawn(move || {
+        BufReader::new(said).lines().map_while(Result::ok).for_each(|line| eprintln!("moq-relay: {line}"));
+    });
+    process
+}

@@ -1,0 +1,62 @@
+//! Broadcasts through relays of Media over QUIC: checks their crate and the program with it, and runs its tests, those
+//! with `moq-relay` included. The crate has dependencies that nothing else needs, so no other command builds it.
+
+use std::{env, path::PathBuf};
+
+use crate::{
+    cargo,
+    failure::{Failure, Result},
+    runtime::target_folder,
+};
+
+/// The relay as cargo installs it. Its lock file names a crate that the registry has withdrawn, so there is no
+/// `--locked`.
+const INSTALL: [&str; 9] = [
+    "install",
+    "moq-relay",
+    "--version",
+    "=0.17.10",
+    "--no-default-features",
+    "--features",
+    "noq",
+    "--debug",
+    "--root",
+];
+/// Names an installed relay to test with, for the tests and for this command.
+const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
+
+/// Checks and tests.
+pub(crate) fn test() -> Result<()> {
+    for selected in
+        [&["--package", "nestcast-moq", "--all-targets"][..], &["--package", "nestcast", "--features", "moq"]]
+    {
+        cargo::step(&[&["clippy", "--locked"], selected, &["--", "-D", "warnings"]].concat(), &[])?;
+    }
+    let relay = relay()?;
+    let variables = [(VARIABLE, relay.as_os_str()), ("RUST_BACKTRACE", "0".as_ref())];
+    let test = ["test", "--locked", "--package", "nestcast-moq", "--", "--include-ignored", "--test-threads", "1"];
+    cargo::step(&test, &variables)
+}
+
+/// Measures: the tables of docs/measurements/relays.md.
+pub(crate) fn measure() -> Result<()> {
+    let relay = relay()?;
+    let run = ["run", "--locked", "--package", "nestcast-moq", "--example", "measure"];
+    cargo::step(&run, &[(VARIABLE, relay.as_os_str())])
+}
+
+/// Returns the relay's program, and installs it below the target folder if it is not there.
+fn relay() -> Result<PathBuf> {
+    if let Some(named) = env::var_os(VARIABLE) {
+        return Ok(named.into());
+    }
+    let root = target_folder()?.join("relays");
+    let program = root.join("bin").join(format!("moq-relay{}", env::consts::EXE_SUFFIX));
+    if program.is_file() {
+        return Ok(program);
+    }
+    println!("installing moq-relay, which takes some minutes once");
+    let place = root.to_str().ok_or_else(|| Failure::say("the target folder's name is not UTF-8"))?;
+    cargo::step(&[&INSTALL[..], &[place]].concat(), &[])?;
+    Ok(program)
+}
