@@ -62,7 +62,7 @@ fn is_for_encoding(options: &Send) -> bool {
     options.renditions.is_some() || options.effort.is_some() || options.matrix.asked().is_some()
 }
 
-/// Opens the sound beside the pictures.
+/// Opens the sound with the pictures.
 pub(super) fn sound(options: &Send) -> Result<Option<SoundInput>> {
     let Some(path) = &options.sound else { return Ok(None) };
     ensure!(!is_standard(path) || !is_standard(&options.source), "pictures and sound cannot both be standard input");
