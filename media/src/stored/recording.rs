@@ -8,8 +8,9 @@ use nestcast_codec::{FrameHead, RenditionRates, VideoHeader, VideoWriter};
 use super::reader::most_bytes;
 use super::{Error, Written};
 
-/// The most missing frames in a row that a recording states, one record each; a longer gap shows in the times alone.
-const MAX_MISSING_FRAMES: u64 = 10_000;
+/// The most missing frames in a row that a recording states, one record each; a longer gap shows in the times alone. A
+/// player shows a picture for each, so a sender that leaves numbers out must not make a file that never ends.
+const MAX_MISSING_FRAMES: u64 = 1000;
 
 /// A frame that was encoded elsewhere, or a prefix of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
