@@ -1,4 +1,4 @@
-//! Sound beside the pictures, from a WAV file to a WAV file that is in step with the video.
+//! Sound with the pictures, from a WAV file to a WAV file that is in step with the video.
 
 mod harness;
 

@@ -27,7 +27,7 @@ pub struct PlayStats {
     pub latency: LatencyHistogram,
     /// How uneven frames were shown, computed from these times.
     pub unevenness: Unevenness,
-    /// The sound beside the frames.
+    /// The sound with the frames.
     pub sound: SoundStats,
 }
 

@@ -26,7 +26,7 @@ pub struct Config {
     pub qlog: Option<std::path::PathBuf>,
     /// When the sender asks receivers to acknowledge.
     pub acknowledge: Acknowledge,
-    /// The sound beside the frames; [`Broadcast::sound`](crate::Broadcast::sound) takes its packets. `None` announces
+    /// The sound with the frames; [`Broadcast::sound`](crate::Broadcast::sound) takes its packets. `None` announces
     /// none.
     pub sound: Option<Sound>,
     /// Whether and how browsers can watch, over WebTransport on the same port; `None` refuses browsers.

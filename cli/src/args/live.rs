@@ -71,7 +71,7 @@ pub(crate) struct Send {
     pub(crate) effort: Option<Effort>,
     #[command(flatten)]
     pub(crate) matrix: MatrixChoice,
-    /// Sound beside the pictures: a WAV or Ogg Opus file or pipe; Opus stays as it is
+    /// Sound with the pictures: a WAV or Ogg Opus file or pipe; Opus stays as it is
     #[arg(long, value_name = "FILE")]
     pub(crate) sound: Option<PathBuf>,
     /// The sound is raw samples of 16 bits with this rate and these channels, as in 48000:2

@@ -36,7 +36,7 @@ pub(super) fn open(options: &Send) -> Result<LiveSource<Picture>> {
     video(options, Pictures::y4m(&name, max_pixels, options.matrix.asked(), input.into_reader(), again)?)
 }
 
-/// Opens the sound beside the pictures.
+/// Opens the sound with the pictures.
 pub(super) fn sound(options: &Send) -> Result<Option<SoundInput>> {
     let Some(path) = &options.sound else { return Ok(None) };
     ensure!(!is_standard(path) || !is_standard(&options.source), "pictures and sound cannot both be standard input");

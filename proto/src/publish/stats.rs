@@ -20,7 +20,7 @@ pub struct SendStats {
     pub again: u64,
     /// Why frames ended where they did.
     pub cut_reasons: CutCounts,
-    /// The sound beside the frames.
+    /// The sound with the frames.
     pub sound: SoundStats,
 }
 

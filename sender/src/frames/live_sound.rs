@@ -1,4 +1,4 @@
-//! A source of sound beside the frames: a thread that reads packets and hands each on when it is due.
+//! A source of sound with the frames: a thread that reads packets and hands each on when it is due.
 
 use std::thread;
 use std::time::{Duration, Instant};
