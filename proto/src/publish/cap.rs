@@ -47,7 +47,7 @@ impl Cap {
         }
     }
 
-    /// Counts `count` bytes of sound that are sent with the frames.
+    /// Counts `count` bytes of sound that are sent next to the frames.
     pub(crate) fn handle_sound(&mut self, count: usize) {
         self.sound += count as u64;
         self.handle_written(count);

@@ -185,7 +185,7 @@ impl Writer {
         Some(taken.body)
     }
 
-    /// Counts `count` bytes of sound that are sent beside the frames.
+    /// Counts `count` bytes of sound that are sent next to the frames.
     pub(super) fn handle_sound(&mut self, count: usize) {
         self.cap.handle_sound(count);
     }

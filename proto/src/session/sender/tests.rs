@@ -306,9 +306,9 @@ fn sound_goes_to_who_asks_for_it_at_once_and_counts_in_the_cap() {
     driver.say(SECOND, &asks(true));
     let useful = driver.session.demand(&driver.path);
     assert!(sent(&mut driver));
-    let beside = driver.session.demand(&driver.path);
-    assert_eq!(beside.max_bitrate, Some(Bitrate::from_bits(330_000)));
-    assert!(beside.bandwidth < useful.bandwidth);
+    let left = driver.session.demand(&driver.path);
+    assert_eq!(left.max_bitrate, Some(Bitrate::from_bits(330_000)));
+    assert!(left.bandwidth < useful.bandwidth);
     let sound = driver.session.stats().sound;
     assert_eq!((sound.packets, sound.bytes, sound.skipped), (1, 175, 0));
     driver.say(SECOND, &asks(false));
