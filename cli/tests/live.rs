@@ -196,7 +196,7 @@ fn a_sender_serves_the_page_that_its_link_leads_to() {
     let rest = fragment.strip_prefix(&*start).expect("the sender's address");
     let (hash, rest) = rest.split_at_checked(64).expect("a hash");
     assert!(hash != sender.fingerprint && hash.bytes().all(|digit| digit.is_ascii_hexdigit()), "{hash}");
-    assert!(rest.starts_with("&expires=") && rest.ends_with("&token=a%26b"), "{rest}");
+    assert!(rest.starts_with("&expires=") && !rest.contains("token"), "a log may keep it: {rest}");
     let index = get(page, "/");
     assert!(index.starts_with("HTTP/1.1 200") && index.contains("<nestcast-player"), "{index}");
     for field in [

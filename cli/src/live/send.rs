@@ -1,5 +1,6 @@
 //! `nestcast send`: broadcasts a source to every receiver that asks for it.
 
+use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +130,9 @@ async fn on_air(
     let metrics = None;
     let mut certificate = broadcast.browser_certificate();
     page.iter().for_each(|page| serve_page(page, address, certificate.clone()));
-    let link = |certificate: &BrowserCertificate| page.as_ref()?.link(address, certificate, token.as_deref());
+    // A log may keep what is printed elsewhere, and a token is a secret.
+    let shown = token.filter(|_| !options.json && io::stderr().is_terminal());
+    let link = |certificate: &BrowserCertificate| page.as_ref()?.link(address, certificate, shown.as_deref());
     let web = link(&certificate);
     if options.json {
         Lines::Output.print(&Line::Listening { address: address.to_string(), fingerprint, metrics, web })?;
