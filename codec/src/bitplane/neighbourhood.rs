@@ -70,10 +70,7 @@ impl<'a> CodingPass<'a> {
             map,
             subband,
             reached,
-            rows: [
-                [CODE_BLOCK_SIDE.wrapping_neg(), CODE_BLOCK_SIDE],
-                [border.wrapping_neg(), border],
-            ],
+            rows: [[CODE_BLOCK_SIDE.wrapping_neg(), CODE_BLOCK_SIDE], [border.wrapping_neg(), border]],
             plane,
             blocks,
             significant,

@@ -77,7 +77,8 @@ impl CodingPass<'_> {
         }
         let has_others = C::USES_CONTEXTS && PASS != REFINEMENT_PASS;
         let here = if has_others { Here { others: self.others(here), ..here } } else { here };
-        let here = if C::WRITES_BITS { Here { ones: self.source_with(here, self.bits::<PASS>()), ..here } } else { here };
+        let here =
+            if C::WRITES_BITS { Here { ones: self.source_with(here, self.bits::<PASS>()), ..here } } else { here };
         let done = match PASS {
             SIGNIFICANCE_PASS => self.significance_pass(&mut block, here, within, coder),
             REFINEMENT_PASS => self.refinement_pass(&mut block, here, coder),
