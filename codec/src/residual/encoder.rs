@@ -2,7 +2,6 @@
 
 use bytes::{Bytes, BytesMut};
 
-use crate::entropy::symbols::Symbols;
 use crate::model::Model;
 use crate::observer::Stage;
 use crate::parallel::Threads;
@@ -10,8 +9,8 @@ use crate::picture::Size;
 use crate::residual::analysis::{self, Source};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
-use crate::stream::interleave::Coded;
-use crate::stream::slice_encoder::SliceEncoder;
+use crate::stream::interleave::Followed;
+use crate::stream::slice_encoder::FollowedEncoder;
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::ChromaFormat;
 
@@ -23,7 +22,7 @@ pub(crate) struct ResidualEncoder {
     /// The last residual.
     size: Size,
     subbands: Vec<Vec<f32>>,
-    slices: SliceEncoder<Symbols>,
+    slices: FollowedEncoder,
     bytes: BytesMut,
 }
 
@@ -35,7 +34,7 @@ impl ResidualEncoder {
             scratch: Scratch::default(),
             size: Size::ONE,
             subbands: Vec::new(),
-            slices: SliceEncoder::default(),
+            slices: FollowedEncoder::default(),
             bytes: BytesMut::new(),
         }
     }
@@ -67,7 +66,7 @@ impl ResidualEncoder {
     }
 
     /// The slices of the last residual that had planes.
-    pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded<Symbols>> {
+    pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Followed> {
         self.slices.coded()
     }
 
@@ -80,7 +79,7 @@ impl ResidualEncoder {
     /// The slices of the last residual as they were before they were coded, their bit planes, and the coding passes in
     /// the bitstream.
     #[cfg(feature = "training")]
-    pub(crate) fn uncoded(&mut self, model: &Model) -> (&mut SliceEncoder<Symbols>, u8, usize) {
+    pub(crate) fn uncoded(&mut self, model: &Model) -> (&mut FollowedEncoder, u8, usize) {
         let passes = self.slices.passes();
         let planes = self.slices_of_bands(model);
         (&mut self.slices, planes, passes)

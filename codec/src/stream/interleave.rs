@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 
+use crate::entropy::symbols::Symbols;
 use crate::stream::header::write_varint;
 use crate::subband::layout::MAX_SLICES;
 
@@ -31,6 +32,9 @@ pub(crate) struct Coded<R> {
     /// What its encoder recorded.
     pub(super) record: R,
 }
+
+/// A coded slice whose symbols can be followed.
+pub(crate) type Followed = Coded<Symbols>;
 
 /// The ends of segments.
 pub(super) struct Ends {

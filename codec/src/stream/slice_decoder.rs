@@ -5,11 +5,10 @@ use std::ops::Range;
 use crate::bitplane::scan::{self, Cursor};
 use crate::bitplane::slice::Slice;
 use crate::entropy::range_coder::RangeDecoder;
-use crate::entropy::symbols::Symbols;
 use crate::model::Model;
 use crate::parallel::{self, Threads};
 use crate::picture::Size;
-use crate::stream::interleave::{Coded, Deinterleaver};
+use crate::stream::interleave::{Deinterleaver, Followed};
 use crate::subband::coefficients;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS};
 use crate::subband::sparse::{SparseBands, SparseRows};
@@ -128,7 +127,7 @@ impl SliceDecoder {
     pub(crate) fn follow<'a>(
         &mut self,
         model: &Model,
-        coded: impl ExactSizeIterator<Item = &'a Coded<Symbols>> + Send,
+        coded: impl ExactSizeIterator<Item = &'a Followed> + Send,
         bytes: &[u8],
         threads: &Threads,
     ) -> Result<(), &'static str> {

@@ -6,6 +6,7 @@ use bytes::BytesMut;
 
 use crate::bitplane::slice::Slice;
 use crate::entropy::record::Record;
+use crate::entropy::symbols::Symbols;
 use crate::model::Model;
 use crate::parallel::{self, Threads};
 use crate::stream::interleave::{self, Coded};
@@ -20,6 +21,9 @@ pub(crate) struct SliceEncoder<R = ()> {
     sources: Vec<Source>,
     coder: SliceCoder<R>,
 }
+
+/// As [`SliceEncoder`]; the symbols of its slices can be followed.
+pub(crate) type FollowedEncoder = SliceEncoder<Symbols>;
 
 /// Turns one slice's coefficients into Levels.
 #[derive(Debug, Default)]
