@@ -174,21 +174,15 @@ impl<'a, C: Connection> Feed<'a, C> {
     /// would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
     async fn event(&mut self, frames: &mut FrameReceiver, is_live: bool, writes: bool) -> Result<Event, End> {
         let room = self.session.room(&self.connection.path());
-        let chunks = if writes { self.session.unwritten() } else { Default::default() };
+        let chunks = writes.then(|| self.session.unwritten()).unwrap_or_default();
         let write = write(self.streams.last_mut(), chunks, room);
         let control = read(&mut self.control);
-        let sound = self.sound.next();
-        let turn = self.session.poll_timeout().map(|turn| self.epoch + turn);
-        let time = async {
-            match turn {
-                Some(turn) => sleep_until(turn).await,
-                None => std::future::pending().await,
-            }
-        };
+        let sound = self.sound.next(is_live);
+        let time = until(self.session.poll_timeout().map(|turn| self.epoch + turn));
         if self.session.owes_base() {
             tokio::select! {
                 biased;
-                stream = sound, if is_live => Ok(Event::Sound(stream)),
+                stream = sound => Ok(Event::Sound(stream)),
                 written = write, if writes => Ok(Event::Written(written?)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
                 bytes = control => Ok(Event::Control(bytes?)),
@@ -197,7 +191,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         } else {
             tokio::select! {
                 biased;
-                stream = sound, if is_live => Ok(Event::Sound(stream)),
+                stream = sound => Ok(Event::Sound(stream)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
                 written = write, if writes => Ok(Event::Written(written?)),
                 bytes = control => Ok(Event::Control(bytes?)),
@@ -336,6 +330,14 @@ async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Dis
     match bytes {
         Some(bytes) => Ok(bytes),
         // If a receiver ends its side, this waits forever.
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until a moment, or forever.
+async fn until(turn: Option<Instant>) {
+    match turn {
+        Some(turn) => sleep_until(turn).await,
         None => std::future::pending().await,
     }
 }
