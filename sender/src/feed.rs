@@ -174,7 +174,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     /// would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
     async fn event(&mut self, frames: &mut FrameReceiver, is_live: bool, writes: bool) -> Result<Event, End> {
         let room = self.session.room(&self.connection.path());
-        let chunks = writes.then(|| self.session.unwritten()).unwrap_or_default();
+        let chunks = if writes { self.session.unwritten() } else { Default::default() };
         let write = write(self.streams.last_mut(), chunks, room);
         let control = read(&mut self.control);
         let sound = self.sound.next(is_live);
