@@ -236,7 +236,9 @@ impl Driver {
             StreamHead::Bases => return self.bases(&stream[length..]),
             StreamHead::Late(header) => return self.late(header, &stream[length..]),
             StreamHead::Parity(header) => return self.parity(header, &stream[length..]),
-            StreamHead::Model(_) | StreamHead::Unknown(_) => panic!("no stream of a publisher: {head:?}"),
+            StreamHead::Model(_) | StreamHead::Sound(_) | StreamHead::Unknown(_) => {
+                panic!("no stream of a publisher: {head:?}")
+            }
         };
         let frame = self.frames.iter().find(|frame| frame.id == header.id).expect("a frame that was handed over");
         let repeated = header.skipped - frame.skipped;

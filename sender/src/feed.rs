@@ -170,8 +170,8 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Waits for the next event. If several are ready, the most urgent wins: sound, a base layer before the next frame, which
-    /// would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
+    /// Waits for the next event. If several are ready, the most urgent wins: sound, a base layer before the next frame,
+    /// which would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
     async fn event(&mut self, frames: &mut FrameReceiver, is_live: bool, writes: bool) -> Result<Event, End> {
         let room = self.session.room(&self.connection.path());
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
@@ -183,9 +183,9 @@ impl<'a, C: Connection> Feed<'a, C> {
             tokio::select! {
                 biased;
                 stream = sound => Ok(Event::Sound(stream)),
-                written = write, if writes => Ok(Event::Written(written?)),
+                written = write, if writes => written.map(Event::Written).map_err(End::from),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
-                bytes = control => Ok(Event::Control(bytes?)),
+                bytes = control => bytes.map(Event::Control).map_err(End::from),
                 () = time => Ok(Event::Time),
             }
         } else {
@@ -193,8 +193,8 @@ impl<'a, C: Connection> Feed<'a, C> {
                 biased;
                 stream = sound => Ok(Event::Sound(stream)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
-                written = write, if writes => Ok(Event::Written(written?)),
-                bytes = control => Ok(Event::Control(bytes?)),
+                written = write, if writes => written.map(Event::Written).map_err(End::from),
+                bytes = control => bytes.map(Event::Control).map_err(End::from),
                 () = time => Ok(Event::Time),
             }
         }
