@@ -176,26 +176,23 @@ impl<'a, C: Connection> Feed<'a, C> {
         let room = self.session.room(&self.connection.path());
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
         let write = write(self.streams.last_mut(), chunks, room);
-        let control = read(&mut self.control);
         let sound = self.sound.next(is_live);
-        let time = until(self.session.poll_timeout().map(|turn| self.epoch + turn));
+        let quiet = quiet(&mut self.control, self.session.poll_timeout().map(|turn| self.epoch + turn));
         if self.session.owes_base() {
             tokio::select! {
                 biased;
                 stream = sound => Ok(Event::Sound(stream)),
-                written = write, if writes => written.map(Event::Written).map_err(End::from),
+                written = write, if writes => Ok(Event::Written(written?)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
-                bytes = control => bytes.map(Event::Control).map_err(End::from),
-                () = time => Ok(Event::Time),
+                event = quiet => event,
             }
         } else {
             tokio::select! {
                 biased;
                 stream = sound => Ok(Event::Sound(stream)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
-                written = write, if writes => written.map(Event::Written).map_err(End::from),
-                bytes = control => bytes.map(Event::Control).map_err(End::from),
-                () = time => Ok(Event::Time),
+                written = write, if writes => Ok(Event::Written(written?)),
+                event = quiet => event,
             }
         }
     }
@@ -334,11 +331,18 @@ async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Dis
     }
 }
 
-/// Waits until a moment, or forever.
-async fn until(turn: Option<Instant>) {
-    match turn {
-        Some(turn) => sleep_until(turn).await,
-        None => std::future::pending().await,
+/// Waits for what is never urgent: a message, or the session's turn.
+async fn quiet<O, I: Incoming>(control: &mut Option<(O, I)>, turn: Option<Instant>) -> Result<Event, End> {
+    let time = async {
+        match turn {
+            Some(turn) => sleep_until(turn).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        bytes = read(control) => Ok(Event::Control(bytes?)),
+        () = time => Ok(Event::Time),
     }
 }
 
