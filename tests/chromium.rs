@@ -143,6 +143,7 @@ async fn chromium_shows_video_bit_for_bit() {
     }
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
 #[tokio::test(flavor = "multi_thread")]
 async fn chromium_plays_the_sound_of_a_broadcast() {
     let mut encoder = SoundEncoder::new(Sound::Stereo, Bitrate::from_bits(64_000)).expect("an encoder");

@@ -22,6 +22,7 @@ fn blinking() -> Vec<u8> {
 }
 
 /// Makes two seconds of a WAV with a tone in the first half of each second.
+#[expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
 fn beeping() -> Vec<u8> {
     let sample = |at: usize| if at % RATE < RATE / 2 { ((at as f64 * 0.06).sin() * 12_000.0) as i16 } else { 0 };
     let samples: Vec<u8> = (0..2 * RATE).flat_map(|at| sample(at).to_le_bytes()).collect();

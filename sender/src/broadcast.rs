@@ -163,11 +163,7 @@ impl<S: FrameSource> Broadcast<S> {
         let (stop, stopped) = oneshot::channel();
         let mut source_task = JoinSet::new();
         source_task.spawn(hand_out(source, fanout, Arc::clone(&shared), stopped));
-        if let Some(sound) = sound {
-            let of_thread = Arc::downgrade(&shared);
-            let is_wanted = move || of_thread.upgrade().is_some_and(|shared| shared.end.get().is_none());
-            live_sound::start(sound, shared.sound.clone(), is_wanted);
-        }
+        start_sound(sound, &shared);
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -202,6 +198,15 @@ impl<S: FrameSource> Broadcast<S> {
         }
         admission.close(shared.end()).await;
         Ok(outcome?)
+    }
+}
+
+/// Starts the broadcast's sound, if it has any. It ends with the frames.
+fn start_sound(sound: Option<Box<dyn SoundSource>>, shared: &Arc<Shared>) {
+    let of_thread = Arc::downgrade(shared);
+    let is_wanted = move || of_thread.upgrade().is_some_and(|shared| shared.end.get().is_none());
+    if let Some(sound) = sound {
+        live_sound::start(sound, shared.sound.clone(), is_wanted);
     }
 }
 

@@ -175,38 +175,29 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(())
     }
 
-    /// Waits for the next event. If several are ready, the most urgent wins: sound, a base layer before the next frame, which
-    /// would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
+    /// Waits for the next event. If several are ready, the most urgent wins: sound, a base layer before the next frame,
+    /// which would end its frame, and the next frame before further layers. Every branch may be dropped while it waits.
     async fn event(&mut self, frames: &mut FrameReceiver, is_live: bool, writes: bool) -> Result<Event, End> {
         let room = self.session.room(&self.connection.path());
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
         let write = write(self.streams.last_mut(), chunks, room);
-        let control = read(&mut self.control);
-        let sound = self.sound.next();
-        let turn = self.session.poll_timeout().map(|turn| self.epoch + turn);
-        let time = async {
-            match turn {
-                Some(turn) => sleep_until(turn).await,
-                None => std::future::pending().await,
-            }
-        };
+        let sound = self.sound.next(is_live);
+        let quiet = quiet(&mut self.control, self.session.poll_timeout().map(|turn| self.epoch + turn));
         if self.session.owes_base() {
             tokio::select! {
                 biased;
-                stream = sound, if is_live => Ok(Event::Sound(stream)),
+                stream = sound => Ok(Event::Sound(stream)),
                 written = write, if writes => Ok(Event::Written(written?)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
-                bytes = control => Ok(Event::Control(bytes?)),
-                () = time => Ok(Event::Time),
+                event = quiet => event,
             }
         } else {
             tokio::select! {
                 biased;
-                stream = sound, if is_live => Ok(Event::Sound(stream)),
+                stream = sound => Ok(Event::Sound(stream)),
                 next = frames.next(), if is_live => Ok(Event::Frame(next)),
                 written = write, if writes => Ok(Event::Written(written?)),
-                bytes = control => Ok(Event::Control(bytes?)),
-                () = time => Ok(Event::Time),
+                event = quiet => event,
             }
         }
     }
@@ -350,6 +341,21 @@ async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Dis
         Some(bytes) => Ok(bytes),
         // If a receiver ends its side, this waits forever.
         None => std::future::pending().await,
+    }
+}
+
+/// Waits for what is never urgent: a message, or the session's turn.
+async fn quiet<O, I: Incoming>(control: &mut Option<(O, I)>, turn: Option<Instant>) -> Result<Event, End> {
+    let time = async {
+        match turn {
+            Some(turn) => sleep_until(turn).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::select! {
+        biased;
+        bytes = read(control) => Ok(Event::Control(bytes?)),
+        () = time => Ok(Event::Time),
     }
 }
 

@@ -127,6 +127,8 @@ impl SoundDecoder {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
+
     use proptest::prelude::*;
 
     use super::*;

@@ -11,7 +11,7 @@ use nestcast_proto::{Bitrate, Sound, SoundSource, SourceError};
 use crate::codec::{RATE, SoundEncoder};
 use crate::error::Error;
 use crate::ogg_opus::OggOpus;
-use crate::pcm::Blocks;
+use crate::pcm::{Blocks, to_i16};
 use crate::rewind::Rewind;
 
 /// The samples of each channel that are read at once: less than a packet, so that a live pipe is not waited for.
@@ -50,8 +50,16 @@ type Input = Box<dyn Read + Send>;
 type Again = Box<dyn FnMut() -> io::Result<Input> + Send>;
 
 enum Kind {
-    Samples { samples: Samples, blocks: Blocks, encoder: SoundEncoder, is_over: bool },
+    Samples(Box<Coding>),
     Opus(OggOpus<Input>),
+}
+
+/// From samples to packets.
+struct Coding {
+    samples: Samples,
+    blocks: Blocks,
+    encoder: SoundEncoder,
+    is_over: bool,
 }
 
 /// Where samples come from.
@@ -97,9 +105,9 @@ impl SoundInput {
         if kind.sound() != self.kind.sound() {
             return Err(Error::Wav("it has other channels than before".to_owned()));
         }
-        if let (Kind::Samples { encoder, .. }, Kind::Samples { encoder: before, .. }) = (&mut kind, &mut self.kind) {
+        if let (Kind::Samples(coding), Kind::Samples(before)) = (&mut kind, &mut self.kind) {
             // A new encoder would begin with silence of some 50 ms.
-            std::mem::swap(encoder, before);
+            std::mem::swap(&mut coding.encoder, &mut before.encoder);
         }
         self.kind = kind;
         self.kind.next()
@@ -113,7 +121,7 @@ impl SoundSource for SoundInput {
 
     fn lag(&self) -> Duration {
         let samples = match &self.kind {
-            Kind::Samples { encoder, .. } => encoder.lookahead(),
+            Kind::Samples(coding) => coding.encoder.lookahead(),
             Kind::Opus(opus) => opus.skipped().into(),
         };
         Duration::from_secs(samples.into()) / RATE
@@ -144,12 +152,12 @@ impl Kind {
         };
         let blocks = Blocks::new(rate, channels)?;
         let encoder = SoundEncoder::new(blocks.sound(), bitrate)?;
-        Ok(Self::Samples { samples, blocks, encoder, is_over: false })
+        Ok(Self::Samples(Box::new(Coding { samples, blocks, encoder, is_over: false })))
     }
 
-    const fn sound(&self) -> Sound {
+    fn sound(&self) -> Sound {
         match self {
-            Self::Samples { blocks, .. } => blocks.sound(),
+            Self::Samples(coding) => coding.blocks.sound(),
             Self::Opus(opus) => opus.sound(),
         }
     }
@@ -157,17 +165,23 @@ impl Kind {
     fn next(&mut self) -> Result<Option<Bytes>, Error> {
         match self {
             Self::Opus(opus) => opus.next(),
-            Self::Samples { samples, blocks, encoder, is_over } => loop {
-                if let Some(block) = blocks.pop() {
-                    return encoder.encode(&block).map(Some);
-                }
-                if *is_over {
-                    return Ok(None);
-                }
-                let read = samples.read()?;
-                *is_over = read.is_empty();
-                if *is_over { blocks.finish() } else { blocks.push(&read)? }
-            },
+            Self::Samples(coding) => coding.next(),
+        }
+    }
+}
+
+impl Coding {
+    fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            if let Some(block) = self.blocks.pop() {
+                return self.encoder.encode(&block).map(Some);
+            }
+            if self.is_over {
+                return Ok(None);
+            }
+            let read = self.samples.read()?;
+            self.is_over = read.is_empty();
+            if self.is_over { self.blocks.finish() } else { self.blocks.push(&read)? }
         }
     }
 }
@@ -216,7 +230,7 @@ fn read_wav(reader: &mut hound::WavReader<Rewind<Input>>) -> Result<Vec<i16>, Er
         hound::SampleFormat::Float => {
             for sample in reader.samples::<f32>().take(count) {
                 match sample {
-                    Ok(sample) => samples.push((sample * 32_767.0).round() as i16),
+                    Ok(sample) => samples.push(to_i16(sample * 32_767.0)),
                     Err(error) if ended(&error) => break,
                     Err(error) => return Err(error.into()),
                 }
@@ -234,6 +248,8 @@ fn to_16_bits(sample: i32, bits: u16) -> i16 {
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
+
     use super::*;
     use crate::codec::SAMPLES;
 

@@ -45,8 +45,7 @@ impl Blocks {
         while !left.is_empty() {
             let (used, made) =
                 resampler.resample(left, buffer).map_err(|error| Error::Opus(format!("resampling: {error:?}")))?;
-            // `as` rounds towards zero and saturates.
-            self.ready.extend(buffer[..made].iter().map(|sample| sample.round() as i16));
+            self.ready.extend(buffer[..made].iter().map(|sample| to_i16(*sample)));
             left = &left[used..];
         }
         Ok(())
@@ -65,8 +64,16 @@ impl Blocks {
     }
 }
 
+/// Rounds to the nearest sample, the greatest or the least.
+#[expect(clippy::cast_possible_truncation, reason = "it saturates")]
+pub(crate) fn to_i16(sample: f32) -> i16 {
+    sample.round() as i16
+}
+
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
+
     use super::*;
 
     #[test]

@@ -4,6 +4,7 @@ use nestcast_proto::Sound;
 
 use crate::codec::{SAMPLES, SoundDecoder};
 use crate::error::Error;
+use crate::pcm::to_i16;
 
 /// Makes samples of packets and of their absence.
 #[derive(Debug)]
@@ -62,19 +63,16 @@ impl SoundRenderer {
 /// before, and after.
 fn stretch(samples: &[i16], last: &mut [i16], channels: usize, count: usize, out: &mut Vec<i16>) {
     out.clear();
-    let step = SAMPLES as f64 / count.max(1) as f64;
     for at in 1..=count {
-        let place = at as f64 * step - 1.0;
-        // From -1, the sample before the first.
-        let below = (place.floor().max(-1.0) + 1.0) as usize;
-        let part = place + 1.0 - below as f64;
+        // The place among the samples, of which the one before the first has number 0.
+        let (below, part) = (at * SAMPLES / count, at * SAMPLES % count);
+        let part = part as f32 / count as f32;
         for channel in 0..channels {
             let sample = |index: usize| match index.checked_sub(1) {
-                None => f64::from(last[channel]),
-                Some(index) => f64::from(samples[index.min(SAMPLES - 1) * channels + channel]),
+                None => f32::from(last[channel]),
+                Some(index) => f32::from(samples[index.min(SAMPLES - 1) * channels + channel]),
             };
-            // Between two samples of 16 bits.
-            out.push((sample(below) + (sample(below + 1) - sample(below)) * part).round() as i16);
+            out.push(to_i16(sample(below) + (sample(below + 1) - sample(below)) * part));
         }
     }
     if let Some(end) = samples.len().checked_sub(channels) {
@@ -84,6 +82,8 @@ fn stretch(samples: &[i16], last: &mut [i16], channels: usize, count: usize, out
 
 #[cfg(test)]
 mod tests {
+    #![expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
+
     use super::*;
 
     #[test]

@@ -5,6 +5,7 @@ use std::io::Cursor;
 use nestcast_proto::{Bitrate, SoundSource as _};
 use nestcast_sound::{RawFormat, SoundDecoder, SoundInput};
 
+#[expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
 #[test]
 fn a_beep_is_as_late_as_the_input_says_also_after_the_sound_began_again() {
     let sample = |at: usize| if at % 48_000 < 24_000 { ((at as f64 * 0.06).sin() * 12_000.0) as i16 } else { 0 };

@@ -27,11 +27,12 @@ impl<O: Outgoing> SoundStreams<O> {
         Self { due: sound.subscribe(), sent: VecDeque::new() }
     }
 
-    /// Waits for the stream of the next packet. May be dropped while it waits.
-    pub(super) async fn next(&mut self) -> Bytes {
+    /// Waits for the stream of the next packet; forever if the broadcast is not live any more. May be dropped while it
+    /// waits.
+    pub(super) async fn next(&mut self, is_live: bool) -> Bytes {
         match self.due.next_stream().await {
-            Some(stream) => stream,
-            None => pending().await,
+            Some(stream) if is_live => stream,
+            _ => pending().await,
         }
     }
 
