@@ -57,7 +57,10 @@ fn row(name: &str, bits: u64, got: &Got) {
     let first = got.first.unwrap_or_default().as_millis();
     println!(
         "| {} Mbit/s | {name} | {:.2} | {used:.0} | {} | {} | {first} |",
-        bits / 1_000_000, got.shown(), ms(50), ms(95)
+        bits / 1_000_000,
+        got.shown(),
+        ms(50),
+        ms(95)
     );
 }
 
@@ -112,7 +115,9 @@ async fn tree(subscribers: usize, time: Duration) {
     let all = viewers.join_all().await;
     let (ran, after) = (began.elapsed().as_secs_f64(), [&root, &leaf].map(RelayProgram::cpu_seconds));
     println!("\n{subscribers} subscribers behind two relays for {} s each:\n", time.as_secs());
-    println!("| link | subscribers | bases shown %, mean | least | link used % | capture to hand-over p50 ms | reconnections |");
+    println!(
+        "| link | subscribers | bases shown %, mean | least | link used % | capture to hand-over p50 ms | reconnections |"
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|");
     for bits in LINKS {
         let got: Vec<_> = all.iter().filter(|(link, _)| *link == bits).map(|(_, got)| got).collect();
@@ -124,7 +129,8 @@ async fn tree(subscribers: usize, time: Duration) {
         let shown = mean(&|got| got.shown());
         println!(
             "| {} Mbit/s | {} | {shown:.3} | {least:.2} | {used:.0} | {p50:.0} | {connections} |",
-            bits / 1_000_000, got.len()
+            bits / 1_000_000,
+            got.len()
         );
     }
     let [root, leaf] = [0, 1].map(|at| 100.0 * (after[at] - before[at]) / ran);

@@ -77,8 +77,7 @@ impl Assembly {
     /// Assembles frames that come every `interval`. Video begins with a random-access frame.
     #[must_use]
     pub const fn new(interval: Duration, is_video: bool) -> Self {
-        let gate =
-            if is_video { Gate::WaitsForJoin { first: None, join: None } } else { Gate::Open { join: None } };
+        let gate = if is_video { Gate::WaitsForJoin { first: None, join: None } } else { Gate::Open { join: None } };
         Self { interval, gate, open: BTreeMap::new(), finished: None, passed: None, streams: 0, steps: VecDeque::new() }
     }
 
@@ -337,7 +336,11 @@ mod tests {
         assert_eq!(steps(&mut it), ["open 7", "7+0 ba"]);
         base(&mut it, ms(33), 6, "base6");
         it.handle_end(ms(34), Track::More, 6);
-        assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "stop <6", "end 11"], "frame 5 has no base layer to end at");
+        assert_eq!(
+            steps(&mut it),
+            ["open 11", "11+0 base6", "stop <6", "end 11"],
+            "frame 5 has no base layer to end at"
+        );
         it.handle_bytes(ms(35), Track::Base, 5, bytes("se"));
         it.handle_end(ms(36), Track::Base, 5);
         assert_eq!(steps(&mut it), ["7+2 se", "7+4 abc", "stop <5", "end 7"], "all of it, at once");

@@ -33,7 +33,9 @@ pub struct RelayUrl {
 
 /// Why a text is no address of a broadcast.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("give moq://HOST:PORT/BROADCAST or https://HOST:PORT/BROADCAST, the relay's address and the broadcast's name there")]
+#[error(
+    "give moq://HOST:PORT/BROADCAST or https://HOST:PORT/BROADCAST, the relay's address and the broadcast's name there"
+)]
 pub struct RelayUrlError;
 
 impl RelayUrl {
@@ -137,7 +139,9 @@ mod tests {
         assert_eq!((url.port(), url.path().as_str(), url.is_web_transport()), (443, "/", false));
         let url = parse("moq://[::1]:9/cam").expect("an address");
         assert_eq!((url.host(), url.to_string().as_str()), ("::1", "moq://[::1]:9/cam"));
-        for wrong in ["", "relay:443", "moq://relay", "moq://relay/", "http://relay/cam", "moq://u:p@relay/cam", "moq:///cam"] {
+        for wrong in
+            ["", "relay:443", "moq://relay", "moq://relay/", "http://relay/cam", "moq://u:p@relay/cam", "moq:///cam"]
+        {
             assert_eq!(parse(wrong), Err(RelayUrlError), "{wrong}");
         }
     }

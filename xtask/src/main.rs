@@ -133,8 +133,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
 
 /// Arguments that run all tests and report every failure.
 /// `cargo xtask relays` tests the crate that these leave out.
-const TESTS: [&str; 7] =
-    ["--locked", "--workspace", "--exclude", "nestcast-moq", "--no-fail-fast", FULL[0], FULL[1]];
+const TESTS: [&str; 7] = ["--locked", "--workspace", "--exclude", "nestcast-moq", "--no-fail-fast", FULL[0], FULL[1]];
 /// The programs that build the benchmarks' rivals.
 const RIVALS_NEED: [&str; 3] = ["cmake", "nasm", "perl"];
 

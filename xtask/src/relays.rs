@@ -27,7 +27,8 @@ const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
 
 /// Checks and tests.
 pub(crate) fn test() -> Result<()> {
-    for selected in [&["--package", "nestcast-moq", "--all-targets"][..], &["--package", "nestcast", "--features", "moq"]]
+    for selected in
+        [&["--package", "nestcast-moq", "--all-targets"][..], &["--package", "nestcast", "--features", "moq"]]
     {
         cargo::step(&[&["clippy", "--locked"], selected, &["--", "-D", "warnings"]].concat(), &[])?;
     }

@@ -58,7 +58,6 @@ impl RelayProgram {
         let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or_default();
         (ticks(11) + ticks(12)) / 100.0
     }
-
 }
 
 impl Drop for RelayProgram {
