@@ -173,9 +173,10 @@ async fn heads_that_lie_end_the_session() {
 async fn random_bytes_and_random_numbers_do_nothing() {
     let (got, ended) = watch(|tracks, id, _| {
         let seed = id.wrapping_mul(0x9E37_79B9_7F4A_7C15);
-        let bytes = Bytes::from((0..3000_u64).map(|at| (seed.wrapping_mul(at | 1) >> 32) as u8).collect::<Vec<_>>());
+        let words = (0..400_u64).flat_map(|at| seed.wrapping_mul(at | 1).rotate_left(17).to_le_bytes());
+        let bytes = [Bytes::from_iter(words)];
         for track in [&tracks.join, &tracks.base, &tracks.more] {
-            write(track, seed >> 3, &[bytes.clone()], true);
+            write(track, seed >> 3, &bytes, true);
         }
     })
     .await;
