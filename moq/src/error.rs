@@ -8,7 +8,6 @@ use std::time::Duration;
 use nestcast_proto::ReceiverEnd;
 
 use crate::relay::VERSIONS;
-use crate::url::RelayUrl;
 
 /// What went wrong, in one line.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +48,7 @@ pub enum Error {
     #[error("the relay refuses {url}: {cause}")]
     Refused {
         /// The broadcast.
-        url: RelayUrl,
+        url: String,
         /// The cause.
         cause: String,
     },
@@ -58,7 +57,7 @@ pub enum Error {
     Unauthorized,
     /// The relay has no such broadcast.
     #[error("the relay has no broadcast {0} at the moment")]
-    NoBroadcast(RelayUrl),
+    NoBroadcast(String),
     /// The broadcast's catalog or tracks are not as the specification says.
     #[error("the broadcast at the relay is unusable: {0}")]
     Broadcast(#[from] Fault),

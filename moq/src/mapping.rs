@@ -79,13 +79,14 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Cuts a frame after `most` bytes, but not before the end of its base layer.
+    /// Cuts a frame after `most` bytes and its random-access frame after `most_of_join`, but neither before the end of its
+    /// base layer.
     #[must_use]
-    pub fn cut(frame: &Frame, most: usize) -> Self {
+    pub fn cut(frame: &Frame, most: usize, most_of_join: usize) -> Self {
         let header = frame.header();
         let base = frame.base.min(frame.bytes.len());
         let end = most.clamp(base, frame.bytes.len());
-        let join = frame.join.as_ref().map(|join| joined(header, join, most)).unwrap_or_default();
+        let join = frame.join.as_ref().map(|join| joined(header, join, most_of_join)).unwrap_or_default();
         Self { base: object(header, &frame.bytes[..base]), more: objects(&frame.bytes.slice(base..end)), join }
     }
 }
@@ -135,7 +136,7 @@ mod tests {
     #[test]
     fn the_pieces_are_the_frames_stream_in_a_session() {
         let frame = frame(300, 5000);
-        let pieces = Pieces::cut(&frame, usize::MAX);
+        let pieces = Pieces::cut(&frame, usize::MAX, 0);
         assert_eq!(pieces.more.iter().map(Bytes::len).collect::<Vec<_>>(), [1024, 1024, 1024, 1024, 604]);
         let all = [&[pieces.base][..], &pieces.more].concat();
         assert_eq!(joined(&all), (frame.header(), frame.bytes.to_vec()));
@@ -145,19 +146,19 @@ mod tests {
     #[test]
     fn a_cut_never_loses_base_layer() {
         for most in [0, 299, 300, 301, 4999, 5001] {
-            let pieces = Pieces::cut(&frame(300, 5000), most);
+            let pieces = Pieces::cut(&frame(300, 5000), most, 0);
             let (header, base) = joined(&[pieces.base]);
             let more: usize = pieces.more.iter().map(Bytes::len).sum();
             assert_eq!((header.full, base.len(), more), (5000, 300, most.clamp(300, 5000) - 300), "{most}");
         }
-        let odd = Pieces::cut(&frame(90, 40), 9);
+        let odd = Pieces::cut(&frame(90, 40), 9, 9);
         assert_eq!((joined(&[odd.base]).1.len(), odd.more.len()), (40, 0), "a base beyond the frame's end");
     }
 
     #[test]
     fn a_random_access_frame_replaces_its_frame() {
         let join = RandomAccessFrame { base: 900, bytes: vec![3; 3000].into() };
-        let pieces = Pieces::cut(&Frame { join: Some(join), ..frame(300, 5000) }, 2000);
+        let pieces = Pieces::cut(&Frame { join: Some(join), ..frame(300, 5000) }, 0, 2000);
         let (header, bytes) = joined(&pieces.join);
         assert_eq!((header.id, header.full, header.base, bytes.len()), (7, 3000, 900, 2000));
     }

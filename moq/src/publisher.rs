@@ -27,6 +27,8 @@ const MAX_MORE_AGE: Duration = Duration::from_millis(300);
 const MAX_CATALOG_AGE: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// The least time between two random-access frames while somebody waits for one.
 const MIN_JOIN_INTERVAL: Duration = Duration::from_millis(500);
+/// How long a random-access frame may take at the least rate, beyond its base layer: base layers wait meanwhile.
+const MAX_JOIN_TIME: Duration = Duration::from_millis(100);
 /// The longest time for one attempt to connect.
 const ATTEMPT_TIME: Duration = Duration::from_secs(5);
 
@@ -185,6 +187,7 @@ struct Publisher {
     entries: [(DemandEntry, Bitrate); 3],
     interval: Duration,
     most: u64,
+    most_of_join: u64,
     /// Whether frames were missed: nothing is of use before a random-access frame.
     waits_for_join: bool,
     /// When a random-access frame was last asked for.
@@ -203,6 +206,7 @@ impl Publisher {
             entries,
             interval,
             most: rates.frame_bytes(interval),
+            most_of_join: rates.least.bytes_in(MAX_JOIN_TIME),
             waits_for_join: false,
             asked: None,
         }
@@ -232,9 +236,10 @@ impl Publisher {
         let followed = self.follower.follow(frame);
         self.waits_for_join |= followed.begins_anew;
         let frame = followed.frame;
-        let most = usize::try_from(self.most).unwrap_or(usize::MAX);
+        let [most, most_of_join] =
+            [self.most, self.most_of_join].map(|most| usize::try_from(most).unwrap_or(usize::MAX));
         let (group, at) = (self.numbers.of(frame.id), timestamp(frame.captured.into()));
-        let Pieces { base, more, join } = Pieces::cut(frame, most);
+        let Pieces { base, more, join } = Pieces::cut(frame, most, most_of_join);
         let Tracks { base: base_track, more: more_track, join: join_track, .. } = &self.tracks;
         if !join.is_empty() {
             self.waits_for_join = false;

@@ -134,8 +134,10 @@ async fn open(url: &RelayUrl, address: SocketAddr, trust: &Trust) -> Result<(End
     let session = match url.web_transport() {
         Some(path) if url.is_web_transport() => {
             let request = ConnectRequest::new(path).with_protocols(VERSIONS.map(str::to_owned));
-            let refused =
-                |error: web_transport_quinn::ClientError| Error::Refused { url: url.clone(), cause: error.to_string() };
+            let refused = |error: web_transport_quinn::ClientError| Error::Refused {
+                url: url.to_string(),
+                cause: error.to_string(),
+            };
             Session::connect(connection, request).await.map_err(refused)?
         }
         _ => Session::raw(connection),

@@ -51,10 +51,10 @@ impl Subscription {
         let origin = origin.consume();
         let found = timeout(CATALOG_TIMEOUT, origin.routed_broadcast(url.broadcast()));
         let broadcast = tokio::select! {
-            found = found => found.map_err(|_| Error::NoBroadcast(url.clone()))?,
+            found = found => found.map_err(|_| Error::NoBroadcast(url.to_string()))?,
             error = relay.closed() => return Err(error),
         };
-        let refused = |error: moq_net::Error| Error::Refused { url: url.clone(), cause: error.to_string() };
+        let refused = |error: moq_net::Error| Error::Refused { url: url.to_string(), cause: error.to_string() };
         let broadcast = broadcast.map_err(refused)?;
         let catalog = timeout(CATALOG_TIMEOUT, read_catalog(&broadcast)).await;
         let catalog = catalog.ok().flatten().ok_or(Fault::NoCatalog)?;

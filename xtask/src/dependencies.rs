@@ -13,13 +13,15 @@ use crate::{
 const MAX_CRATES: usize = 148;
 /// Crates in two versions, because some users of the old version have not moved on: `getrandom` for `ring`.
 const TWO_VERSIONS: [&str; 1] = ["getrandom"];
-/// The allowed licences. `IJG` is that of libjpeg, `NCSA` that of libFuzzer.
-const LICENCES: [&str; 11] = [
+/// The allowed licences. `IJG` is that of libjpeg, `NCSA` that of libFuzzer, `CDLA-Permissive-2.0` that of the list of
+/// authorities that a library for relays contains.
+const LICENCES: [&str; 12] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
     "BSD-3-Clause",
+    "CDLA-Permissive-2.0",
     "IJG",
     "ISC",
     "MIT",

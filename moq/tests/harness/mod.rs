@@ -54,21 +54,26 @@ impl Made {
 }
 
 /// Returns the bytes of frame `id`; a random-access frame's are different.
-fn content(id: u64, length: usize, is_join: bool) -> Bytes {
+pub(crate) fn content(id: u64, length: usize, is_join: bool) -> Bytes {
     let seed = id.wrapping_mul(2).wrapping_add(u64::from(is_join)).wrapping_mul(0x9E37_79B9);
     (0..length).map(|at| (seed.wrapping_add(at as u64 / 8) % 253) as u8).collect::<Vec<_>>().into()
 }
 
+/// Returns the announcement of that video.
+pub(crate) fn welcome() -> Welcome {
+    Welcome {
+        model: [1; 6],
+        package: PackageHash([0; 32]),
+        width: 640,
+        height: 360,
+        rate: FrameRate::new(FPS, 1).expect("a rate"),
+        video: Some(Video::new([2; 6])),
+    }
+}
+
 impl FrameSource for Made {
     fn welcome(&self) -> Welcome {
-        Welcome {
-            model: [1; 6],
-            package: PackageHash([0; 32]),
-            width: 640,
-            height: 360,
-            rate: FrameRate::new(FPS, 1).expect("a rate"),
-            video: Some(Video::new([2; 6])),
-        }
+        welcome()
     }
 
     async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
@@ -242,6 +247,8 @@ pub(crate) async fn receive_for(
 /// A relay in this process: sessions that share what they publish. It is no test of a relay, but of both ends.
 pub(crate) struct LocalRelay {
     pub(crate) place: Place,
+    /// What it shares: a test may publish there by itself.
+    pub(crate) origin: moq_net::origin::Producer,
     _tasks: JoinSet<()>,
 }
 
@@ -268,10 +275,11 @@ impl LocalRelay {
         tasks.spawn(async move {
             moq_net::time::run(driver).await;
         });
+        let shared = origin.clone();
         tasks.spawn(async move {
             let mut sessions = JoinSet::new();
             while let Some(incoming) = endpoint.accept().await {
-                let origin = origin.clone();
+                let origin = shared.clone();
                 sessions.spawn(async move {
                     let Ok(connection) = incoming.await else { return };
                     let session = web_transport_quinn::Session::raw(connection);
@@ -282,7 +290,7 @@ impl LocalRelay {
                 });
             }
         });
-        Self { place: Place::new(address, trust, "garden"), _tasks: tasks }
+        Self { place: Place::new(address, trust, "garden"), origin, _tasks: tasks }
     }
 }
 
