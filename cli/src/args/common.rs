@@ -12,6 +12,7 @@ use nestcast_codec::DEFAULT_MAX_PIXELS;
 use nestcast_models::Package;
 #[cfg(feature = "retrieval")]
 use nestcast_models::codes::CodePackage;
+use nestcast_receiver::Trust;
 
 /// The most threads that you may ask for: more would only need memory.
 const MAX_THREADS: usize = 256;
@@ -115,6 +116,10 @@ fn name_or_folder(text: &str, kinds: &[(&str, Vec<&str>)]) -> Result<String, Str
     }
     let lists: Vec<String> = kinds.iter().map(|(kind, names)| format!("for {kind}: {}", names.join(", "))).collect();
     Err(format!("there is no such model and no such folder; built-in models {}", lists.join("; ")))
+}
+
+pub(super) fn fingerprint(text: &str) -> Result<Trust, String> {
+    Trust::fingerprint(text).ok_or_else(|| "give 64 hexadecimal digits".to_owned())
 }
 
 #[cfg(any(feature = "plot", feature = "retrieval"))]

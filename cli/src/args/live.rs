@@ -10,7 +10,7 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Latency, Trust};
 use nestcast_sound::RawFormat;
 
-use super::common::{Common, Transform, count};
+use super::common::{Common, Transform, count, fingerprint};
 use super::relay::{Place, Relay, place};
 use super::video::{MatrixChoice, effort, renditions};
 
@@ -181,8 +181,4 @@ fn origin(text: &str) -> Result<String, String> {
     is_host
         .then(|| text.to_owned())
         .ok_or_else(|| "give a scheme and a host without a path, as in https://example.org".to_owned())
-}
-
-pub(super) fn fingerprint(text: &str) -> Result<Trust, String> {
-    Trust::fingerprint(text).ok_or_else(|| "give 64 hexadecimal digits".to_owned())
 }

@@ -35,7 +35,7 @@ mod with {
     use nestcast_moq::{Rates, RelayUrl};
     use nestcast_receiver::Trust;
 
-    use super::super::live::fingerprint;
+    use super::super::common::fingerprint;
 
     /// A relay to publish at.
     #[derive(Debug, Args)]

@@ -304,11 +304,13 @@ fn sound_goes_to_who_asks_for_it_at_once_and_counts_in_the_cap() {
     assert!(greeting.is_some_and(|said| said.ends_with(&announced)));
     assert!(!sent(&mut driver), "it was not asked for");
     driver.say(SECOND, &asks(true));
+    driver.path = PathStats { window: 10_000, rtt: INTERVAL, ..driver.path };
     let useful = driver.session.demand(&driver.path);
     assert!(sent(&mut driver));
     let left = driver.session.demand(&driver.path);
     assert_eq!(left.max_bitrate, Some(Bitrate::from_bits(330_000)));
-    assert!(left.bandwidth < useful.bandwidth);
+    let rates = [useful.bandwidth, left.bandwidth].map(Bitrate::bits);
+    assert_eq!(rates, [800_000, 730_000], "175 bytes every 20 ms are less for frames");
     let sound = driver.session.stats().sound;
     assert_eq!((sound.packets, sound.bytes, sound.skipped), (1, 175, 0));
     driver.say(SECOND, &asks(false));
