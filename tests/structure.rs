@@ -51,8 +51,8 @@ const SEE_LAB: [&str; 6] = ["benches", "benches/live", "benches/retrieval", "cli
 /// The drivers of a session over a transport; another transport or language would have such files of its own.
 const DRIVERS: [(&str, &[&str]); 3] =
     [("sender", &["feed.rs"]), ("receiver", &["session.rs", "streams.rs"]), ("moq", &["subscriber.rs"])];
-/// The most lines of code of a driver: the session decides, a driver moves bytes.
-const MAX_DRIVER: usize = 300;
+/// The most lines of code of a driver: the session decides, a driver moves bytes, of frames and of sound.
+const MAX_DRIVER: usize = 310;
 /// The most lines of the program in all. Code that others would want belongs in a library. About 180 each are for sound,
 /// recordings, relays, and who may watch: their options, and the files that they are read from and written to.
 const MAX_PROGRAM: usize = 3600;

@@ -9,12 +9,11 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Close, Code, DemandEntry, Hello, INITIAL_WINDOW, PathStats, Room, SenderEnd, SenderOutput, SenderSession,
+    Bitrate, Close, DemandEntry, Hello, INITIAL_WINDOW, PathStats, Room, SenderEnd, SenderOutput, SenderSession,
 };
 use tokio::time::{Instant, sleep_until};
 
 use self::sound::SoundStreams;
-use crate::access::{self, AccessRequest};
 use crate::clock;
 use crate::door::slots::Place;
 use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
@@ -248,20 +247,10 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(false)
     }
 
-    /// Decides whether the receiver may watch, and takes a place for it. It does so between hello and welcome, so that a
-    /// peer without a hello or without the right token takes none.
+    /// Admits a receiver that may watch and has a place.
     async fn decide(&mut self, hello: Hello) -> Result<(), SenderEnd> {
-        let full = Close { code: Code::Full, why: "all places are taken" };
-        let (slots, address) = (&self.shared.slots, self.connection.address());
-        // First, because a token may admit once.
-        if !slots.has_room(address) {
-            return Err(SenderEnd::Refused(full));
-        }
-        let request = AccessRequest::new(address, hello.token, hello.max_bitrate);
-        let granted = access::decide(&self.shared.authorizers, &request).await;
-        let grant = granted.map_err(|denial| SenderEnd::Refused(denial.into()))?;
-        self.place = Some(slots.take(address).ok_or(SenderEnd::Refused(full))?);
-        self.name = grant.shown_name();
+        let (place, grant) = self.shared.admit(self.connection.address(), hello).await.map_err(SenderEnd::Refused)?;
+        (self.place, self.name) = (Some(place), grant.shown_name());
         self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), grant.max_bitrate);
         Ok(())
     }

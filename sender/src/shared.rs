@@ -1,12 +1,13 @@
 //! State that all feeds of a broadcast share.
 
+use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use nestcast_proto::{Close, Code, Demand, Offer};
+use nestcast_proto::{Close, Code, Demand, Hello, Offer};
 use tokio::sync::watch;
 
-use crate::access::Authorizer;
-use crate::door::slots::Slots;
+use crate::access::{self, AccessRequest, Authorizer, Grant};
+use crate::door::slots::{Place, Slots};
 use crate::figures::statistics::Counters;
 use crate::frames::sound::SoundFanout;
 
@@ -35,6 +36,19 @@ impl Shared {
     /// Returns what feeds tell receivers when there are no more frames.
     pub(crate) fn end(&self) -> Close {
         self.end.get().copied().unwrap_or(Close { code: Code::Failed, why: "the sender failed" })
+    }
+
+    /// Decides whether a receiver may watch, and takes a place for it. It does so between hello and welcome, so that a
+    /// peer without a hello or without the right token takes none.
+    pub(crate) async fn admit(&self, address: SocketAddr, hello: Hello) -> Result<(Place, Grant), Close> {
+        let full = Close { code: Code::Full, why: "all places are taken" };
+        // First, because a token may admit once.
+        if !self.slots.has_room(address) {
+            return Err(full);
+        }
+        let request = AccessRequest::new(address, hello.token, hello.max_bitrate);
+        let grant = access::decide(&self.authorizers, &request).await?;
+        Ok((self.slots.take(address).ok_or(full)?, grant))
     }
 
     /// Waits until all feeds must end.

@@ -35,7 +35,7 @@ mod with {
     use nestcast_moq::{Rates, RelayUrl};
     use nestcast_receiver::Trust;
 
-    use super::super::common::fingerprint;
+    use crate::args::common::fingerprint;
 
     /// A relay to publish at.
     #[derive(Debug, Args)]

@@ -10,7 +10,7 @@ use nestcast_units::Bitrate;
 
 /// The most streams of sound that are not known to have arrived. A path that is down gets no more: they would use up
 /// the streams that bases need, and be too late.
-const MAX_UNSETTLED_STREAMS: usize = 32;
+const MAX_UNSETTLED_STREAMS: usize = 24;
 /// Packets in a second.
 const PACKETS_PER_SECOND: u64 = 50;
 /// The share of a packet in the mean size.

@@ -27,8 +27,8 @@ pub(crate) const STAYS_EVERY: Duration = Duration::from_secs(10);
 /// second at 30 frames a second. After an outage more come, and the receiver drops the oldest.
 pub const MAX_OPEN_FRAMES: usize = 16;
 /// The unidirectional streams that a receiver allows at once. While a path is down, each frame's base layer is sent on
-/// its own stream, and none of them ends before the path works again. A third is for sound.
-pub const MAX_STREAMS: u32 = 96;
+/// its own stream, and none of them ends before the path works again. Sound may have 24 of them.
+pub const MAX_STREAMS: u32 = 64;
 /// The most bytes of a base layer that is sent again: many times its usual size.
 pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
 /// The most bytes of a packet of sound: one frame of Opus, and its first byte (RFC 6716, section 3.2.1).

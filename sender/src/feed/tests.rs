@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{
-    Bitrate, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash, PathStats,
+    Bitrate, Code, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash, PathStats,
     RandomAccessRequest, Sound, SoundRequest, Urgency, VersionRange, Video, Welcome,
 };
 use tokio::sync::{Notify, watch};
