@@ -19,7 +19,7 @@ use nestcast_media::FrameRange;
 use nestcast_proto::Bitrate;
 
 #[cfg(feature = "access")]
-pub(crate) use access::{Key, Token};
+pub(crate) use access::{Access, Key, Token};
 pub(crate) use common::{BOTH_DECODERS, Common, Transform};
 pub(crate) use live::{Receive, Send};
 pub(crate) use relay::Place;

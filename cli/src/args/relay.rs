@@ -17,6 +17,17 @@ pub(crate) enum Place {
     Relay(nestcast_moq::RelayUrl),
 }
 
+impl Place {
+    /// Returns the sender's address; `None` if the broadcast is at a relay.
+    pub(crate) const fn sender(&self) -> Option<&Address> {
+        match self {
+            Self::Sender(address) => Some(address),
+            #[cfg(feature = "moq")]
+            Self::Relay(_) => None,
+        }
+    }
+}
+
 pub(super) fn place(text: &str) -> Result<Place, String> {
     if text.contains("://") {
         #[cfg(feature = "moq")]

@@ -4,9 +4,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
-#[cfg(feature = "moq")]
-use anyhow::bail;
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_media::output::{Output, promised_format};
 use nestcast_proto::DecoderKind;
@@ -51,11 +49,8 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
 
 /// Keeps what arrives as a stored video, and decodes nothing.
 fn keep(options: &Receive, runtime: &Runtime) -> Result<()> {
-    let address = match &options.address {
-        Place::Sender(address) => address,
-        #[cfg(feature = "moq")]
-        Place::Relay(_) => bail!("nestcast keeps no stored video of a relayed broadcast: name a y4m file or a folder"),
-    };
+    let relayed = "nestcast keeps no stored video of a relayed broadcast: name a y4m file or a folder";
+    let address = options.address.sender().context(relayed)?;
     ensure!(
         options.decoder != Some(Transform::Deep) && options.original.is_none(),
         "--decoder deep and --original need pictures, but nestcast decodes none for a stored video: leave them out"

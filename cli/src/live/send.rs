@@ -26,6 +26,8 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::lines::Line;
 use super::source::{self, Source};
 use super::{process, record};
+#[cfg(feature = "access")]
+use crate::args::Access;
 use crate::args::Send;
 use crate::files::{self, Lines};
 
@@ -54,10 +56,15 @@ fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
     if let Some(folder) = &options.qlog {
         std::fs::create_dir_all(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
     }
+    let shared = token.map(|token| Arc::new(SharedToken(token)) as Arc<dyn Authorizer>).into_iter();
+    #[cfg(feature = "access")]
+    let authorizers = shared.chain(viewers(&options.access)?).collect();
+    #[cfg(not(feature = "access"))]
+    let authorizers = shared.collect();
     let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
     let validity = if options.cert.is_some() { None } else { Browsers::default().validity };
     Ok(Config {
-        authorizers: authorizers(options, token)?,
+        authorizers,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
@@ -67,20 +74,16 @@ fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
     })
 }
 
-/// Returns who decides which receivers may watch.
-fn authorizers(options: &Send, token: Option<Bytes>) -> Result<Vec<Arc<dyn Authorizer>>> {
+/// Returns those who decide on each viewer.
+#[cfg(feature = "access")]
+fn viewers(access: &Access) -> Result<Vec<Arc<dyn Authorizer>>> {
     let mut authorizers: Vec<Arc<dyn Authorizer>> = Vec::new();
-    authorizers.extend(token.map(|token| Arc::new(SharedToken(token)) as Arc<dyn Authorizer>));
-    #[cfg(feature = "access")]
-    {
-        let access = &options.access;
-        if let Some(file) = &access.keys {
-            let keys = SignedTokens::from_file(file, access.audience.clone());
-            authorizers.push(Arc::new(keys.with_context(|| format!("{} cannot be used", file.display()))?));
-        }
-        if let Some(url) = &access.admit {
-            authorizers.push(Arc::new(HttpCallback::new(url).context("--admit names no web service")?));
-        }
+    if let Some(file) = &access.keys {
+        let keys = SignedTokens::from_file(file, access.audience.clone());
+        authorizers.push(Arc::new(keys.with_context(|| format!("{} cannot be used", file.display()))?));
+    }
+    if let Some(url) = &access.admit {
+        authorizers.push(Arc::new(HttpCallback::new(url).context("--admit names no web service")?));
     }
     Ok(authorizers)
 }
