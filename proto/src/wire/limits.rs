@@ -28,6 +28,10 @@ pub(crate) const STAYS_EVERY: Duration = Duration::from_secs(10);
 pub const MAX_OPEN_FRAMES: usize = 16;
 /// The unidirectional streams that a receiver allows at once. While a path is down, each frame's base layer is sent on
 /// its own stream, and none of them ends before the path works again. Sound may have 24 of them.
+///
+/// A receiver allows more streams each time that an eighth is used, and the packet that says so brings an
+/// acknowledgement at once. With 96 streams these come too seldom for the delay controller, which then uses less of slow
+/// links (`tests/network.rs`).
 pub const MAX_STREAMS: u32 = 64;
 /// The most bytes of a base layer that is sent again: many times its usual size.
 pub(crate) const MAX_BASE_AGAIN: usize = 64 * 1024;
