@@ -11,7 +11,7 @@ use nestcast_sender::{Authorizer, Broadcast as Sender, Config, Identity, LiveSou
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
-use crate::errors::{Result, SessionError, argument};
+use crate::errors::{Result, SessionError, argument, with_causes};
 use crate::picture::{Planar, colours, size};
 
 /// How often a call that waits lets Python handle signals.
@@ -122,7 +122,7 @@ impl Broadcast {
             return Err(argument("at least one thread is needed"));
         }
         let listen = listen.parse().map_err(|_| argument("give an IP address and a port, as in 0.0.0.0:4433"))?;
-        let failed = |error: &dyn std::fmt::Display| SessionError::new_err(error.to_string());
+        let failed = |error: &dyn std::error::Error| SessionError::new_err(with_causes(error));
         let identity = match certificate {
             Some((chain, key)) => Identity::from_pem(&chain, &key),
             None => Identity::generate(),
@@ -150,7 +150,7 @@ impl Broadcast {
         let thread = std::thread::Builder::new().name("nestcast-send".to_owned()).spawn(move || {
             let end = EndOnDrop(ended);
             let outcome = runtime.block_on(sender.run(async { _ = stopped.await }));
-            end.0.lock().end = Some(outcome.err().map(|error| error.to_string()));
+            end.0.lock().end = Some(outcome.err().map(|error| with_causes(&error)));
             // The encoder's thread may wait for a frame.
             end.0.close();
             runtime.shutdown_background();

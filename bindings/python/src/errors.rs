@@ -22,6 +22,12 @@ pub(crate) struct Raised(PyErr);
 
 pub(crate) type Result<T> = std::result::Result<T, Raised>;
 
+/// Returns an error's text and those of its causes, for exceptions of sessions.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}
+
 /// Makes an [`ArgumentError`].
 pub(crate) fn argument(message: impl Into<String>) -> Raised {
     Raised(ArgumentError::new_err(message.into()))

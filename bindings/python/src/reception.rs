@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tokio::sync::oneshot;
 
-use crate::errors::{Raised, Result, SessionError, argument};
+use crate::errors::{Raised, Result, SessionError, argument, with_causes};
 use crate::picture::{Pixels, Planar};
 use crate::stream::shape_of;
 
@@ -161,7 +161,7 @@ impl Reception {
             // If the receiver panics, the iterator still ends.
             let end = EndOnDrop(ended);
             let outcome = runtime.block_on(view(config, keeper, async { _ = stopped.await }));
-            end.0.end(outcome.err().map(|error| error.to_string()));
+            end.0.end(outcome.err().map(|error| with_causes(&error)));
         })?;
         Ok(Self { frames, running: Mutex::new(Some((stop, thread))) })
     }

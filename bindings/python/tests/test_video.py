@@ -156,7 +156,7 @@ def test_frames_of_another_shape_are_refused(frame):
 def test_bad_arguments_and_bytes_are_refused(tmp_path):
     with pytest.raises(nestcast.ArgumentError, match="at least one pixel"):
         nestcast.VideoEncoder(0, 48)
-    with pytest.raises(nestcast.ArgumentError, match="frames a second"):
+    with pytest.raises(nestcast.ArgumentError, match="a frame rate has 1 to 1000000 frames"):
         nestcast.VideoEncoder(64, 48, rate=0)
     with pytest.raises(nestcast.ArgumentError, match="bits a second"):
         nestcast.VideoEncoder(64, 48, bitrates=(2, 1))
@@ -164,7 +164,7 @@ def test_bad_arguments_and_bytes_are_refused(tmp_path):
         nestcast.encode_video([])
     with pytest.raises(nestcast.ArgumentError, match="matrix"):
         nestcast.VideoWriter(64, 48, matrix="2020")
-    with pytest.raises(nestcast.ArgumentError, match="three loops"):
+    with pytest.raises(nestcast.ArgumentError, match="three renditions"):
         nestcast.VideoWriter(64, 48, renditions=4)
     with pytest.raises(nestcast.CorruptError):
         nestcast.open_video(b"no video")
