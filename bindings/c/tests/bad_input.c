@@ -83,7 +83,7 @@ static void video(void) {
     NestcastFrame frame;
     NestcastVideoSettings settings = {16, 16, 30, 1, 0, 0, 1}, wrong;
     wrong = settings, wrong.rate_seconds = 0;
-    REFUSED(nestcast_video_encoder_new(&wrong, &video_encoder), argument, "frames a second");
+    REFUSED(nestcast_video_encoder_new(&wrong, &video_encoder), argument, "a frame rate has");
     wrong = settings, wrong.slowest = 2, wrong.fastest = 1;
     REFUSED(nestcast_video_encoder_new(&wrong, &video_encoder), argument, "slowest");
     wrong = settings, wrong.threads = 0;
