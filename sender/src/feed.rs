@@ -180,7 +180,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         let room = self.session.room(&self.connection.path());
         let chunks = if writes { self.session.unwritten() } else { Default::default() };
         let write = write(self.streams.last_mut(), chunks, room);
-        let sound = self.sound.next(is_live);
+        let sound = self.sound.next(is_live && self.session.wants_sound());
         let quiet = quiet(&mut self.control, self.session.poll_timeout().map(|turn| self.epoch + turn));
         if self.session.owes_base() {
             tokio::select! {

@@ -220,6 +220,12 @@ impl SenderSession {
         }
     }
 
+    /// Returns whether the receiver asked for sound. If not, packets need not be handed to the session.
+    #[must_use]
+    pub const fn wants_sound(&self) -> bool {
+        self.wants_sound
+    }
+
     /// Processes a packet of sound that is due: `stream` is [`StreamHead::sound_stream`](crate::StreamHead::sound_stream)
     /// of it. `unsettled` is the number of streams that [`SenderOutput::Sound`] asked for and that are not known to have
     /// arrived.

@@ -17,22 +17,27 @@ const ROOM: Room = Room { held: u64::MAX >> 2, pending: None };
 /// The packets that are due, and their streams.
 #[derive(Debug)]
 pub(super) struct SoundStreams<O> {
-    due: SoundReceiver,
+    fanout: SoundFanout,
+    /// The subscription; `None` while nobody listens, so that no packet wakes the feed.
+    due: Option<SoundReceiver>,
     /// Those that are not known to have arrived, oldest first.
     sent: VecDeque<O>,
 }
 
 impl<O: Outgoing> SoundStreams<O> {
     pub(super) fn new(sound: &SoundFanout) -> Self {
-        Self { due: sound.subscribe(), sent: VecDeque::new() }
+        Self { fanout: sound.clone(), due: None, sent: VecDeque::new() }
     }
 
-    /// Waits for the stream of the next packet; forever if the broadcast is not live any more. May be dropped while it
-    /// waits.
-    pub(super) async fn next(&mut self, is_live: bool) -> Bytes {
-        match self.due.next_stream().await {
-            Some(stream) if is_live => stream,
-            _ => pending().await,
+    /// Waits for the stream of the next packet; forever if the receiver wants none. May be dropped while it waits.
+    pub(super) async fn next(&mut self, is_wanted: bool) -> Bytes {
+        if !is_wanted {
+            self.due = None;
+            return pending().await;
+        }
+        match self.due.get_or_insert_with(|| self.fanout.subscribe()).next_stream().await {
+            Some(stream) => stream,
+            None => pending().await,
         }
     }
 
