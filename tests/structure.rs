@@ -213,3 +213,23 @@ fn the_program_is_wiring() {
     let count: usize = sources(&root().join("cli/src")).iter().map(lines).sum();
     assert!(count <= MAX_PROGRAM, "cli/src has {count} lines: move what another program would want to a library");
 }
+
+#[test]
+fn every_file_of_tests_belongs_to_one_of_few_programs() {
+    for (manifest_of, folder, paths) in [("tests", "tests", ""), ("cli", "cli/tests", "tests/")] {
+        let manifest = manifest(manifest_of);
+        let named =
+            |stem: &str| manifest.contains(&format!("[[test]]\nname = \"{stem}\"\npath = \"{paths}{stem}.rs\"\n"));
+        let files = fs::read_dir(root().join(folder)).expect("a folder").map(|entry| entry.expect("an entry").path());
+        let files: Vec<_> = files.filter(|path| path.extension().is_some_and(|extension| extension == "rs")).collect();
+        let text = |file: &PathBuf| fs::read_to_string(file).expect("text");
+        let stem = |file: &PathBuf| file.file_stem().expect("a name").display().to_string();
+        let programs: Vec<_> = files.iter().filter(|file| named(&stem(file))).map(text).collect();
+        assert!((2..=10).contains(&programs.len()), "{folder}: {} programs", programs.len());
+        for file in &files {
+            let module = format!("\nmod {};\n", stem(file));
+            let times = programs.iter().filter(|program| program.contains(&module)).count();
+            assert_eq!(times + usize::from(named(&stem(file))), 1, "{}", file.display());
+        }
+    }
+}

@@ -1,8 +1,6 @@
 //! What each command promises when it succeeds, and its message when something is missing.
 
-mod harness;
-
-use harness::{Bench, png, refusal};
+use crate::harness::{Bench, png, refusal};
 
 #[test]
 fn every_way_to_cut_gives_the_same_bytes() {
@@ -256,7 +254,7 @@ fn a_folder_and_files_of_another_kind_are_called_what_they_are() {
     let bench = Bench::new();
     bench.stream("s.nst");
     std::fs::create_dir(bench.path("photos")).expect("a folder");
-    bench.write("clip.y4m", &harness::live::clip(1));
+    bench.write("clip.y4m", &crate::harness::live::clip(1));
     for (arguments, part) in [
         (&["encode", "photos", "-o", "out"][..], "photos is a folder: name a file in it"),
         (&["decode", "photos", "-o", "out"], "is a folder"),

@@ -1,9 +1,7 @@
 //! `nestcast demo` as a program: its pages load nothing; the tests also cover its refusals. Needs the feature `demo`.
 
-mod harness;
-
-use harness::live::clip;
-use harness::{Bench, png};
+use crate::harness::live::clip;
+use crate::harness::{Bench, png};
 
 #[test]
 fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {

@@ -1,8 +1,6 @@
 //! How `nestcast send` and `nestcast receive` end, on signals and when pipes close, and how a receiver without a model
 //! gets it.
 
-mod harness;
-
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 #[cfg(unix)]
 use std::os::unix::process::ExitStatusExt as _;
@@ -10,11 +8,11 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 #[cfg(unix)]
-use harness::NESTCAST;
+use crate::harness::NESTCAST;
 #[cfg(unix)]
-use harness::faults::{ending_signals, send};
-use harness::live::{Sender, clip};
-use harness::{Bench, png, samples};
+use crate::harness::faults::{ending_signals, send};
+use crate::harness::live::{Sender, clip};
+use crate::harness::{Bench, png, samples};
 use nestcast_models::Runtime;
 use nestcast_models::runtime::LIBRARY_VARIABLE;
 #[cfg(unix)]

@@ -1,8 +1,6 @@
 //! Faults of the machine: an output is absent, old or whole, and one line says what happened.
 #![cfg(unix)]
 
-mod harness;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
@@ -10,8 +8,8 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::{Output, Stdio};
 
-use harness::faults::{CUT, ending_signals, is_root, send, skip};
-use harness::{Bench, NESTCAST, refusal};
+use crate::harness::faults::{CUT, ending_signals, is_root, send, skip};
+use crate::harness::{Bench, NESTCAST, refusal};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use rustix::process::Signal;
 
@@ -291,7 +289,7 @@ fn a_closed_standard_output_loses_no_result() {
 fn no_home_and_no_cache_are_needed() {
     let bench = Bench::new();
     bench.write("file", b"no folder");
-    let picture = harness::png::rgb(64, 48);
+    let picture = crate::harness::png::rgb(64, 48);
     bench.write("source.png", &picture);
     let run = |arguments: &[&str], cache: Option<&str>| {
         let mut command = bench.command(NESTCAST);

@@ -1,7 +1,5 @@
 //! `nestcast send` and `nestcast receive` as programs: a clip over loopback, its page and its figures.
 
-mod harness;
-
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 #[cfg(unix)]
@@ -9,8 +7,8 @@ use std::process::Child;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use harness::live::{Sender, clip};
-use harness::{Bench, NESTCAST, png};
+use crate::harness::live::{Sender, clip};
+use crate::harness::{Bench, NESTCAST, png};
 use nestcast_codec::{Format, Picture, Ycbcr};
 
 #[test]

@@ -1,13 +1,11 @@
 //! Viewers by name: keys, signed tokens, a web service that decides.
 #![cfg(feature = "access")]
 
-mod harness;
-
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 
-use harness::live::{Sender, clip};
-use harness::{Bench, refusal};
+use crate::harness::live::{Sender, clip};
+use crate::harness::{Bench, refusal};
 
 /// Returns what a run printed, which must succeed.
 fn printed(bench: &Bench, arguments: &[&str]) -> String {
@@ -37,7 +35,7 @@ fn a_signed_token_admits_and_another_is_refused_by_name() {
     assert!(refused("guess").contains("the token is missing or wrong: give the sender's token"));
     assert!(refused("other").contains("the token is for another broadcast: ask the sender for a new one"));
     let mut receiver = bench
-        .command(harness::NESTCAST)
+        .command(crate::harness::NESTCAST)
         .args(sender.receive(&["-o", "frames", "--json", "--token-file", "ann"]))
         .stdout(std::process::Stdio::piped())
         .spawn()

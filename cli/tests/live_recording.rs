@@ -1,12 +1,10 @@
 //! Records a broadcast as a video, and keeps what arrived.
 
-mod harness;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use harness::Bench;
-use harness::live::{Sender, certify, clip};
+use crate::harness::Bench;
+use crate::harness::live::{Sender, certify, clip};
 
 #[cfg(unix)]
 #[test]

@@ -1,12 +1,10 @@
 //! Keeps a broadcast as a stored video, at the sender and at a receiver, and broadcasts stored videos.
 
-mod harness;
-
 use std::io::Cursor;
 use std::process::{Child, Command, Stdio};
 
-use harness::Bench;
-use harness::live::{Sender, clip};
+use crate::harness::Bench;
+use crate::harness::live::{Sender, clip};
 use nestcast_media::stored::Reader;
 
 /// The frames of a stored video with their capture times, and whether it has its end.
@@ -140,7 +138,7 @@ fn recordings_and_stored_videos_that_cannot_be_are_refused() {
     bench.succeed(&["encode", "clip.y4m", "-o", "film.nst"]);
     let refused = |arguments: &[&str]| {
         let before = bench.files();
-        let said = harness::refusal(arguments, &bench.run(arguments, &[]));
+        let said = crate::harness::refusal(arguments, &bench.run(arguments, &[]));
         assert!(before == bench.files(), "{arguments:?} changed a file");
         said
     };
@@ -155,7 +153,7 @@ fn recordings_and_stored_videos_that_cannot_be_are_refused() {
     }
     let said = send(&["film.nst", "--rate", "5"]);
     assert!(said.contains("film.nst is a video and has its own rate"), "{said}");
-    bench.write("picture.png", &harness::png::rgb(8, 8));
+    bench.write("picture.png", &crate::harness::png::rgb(8, 8));
     let said = send(&["picture.png", "--record", "record.nst"]);
     assert!(said.contains("a recording is a video") && said.contains("pictures"), "{said}");
     let said =

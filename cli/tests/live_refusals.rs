@@ -1,9 +1,7 @@
 //! What `nestcast send` and `nestcast receive` refuse before anybody connects.
 
-mod harness;
-
-use harness::live::{certify, clip};
-use harness::{Bench, png, refusal};
+use crate::harness::live::{certify, clip};
+use crate::harness::{Bench, png, refusal};
 
 #[test]
 fn sources_that_cannot_be_sent_are_refused() {

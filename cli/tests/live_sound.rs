@@ -1,12 +1,10 @@
 //! Sound with the pictures, from a WAV file to a WAV file that is in step with the video.
 
-mod harness;
-
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
-use harness::Bench;
-use harness::live::Sender;
+use crate::harness::Bench;
+use crate::harness::live::Sender;
 
 /// Samples in a second.
 const RATE: usize = 48_000;

@@ -1,13 +1,11 @@
 //! What `nestcast send` takes: standard input, pipes, folders of pictures; efforts, and sources that are too fast.
 
-mod harness;
-
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use harness::live::{Sender, clip};
-use harness::{Bench, png, refusal};
+use crate::harness::live::{Sender, clip};
+use crate::harness::{Bench, png, refusal};
 
 #[test]
 fn standard_input_that_ends_is_the_broadcasts_end() {

@@ -1,13 +1,11 @@
 //! How `nestcast receive` waits and tries again, and what it says when it gives up.
 
-mod harness;
-
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
 use std::process::{Child, ChildStdout, Command, Stdio};
 
-use harness::live::{Sender, certify, clip};
-use harness::{Bench, NESTCAST};
+use crate::harness::live::{Sender, certify, clip};
+use crate::harness::{Bench, NESTCAST};
 
 #[test]
 fn a_receiver_that_is_refused_again_and_again_gives_up_with_one_line() {
@@ -145,7 +143,7 @@ fn a_clock_before_1970_stops_neither_end() {
     let (library, source) = (bench.path("clock.so"), bench.path("clock.c"));
     let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).status();
     if !made.is_ok_and(|status| status.success()) {
-        return harness::faults::skip("a clock before 1970", "there is no C compiler");
+        return crate::harness::faults::skip("a clock before 1970", "there is no C compiler");
     }
     for [early_sender, early_receiver] in [[false, true], [true, false]] {
         let set = |early| if early { library.clone() } else { std::path::PathBuf::new() };

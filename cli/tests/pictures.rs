@@ -1,8 +1,6 @@
 //! Pictures of every kind: unambiguous ones are converted with a note, all others are refused in one line.
 
-mod harness;
-
-use harness::{Bench, hostile, png, samples};
+use crate::harness::{Bench, hostile, png, samples};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 
 const SIZE: (u32, u32) = (40, 24);
@@ -243,7 +241,7 @@ fn a_small_file_with_a_huge_profile_takes_little_memory() {
         bench.shell(r#"ulimit -v 250000; exec "$0" "$@""#, &arguments)
     };
     if !encode(&png::rgb(SIZE.0, SIZE.1)).status.success() {
-        return harness::faults::skip("a limit of 250 MB", "not even an ordinary picture fits into it here");
+        return crate::harness::faults::skip("a limit of 250 MB", "not even an ordinary picture fits into it here");
     }
     let output = encode(&hostile::png_with_profile(SIZE, 256 << 20));
     assert!(output.status.success(), "{output:?}");

@@ -1,12 +1,10 @@
 //! `nestcast index` and `search`: which pictures they find, and refusals in one line that says who must act.
 
-mod harness;
-
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Command, Output, Stdio};
 
-use harness::{Bench, NESTCAST, codes, png, refusal};
+use crate::harness::{Bench, NESTCAST, codes, png, refusal};
 use nestcast_models::Runtime;
 use nestcast_models::runtime::LIBRARY_VARIABLE;
 use serde_json::Value;

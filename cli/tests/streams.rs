@@ -1,8 +1,6 @@
 //! Bad streams: each is refused in one line, no file is touched, nothing panics.
 
-mod harness;
-
-use harness::{Bench, png, refusal};
+use crate::harness::{Bench, png, refusal};
 
 /// Where the header of a 64x48 picture stores its model, and the header's length.
 const MODEL: std::ops::Range<usize> = 7..13;

@@ -1,8 +1,6 @@
 //! Videos: encoded once, cut to any rate, decoded, inspected, measured; and refusals.
 
-mod harness;
-
-use harness::Bench;
+use crate::harness::Bench;
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_media::y4m::{Reader, Writer};
 

@@ -3,6 +3,7 @@
 
 use std::{
     collections::BTreeMap,
+    env,
     ffi::OsStr,
     hint,
     io::{self, BufRead as _, BufReader, Write as _},
@@ -15,6 +16,9 @@ use crate::{
     cargo,
     failure::{Failure, Result},
 };
+
+/// The variable that says how many tests of a program run at once.
+const THREADS: &str = "RUST_TEST_THREADS";
 
 /// A test that failed, or, without a name, a test program that broke off.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +41,10 @@ pub(crate) fn run(
     command.arg("test").args(arguments).envs(variables.iter().copied());
     // Backtraces belong to the repeated run, for which the hint names the variable.
     command.env("RUST_BACKTRACE", "0").env("RUST_LIB_BACKTRACE", "0");
+    // Many tests of broadcasts wait most of their time.
+    if env::var_os(THREADS).is_none() {
+        command.env(THREADS, (2 * cores()).to_string());
+    }
     command.stdout(writer.try_clone().map_err(started)?).stderr(writer);
     let mut child = command.spawn().map_err(started)?;
     // The command holds the other ends of the pipe, which the loop reads until they close.
@@ -98,6 +106,10 @@ impl Failed {
     }
 }
 
+fn cores() -> usize {
+    thread::available_parallelism().map_or(1, usize::from)
+}
+
 /// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_:/.-+=".contains(c);
@@ -133,7 +145,7 @@ pub(crate) fn beside_busy_loops(times: u32, arguments: &[&str], variables: &[(&s
     // Compiling is not part of the test.
     cargo::step(&[&["test", "--no-run"], arguments].concat(), variables)?;
     let stop = AtomicBool::new(false);
-    let cores = thread::available_parallelism().map_or(1, usize::from);
+    let cores = cores();
     let mut counts = BTreeMap::<Failed, u32>::new();
     let outcome = thread::scope(|scope| {
         for _ in 0..cores {

@@ -1,0 +1,11 @@
+//! Broadcasts of the program: `send` and `receive`.
+
+mod harness;
+mod live;
+mod live_access;
+mod live_recording;
+mod live_records;
+mod live_refusals;
+mod live_sound;
+mod live_sources;
+mod live_waiting;

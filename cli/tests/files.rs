@@ -1,0 +1,13 @@
+//! Commands on files: pictures, streams, videos, indexes; how they end, and what refuses them.
+
+mod commands;
+#[cfg(feature = "demo")]
+mod demo;
+mod ends;
+mod faults;
+mod harness;
+mod pictures;
+#[cfg(feature = "retrieval")]
+mod retrieval;
+mod streams;
+mod video;

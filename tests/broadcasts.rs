@@ -1,0 +1,4 @@
+//! Broadcasts in real time, over loopback.
+
+mod live;
+mod peers;

@@ -1,0 +1,7 @@
+//! What the sources and the documents of this repository must be like.
+
+mod arrows;
+mod constants;
+mod monitoring;
+mod security;
+mod structure;

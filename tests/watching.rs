@@ -1,0 +1,5 @@
+//! The viewer, in browsers and without one.
+
+mod browsers;
+mod chromium;
+mod viewer;
