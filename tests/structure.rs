@@ -15,7 +15,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("models", &["codec"]),
     ("encode", &["codec", "media", "proto"]),
     ("sender", &["proto"]),
-    ("sound", &["proto"]),
+    ("sound", &["player", "proto"]),
     ("receiver", &["player", "proto"]),
     ("moq", &["proto", "receiver", "sender"]),
     ("web", &["codec", "media", "player", "proto"]),

@@ -126,6 +126,9 @@ pub(crate) struct Decode {
     /// Video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
     pub(crate) frames: FrameRange,
+    /// Video: write its sound to this WAV file, in step with the pictures
+    #[arg(long, value_name = "FILE.wav")]
+    pub(crate) sound: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -64,7 +64,7 @@ impl<S: FrameSource> Broadcast<S> {
     ///
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
-    pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
+    pub fn over(socket: Socket, config: Config, mut source: S) -> Result<Self, Error> {
         let Config {
             identity,
             authorizers,
@@ -81,6 +81,7 @@ impl<S: FrameSource> Broadcast<S> {
         let listener = listener.with_qlog(config.qlog);
         let welcome = source.welcome();
         let package = source.package();
+        let sound = sound.or_else(|| source.sound());
         let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
         let shared = Shared {
             offer: Arc::new(Offer { welcome, package, sound }),
@@ -93,6 +94,7 @@ impl<S: FrameSource> Broadcast<S> {
             cut_off: watch::Sender::new(false),
             origins: browsers.map(|browsers| browsers.origins).unwrap_or_default(),
         };
+        source.attach_sound(shared.sound.clone());
         let fanout = FrameFanout::new(interval);
         let frames = fanout.subscribe();
         Ok(Self { listener, rotation, source, fanout, frames, shared: Arc::new(shared), sound: None })

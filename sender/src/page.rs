@@ -99,6 +99,13 @@ impl PageServer {
         Some(link)
     }
 
+    /// Lets this page connect too, if only pages of some origins may ([`Browsers::origins`](crate::Browsers::origins)).
+    pub fn allow(&self, origins: &mut Vec<String>) {
+        if let Some(own) = self.address().filter(|_| !origins.is_empty()) {
+            origins.extend(origins_of(own, self.tls.is_some()));
+        }
+    }
+
     /// Answers requests for the files forever, and for the facts of the certificate of the broadcast at `sender`
     /// ([`CERTIFICATE_FILE`]). The number of connections is bounded, for any number of clients.
     pub async fn serve(self: Arc<Self>, files: Vec<PageFile>, sender: SocketAddr, certificate: BrowserCertificate) {
@@ -117,6 +124,13 @@ impl PageServer {
         };
         serve(&self.listener, self.tls.clone(), LIMITS, answer).await;
     }
+}
+
+/// Returns the origins of the page at this address.
+fn origins_of(own: SocketAddr, is_https: bool) -> impl Iterator<Item = String> {
+    let scheme = if is_https { "https" } else { "http" };
+    let of_machine = own.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", own.port()));
+    [format!("{scheme}://{own}")].into_iter().chain(of_machine)
 }
 
 /// Returns the answer that is a file, gzipped too if that makes it smaller.
@@ -198,6 +212,18 @@ mod tests {
             "browsers know the authority"
         );
         serving.abort();
+    }
+
+    #[tokio::test]
+    async fn the_page_may_connect_where_only_some_may() {
+        let origins = |own: &str, is_https| origins_of(own.parse().expect("an address"), is_https).collect::<Vec<_>>();
+        assert_eq!(origins("127.0.0.1:8080", false), ["http://127.0.0.1:8080", "http://localhost:8080"]);
+        assert_eq!(origins("192.0.2.1:443", true), ["https://192.0.2.1:443"]);
+        let page = PageServer::listen(([127, 0, 0, 1], 0).into(), None).await.expect("a free port");
+        let [mut all, mut some] = [vec![], vec!["https://a.example".to_owned()]];
+        page.allow(&mut all);
+        page.allow(&mut some);
+        assert_eq!([all.len(), some.len()], [0, 3], "where all may, all may");
     }
 
     #[test]

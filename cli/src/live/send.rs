@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
 use nestcast_media::output::Recorder;
-use nestcast_proto::SoundSource;
+use nestcast_proto::{Sound, SoundSource};
 use nestcast_sender::{
     Authorizer, Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer,
     SharedToken, Statistics, place_of,
@@ -88,16 +88,6 @@ fn viewers(access: &Access) -> Result<Vec<Arc<dyn Authorizer>>> {
     Ok(authorizers)
 }
 
-/// Lets the page that is served at `own` connect too, if only pages of some origins may.
-fn allow_own_page(origins: &mut Vec<String>, own: SocketAddr, is_https: bool) {
-    if origins.is_empty() {
-        return;
-    }
-    let scheme = if is_https { "https" } else { "http" };
-    origins.push(format!("{scheme}://{own}"));
-    origins.extend(own.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", own.port())));
-}
-
 /// Broadcasts until the source ends or the user ends the program.
 async fn on_air(
     options: &Send,
@@ -106,17 +96,19 @@ async fn on_air(
     source: impl FrameSource,
     sound: Option<SoundInput>,
 ) -> Result<()> {
-    config.sound = sound.as_ref().map(SoundSource::sound);
+    ensure!(sound.is_none() || source.sound().is_none(), "the stored video has its own sound: leave --sound out");
+    config.sound = sound.as_ref().map(SoundSource::sound).or_else(|| source.sound());
+    let channels = config.sound.map(Sound::channels);
     let fingerprint = config.identity.fingerprint().to_string();
     let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
     let page = listen_for_page(options, identity).await?;
-    if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
-        allow_own_page(&mut browsers.origins, own, options.cert.is_some());
+    if let (Some(browsers), Some(page)) = (&mut config.browsers, &page) {
+        page.allow(&mut browsers.origins);
     }
     #[cfg(feature = "moq")]
     let welcome = source.welcome();
-    let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?)?);
+    let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?, channels)?);
     let recorder = options.record.as_deref().map(record).transpose()?;
     let mut broadcast = Broadcast::listen(config, source)?;
     if let Some(sound) = sound {
@@ -124,7 +116,10 @@ async fn on_air(
     }
     #[cfg(feature = "moq")]
     publish(options, welcome, &broadcast);
-    let recording = recorder.map(|it| tokio::spawn(record::keep(it, broadcast.recorded_frames(), options.json)));
+    let recording = recorder.map(|it| {
+        let (frames, sound) = (broadcast.recorded_frames(), broadcast.sound().subscribe());
+        tokio::spawn(record::keep(it, frames, sound, options.json))
+    });
     let address = broadcast.address().unwrap_or(options.listen);
     let monitor = broadcast.monitor();
     #[cfg(feature = "metrics")]
@@ -232,24 +227,4 @@ async fn serve_metrics(options: &Send, monitor: nestcast_sender::Monitor) -> Res
     let address = listener.local_addr().with_context(failed)?;
     tokio::spawn(nestcast_sender::serve_metrics(listener, monitor));
     Ok(Some(address.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_that_is_served_here_may_connect_where_only_some_may() {
-        let allowed = |origins: &[&str], own: &str, is_https| {
-            let mut origins: Vec<String> = origins.iter().map(|&origin| origin.to_owned()).collect();
-            allow_own_page(&mut origins, own.parse().expect("an address"), is_https);
-            origins
-        };
-        assert_eq!(allowed(&[], "127.0.0.1:8080", false), Vec::<String>::new(), "all may");
-        assert_eq!(
-            allowed(&["https://a.example"], "127.0.0.1:8080", false),
-            ["https://a.example", "http://127.0.0.1:8080", "http://localhost:8080"]
-        );
-        assert_eq!(allowed(&["https://a.example"], "192.0.2.1:443", true)[1..], ["https://192.0.2.1:443"]);
-    }
 }
