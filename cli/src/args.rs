@@ -7,6 +7,7 @@ mod live;
 mod relay;
 #[cfg(feature = "retrieval")]
 mod retrieval;
+mod source;
 mod video;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use live::{Receive, Send};
 pub(crate) use relay::Place;
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Index, Search};
+pub(crate) use source::check as check_sources;
 pub(crate) use video::VideoCoding;
 
 use common::{decoders, positive};

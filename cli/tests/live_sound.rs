@@ -149,7 +149,10 @@ fn recordings_have_the_sound_and_are_sent_again_with_it() {
         let [film, video, wav] = ["nst", "y4m", "wav"].map(|kind| format!("{name}.{kind}"));
         bench.succeed(&["decode", &film, "-o", &video, "--sound", &wav]);
         let pairs = in_step(&bench, &video, &wav);
-        assert!(pairs.len() >= 4 && pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04), "{name}: {pairs:?}");
+        assert!(
+            pairs.len() >= 4 && pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04),
+            "{name}: {pairs:?}"
+        );
     }
     bench.succeed(&["cut", "came.nst", "-o", "less.nst", "--bitrate", "50k"]);
     bench.succeed(&["decode", "less.nst", "-o", "less.y4m", "--sound", "less.wav"]);

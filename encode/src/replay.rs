@@ -12,8 +12,8 @@ use bytes::Bytes;
 use nestcast_codec::{FrameHead, VideoHeader, VideoModel};
 use nestcast_media::stored::{Error, Reader, StoredSound};
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand, Rendition, Sound,
-    SourceError, Welcome,
+    Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand, Rendition,
+    Sound, SourceError, Welcome,
 };
 
 use self::base_layers::BaseLayers;

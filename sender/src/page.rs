@@ -8,6 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
+use nestcast_proto::BroadcastName;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 
@@ -79,14 +80,20 @@ impl PageServer {
         self.listener.local_addr().ok()
     }
 
-    /// Returns the link to a broadcast at `sender`, which opens this page. Everyone who has the link can read its
+    /// Returns the link to the broadcast of this name at `sender`, which opens this page. Everyone who has the link can read its
     /// `token`. If an address means all addresses of the machine, the link has `HOST`, for which the reader puts the
     /// machine's name.
     #[must_use]
-    pub fn link(&self, sender: SocketAddr, certificate: &BrowserCertificate, token: Option<&[u8]>) -> Option<String> {
+    pub fn link(
+        &self,
+        sender: SocketAddr,
+        broadcast: &BroadcastName,
+        certificate: &BrowserCertificate,
+        token: Option<&[u8]>,
+    ) -> Option<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let (page, sender) = (place_of(self.address()?), place_of(sender));
-        let mut link = format!("{scheme}://{page}/#src=https://{sender}/");
+        let mut link = format!("{scheme}://{page}/#src=https://{sender}/{broadcast}");
         if let Some((fingerprint, expires)) = certificate.made() {
             let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
             // Writing to a string cannot fail.

@@ -21,8 +21,8 @@ use crate::wav::WavFile;
 ///
 /// # fn main() -> Result<(), nestcast_sound::Error> {
 /// let mut encoder = SoundEncoder::new(Sound::Mono, Bitrate::from_bits(32_000))?;
-/// let mut track = SoundTrack::default();
 /// let mut wav = Cursor::new(Vec::new());
+/// let mut track = SoundTrack::default();
 /// track.begin(Sound::Mono, || Ok(&mut wav))?;
 /// let rate = FrameRate::new(25, 1).expect("a rate");
 /// for number in 0..4 {
@@ -160,8 +160,9 @@ mod tests {
         let mut track = SoundTrack::default();
         track.begin(Sound::Stereo, || Ok(&mut wav)).expect("memory");
         assert!(matches!(track.begin(Sound::Mono, || unreachable!("it is there")), Err(Error::Channels)));
-        let mut track = SoundTrack::default();
+        drop(track);
         let mut wav = Cursor::new(Vec::new());
+        let mut track = SoundTrack::default();
         track.begin(Sound::Stereo, || Ok(&mut wav)).expect("memory");
         track.frame(1_000_000, FrameRate::new(1, 1).expect("a rate"));
         for at in (0..100).filter(|at| !(30..33).contains(at) && !(50..80).contains(at)) {

@@ -91,6 +91,7 @@ fn config(options: &Receive, address: &Address) -> Result<Config> {
     Ok(Config {
         host: Some(address.clone()),
         name: address.host().to_owned(),
+        broadcast: address.broadcast().clone(),
         token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
         max_bitrate: options.max_bitrate,
         decoder: decoder(options),

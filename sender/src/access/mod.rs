@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nestcast_proto::{Bitrate, Close, Code};
+use nestcast_proto::{Bitrate, BroadcastName, Close, Code};
 
 /// The most characters of a viewer's name.
 const MAX_NAME: usize = 64;
@@ -58,21 +58,29 @@ pub struct AccessRequest {
     pub token: Bytes,
     /// The cap that it asks for.
     pub max_bitrate: Option<Bitrate>,
+    /// The broadcast that it asks for; the empty name if the sender has one alone.
+    pub broadcast: BroadcastName,
 }
 
 impl AccessRequest {
-    pub(crate) const fn new(address: SocketAddr, token: Bytes, max_bitrate: Option<Bitrate>) -> Self {
-        Self { address, token, max_bitrate }
+    pub(crate) const fn new(
+        address: SocketAddr,
+        token: Bytes,
+        max_bitrate: Option<Bitrate>,
+        broadcast: BroadcastName,
+    ) -> Self {
+        Self { address, token, max_bitrate, broadcast }
     }
 }
 
 /// Shows all but the token.
 impl fmt::Debug for AccessRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, max_bitrate, .. } = self;
+        let Self { address, max_bitrate, broadcast, .. } = self;
         f.debug_struct("AccessRequest")
             .field("address", address)
             .field("max_bitrate", max_bitrate)
+            .field("broadcast", broadcast)
             .finish_non_exhaustive()
     }
 }
@@ -180,7 +188,12 @@ mod tests {
             ),
             (vec![grant(Some("ann"), None), Err(Denial::Refused), Err(Denial::Used)], Err(Denial::Refused)),
         ];
-        let request = AccessRequest::new(([127, 0, 0, 1], 9).into(), Bytes::from_static(b"secret"), None);
+        let request = AccessRequest::new(
+            ([127, 0, 0, 1], 9).into(),
+            Bytes::from_static(b"secret"),
+            None,
+            BroadcastName::default(),
+        );
         assert!(!format!("{request:?}").contains("secret"));
         for (answers, decided) in cases {
             let authorizers: Vec<Arc<dyn Authorizer>> =

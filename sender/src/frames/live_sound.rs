@@ -120,7 +120,8 @@ mod tests {
         assert_eq!(due[4..], [80, 3100, 3120, 3140, 3160, 3180].map(Duration::from_millis));
         // The thread runs again after 200 ms, and reads a file at once.
         let mut packets = Packets::new(Duration::ZERO);
-        let mut at = |millis| packets.take(Duration::from_millis(millis), Duration::from_millis(millis + 1)).as_millis();
+        let mut at =
+            |millis| packets.take(Duration::from_millis(millis), Duration::from_millis(millis + 1)).as_millis();
         assert_eq!([at(0), at(200), at(201), at(202)], [0, 20, 40, 60]);
     }
 }

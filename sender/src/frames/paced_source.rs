@@ -101,7 +101,15 @@ impl Running {
     fn start(stream: Box<dyn FrameStream>, demand: Demand, sound: Option<SoundFanout>) -> Self {
         let (made, frames) = mpsc::channel(1);
         let (stop, stopped) = channel();
-        let sending = Sending { stream, demand, frames: made, sound, packets: VecDeque::new(), prepared: Duration::ZERO, stopped };
+        let sending = Sending {
+            stream,
+            demand,
+            frames: made,
+            sound,
+            packets: VecDeque::new(),
+            prepared: Duration::ZERO,
+            stopped,
+        };
         let thread = thread::spawn(move || sending.run());
         Self { frames, stop: Some(stop), thread: Some(thread) }
     }
@@ -160,7 +168,8 @@ impl Sending {
     /// Sends packets when they are due, up to `until`, where the first frame was due at `origin`.
     fn send_sound(&mut self, origin: Duration, until: Option<Duration>) -> Result<(), Stopped> {
         let due = |after: Duration| origin.saturating_add(after);
-        while let Some((after, packet)) = self.packets.pop_front_if(|(after, _)| until.is_none_or(|end| due(*after) <= end))
+        while let Some((after, packet)) =
+            self.packets.pop_front_if(|(after, _)| until.is_none_or(|end| due(*after) <= end))
         {
             self.wait(due(after))?;
             if let Some(sound) = &self.sound {
