@@ -195,9 +195,7 @@ impl Message {
                 put_bytes(&mut body, &hello.token);
                 put_varint(&mut body, hello.max_bitrate.map_or(0, Bitrate::bits));
                 put_varint(&mut body, hello.decoder.number());
-                if !hello.broadcast.is_empty() {
-                    put_bytes(&mut body, hello.broadcast.as_str().as_bytes());
-                }
+                put_bytes(&mut body, hello.broadcast.as_str().as_bytes());
                 HELLO_TYPE
             }
             Self::Welcome { version, welcome } => {
@@ -283,8 +281,7 @@ fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
     let cap = reader.varint().ok_or(SHORT_MESSAGE)?;
     let decoder = DecoderKind::from_number(reader.varint().ok_or(SHORT_MESSAGE)?);
     let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
-    let broadcast = if reader.left() == 0 { &[] } else { reader.bytes().ok_or(SHORT_MESSAGE)? };
-    let broadcast = str::from_utf8(broadcast).ok().and_then(|name| name.parse().ok());
+    let broadcast = str::from_utf8(reader.bytes().ok_or(SHORT_MESSAGE)?).ok().and_then(|name| name.parse().ok());
     let broadcast = broadcast.ok_or(Close::violation("a hello asks for a broadcast with a name that is none"))?;
     Ok(Hello { versions, token: Bytes::copy_from_slice(token), max_bitrate, decoder, broadcast })
 }
