@@ -56,7 +56,7 @@ const SENDER: Rooms = &[
     ("door", &["figures", "quic"]),
     ("shared", &["access", "door", "figures", "frames"]),
     ("feed", &["access", "clock", "door", "figures", "frames", "shared", "transport"]),
-    ("broadcast", &["config", "door", "error", "feed", "figures", "frames", "quic", "rotation", "shared"]),
+    ("broadcast", &["access", "config", "door", "error", "feed", "figures", "frames", "quic", "rotation", "shared"]),
     ("page", &["broadcast", "error", "http", "identity", "rotation"]),
     (
         "lib",

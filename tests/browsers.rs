@@ -8,12 +8,13 @@ use std::sync::mpsc::{Sender, channel};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Decoder, Picture};
+use nestcast_codec::{Decoder, Encoder, Picture};
+use nestcast_encode::PictureEncoding;
 use nestcast_lab::link::{Link, Relay};
 use nestcast_models::{Package, PackageError};
-use nestcast_proto::{Close, Code};
+use nestcast_proto::{Close, Code, PackageHash};
 use nestcast_receiver::{Announcement, Decoding, Shown, Viewer, view};
-use nestcast_sender::{Authorizer, Broadcast, Browsers, Config, FrameSource, SharedToken};
+use nestcast_sender::{Authorizer, Broadcast, Browsers, Config, FrameSource, LiveSource, SharedToken};
 use nestcast_tests::broadcasts::{Plan, Running, config, decoding, eventually, identity};
 use nestcast_tests::hostile_receiver::{HostileReceiver, hello};
 use nestcast_tests::page::{Browser, REQUEST, frame, opening, request};
@@ -92,6 +93,50 @@ async fn a_page_decodes_the_pictures_of_a_native_receiver() {
     assert!(same >= 10, "{same} of the pictures were shown by both");
     let receivers = broadcast.monitor.read();
     assert_eq!((receivers.accepted, receivers.refused()), (2, 0));
+    broadcast.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn pages_and_native_receivers_get_the_broadcast_that_they_name() {
+    let identity = identity();
+    let name = |text: &str| text.parse().expect("a name");
+    let plan = |width| Plan { size: (width, 48), browsers: Some(browsers()), ..Plan::new(&identity) };
+    let pictures = plan(96).pictures();
+    let package = Package::builtin("photo").expect("it is built in");
+    let encoder = Encoder::new(package.linear(1));
+    let encoding = PictureEncoding::new(pictures.format(), PackageHash(package.hash()), encoder);
+    let other = LiveSource::new(pictures, encoding);
+    let broadcast = plan(64).listen().named(name("cam1")).beside(name("cam2"), other);
+    let monitors = broadcast.monitors();
+    let broadcast = Running::run(broadcast);
+    for (text, width) in [("cam1", 64), ("cam2", 96)] {
+        let page = Browser::connect(broadcast.address).await.session().await;
+        let mut count = 0;
+        let (welcome, ..) = page
+            .watch_named(text, b"", |_| {
+                count += 1;
+                count >= 3
+            })
+            .await;
+        assert_eq!(welcome.expect("a welcome").width, width, "{text}");
+        let mut native = config(broadcast.address, &identity);
+        native.broadcast = name(text);
+        let (seen, seeing) = channel();
+        let (enough, is_enough) = tokio::sync::oneshot::channel();
+        let watching = tokio::spawn(view(native, Keeper(seen), async { drop(is_enough.await) }));
+        let (_, picture) =
+            tokio::task::spawn_blocking(move || seeing.recv().expect("a picture")).await.expect("no panic");
+        assert_eq!(picture.size().width(), width as usize, "{text}");
+        enough.send(()).expect("it receives");
+        watching.await.expect("no panic").expect("it leaves");
+        assert_eq!(monitors[&name(text)].read().accepted, 2, "{text}");
+    }
+    for text in ["", "cam3"] {
+        let page = Browser::connect(broadcast.address).await.session().await;
+        let (_, _, close) = page.watch_named(text, b"", |_| false).await;
+        assert_eq!(close.expect("a close").0, Code::NoBroadcast, "{text}");
+    }
+    assert_eq!(monitors[&name("cam1")].read().refusals.get("no_broadcast"), Some(&2));
     broadcast.stop().await;
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
 use nestcast_codec::{Header, Parsed, Size, VideoHeader};
-use nestcast_proto::{Bitrate, Control, DecoderKind, Hello, Message, VersionRange};
+use nestcast_proto::{Bitrate, BroadcastName, Control, DecoderKind, Hello, Message, VersionRange};
 
 /// Crates whose numbers are visible to both ends, or to the path between them.
 const CRATES: [&str; 6] = ["encode", "player", "proto", "sender", "receiver", "units"];
@@ -176,7 +176,8 @@ fn the_examples_of_the_specifications_are_read() {
         let mut control = Control::default();
         control.handle_bytes(&hexadecimal(example.split('`').next().unwrap_or_default()));
         let max_bitrate = Some(Bitrate::from_bits(1_000_000));
-        let expected = Hello { versions, token: Bytes::new(), max_bitrate, decoder };
+        let expected =
+            Hello { versions, token: Bytes::new(), max_bitrate, decoder, broadcast: BroadcastName::default() };
         assert_eq!(control.poll(), Ok(Some(Message::Hello(expected))));
     }
     let mut examples = bitstream.split("\n6e 73 74 0").skip(1).map(|rest| hexadecimal(&format!("6e 73 74 0{rest}")));

@@ -16,7 +16,7 @@ fn figures_in(text: &str) -> BTreeSet<&str> {
 #[tokio::test]
 async fn dashboard_alerts_and_manual_name_figures_that_a_sender_has() {
     let broadcast = Plan::new(&identity()).listen();
-    let page = OpenMetrics::new(broadcast.monitor()).page();
+    let page = OpenMetrics::new(broadcast.monitors()).page();
     drop(Running::run(broadcast));
     let known: BTreeSet<String> = page
         .lines()

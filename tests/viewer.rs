@@ -10,6 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_codec::{Channels, Codec, Format, Picture, VideoDecoder, VideoFile, VideoModel, Ycbcr};
 use nestcast_media::to_rgb;
+use nestcast_proto::BroadcastName;
 use nestcast_sender::{Browsers, PageFile, PageServer};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Files};
@@ -182,7 +183,7 @@ async fn sender_with_page([sender, page]: [SocketAddr; 2]) -> (Running, String, 
     let certificate = broadcast.browser_certificate();
     let running = Running::run(broadcast);
     let server = Arc::new(PageServer::listen(page, None).await.expect("a free port"));
-    let link = server.link(running.address, &certificate, None).expect("it listens");
+    let link = server.link(running.address, &BroadcastName::default(), &certificate, None).expect("it listens");
     let page = server.address().expect("it listens");
     let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
     let serving = tokio::spawn(server.serve(files.to_vec(), running.address, certificate));

@@ -7,6 +7,7 @@ mod live;
 mod relay;
 #[cfg(feature = "retrieval")]
 mod retrieval;
+mod source;
 mod video;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use live::{Receive, Send};
 pub(crate) use relay::Place;
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Index, Search};
+pub(crate) use source::check as check_sources;
 pub(crate) use video::VideoCoding;
 
 use common::{decoders, positive};
@@ -126,6 +128,9 @@ pub(crate) struct Decode {
     /// Video: only frames A to B - 1, counted from 0; without A from the first, without B to the last
     #[arg(long, value_name = "A..B", default_value_t)]
     pub(crate) frames: FrameRange,
+    /// Video: write its sound to this WAV file, in step with the pictures
+    #[arg(long, value_name = "FILE.wav")]
+    pub(crate) sound: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -23,8 +23,8 @@ pub(crate) fn run(options: &Decode) -> Result<()> {
     if crate::retrieval::is_code(&mut input)? {
         return crate::retrieval::decode(options, input);
     }
-    let of_video = options.bitrate.is_some() || !options.frames.is_all();
-    ensure!(!of_video, "--bitrate and --frames are for videos, but this is a picture's stream: give --bytes");
+    let of_video = options.bitrate.is_some() || !options.frames.is_all() || options.sound.is_some();
+    ensure!(!of_video, "--bitrate, --frames and --sound are for videos, but this is a picture's stream: give --bytes");
     // A second `open` waits for this one, and returns its error.
     let preloaded = || (options.decoder != Some(Transform::Linear)).then(Runtime::open);
     load_beside(preloaded, || picture(options, input)).1

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::harness::live::{Sender, clip};
-use crate::harness::{Bench, NESTCAST, png};
+use crate::harness::{Bench, NESTCAST, png, refusal};
 use nestcast_codec::{Format, Picture, Ycbcr};
 
 #[test]
@@ -52,6 +52,52 @@ fn a_broadcast_that_nobody_saw_says_how_to_begin_it_again() {
     assert_eq!(lines[2..], ["nestcast: note: the source ended before anyone connected: --repeat starts it again"]);
     let (_, notes) = bench.succeed(&["send", "clip.y4m", "--listen", "127.0.0.1:0"]);
     assert!(notes.starts_with("nestcast: note: receive with: nestcast receive 127.0.0.1:"), "{notes}");
+}
+
+#[test]
+fn several_broadcasts_are_at_one_address_each_by_its_name() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(20));
+    let wide = [b"YUV4MPEG2 W48 H16 F25:1 Cmono\n".to_vec(), clip(20)[clip(0).len()..].to_vec()].concat();
+    bench.write("wide.y4m", &wide);
+    bench.succeed(&["encode", "wide.y4m", "-o", "wide.nst"]);
+    let arguments = ["cam1=clip.y4m", "cam2=wide.nst", "--repeat", "--web", "127.0.0.1:0"];
+    let mut sender = Sender::start(&bench, &arguments);
+    assert!(sender.web.contains(&format!("#src=https://{}/cam1&fingerprint=", sender.address)), "{}", sender.web);
+    for (name, width) in [("cam1", 32), ("cam2", 48)] {
+        let place = format!("{}/{name}", sender.address);
+        let mut receiver = Command::new(NESTCAST)
+            .args(["receive", &place, "--fingerprint", &sender.fingerprint, "-o", "-"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let output = receiver.stdout.take().expect("it is piped");
+        let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
+        assert_eq!(video.size().width(), width);
+        for _ in 0..5 {
+            assert!(video.read().expect("a frame").is_some());
+        }
+        if cfg!(feature = "metrics") {
+            let figures = get(&sender.metrics, "/metrics");
+            let one = format!("\nnestcast_receivers{{broadcast=\"{name}\"}} 1\n");
+            assert!(figures.contains(&one), "{figures}");
+            assert!(figures.contains("\nnestcast_frames_total{broadcast=\"cam2\"} "), "{figures}");
+        }
+        receiver.kill().expect("it runs");
+        receiver.wait().expect("it ends");
+    }
+    for place in ["", "/cam3"] {
+        let place = format!("{}{place}", sender.address);
+        let arguments = ["receive", &place, "--fingerprint", &sender.fingerprint, "-o", "none", "--retry", "0"];
+        let said = refusal(&arguments, &bench.run(&arguments, &[]));
+        assert!(said.contains("the sender has no broadcast of this name: ask for the name"), "{said}");
+    }
+    let names: Vec<_> = (0..2).map(|_| sender.line()["broadcast"].as_str().map(str::to_owned)).collect();
+    assert_eq!(names, [Some("cam1".to_owned()), Some("cam2".to_owned())]);
+    let said = bench.refuse(&["send", "cam1=clip.y4m", "wide.y4m"]);
+    assert!(said.contains("each of several sources needs a name of its own"), "{said}");
+    let said = bench.refuse(&["send", "cam1=clip.y4m", "cam2=wide.y4m", "--record", "a.nst"]);
+    assert!(said.contains("--sound, --record and --relay are for one source"), "{said}");
 }
 
 /// Receives into a folder, and waits until there is a picture.

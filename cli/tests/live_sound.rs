@@ -2,6 +2,8 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::Duration;
 
 use crate::harness::Bench;
 use crate::harness::live::Sender;
@@ -37,13 +39,10 @@ fn begins(is_on: &[bool], rate: f64) -> Vec<f64> {
     rises.map(|(at, _)| (at + 1) as f64 / rate).collect()
 }
 
+/// Receives `count` frames to files after `first` of them and then `pause`; returns the seconds at which a picture gets
+/// bright and a beep begins.
 #[cfg(unix)]
-#[test]
-fn a_beep_is_heard_when_its_picture_is_seen() {
-    let bench = Bench::new();
-    bench.write("blinking.y4m", &blinking());
-    bench.write("beeping.wav", &beeping());
-    let sender = Sender::start(&bench, &["blinking.y4m", "--repeat", "--sound", "beeping.wav"]);
+fn seen_and_heard(bench: &Bench, sender: &Sender, first: usize, pause: impl Fn(), count: usize) -> Vec<(f64, f64)> {
     let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
         .args(sender.receive(&["-o", "seen.y4m", "--sound", "heard.wav", "--json"]))
         .current_dir(bench.path(""))
@@ -51,20 +50,32 @@ fn a_beep_is_heard_when_its_picture_is_seen() {
         .spawn()
         .expect("the binary starts");
     let mut lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
-    assert_eq!(lines.by_ref().filter(|line| line.contains("\"event\":\"frame\"")).take(180).count(), 180, "6 s");
-    assert!(Command::new("kill").args(["-INT", &receiver.id().to_string()]).status().expect("it runs").success());
+    let mut frames = |count| {
+        let came = lines.by_ref().filter(|line| line.contains("\"event\":\"frame\"")).take(count).count();
+        assert_eq!(came, count, "frames");
+    };
+    frames(first);
+    pause();
+    frames(count);
+    signal("-INT", receiver.id());
     let last = lines.last().expect("the totals");
     assert!(receiver.wait().expect("it ends").success());
     let totals: serde_json::Value = serde_json::from_str(&last).expect("JSON");
     assert!(totals["sound_packets"].as_u64() > Some(200), "{last}");
 
-    let bytes = bench.read("seen.y4m");
+    in_step(bench, "seen.y4m", "heard.wav")
+}
+
+/// Returns the seconds at which a picture of a video gets bright and a beep of a WAV begins, if both do at about the same
+/// time.
+fn in_step(bench: &Bench, video: &str, wav: &str) -> Vec<(f64, f64)> {
+    let bytes = bench.read(video);
     let mut video = nestcast_media::y4m::Reader::new(&bytes[..], 10_000).expect("y4m");
     let mut bright = Vec::new();
     while let Some(picture) = video.read().expect("frames") {
         bright.push(picture.samples()[..32 * 24].iter().map(|sample| u64::from(*sample)).sum::<u64>() > 100 * 32 * 24);
     }
-    let wav = bench.read("heard.wav");
+    let wav = bench.read(wav);
     let samples: Vec<i16> = wav[44..].chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
     // In blocks of 5 ms.
     let loud: Vec<bool> = samples.chunks(240).map(|block| block.iter().any(|sample| sample.abs() > 6000)).collect();
@@ -73,9 +84,86 @@ fn a_beep_is_heard_when_its_picture_is_seen() {
         .iter()
         .filter_map(|&seen| heard.iter().copied().find(|heard| (heard - seen).abs() < 0.3).map(|heard| (seen, heard)))
         .collect();
-    println!("{pairs:?}");
-    assert!(pairs.len() >= 3, "seen at {seen:?}, heard at {heard:?}");
-    assert!(pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04), "{pairs:?}");
+    println!("{pairs:?} of those seen at {seen:?} and heard at {heard:?}");
+    pairs
+}
+
+#[cfg(unix)]
+fn signal(name: &str, process: u32) {
+    assert!(Command::new("kill").args([name, &process.to_string()]).status().expect("it runs").success());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_beep_is_heard_when_its_picture_is_seen() {
+    let bench = Bench::new();
+    bench.write("blinking.y4m", &blinking());
+    bench.write("beeping.wav", &beeping());
+    let sender = Sender::start(&bench, &["blinking.y4m", "--repeat", "--sound", "beeping.wav"]);
+    let pairs = seen_and_heard(&bench, &sender, 0, || (), 180);
+    assert!(pairs.len() >= 3 && pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04), "{pairs:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn pictures_and_sound_are_in_step_after_each_pause_of_the_sender() {
+    let bench = Bench::new();
+    bench.write("blinking.y4m", &blinking());
+    bench.write("beeping.wav", &beeping());
+    let sender = Sender::start(&bench, &["blinking.y4m", "--repeat", "--sound", "beeping.wav"]);
+    let pause = || {
+        for millis in [300, 700, 2000, 400, 150] {
+            signal("-STOP", sender.child.id());
+            sleep(Duration::from_millis(millis));
+            signal("-CONT", sender.child.id());
+            sleep(Duration::from_millis(310));
+        }
+    };
+    let pairs = seen_and_heard(&bench, &sender, 30, pause, 240);
+    let last = &pairs[pairs.len().saturating_sub(3)..];
+    assert!(last.len() == 3 && last.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04), "{pairs:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn recordings_have_the_sound_and_are_sent_again_with_it() {
+    let bench = Bench::new();
+    bench.write("blinking.y4m", &blinking());
+    bench.write("beeping.wav", &beeping());
+    let arguments = ["blinking.y4m", "--repeat", "--sound", "beeping.wav", "--record", "sent.nst"];
+    let mut sender = Sender::start(&bench, &arguments);
+    let mut receiver = Command::new(env!("CARGO_BIN_EXE_nestcast"))
+        .args(sender.receive(&["-o", "came.nst"]))
+        .current_dir(bench.path(""))
+        .spawn()
+        .expect("the binary starts");
+    while sender.line()["frames"].as_u64() < Some(200) {}
+    signal("-INT", receiver.id());
+    assert!(receiver.wait().expect("it ends").success());
+    // Its recording breaks off.
+    sender.child.kill().expect("it runs");
+    sender.child.wait().expect("it ends");
+    for name in ["sent", "came"] {
+        let [film, video, wav] = ["nst", "y4m", "wav"].map(|kind| format!("{name}.{kind}"));
+        bench.succeed(&["decode", &film, "-o", &video, "--sound", &wav]);
+        let pairs = in_step(&bench, &video, &wav);
+        assert!(
+            pairs.len() >= 4 && pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04),
+            "{name}: {pairs:?}"
+        );
+    }
+    bench.succeed(&["cut", "came.nst", "-o", "less.nst", "--bitrate", "50k"]);
+    bench.succeed(&["decode", "less.nst", "-o", "less.y4m", "--sound", "less.wav"]);
+    assert!(bench.read("less.wav") == bench.read("came.wav"), "a cut keeps the sound");
+    let sender = Sender::start(&bench, &["came.nst", "--repeat"]);
+    let pairs = seen_and_heard(&bench, &sender, 0, || (), 240);
+    assert!(pairs.len() >= 3 && pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04), "{pairs:?}");
+    let output = bench.run(&["send", "came.nst", "--sound", "beeping.wav", "--listen", "127.0.0.1:0"], &[]);
+    assert!(!output.status.success(), "it has its own");
+    bench.succeed(&["encode", "blinking.y4m", "-o", "mute.nst"]);
+    let output = bench.run(&["decode", "mute.nst", "-o", "mute.y4m", "--sound", "mute.wav"], &[]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("mute.nst has no sound"), "{said}");
 }
 
 #[test]

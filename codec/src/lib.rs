@@ -147,7 +147,7 @@ pub use training::video::MotionTally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
 pub use video::base_layer::BaseLayerDecoder;
 pub use video::budget::Budget;
-pub use video::container::{BlockKind, RecordHead, VideoFile, VideoHeader, VideoIndex, VideoWriter};
+pub use video::container::{BlockKind, RecordHead, SoundBlock, VideoFile, VideoHeader, VideoIndex, VideoWriter};
 pub use video::decoder::{Arrived, VideoDecoder};
 pub use video::display::{Display, Scan, Siting};
 pub use video::encoder::VideoEncoder;

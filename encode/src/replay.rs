@@ -4,16 +4,16 @@ mod base_layers;
 mod placement;
 mod schedule;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read};
 use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{FrameHead, VideoHeader, VideoModel};
-use nestcast_media::stored::{Error, Reader};
+use nestcast_media::stored::{Error, Reader, StoredSound};
 use nestcast_proto::{
     Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand, Rendition,
-    SourceError, Welcome,
+    Sound, SourceError, Welcome,
 };
 
 use self::base_layers::BaseLayers;
@@ -37,7 +37,7 @@ const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 
 /// Broadcasts a stored video at its own pace, by its capture times if it has some. It encodes nothing: all receivers get
-/// the frames that the file has, each as far as the receiver's path carries it.
+/// the frames that the file has, each as far as the receiver's path carries it, and its sound.
 ///
 /// A receiver that joins late needs a random-access frame. For it, and only while a receiver asks, this decodes the base
 /// layers of the last frames.
@@ -89,6 +89,9 @@ pub struct Replay<R> {
     frames: u64,
     /// The frame that was read last, in all renditions.
     read: Option<Vec<Stored>>,
+    sound: Option<Sound>,
+    /// The packets of sound that were read and not taken yet, and when they are due.
+    packets: VecDeque<(Duration, Bytes)>,
     /// The first fault of the video, and the frames before it.
     fault: Option<(String, u64)>,
 }
@@ -115,8 +118,9 @@ impl<R: Read> Replay<R> {
     /// need other tables than this build has.
     pub fn new(name: &str, max_pixels: u64, input: R, again: Option<Again<R>>) -> Result<Self, PictureError> {
         let refuse = |error| PictureError::StoredVideo { name: name.to_owned(), error };
-        let (reader, model) = (Reader::new(input, max_pixels).map_err(refuse)?, VideoModel::built_in());
+        let (mut reader, model) = (Reader::new(input, max_pixels).map_err(refuse)?, VideoModel::built_in());
         reader.check_model(&model).map_err(refuse)?;
+        let sound = sound(&mut reader).map_err(refuse)?;
         let VideoHeader { size, renditions, .. } = *reader.header();
         let welcome = welcome(reader.header());
         Ok(Self {
@@ -134,6 +138,8 @@ impl<R: Read> Replay<R> {
             skipped: 0,
             frames: 0,
             read: None,
+            sound,
+            packets: VecDeque::new(),
             fault: None,
         })
     }
@@ -156,8 +162,8 @@ impl<R: Read> Replay<R> {
     /// Begins again; returns whether there is anything to begin again.
     fn begin_again(&mut self) -> Result<bool, Error> {
         let Some(again) = &mut self.again else { return Ok(false) };
-        let reader = Reader::new(again()?, self.max_pixels)?;
-        if reader.header() != self.reader.header() {
+        let mut reader = Reader::new(again()?, self.max_pixels)?;
+        if reader.header() != self.reader.header() || sound(&mut reader)? != self.sound {
             return Err(io::Error::other("it was replaced by another video while it was sent").into());
         }
         self.reader = reader;
@@ -169,7 +175,9 @@ impl<R: Read> Replay<R> {
     /// Reads up to the next frame that can be decoded, and returns when it is due.
     fn read_next(&mut self) -> Result<Option<Duration>, Error> {
         loop {
-            let Some(frames) = self.next_renditions()? else {
+            let next = self.next_renditions()?;
+            let Some(frames) = next else {
+                self.queue_sound();
                 if self.frames == 0 {
                     let fault = self.fault.take().map(|(fault, _)| format!(": {fault}")).unwrap_or_default();
                     return Err(io::Error::other(format!("it contains no whole frame{fault}")).into());
@@ -192,7 +200,17 @@ impl<R: Read> Replay<R> {
                 base_layers.push(&frame.bytes[..frame.base], frame.key);
             }
             self.read = Some(stored);
-            return Ok(Some(self.schedule.next(self.reader.captured())));
+            let due = self.schedule.next(self.reader.captured());
+            self.queue_sound();
+            return Ok(Some(due));
+        }
+    }
+
+    /// Takes over the sound that was read up to the last frame. A video without capture times has no place for it.
+    fn queue_sound(&mut self) {
+        let Self { reader, schedule, packets, sound, .. } = self;
+        for StoredSound { captured, bytes } in reader.take_sound() {
+            packets.extend(schedule.due_of_sound(captured).filter(|_| sound.is_some()).map(|due| (due, bytes)));
         }
     }
 
@@ -248,6 +266,14 @@ impl<R: Read + Send> FrameStream for Replay<R> {
         self.welcome.clone()
     }
 
+    fn sound(&self) -> Option<Sound> {
+        self.sound
+    }
+
+    fn take_sound(&mut self) -> Option<(Duration, Bytes)> {
+        self.packets.pop_front()
+    }
+
     fn read(&mut self) -> Result<Option<Duration>, SourceError> {
         self.read_next()
             .map_err(|error| SourceError::broken_off(PictureError::StoredVideo { name: self.name.clone(), error }))
@@ -296,6 +322,16 @@ impl Stored {
         let bytes = bytes.slice(..bytes.len().min(most));
         Some(Self { base: head.base.min(bytes.len()), key: head.key, bytes })
     }
+}
+
+/// Returns the sound of a video, if it has some.
+fn sound<R: Read>(reader: &mut Reader<R>) -> Result<Option<Sound>, Error> {
+    // A video that breaks a rule before its first frame says so when that is read.
+    let channels = match reader.begin_sound() {
+        Err(Error::Codec(_) | Error::Frame { .. }) => None,
+        other => other?,
+    };
+    Ok(channels.and_then(Sound::with_channels))
 }
 
 /// Returns what receivers learn of a stored video.

@@ -7,8 +7,8 @@ use std::time::Duration;
 use arbitrary::{Arbitrary, Unstructured};
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello, LateHeader,
-    MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
+    Bitrate, BroadcastFrame, BroadcastName, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello,
+    LateHeader, MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
     RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound,
     StreamHead, VersionRange, Video, Welcome,
 };
@@ -115,6 +115,7 @@ pub fn receiver_session(data: &[u8]) {
             token: Bytes::new(),
             max_bitrate: None,
             decoder: DecoderKind::Linear,
+            broadcast: BroadcastName::default(),
         };
         let mut receiver = Receiver::new(ReceiverSession::new(hello, may_fetch));
         events.into_iter().for_each(|event| receiver.handle(event));
@@ -311,7 +312,13 @@ impl Sender {
                 let token = Bytes::from_static(if has_token { b"secret" } else { b"guess" });
                 let max_bitrate = cap.map(|bits| Bitrate::from_bits(bits.into()));
                 let versions = VersionRange::SPOKEN;
-                self.say(&Message::Hello(Hello { versions, token, max_bitrate, decoder: DecoderKind::Linear }));
+                self.say(&Message::Hello(Hello {
+                    versions,
+                    token,
+                    max_bitrate,
+                    decoder: DecoderKind::Linear,
+                    broadcast: BroadcastName::default(),
+                }));
             }
             ToSender::Asks { is_right } => {
                 let package = if is_right { PACKAGE } else { PackageHash([8; 32]) };

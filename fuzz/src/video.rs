@@ -4,6 +4,7 @@ use std::sync::LazyLock;
 
 use bytes::Bytes;
 use nestcast_codec::{Arrived, Error, Format, Picture, Size, VideoDecoder, VideoFile, VideoModel, Ycbcr};
+use nestcast_media::stored::Reader;
 use nestcast_reference::{Fault, StoredVideo, VideoReference};
 
 use crate::bounded;
@@ -61,8 +62,24 @@ pub fn video_frame(data: &[u8]) {
     });
 }
 
+/// Returns the frames that a reader of files finds, and the lengths of the packets of sound between them, if it keeps
+/// these.
+fn read(bytes: &[u8], keeps_sound: bool) -> Option<(Vec<Bytes>, Vec<usize>)> {
+    let mut reader = Reader::new(bytes, MAX_PIXELS).ok()?;
+    if keeps_sound && reader.begin_sound().is_err() {
+        return None;
+    }
+    let (mut frames, mut packets) = (Vec::new(), Vec::new());
+    while let Ok(Some(frame)) = reader.next_frame() {
+        frames.push(frame);
+        packets.extend(reader.take_sound().map(|packet| packet.bytes.len()));
+    }
+    packets.extend(reader.take_sound().map(|packet| packet.bytes.len()));
+    Some((frames, packets))
+}
+
 /// Checks that any bytes are a stored video, cut or not, or are refused, as the reference decoder decides, one frame
-/// after another. An index leads to records or nowhere. Sizes over the limit allocate no memory.
+/// after another. A reader that keeps sound finds the same frames, and packets within their limit. An index leads to records or nowhere. Sizes over the limit allocate no memory.
 ///
 /// The input: the place that a reader seeks, then the video.
 pub fn video_file(data: &[u8]) {
@@ -89,6 +106,12 @@ pub fn video_file(data: &[u8]) {
         assert!(frames.iter().eq(expected.frames.iter()), "the frames are the reference's");
         assert_eq!(times, expected.times);
         assert_eq!(file.header().size.width(), expected.width);
+    }
+    let most_read = 100_000 + 40 * bytes.len();
+    if let Some((with_sound, packets)) = bounded::within(most_read, "keeping sound", || read(bytes, true)) {
+        assert!(packets.iter().all(|length| (1..=1276).contains(length)), "{packets:?}");
+        let alone = bounded::within(most_read, "skipping sound", || read(bytes, false));
+        assert!(alone.is_some_and(|(frames, packets)| frames == with_sound && packets.is_empty()));
     }
     // A reader holds its index, which needs 16 bytes for every two bytes of the file, and the memory from which the
     // index grew.

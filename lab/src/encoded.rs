@@ -100,7 +100,7 @@ impl EncodedVideo {
     /// Describes a video and the time that encoding took. `bitrates` are the slowest and the fastest receiver's.
     #[must_use]
     pub fn new(names: Names, header: &VideoHeader, written: Written, bitrates: [Bitrate; 2], took: Duration) -> Self {
-        let Written { frames, keys, bytes } = written;
+        let Written { frames, keys, bytes, .. } = written;
         let [least_kbps, most_kbps] = bitrates.map(|rate| rate.bits() as f64 / 1e3);
         Self {
             names,

@@ -6,7 +6,9 @@ use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_proto::{Clock, Control, DecoderKind, Hello, Message, ReceiverOutput, ReceiverSession, VersionRange};
+use nestcast_proto::{
+    BroadcastName, Clock, Control, DecoderKind, Hello, Message, ReceiverOutput, ReceiverSession, VersionRange,
+};
 use nestcast_receiver::{FrameSink, Latency, Player, Readiness, Retry, Trust, Viewer};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
@@ -131,7 +133,13 @@ struct Driver<'a, S> {
 impl<'a, S: FrameSink> Driver<'a, S> {
     fn new(subscription: Subscription, decoder: DecoderKind, sink: &'a mut S) -> Self {
         let (events, inbox) = mpsc::channel(MAX_WAITING_EVENTS);
-        let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder };
+        let hello = Hello {
+            versions: VersionRange::SPOKEN,
+            token: Bytes::new(),
+            max_bitrate: None,
+            decoder,
+            broadcast: BroadcastName::default(),
+        };
         Self {
             subscription,
             sink,

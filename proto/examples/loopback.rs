@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Close, Code, DecoderKind, DelayController, Frame, FrameRate, Hello, Offer, PackageHash,
-    PathStats, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange, Welcome,
+    Bitrate, BroadcastFrame, BroadcastName, Close, Code, DecoderKind, DelayController, Frame, FrameRate, Hello, Offer,
+    PackageHash, PathStats, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange, Welcome,
 };
 
 const FRAMES: u64 = 180;
@@ -70,8 +70,13 @@ fn main() {
     let welcome = Welcome { model: [7; 6], package: PackageHash([7; 32]), width: 640, height: 360, rate, video: None };
     let interval = welcome.interval();
     let offer = Arc::new(Offer { welcome, package: None, sound: None });
-    let hello =
-        Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
+    let hello = Hello {
+        versions: VersionRange::SPOKEN,
+        token: Bytes::new(),
+        max_bitrate: None,
+        decoder: DecoderKind::Linear,
+        broadcast: BroadcastName::default(),
+    };
     let mut run = Loopback {
         now: Duration::ZERO,
         sender: SenderSession::new(offer, 0),

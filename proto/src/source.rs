@@ -195,6 +195,17 @@ pub trait FrameStream: Send {
     /// Returns what receivers learn before the first frame. It must stay the same.
     fn welcome(&self) -> Welcome;
 
+    /// Returns what receivers learn of the sound between the frames, if there is some. It must stay the same.
+    fn sound(&self) -> Option<Sound> {
+        None
+    }
+
+    /// Returns the next packet of sound that was read with the frames so far, and when it is due, as for a frame. A
+    /// driver calls this after each [`read`](Self::read), also after the last, until it returns `None`.
+    fn take_sound(&mut self) -> Option<(Duration, Bytes)> {
+        None
+    }
+
     /// Reads the next frame, and returns when it is due: the time since the first frame was. Returns `None` at the end.
     ///
     /// # Errors

@@ -4,7 +4,10 @@ use std::fmt;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 use std::str::FromStr;
 
-/// A host and a port, as in `example.org:4433`, `[::1]:4433` or `[fe80::1%eth0]:4433`. The host is not looked up yet.
+use nestcast_proto::BroadcastName;
+
+/// A host and a port, as in `example.org:4433`, `[::1]:4433` or `[fe80::1%eth0]:4433`, and perhaps the name of a broadcast
+/// there, as in `example.org:4433/cam1`. The host is not looked up yet.
 ///
 /// ```
 /// use nestcast_receiver::Address;
@@ -19,11 +22,14 @@ pub struct Address {
     /// The host with its zone, as in `fe80::1%eth0`.
     host: String,
     port: u16,
+    broadcast: BroadcastName,
 }
 
 /// The error for text that is not a host and port.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("give a host and a port, as in example.org:4433 or [::1]:4433")]
+#[error(
+    "give a host and a port, as in example.org:4433 or [::1]:4433, and a broadcast there if it has a name, as in example.org:4433/cam1"
+)]
 pub struct AddressError;
 
 impl Address {
@@ -31,6 +37,12 @@ impl Address {
     #[must_use]
     pub fn host(&self) -> &str {
         self.host.split_once('%').map_or(&self.host, |(host, _)| host)
+    }
+
+    /// Returns the name of the broadcast; empty if the address has none.
+    #[must_use]
+    pub const fn broadcast(&self) -> &BroadcastName {
+        &self.broadcast
     }
 
     /// Looks up the host's addresses, the best first; empty if the system knows none. It may ask the network, and
@@ -51,12 +63,14 @@ impl FromStr for Address {
     type Err = AddressError;
 
     fn from_str(text: &str) -> Result<Self, AddressError> {
-        let (host, port) = text.rsplit_once(':').ok_or(AddressError)?;
+        let (place, name) = text.split_once('/').unwrap_or((text, ""));
+        let broadcast = name.parse().map_err(|_| AddressError)?;
+        let (host, port) = place.rsplit_once(':').ok_or(AddressError)?;
         let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let is_whole = bare.is_some() || !host.contains(':');
         let host = bare.unwrap_or(host).to_owned();
         let port = port.parse().ok().filter(|port: &u16| *port > 0 && is_whole && !host.is_empty());
-        Ok(Self { text: text.to_owned(), host, port: port.ok_or(AddressError)? })
+        Ok(Self { text: text.to_owned(), host, port: port.ok_or(AddressError)?, broadcast })
     }
 }
 
@@ -70,11 +84,16 @@ mod tests {
             let address: Address = text.parse().expect("an address");
             assert_eq!((address.to_string(), address.host()), (text.to_owned(), host));
         }
+        let named: Address = "a.example:1/cam1".parse().expect("an address");
+        assert_eq!((named.host(), named.broadcast().as_str()), ("a.example", "cam1"));
+        assert!("a.example:1/".parse::<Address>().is_ok_and(|address| address.broadcast().is_empty()));
         let local: Address = "[fe80::1%3]:4433".parse().expect("an address");
         assert_eq!(local.host(), "fe80::1");
         #[cfg(unix)]
         assert!(matches!(local.look_up()[..], [SocketAddr::V6(address)] if address.scope_id() == 3));
-        for wrong in ["", "nowhere", "nowhere:", ":4433", "[]:4433", "::1", "a:0", "a:65536", "a:port"] {
+        for wrong in
+            ["", "nowhere", "nowhere:", ":4433", "[]:4433", "::1", "a:0", "a:65536", "a:port", "a:1/b/c", "a:1/b c"]
+        {
             assert_eq!(wrong.parse::<Address>(), Err(AddressError), "{wrong}");
         }
     }

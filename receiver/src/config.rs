@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_player::Latency;
-use nestcast_proto::{Bitrate, DecoderKind};
+use nestcast_proto::{Bitrate, BroadcastName, DecoderKind};
 
 use crate::address::Address;
 use crate::trust::Trust;
@@ -24,6 +24,8 @@ pub struct Config {
     pub name: String,
     /// How the receiver verifies the sender.
     pub trust: Trust,
+    /// Which of the sender's broadcasts it wants; the empty name if the sender has one alone.
+    pub broadcast: BroadcastName,
     /// The token that admits this receiver; may be empty.
     pub token: Bytes,
     /// The receiver's cap, as in [`Hello::max_bitrate`](nestcast_proto::Hello::max_bitrate).
@@ -53,6 +55,7 @@ impl Config {
             host: None,
             name: address.ip().to_string(),
             trust,
+            broadcast: BroadcastName::default(),
             token: Bytes::new(),
             max_bitrate: None,
             decoder: DecoderKind::Linear,

@@ -1,15 +1,20 @@
 //! A broadcast: a source, and a feed for each receiver.
 
+use std::collections::BTreeMap;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use nestcast_proto::{BroadcastFrame, Close, Code, Demand, DemandEntry, Offer, SoundSource, SourceError};
+use nestcast_proto::{
+    BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SoundSource, SourceError,
+};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
+use crate::access::Authorizer;
 use crate::config::Config;
 use crate::door::admission::{self, Admission};
 use crate::door::half_open::SlotGuard;
@@ -26,7 +31,7 @@ use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
 use crate::rotation::{BrowserCertificate, Rotation};
-use crate::shared::{BROADCAST_DONE, Shared};
+use crate::shared::{BROADCAST_DONE, Directory, Shared, Station};
 
 /// The time that receivers have, after the last frame, to receive the rest of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
@@ -41,7 +46,19 @@ pub struct Broadcast<S> {
     frames: FrameReceiver,
     shared: Arc<Shared>,
     sound: Option<Box<dyn SoundSource>>,
+    name: BroadcastName,
+    others: BTreeMap<BroadcastName, Other>,
 }
+
+/// Another broadcast at the same address.
+struct Other {
+    station: Station,
+    hand_out: HandOut,
+}
+
+/// Hands out the frames of a broadcast until its source ends, or it is told to stop.
+type HandOut = Box<dyn FnOnce(oneshot::Receiver<()>) -> Ended + Send>;
+type Ended = Pin<Box<dyn Future<Output = Result<(), SourceError>> + Send>>;
 
 impl<S: std::fmt::Debug> std::fmt::Debug for Broadcast<S> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -64,7 +81,7 @@ impl<S: FrameSource> Broadcast<S> {
     ///
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
-    pub fn over(socket: Socket, config: Config, source: S) -> Result<Self, Error> {
+    pub fn over(socket: Socket, config: Config, mut source: S) -> Result<Self, Error> {
         let Config {
             identity,
             authorizers,
@@ -79,23 +96,40 @@ impl<S: FrameSource> Broadcast<S> {
         let rotation = Rotation::new(listener.certificates(), browsers.as_ref())?;
         #[cfg(feature = "qlog")]
         let listener = listener.with_qlog(config.qlog);
-        let welcome = source.welcome();
-        let package = source.package();
-        let (counters, interval): (Arc<Counters>, _) = (Arc::default(), welcome.interval());
-        let shared = Shared {
-            offer: Arc::new(Offer { welcome, package, sound }),
+        let common = Common {
             authorizers,
-            demand: Demand::default(),
-            counters,
-            sound: SoundFanout::new(),
             slots: Arc::new(Slots::new(max_receivers, max_receivers_per_address)),
-            end: OnceLock::new(),
-            cut_off: watch::Sender::new(false),
             origins: browsers.map(|browsers| browsers.origins).unwrap_or_default(),
         };
-        let fanout = FrameFanout::new(interval);
+        let (shared, fanout) = share(&mut source, sound, common);
         let frames = fanout.subscribe();
-        Ok(Self { listener, rotation, source, fanout, frames, shared: Arc::new(shared), sound: None })
+        let (name, others) = (BroadcastName::default(), BTreeMap::new());
+        Ok(Self { listener, rotation, source, fanout, frames, shared, sound: None, name, others })
+    }
+
+    /// Gives the broadcast a name. Receivers must then ask for it.
+    #[must_use]
+    pub fn named(mut self, name: BroadcastName) -> Self {
+        self.name = name;
+        self
+    }
+
+    /// Broadcasts another source at the same address, for receivers that ask for `name`. It has the same authorizers and
+    /// places, the source's own sound, and ends when its source does; [`run`](Self::run) goes on until all have ended. A
+    /// name that is taken already replaces the broadcast that had it, except the first.
+    #[must_use]
+    pub fn beside(mut self, name: BroadcastName, mut source: impl FrameSource) -> Self {
+        let first = &self.shared;
+        let common = Common {
+            authorizers: first.authorizers.clone(),
+            slots: Arc::clone(&first.slots),
+            origins: first.origins.clone(),
+        };
+        let (shared, fanout) = share(&mut source, None, common);
+        let station = Station { shared: Arc::clone(&shared), frames: fanout.subscribe() };
+        let hand_out: HandOut = Box::new(move |stopped| Box::pin(hand_out(source, fanout, shared, stopped)));
+        self.others.insert(name, Other { station, hand_out });
+        self
     }
 
     /// Returns the address that it listens on.
@@ -114,6 +148,15 @@ impl<S: FrameSource> Broadcast<S> {
     #[must_use]
     pub fn monitor(&self) -> Monitor {
         Monitor(Arc::clone(&self.shared.counters))
+    }
+
+    /// Returns handles that read the figures of all broadcasts at this address, by name. Peers that are turned away before
+    /// they ask for a broadcast count for the first one.
+    #[must_use]
+    pub fn monitors(&self) -> BTreeMap<BroadcastName, Monitor> {
+        let others =
+            self.others.iter().map(|(name, it)| (name.clone(), Monitor(Arc::clone(&it.station.shared.counters))));
+        others.chain([(self.name.clone(), self.monitor())]).collect()
     }
 
     /// Subscribes a local consumer, such as a recorder or a relay. From the newest frame on, it gets every frame that
@@ -157,13 +200,20 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::Source`] if the source fails before its end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, rotation, source, fanout, frames, shared, sound } = self;
+        let Self { listener, rotation, source, fanout, frames, shared, sound, name, others } = self;
         let mut rotation = std::pin::pin!(rotation.run());
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
-        let (stop, stopped) = oneshot::channel();
-        let mut source_task = JoinSet::new();
-        source_task.spawn(hand_out(source, fanout, Arc::clone(&shared), stopped));
+        let mut sources = Sources::default();
+        let first = Arc::clone(&shared);
+        sources.spawn(|stopped| hand_out(source, fanout, first, stopped));
         start_sound(sound, &shared);
+        let mut stations = BTreeMap::new();
+        for (name, Other { station, hand_out }) in others {
+            sources.spawn(hand_out);
+            stations.insert(name, station);
+        }
+        stations.insert(name.clone(), Station { shared: Arc::clone(&shared), frames });
+        let directory = Arc::new(Directory { first: name, stations });
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -171,7 +221,7 @@ impl<S: FrameSource> Broadcast<S> {
             tokio::select! {
                 biased;
                 () = &mut shutdown => break,
-                () = frames.clone().ended() => break,
+                () = directory.ended() => break,
                 never = &mut rotation => match never {},
                 Some(ended) = feeds.join_next() => {
                     if let Err(error) = ended {
@@ -181,23 +231,74 @@ impl<S: FrameSource> Broadcast<S> {
                 begun = admission.next() => {
                     let Some((handshake, ticket)) = begun else { break };
                     let entry = shared.demand.register();
-                    feeds.spawn(serve(handshake, ticket, entry, Arc::clone(&shared), frames.clone()));
+                    feeds.spawn(serve(handshake, ticket, entry, Arc::clone(&directory)));
                 }
             }
         }
-        drop(frames);
-        // A source that has ended has dropped its end of the channel.
-        let _ = stop.send(());
-        let outcome = match source_task.join_next().await {
-            Some(ended) => ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic())),
-            None => Ok(()),
-        };
+        let outcome = sources.stop().await;
         if timeout(LAST_FRAME_TIMEOUT, ended(&mut feeds)).await.is_err() {
-            shared.cut_off.send_replace(true);
+            directory.stations.values().for_each(|station| _ = station.shared.cut_off.send_replace(true));
             ended(&mut feeds).await;
         }
         admission.close(shared.end()).await;
         Ok(outcome?)
+    }
+}
+
+/// What all broadcasts at an address have in common.
+struct Common {
+    authorizers: Vec<Arc<dyn Authorizer>>,
+    slots: Arc<Slots>,
+    origins: Vec<String>,
+}
+
+/// Returns what the feeds of a broadcast share, and the fan-out of its frames.
+fn share(source: &mut impl FrameSource, sound: Option<Sound>, common: Common) -> (Arc<Shared>, FrameFanout) {
+    let (welcome, package) = (source.welcome(), source.package());
+    let interval = welcome.interval();
+    let sound = sound.or_else(|| source.sound());
+    let shared = Shared {
+        offer: Arc::new(Offer { welcome, package, sound }),
+        authorizers: common.authorizers,
+        demand: Demand::default(),
+        counters: Arc::<Counters>::default(),
+        sound: SoundFanout::new(),
+        slots: common.slots,
+        end: OnceLock::new(),
+        cut_off: watch::Sender::new(false),
+        origins: common.origins,
+    };
+    source.attach_sound(shared.sound.clone());
+    (Arc::new(shared), FrameFanout::new(interval))
+}
+
+/// The tasks that hand out frames.
+#[derive(Default)]
+struct Sources {
+    tasks: JoinSet<Result<(), SourceError>>,
+    stops: Vec<oneshot::Sender<()>>,
+}
+
+impl Sources {
+    fn spawn<F>(&mut self, hand_out: impl FnOnce(oneshot::Receiver<()>) -> F)
+    where
+        F: Future<Output = Result<(), SourceError>> + Send + 'static,
+    {
+        let (stop, stopped) = oneshot::channel();
+        self.tasks.spawn(hand_out(stopped));
+        self.stops.push(stop);
+    }
+
+    /// Stops those that run. Returns the first error of those that failed.
+    async fn stop(mut self) -> Result<(), SourceError> {
+        // A source that has ended has dropped its end of the channel.
+        self.stops.drain(..).for_each(|stop| _ = stop.send(()));
+        let mut outcome = Ok(());
+        while let Some(ended) = self.tasks.join_next().await {
+            let ended = ended.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+            outcome = outcome.and(ended);
+        }
+        outcome
     }
 }
 
@@ -268,13 +369,8 @@ async fn ended(feeds: &mut JoinSet<()>) {
 }
 
 /// Serves one peer, from its handshake on.
-async fn serve(
-    handshake: Handshake,
-    ticket: SlotGuard,
-    entry: DemandEntry,
-    shared: Arc<Shared>,
-    frames: FrameReceiver,
-) {
+async fn serve(handshake: Handshake, ticket: SlotGuard, entry: DemandEntry, directory: Arc<Directory>) {
+    let shared = Arc::clone(&directory.first().shared);
     let mut time_is_up = Box::pin(admission::time_is_up(ticket));
     let performed = tokio::select! {
         performed = handshake.perform() => performed.map_err(|error| error.to_string()),
@@ -286,7 +382,7 @@ async fn serve(
         tracing::debug!("handshake failed: {error}");
     };
     let browser = match performed {
-        Ok(Client::Receiver(connection)) => return feed::run(connection, time_is_up, entry, shared, frames).await,
+        Ok(Client::Receiver(connection)) => return feed::run(connection, time_is_up, entry, directory).await,
         Ok(Client::Browser(browser)) => browser,
         Err(error) => return refuse(&error),
     };
@@ -295,7 +391,7 @@ async fn serve(
         () = shared.is_cut_off() => return,
     };
     match accepted {
-        Ok(connection) => feed::run(connection, time_is_up, entry, Arc::clone(&shared), frames).await,
+        Ok(connection) => feed::run(connection, time_is_up, entry, directory).await,
         Err(error) => refuse(&error.to_string()),
     }
 }

@@ -20,8 +20,13 @@ pub(crate) fn began() -> (Instant, Duration) {
 /// to this clock.
 #[must_use]
 pub fn microseconds() -> u64 {
-    let (instant, since) = began();
-    u64::try_from((since + instant.elapsed()).as_micros()).unwrap_or(u64::MAX)
+    let (_, since) = began();
+    u64::try_from((since + since_start()).as_micros()).unwrap_or(u64::MAX)
+}
+
+/// Returns the time since the origin of this program's times.
+pub(crate) fn since_start() -> Duration {
+    began().0.elapsed()
 }
 
 /// The machine's clock for TLS. One that is before 1970, as without a battery, counts as 1970: that of `rustls` panics.

@@ -18,7 +18,7 @@ use crate::clock;
 use crate::door::slots::Place;
 use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
 use crate::frames::fanout::{FrameReceiver, NextFrame};
-use crate::shared::Shared;
+use crate::shared::{Directory, Shared, Station};
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// Why a feed ended.
@@ -35,18 +35,18 @@ pub(crate) async fn run<C: Connection>(
     connection: C,
     time_is_up: impl Future<Output = Close>,
     entry: DemandEntry,
-    shared: Arc<Shared>,
-    frames: FrameReceiver,
+    directory: Arc<Directory>,
 ) {
     let address = connection.address();
-    let mut feed = Feed::new(&connection, entry, &shared);
+    let shared = &directory.first().shared;
+    let mut feed = Feed::new(&connection, entry, &directory);
     let admitted = tokio::select! {
         admitted = feed.admit() => admitted,
         close = time_is_up => Err(SenderEnd::Refused(close).into()),
         () = shared.is_cut_off() => Err(SenderEnd::Over(shared.end()).into()),
     };
     let end = match admitted {
-        Ok(()) => feed.serve(frames).await,
+        Ok(()) => feed.serve().await,
         Err(end) => {
             tracing::info!(%address, "refused: {end}");
             end
@@ -58,6 +58,9 @@ pub(crate) async fn run<C: Connection>(
 /// One receiver's session on its connection.
 struct Feed<'a, C: Connection> {
     connection: &'a C,
+    directory: &'a Directory,
+    /// The broadcast that the receiver asked for; the first one before that.
+    station: &'a Station,
     shared: &'a Shared,
     entry: DemandEntry,
     session: SenderSession,
@@ -86,10 +89,14 @@ enum Event {
 }
 
 impl<'a, C: Connection> Feed<'a, C> {
-    fn new(connection: &'a C, entry: DemandEntry, shared: &'a Shared) -> Self {
+    fn new(connection: &'a C, entry: DemandEntry, directory: &'a Directory) -> Self {
+        let station = directory.first();
+        let shared = &*station.shared;
         let session = SenderSession::new(Arc::clone(&shared.offer), entry.receiver());
         Self {
             connection,
+            directory,
+            station,
             shared,
             session: if C::SHOWS_STREAM_NUMBERS { session } else { session.without_parity() },
             entry,
@@ -115,14 +122,14 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 
     /// Feeds an admitted receiver until it leaves or the broadcast ends. Returns why it ended.
-    async fn serve(&mut self, frames: FrameReceiver) -> End {
+    async fn serve(&mut self) -> End {
         let (connection, shared, address) = (self.connection, self.shared, self.connection.address());
         Counters::add(&shared.counters.accepted, 1);
         let (name, cap) = (self.name.as_deref(), self.session.max_bitrate().map(Bitrate::bits));
         tracing::info!(%address, name, cap, "receiver joined");
         // A new receiver begins with the newest frame.
         let ended = tokio::select! {
-            end = self.run(frames.clone()) => end,
+            end = self.run(self.station.frames.clone()) => end,
             // This applies whatever the feed waits for: a source without a new frame, or a slow receiver's next turn.
             gone = connection.closed() => gone.into(),
             () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
@@ -249,6 +256,13 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Admits a receiver that may watch and has a place.
     async fn decide(&mut self, hello: Hello) -> Result<(), SenderEnd> {
+        let station = self.directory.find(&hello.broadcast).map_err(SenderEnd::Refused)?;
+        if !std::ptr::eq(station, self.station) {
+            (self.station, self.shared) = (station, &station.shared);
+            self.entry = self.shared.demand.register();
+            self.session.handle_chosen(Arc::clone(&self.shared.offer), self.entry.receiver());
+            self.sound = SoundStreams::new(&self.shared.sound);
+        }
         let (place, grant) = self.shared.admit(self.connection.address(), hello).await.map_err(SenderEnd::Refused)?;
         (self.place, self.name) = (Some(place), grant.shown_name());
         self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), grant.max_bitrate);

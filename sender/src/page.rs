@@ -8,6 +8,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use bytes::Bytes;
 use flate2::{Compression, write::GzEncoder};
+use nestcast_proto::BroadcastName;
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 
@@ -79,14 +80,20 @@ impl PageServer {
         self.listener.local_addr().ok()
     }
 
-    /// Returns the link to a broadcast at `sender`, which opens this page. Everyone who has the link can read its
+    /// Returns the link to the broadcast of this name at `sender`, which opens this page. Everyone who has the link can read its
     /// `token`. If an address means all addresses of the machine, the link has `HOST`, for which the reader puts the
     /// machine's name.
     #[must_use]
-    pub fn link(&self, sender: SocketAddr, certificate: &BrowserCertificate, token: Option<&[u8]>) -> Option<String> {
+    pub fn link(
+        &self,
+        sender: SocketAddr,
+        broadcast: &BroadcastName,
+        certificate: &BrowserCertificate,
+        token: Option<&[u8]>,
+    ) -> Option<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let (page, sender) = (place_of(self.address()?), place_of(sender));
-        let mut link = format!("{scheme}://{page}/#src=https://{sender}/");
+        let mut link = format!("{scheme}://{page}/#src=https://{sender}/{broadcast}");
         if let Some((fingerprint, expires)) = certificate.made() {
             let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
             // Writing to a string cannot fail.
@@ -97,6 +104,13 @@ impl PageServer {
             link.extend(token.iter().map(|byte| escaped(*byte)));
         }
         Some(link)
+    }
+
+    /// Lets this page connect too, if only pages of some origins may ([`Browsers::origins`](crate::Browsers::origins)).
+    pub fn allow(&self, origins: &mut Vec<String>) {
+        if let Some(own) = self.address().filter(|_| !origins.is_empty()) {
+            origins.extend(origins_of(own, self.tls.is_some()));
+        }
     }
 
     /// Answers requests for the files forever, and for the facts of the certificate of the broadcast at `sender`
@@ -117,6 +131,13 @@ impl PageServer {
         };
         serve(&self.listener, self.tls.clone(), LIMITS, answer).await;
     }
+}
+
+/// Returns the origins of the page at this address.
+fn origins_of(own: SocketAddr, is_https: bool) -> impl Iterator<Item = String> {
+    let scheme = if is_https { "https" } else { "http" };
+    let of_machine = own.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", own.port()));
+    [format!("{scheme}://{own}")].into_iter().chain(of_machine)
 }
 
 /// Returns the answer that is a file, gzipped too if that makes it smaller.
@@ -198,6 +219,18 @@ mod tests {
             "browsers know the authority"
         );
         serving.abort();
+    }
+
+    #[tokio::test]
+    async fn the_page_may_connect_where_only_some_may() {
+        let origins = |own: &str, is_https| origins_of(own.parse().expect("an address"), is_https).collect::<Vec<_>>();
+        assert_eq!(origins("127.0.0.1:8080", false), ["http://127.0.0.1:8080", "http://localhost:8080"]);
+        assert_eq!(origins("192.0.2.1:443", true), ["https://192.0.2.1:443"]);
+        let page = PageServer::listen(([127, 0, 0, 1], 0).into(), None).await.expect("a free port");
+        let [mut all, mut some] = [vec![], vec!["https://a.example".to_owned()]];
+        page.allow(&mut all);
+        page.allow(&mut some);
+        assert_eq!([all.len(), some.len()], [0, 3], "where all may, all may");
     }
 
     #[test]

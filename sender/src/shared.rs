@@ -1,14 +1,16 @@
 //! State that all feeds of a broadcast share.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use nestcast_proto::{Close, Code, Demand, Hello, Offer};
+use nestcast_proto::{BroadcastName, Close, Code, Demand, Hello, Offer};
 use tokio::sync::watch;
 
 use crate::access::{self, AccessRequest, Authorizer, Grant};
 use crate::door::slots::{Place, Slots};
 use crate::figures::statistics::Counters;
+use crate::frames::fanout::FrameReceiver;
 use crate::frames::sound::SoundFanout;
 
 /// State that all feeds share.
@@ -46,7 +48,7 @@ impl Shared {
         if !self.slots.has_room(address) {
             return Err(full);
         }
-        let request = AccessRequest::new(address, hello.token, hello.max_bitrate);
+        let request = AccessRequest::new(address, hello.token, hello.max_bitrate, hello.broadcast);
         let grant = access::decide(&self.authorizers, &request).await?;
         Ok((self.slots.take(address).ok_or(full)?, grant))
     }
@@ -55,5 +57,38 @@ impl Shared {
     pub(crate) async fn is_cut_off(&self) {
         // It fails only if the watch sender is dropped, and `self` holds it.
         let _ = self.cut_off.subscribe().wait_for(|cut_off| *cut_off).await;
+    }
+}
+
+/// A broadcast, as feeds see it.
+#[derive(Debug, Clone)]
+pub(crate) struct Station {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) frames: FrameReceiver,
+}
+
+/// All broadcasts of a sender, at least one.
+#[derive(Debug, Clone)]
+pub(crate) struct Directory {
+    /// The one that counts peers which have not said yet what they want.
+    pub(crate) first: BroadcastName,
+    pub(crate) stations: BTreeMap<BroadcastName, Station>,
+}
+
+impl Directory {
+    pub(crate) fn first(&self) -> &Station {
+        &self.stations[&self.first]
+    }
+
+    pub(crate) fn find(&self, name: &BroadcastName) -> Result<&Station, Close> {
+        let why = "there is no broadcast of this name: ask whoever runs the sender for its name";
+        self.stations.get(name).ok_or(Close { code: Code::NoBroadcast, why })
+    }
+
+    /// Waits until no broadcast has further frames.
+    pub(crate) async fn ended(&self) {
+        for station in self.stations.values() {
+            station.frames.clone().ended().await;
+        }
     }
 }

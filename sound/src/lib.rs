@@ -3,10 +3,10 @@
 //! ```text
 //! WAV, raw samples -> resampler -> SoundEncoder --+
 //! Ogg Opus ------------------------ as it is -----+-> SoundInput, a SoundSource of nestcast-proto
-//! packets -> nestcast-player's SoundPlayout -> Block -> SoundRenderer -> samples -> WavFile
+//! packets -> nestcast-player's SoundPlayout -> SoundBlock -> SoundRenderer -> samples -> WavFile
 //! ```
 //!
-//! [`SoundInput`] reads a file or a pipe. A program with a microphone uses [`SoundEncoder`] and hands each packet to
+//! [`SoundTrack`] writes a WAV in step with a video. [`SoundInput`] reads a file or a pipe. A program with a microphone uses [`SoundEncoder`] and hands each packet to
 //! `SoundFanout` of `nestcast-sender`.
 //!
 //! Packets are untrusted: [`SoundDecoder`] refuses what is no packet, and uses no more memory for it.
@@ -32,10 +32,12 @@ mod ogg_opus;
 mod pcm;
 mod render;
 mod rewind;
+mod track;
 mod wav;
 
 pub use codec::{MAX_BITRATE, MIN_BITRATE, RATE, SAMPLES, SoundDecoder, SoundEncoder};
 pub use error::Error;
 pub use input::{RawFormat, SoundInput};
 pub use render::SoundRenderer;
+pub use track::SoundTrack;
 pub use wav::WavFile;

@@ -56,7 +56,8 @@ impl Plan {
         Self { listen, identity, token: None, package: None, size, give_model, max_receivers, browsers, sound }
     }
 
-    fn pictures(&self) -> Pictures {
+    /// Returns its pictures, which are noise.
+    pub fn pictures(&self) -> Pictures {
         let (width, height) = self.size;
         let size = Size::new(width, height).expect("a valid size");
         let noise = move |seed| pictures::picture(Content::Noise, width, height, Channels::Rgb, seed);

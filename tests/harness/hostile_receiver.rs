@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Code, Control, DecoderKind, Hello, Message, VersionRange, Welcome};
+use nestcast_proto::{BroadcastName, Code, Control, DecoderKind, Hello, Message, VersionRange, Welcome};
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, TransportConfig, VarInt};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
@@ -45,7 +45,14 @@ pub fn endpoint(address: Ipv4Addr, config: quinn::ClientConfig) -> Endpoint {
 /// Returns the hello of a receiver with this token and no cap.
 pub fn hello(token: &'static [u8]) -> Bytes {
     let (versions, token) = (VersionRange::SPOKEN, Bytes::from_static(token));
-    Message::Hello(Hello { versions, token, max_bitrate: None, decoder: DecoderKind::Linear }).encode()
+    Message::Hello(Hello {
+        versions,
+        token,
+        max_bitrate: None,
+        decoder: DecoderKind::Linear,
+        broadcast: BroadcastName::default(),
+    })
+    .encode()
 }
 
 /// One connection to a sender.

@@ -30,7 +30,7 @@ pub fn unknown_message() -> Vec<u8> {
 /// Returns the hello of a receiver that speaks these versions, has no token and no cap, decodes in a new way, and says
 /// more than receivers of this version.
 pub fn hello(lowest: u8, highest: u8) -> Vec<u8> {
-    message(1, &[&[lowest, highest, 0, 0, 9][..], b"\x05field"].concat())
+    message(1, &[&[lowest, highest, 0, 0, 9, 0][..], b"\x05field"].concat())
 }
 
 /// Returns the first bytes of a sender that chose this version: longer messages, and unknown ones in between.

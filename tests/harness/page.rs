@@ -209,17 +209,31 @@ impl Page {
         (control, answers)
     }
 
-    /// Watches until `enough` has arrived. Returns the welcome, what arrived, and how the sender closed the session, if
-    /// it did.
+    /// Watches a broadcast that is alone, as [`Page::watch_named`] does.
     ///
     /// # Panics
     /// If the sender breaks a rule.
     pub async fn watch(
         self,
         token: &'static [u8],
+        enough: impl FnMut(&Arrived) -> bool,
+    ) -> (Option<Welcome>, Vec<Arrived>, Option<(Code, String)>) {
+        self.watch_named("", token, enough).await
+    }
+
+    /// Watches the broadcast of this name until `enough` has arrived. Returns the welcome, what arrived, and how the sender closed the session, if
+    /// it did.
+    ///
+    /// # Panics
+    /// If the sender breaks a rule.
+    pub async fn watch_named(
+        self,
+        name: &str,
+        token: &'static [u8],
         mut enough: impl FnMut(&Arrived) -> bool,
     ) -> (Option<Welcome>, Vec<Arrived>, Option<(Code, String)>) {
         let hello = Hello {
+            broadcast: name.parse().expect("a name"),
             versions: VersionRange::SPOKEN,
             token: Bytes::from_static(token),
             max_bitrate: None,

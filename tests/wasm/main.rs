@@ -9,8 +9,8 @@ use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
 use nestcast_player::{Decoding, Latency, Playout, Present};
 use nestcast_proto::{
-    BroadcastFrame, Captured, Close, Code, DecoderKind, Demand, FrameEncoder as _, Hello, Offer, PathStats,
-    PictureStream as _, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange,
+    BroadcastFrame, BroadcastName, Captured, Close, Code, DecoderKind, Demand, FrameEncoder as _, Hello, Offer,
+    PathStats, PictureStream as _, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange,
 };
 
 const FRAMES: u64 = 5;
@@ -42,8 +42,13 @@ fn main() {
     let entry = demand.register();
     let welcome = encoding.welcome();
     let interval = welcome.interval();
-    let hello =
-        Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear };
+    let hello = Hello {
+        versions: VersionRange::SPOKEN,
+        token: Bytes::new(),
+        max_bitrate: None,
+        decoder: DecoderKind::Linear,
+        broadcast: BroadcastName::default(),
+    };
     let offer = Arc::new(Offer { welcome, package: None, sound: None });
     let mut ends = Ends {
         now: Duration::ZERO,

@@ -57,6 +57,7 @@ const WORDS = {
   11: 'This link is for another broadcast. Ask the sender for a new one.',
   12: 'This link was used before, and admits once. Ask the sender for a new one.',
   13: 'The sender does not admit you.',
+  14: 'The sender has no broadcast of this name. Ask the sender for a new link.',
   4: 'The sender has as many viewers as it takes. Trying again …',
   6: 'The sender uses a model that this viewer does not have.',
   8: 'The broadcast broke off: the sender lost its source.',
@@ -261,7 +262,7 @@ class NestcastPlayer extends Picture {
     this.changing = setTimeout(() => this.hasAttribute('src') && this.play());
   }
 
-  // Reads the attributes from the page's address: #src=https://HOST:PORT/&fingerprint=HEX&token=TEXT&max-bitrate=BITS.
+  // Reads the attributes from the page's address: #src=https://HOST:PORT/NAME&fingerprint=HEX&token=TEXT&max-bitrate=BITS.
   takeLink() {
     const link = new URLSearchParams(location.hash.slice(1));
     this.isTakingLink = true;

@@ -51,8 +51,12 @@ class Connection {
   async run() {
     const { src, fingerprint, token, maxBitrate } = this.options;
     const hash = fingerprint && { algorithm: 'sha-256', value: fingerprint };
+    let name;
     try {
-      this.transport = new WebTransport(src, hash ? { serverCertificateHashes: [hash] } : {});
+      // The path names the broadcast, of several at one sender.
+      const place = new URL(src);
+      [name, place.pathname] = [place.pathname.slice(1), '/'];
+      this.transport = new WebTransport(place.href, hash ? { serverCertificateHashes: [hash] } : {});
     } catch (error) {
       return { code: 'link', why: error.message, retry: false };
     }
@@ -66,6 +70,8 @@ class Connection {
       this.viewer.rtt = (clock() - began) / 2;
       const control = await this.transport.createBidirectionalStream();
       this.writer = control.writable.getWriter();
+      this.viewer.wasm.put(new TextEncoder().encode(name));
+      this.x.network_broadcast();
       this.viewer.wasm.put(token);
       this.x.network_open(clock(), maxBitrate);
       this.x.network_sound(clock(), this.viewer.wantsSound ? 1 : 0);

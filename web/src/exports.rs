@@ -8,7 +8,7 @@ use bytes::Bytes;
 use nestcast_codec::{Bitrate, Format, Matrix, Range, Ycbcr};
 use nestcast_media::to_rgb;
 use nestcast_player::{Picture, PlayStats};
-use nestcast_proto::Code;
+use nestcast_proto::{BroadcastName, Code};
 
 use crate::file::{Content, File};
 use crate::milliseconds::milliseconds;
@@ -34,6 +34,7 @@ struct State {
     output: Vec<u8>,
     numbers: [f64; 16],
     network: Option<Network>,
+    broadcast: BroadcastName,
     screen: Screen,
     tables: Tables,
     file: Option<File>,
@@ -148,13 +149,18 @@ exports! {
         state.numbers.as_ptr()
     }
 
+    /// Chooses the broadcast of the sessions from now on. In: its name. Text that is none chooses none.
+    fn network_broadcast(state) {
+        let name = state.input();
+        state.broadcast = str::from_utf8(&name).ok().and_then(|name| name.parse().ok()).unwrap_or_default();
+    }
+
     /// Begins a session. In: the token.
     fn network_open(state, now: f64, max_bitrate: f64) {
-        let token = state.input();
-        let max_bitrate = whole(max_bitrate);
+        let hello = Network::hello(&state.input(), whole(max_bitrate), state.broadcast.clone());
         match &mut state.network {
-            Some(network) => network.handle_connection(now, &token, max_bitrate),
-            none => *none = Some(Network::new(now, &token, max_bitrate)),
+            Some(network) => network.handle_connection(now, hello),
+            none => *none = Some(Network::new(now, hello)),
         }
     }
 

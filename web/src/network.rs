@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound, VersionRange,
+    Bitrate, BroadcastName, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound,
+    VersionRange,
 };
 
 use crate::mail::Mail;
@@ -57,12 +58,11 @@ pub struct Network {
 }
 
 impl Network {
-    /// Begins the first session at `now`. A token longer than a sender accepts is cut, so the sender refuses it.
-    /// `max_bitrate` is in bits per second, 0 for no limit.
+    /// Begins the first session at `now`.
     #[must_use]
-    pub fn new(now: f64, token: &[u8], max_bitrate: u64) -> Self {
+    pub fn new(now: f64, hello: Hello) -> Self {
         Self {
-            session: session(token, max_bitrate),
+            session: ReceiverSession::new(hello, false),
             epoch: now,
             mail: Mail::default(),
             streams: BTreeMap::new(),
@@ -73,10 +73,23 @@ impl Network {
         }
     }
 
+    /// Returns what a page says first. A token longer than a sender accepts is cut, so the sender refuses it.
+    /// `max_bitrate` is in bits per second, 0 for no limit.
+    #[must_use]
+    pub fn hello(token: &[u8], max_bitrate: u64, broadcast: BroadcastName) -> Hello {
+        Hello {
+            versions: VersionRange::SPOKEN,
+            token: Bytes::copy_from_slice(&token[..token.len().min(MAX_TOKEN)]),
+            max_bitrate: (max_bitrate > 0).then(|| Bitrate::from_bits(max_bitrate)),
+            decoder: DecoderKind::Linear,
+            broadcast,
+        }
+    }
+
     /// Begins another session.
-    pub fn handle_connection(&mut self, now: f64, token: &[u8], max_bitrate: u64) {
+    pub fn handle_connection(&mut self, now: f64, hello: Hello) {
         self.past = self.received();
-        self.session = session(token, max_bitrate);
+        self.session = ReceiverSession::new(hello, false);
         self.epoch = now;
         self.streams.clear();
         self.sound = None;
@@ -215,16 +228,6 @@ impl Network {
     }
 }
 
-fn session(token: &[u8], max_bitrate: u64) -> ReceiverSession {
-    let hello = Hello {
-        versions: VersionRange::SPOKEN,
-        token: Bytes::copy_from_slice(&token[..token.len().min(MAX_TOKEN)]),
-        max_bitrate: (max_bitrate > 0).then(|| Bitrate::from_bits(max_bitrate)),
-        decoder: DecoderKind::Linear,
-    };
-    ReceiverSession::new(hello, false)
-}
-
 #[cfg(test)]
 mod tests {
     use nestcast_proto::{Clock, FrameHeader, FrameRate, Message, PackageHash, StreamHead, Welcome};
@@ -235,7 +238,7 @@ mod tests {
     const NOW: f64 = 1_795_000_000_000.0;
 
     fn welcomed() -> Network {
-        let mut network = Network::new(NOW, b"token", 500_000);
+        let mut network = Network::new(NOW, Network::hello(b"token", 500_000, BroadcastName::default()));
         let Some(Step::Say(hello)) = network.poll(NOW) else { panic!("it says hello") };
         assert!(hello.windows(5).any(|part| part == b"token"));
         network.handle_said();

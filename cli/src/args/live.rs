@@ -12,14 +12,17 @@ use nestcast_sound::RawFormat;
 
 use super::common::{Common, Transform, count, fingerprint};
 use super::relay::{Place, Relay, place};
+use super::source::{NamedSource, named_source};
 use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
     /// A y4m video, `-` for a y4m video on standard input, a stored video, which is sent as it is, a picture or a folder
     /// of pictures
-    #[arg(value_name = "SOURCE")]
-    pub(crate) source: PathBuf,
+    ///
+    /// Several sources are several broadcasts at one address, each with a name: cam1=a.y4m cam2=b.y4m
+    #[arg(value_name = "[NAME=]SOURCE", required = true, value_parser = named_source)]
+    pub(crate) sources: Vec<NamedSource>,
     /// The address to listen on; `[::]:4433` accepts receivers from anywhere
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4433", value_parser = address)]
     pub(crate) listen: SocketAddr,
@@ -99,9 +102,9 @@ pub(crate) struct Send {
 
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
-    /// The sender: host and port. With the feature `moq` also a broadcast at a relay: moq://HOST:PORT/NAME, or https for
+    /// The sender: host and port, and the broadcast there if it has a name, as in HOST:PORT/cam1. With the feature `moq` also a broadcast at a relay: moq://HOST:PORT/NAME, or https for
     /// WebTransport, with the relay's token in the URL
-    #[arg(value_name = "HOST:PORT|URL", value_parser = place)]
+    #[arg(value_name = "HOST:PORT[/NAME]|URL", value_parser = place)]
     pub(crate) address: Place,
     /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, `-` for y4m on
     /// standard output, or a new file CLIP.nst, which keeps what arrives as a stored video, without decoding it

@@ -68,6 +68,10 @@ mod with {
     }
 
     impl Relay {
+        pub(crate) const fn is_asked_for(&self) -> bool {
+            self.relay.is_some()
+        }
+
         /// Returns the broadcast at the relay and which relay is trusted, if one is named.
         pub(crate) fn place(&self) -> Option<(RelayUrl, Trust)> {
             let authorities = || self.relay_ca.clone().map(Trust::Authorities);
@@ -90,6 +94,12 @@ mod without {
     pub(crate) struct Relay {
         #[arg(long, hide = true, value_parser = refuse)]
         relay: Option<Infallible>,
+    }
+
+    impl Relay {
+        pub(crate) const fn is_asked_for(&self) -> bool {
+            self.relay.is_some()
+        }
     }
 
     fn refuse(_url: &str) -> Result<Infallible, String> {

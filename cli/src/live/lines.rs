@@ -17,7 +17,12 @@ pub(super) enum Line<'a> {
     Web {
         web: String,
     },
-    Sent(&'a Statistics),
+    Sent {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        broadcast: Option<&'a str>,
+        #[serde(flatten)]
+        figures: &'a Statistics,
+    },
     Frame {
         #[serde(flatten)]
         shown: &'a Shown<'a>,

@@ -55,7 +55,7 @@ fn keep(options: &Receive, runtime: &Runtime) -> Result<()> {
         options.decoder != Some(Transform::Deep) && options.original.is_none(),
         "--decoder deep and --original need pictures, but nestcast decodes none for a stored video: leave them out"
     );
-    ensure!(options.sound.is_none(), "a stored video holds no sound: leave --sound out, or receive to a y4m file");
+    ensure!(options.sound.is_none(), "a stored video holds its sound itself: leave --sound out");
     let place = Output::recording(&options.output)?;
     let mut keeper = Keeper::new(place.path());
     let config = Config { decoder: DecoderKind::Linear, ..config(options, address)? };
@@ -91,6 +91,7 @@ fn config(options: &Receive, address: &Address) -> Result<Config> {
     Ok(Config {
         host: Some(address.clone()),
         name: address.host().to_owned(),
+        broadcast: address.broadcast().clone(),
         token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
         max_bitrate: options.max_bitrate,
         decoder: decoder(options),

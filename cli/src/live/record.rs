@@ -6,21 +6,34 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::VideoHeader;
 use nestcast_media::output::Recorder;
-use nestcast_media::stored::{RecordedFrame, Written};
-use nestcast_proto::{Arrived, Frame, ReceiveStats, Welcome};
+use nestcast_media::stored::{Recorded, RecordedFrame, StoredSound, Written};
+use nestcast_proto::{Arrived, Frame, ReceiveStats, Sound, SoundPacket, Welcome};
 use nestcast_receiver::{Announcement, FrameSink, Readiness};
-use nestcast_sender::RecordedFrames;
+use nestcast_sender::{RecordedFrames, SoundReceiver};
 
 use super::lines::Line;
 use crate::files::Lines;
 use crate::{advice, files};
 
-/// Keeps the frames of a broadcast until it ends. If they cannot be written, the broadcast goes on.
-pub(super) async fn keep(mut recorder: Recorder, mut frames: RecordedFrames, json: bool) -> Result<()> {
-    while let Some(Frame { id: number, captured, bytes, .. }) = frames.next().await {
-        match put(&mut recorder, RecordedFrame { number, captured, bytes }) {
-            Ok(true) => {}
-            Ok(false) => frames.handle_lost(),
+/// Keeps the frames and the sound of a broadcast until it ends. If they cannot be written, the broadcast goes on.
+pub(super) async fn keep(
+    mut recorder: Recorder,
+    mut frames: RecordedFrames,
+    mut sound: SoundReceiver,
+    json: bool,
+) -> Result<()> {
+    loop {
+        let next = tokio::select! {
+            frame = frames.next() => frame.map(|Frame { id: number, captured, bytes, .. }| {
+                Recorded::Frame(RecordedFrame { number, captured, bytes })
+            }),
+            Some(packet) = sound.next() => Some(stored(packet)),
+        };
+        let Some(next) = next else { break };
+        let is_frame = matches!(next, Recorded::Frame(_));
+        match put(&mut recorder, next) {
+            Ok(false) if is_frame => frames.handle_lost(),
+            Ok(_) => {}
             Err(error) => {
                 files::note(&format!("{}; the broadcast goes on", advice::told(&error)));
                 return Ok(());
@@ -31,9 +44,13 @@ pub(super) async fn keep(mut recorder: Recorder, mut frames: RecordedFrames, jso
     recorder.finish()?.map_or(Ok(()), |written| tell(&path, written, json))
 }
 
-/// Hands a frame over; a note says once that the disk is too slow.
-fn put(recorder: &mut Recorder, frame: RecordedFrame) -> Result<bool> {
-    let kept = recorder.put(frame)?;
+fn stored(SoundPacket { captured, bytes, .. }: SoundPacket) -> Recorded {
+    Recorded::Sound(StoredSound { captured, bytes })
+}
+
+/// Hands a frame or a packet over; a note says once that the disk is too slow.
+fn put(recorder: &mut Recorder, next: Recorded) -> Result<bool> {
+    let kept = recorder.put(next)?;
     if !kept {
         let path = recorder.path().display();
         files::note_once(&format!("{path}: the recording lacks frames, because the disk is too slow"));
@@ -59,14 +76,16 @@ pub(super) fn header(welcome: &Welcome) -> Result<VideoHeader> {
 /// Keeps what arrives of each frame, and decodes nothing.
 pub(super) struct Keeper {
     path: PathBuf,
-    recording: Option<(VideoHeader, Recorder)>,
+    recording: Option<((VideoHeader, Option<Sound>), Recorder)>,
+    /// The sound of this connection.
+    sound: Option<Sound>,
     /// The newest frame that was not kept.
     lost: Option<u64>,
 }
 
 impl Keeper {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), recording: None, lost: None }
+        Self { path: path.to_owned(), recording: None, sound: None, lost: None }
     }
 
     /// Ends the file, if there is one. Returns what it has.
@@ -75,11 +94,11 @@ impl Keeper {
     }
 
     fn begin(&mut self, welcome: &Welcome) -> Result<Readiness> {
-        let header = header(welcome)?;
+        let format = (header(welcome)?, self.sound);
         if self.recording.is_none() {
-            self.recording = Some((header, Recorder::create(&self.path, &header)?));
+            self.recording = Some((format, Recorder::create(&self.path, &format.0, self.sound.map(Sound::channels))?));
         }
-        let goes_on = self.recording.as_ref().is_some_and(|(before, _)| *before == header);
+        let goes_on = self.recording.as_ref().is_some_and(|(before, _)| *before == format);
         ensure!(goes_on, "the video changed its format: receive it to another file");
         Ok(Readiness::Ready)
     }
@@ -88,13 +107,27 @@ impl Keeper {
 impl FrameSink for Keeper {
     type Error = anyhow::Error;
 
+    fn handle_connection(&mut self) {
+        self.sound = None;
+    }
+
+    fn handle_sound_announced(&mut self, sound: Sound) -> bool {
+        self.sound = Some(sound);
+        true
+    }
+
+    fn handle_sound(&mut self, packet: SoundPacket) -> Result<()> {
+        self.recording.as_mut().map_or(Ok(()), |(_, recorder)| put(recorder, stored(packet)).map(drop))
+    }
+
     fn handle_welcome(&mut self, welcome: &Welcome) -> impl Future<Output = Result<Readiness>> + Send {
         ready(self.begin(welcome))
     }
 
     fn handle_frame(&mut self, Arrived { header, prefix, .. }: Arrived, _stats: ReceiveStats) -> Result<()> {
         let Some((_, recorder)) = &mut self.recording else { return Ok(()) };
-        let kept = put(recorder, RecordedFrame { number: header.id, captured: header.captured, bytes: prefix })?;
+        let frame = RecordedFrame { number: header.id, captured: header.captured, bytes: prefix };
+        let kept = put(recorder, Recorded::Frame(frame))?;
         self.lost = Some(header.id).filter(|_| !kept);
         Ok(())
     }

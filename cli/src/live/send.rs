@@ -5,12 +5,12 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
 use nestcast_media::output::Recorder;
-use nestcast_proto::SoundSource;
+use nestcast_proto::{BroadcastName, Sound, SoundSource};
 use nestcast_sender::{
     Authorizer, Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer,
     SharedToken, Statistics, place_of,
@@ -28,18 +28,26 @@ use super::source::{self, Source};
 use super::{process, record};
 #[cfg(feature = "access")]
 use crate::args::Access;
-use crate::args::Send;
+use crate::args::{self, Send};
 use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Send) -> Result<()> {
-    let source = source::open(options)?;
+    args::check_sources(&options.sources)?;
+    let is_for_one = options.sound.is_some() || options.record.is_some() || options.relay.is_asked_for();
+    ensure!(
+        options.sources.len() == 1 || !is_for_one,
+        "--sound, --record and --relay are for one source: leave them out"
+    );
+    let mut sources = options.sources.iter().map(|it| Ok((it.name.clone(), source::open(options, &it.path)?)));
+    let (name, source) = sources.next().context("name a source")??;
+    let others: Vec<_> = sources.collect::<Result<_>>()?;
     let sound = source::sound(options)?;
     let runtime = process::runtime()?;
     let token = process::token(options.token_file.as_deref())?;
     let config = config(options, token.clone())?;
     let outcome = match source {
-        Source::Live(source) => runtime.block_on(on_air(options, config, token, source, sound)),
-        Source::Stored(source) => runtime.block_on(on_air(options, config, token, source, sound)),
+        Source::Live(source) => runtime.block_on(on_air(options, config, token, (name, source), others, sound)),
+        Source::Stored(source) => runtime.block_on(on_air(options, config, token, (name, source), others, sound)),
     };
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
@@ -88,62 +96,75 @@ fn viewers(access: &Access) -> Result<Vec<Arc<dyn Authorizer>>> {
     Ok(authorizers)
 }
 
-/// Lets the page that is served at `own` connect too, if only pages of some origins may.
-fn allow_own_page(origins: &mut Vec<String>, own: SocketAddr, is_https: bool) {
-    if origins.is_empty() {
-        return;
-    }
-    let scheme = if is_https { "https" } else { "http" };
-    origins.push(format!("{scheme}://{own}"));
-    origins.extend(own.ip().is_loopback().then(|| format!("{scheme}://localhost:{}", own.port())));
-}
-
 /// Broadcasts until the source ends or the user ends the program.
 async fn on_air(
     options: &Send,
     mut config: Config,
     token: Option<Bytes>,
-    source: impl FrameSource,
+    (name, source): (BroadcastName, impl FrameSource),
+    others: Vec<(BroadcastName, Source)>,
     sound: Option<SoundInput>,
 ) -> Result<()> {
-    config.sound = sound.as_ref().map(SoundSource::sound);
+    ensure!(sound.is_none() || source.sound().is_none(), "the stored video has its own sound: leave --sound out");
+    config.sound = sound.as_ref().map(SoundSource::sound).or_else(|| source.sound());
+    let channels = config.sound.map(Sound::channels);
     let fingerprint = config.identity.fingerprint().to_string();
     let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
     let page = listen_for_page(options, identity).await?;
-    if let (Some(browsers), Some(own)) = (&mut config.browsers, page.as_ref().and_then(|page| page.address())) {
-        allow_own_page(&mut browsers.origins, own, options.cert.is_some());
+    if let (Some(browsers), Some(page)) = (&mut config.browsers, &page) {
+        page.allow(&mut browsers.origins);
     }
     #[cfg(feature = "moq")]
     let welcome = source.welcome();
-    let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?)?);
+    let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?, channels)?);
     let recorder = options.record.as_deref().map(record).transpose()?;
-    let mut broadcast = Broadcast::listen(config, source)?;
+    let mut broadcast = Broadcast::listen(config, source)?.named(name.clone());
+    for (name, source) in others {
+        broadcast = match source {
+            Source::Live(source) => broadcast.beside(name, source),
+            Source::Stored(source) => broadcast.beside(name, source),
+        };
+    }
     if let Some(sound) = sound {
         broadcast = broadcast.with_sound(sound);
     }
     #[cfg(feature = "moq")]
     publish(options, welcome, &broadcast);
-    let recording = recorder.map(|it| tokio::spawn(record::keep(it, broadcast.recorded_frames(), options.json)));
+    let recording = recorder.map(|it| {
+        let (frames, sound) = (broadcast.recorded_frames(), broadcast.sound().subscribe());
+        tokio::spawn(record::keep(it, frames, sound, options.json))
+    });
     let address = broadcast.address().unwrap_or(options.listen);
-    let monitor = broadcast.monitor();
+    let monitors = broadcast.monitors();
     #[cfg(feature = "metrics")]
-    let metrics = serve_metrics(options, monitor.clone()).await?;
+    let metrics = serve_metrics(options, monitors.clone()).await?;
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     let mut certificate = broadcast.browser_certificate();
     page.iter().for_each(|page| serve_page(page, address, certificate.clone()));
     // A log may keep what is printed elsewhere, and a token is a secret.
     let shown = token.filter(|_| !options.json && io::stderr().is_terminal());
-    let link = |certificate: &BrowserCertificate| page.as_ref()?.link(address, certificate, shown.as_deref());
-    let web = link(&certificate);
+    let links = |certificate: &BrowserCertificate| -> Vec<String> {
+        let link = |name| page.as_ref()?.link(address, name, certificate, shown.as_deref());
+        monitors.keys().filter_map(link).collect()
+    };
+    let web = links(&certificate);
     if options.json {
-        Lines::Output.print(&Line::Listening { address: address.to_string(), fingerprint, metrics, web })?;
+        Lines::Output.print(&Line::Listening {
+            address: address.to_string(),
+            fingerprint,
+            metrics,
+            web: web.first().cloned(),
+        })?;
     } else {
-        files::note(&format!("receive with: nestcast receive {} --fingerprint {fingerprint} -o -", place_of(address)));
+        for name in monitors.keys() {
+            let place = if name.is_empty() { place_of(address) } else { format!("{}/{name}", place_of(address)) };
+            files::note(&format!("receive with: nestcast receive {place} --fingerprint {fingerprint} -o -"));
+        }
         web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
-    let (began, mut pace) = (Instant::now(), Pace::default());
+    let (began, mut paces) = (Instant::now(), monitors.keys().map(|_| Pace::default()).collect::<Vec<_>>());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // A separate task, because the reader of the figures may stop reading.
@@ -151,36 +172,45 @@ async fn on_air(
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
-            () = certificate.changed() => match link(&certificate) {
-                Some(web) if options.json => Lines::Output.print(&Line::Web { web })?,
-                Some(web) => files::note(&format!("watch in a browser from now on: {web}")),
-                None => {}
+            () = certificate.changed() => for web in links(&certificate) {
+                if options.json {
+                    Lines::Output.print(&Line::Web { web })?;
+                } else {
+                    files::note(&format!("watch in a browser from now on: {web}"));
+                }
             },
             _ = seconds.tick() => {
-                let figures = monitor.read();
-                let shortfall = pace.shortfall(began.elapsed(), figures.frames, figures.skipped);
-                let helps = "; send a smaller picture or fewer frames a second";
-                tell(options.json, &figures, shortfall.map(|shortfall| format!("{shortfall}{helps}")))?;
+                for ((name, monitor), pace) in monitors.iter().zip(&mut paces) {
+                    let figures = monitor.read();
+                    let shortfall = pace.shortfall(began.elapsed(), figures.frames, figures.skipped);
+                    let helps = "; send a smaller picture or fewer frames a second";
+                    tell(options.json, name, &figures, shortfall.map(|shortfall| format!("{shortfall}{helps}")))?;
+                }
             }
         }
     };
     if let Some(recording) = recording {
         recording.await.context("the recording stopped unexpectedly: please report this")??;
     }
-    let figures = monitor.read();
-    tell(options.json, &figures, Some(figures.to_string()))?;
-    let unseen = figures.accepted == 0 && ended.is_ok() && !process::is_asked_to_end();
-    if unseen && !options.repeat && !options.json && !is_standard(&options.source) {
+    let mut unseen = ended.is_ok() && !process::is_asked_to_end();
+    for (name, monitor) in &monitors {
+        let figures = monitor.read();
+        tell(options.json, name, &figures, Some(figures.to_string()))?;
+        unseen &= figures.accepted == 0;
+    }
+    let is_piped = options.sources.iter().any(|source| is_standard(&source.path));
+    if unseen && !options.repeat && !options.json && !is_piped {
         files::note("the source ended before anyone connected: --repeat starts it again");
     }
     Ok(ended?)
 }
 
 /// Prints the figures for programs, or the words, if any, for people.
-fn tell(json: bool, figures: &Statistics, words: Option<String>) -> Result<()> {
+fn tell(json: bool, name: &BroadcastName, figures: &Statistics, words: Option<String>) -> Result<()> {
+    let broadcast = Some(name.as_str()).filter(|name| !name.is_empty());
     match words {
-        _ if json => return Lines::Output.print(&Line::Sent(figures)),
-        Some(words) => files::note(&words),
+        _ if json => return Lines::Output.print(&Line::Sent { broadcast, figures }),
+        Some(words) => files::note(&broadcast.map_or_else(|| words.clone(), |name| format!("{name}: {words}"))),
         None => {}
     }
     Ok(())
@@ -223,33 +253,17 @@ fn publish(options: &Send, welcome: nestcast_proto::Welcome, broadcast: &Broadca
     });
 }
 
+/// What reads the figures of each broadcast.
+#[cfg(feature = "metrics")]
+type Monitors = std::collections::BTreeMap<BroadcastName, nestcast_sender::Monitor>;
+
 /// Serves figures for Prometheus as long as the program runs. Returns the address.
 #[cfg(feature = "metrics")]
-async fn serve_metrics(options: &Send, monitor: nestcast_sender::Monitor) -> Result<Option<String>> {
+async fn serve_metrics(options: &Send, monitors: Monitors) -> Result<Option<String>> {
     let Some(address) = options.metrics else { return Ok(None) };
     let failed = || format!("metrics cannot be served on {address}: choose another address with --metrics");
     let listener = TcpListener::bind(address).await.with_context(failed)?;
     let address = listener.local_addr().with_context(failed)?;
-    tokio::spawn(nestcast_sender::serve_metrics(listener, monitor));
+    tokio::spawn(nestcast_sender::serve_metrics(listener, monitors));
     Ok(Some(address.to_string()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_page_that_is_served_here_may_connect_where_only_some_may() {
-        let allowed = |origins: &[&str], own: &str, is_https| {
-            let mut origins: Vec<String> = origins.iter().map(|&origin| origin.to_owned()).collect();
-            allow_own_page(&mut origins, own.parse().expect("an address"), is_https);
-            origins
-        };
-        assert_eq!(allowed(&[], "127.0.0.1:8080", false), Vec::<String>::new(), "all may");
-        assert_eq!(
-            allowed(&["https://a.example"], "127.0.0.1:8080", false),
-            ["https://a.example", "http://127.0.0.1:8080", "http://localhost:8080"]
-        );
-        assert_eq!(allowed(&["https://a.example"], "192.0.2.1:443", true)[1..], ["https://192.0.2.1:443"]);
-    }
 }

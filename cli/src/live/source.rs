@@ -24,8 +24,8 @@ pub(super) enum Source {
 }
 
 /// Opens the source of a broadcast once, because a pipe can be read only once.
-pub(super) fn open(options: &Send) -> Result<Source> {
-    let (path, max_pixels) = (&options.source, options.common.max_pixels);
+pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
+    let max_pixels = options.common.max_pixels;
     let rate = options.rate.map_or_else(|| FrameRate::new(1, 1), Ok)?;
     if !is_standard(path) && path.is_dir() {
         return stills(options, folder(path, max_pixels, rate, options.repeat)?).map(Source::Live);
@@ -41,7 +41,7 @@ pub(super) fn open(options: &Send) -> Result<Source> {
     ensure!(options.rate.is_none(), "--rate is for pictures, but {name} is a video and has its own rate: leave it out");
     ensure!(!options.repeat || input.length().is_some(), "nestcast cannot start {name} again: leave --repeat out");
     let again = options.repeat.then(|| {
-        let path = path.clone();
+        let path = path.to_owned();
         Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
     if kind == Kind::StoredVideo {
@@ -65,7 +65,8 @@ fn is_for_encoding(options: &Send) -> bool {
 /// Opens the sound with the pictures.
 pub(super) fn sound(options: &Send) -> Result<Option<SoundInput>> {
     let Some(path) = &options.sound else { return Ok(None) };
-    ensure!(!is_standard(path) || !is_standard(&options.source), "pictures and sound cannot both be standard input");
+    let is_taken = options.sources.iter().any(|source| is_standard(&source.path));
+    ensure!(!is_standard(path) || !is_taken, "pictures and sound cannot both be standard input");
     let input = Input::open(path)?;
     let (name, is_file) = (input.name(), input.length().is_some());
     let sound = SoundInput::new(input.into_reader(), options.sound_raw, options.sound_bitrate);

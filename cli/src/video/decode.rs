@@ -1,14 +1,19 @@
 //! `nestcast decode` of a stored video: to y4m or PNG pictures, as good as a bit rate allows.
 
+use std::fs::File;
+use std::io::BufWriter;
+use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::{Format, Picture};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::video::kbps;
 use nestcast_media::output::{FramePlace, FrameWriter};
 use nestcast_media::stored::{Played, Player};
 use nestcast_media::{Input, InputError, Opened, Replayed};
+use nestcast_proto::Sound;
+use nestcast_sound::SoundTrack;
 
 use super::clip;
 use crate::args::{Decode, Transform};
@@ -37,7 +42,9 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     // A player has the terminal to itself.
     let progress = (!place.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
-    show(&name, &mut player, &place, progress.as_ref())?;
+    let mut track = options.sound.as_deref().map(|path| begin_sound(&name, &mut player, path)).transpose()?;
+    show(&name, &mut player, &place, progress.as_ref(), track.as_mut())?;
+    track.map_or(Ok(()), SoundTrack::finish).context("the sound cannot be written")?;
     drop(progress);
     let Played { frames: shown, bytes, repeated } = player.played();
     clip::end(&name, player.frames(), shown)?;
@@ -60,22 +67,50 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     ))
 }
 
+type Video = Player<Replayed<Opened>>;
+type Track = SoundTrack<BufWriter<File>>;
+
+/// Begins the file for the sound of a video.
+fn begin_sound(name: &str, player: &mut Video, path: &Path) -> Result<Track> {
+    let sound = player.frames_mut().begin_sound()?.and_then(Sound::with_channels);
+    let sound = sound.with_context(|| format!("{name} has no sound: leave --sound out"))?;
+    let mut track = Track::default();
+    let begun = track.begin(sound, || File::create(path).map(BufWriter::new));
+    begun.with_context(|| format!("{} cannot be written", path.display())).map(|()| track)
+}
+
+/// Shows the frames, and passes the packets between them to `track`. With a track, pictures and sound are in step.
 fn show(
     name: &str,
-    player: &mut Player<Replayed<Opened>>,
+    player: &mut Video,
     place: &FramePlace,
     progress: Option<&Progress>,
+    mut track: Option<&mut Track>,
 ) -> Result<()> {
     let header = *player.frames().reader().header();
     let mut picture = Picture::zero(header.size, Format::Ycbcr420(header.colours));
     let mut frames: Option<FrameWriter> = None;
-    while let Some(shown) = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))? {
+    let mut last: Option<Picture> = None;
+    loop {
+        let shown = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))?;
+        let mut repeated = Some(0);
+        if let Some(track) = &mut track {
+            let captured = shown.and_then(|shown| shown.captured);
+            repeated = captured.map_or(repeated, |captured| track.frame(captured, header.rate));
+            player.frames_mut().take_sound().try_for_each(|sound| track.packet(sound.captured, sound.bytes))?;
+        }
+        let Some(shown) = shown else { break };
         progress.into_iter().for_each(Progress::step);
+        let Some(repeated) = repeated else { continue };
         let frames = match &mut frames {
             Some(frames) => frames,
             none => none.insert(place.begin(header.rate, header.display)?),
         };
+        (0..repeated).try_for_each(|_| frames.hold(last.as_ref().unwrap_or(&picture)))?;
         frames.put(shown.number, &picture)?;
+        if track.is_some() {
+            last = Some(picture.clone());
+        }
     }
     Ok(frames.map_or(Ok(()), FrameWriter::finish)?)
 }

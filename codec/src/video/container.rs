@@ -23,8 +23,11 @@ const RENDITIONS_KIND: u8 = 3;
 /// The numbers of the types of blocks. A reader skips a block of any other type.
 const INDEX_BLOCK: u64 = 0;
 const TIME_BLOCK: u64 = 1;
+const SOUND_BLOCK: u64 = 2;
 /// Bytes of a time.
 const TIME_BYTES: usize = 8;
+/// The most bytes of a packet of sound.
+const MAX_PACKET: usize = 1276;
 /// The bytes that end a stored video, after its index.
 const INDEX_MAGIC: [u8; 4] = *b"nsti";
 /// The maximum bytes of a number, which is below 2^35.
@@ -187,6 +190,19 @@ impl VideoWriter {
         self.block = block(TIME_BLOCK, &micros.to_le_bytes());
     }
 
+    /// Returns a block of sound, which is part of no frame: its time is its own. Blocks of sound are in order.
+    #[must_use]
+    pub fn sound(&mut self, sound: &SoundBlock<'_>) -> Vec<u8> {
+        let mut body = vec![sound.channels];
+        if let Some((captured, packet)) = sound.packet {
+            body.extend(captured.to_le_bytes());
+            body.extend_from_slice(packet);
+        }
+        let out = block(SOUND_BLOCK, &body);
+        self.length += out.len() as u64;
+        out
+    }
+
     /// Returns the record of the next frame, or of a prefix of it; `key`: a decoder can begin with it. In a video of
     /// several renditions a frame has a record for each, by rising rate; only the first can be a key.
     #[must_use]
@@ -242,6 +258,30 @@ fn block_head(kind: u64, length: usize) -> Vec<u8> {
     out
 }
 
+/// The body of a block of sound of a stored video: Opus at 48 kHz.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SoundBlock<'a> {
+    /// 1: mono. 2: stereo. Others are reserved.
+    pub channels: u8,
+    /// The capture time of the packet's first sample, in microseconds since 1970-01-01 UTC, and the packet of 20 ms;
+    /// `None` in the block that says that a video has sound.
+    pub packet: Option<(u64, &'a [u8])>,
+}
+
+impl<'a> SoundBlock<'a> {
+    /// The most bytes of a body. A reader skips longer ones.
+    pub const MAX_BYTES: usize = 1 + TIME_BYTES + MAX_PACKET;
+
+    /// Reads a body; `None` if it is not that of sound.
+    #[must_use]
+    pub fn parse(body: &'a [u8]) -> Option<Self> {
+        let (&channels, rest) = body.split_first().filter(|(channels, _)| [1, 2].contains(*channels))?;
+        let packet = rest.split_first_chunk().filter(|(_, packet)| !packet.is_empty() && packet.len() <= MAX_PACKET);
+        let packet = packet.map(|(captured, packet)| (u64::from_le_bytes(*captured), packet));
+        (packet.is_some() || rest.is_empty()).then_some(Self { channels, packet })
+    }
+}
+
 /// The first bytes of a record or of a block of a stored video.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordHead {
@@ -258,6 +298,8 @@ pub enum BlockKind {
     Index,
     /// The capture time of the next frame, see [`RecordHead::time`].
     Time,
+    /// A packet of sound, or the statement that there is sound, see [`SoundBlock::parse`].
+    Sound,
     /// Something that this build does not know: a reader skips it.
     Unknown,
 }
@@ -282,6 +324,7 @@ impl RecordHead {
             let kind = match kind {
                 INDEX_BLOCK => BlockKind::Index,
                 TIME_BLOCK => BlockKind::Time,
+                SOUND_BLOCK => BlockKind::Sound,
                 _ => BlockKind::Unknown,
             };
             Self::Block(kind, body)
@@ -396,7 +439,7 @@ impl VideoFile {
             match head {
                 RecordHead::Block(BlockKind::Index, _) => break,
                 RecordHead::Block(BlockKind::Time, _) => self.stated = RecordHead::time(&self.bytes[start..end]),
-                RecordHead::Block(BlockKind::Unknown, _) => {}
+                RecordHead::Block(BlockKind::Sound | BlockKind::Unknown, _) => {}
                 RecordHead::Frame(_) => {
                     if self.next.is_multiple_of(self.header.renditions.count() as u64) {
                         self.captured = self.stated.take();

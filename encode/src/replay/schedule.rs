@@ -32,6 +32,15 @@ impl Schedule {
         self.captured = None;
     }
 
+    /// Returns when a packet of sound is due that was captured at this time: as far from the last frame as it was
+    /// captured. Returns `None` if it is far from it, or that frame has no time.
+    pub(super) fn due_of_sound(&self, captured: u64) -> Option<Duration> {
+        let (due, frame) = (self.due?, self.captured?);
+        let away = Duration::from_micros(captured.abs_diff(frame));
+        let place = if captured >= frame { due.checked_add(away) } else { due.checked_sub(away) };
+        place.filter(|_| away <= MAX_PAUSE)
+    }
+
     /// Returns when the next frame is due, which was captured at this time in microseconds.
     pub(super) fn next(&mut self, captured: Option<u64>) -> Duration {
         let before = std::mem::replace(&mut self.captured, captured);
@@ -61,6 +70,15 @@ mod tests {
         assert_eq!(due(&mut schedule, odd), [1080, 1120, 1160, 1160, 1200, 1240]);
         schedule.begin_again();
         assert_eq!(due(&mut schedule, [Some(second), Some(second + 50_000)]), [1280, 1330]);
+    }
+
+    #[test]
+    fn sound_is_as_far_from_the_last_frame_as_it_was_captured() {
+        let mut schedule = Schedule::new(Duration::from_millis(40));
+        assert_eq!(schedule.due_of_sound(0), None);
+        due(&mut schedule, [Some(9_000_000), Some(9_050_000)]);
+        let times = [9_040_000, 9_070_000, 8_900_000, 30_000_000].map(|at| schedule.due_of_sound(at));
+        assert_eq!(times.map(|due| due.map(|due| due.as_millis())), [Some(40), Some(70), None, None]);
     }
 
     #[test]

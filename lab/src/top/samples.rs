@@ -19,11 +19,6 @@ impl Samples {
         Self(page.lines().filter(|line| !line.starts_with('#')).filter_map(sample).collect())
     }
 
-    /// Returns the value of a figure without labels; 0 if there is none.
-    pub(super) fn value(&self, name: &str) -> f64 {
-        self.0.iter().find(|sample| sample.name == name && sample.labels.is_empty()).map_or(0.0, |sample| sample.value)
-    }
-
     /// Returns the value of a receiver's figure; 0 if there is none.
     pub(super) fn of_receiver(&self, name: &str, receiver: &str) -> f64 {
         let is_its =
@@ -86,7 +81,7 @@ mod tests {
             nestcast_refusals_total{code=\"full\"} 1\nnestcast_refusals_total{code=\"token\"} 2\n\
             nestcast_cut_total{receiver=\"[::1]:9\",reason=\"cap\"} 3\nbroken{\nbroken{a=\"b\nnone\n# EOF\n";
         let samples = Samples::parse(page);
-        assert_eq!((samples.0.len(), samples.value("nestcast_receivers"), samples.value("none")), (6, 2.0, 0.0));
+        assert_eq!((samples.0.len(), samples.sum("nestcast_receivers"), samples.sum("none")), (6, 2.0, 0.0));
         assert_eq!(samples.receivers(), BTreeMap::from([("[::1]:9", "ann b"), ("[::1]:10", "")]));
         assert_eq!(samples.of_receiver("nestcast_receiver_frames_total", "[::1]:10"), 8.0);
         assert_eq!(samples.sum("nestcast_refusals_total"), 3.0);

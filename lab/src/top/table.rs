@@ -17,7 +17,7 @@ pub(super) fn table(
     columns: usize,
 ) -> String {
     let seconds = at.duration_since(*then).as_secs_f64().max(0.001);
-    let rate = |name: &str| (now.value(name) - before.value(name)).max(0.0) / seconds;
+    let rate = |name: &str| (now.sum(name) - before.sum(name)).max(0.0) / seconds;
     let frames = rate("nestcast_frames_total");
     let encoding = if frames > 0.0 { 1000.0 * rate("nestcast_encode_seconds_total") / frames } else { 0.0 };
     let receivers = now.receivers();
@@ -27,7 +27,7 @@ pub(super) fn table(
             receivers.len(),
             rate("nestcast_frames_skipped_total"),
             bits(8.0 * rate("nestcast_encoded_bytes_total")),
-            now.value("nestcast_renditions"),
+            now.sum("nestcast_renditions"),
             now.sum("nestcast_refusals_total"),
         ),
         String::new(),

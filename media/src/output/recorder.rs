@@ -13,7 +13,7 @@ use nestcast_codec::VideoHeader;
 
 use super::error::Error;
 use super::place::Output;
-use crate::stored::{self, RecordedFrame, Recording, Written};
+use crate::stored::{self, CaptureOrder, Recorded, Recording, Written};
 
 /// The most bytes that wait for the disk.
 const MAX_WAITING_BYTES: usize = 64 << 20;
@@ -24,11 +24,11 @@ const SYNC_TIME: Duration = Duration::from_secs(1);
 #[derive(Debug)]
 pub struct Recorder {
     path: PathBuf,
-    frames: Sender<RecordedFrame>,
+    queue: Sender<Recorded>,
     /// Bytes that were handed over and not written yet.
     waiting: Arc<AtomicUsize>,
     /// `None` after a failure.
-    thread: Option<JoinHandle<Recorded>>,
+    thread: Option<JoinHandle<Outcome>>,
 }
 
 /// Why a recording ended early. The file then ends with its last whole frame.
@@ -44,25 +44,29 @@ pub struct RecordingError {
 }
 
 /// What a file has, and why it has no more if it could not be written.
-type Recorded = Result<Written, (Written, io::Error)>;
+type Outcome = Result<Written, (Written, io::Error)>;
 
 impl Recorder {
-    /// Creates the file and writes the header. It never replaces a file, because the new one is there from the beginning.
+    /// Creates the file and writes the header, and that there is sound with this number of channels, 1 or 2, if any. It
+    /// never replaces a file, because the new one is there from the beginning.
     ///
     /// # Errors
     /// [`Error`] if the place cannot be written, exists, or its name promises another format.
-    pub fn create(path: &Path, header: &VideoHeader) -> Result<Self, Error> {
+    pub fn create(path: &Path, header: &VideoHeader, channels: Option<usize>) -> Result<Self, Error> {
         let place = Output::recording(path)?;
         let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
             ErrorKind::AlreadyExists => Error::Exists(path.to_owned()),
             _ => place.explain(error),
         })?;
-        let recording = Recording::begin(header, file).map_err(|error| place.explain(cause(error)))?;
-        let (frames, queue) = channel();
+        let mut recording = Recording::begin(header, file).map_err(|error| place.explain(cause(error)))?;
+        let begun = channels.map_or(Ok(()), |channels| recording.begin_sound(channels));
+        begun.map_err(|error| place.explain(cause(error)))?;
+        let order = channels.map(|_| CaptureOrder::default());
+        let (queue, items) = channel();
         let waiting: Arc<AtomicUsize> = Arc::default();
         let written = Arc::clone(&waiting);
-        let thread = Some(thread::spawn(move || run(recording, &queue, &written)));
-        Ok(Self { path: path.to_owned(), frames, waiting, thread })
+        let thread = Some(thread::spawn(move || run(recording, order, &items, &written)));
+        Ok(Self { path: path.to_owned(), queue, waiting, thread })
     }
 
     /// Returns the file's path.
@@ -71,18 +75,18 @@ impl Recorder {
         &self.path
     }
 
-    /// Hands a frame over, and does not wait. Returns whether the recording keeps it: it does not if too many bytes wait
+    /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not if too many bytes wait
     /// for a slow disk, and after a failure.
     ///
     /// # Errors
     /// Once, when the file can no longer be written.
-    pub fn put(&mut self, frame: RecordedFrame) -> Result<bool, RecordingError> {
-        let count = frame.bytes.len();
+    pub fn put(&mut self, next: Recorded) -> Result<bool, RecordingError> {
+        let count = next.length();
         if self.thread.is_none() || self.waiting.load(Ordering::Relaxed) + count > MAX_WAITING_BYTES {
             return Ok(false);
         }
         self.waiting.fetch_add(count, Ordering::Relaxed);
-        if self.frames.send(frame).is_ok() {
+        if self.queue.send(next).is_ok() {
             return Ok(true);
         }
         let ended = self.thread.take().map_or(Ok(Written::default()), join);
@@ -95,13 +99,13 @@ impl Recorder {
     /// # Errors
     /// If the file can no longer be written.
     pub fn finish(self) -> Result<Option<Written>, RecordingError> {
-        let Self { path, frames, thread, .. } = self;
-        drop(frames);
+        let Self { path, queue, thread, .. } = self;
+        drop(queue);
         thread.map(join).transpose().map_err(|ended| failed(&path, ended))
     }
 }
 
-fn join(thread: JoinHandle<Recorded>) -> Recorded {
+fn join(thread: JoinHandle<Outcome>) -> Outcome {
     thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
 
@@ -117,25 +121,42 @@ fn cause(error: stored::Error) -> io::Error {
     }
 }
 
-/// Writes frames until there are no more, or the file cannot be written.
-fn run(mut recording: Recording<File>, queue: &Receiver<RecordedFrame>, waiting: &AtomicUsize) -> Recorded {
+/// Writes until there is no more, or the file cannot be written. A file with sound is written in the order of capture.
+fn run(
+    mut recording: Recording<File>,
+    mut order: Option<CaptureOrder>,
+    queue: &Receiver<Recorded>,
+    waiting: &AtomicUsize,
+) -> Outcome {
     let mut synced = Instant::now();
-    for frame in queue {
-        if let Err(error) = recording.write(&frame) {
-            let written = recording.written();
-            // A file that cannot be cut ends inside a frame, which is a valid end too.
-            let _ = recording.get_ref().set_len(written.bytes);
-            return Err((written, cause(error)));
+    for next in queue {
+        waiting.fetch_sub(next.length(), Ordering::Relaxed);
+        match &mut order {
+            Some(order) => order.push(next).try_for_each(|next| write(&mut recording, &next))?,
+            None => write(&mut recording, &next)?,
         }
-        waiting.fetch_sub(frame.bytes.len(), Ordering::Relaxed);
         if synced.elapsed() >= SYNC_TIME {
             // What the system holds is safe from the end of this process alone.
             let _ = recording.get_ref().sync_data();
             synced = Instant::now();
         }
     }
+    order.into_iter().flat_map(CaptureOrder::finish).try_for_each(|next| write(&mut recording, &next))?;
     let written = recording.written();
     recording.finish().map(|(_, written)| written).map_err(|error| (written, cause(error)))
+}
+
+fn write(recording: &mut Recording<File>, next: &Recorded) -> Result<(), (Written, io::Error)> {
+    let outcome = match next {
+        Recorded::Frame(frame) => recording.write(frame),
+        Recorded::Sound(sound) => recording.write_sound(sound),
+    };
+    outcome.map_err(|error| {
+        let written = recording.written();
+        // A file that cannot be cut ends inside a frame, which is a valid end too.
+        let _ = recording.get_ref().set_len(written.bytes);
+        (written, cause(error))
+    })
 }
 
 #[cfg(test)]
@@ -144,7 +165,7 @@ mod tests {
     use nestcast_codec::{Display, FrameRate, RenditionRates, Size, VideoModel, Ycbcr};
 
     use super::*;
-    use crate::stored::Reader;
+    use crate::stored::{Reader, RecordedFrame, StoredSound};
 
     fn header() -> VideoHeader {
         VideoHeader {
@@ -157,41 +178,68 @@ mod tests {
         }
     }
 
-    fn frame(number: u64, bytes: usize) -> RecordedFrame {
-        RecordedFrame { number, captured: number, bytes: Bytes::from(vec![7; bytes]) }
+    fn frame(number: u64, bytes: usize) -> Recorded {
+        Recorded::Frame(RecordedFrame { number, captured: number * 40_000, bytes: Bytes::from(vec![7; bytes]) })
     }
 
     #[test]
     fn frames_are_in_the_file_and_an_existing_file_stays() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.nst");
-        let mut recorder = Recorder::create(&path, &header()).expect("a file");
+        let mut recorder = Recorder::create(&path, &header(), None).expect("a file");
         assert!((0..50).all(|number| recorder.put(frame(number, 100)).expect("room")));
         let written = recorder.finish().expect("room").expect("it did not fail");
         assert_eq!((written.frames, written.bytes), (50, std::fs::metadata(&path).expect("a file").len()));
         let mut reader = Reader::new(File::open(&path).expect("a file"), u64::MAX).expect("a video");
         let count = std::iter::from_fn(|| reader.next_frame().expect("whole")).count();
         assert_eq!((count, reader.is_whole()), (50, true));
-        let refused = Recorder::create(&path, &header()).expect_err("it is there");
+        let refused = Recorder::create(&path, &header(), None).expect_err("it is there");
         assert!(matches!(refused, Error::Exists(_)), "{refused}");
-        assert!(Recorder::create(&folder.path().join("a.mp4"), &header()).is_err(), "another format");
+        assert!(Recorder::create(&folder.path().join("a.mp4"), &header(), None).is_err(), "another format");
     }
 
     #[test]
     fn a_disk_that_does_not_keep_up_costs_frames_and_no_time() {
-        let (frames, queue) = channel();
+        let (queue, items) = channel();
         let full = || Err((Written { frames: 7, ..Written::default() }, ErrorKind::StorageFull.into()));
         let (path, thread) = ("a.nst".into(), Some(thread::spawn(full)));
-        let mut recorder = Recorder { path, frames, waiting: Arc::default(), thread };
+        let mut recorder = Recorder { path, queue, waiting: Arc::default(), thread };
         let megabytes =
             (0..).take_while(|number| recorder.put(frame(*number, 1 << 20)).expect("it takes them")).count();
         assert_eq!(megabytes, 64);
         assert!(!recorder.put(frame(64, 1)).expect("it goes on"));
-        drop(queue);
+        drop(items);
         recorder.waiting.store(0, Ordering::Relaxed);
         let failed = recorder.put(frame(65, 1)).expect_err("nobody writes").to_string();
         assert_eq!(failed, "a.nst: the recording ends after 7 frames");
         assert!(!recorder.put(frame(66, 1)).expect("it was told once"));
         assert!(recorder.finish().expect("it was told").is_none());
+    }
+    #[test]
+    fn sound_is_between_the_frames_that_were_captured_around_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.nst");
+        let mut recorder = Recorder::create(&path, &header(), Some(2)).expect("a file");
+        for number in 0..50 {
+            // Frames come later than sound.
+            for captured in [number + 2, number + 3].map(|at| at * 20_000 + number * 20_000) {
+                let bytes = Bytes::from_static(&[9; 20]);
+                assert!(recorder.put(Recorded::Sound(StoredSound { captured, bytes })).expect("room"));
+            }
+            assert!(recorder.put(frame(number, 100)).expect("room"));
+        }
+        let written = recorder.finish().expect("room").expect("it did not fail");
+        assert_eq!((written.frames, written.sound_packets), (50, 100));
+        let mut reader = Reader::new(File::open(&path).expect("a file"), u64::MAX).expect("a video");
+        assert_eq!(reader.begin_sound().expect("whole"), Some(2));
+        let mut packets = 0;
+        while reader.next_frame().expect("whole").is_some() {
+            let captured = reader.captured().expect("it has one");
+            for sound in reader.take_sound() {
+                packets += 1;
+                assert!(sound.captured <= captured && sound.captured + 40_000 >= captured, "{sound:?} at {captured}");
+            }
+        }
+        assert_eq!(packets + reader.take_sound().count(), 100);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use nestcast_codec::{Bitrate, Budget, RenditionRates, VideoHeader, VideoWriter};
+use nestcast_codec::{Bitrate, Budget, RenditionRates, SoundBlock, VideoHeader, VideoWriter};
 
 use super::{Error, Frames};
 
@@ -11,7 +11,7 @@ use super::{Error, Frames};
 pub struct Kept {
     /// Frames.
     pub frames: u64,
-    /// Bytes of their records.
+    /// Bytes of their records, without those of sound.
     pub bytes: u64,
     /// Bytes of base layers, which are never cut.
     pub bases: u64,
@@ -20,19 +20,28 @@ pub struct Kept {
 }
 
 /// Writes the part of all frames that fits a rate in bits a second, with the frames before the range that it is
-/// predicted from. Decodes nothing.
+/// predicted from. Decodes nothing. Sound stays as it is, and does not count in the rate.
 ///
 /// # Errors
 /// [`Error::Io`] if the system cannot read, [`Error::Write`] if it cannot write.
 pub fn cut<R: Read>(frames: &mut Frames<R>, bitrate: Bitrate, mut output: impl Write) -> Result<Kept, Error> {
     frames.choose(bitrate);
+    let channels = frames.begin_sound()?.and_then(|channels| u8::try_from(channels).ok());
     let header = *frames.reader().header();
     let mut budget = Budget::new(bitrate, header.rate);
     let (mut writer, start) = VideoWriter::new(&VideoHeader { renditions: RenditionRates::ONE, ..header });
     let mut put = |piece: &[u8]| output.write_all(piece).map_err(Error::Write);
     put(&start)?;
     let mut kept = Kept::default();
-    while let Some(frame) = frames.next()? {
+    let begun = channels.map(|channels| SoundBlock { channels, packet: None });
+    begun.map_or(Ok(()), |begun| put(&writer.sound(&begun)))?;
+    loop {
+        let frame = frames.next()?;
+        for sound in frames.take_sound() {
+            let packet = Some((sound.captured, &sound.bytes[..]));
+            channels.map_or(Ok(()), |channels| put(&writer.sound(&SoundBlock { channels, packet })))?;
+        }
+        let Some(frame) = frame else { break };
         let count = frame.allowed(&mut budget);
         let key = frame.head.is_some_and(|head| head.key);
         frame.captured.into_iter().for_each(|micros| writer.captured(micros));

@@ -6,7 +6,7 @@ use std::ops::Range;
 use bytes::Bytes;
 use nestcast_codec::{Bitrate, Budget, FrameHead, RecordHead};
 
-use super::{Error, Reader};
+use super::{Error, Reader, StoredSound};
 
 /// Returns the frames of a range one after another. An invalid record ends them; an invalid frame does not.
 /// [`Frames::fault`] has the first fault.
@@ -74,6 +74,26 @@ impl<R: Read> Frames<R> {
     /// Chooses the loop that fits a rate in bits a second best.
     pub fn choose(&mut self, bitrate: Bitrate) {
         self.reader.choose(bitrate);
+    }
+
+    /// Reads up to the first frame, and keeps packets of sound from now on, as [`Reader::begin_sound`] does.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn begin_sound(&mut self) -> io::Result<Option<usize>> {
+        match self.reader.begin_sound() {
+            Err(Error::Io(error)) => Err(error),
+            Err(error) => {
+                self.blame(error.to_string());
+                Ok(None)
+            }
+            Ok(channels) => Ok(channels),
+        }
+    }
+
+    /// Returns the packets of sound that lie before the last frame, as [`Reader::take_sound`] does.
+    pub fn take_sound(&mut self) -> impl Iterator<Item = StoredSound> + use<R> {
+        self.reader.take_sound()
     }
 
     /// Returns the next frame; `None` after the last frame of the range, and at an invalid record. Returns frames

@@ -45,6 +45,7 @@ mod frames;
 mod player;
 mod reader;
 mod recording;
+mod sound;
 mod writer;
 
 pub use cut::{Kept, cut};
@@ -53,4 +54,5 @@ pub use frames::{Frames, StoredFrame};
 pub use player::{Played, Player, Shown};
 pub use reader::Reader;
 pub use recording::{RecordedFrame, Recording};
+pub use sound::{CaptureOrder, Recorded, StoredSound};
 pub use writer::{Writer, Written};

@@ -32,6 +32,8 @@ pub struct Played {
 pub struct Shown {
     /// From 0.
     pub number: u64,
+    /// When it was captured, in microseconds since 1970-01-01 UTC, if the file says so.
+    pub captured: Option<u64>,
     /// Bytes that the receiver got of it.
     pub bytes: usize,
     /// Whether it repeats the one before, because it cannot be decoded.
@@ -70,6 +72,11 @@ impl<R: Read> Player<R> {
         &self.frames
     }
 
+    /// Returns the reader of frames, for the sound between them.
+    pub const fn frames_mut(&mut self) -> &mut Frames<R> {
+        &mut self.frames
+    }
+
     /// Returns the counts of what was shown.
     #[must_use]
     pub const fn played(&self) -> Played {
@@ -99,7 +106,7 @@ impl<R: Read> Player<R> {
             self.played.frames += 1;
             self.played.bytes += bytes as u64;
             self.played.repeated += u64::from(repeated);
-            return Ok(Some(Shown { number: frame.number, bytes, repeated }));
+            return Ok(Some(Shown { number: frame.number, captured: frame.captured, bytes, repeated }));
         }
         Ok(None)
     }

@@ -3,16 +3,21 @@
 
 use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 
-use bytes::Bytes;
-use nestcast_codec::{Bitrate, BlockKind, RecordHead, Size, VideoHeader, VideoIndex, VideoModel};
+use std::collections::VecDeque;
 
-use super::Error;
+use bytes::Bytes;
+use nestcast_codec::{Bitrate, BlockKind, RecordHead, Size, SoundBlock, VideoHeader, VideoIndex, VideoModel};
+
+use super::{Error, StoredSound};
 
 /// More bytes than any frame needs: a number for each pixel, and a constant.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
 /// The bytes of a block of time that are read; later versions may add others.
 const MOST_TIME: u64 = 8;
+/// The most bytes of sound that are kept between two frames, with a constant for each packet: 4 minutes or more.
+const MOST_SOUND: usize = 1 << 22;
+const PACKET_BYTES: usize = size_of::<StoredSound>() + 64;
 /// The most bytes of an index: a day with 60 key frames a second needs fewer.
 const MOST_INDEX: u64 = 1 << 26;
 
@@ -32,7 +37,37 @@ pub struct Reader<R> {
     /// The capture time of the last frame, and the one that a block states for the next.
     captured: Option<u64>,
     stated: Option<u64>,
+    sound: Sound,
+    /// The length of the next frame, if its head was read ahead.
+    ahead: Option<u64>,
     end: Option<End>,
+}
+
+/// The sound that was read.
+#[derive(Debug, Default)]
+struct Sound {
+    /// Whether anybody asked for it.
+    is_kept: bool,
+    channels: Option<u8>,
+    packets: VecDeque<StoredSound>,
+    bytes: usize,
+}
+
+impl Sound {
+    fn handle_block(&mut self, body: &[u8]) {
+        let Some(SoundBlock { channels, packet }) = SoundBlock::parse(body) else { return };
+        if *self.channels.get_or_insert(channels) != channels {
+            return;
+        }
+        let Some((captured, bytes)) = packet else { return };
+        self.bytes += bytes.len() + PACKET_BYTES;
+        self.packets.push_back(StoredSound { captured, bytes: Bytes::copy_from_slice(bytes) });
+        while self.bytes > MOST_SOUND
+            && let Some(oldest) = self.packets.pop_front()
+        {
+            self.bytes -= oldest.bytes.len() + PACKET_BYTES;
+        }
+    }
 }
 
 /// How a stored video ended.
@@ -62,7 +97,19 @@ impl<R: Read> Reader<R> {
         start.set_position(length as u64);
         let chosen = header.renditions.count() - 1;
         let input = BufReader::new(input);
-        Ok(Self { header, chosen, start, input, next: 0, count: None, captured: None, stated: None, end: None })
+        Ok(Self {
+            header,
+            chosen,
+            start,
+            input,
+            next: 0,
+            count: None,
+            captured: None,
+            stated: None,
+            sound: Sound::default(),
+            ahead: None,
+            end: None,
+        })
     }
 
     /// Returns the header.
@@ -125,6 +172,24 @@ impl<R: Read> Reader<R> {
         self.end == Some(End::Index)
     }
 
+    /// Reads up to the first frame, and keeps packets of sound from now on. Returns the number of channels, 1 or 2;
+    /// `None` if the video has no sound. Call it before the first frame.
+    ///
+    /// # Errors
+    /// As [`Reader::next_frame`].
+    pub fn begin_sound(&mut self) -> Result<Option<usize>, Error> {
+        self.sound.is_kept = true;
+        self.ahead = self.length()?;
+        Ok(self.sound.channels.map(usize::from))
+    }
+
+    /// Returns the packets of sound that lie between the frame before the last and the last frame, or the end. Of more
+    /// than four minutes without a frame, the first are left out.
+    pub fn take_sound(&mut self) -> impl Iterator<Item = StoredSound> + use<R> {
+        self.sound.bytes = 0;
+        std::mem::take(&mut self.sound.packets).into_iter()
+    }
+
     /// Returns the next frame, or the part of it that the file has; `None` after the last.
     ///
     /// # Errors
@@ -164,15 +229,25 @@ impl<R: Read> Reader<R> {
 
     /// Reads up to the next frame, and returns its length; `None` if there is no further one.
     fn length(&mut self) -> Result<Option<u64>, Error> {
+        if let Some(length) = self.ahead.take() {
+            return Ok(Some(length));
+        }
         while self.end.is_none() {
             match self.head()? {
                 Some(RecordHead::Frame(given)) => return Ok(Some(given)),
                 Some(RecordHead::Block(BlockKind::Index, _)) => self.end = Some(End::Index),
                 Some(RecordHead::Block(kind, given)) => {
-                    let kept = if kind == BlockKind::Time { given.min(MOST_TIME) } else { 0 };
+                    let kept = match kind {
+                        BlockKind::Time => given.min(MOST_TIME),
+                        BlockKind::Sound if self.sound.is_kept && given <= SoundBlock::MAX_BYTES as u64 => given,
+                        _ => 0,
+                    };
                     let body = self.take(kept)?;
-                    if kind == BlockKind::Time {
-                        self.stated = RecordHead::time(&body);
+                    match kind {
+                        BlockKind::Time => self.stated = RecordHead::time(&body),
+                        // A packet that the end cuts is none.
+                        BlockKind::Sound if self.end.is_none() => self.sound.handle_block(&body),
+                        _ => {}
                     }
                     self.skip(given - kept)?;
                 }
@@ -236,7 +311,9 @@ impl<R: Read + Seek> Reader<R> {
         };
         self.input.seek(SeekFrom::Start(at))?;
         self.start = Cursor::new(Vec::new());
-        (self.next, self.captured, self.stated) = (number, None, None);
+        (self.next, self.captured, self.stated, self.ahead) = (number, None, None, None);
+        self.sound.packets.clear();
+        self.sound.bytes = 0;
         Ok(())
     }
 

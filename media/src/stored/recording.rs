@@ -3,10 +3,10 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use nestcast_codec::{FrameHead, RenditionRates, VideoHeader, VideoWriter};
+use nestcast_codec::{FrameHead, RenditionRates, SoundBlock, VideoHeader, VideoWriter};
 
 use super::reader::most_bytes;
-use super::{Error, Written};
+use super::{Error, StoredSound, Written};
 
 /// The most missing frames in a row that a recording states, one record each; a longer gap shows in the times alone. A
 /// player shows a picture for each, so a sender that leaves numbers out must not make a file that never ends.
@@ -60,6 +60,8 @@ pub struct Recording<W> {
     most_bytes: usize,
     /// The number of the next frame, if none is missing; `None` before the first.
     next: Option<u64>,
+    /// The channels of its sound, 1 or 2, if it has some.
+    channels: Option<u8>,
     written: Written,
 }
 
@@ -73,7 +75,35 @@ impl<W: Write> Recording<W> {
         output.write_all(&start).map_err(Error::Write)?;
         let written = Written { bytes: start.len() as u64, ..Written::default() };
         let most_bytes = usize::try_from(most_bytes(header.size)).unwrap_or(usize::MAX);
-        Ok(Self { records, output, most_bytes, next: None, written })
+        Ok(Self { records, output, most_bytes, next: None, channels: None, written })
+    }
+
+    /// States that the video has sound with this number of channels, 1 or 2. Call it before the first frame.
+    ///
+    /// # Errors
+    /// [`Error::Write`] from the system.
+    pub fn begin_sound(&mut self, channels: usize) -> Result<(), Error> {
+        self.channels = u8::try_from(channels).ok();
+        self.put_sound(None)
+    }
+
+    /// Writes a packet of sound, between the frames before and after it. Without [`Recording::begin_sound`] it writes
+    /// nothing.
+    ///
+    /// # Errors
+    /// As [`Recording::write`].
+    pub fn write_sound(&mut self, sound: &StoredSound) -> Result<(), Error> {
+        self.put_sound(Some((sound.captured, &sound.bytes)))?;
+        self.written.sound_packets += u64::from(self.channels.is_some());
+        Ok(())
+    }
+
+    fn put_sound(&mut self, packet: Option<(u64, &[u8])>) -> Result<(), Error> {
+        let Some(channels) = self.channels else { return Ok(()) };
+        let block = self.records.sound(&SoundBlock { channels, packet });
+        self.output.write_all(&block).map_err(Error::Write)?;
+        self.written.bytes += block.len() as u64;
+        Ok(())
     }
 
     /// Writes a frame, after an empty record for each frame that is missing before it.

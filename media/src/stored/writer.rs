@@ -24,6 +24,8 @@ pub struct Written {
     pub frames: u64,
     /// Frames that are predicted from nothing.
     pub keys: u64,
+    /// Packets of sound.
+    pub sound_packets: u64,
     /// All bytes.
     pub bytes: u64,
 }

@@ -188,6 +188,15 @@ impl SenderSession {
         }
     }
 
+    /// Chooses another broadcast than that of [`SenderSession::new`] for a receiver that waits to be admitted, as its hello
+    /// asks. `receiver` is the receiver's number in that broadcast.
+    pub fn handle_chosen(&mut self, offer: Arc<Offer>, receiver: u64) {
+        if matches!(self.phase, Phase::Admission(_)) {
+            self.offer = offer;
+            self.follower = RenditionFollower::new(receiver);
+        }
+    }
+
     /// Admits the receiver, which gets at most `cap` and what it asked for. `clock` is the time now, in microseconds
     /// since 1970-01-01 UTC, by the clock of frames' `captured`.
     pub fn handle_admitted(&mut self, now: Duration, clock: u64, cap: Option<Bitrate>) {

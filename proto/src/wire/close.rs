@@ -34,12 +34,14 @@ pub enum Code {
     Used,
     /// Who decides on viewers refuses this one.
     Denied,
+    /// The sender has no broadcast of this name.
+    NoBroadcast,
     /// A code that this build does not know.
     Other(u64),
 }
 
 /// All codes with their numbers.
-const ALL_CODES: [(Code, u64); 14] = [
+const ALL_CODES: [(Code, u64); 15] = [
     (Code::Done, 0),
     (Code::Violation, 1),
     (Code::Version, 2),
@@ -54,6 +56,7 @@ const ALL_CODES: [(Code, u64); 14] = [
     (Code::Audience, 11),
     (Code::Used, 12),
     (Code::Denied, 13),
+    (Code::NoBroadcast, 14),
 ];
 
 impl Code {
@@ -91,6 +94,7 @@ impl Code {
             Self::Audience => "audience",
             Self::Used => "used",
             Self::Denied => "denied",
+            Self::NoBroadcast => "no_broadcast",
             Self::Other(_) => "other",
         }
     }
@@ -119,6 +123,7 @@ impl fmt::Display for Code {
             Self::Audience => "the token is for another broadcast",
             Self::Used => "the token admits once and was used before",
             Self::Denied => "this viewer is not admitted",
+            Self::NoBroadcast => "the sender has no broadcast of this name",
             Self::Other(number) => return write!(f, "closed with the unknown code {number}"),
         };
         f.write_str(text)

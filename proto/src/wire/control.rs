@@ -64,8 +64,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        Bitrate, Clock, Code, DecoderKind, FrameRate, Hello, MAX_TOKEN, ModelRequest, PackageHash, RandomAccessRequest,
-        Sound, SoundRequest, VersionRange, Video, Welcome,
+        Bitrate, BroadcastName, Clock, Code, DecoderKind, FrameRate, Hello, MAX_TOKEN, ModelRequest, PackageHash,
+        RandomAccessRequest, Sound, SoundRequest, VersionRange, Video, Welcome,
     };
 
     /// Encodes a message of any type and body, as later versions may define.
@@ -108,6 +108,7 @@ mod tests {
                     token,
                     max_bitrate,
                     decoder: decoder.unwrap_or(DecoderKind::Other(cap + 2)),
+                    broadcast: if cap % 2 == 0 { BroadcastName::default() } else { "cam1".parse().expect("a name") },
                 })
             }),
             (any::<[u8; 6]>(), hash.clone(), [1..10_000_u32, 1..10_000_u32], (1..1000_u32, 1..1002_u32), video())

@@ -9,6 +9,8 @@ pub const ALPN: &[u8] = b"nestcast/1";
 pub const MAX_MESSAGE: usize = 2048;
 /// The most bytes of a token: a signed one with a few claims has 400.
 pub const MAX_TOKEN: usize = 1024;
+/// The most bytes of a broadcast's name.
+pub(crate) const MAX_BROADCAST_NAME: usize = 64;
 /// The most pixels of a picture in each direction, as in the codec (bitstream.md, "Limits and errors").
 pub(crate) const MAX_SIDE: u32 = 16384;
 /// The most bytes of a frame's whole stream. At 30 frames a second this is 4 Gbit/s.

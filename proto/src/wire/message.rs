@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 
+use crate::wire::broadcast_name::BroadcastName;
 use crate::wire::close::{Close, Code, SHORT_MESSAGE};
 use crate::wire::limits::{MAX_SIDE, MAX_TOKEN};
 use crate::wire::sound::Sound;
@@ -60,6 +61,8 @@ pub struct Hello {
     pub max_bitrate: Option<Bitrate>,
     /// How it decodes.
     pub decoder: DecoderKind,
+    /// Which of the sender's broadcasts it wants; the empty name if the sender has one alone.
+    pub broadcast: BroadcastName,
 }
 
 /// A model package's name: the SHA-256 of its manifest, which contains the SHA-256 of every file.
@@ -192,6 +195,7 @@ impl Message {
                 put_bytes(&mut body, &hello.token);
                 put_varint(&mut body, hello.max_bitrate.map_or(0, Bitrate::bits));
                 put_varint(&mut body, hello.decoder.number());
+                put_bytes(&mut body, hello.broadcast.as_str().as_bytes());
                 HELLO_TYPE
             }
             Self::Welcome { version, welcome } => {
@@ -277,7 +281,9 @@ fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
     let cap = reader.varint().ok_or(SHORT_MESSAGE)?;
     let decoder = DecoderKind::from_number(reader.varint().ok_or(SHORT_MESSAGE)?);
     let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
-    Ok(Hello { versions, token: Bytes::copy_from_slice(token), max_bitrate, decoder })
+    let broadcast = str::from_utf8(reader.bytes().ok_or(SHORT_MESSAGE)?).ok().and_then(|name| name.parse().ok());
+    let broadcast = broadcast.ok_or(Close::violation("a hello asks for a broadcast with a name that is none"))?;
+    Ok(Hello { versions, token: Bytes::copy_from_slice(token), max_bitrate, decoder, broadcast })
 }
 
 fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {

@@ -1,6 +1,7 @@
 //! The wire format: every byte that crosses the network, and what each end refuses (`spec/session.md`).
 
 pub(crate) mod bases;
+pub(crate) mod broadcast_name;
 pub(crate) mod close;
 pub(crate) mod control;
 pub(crate) mod frame;

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Arrived, Bitrate, Clock, DecoderKind, FrameHeader, FrameRate, MAX_MODEL, Message, ModelHeader, PackageHash,
-    RandomAccessRequest, ReceiveStats, ReceiverEnd, StreamHead, VersionRange, Video,
+    Arrived, Bitrate, BroadcastName, Clock, DecoderKind, FrameHeader, FrameRate, MAX_MODEL, Message, ModelHeader,
+    PackageHash, RandomAccessRequest, ReceiveStats, ReceiverEnd, StreamHead, VersionRange, Video,
 };
 use tokio::time::sleep;
 
@@ -240,7 +240,7 @@ async fn meet_with(sender: &Sender, max_bitrate: Option<Bitrate>, sink: &mut Jud
     let began = Instant::now();
     let versions = VersionRange::SPOKEN;
     let decoder = DecoderKind::Linear;
-    let hello = Hello { versions, token: Bytes::new(), max_bitrate, decoder };
+    let hello = Hello { versions, token: Bytes::new(), max_bitrate, decoder, broadcast: BroadcastName::default() };
     let Ended { error, .. } = run(sender, hello, true, sink).await;
     let took = began.elapsed();
     let code = sender.close.lock().expect("no panic").expect("the sender is told").code;

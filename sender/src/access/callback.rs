@@ -21,10 +21,11 @@ const MAX_ANSWER: u64 = 4096;
 /// Asks a web service about each receiver, by POST with a JSON object:
 ///
 /// ```json
-/// {"address": "192.0.2.1:50123", "token": "what the receiver gave", "max_bitrate": 2000000}
+/// {"address": "192.0.2.1:50123", "token": "what the receiver gave", "max_bitrate": 2000000, "broadcast": "cam1"}
 /// ```
 ///
-/// `max_bitrate` is the cap that the receiver asks for, in bits per second, or null. A token that is not UTF-8 has U+FFFD
+/// `max_bitrate` is the cap that the receiver asks for, in bits per second, or null. `broadcast` is the name of the
+/// broadcast, empty if the sender has one alone. A token that is not UTF-8 has U+FFFD
 /// for each wrong byte. A status of 200 to 299 admits; the answer may be a JSON object with `name` and `max_bitrate`.
 /// 401 says that the token is wrong, any other status of 400 to 499 that the viewer is not admitted. A service that
 /// cannot be reached, answers with another status or takes over 2 s does not decide, and the receiver may try again.
@@ -51,6 +52,7 @@ struct Question<'a> {
     address: String,
     token: &'a str,
     max_bitrate: Option<u64>,
+    broadcast: &'a str,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -98,6 +100,7 @@ fn post(agent: &Agent, url: &str, request: &AccessRequest) -> Result<Grant, Deni
         address: request.address.to_string(),
         token: &String::from_utf8_lossy(&request.token),
         max_bitrate: request.max_bitrate.map(Bitrate::bits),
+        broadcast: request.broadcast.as_str(),
     };
     let undecided = |error: ureq::Error| {
         tracing::warn!("the service that decides who may watch gave no answer: {error}");
@@ -134,6 +137,7 @@ impl Authorizer for HttpCallback {
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
+    use nestcast_proto::BroadcastName;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
@@ -161,6 +165,7 @@ mod tests {
             ([192, 0, 2, 1], 9).into(),
             Bytes::from_static(b"se\"cret"),
             Some(Bitrate::from_bits(7000)),
+            "cam1".parse().expect("a name"),
         );
         let granted = callback.authorize(&request).await;
         let question = if answer.is_some() { service.await.expect("a question") } else { String::new() };
@@ -174,7 +179,10 @@ mod tests {
                 .await;
         assert_eq!(granted, Ok(Grant { name: Some("ann".into()), max_bitrate: Some(Bitrate::from_bits(2_000_000)) }));
         assert!(question.starts_with("POST /watch HTTP/1.1\r\n"), "{question}");
-        assert!(question.ends_with(r#"{"address":"192.0.2.1:9","token":"se\"cret","max_bitrate":7000}"#), "{question}");
+        assert!(
+            question.ends_with(r#"{"address":"192.0.2.1:9","token":"se\"cret","max_bitrate":7000,"broadcast":"cam1"}"#),
+            "{question}"
+        );
         for (answer, decided) in [
             ("HTTP/1.1 204 No Content\r\n\r\n", Ok(Grant::default())),
             ("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n", Err(Denial::Token)),
@@ -197,7 +205,7 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let away = format!("http://{}/", listener.local_addr().expect("an address"));
         drop(listener);
-        let request = AccessRequest::new(([192, 0, 2, 1], 9).into(), Bytes::new(), None);
+        let request = AccessRequest::new(([192, 0, 2, 1], 9).into(), Bytes::new(), None, BroadcastName::default());
         assert_eq!(HttpCallback::new(&away).expect("a URL").authorize(&request).await, Err(Denial::Undecided));
         for wrong in ["", "127.0.0.1:80", "ftp://a.example/", "http://"] {
             assert_eq!(HttpCallback::new(wrong).err(), Some(UrlError), "{wrong}");

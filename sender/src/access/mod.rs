@@ -13,7 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use nestcast_proto::{Bitrate, Close, Code};
+use nestcast_proto::{Bitrate, BroadcastName, Close, Code};
 
 /// The most characters of a viewer's name.
 const MAX_NAME: usize = 64;
@@ -58,21 +58,29 @@ pub struct AccessRequest {
     pub token: Bytes,
     /// The cap that it asks for.
     pub max_bitrate: Option<Bitrate>,
+    /// The broadcast that it asks for; the empty name if the sender has one alone.
+    pub broadcast: BroadcastName,
 }
 
 impl AccessRequest {
-    pub(crate) const fn new(address: SocketAddr, token: Bytes, max_bitrate: Option<Bitrate>) -> Self {
-        Self { address, token, max_bitrate }
+    pub(crate) const fn new(
+        address: SocketAddr,
+        token: Bytes,
+        max_bitrate: Option<Bitrate>,
+        broadcast: BroadcastName,
+    ) -> Self {
+        Self { address, token, max_bitrate, broadcast }
     }
 }
 
 /// Shows all but the token.
 impl fmt::Debug for AccessRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, max_bitrate, .. } = self;
+        let Self { address, max_bitrate, broadcast, .. } = self;
         f.debug_struct("AccessRequest")
             .field("address", address)
             .field("max_bitrate", max_bitrate)
+            .field("broadcast", broadcast)
             .finish_non_exhaustive()
     }
 }
@@ -108,23 +116,24 @@ impl Grant {
 #[non_exhaustive]
 pub enum Denial {
     /// It has no token, or a wrong one.
-    #[error("the token is missing or wrong")]
     Token,
     /// Its token was valid, or will be.
-    #[error("the token has expired or is not valid yet")]
     Expired,
     /// Its token is for another broadcast.
-    #[error("the token is for another broadcast")]
     Audience,
     /// Its token admits once, and was used.
-    #[error("the token admits once and was used before")]
     Used,
     /// The authorizer refuses this viewer.
-    #[error("this viewer is not admitted")]
     Refused,
     /// The authorizer cannot decide now. The receiver may try again.
-    #[error("who may watch cannot be decided now")]
     Undecided,
+}
+
+/// Says what the receiver is told.
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(Close::from(*self).why)
+    }
 }
 
 impl From<Denial> for Close {
@@ -179,7 +188,12 @@ mod tests {
             ),
             (vec![grant(Some("ann"), None), Err(Denial::Refused), Err(Denial::Used)], Err(Denial::Refused)),
         ];
-        let request = AccessRequest::new(([127, 0, 0, 1], 9).into(), Bytes::from_static(b"secret"), None);
+        let request = AccessRequest::new(
+            ([127, 0, 0, 1], 9).into(),
+            Bytes::from_static(b"secret"),
+            None,
+            BroadcastName::default(),
+        );
         assert!(!format!("{request:?}").contains("secret"));
         for (answers, decided) in cases {
             let authorizers: Vec<Arc<dyn Authorizer>> =
@@ -197,12 +211,11 @@ mod tests {
     }
 
     #[test]
-    fn a_close_says_what_the_denial_says() {
+    fn a_denial_says_what_the_receiver_is_told_and_only_the_undecided_may_try_again() {
+        assert_eq!(Denial::Audience.to_string(), "the token is for another broadcast");
         let all = [Denial::Token, Denial::Expired, Denial::Audience, Denial::Used, Denial::Refused, Denial::Undecided];
         for denial in all {
-            let close = Close::from(denial);
-            assert_eq!(close.why, denial.to_string());
-            assert_eq!(close.code.may_retry(), denial == Denial::Undecided);
+            assert_eq!(Close::from(denial).code.may_retry(), denial == Denial::Undecided);
         }
     }
 }

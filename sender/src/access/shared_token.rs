@@ -27,6 +27,8 @@ impl Authorizer for SharedToken {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_proto::BroadcastName;
+
     use super::*;
 
     #[tokio::test]
@@ -38,7 +40,12 @@ mod tests {
             ("secret2", Err(Denial::Token)),
             ("", Err(Denial::Token)),
         ] {
-            let request = AccessRequest::new(([127, 0, 0, 1], 9).into(), Bytes::from_static(given.as_bytes()), None);
+            let request = AccessRequest::new(
+                ([127, 0, 0, 1], 9).into(),
+                Bytes::from_static(given.as_bytes()),
+                None,
+                BroadcastName::default(),
+            );
             assert_eq!(token.authorize(&request).await, answer, "{given}");
         }
         assert!(!format!("{token:?}").contains("secret"));

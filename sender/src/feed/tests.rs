@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{
-    Bitrate, Code, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash, PathStats,
-    RandomAccessRequest, Sound, SoundRequest, Urgency, VersionRange, Video, Welcome,
+    Bitrate, BroadcastName, Code, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash,
+    PathStats, RandomAccessRequest, Sound, SoundRequest, Urgency, VersionRange, Video, Welcome,
 };
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinSet;
@@ -176,11 +176,16 @@ impl Connection for Taker {
 }
 
 fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
+    hello_to("", max_bitrate)
+}
+
+fn hello_to(name: &str, max_bitrate: Option<Bitrate>) -> Bytes {
     Message::Hello(Hello {
         versions: VersionRange::SPOKEN,
         token: Bytes::new(),
         max_bitrate,
         decoder: DecoderKind::Linear,
+        broadcast: name.parse().expect("a name"),
     })
     .encode()
 }
@@ -219,9 +224,16 @@ fn send(fanout: &FrameFanout, id: u64) {
     fanout.send(Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None }.into());
 }
 
+/// Returns a sender of this broadcast alone.
+fn directory(shared: &Arc<Shared>, frames: &FrameReceiver) -> Arc<Directory> {
+    let station = Station { shared: Arc::clone(shared), frames: frames.clone() };
+    let stations = [(BroadcastName::default(), station)].into();
+    Arc::new(Directory { first: BroadcastName::default(), stations })
+}
+
 /// Feeds a receiver.
 fn feed(taker: Taker, shared: &Arc<Shared>, frames: &FrameReceiver) -> impl Future<Output = ()> + 'static {
-    run(taker, pending(), shared.demand.register(), Arc::clone(shared), frames.clone())
+    run(taker, pending(), shared.demand.register(), directory(shared, frames))
 }
 
 /// Feeds receivers of these rates with 300 frames; returns the bytes of each frame that the first one got.
@@ -351,7 +363,7 @@ async fn the_control_stream_does_not_end_before_the_close_that_says_why() {
             Close { code: Code::Slow, why: "no hello came in time" }
         };
         let entry = shared.demand.register();
-        run(taker.clone(), time_is_up, entry, Arc::new(shared), frames).await;
+        run(taker.clone(), time_is_up, entry, directory(&Arc::new(shared), &frames)).await;
         let taken = taker.taken();
         (taken.closed, taken.ended_before_close)
     };
@@ -416,4 +428,33 @@ fn from_fanout_to_transport_a_frame_takes_no_memory_anew() {
     let figures = shared.counters.read();
     assert!(figures.receivers.len() == 3 && figures.receivers.iter().all(|receiver| receiver.sent.frames >= 1099));
     drop(feeds);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receiver_gets_the_broadcast_that_it_asks_for_and_another_name_is_refused() {
+    let fanouts = [(); 2].map(|()| FrameFanout::new(INTERVAL));
+    let shares = [(); 2].map(|()| shared());
+    let name = |text: &str| text.parse::<BroadcastName>().expect("a name");
+    let stations = ["cam1", "cam2"].into_iter().zip(shares.iter().zip(&fanouts));
+    let stations = stations.map(|(text, (shared, fanout))| {
+        (name(text), Station { shared: Arc::clone(shared), frames: fanout.subscribe() })
+    });
+    let directory = Arc::new(Directory { first: name("cam1"), stations: stations.collect() });
+    let ask = |text: &str| Taker { says: hello_to(text, None), ..Taker::new(1e9) };
+    let takers = ["cam2", "cam3", ""].map(ask);
+    let mut feeds = JoinSet::new();
+    for taker in &takers {
+        feeds.spawn(run(taker.clone(), pending(), shares[0].demand.register(), Arc::clone(&directory)));
+    }
+    for id in 0..3 {
+        sleep(INTERVAL).await;
+        send(&fanouts[1], id);
+    }
+    sleep(INTERVAL).await;
+    assert_eq!(takers[0].streams().len(), 3);
+    for refused in &takers[1..] {
+        assert_eq!(refused.taken().closed, Some(Code::NoBroadcast));
+    }
+    assert_eq!(shares[0].counters.read().refusals.get("no_broadcast"), Some(&2));
+    assert_eq!([0, 1].map(|at: usize| shares[at].counters.read().accepted), [0, 1]);
 }

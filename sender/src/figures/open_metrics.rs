@@ -1,9 +1,12 @@
-//! A broadcast's figures for Prometheus, in the OpenMetrics text format, version 1.0.0.
+//! The figures of broadcasts for Prometheus, in the OpenMetrics text format, version 1.0.0.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
+use nestcast_proto::BroadcastName;
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, NoLabelSet, text::encode};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeCounterValue, EncodeGaugeValue, MetricEncoder, NoLabelSet};
 use prometheus_client::metrics::MetricType::{Counter, Gauge};
 use prometheus_client::metrics::exemplar::Exemplar;
 use prometheus_client::registry::Registry;
@@ -11,7 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::figures::monitor::Monitor;
 use crate::figures::statistics::{ReceiverStatistics, Statistics};
 
-/// A broadcast's figures as a page of text.
+/// The figures of a sender's broadcasts as a page of text.
 #[derive(Debug)]
 pub struct OpenMetrics(Registry);
 
@@ -19,11 +22,12 @@ impl OpenMetrics {
     /// The page's HTTP content type.
     pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-    /// Serves the figures that `monitor` reads.
+    /// Serves the figures that these read, by the name of the broadcast, which is a label. A broadcast without a name has
+    /// no such label.
     #[must_use]
-    pub fn new(monitor: Monitor) -> Self {
+    pub fn new(monitors: BTreeMap<BroadcastName, Monitor>) -> Self {
         let mut registry = Registry::with_prefix("nestcast");
-        registry.register_collector(Box::new(Figures(monitor)));
+        registry.register_collector(Box::new(Figures(monitors)));
         Self(registry)
     }
 
@@ -37,69 +41,114 @@ impl OpenMetrics {
     }
 }
 
-/// The figures of a broadcast and of each receiver's path, read when Prometheus asks.
+/// The figures of broadcasts and of each receiver's path, read when Prometheus asks.
 #[derive(Debug)]
-struct Figures(Monitor);
+struct Figures(BTreeMap<BroadcastName, Monitor>);
+
+/// The labels of a sample.
+type Labels = Vec<(&'static str, String)>;
+
+/// The figures of one broadcast, and its label, if any.
+struct Broadcast {
+    figures: Statistics,
+    label: Labels,
+}
+
+impl Broadcast {
+    /// Returns its receivers with their labels: the broadcast, the address, and the viewer's name if that is known.
+    fn receivers(&self) -> impl Iterator<Item = (&ReceiverStatistics, Labels)> {
+        self.figures.receivers.iter().map(|receiver| {
+            let name = receiver.name.as_ref().map(|name| ("name", name.to_string()));
+            let own = [("receiver", receiver.address.to_string())].into_iter().chain(name);
+            (receiver, self.label.iter().cloned().chain(own).collect())
+        })
+    }
+
+    /// Returns the broadcast's label and another one.
+    fn with(&self, label: &'static str, value: impl ToString) -> Labels {
+        self.label.iter().cloned().chain([(label, value.to_string())]).collect()
+    }
+}
 
 impl Collector for Figures {
     fn encode(&self, mut page: DescriptorEncoder<'_>) -> fmt::Result {
-        let figures = self.0.read();
+        let broadcasts: Vec<_> = self.0.iter().map(broadcast).collect();
         for (name, help, figure) in BROADCAST_TOTALS {
-            page.encode_descriptor(name, help, None, Counter)?.encode_counter(&figure(&figures), NO_EXEMPLAR)?;
+            let mut counter = page.encode_descriptor(name, help, None, Counter)?;
+            for it in &broadcasts {
+                put_counter(&mut counter, &it.label, figure(&it.figures))?;
+            }
         }
-        let mut refusals =
-            page.encode_descriptor("refusals", "Peers that were turned away or closed, by why", None, Counter)?;
-        for (code, count) in &figures.refusals {
-            refusals.encode_family(&[("code", *code)])?.encode_counter(count, NO_EXEMPLAR)?;
+        let help = "Peers that were turned away or closed, by why";
+        let mut refusals = page.encode_descriptor("refusals", help, None, Counter)?;
+        for it in &broadcasts {
+            for (code, count) in &it.figures.refusals {
+                put_counter(&mut refusals, &it.with("code", code), *count)?;
+            }
         }
-        let receivers = figures.receivers.len();
-        page.encode_descriptor("receivers", "Receivers of now", None, Gauge)?.encode_gauge(&receivers)?;
-        let labels: Vec<_> = figures.receivers.iter().map(|receiver| (receiver, labels(receiver))).collect();
+        let mut gauge = page.encode_descriptor("receivers", "Receivers of now", None, Gauge)?;
+        for it in &broadcasts {
+            put_gauge(&mut gauge, &it.label, it.figures.receivers.len())?;
+        }
         for (name, help, figure) in RECEIVER_COUNTERS {
             let mut counter = page.encode_descriptor(name, help, None, Counter)?;
-            for (receiver, label) in &labels {
-                counter.encode_family(label)?.encode_counter(&figure(receiver), NO_EXEMPLAR)?;
+            for (receiver, label) in broadcasts.iter().flat_map(Broadcast::receivers) {
+                put_counter(&mut counter, &label, figure(receiver))?;
             }
         }
         let help = "Frames by the reason for which they ended where they did";
         let mut reasons = page.encode_descriptor("receiver_cut_reasons", help, None, Counter)?;
-        for (receiver, label) in &labels {
+        for (receiver, label) in broadcasts.iter().flat_map(Broadcast::receivers) {
             for (reason, count) in receiver.sent.cut_reasons.each() {
-                let label = [&label[..], &[("reason", reason.to_owned())]].concat();
-                reasons.encode_family(&label)?.encode_counter(&count, NO_EXEMPLAR)?;
+                put_counter(&mut reasons, &[&label[..], &[("reason", reason.to_owned())]].concat(), count)?;
             }
         }
         for (name, help, figure) in RECEIVER_GAUGES {
             let mut gauge = page.encode_descriptor(name, help, None, Gauge)?;
-            for (receiver, label) in &labels {
-                gauge.encode_family(label)?.encode_gauge(&figure(receiver))?;
+            for (receiver, label) in broadcasts.iter().flat_map(Broadcast::receivers) {
+                put_gauge(&mut gauge, &label, figure(receiver))?;
             }
         }
-        encode_renditions(&mut page, &figures)
+        encode_renditions(&mut page, &broadcasts)
     }
 }
 
-/// Returns the labels that name a receiver: its address, and its viewer's name if that is known.
-fn labels(receiver: &ReceiverStatistics) -> Vec<(&'static str, String)> {
-    let name = receiver.name.as_ref().map(|name| ("name", name.to_string()));
-    [("receiver", receiver.address.to_string())].into_iter().chain(name).collect()
+fn broadcast((name, monitor): (&BroadcastName, &Monitor)) -> Broadcast {
+    let label = (!name.is_empty()).then(|| ("broadcast", name.to_string()));
+    Broadcast { figures: monitor.read(), label: label.into_iter().collect() }
 }
 
-/// Encodes a video's renditions, and the receivers of each.
-fn encode_renditions(page: &mut DescriptorEncoder<'_>, figures: &Statistics) -> fmt::Result {
-    page.encode_descriptor("renditions", "Renditions of the newest frame", None, Gauge)?
-        .encode_gauge(&figures.renditions)?;
-    let mut gauge =
-        page.encode_descriptor("rendition_receivers", "Receivers of a rendition, by its number", None, Gauge)?;
-    for (number, count) in figures.rendition_receivers() {
-        gauge.encode_family(&[("rendition", number)])?.encode_gauge(&count)?;
+fn put_counter<N: EncodeCounterValue>(counter: &mut MetricEncoder<'_>, labels: &Labels, value: N) -> fmt::Result {
+    if labels.is_empty() {
+        return counter.encode_counter(&value, NO_EXEMPLAR);
     }
-    let mut gauge =
-        page.encode_descriptor("receiver_rendition", "The number of a receiver's rendition", None, Gauge)?;
-    for receiver in &figures.receivers {
-        if let Some(number) = receiver.rendition {
-            gauge.encode_family(&labels(receiver))?.encode_gauge(&number)?;
+    counter.encode_family(labels)?.encode_counter(&value, NO_EXEMPLAR)
+}
+
+fn put_gauge<N: EncodeGaugeValue>(gauge: &mut MetricEncoder<'_>, labels: &Labels, value: N) -> fmt::Result {
+    if labels.is_empty() {
+        return gauge.encode_gauge(&value);
+    }
+    gauge.encode_family(labels)?.encode_gauge(&value)
+}
+
+/// Encodes the renditions of videos, and the receivers of each.
+fn encode_renditions(page: &mut DescriptorEncoder<'_>, broadcasts: &[Broadcast]) -> fmt::Result {
+    let mut gauge = page.encode_descriptor("renditions", "Renditions of the newest frame", None, Gauge)?;
+    for it in broadcasts {
+        put_gauge(&mut gauge, &it.label, it.figures.renditions)?;
+    }
+    let help = "Receivers of a rendition, by its number";
+    let mut gauge = page.encode_descriptor("rendition_receivers", help, None, Gauge)?;
+    for it in broadcasts {
+        for (number, count) in it.figures.rendition_receivers() {
+            put_gauge(&mut gauge, &it.with("rendition", number), count)?;
         }
+    }
+    let help = "The number of a receiver's rendition";
+    let mut gauge = page.encode_descriptor("receiver_rendition", help, None, Gauge)?;
+    for (receiver, label) in broadcasts.iter().flat_map(Broadcast::receivers) {
+        receiver.rendition.map_or(Ok(()), |number| put_gauge(&mut gauge, &label, number))?;
     }
     Ok(())
 }
@@ -160,7 +209,10 @@ mod tests {
     #[test]
     fn a_page_has_the_figures_of_now_and_of_who_is_there() {
         let counters = Arc::new(Counters::default());
-        let page = OpenMetrics::new(Monitor(Arc::clone(&counters)));
+        let name: BroadcastName = "cam1".parse().expect("a name");
+        let other = Monitor(Arc::default());
+        let monitors = [(BroadcastName::default(), Monitor(Arc::clone(&counters))), (name, other)];
+        let page = OpenMetrics::new(monitors.into());
         Counters::add(&counters.frames, 7);
         counters.refuse("full");
         let receiver = counters.serve(
@@ -179,6 +231,8 @@ mod tests {
         let text = page.page();
         for line in [
             "nestcast_frames_total 7.0",
+            "nestcast_frames_total{broadcast=\"cam1\"} 0.0",
+            "nestcast_receivers{broadcast=\"cam1\"} 0",
             "nestcast_refusals_total{code=\"full\"} 1",
             "nestcast_receiver_delivery_rate_bits_per_second{receiver=\"192.0.2.1:4433\",name=\"ann\"} 5000.0",
             "nestcast_receiver_cut_reasons_total{receiver=\"192.0.2.1:4433\",name=\"ann\",reason=\"path_busy\"} 0",

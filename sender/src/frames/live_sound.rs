@@ -1,11 +1,12 @@
 //! A source of sound with the frames: a thread that reads packets and hands each on when it is due.
 
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nestcast_proto::SoundSource;
 
-use crate::clock;
+use crate::frames::running_clock;
+use crate::frames::schedule::Schedule;
 use crate::frames::sound::SoundFanout;
 
 /// The time from one packet to the next.
@@ -20,21 +21,26 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// When packets are due.
 #[derive(Debug)]
-struct Schedule {
-    next: Instant,
+struct Packets {
+    schedule: Schedule,
+    /// When the next is due, after the first.
+    after: Duration,
 }
 
-impl Schedule {
-    /// Takes a packet that was read at `now`; returns how long to wait until it is due.
-    fn take(&mut self, now: Instant) -> Duration {
-        let lag = now.saturating_duration_since(self.next);
-        self.next += if lag > MAX_LAG { lag } else { lag.min(INTERVAL / SLEW_PARTS) };
-        self.next.saturating_duration_since(now)
+impl Packets {
+    const fn new(began: Duration) -> Self {
+        Self { schedule: Schedule::new(began, MAX_LAG), after: Duration::ZERO }
     }
 
-    /// Goes on to the next packet.
-    fn advance(&mut self) {
-        self.next += INTERVAL;
+    /// Takes the next packet, which was asked for and read at these times; returns when it is due. Only a source that
+    /// let us wait moves the schedule a little: this thread may be late too, and makes that good.
+    fn take(&mut self, asked: Duration, read: Duration) -> Duration {
+        let due = self.schedule.due(self.after, read);
+        let has_waited = read.saturating_sub(asked) >= INTERVAL / 2;
+        let slew = if has_waited { read.saturating_sub(due).min(INTERVAL / SLEW_PARTS) } else { Duration::ZERO };
+        self.schedule.delay(slew);
+        self.after += INTERVAL;
+        due + slew
     }
 }
 
@@ -43,33 +49,35 @@ impl Schedule {
 pub(crate) fn start(
     mut source: impl SoundSource + 'static,
     fanout: SoundFanout,
-    is_wanted: impl Fn() -> bool + Send + 'static,
+    is_wanted: impl Fn() -> bool + Clone + Send + 'static,
 ) {
+    running_clock::find_pauses(is_wanted.clone());
     thread::spawn(move || {
-        let mut schedule = Schedule { next: Instant::now() };
+        let mut packets = Packets::new(running_clock::now());
         let lag = source.lag();
         let mut has_said = false;
         loop {
-            let asked = Instant::now();
+            let asked = running_clock::now();
             let packet = match source.next() {
                 Ok(Some(packet)) => packet,
                 Ok(None) => return tracing::info!("the sound ended"),
                 Err(error) => return tracing::warn!("the sound broke off, and pictures go on: {error}"),
             };
-            if asked.elapsed() > SILENCE && !std::mem::replace(&mut has_said, true) {
-                tracing::warn!("no sound came for {} s: receivers heard silence", asked.elapsed().as_secs());
+            let read = running_clock::now();
+            let silence = read.saturating_sub(asked);
+            if silence > SILENCE && !std::mem::replace(&mut has_said, true) {
+                tracing::warn!("no sound came for {} s: receivers heard silence", silence.as_secs());
             }
-            thread::sleep(schedule.take(Instant::now()));
+            let due = packets.take(asked, read);
+            thread::sleep(due.saturating_sub(running_clock::now()));
             if !is_wanted() {
                 return;
             }
             // It was captured when it was due, if the machine was late now.
-            let late = Instant::now().saturating_duration_since(schedule.next) + lag;
-            let late = u64::try_from(late.as_micros()).unwrap_or(u64::MAX);
-            if !fanout.send(clock::microseconds().saturating_sub(late), packet) {
+            let captured = running_clock::microseconds_at(due.saturating_sub(lag));
+            if !fanout.send(captured, packet) {
                 tracing::warn!("a packet of sound has no bytes, or too many: it is left out");
             }
-            schedule.advance();
         }
     });
 }
@@ -78,14 +86,14 @@ pub(crate) fn start(
 mod tests {
     use super::*;
 
-    /// Returns when each of the packets is due, if they are read at these times.
+    /// Returns when each of the packets is due, if they are read at these times, each as soon as the one before it is
+    /// handed on.
     fn due(read: impl Iterator<Item = Duration>) -> Vec<Duration> {
-        let began = Instant::now();
-        let mut schedule = Schedule { next: began };
-        read.map(|at| {
-            schedule.take(began + at);
-            let due = schedule.next - began;
-            schedule.advance();
+        let mut packets = Packets::new(Duration::ZERO);
+        let mut asked = Duration::ZERO;
+        read.map(|read| {
+            let due = packets.take(asked.min(read), read);
+            asked = due.max(read);
             due
         })
         .collect()
@@ -106,9 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn after_a_stop_sound_goes_on_at_once() {
+    fn after_a_stop_sound_goes_on_at_once_and_a_thread_that_was_late_moves_nothing() {
         let stopped = Duration::from_secs(3);
         let due = due((0..10).map(|at| if at < 5 { INTERVAL * at } else { INTERVAL * at + stopped }));
         assert_eq!(due[4..], [80, 3100, 3120, 3140, 3160, 3180].map(Duration::from_millis));
+        // The thread runs again after 200 ms, and reads a file at once.
+        let mut packets = Packets::new(Duration::ZERO);
+        let mut at =
+            |millis| packets.take(Duration::from_millis(millis), Duration::from_millis(millis + 1)).as_millis();
+        assert_eq!([at(0), at(200), at(201), at(202)], [0, 20, 40, 60]);
     }
 }

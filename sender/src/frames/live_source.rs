@@ -19,11 +19,17 @@ use tokio::sync::mpsc;
 
 use crate::clock;
 use crate::frames::latest_value::LatestValue;
+use crate::frames::running_clock;
+use crate::frames::schedule::Schedule;
 use crate::frames::source::FrameSource;
 
 /// The most used pictures kept for reuse: one is read while another is encoded, and an encoder may keep one for
 /// comparison.
 const MAX_SPENT_PICTURES: usize = 2;
+/// How late a picture may be until the schedule moves to it at once, and how many pictures in turn are late where the
+/// source is slow. Other delays are this thread's, and it makes them good.
+const MAX_LAG: Duration = Duration::from_millis(250);
+const LAGS: usize = 8;
 
 /// Encodes the pictures of any stream with any encoder. It reads and encodes nothing before the first frame is
 /// requested.
@@ -209,45 +215,61 @@ fn read<P: Send + 'static>(
     slot: &LatestValue<Captured<P>>,
     spent: &Receiver<P>,
 ) -> Result<(), SourceError> {
-    let mut due = Due::new(stream.interval());
+    let mut due = Due::new(stream.interval(), running_clock::now());
     let mut skipped = None;
     let mut last = 0;
     for id in 0.. {
         let Some(next) = stream.next(skipped.take().or_else(|| spent.try_recv().ok()))? else { break };
-        due.wait();
+        let was_due = due.wait();
         if slot.is_closed() {
             break;
         }
         let StreamPicture { picture, captured } = next;
         // A stream's own times use the driver's clock, which may go back; capture times must not.
-        last = captured.unwrap_or_else(clock::microseconds).max(last);
+        last = captured.or(was_due).unwrap_or_else(clock::microseconds).max(last);
         skipped = slot.put(Captured { id, at: last, picture }).map(|captured| captured.picture);
     }
     Ok(())
 }
 
-/// The time at which the next picture is due, for a stream that does not wait itself.
+/// When the next picture is due, for a stream that does not wait itself.
 struct Due {
     interval: Option<Duration>,
-    next: Instant,
+    schedule: Schedule,
+    /// When the next is due, after the first.
+    after: Duration,
+    /// How late the last pictures were.
+    lags: [Duration; LAGS],
+    number: usize,
 }
 
 impl Due {
-    fn new(interval: Option<Duration>) -> Self {
-        Self { interval, next: Instant::now() }
+    const fn new(interval: Option<Duration>, began: Duration) -> Self {
+        let schedule = Schedule::new(began, MAX_LAG);
+        Self { interval, schedule, after: Duration::ZERO, lags: [Duration::ZERO; LAGS], number: 0 }
     }
 
-    /// Waits until the picture that was read is due.
-    fn wait(&mut self) {
-        let Some(interval) = self.interval else { return };
-        let now = Instant::now();
-        match self.next.checked_duration_since(now) {
-            Some(early) => thread::sleep(early),
-            // If a live source lags, the schedule moves to it.
-            None if now - self.next > interval => self.next = now,
-            None => {}
-        }
-        self.next += interval;
+    /// Waits until the picture that was read is due. Returns when that was, in microseconds since 1970, however late the
+    /// system woke this thread.
+    fn wait(&mut self) -> Option<u64> {
+        let interval = self.interval?;
+        let now = running_clock::now();
+        let due = self.next(interval, now);
+        thread::sleep(due.saturating_sub(now));
+        Some(running_clock::microseconds_at(due))
+    }
+
+    /// Returns when the next picture is due, which is there at `now`. If all of the last pictures were late, the source
+    /// is slower than the schedule, which moves by the least of their delays.
+    fn next(&mut self, interval: Duration, now: Duration) -> Duration {
+        let due = self.schedule.due(self.after, now);
+        self.lags[self.number % LAGS] = now.saturating_sub(due);
+        self.number += 1;
+        self.after += interval;
+        let least = self.lags.into_iter().min().unwrap_or_default();
+        self.schedule.delay(least);
+        self.lags.iter_mut().for_each(|lag| *lag -= least);
+        due + least
     }
 }
 
@@ -390,5 +412,22 @@ mod tests {
         let (frames, _) = frames((0..1000).collect(), false).await;
         let last = &frames.last().expect("frames").frame;
         assert_eq!((last.id, frames.len() as u64 + last.skipped), (999, 1000));
+    }
+    /// Returns when each of the pictures is due, in milliseconds, if they are read at these times.
+    fn due(read: impl IntoIterator<Item = u64>) -> Vec<u128> {
+        let interval = Duration::from_millis(40);
+        let mut due = Due::new(Some(interval), Duration::ZERO);
+        read.into_iter().map(|read| due.next(interval, Duration::from_millis(read)).as_millis()).collect()
+    }
+
+    #[test]
+    fn short_delays_of_a_thread_are_made_good_and_a_slow_source_is_followed_evenly() {
+        let late = |at: u64| at * 40 + if at % 8 == 3 { 200 } else { 0 };
+        assert_eq!(due((0..100).map(late)), (0..100).map(|at| at * 40).collect::<Vec<_>>());
+        let slow = due((0..200).map(|at| at * 50));
+        let steps: Vec<u128> = slow.windows(2).skip(8).map(|pair| pair[1] - pair[0]).collect();
+        assert!(steps.iter().all(|step| *step == 50), "{steps:?}");
+        assert!(slow[199].abs_diff(199 * 50) <= 10 * LAGS as u128, "{slow:?}");
+        assert_eq!(due([0, 40, 5000, 5040, 5080]), [0, 40, 5000, 5040, 5080], "the source stopped");
     }
 }

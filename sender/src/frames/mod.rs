@@ -6,5 +6,7 @@ pub(crate) mod live_sound;
 pub(crate) mod live_source;
 pub(crate) mod paced_source;
 pub(crate) mod recorded_frames;
+mod running_clock;
+mod schedule;
 pub(crate) mod sound;
 pub(crate) mod source;

@@ -1,13 +1,18 @@
-//! A source of frames that were encoded earlier: a thread that hands each over when it is due.
+//! A source of frames that were encoded earlier: a thread that hands each over when it is due, and the sound between
+//! them.
 
+use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use nestcast_proto::{BroadcastFrame, Demand, FrameStream, SourceError, Welcome};
+use bytes::Bytes;
+use nestcast_proto::{BroadcastFrame, Demand, FrameStream, Sound, SourceError, Welcome};
 use tokio::sync::mpsc;
 
-use crate::clock;
+use crate::frames::running_clock;
+use crate::frames::schedule::Schedule;
+use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
 
 /// The most that a frame may be late before all frames after it are due later. A shorter delay is made good.
@@ -17,6 +22,8 @@ const MAX_LATENESS: Duration = Duration::from_millis(250);
 /// is requested.
 pub struct PacedSource {
     welcome: Welcome,
+    sound: Option<Sound>,
+    fanout: Option<SoundFanout>,
     state: State,
 }
 
@@ -44,7 +51,8 @@ struct Running {
 impl PacedSource {
     /// Sends the frames of `stream`.
     pub fn new(stream: impl FrameStream + 'static) -> Self {
-        Self { welcome: stream.welcome(), state: State::Ready(Box::new(stream)) }
+        let (welcome, sound) = (stream.welcome(), stream.sound());
+        Self { welcome, sound, fanout: None, state: State::Ready(Box::new(stream)) }
     }
 }
 
@@ -53,9 +61,17 @@ impl FrameSource for PacedSource {
         self.welcome.clone()
     }
 
+    fn sound(&self) -> Option<Sound> {
+        self.sound
+    }
+
+    fn attach_sound(&mut self, sound: SoundFanout) {
+        self.fanout = Some(sound);
+    }
+
     async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
         self.state = match std::mem::replace(&mut self.state, State::Ended) {
-            State::Ready(stream) => State::Running(Running::start(stream, demand.clone())),
+            State::Ready(stream) => State::Running(Running::start(stream, demand.clone(), self.fanout.take())),
             other => other,
         };
         let State::Running(running) = &mut self.state else { return Ok(None) };
@@ -82,58 +98,97 @@ impl FrameSource for PacedSource {
 }
 
 impl Running {
-    fn start(stream: Box<dyn FrameStream>, demand: Demand) -> Self {
+    fn start(stream: Box<dyn FrameStream>, demand: Demand, sound: Option<SoundFanout>) -> Self {
         let (made, frames) = mpsc::channel(1);
         let (stop, stopped) = channel();
-        let thread = thread::spawn(move || send(stream, &demand, &made, &stopped));
+        let sending = Sending {
+            stream,
+            demand,
+            frames: made,
+            sound,
+            packets: VecDeque::new(),
+            prepared: Duration::ZERO,
+            stopped,
+        };
+        let thread = thread::spawn(move || sending.run());
         Self { frames, stop: Some(stop), thread: Some(thread) }
     }
 }
 
-/// Sends frames until there are no more, or nobody receives them.
-fn send(
-    mut stream: Box<dyn FrameStream>,
-    demand: &Demand,
-    frames: &mpsc::Sender<BroadcastFrame>,
-    stopped: &Receiver<()>,
-) -> Result<(), SourceError> {
-    let mut schedule = Schedule(Instant::now());
-    while let Some(due) = stream.read()? {
-        let start = Instant::now();
-        let due = schedule.due(due, start);
-        while Instant::now() < due && stream.prepare(demand) {}
-        let prepared = start.elapsed();
-        if stopped.recv_timeout(due.saturating_duration_since(Instant::now())) != Err(RecvTimeoutError::Timeout) {
-            return Ok(());
-        }
-        // Capture times follow the schedule, however late the system woke this thread.
-        let start = Instant::now();
-        let late = u64::try_from((start - due).as_micros()).unwrap_or(u64::MAX);
-        let Some(frame) = stream.take(clock::microseconds().saturating_sub(late), demand) else { continue };
-        let encode_time = prepared + start.elapsed();
-        if frames.blocking_send(BroadcastFrame { encode_time, ..frame }).is_err() {
-            return Ok(());
-        }
-    }
-    if let Some(fault) = stream.take_fault() {
-        tracing::warn!("{fault}");
-    }
-    Ok(())
+/// Why the thread ends early: nobody receives frames.
+struct Stopped;
+
+/// What the thread has.
+struct Sending {
+    stream: Box<dyn FrameStream>,
+    demand: Demand,
+    frames: mpsc::Sender<BroadcastFrame>,
+    sound: Option<SoundFanout>,
+    /// The packets that were read, with the times at which they are due.
+    packets: VecDeque<(Duration, Bytes)>,
+    /// How long the stream prepared since the last frame.
+    prepared: Duration,
+    stopped: Receiver<()>,
 }
 
-/// When a frame that is due at zero is due.
-struct Schedule(Instant);
-
-impl Schedule {
-    /// Returns when the next frame is due. If it is far too late, as after the machine slept, the schedule moves.
-    fn due(&mut self, after: Duration, now: Instant) -> Instant {
-        let due = self.0 + after;
-        let late = now.saturating_duration_since(due);
-        if late <= MAX_LATENESS {
-            return due;
+impl Sending {
+    /// Sends frames, and the sound between them, until there are no more, or nobody receives them.
+    fn run(mut self) -> Result<(), SourceError> {
+        let mut schedule = Schedule::new(running_clock::now(), MAX_LATENESS);
+        while let Some(after) = self.read()? {
+            let start = running_clock::now();
+            let due = schedule.due(after, start);
+            let origin = due.saturating_sub(after);
+            if self.send_sound(origin, Some(due)).and_then(|()| self.wait(due)).is_err() {
+                return Ok(());
+            }
+            // Capture times follow the schedule, however late the system woke this thread.
+            let taking = running_clock::now();
+            let captured = running_clock::microseconds_at(due);
+            let Some(frame) = self.stream.take(captured, &self.demand) else { continue };
+            let encode_time = std::mem::take(&mut self.prepared) + running_clock::now().saturating_sub(taking);
+            if self.frames.blocking_send(BroadcastFrame { encode_time, ..frame }).is_err() {
+                return Ok(());
+            }
         }
-        self.0 += late;
-        now
+        let _ = self.send_sound(schedule.due(Duration::ZERO, Duration::ZERO), None);
+        if let Some(fault) = self.stream.take_fault() {
+            tracing::warn!("{fault}");
+        }
+        Ok(())
+    }
+
+    /// Reads the next frame and the sound before it.
+    fn read(&mut self) -> Result<Option<Duration>, SourceError> {
+        let after = self.stream.read()?;
+        self.packets.extend(std::iter::from_fn(|| self.stream.take_sound()));
+        Ok(after)
+    }
+
+    /// Sends packets when they are due, up to `until`, where the first frame was due at `origin`.
+    fn send_sound(&mut self, origin: Duration, until: Option<Duration>) -> Result<(), Stopped> {
+        let due = |after: Duration| origin.saturating_add(after);
+        while let Some((after, packet)) =
+            self.packets.pop_front_if(|(after, _)| until.is_none_or(|end| due(*after) <= end))
+        {
+            self.wait(due(after))?;
+            if let Some(sound) = &self.sound {
+                sound.send(running_clock::microseconds_at(due(after)), packet);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets the stream prepare what receivers ask for, and then waits.
+    fn wait(&mut self, due: Duration) -> Result<(), Stopped> {
+        let start = running_clock::now();
+        while running_clock::now() < due && self.stream.prepare(&self.demand) {}
+        let prepared = running_clock::now();
+        self.prepared += prepared.saturating_sub(start);
+        match self.stopped.recv_timeout(due.saturating_sub(prepared)) {
+            Err(RecvTimeoutError::Timeout) => Ok(()),
+            _ => Err(Stopped),
+        }
     }
 }
 
@@ -213,15 +268,5 @@ mod tests {
         assert!(waiting.is_err(), "it is not due");
         source.stop();
         assert!(source.next(&demand).await.expect("no error").is_none());
-    }
-
-    #[test]
-    fn a_short_delay_is_made_good_and_a_long_one_moves_the_schedule() {
-        let start = Instant::now();
-        let at = |millis| start + Duration::from_millis(millis);
-        let mut schedule = Schedule(start);
-        let mut due = |frame, now| (schedule.due(Duration::from_millis(frame), at(now)) - start).as_millis();
-        assert_eq!([due(0, 0), due(40, 3), due(80, 300), due(120, 301)], [0, 40, 80, 120]);
-        assert_eq!([due(160, 5000), due(200, 5001)], [5000, 5040], "the machine slept");
     }
 }

@@ -3,7 +3,9 @@
 use std::future::Future;
 
 use bytes::Bytes;
-use nestcast_proto::{BroadcastFrame, Demand, SourceError, Welcome};
+use nestcast_proto::{BroadcastFrame, Demand, Sound, SourceError, Welcome};
+
+use crate::frames::sound::SoundFanout;
 
 /// A source of frames, each made once for all receivers. If you have pictures and an encoder, you need no source of
 /// your own: use [`LiveSource`](crate::LiveSource).
@@ -19,6 +21,16 @@ pub trait FrameSource: Send + 'static {
     /// package"); `None` if it is not sent.
     fn package(&self) -> Option<Bytes> {
         None
+    }
+
+    /// Returns what receivers learn of the sound that the source has itself, if it has some. It must stay the same.
+    fn sound(&self) -> Option<Sound> {
+        None
+    }
+
+    /// Takes the fan-out to which the source hands its own sound, before the first frame is requested.
+    fn attach_sound(&mut self, sound: SoundFanout) {
+        let _ = sound;
     }
 
     /// Waits until the next frame is due and returns it; `None` at the end. Ids rise. `demand` says how many bytes of

@@ -74,8 +74,9 @@ fn capture_times_come_with_their_frames_and_unknown_blocks_are_skipped() {
         let each = renditions.count();
         let (mut writer, mut bytes) = VideoWriter::new(&VideoHeader { renditions, ..header() });
         for (number, time) in [Some(1 << 60), None, Some(7)].into_iter().enumerate() {
-            bytes.extend([0, 2, 3, 9, 9, 9]); // a block that this build does not know
+            bytes.extend([0, 9, 3, 9, 9, 9]); // a block that this build does not know
             writer.length += 6;
+            bytes.extend(writer.sound(&SoundBlock { channels: 1, packet: Some((5, &[7; 9])) }));
             time.into_iter().for_each(|time| writer.captured(time));
             for rendition in 0..each {
                 bytes.extend(writer.frame(&[number.to_le_bytes()[0]], number == 2 && rendition == 0));
@@ -163,4 +164,25 @@ fn frame_rates_beyond_this_build_are_over_its_limit_and_others_corrupt() {
     for (frames, seconds) in [(0, 1), (1, 0), (1 << 32, 1), (1, 1 << 32)] {
         assert!(matches!(parse(frames, seconds), Err(Error::Corrupt { .. })), "{frames}/{seconds}");
     }
+}
+
+#[test]
+fn blocks_of_sound_come_back_and_wrong_ones_are_none() {
+    let (mut writer, start) = VideoWriter::new(&header());
+    let longest = [7; MAX_PACKET];
+    for packet in [None, Some((1 << 60, &longest[..1])), Some((u64::MAX, &longest[..]))] {
+        let sound = SoundBlock { channels: 2, packet };
+        let bytes = writer.sound(&sound);
+        let (head, length) = RecordHead::parse(&bytes).expect("a block").expect("whole");
+        assert_eq!(head, RecordHead::Block(BlockKind::Sound, (bytes.len() - length) as u64));
+        assert!(bytes.len() - length <= SoundBlock::MAX_BYTES);
+        assert_eq!(SoundBlock::parse(&bytes[length..]), Some(sound));
+    }
+    assert!(writer.length > start.len() as u64 + 1276, "the index counts them");
+    for (channels, length) in [(0, 12), (3, 12), (1, 2), (1, 8), (1, 9), (1, SoundBlock::MAX_BYTES + 1)] {
+        let mut body = vec![7; length];
+        body[0] = channels;
+        assert_eq!(SoundBlock::parse(&body), None, "{channels} channels, {length} bytes");
+    }
+    assert_eq!(SoundBlock::parse(&[]), None);
 }

@@ -2,6 +2,7 @@ use bytes::BytesMut;
 use nestcast_units::FrameRate;
 
 use super::*;
+use crate::wire::broadcast_name::BroadcastName;
 use crate::wire::frame::{Frame, FrameHeader};
 use crate::wire::limits::MAX_MODEL;
 use crate::wire::message::{Clock, DecoderKind, RandomAccessRequest, Video};
@@ -14,7 +15,13 @@ const PACKAGE: PackageHash = PackageHash([9; 32]);
 const SECOND: Duration = Duration::from_secs(1);
 
 fn hello() -> Hello {
-    Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear }
+    Hello {
+        versions: VersionRange::SPOKEN,
+        token: Bytes::new(),
+        max_bitrate: None,
+        decoder: DecoderKind::Linear,
+        broadcast: BroadcastName::default(),
+    }
 }
 
 fn welcome(video: Option<Video>) -> Welcome {

@@ -1,6 +1,7 @@
 use nestcast_units::FrameRate;
 
 use super::*;
+use crate::wire::broadcast_name::BroadcastName;
 use crate::wire::frame::Frame;
 use crate::wire::message::{DecoderKind, PackageHash, RandomAccessRequest, SoundRequest, Video};
 
@@ -23,7 +24,13 @@ fn offer(video: Option<Video>) -> Offer {
 
 fn hello(max_bitrate: Option<Bitrate>) -> Message {
     let versions = VersionRange::SPOKEN;
-    Message::Hello(Hello { versions, token: Bytes::from_static(b"secret"), max_bitrate, decoder: DecoderKind::Linear })
+    Message::Hello(Hello {
+        versions,
+        token: Bytes::from_static(b"secret"),
+        max_bitrate,
+        decoder: DecoderKind::Linear,
+        broadcast: BroadcastName::default(),
+    })
 }
 
 /// A driver over a transport that accepts everything: its actions, and the bytes of every stream.

@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
-use nestcast_proto::Bitrate;
+use nestcast_proto::{Bitrate, BroadcastName};
 
 use crate::access::{AccessRequest, Authorization, Authorizer, Denial, Grant};
 
@@ -50,8 +50,8 @@ impl fmt::Debug for SignedTokens {
 }
 
 impl SignedTokens {
-    /// Reads the public keys. If there is an `audience`, every token must name it in its claim `aud`; otherwise no
-    /// token may have that claim.
+    /// Reads the public keys. If there is an `audience`, every token must name it in its claim `aud`. Without one, it must
+    /// name the broadcast that its receiver asks for; if that has no name, no token may have the claim.
     ///
     /// # Errors
     /// [`KeyError`] if the file cannot be read, is no JWK Set, or has no key for ES256 or EdDSA.
@@ -61,7 +61,7 @@ impl SignedTokens {
     }
 
     /// Decides on a token at `now`, in seconds since 1970-01-01 UTC.
-    fn check(&self, token: &[u8], now: u64) -> Result<Grant, Denial> {
+    fn check(&self, token: &[u8], broadcast: &BroadcastName, now: u64) -> Result<Grant, Denial> {
         let header = decode_header(token).map_err(|_| Denial::Token)?;
         if !ALGORITHMS.contains(&header.alg) {
             return Err(Denial::Token);
@@ -69,7 +69,8 @@ impl SignedTokens {
         let mut validation = Validation::new(header.alg);
         validation.leeway = LEEWAY_SECONDS;
         validation.validate_nbf = true;
-        if let Some(audience) = &self.audience {
+        let named = (!broadcast.is_empty()).then_some(broadcast.as_str());
+        if let Some(audience) = self.audience.as_deref().or(named) {
             validation.set_audience(&[audience]);
             validation.set_required_spec_claims(&["exp", "aud"]);
         }
@@ -114,7 +115,7 @@ impl Authorizer for SignedTokens {
             KeyFile::refresh(&self.keys).await;
             // Before 1970 no token is valid yet.
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Denial::Expired)?;
-            self.check(&request.token, now.as_secs())
+            self.check(&request.token, &request.broadcast, now.as_secs())
         })
     }
 }

@@ -35,7 +35,16 @@ impl Bench {
     }
 
     async fn ask(&self, token: &str) -> Result<Grant, Denial> {
-        let request = AccessRequest::new(([127, 0, 0, 1], 9).into(), Bytes::copy_from_slice(token.as_bytes()), None);
+        self.ask_for("", token).await
+    }
+
+    async fn ask_for(&self, broadcast: &str, token: &str) -> Result<Grant, Denial> {
+        let request = AccessRequest::new(
+            ([127, 0, 0, 1], 9).into(),
+            Bytes::copy_from_slice(token.as_bytes()),
+            None,
+            broadcast.parse().expect("a name"),
+        );
         self.tokens.authorize(&request).await
     }
 }
@@ -87,6 +96,12 @@ async fn times_and_audiences_are_checked_and_the_reason_is_named() {
     ];
     for (bench, claims, answer) in cases {
         assert_eq!(bench.ask(&key.sign(&claims).expect("a token")).await, answer, "{claims:?}");
+    }
+    let token = key.sign(&Claims { aud: aud("cam1"), ..claims() }).expect("a token");
+    for (broadcast, answer) in [("cam1", Ok(Grant::default())), ("cam2", Err(Denial::Audience))] {
+        assert_eq!(anywhere.ask_for(broadcast, &token).await, answer, "{broadcast} of several");
+        let bare = key.sign(&claims()).expect("a token");
+        assert_eq!(anywhere.ask_for(broadcast, &bare).await, Err(Denial::Audience));
     }
 }
 
