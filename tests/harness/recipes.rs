@@ -48,7 +48,7 @@ pub const RECIPES: [Recipe; 15] = [
     recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE),
     recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE),
     recipe("slices", Content::Photo, [700, 600], Channels::Rgb, 24_000),
-    masked(recipe("gains", Content::Photo, [129, 77], Channels::Rgb, WHOLE), 0.5),
+    masked(recipe("gains", Content::Photo, [64, 61], Channels::Rgb, WHOLE), 0.5),
     masked(recipe("grey-gains", Content::Photo, [50, 70], Channels::Grey, WHOLE), 1.0),
     masked(recipe("slices-gains", Content::Photo, [700, 600], Channels::Rgb, 24_000), 0.25),
 ];

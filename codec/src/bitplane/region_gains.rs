@@ -137,3 +137,66 @@ impl RegionGains {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bitplane::contexts::GAIN_PRIORS;
+    use crate::entropy::range_coder::{RangeDecoder, RangeEncoder};
+    use crate::model::PRIORS;
+
+    const WIDTH: usize = 32 * 7 - 5;
+    const ROWS: usize = 32 * 5 - 31;
+
+    fn probabilities() -> Vec<Probability> {
+        vec![0; PRIORS].iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)).collect()
+    }
+
+    #[test]
+    fn any_gains_in_any_order_are_read_back_byte_by_byte() {
+        for (spread, stride) in [(0, 1), (1, 1), (3, 2), (8, 3), (8, 11)] {
+            let order: Vec<[usize; 2]> = (0..35).map(|at| at * stride % 35).map(|at| [at % 7, at / 7]).collect();
+            let gain = |at: usize| (at * 37 % 41 % (2 * spread + 1)).to_le_bytes()[0].cast_signed() - spread.to_le_bytes()[0].cast_signed();
+            let mut gains = RegionGains::default();
+            gains.set_source(WIDTH, ROWS, (0..35).map(gain));
+            let (mut coder, mut before) = (RangeEncoder::new(), probabilities());
+            for &region in &order {
+                gains.code(region, &mut before, &mut coder).expect("an encoder is never starved");
+            }
+            let bytes = coder.finish();
+            let mut decoded = RegionGains::default();
+            decoded.start(WIDTH, ROWS);
+            let (mut decoder, mut after) = (RangeDecoder::new(), probabilities());
+            let (mut left, mut starved) = (order.iter(), None);
+            for byte in bytes {
+                decoder.push(&[byte]);
+                while let Some(region) = starved.take().or_else(|| left.next()) {
+                    if decoded.code(*region, &mut after, &mut decoder).is_none() {
+                        starved = Some(region);
+                        break;
+                    }
+                }
+            }
+            assert_eq!(starved, None);
+            assert_eq!(decoded.known, (0..35).map(|at| Some(gain(at))).collect::<Vec<_>>(), "{spread}, {stride}");
+            assert_eq!(decoded.known, gains.known);
+        }
+    }
+
+    #[test]
+    fn a_guess_is_the_mean_of_the_known_neighbours() {
+        let mut gains = RegionGains::default();
+        gains.start(96, 96);
+        gains.last = -3;
+        assert_eq!(gains.guess([1, 1]), (-3, 0));
+        gains.known[1] = Some(-1);
+        assert_eq!(gains.guess([1, 1]), (-1, 1));
+        gains.known[3] = Some(-2);
+        assert_eq!(gains.guess([1, 1]), (-1, 3));
+        gains.known[1] = Some(-2);
+        assert_eq!(gains.guess([1, 1]), (-2, 2));
+        assert_eq!(gains.guess([2, 0]), (-2, 1));
+        assert_eq!(gains.guess([0, 2]), (-2, 1));
+        assert_eq!(gains.guess([2, 2]), (-3, 0));
+    }
+}

@@ -62,12 +62,10 @@ impl<R: Record> SliceEncoder<R> {
         for (source, rows) in self.sources.iter_mut().zip(slices) {
             source.rows = rows;
         }
-        let gains = choices.masking.map(|(strength, norms)| {
+        let gains = choices.masking.and_then(|(strength, norms)| {
             let measure = |source: &mut Source| source.activity.measure(norms, bands, &source.rows);
             parallel::for_each(threads, self.sources.iter_mut(), measure);
-            let sums = self.sources.iter().map(|source| source.activity.sum());
-            let (sum, count) = sums.fold((0.0, 0), |(a, b), (sum, count)| (a + sum, b + count));
-            (strength, sum / count as f32)
+            Some((strength, Activity::mean(self.sources.iter().map(|source| &source.activity))?))
         });
         let steps = choices.rotations.then(|| model.steps());
         let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);

@@ -84,3 +84,17 @@ fn scale_written(values: &mut [f32], factor: f32) {
         scale(values, factor);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn factors_are_quarters_of_octaves() {
+        for gain in -MAX_GAIN..=MAX_GAIN {
+            assert!((f64::from(factor(gain)).log2() * 4.0 - f64::from(gain)).abs() < 1e-6, "{gain}");
+            assert!((factor(gain) * factor(-gain) - 1.0).abs() < 2e-7, "{gain}");
+        }
+        assert_eq!((factor(8), factor(-4), factor(0)), (4.0, 0.5, 1.0));
+    }
+}

@@ -32,3 +32,33 @@ fn unlift(line: &mut [f32], taps: &Taps) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::colour::axes::Axes;
+    use crate::model::Model;
+    use crate::picture::{Channels, Size};
+    use crate::subband::coefficients::Coefficients;
+    use crate::subband::layout::{Subband, details};
+    use crate::wavelet::naive;
+
+    #[test]
+    fn the_product_of_two_norms_is_the_energy_of_one_coefficient() {
+        let model = Model::photo();
+        let norms = norms(&model.taps);
+        let size = Size::new(512, 512).expect("a size");
+        for level in 1..=5 {
+            for (index, halves) in details(0, level).zip([[1, 0], [0, 1], [1, 1]]) {
+                let mut coefficients = Coefficients::default();
+                coefficients.reset_to_zero(model.id(), size, Channels::Grey, Axes::default());
+                let (width, height) = Subband::at(index).size(512, 512);
+                coefficients.subbands[index][height / 2 * width + width / 2] = 1.0;
+                let planes = naive::compose(&model.taps, &coefficients);
+                let energy: f32 = planes.components[0].iter().map(|sample| sample * sample).sum();
+                let product = norms[level - 1][halves[0]] * norms[level - 1][halves[1]];
+                assert!((energy / product - 1.0).abs() < 1e-3, "level {level}, {halves:?}: {energy}, {product}");
+            }
+        }
+    }
+}
