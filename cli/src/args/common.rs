@@ -41,7 +41,7 @@ impl Transform {
 #[derive(Debug, Default, Args)]
 pub(crate) struct Masking {
     /// Picture: the strength of activity masking, 0 to 1. Smooth regions get finer steps than texture, which hides errors; 0 is for the
-    /// highest PSNR [default: the model's: 0 for photo, 0.25 for photo-ssim]
+    /// highest PSNR [default: the model's: 0 for photo, 0.35 for photo-ssim]
     #[arg(long = "activity-masking", value_name = "STRENGTH", value_parser = strength)]
     pub(crate) strength: Option<f32>,
 }

@@ -11,7 +11,7 @@ use crate::model::Model;
 use crate::parallel::{self, Threads};
 use crate::stream::interleave::{self, Coded};
 use crate::stream::slice_coder::SliceCoder;
-use crate::subband::activity::{Activity, Norms};
+use crate::subband::activity::{Activity, GainRule, Norms};
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, SUBBANDS};
 use crate::subband::rotation_search::RotationSearch;
@@ -65,7 +65,7 @@ impl<R: Record> SliceEncoder<R> {
         let gains = choices.masking.and_then(|(strength, norms)| {
             let measure = |source: &mut Source| source.activity.measure(norms, bands, &source.rows);
             parallel::for_each(threads, self.sources.iter_mut(), measure);
-            Some((strength, Activity::mean(self.sources.iter().map(|source| &source.activity))?))
+            GainRule::new(strength, self.sources.iter().map(|source| &source.activity))
         });
         let steps = choices.rotations.then(|| model.steps());
         let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);
@@ -113,19 +113,18 @@ impl<R: Record> SliceEncoder<R> {
 }
 
 impl Source {
-    /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the strength and the mean activity, if they
-    /// are scaled.
+    /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
     fn quantise(
         &mut self,
         model: &Model,
         steps: Option<&[f32; SUBBANDS]>,
-        gains: Option<(f32, f32)>,
+        gains: Option<GainRule>,
         bands: Bands<'_>,
     ) {
         let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
-        if let Some((strength, mean)) = gains {
-            slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(strength, mean));
+        if let Some(rule) = gains {
+            slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(rule));
         }
         if let Some(steps) = steps {
             slice.rotations.set_source(search.run(steps, bands, rows));

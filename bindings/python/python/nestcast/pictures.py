@@ -77,7 +77,7 @@ class Encoder:
     model's tables. `threads` does not change the result. With `deep`, networks help the analysis; they need the package
     `onnxruntime`. `max_bytes` stops early. Without `rotations`, an RGB picture is encoded a third faster and usually
     needs 1 to 8 % more bytes. `activity_masking` (0 to 1) gives smooth regions finer steps than texture, which hides
-    errors; without it the model decides, 0.25 for "photo-ssim" and 0 for "photo".
+    errors; without it the model decides, 0.35 for "photo-ssim" and 0 for "photo".
     """
 
     def __init__(
