@@ -48,7 +48,11 @@ impl Ours {
         let runtime = Runtime::open().context("run this through `cargo xtask measure`, which fetches ONNX Runtime")?;
         let package = Package::builtin(model)?;
         let deep = package.deep(&runtime, threads)?;
-        Ok(Self { linear: Codec::with(package.linear(threads)), deep: Some(Codec::with(deep)), masking: package.activity_masking() })
+        Ok(Self {
+            linear: Codec::with(package.linear(threads)),
+            deep: Some(Codec::with(deep)),
+            masking: package.activity_masking(),
+        })
     }
 
     /// Opens only the linear transform: no networks in memory.

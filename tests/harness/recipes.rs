@@ -50,7 +50,7 @@ pub const RECIPES: [Recipe; 15] = [
     recipe("slices", Content::Photo, [700, 600], Channels::Rgb, 24_000),
     masked(recipe("gains", Content::Photo, [64, 61], Channels::Rgb, WHOLE), 0.5),
     masked(recipe("grey-gains", Content::Photo, [50, 70], Channels::Grey, WHOLE), 1.0),
-    masked(recipe("slices-gains", Content::Photo, [700, 600], Channels::Rgb, 24_000), 0.25),
+    masked(recipe("slices-gains", Content::Photo, [700, 600], Channels::Rgb, 6_000), 0.25),
 ];
 
 impl Recipe {

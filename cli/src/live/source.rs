@@ -95,7 +95,8 @@ fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
         "--renditions, --effort and --matrix are for videos, because nestcast encodes each picture by itself: leave them out"
     );
     let (model, format) = (Model::open(&options.common)?, pictures.format());
-    let encoder = model.encoder(options.analysis, &options.masking)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
+    let encoder =
+        model.encoder(options.analysis, &options.masking)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
     let encoding = PictureEncoding::new(format, PackageHash(model.package.hash()), encoder);
     Ok(LiveSource::new(pictures, encoding.with_package(model.package.archive().into())))
 }

@@ -68,9 +68,8 @@ struct Around {
 impl<'a> CodingPass<'a> {
     #[inline(always)]
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
-        let Slice {
-            subbands, blocks, significant, levels, source, expected_magnitude, probabilities, gains, ..
-        } = slice;
+        let Slice { subbands, blocks, significant, levels, source, expected_magnitude, probabilities, gains, .. } =
+            slice;
         let map = subbands[subband];
         let Weights { side, above, diagonal, .. } = map.weights;
         let border = map.grid.stride * CODE_BLOCK_COEFFICIENTS - (CODE_BLOCK_SIDE - 1) * CODE_BLOCK_SIDE;

@@ -83,8 +83,7 @@ impl RegionGains {
         let (guess, around) = self.guess([x, y]);
         let source = self.source.get(region).copied().unwrap_or_default();
         let mut read = 0;
-        let mut code =
-            |context: usize, bit: bool| self.kept.code(&mut read, probabilities, coder, context, bit);
+        let mut code = |context: usize, bit: bool| self.kept.code(&mut read, probabilities, coder, context, bit);
         let mut gain = guess;
         if !code(contexts::guessed_gain(around), source == guess)? {
             let lower = match guess {
@@ -156,7 +155,9 @@ mod tests {
     fn any_gains_in_any_order_are_read_back_byte_by_byte() {
         for (spread, stride) in [(0, 1), (1, 1), (3, 2), (8, 3), (8, 11)] {
             let order: Vec<[usize; 2]> = (0..35).map(|at| at * stride % 35).map(|at| [at % 7, at / 7]).collect();
-            let gain = |at: usize| (at * 37 % 41 % (2 * spread + 1)).to_le_bytes()[0].cast_signed() - spread.to_le_bytes()[0].cast_signed();
+            let gain = |at: usize| {
+                (at * 37 % 41 % (2 * spread + 1)).to_le_bytes()[0].cast_signed() - spread.to_le_bytes()[0].cast_signed()
+            };
             let mut gains = RegionGains::default();
             gains.set_source(WIDTH, ROWS, (0..35).map(gain));
             let (mut coder, mut before) = (RangeEncoder::new(), probabilities());

@@ -84,7 +84,13 @@ impl SliceDecoder {
         let size = Size::ONE;
         let chroma = ChromaFormat::None;
         let gains = false;
-        Self { size, chroma, gains, deinterleaver: Deinterleaver::new(1), parts: vec![Part { rows: 0..1, ..Part::default() }] }
+        Self {
+            size,
+            chroma,
+            gains,
+            deinterleaver: Deinterleaver::new(1),
+            parts: vec![Part { rows: 0..1, ..Part::default() }],
+        }
     }
 
     /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have gains

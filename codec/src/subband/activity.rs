@@ -54,11 +54,12 @@ pub(crate) struct GainRule {
 impl GainRule {
     /// Returns the rule for a picture of these slices; `None` if all of their regions are flat or drawn.
     pub(crate) fn new<'a>(strength: f32, slices: impl Iterator<Item = &'a Activity>) -> Option<Self> {
-        let Totals { activity, weight, regions } = slices.fold(Totals::default(), |all, Activity { totals, .. }| Totals {
-            activity: all.activity + totals.activity,
-            weight: all.weight + totals.weight,
-            regions: all.regions + totals.regions,
-        });
+        let Totals { activity, weight, regions } =
+            slices.fold(Totals::default(), |all, Activity { totals, .. }| Totals {
+                activity: all.activity + totals.activity,
+                weight: all.weight + totals.weight,
+                regions: all.regions + totals.regions,
+            });
         // Where much is flat, little hides errors.
         let slope = strength * f32::from(STEPS_AN_OCTAVE) * weight / regions;
         (weight > 0.0).then(|| Self { slope, mean: activity / weight })
@@ -85,7 +86,8 @@ impl Activity {
                     for ((energy, zeros), values) in sums.zip(values.chunks(side)) {
                         *energy += x * y * values.iter().map(|value| value * value).sum::<f32>();
                         if level == 1 {
-                            *zeros += values.iter().map(|value| if value.abs() < ZERO { 1.0 } else { 0.0 }).sum::<f32>();
+                            *zeros +=
+                                values.iter().map(|value| if value.abs() < ZERO { 1.0 } else { 0.0 }).sum::<f32>();
                         }
                     }
                 }
