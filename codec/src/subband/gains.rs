@@ -3,6 +3,8 @@
 //! Prior art: adaptive quantisation by macroblock, as in H.264 (Recommendation ITU-T H.264, 2003, `mb_qp_delta`). Here the
 //! gains also decide the order: a coefficient with a higher gain has its bit planes earlier.
 
+use std::f32::consts::SQRT_2;
+
 use crate::simd::widest;
 use crate::subband::layout::{SUBBANDS, Subband};
 use crate::subband::regions::REGION_SIDE;
@@ -27,7 +29,7 @@ pub(crate) const fn count(width: usize, rows: usize) -> (usize, usize) {
 /// Returns 2 to the power of `gain` / 4, the factor that an encoder multiplies coefficients by. A decoder multiplies by
 /// the factor of `-gain`.
 pub(crate) fn factor(gain: i8) -> f32 {
-    const FRACTIONS: [f32; STEPS_AN_OCTAVE as usize] = [1.0, 1.189_207_1, 1.414_213_6, 1.681_792_9];
+    const FRACTIONS: [f32; STEPS_AN_OCTAVE as usize] = [1.0, 1.189_207_1, SQRT_2, 1.681_792_9];
     let fraction = FRACTIONS[usize::from(gain.rem_euclid(STEPS_AN_OCTAVE).unsigned_abs())];
     fraction * 2_f32.powi(i32::from(gain.div_euclid(STEPS_AN_OCTAVE)))
 }

@@ -3,8 +3,8 @@
 use crate::subband::layout::LEVELS;
 use crate::wavelet::lift::{LIFTING_STEPS, Sample as _, Taps, mirror};
 
-/// Samples of the coarsest line.
-const LINE_SAMPLES: usize = 16;
+/// Samples of the coarsest line: more than a coefficient reaches in both directions.
+const LINE_SAMPLES: usize = 64;
 
 /// Returns the sum of the squares of the samples that a coefficient of one becomes along a line, by level and half: low,
 /// high.
