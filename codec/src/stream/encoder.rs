@@ -12,7 +12,6 @@ use crate::subband::activity::Norms;
 use crate::subband::coefficients::Coefficients;
 use crate::subband::layout::LEVELS;
 use crate::transform::{Analysis, TransformError};
-use crate::wavelet;
 
 /// The reason why a picture could not be encoded.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -98,7 +97,7 @@ impl Encoder {
     #[must_use]
     pub fn with_activity_masking(mut self, strength: f32) -> Self {
         self.masking = strength.clamp(0.0, 1.0);
-        self.norms = wavelet::norms(&self.model().taps);
+        self.norms = self.model().norms();
         self
     }
 

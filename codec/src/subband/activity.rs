@@ -135,7 +135,6 @@ mod tests {
     use crate::model::Model;
     use crate::picture::{Channels, Picture, Size};
     use crate::transform::Analysis as _;
-    use crate::wavelet;
 
     #[test]
     fn the_activity_of_noise_is_that_of_its_variance() {
@@ -150,7 +149,7 @@ mod tests {
         let picture = Picture::new(Size::new(96, 96).expect("a size"), Channels::Grey, samples).expect("samples");
         let linear = Linear::new(Model::photo());
         let coefficients = linear.coefficients_of((&picture).into()).expect("linear never fails");
-        let norms = wavelet::norms(&linear.model().taps);
+        let norms = linear.model().norms();
         let mut activity = Activity::default();
         activity.measure(&norms, coefficients.bands(), &(0..96));
         for (at, found) in activity.regions.iter().flatten().enumerate() {
@@ -178,7 +177,7 @@ mod tests {
         let linear = Linear::new(Model::photo());
         let coefficients = linear.coefficients_of((&picture.expect("samples")).into()).expect("linear never fails");
         let mut activity = Activity::default();
-        activity.measure(&wavelet::norms(&linear.model().taps), coefficients.bands(), &(0..64));
+        activity.measure(&linear.model().norms(), coefficients.bands(), &(0..64));
         assert!(activity.regions[..2].iter().all(Option::is_none), "{:?}", activity.regions);
         assert!(activity.regions[2..].iter().all(Option::is_some), "{:?}", activity.regions);
         let gains: Vec<i8> = activity.gains(GainRule { slope: 4.0, mean: 2.0 }).collect();
