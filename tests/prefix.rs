@@ -78,21 +78,26 @@ fn levels_of_the_longest_line() {
 
 #[test]
 fn levels_of_slices() {
-    let vector = vector("slices");
+    levels_of_slices_of("slices");
+    levels_of_slices_of("slices-gains");
+}
+
+fn levels_of_slices_of(name: &str) {
+    let vector = vector(name);
     let (tables, stream, reference) = probed(&vector);
     let mut decoder = probe::decoder(&tables);
     let mut before = 0;
     for bytes in cuts(reference.header().bytes, 300, stream.len()) {
         decoder.push(&stream[before..bytes]).expect("a prefix is no error");
         before = bytes;
-        probe::assert_same(&mut decoder, &reference.at(bytes), &format!("slices, {bytes} bytes"));
+        probe::assert_same(&mut decoder, &reference.at(bytes), &format!("{name}, {bytes} bytes"));
     }
 }
 
 /// A run over a whole stream answers for its prefixes: the reference's only optimisation.
 #[test]
 fn the_reference_agrees_with_itself() {
-    for (name, step) in [("tiny", 1), ("line", 7), ("grey", 1), ("photo", 501), ("slices", 7001)] {
+    for (name, step) in [("tiny", 1), ("line", 7), ("grey", 1), ("photo", 501), ("slices", 7001), ("gains", 13)] {
         let vector = vector(name);
         let tables = vectors::tables();
         let whole = Reference::decode(&tables, &vector.stream).expect("valid").expect("whole");
@@ -114,7 +119,7 @@ fn samples_within_one_of_exact_arithmetic() {
     for vector in vectors::read() {
         let reference = Reference::decode(&tables, &vector.stream).expect("valid").expect("whole");
         let step = match vector.recipe.name {
-            "slices" => 6007,
+            "slices" | "slices-gains" => 6007,
             "longest" | "photo" | "noise" => 97,
             _ => 1,
         };
@@ -146,7 +151,7 @@ fn more_bytes_are_not_worse() {
     const TOLERANCE_DB: f64 = 0.02;
     let model = vectors::model();
     let linear = Linear::new(model.clone());
-    for (name, step) in [("photo", 19), ("slices", 199)] {
+    for (name, step) in [("photo", 19), ("slices", 199), ("gains", 7), ("slices-gains", 199)] {
         let vector = vector(name);
         let original = vector.recipe.picture();
         let mut decoder = Decoder::new(linear.clone());

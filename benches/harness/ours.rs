@@ -33,6 +33,8 @@ impl Kind {
 pub struct Ours {
     linear: Codec,
     deep: Option<Codec>,
+    /// The strength of the model's activity masking.
+    masking: f32,
 }
 
 impl Ours {
@@ -46,18 +48,22 @@ impl Ours {
         let runtime = Runtime::open().context("run this through `cargo xtask measure`, which fetches ONNX Runtime")?;
         let package = Package::builtin(model)?;
         let deep = package.deep(&runtime, threads)?;
-        Ok(Self { linear: Codec::with(package.linear(threads)), deep: Some(Codec::with(deep)) })
+        Ok(Self {
+            linear: Codec::with(package.linear(threads)),
+            deep: Some(Codec::with(deep)),
+            masking: package.activity_masking(),
+        })
     }
 
     /// Opens only the linear transform: no networks in memory.
     pub fn linear(threads: usize) -> Result<Self> {
-        Ok(Self { linear: Codec::with(Package::builtin(MODEL)?.linear(threads)), deep: None })
+        Ok(Self { linear: Codec::with(Package::builtin(MODEL)?.linear(threads)), deep: None, masking: 0.0 })
     }
 
     /// Encodes once, with the best available analysis; stops after `max_bytes`.
     pub fn encode(&self, picture: &Picture, max_bytes: usize) -> Result<Stream> {
         let codec = self.deep.as_ref().unwrap_or(&self.linear);
-        Ok(codec.encoder().with_max_bytes(max_bytes).encode(picture)?)
+        Ok(codec.encoder().with_activity_masking(self.masking).with_max_bytes(max_bytes).encode(picture)?)
     }
 
     /// Decodes a prefix, which must contain the header.

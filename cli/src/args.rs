@@ -21,7 +21,7 @@ use nestcast_proto::Bitrate;
 
 #[cfg(feature = "access")]
 pub(crate) use access::{Access, Key, Token};
-pub(crate) use common::{BOTH_DECODERS, Common, Transform};
+pub(crate) use common::{BOTH_DECODERS, Common, Masking, Transform};
 pub(crate) use live::{Receive, Send};
 pub(crate) use relay::Place;
 #[cfg(feature = "retrieval")]
@@ -99,6 +99,8 @@ pub(crate) struct Encode {
     /// as long, and 0.3 % fewer bytes at equal MS-SSIM with `photo`, 5 % fewer with `photo-ssim`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
+    #[command(flatten)]
+    pub(crate) masking: Masking,
     /// Print the summary as JSON, on standard error if OUT.nst is `-`
     #[arg(long)]
     pub(crate) json: bool,
@@ -208,6 +210,8 @@ pub(crate) struct Eval {
     /// The transform to encode with, as for `encode`
     #[arg(long, value_enum, default_value_t = Transform::Linear)]
     pub(crate) analysis: Transform,
+    #[command(flatten)]
+    pub(crate) masking: Masking,
     /// Pictures: bits per pixel to cut at [default: 0.1:1.5:0.05]
     #[arg(long, value_name = "START:STOP:STEP")]
     pub(crate) grid: Option<Grid>,

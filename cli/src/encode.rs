@@ -28,7 +28,8 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let model = Model::open(&options.common)?;
     let names = Names::new(input.name(), output.path());
     let picture = pictures::read(input, options.common.max_pixels)?;
-    let mut encoder = model.encoder(options.analysis)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
+    let mut encoder =
+        model.encoder(options.analysis, &options.masking)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 
     let start = Instant::now();
     let stream = encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", names.input))?;

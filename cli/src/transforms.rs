@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow};
 use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
 use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
-use crate::args::{BOTH_DECODERS, Common, Transform};
+use crate::args::{BOTH_DECODERS, Common, Masking, Transform};
 use crate::files;
 
 /// A model package, with the options for it.
@@ -35,12 +35,13 @@ impl Model {
         }
     }
 
-    /// Makes an encoder with this transform.
-    pub(crate) fn encoder(&self, kind: Transform) -> Result<Encoder> {
-        Ok(match kind {
+    /// Makes an encoder with this transform and this strength of activity masking, or the model's.
+    pub(crate) fn encoder(&self, kind: Transform, masking: &Masking) -> Result<Encoder> {
+        let encoder = match kind {
             Transform::Linear => Encoder::new(self.package.linear(self.threads)),
             Transform::Deep => Encoder::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
-        })
+        };
+        Ok(encoder.with_activity_masking(masking.strength.unwrap_or_else(|| self.package.activity_masking())))
     }
 
     /// Opens the synthesis with networks.

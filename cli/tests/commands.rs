@@ -50,6 +50,38 @@ fn commands_work_in_a_pipe() {
 }
 
 #[test]
+fn activity_masking_is_the_models_choice_or_yours() {
+    let bench = Bench::new();
+    // Noise, weak on the left and strong on the right.
+    let mut state = 1_u32;
+    let samples: Vec<u8> = (0..128 * 64 * 3)
+        .map(|at| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (100 + (state >> if at % 384 < 192 { 30 } else { 26 })).to_le_bytes()[0]
+        })
+        .collect();
+    bench.write("p.png", &png::of_samples(128, 64, &samples));
+    for (options, gains) in [
+        (&["--model", "photo"][..], false),
+        (&["--model", "photo", "--activity-masking", "0.5"], true),
+        (&["--model", "photo-ssim"], true),
+        (&["--model", "photo-ssim", "--activity-masking", "0"], false),
+    ] {
+        bench.succeed(&[&["encode", "p.png", "-o", "p.nst"], options].concat());
+        let (text, _) = bench.succeed(&["inspect", "p.nst", "--json"]);
+        let inspected: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!(inspected["gains"], gains, "{options:?}");
+        bench.succeed(&["decode", "p.nst", "-o", "back.png", "--decoder", "linear"]);
+    }
+    let wrong = bench.run(&["encode", "p.png", "-o", "p.nst", "--activity-masking", "1.5"], &[]);
+    assert_eq!(wrong.status.code(), Some(2), "{wrong:?}");
+    let clip = [&b"YUV4MPEG2 W16 H16 F25:1\nFRAME\n"[..], &[100; 384]].concat();
+    bench.write("clip.y4m", &clip);
+    let line = bench.refuse(&["encode", "clip.y4m", "-o", "c.nst", "--activity-masking", "0.2"]);
+    assert!(line.contains("--activity-masking is for encoding pictures"), "{line}");
+}
+
+#[test]
 fn summaries_are_json_on_demand() {
     let bench = Bench::new();
     bench.write("p.png", &png::rgb(50, 30));

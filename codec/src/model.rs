@@ -9,6 +9,7 @@ use crate::post_filter::table::{self, PostFilter};
 use crate::subband::layout::{LEVELS, SUBBANDS};
 use crate::subband::quantise::{Dequantiser, MAX_PLANES};
 use crate::tables;
+use crate::wavelet;
 use crate::wavelet::lift::{self, LIFTING_STEPS, Taps};
 
 const TABLES_MAGIC: &[u8; 4] = b"NSTM";
@@ -171,6 +172,11 @@ impl Model {
     /// Returns the finest step of every subband.
     pub(crate) fn steps(&self) -> [f32; SUBBANDS] {
         std::array::from_fn(|index| self.subbands[index].step)
+    }
+
+    /// Returns the energies of the wavelet's basis functions.
+    pub(crate) fn norms(&self) -> [[f32; 2]; LEVELS] {
+        wavelet::norms(&self.taps)
     }
 
     /// Returns the model's name in streams.

@@ -35,16 +35,18 @@ fn frame(encoder: &mut Encoder, decoder: &mut Decoder, picture: &Picture, out: &
 #[test]
 fn frames_after_the_first_take_no_memory() {
     for format in [Format::Rgb, Format::Grey, Format::Ycbcr420(Ycbcr::BT601)] {
-        for limit in [usize::MAX, 20_000] {
+        for (limit, masking) in [(usize::MAX, 0.0), (20_000, 0.0), (usize::MAX, 1.0)] {
             let codec = Codec::photo();
-            let (mut encoder, mut decoder) = (codec.encoder().with_max_bytes(limit), codec.decoder());
+            let encoder = codec.encoder().with_max_bytes(limit).with_activity_masking(masking);
+            let (mut encoder, mut decoder) = (encoder, codec.decoder());
             let (picture, mut out) = (picture(format, 1), picture(format, 2));
             let first = frame(&mut encoder, &mut decoder, &picture, &mut out);
             assert!(first.iter().all(|&count| count > 0), "the counter counts");
             for _ in 0..3 {
                 let later = frame(&mut encoder, &mut decoder, &picture, &mut out);
-                assert_eq!(later, [0, 0], "{format:?}, at most {limit} bytes");
+                assert_eq!(later, [0, 0], "{format:?}, at most {limit} bytes, masking {masking}");
             }
+            assert_eq!(decoder.header().map(|header| header.gains), Some(masking > 0.0));
         }
     }
 }

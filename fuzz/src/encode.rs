@@ -25,7 +25,8 @@ pub fn encode(data: &[u8]) {
     let samples = period.iter().copied().cycle().take(format.bytes(size)).collect();
     let picture = Picture::new(size, format, samples).expect("as many samples as pixels");
 
-    let mut encoder = Encoder::new(LINEAR.clone()).with_rotations(kind & 2 == 0);
+    let encoder = Encoder::new(LINEAR.clone()).with_rotations(kind & 2 == 0);
+    let mut encoder = encoder.with_activity_masking(f32::from(kind >> 4) / 15.0);
     let stream = encoder.encode(&picture).expect("any picture is encoded");
     let mut decoder = Decoder::new(LINEAR.clone());
     assert_eq!(decoder.push(stream.bytes()), Ok(Progress::Complete), "all of a stream is whole");

@@ -38,6 +38,7 @@ pub fn header(data: &[u8]) {
                 height: header.size.height(),
                 model: header.model.0,
                 planes: header.planes.into(),
+                gains: header.gains,
                 axes,
                 bytes: length,
             };

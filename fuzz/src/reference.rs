@@ -18,7 +18,7 @@ static PROBE: LazyLock<(Vec<u8>, ModelId)> = LazyLock::new(|| {
     (tables, model)
 });
 
-/// Checks that for any bytes, cut anywhere, the decoder knows the Levels, planes, rotations and cut of the reference
+/// Checks that for any bytes, cut anywhere, the decoder knows the Levels, planes, rotations, gains and cut of the reference
 /// decoder.
 ///
 /// The input: a picture's shape, where it is cut, then the stream's body.

@@ -21,6 +21,7 @@ pub(crate) struct Shape {
     pub(crate) width: usize,
     pub(crate) height: usize,
     pub(crate) planes: u8,
+    pub(crate) gains: bool,
     pub(crate) axes: [u8; 4],
 }
 
@@ -33,6 +34,7 @@ impl Shape {
             width: usize::from(width) % side + 1,
             height: usize::from(height) % side + 1,
             planes: planes % 16,
+            gains: planes & 16 != 0,
             axes,
         }
     }
@@ -53,7 +55,7 @@ impl Shape {
             }
         }
         stream.extend(model.0);
-        stream.push(self.planes);
+        stream.push(self.planes + if self.gains { 16 } else { 0 });
         if self.rgb {
             let [a, b, c, d] = self.axes;
             stream.extend([a, b, c, d & 0x3F]);

@@ -42,7 +42,9 @@ pub use deep::{Composed, Deep, DeepAnalysis, DeepSynthesis};
 pub use frames::{DeepFrames, VideoManifest, VideoPackage, VideoRanges};
 #[cfg(feature = "kept")]
 pub use kept::{KeepError, KeptPackages};
-pub use package::{Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform};
+pub use package::{
+    EncoderDefaults, Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform,
+};
 #[cfg(feature = "kept")]
 pub use packages::{FetchError, Packages, Wanted};
 pub use runtime::{Runtime, RuntimeError};

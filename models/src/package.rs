@@ -13,7 +13,7 @@ use nestcast_codec::{Linear, Model, ModelId, PostFilter};
 use sha2::{Digest as _, Sha256};
 
 pub use fault::{Fault, PackageError};
-pub use manifest::{Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
+pub use manifest::{EncoderDefaults, Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
 
 use crate::deep::{Correction, Corrections, Deep, DeepAnalysis, DeepSynthesis};
 use crate::runtime::Runtime;
@@ -114,6 +114,12 @@ impl Package {
     #[must_use]
     pub const fn manifest(&self) -> &Manifest {
         &self.manifest
+    }
+
+    /// The strength of activity masking that encoders use unless their user chooses another.
+    #[must_use]
+    pub const fn activity_masking(&self) -> f32 {
+        self.manifest.encoder.activity_masking
     }
 
     /// The tables that streams and the linear transform depend on.

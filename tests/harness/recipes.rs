@@ -20,16 +20,22 @@ pub struct Recipe {
     pub channels: Channels,
     /// The length at which the stream is cut.
     max_bytes: usize,
+    /// The strength of activity masking.
+    masking: f32,
 }
 
 const WHOLE: usize = usize::MAX;
 
 const fn recipe(name: &'static str, content: Content, size: [u32; 2], channels: Channels, max_bytes: usize) -> Recipe {
-    Recipe { name, content, width: size[0], height: size[1], channels, max_bytes }
+    Recipe { name, content, width: size[0], height: size[1], channels, max_bytes, masking: 0.0 }
+}
+
+const fn masked(recipe: Recipe, masking: f32) -> Recipe {
+    Recipe { masking, ..recipe }
 }
 
 /// All vectors. The first ones are small enough to test every byte.
-pub const RECIPES: [Recipe; 12] = [
+pub const RECIPES: [Recipe; 15] = [
     recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE),
     recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE),
     recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE),
@@ -42,6 +48,9 @@ pub const RECIPES: [Recipe; 12] = [
     recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE),
     recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE),
     recipe("slices", Content::Photo, [700, 600], Channels::Rgb, 24_000),
+    masked(recipe("gains", Content::Photo, [64, 61], Channels::Rgb, WHOLE), 0.5),
+    masked(recipe("grey-gains", Content::Photo, [50, 70], Channels::Grey, WHOLE), 1.0),
+    masked(recipe("slices-gains", Content::Photo, [700, 600], Channels::Rgb, 6_000), 0.25),
 ];
 
 impl Recipe {
@@ -64,7 +73,8 @@ impl Recipe {
     /// If the codec refuses.
     pub fn encode_on(&self, threads: usize, model: &Arc<Model>) -> Vec<u8> {
         let linear = Linear::new(Arc::clone(model)).with_threads(threads);
-        let stream = Encoder::new(linear).with_max_bytes(self.max_bytes).encode(&self.picture());
+        let mut encoder = Encoder::new(linear).with_max_bytes(self.max_bytes).with_activity_masking(self.masking);
+        let stream = encoder.encode(&self.picture());
         stream.unwrap_or_else(|error| panic!("{}: {error}", self.name)).bytes().to_vec()
     }
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::errors::Result;
+use crate::errors::{Result, argument};
 use crate::exclusive::exclusive;
 use crate::model::Transform;
 use crate::picture::Pixels;
@@ -19,16 +19,24 @@ pub(crate) struct Encoder {
 #[pymethods]
 impl Encoder {
     #[new]
-    #[pyo3(signature = (model, threads, deep, max_bytes, rotations))]
+    #[pyo3(signature = (model, threads, deep, max_bytes, rotations, activity_masking))]
     fn new(
         model: &Bound<'_, PyAny>,
         threads: usize,
         deep: bool,
         max_bytes: Option<usize>,
         rotations: bool,
+        activity_masking: Option<f32>,
     ) -> Result<Self> {
+        if activity_masking.is_some_and(|strength| !(0.0..=1.0).contains(&strength)) {
+            return Err(argument("the strength of activity masking is a number from 0 to 1"));
+        }
         let transform = Transform::new(model, threads, deep)?;
         let encoder = model.py().detach(|| transform.encoder())?.with_rotations(rotations);
+        let encoder = match activity_masking {
+            Some(strength) => encoder.with_activity_masking(strength),
+            None => encoder,
+        };
         let encoder = encoder.with_max_bytes(max_bytes.unwrap_or(usize::MAX));
         Ok(Self { encoder: Mutex::new(encoder) })
     }

@@ -61,9 +61,13 @@ impl Transform {
 
     /// Returns an encoder; loads the network that it needs.
     pub(crate) fn encoder(&self) -> Result<Encoder> {
-        Ok(match (&self.source, &self.runtime) {
+        let encoder = match (&self.source, &self.runtime) {
             (Source::Package(package), Some(runtime)) => Encoder::new(package.deep_analysis(runtime, self.threads)?),
             _ => self.linear().encoder(),
+        };
+        Ok(match &self.source {
+            Source::Package(package) => encoder.with_activity_masking(package.activity_masking()),
+            Source::Tables(_) => encoder,
         })
     }
 

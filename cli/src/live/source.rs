@@ -44,6 +44,7 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
         let path = path.to_owned();
         Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
+    options.masking.refuse()?;
     if kind == Kind::StoredVideo {
         ensure!(
             !is_for_encoding(options) && options.analysis == Transform::Linear,
@@ -95,7 +96,8 @@ fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
         "--renditions, --effort and --matrix are for videos, because nestcast encodes each picture by itself: leave them out"
     );
     let (model, format) = (Model::open(&options.common)?, pictures.format());
-    let encoder = model.encoder(options.analysis)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
+    let encoder =
+        model.encoder(options.analysis, &options.masking)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
     let encoding = PictureEncoding::new(format, PackageHash(model.package.hash()), encoder);
     Ok(LiveSource::new(pictures, encoding.with_package(model.package.archive().into())))
 }

@@ -26,6 +26,7 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Res
     ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
     let chosen = options.analysis == Transform::Deep;
     ensure!(!chosen, "--analysis is for streams, but a code uses the encoder of its package: leave it out");
+    options.masking.refuse()?;
     let names = Names::new(input.name(), output.path());
     let package = CodePackage::find(options.common.model())?;
     let picture = pictures::read(input, options.common.max_pixels)?;

@@ -19,6 +19,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
         options.analysis == Transform::Linear,
         "--analysis deep is for pictures, and video has only linear: leave it out"
     );
+    options.masking.refuse()?;
     let model = clip::model(&options.common)?;
     let coding = &options.video;
     let names = Names::new(input.name(), output.path());

@@ -19,6 +19,7 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     ensure!(options.grid.is_none(), "--grid is for pictures: for a video give --bitrates");
     #[cfg(feature = "perceptual")]
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
+    options.masking.refuse()?;
     clip::model(&options.common)?;
     let piped = piped(options)?;
     let place = |path| Output::new(path, &[input.path()]);

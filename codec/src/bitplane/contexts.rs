@@ -50,9 +50,25 @@ const ROTATION_CONTEXT: usize = NEW_ROTATION + MAX_ROTATIONS - 1;
 /// The bits of an angle, by axis and node of their tree.
 const ANGLE_CONTEXT: usize = ROTATION_CONTEXT + (MAX_ROTATIONS - 1);
 const ANGLE_NODES: usize = (1 << ANGLE_BITS) - 1;
+/// Whether a region's gain is the guessed one, by what is known around it.
+const GUESSED_GAIN: usize = ANGLE_CONTEXT + 3 * ANGLE_NODES;
+const _: () = assert!(GUESSED_GAIN == PRIORS, "the tables have a prior for every context but those of gains");
+/// What is known around a region: no gain, one, several that are equal, several that differ.
+const GAINS_AROUND: usize = 4;
+/// Whether another gain is lower, by what is known around it.
+const LOWER_GAIN: usize = GUESSED_GAIN + GAINS_AROUND;
+/// Whether another gain is further from the guessed one, by what is known around it and the steps so far.
+const FURTHER_GAIN: usize = LOWER_GAIN + GAINS_AROUND;
+const FURTHER_STEPS: usize = 3;
 /// The number of a slice's adaptive probabilities.
-const CONTEXTS: usize = ANGLE_CONTEXT + 3 * ANGLE_NODES;
-const _: () = assert!(CONTEXTS == PRIORS, "the tables have a prior for every context");
+#[cfg(feature = "training")]
+pub(crate) const CONTEXTS: usize = PRIORS + GAIN_PRIORS.len();
+/// The priors of gains (spec, "Probabilities"), in 1/65536.
+pub(crate) const GAIN_PRIORS: [u16; GAINS_AROUND * (2 + FURTHER_STEPS)] = [
+    38_912, 41_472, 54_784, 34_048, // guessed
+    29_952, 18_176, 13_312, 20_480, // lower
+    9_984, 8_704, 8_192, 11_008, 14_336, 8_192, 6_144, 8_192, 8_192, 5_632, 4_096, 4_096, // further
+];
 
 /// The smallest expected magnitude of the last bin, in 1/64 of a plane's step.
 const LAST_BIN: usize = 512;
@@ -131,6 +147,21 @@ pub(crate) const fn rotation(node: usize) -> usize {
 /// `node`: 1 to 63.
 pub(crate) const fn angle(axis: usize, node: usize) -> usize {
     ANGLE_CONTEXT + axis * ANGLE_NODES + node - 1
+}
+
+/// The context of whether a region's gain is the guessed one. `around`: 0 to 3, what is known around it.
+pub(crate) const fn guessed_gain(around: usize) -> usize {
+    GUESSED_GAIN + around
+}
+
+/// The context of whether another gain is lower than the guessed one.
+pub(crate) const fn lower_gain(around: usize) -> usize {
+    LOWER_GAIN + around
+}
+
+/// The context of whether another gain is further from the guessed one than `steps`, 1 or more.
+pub(crate) fn further_gain(around: usize, steps: usize) -> usize {
+    FURTHER_GAIN + around * FURTHER_STEPS + steps.min(FURTHER_STEPS) - 1
 }
 
 /// The contexts that several subbands share.

@@ -6,6 +6,7 @@ use crate::bitplane::code_block::CODE_BLOCK_SIDE;
 use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
+use crate::subband::gains;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::quantise::{MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
@@ -16,7 +17,7 @@ const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
     /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes. The
-    /// slice must be empty except for its regions' rotations; `line` is memory for a row.
+    /// slice must be empty except for its regions' rotations and gains; `line` is memory for a row.
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
@@ -36,12 +37,19 @@ impl Slice {
             let own = layout::rows(subband, height, rows);
             let stride = subband.size(width, height).0;
             let rotated = self.rotations.source().filter(|_| regions::rotates(subband));
+            let scaled = self.gains.source().filter(|_| gains::scales(subband));
             for y in 0..map.height {
                 let row = |index: usize| &bands.subbands[index][(own.start + y) * stride..][..map.width];
-                let values = if let Some((matrices, across)) = rotated {
-                    line.resize(map.width, 0.0);
-                    let three = [0, 1, 2].map(|other| row(layout::sibling(map.index, other)));
-                    regions::rotate(matrices, across, subband, y, three, line);
+                let values = if rotated.is_some() || scaled.is_some() {
+                    line.clear();
+                    line.extend(row(map.index));
+                    if let Some((matrices, across)) = rotated {
+                        let three = [0, 1, 2].map(|other| row(layout::sibling(map.index, other)));
+                        regions::rotate(matrices, across, subband, y, three, line);
+                    }
+                    if let Some((gains, across)) = scaled {
+                        gains::apply(gains, across, subband, y, line);
+                    }
                     line.as_slice()
                 } else {
                     row(map.index)
@@ -64,8 +72,8 @@ impl Slice {
         (1..=MAX_PLANES).rev().find(|plane| all >> (plane - 1) != 0).unwrap_or(0)
     }
 
-    /// Writes the known coefficients into this slice's rows of every subband, by index, with the rotations of its
-    /// regions undone. Rows of subbands that are not `used` are zero.
+    /// Writes the known coefficients into this slice's rows of every subband, by index, with the rotations and gains of
+    /// its regions undone. Rows of subbands that are not `used` are zero.
     pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS], used: &[bool; SUBBANDS]) {
         self.write_values(out, used, |index| {
             let tables = &model.subbands[index];
@@ -74,6 +82,7 @@ impl Slice {
         });
         let width = |index: usize| self.subbands.iter().find(|map| map.index == index).map_or(1, |map| map.width);
         self.rotations.known().undo(width, out);
+        self.gains.undo(width, out);
     }
 
     /// Writes the known values into this slice's rows of every subband, by index, all of which are zero. `quantiser` takes

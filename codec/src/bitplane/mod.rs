@@ -2,9 +2,11 @@
 
 mod code_block;
 pub(crate) mod contexts;
+mod kept_symbols;
 pub(crate) mod levels;
 mod neighbourhood;
 mod passes;
+mod region_gains;
 mod region_rotations;
 pub(crate) mod scan;
 pub(crate) mod slice;

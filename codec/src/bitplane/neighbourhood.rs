@@ -4,10 +4,14 @@
 use std::hint::select_unpredictable;
 
 use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock};
+use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
 use crate::model::Weights;
+use crate::subband::gains;
+use crate::subband::layout::Subband;
 use crate::subband::quantise::SIGN_BIT;
+use crate::subband::regions::REGION_SIDE;
 
 /// One subband in one plane, with its slice's arrays.
 pub(super) struct CodingPass<'a> {
@@ -24,6 +28,9 @@ pub(super) struct CodingPass<'a> {
     pub(super) source: &'a [u16],
     pub(super) expected_magnitude: &'a mut [u16],
     pub(super) probabilities: &'a mut [Probability],
+    pub(super) gains: &'a mut RegionGains,
+    /// The binary logarithm of a region's side in coefficients of the subband, if regions scale these.
+    pub(super) scaled: Option<u32>,
 }
 
 /// The place of the code block that is being coded.
@@ -61,11 +68,14 @@ struct Around {
 impl<'a> CodingPass<'a> {
     #[inline(always)]
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
-        let Slice { subbands, blocks, significant, levels, source, expected_magnitude, probabilities, .. } = slice;
+        let Slice { subbands, blocks, significant, levels, source, expected_magnitude, probabilities, gains, .. } =
+            slice;
         let map = subbands[subband];
         let Weights { side, above, diagonal, .. } = map.weights;
         let border = map.grid.stride * CODE_BLOCK_COEFFICIENTS - (CODE_BLOCK_SIDE - 1) * CODE_BLOCK_SIDE;
         let reached = code_block::neighbours([side, above, diagonal].map(|weight| weight != 0));
+        let place = Subband::at(map.index);
+        let scaled = (gains.exist() && gains::scales(place)).then(|| (REGION_SIDE >> place.level).ilog2());
         Self {
             map,
             subband,
@@ -78,6 +88,8 @@ impl<'a> CodingPass<'a> {
             source,
             expected_magnitude,
             probabilities,
+            gains,
+            scaled,
         }
     }
 

@@ -292,9 +292,27 @@ impl CodingPass<'_> {
         coded
     }
 
-    /// Codes the sign of a coefficient, which makes it significant, and updates its surroundings.
+    /// Codes the gain of a coefficient's region, unless it is known. The coder is moved, so that it stays in registers
+    /// elsewhere.
+    #[inline(always)]
+    fn code_gain<C: Coder>(&mut self, side: u32, [x, y]: [usize; 2], coder: &mut C) -> Option<()> {
+        let region = [x >> side, y >> side];
+        if self.gains.knows(region) {
+            return Some(());
+        }
+        let mut own = std::mem::take(coder);
+        let done = self.gains.code(region, self.probabilities, &mut own);
+        *coder = own;
+        done
+    }
+
+    /// Codes the sign of a coefficient, which makes it significant, and updates its surroundings. Before the first sign of
+    /// a region it codes the region's gain.
     #[inline(always)]
     fn code_sign<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, bit: u32, coder: &mut C) -> Option<()> {
+        if let Some(side) = self.scaled {
+            self.code_gain(side, here.coefficient(bit), coder)?;
+        }
         let place = self.place(here, bit);
         coder.about(self.map.index, here.coefficient(bit));
         let (turned, context) = if C::USES_CONTEXTS { self.sign_context(place) } else { (false, 0) };

@@ -1,7 +1,8 @@
 //! The rotations of a slice's regions as symbols (spec, "Regions" and "Contexts").
 
 use crate::bitplane::contexts;
-use crate::entropy::probability::{Probability, RATE_1_IN_16};
+use crate::bitplane::kept_symbols::KeptSymbols;
+use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::subband::layout::ChromaFormat;
 use crate::subband::regions::{self, Rotations};
@@ -25,14 +26,7 @@ pub(crate) struct RegionRotations {
     /// The next region of the current plane.
     next: usize,
     /// The symbols of that region that were coded before the coder starved.
-    known: Symbols,
-}
-
-/// A few symbols that are read again.
-#[derive(Debug, Clone, Copy, Default)]
-struct Symbols {
-    bits: u32,
-    count: u32,
+    known: KeptSymbols,
 }
 
 impl RegionRotations {
@@ -46,7 +40,7 @@ impl RegionRotations {
         self.numbers.resize(across * down, None);
         self.source.clear();
         self.matrices.clear();
-        (self.next, self.known) = (0, Symbols::default());
+        (self.next, self.known) = (0, KeptSymbols::default());
     }
 
     /// Sets an encoder's rotation of each region; without this call no region is rotated.
@@ -104,15 +98,7 @@ impl RegionRotations {
         let source = self.source.get(region).copied().unwrap_or_default();
         let Self { rotations, known, .. } = self;
         let mut read = 0;
-        let mut code = |context: usize, bit: bool| {
-            if read == known.count {
-                let bit = coder.code::<RATE_1_IN_16>(probabilities, context, bit)?;
-                known.bits |= u32::from(bit) << read;
-                known.count += 1;
-            }
-            read += 1;
-            Some(known.bits >> (read - 1) & 1 != 0)
-        };
+        let mut code = |context: usize, bit: bool| known.code(&mut read, probabilities, coder, context, bit);
         let is = |number: usize| C::WRITES_BITS && rotations[number] == source;
         let number = if code(contexts::like_left(left, above, between), is(left))? {
             left
@@ -130,7 +116,7 @@ impl RegionRotations {
                 if usize::from(number) < count { usize::from(number) } else { 0 }
             }
         };
-        *known = Symbols::default();
+        *known = KeptSymbols::default();
         let [low, ..] = number.to_le_bytes();
         self.numbers[region] = Some(low);
         self.next += 1;

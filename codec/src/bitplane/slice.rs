@@ -1,7 +1,8 @@
 //! The state of one slice's coefficients that both sides know during coding (spec, "State").
 
 use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock};
-use crate::bitplane::contexts::Class;
+use crate::bitplane::contexts::{Class, GAIN_PRIORS};
+use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::region_rotations::RegionRotations;
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
@@ -102,6 +103,7 @@ pub(crate) struct Slice {
     /// The code blocks with significant coefficients, in the order in which they got the first.
     pub(super) significant: Vec<BlockPlace>,
     pub(crate) rotations: RegionRotations,
+    pub(crate) gains: RegionGains,
     /// Numbers of each code block, one code block after another.
     ///
     /// The known levels: magnitude, and `SIGN_BIT`.
@@ -131,8 +133,9 @@ impl Slice {
         }
         self.model = Some(model.id());
         self.probabilities.clear();
-        self.probabilities.extend(model.priors.iter().map(|&prior| Probability::new(prior)));
+        self.probabilities.extend(model.priors.iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)));
         self.rotations.reset(chroma, width, rows);
+        self.gains.reset();
     }
 
     /// Makes the arrays for a slice of these pixels.

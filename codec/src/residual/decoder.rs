@@ -44,7 +44,7 @@ impl ResidualDecoder {
     /// Begins the bitstream of a residual of this size with `planes` bit planes, at most 15.
     pub(crate) fn start(&mut self, size: Size, planes: u8) {
         self.size = size;
-        self.slices.start(size, ChromaFormat::Half, planes.min(MAX_PLANES));
+        self.slices.start(size, ChromaFormat::Half, planes.min(MAX_PLANES), false);
     }
 
     /// Takes the next bytes of the bitstream, any number of them, and decodes all symbols that they determine.

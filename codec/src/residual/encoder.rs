@@ -10,7 +10,7 @@ use crate::residual::analysis::{self, Source};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::stream::interleave::Followed;
-use crate::stream::slice_encoder::FollowedEncoder;
+use crate::stream::slice_encoder::{FollowedEncoder, RegionChoices};
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::ChromaFormat;
 
@@ -94,7 +94,7 @@ impl ResidualEncoder {
 
     fn slices_of_bands(&mut self, model: &Model) -> u8 {
         let bands = Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands };
-        let planes = self.slices.quantise(model, bands, false, &self.threads);
+        let planes = self.slices.quantise(model, bands, RegionChoices::default(), &self.threads);
         self.threads.end(Stage::Quantise);
         planes
     }

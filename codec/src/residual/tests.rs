@@ -143,7 +143,7 @@ fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
     let model = Model::photo();
     let mut decoder = SliceDecoder::new();
     let mut subbands = Vec::new();
-    decoder.start(size, ChromaFormat::Half, planes);
+    decoder.start(size, ChromaFormat::Half, planes, false);
     decoder.push(&model, string, &Threads::new(1)).expect("a valid string");
     let used = coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
     decoder

@@ -140,7 +140,7 @@ impl Decoder {
         if pixels > self.max_pixels {
             return Err(Error::Limit { what: "the picture's number of pixels", given: pixels, max: self.max_pixels });
         }
-        self.slices.start(header.size, header.channels.into(), header.planes);
+        self.slices.start(header.size, header.channels.into(), header.planes, header.gains);
         self.header = Some(header);
         Ok(())
     }

@@ -7,8 +7,10 @@ use crate::model::Model;
 use crate::picture::View;
 use crate::stream::encoded::Stream;
 use crate::stream::header::{Header, MAX_HEADER};
-use crate::stream::slice_encoder::SliceEncoder;
+use crate::stream::slice_encoder::{RegionChoices, SliceEncoder};
+use crate::subband::activity::Norms;
 use crate::subband::coefficients::Coefficients;
+use crate::subband::layout::LEVELS;
 use crate::transform::{Analysis, TransformError};
 
 /// The reason why a picture could not be encoded.
@@ -31,6 +33,9 @@ pub struct Encoder {
     analysis: Box<dyn Analysis>,
     max_bytes: usize,
     rotations: bool,
+    /// The strength of the gains, 0 for none, and the norms of the wavelet.
+    masking: f32,
+    norms: Norms,
     /// Memory of the picture before.
     coefficients: Coefficients,
     slices: SliceEncoder,
@@ -51,6 +56,8 @@ impl Encoder {
             analysis: Box::new(analysis),
             max_bytes: usize::MAX,
             rotations: true,
+            masking: 0.0,
+            norms: [[0.0; 2]; LEVELS],
             coefficients: Coefficients::default(),
             slices: SliceEncoder::default(),
             bytes: BytesMut::new(),
@@ -84,6 +91,16 @@ impl Encoder {
         self
     }
 
+    /// Sets the strength of activity masking, 0 to 1: regions of 32 x 32 pixels get coarser steps where they have texture,
+    /// which hides errors, and finer ones where they are smooth. The default is 0, no masking; 0.35 is good for how photos
+    /// look, and lowers their PSNR by 0.1 to 0.2 dB. Drawn regions, such as text, keep their steps. Decoders read both.
+    #[must_use]
+    pub fn with_activity_masking(mut self, strength: f32) -> Self {
+        self.masking = strength.clamp(0.0, 1.0);
+        self.norms = self.model().norms();
+        self
+    }
+
     /// Returns the model whose tables the streams are coded with.
     #[must_use]
     pub fn model(&self) -> &Model {
@@ -110,10 +127,11 @@ impl Encoder {
         let planes = self.quantise(coefficients)?;
         let threads = self.analysis.threads();
         let Self { slices, bytes, .. } = self;
+        let gains = slices.have_gains();
         let payloads = slices.code(planes, self.max_bytes, threads);
         let Coefficients { model, size, channels, axes, .. } = *coefficients;
         bytes.reserve(MAX_HEADER + payloads + payloads / 8);
-        Header { size, channels, model, planes, axes }.write(bytes);
+        Header { size, channels, model, planes, gains, axes }.write(bytes);
         let least = bytes.len();
         slices.write(bytes);
         bytes.truncate(self.max_bytes.max(least));
@@ -122,10 +140,12 @@ impl Encoder {
 
     /// Makes the slices of these coefficients and returns the number of their bit planes.
     fn quantise(&mut self, coefficients: &Coefficients) -> Result<u8, Error> {
-        let Self { analysis, slices, rotations, .. } = self;
+        let Self { analysis, slices, rotations, masking, norms, .. } = self;
         let model = &**analysis.model();
         coefficients.check(model.id())?;
-        Ok(slices.quantise(model, coefficients.bands(), *rotations, analysis.threads()))
+        let masking = (*masking > 0.0).then_some((*masking, &*norms));
+        let choices = RegionChoices { rotations: *rotations, masking };
+        Ok(slices.quantise(model, coefficients.bands(), choices, analysis.threads()))
     }
 
     /// Counts how often each adaptive probability codes a zero and a one while `coefficients` are coded. Such counts

@@ -11,6 +11,8 @@ use crate::subband::quantise::MAX_PLANES;
 pub(crate) const STREAM_MAGIC: [u8; 3] = *b"nst";
 /// The version of the stream that this build writes and reads.
 pub(crate) const STREAM_VERSION: u8 = 1;
+/// The bit of the planes' byte that is set if regions have gains; the bits below it are the number of planes.
+const GAINS_BIT: u8 = 1 << 4;
 /// The maximum length of a header in bytes.
 pub const MAX_HEADER: usize = 20;
 
@@ -25,6 +27,8 @@ pub struct Header {
     pub model: ModelId,
     /// Number of bit planes, 0..=15.
     pub planes: u8,
+    /// Whether regions have gains.
+    pub gains: bool,
     /// The colour axes of an RGB picture's planes; the default for grey.
     pub axes: Axes,
 }
@@ -51,7 +55,7 @@ impl Header {
         write_varint(out, self.size.width() - 1);
         write_varint(out, self.size.height() - 1);
         out.extend(self.model.0);
-        out.put_u8(self.planes);
+        out.put_u8(self.planes | if self.gains { GAINS_BIT } else { 0 });
         if self.channels == Channels::Rgb {
             out.extend(self.axes.to_bits().to_le_bytes());
         }
@@ -83,6 +87,8 @@ impl Header {
         let Some(height) = fields.side()? else { return Ok(Parsed::NeedMore(8)) };
         let size = Size::new(width, height)?;
         let (Some(id), Some([planes])) = (fields.take(), fields.take()) else { return Ok(fields.need_more()) };
+        let gains = planes & GAINS_BIT != 0;
+        let planes = planes & !GAINS_BIT;
         if planes > MAX_PLANES {
             return Err(corrupt("it has more than 15 bit planes"));
         }
@@ -94,7 +100,7 @@ impl Header {
                 Axes::from_bits(bits).ok_or(corrupt("a reserved bit of its colour axes is set"))?
             }
         };
-        Ok(Parsed::Complete(Self { size, channels, model: ModelId(id), planes, axes }, fields.at))
+        Ok(Parsed::Complete(Self { size, channels, model: ModelId(id), planes, gains, axes }, fields.at))
     }
 }
 
@@ -156,7 +162,7 @@ mod tests {
     fn header(width: u32, height: u32) -> Header {
         let size = Size::new(width, height).expect("a valid size");
         let axes = Axes::from_angles([1, -512, 511]).expect("angles within their range");
-        Header { size, channels: Channels::Rgb, model: ModelId([1, 2, 3, 4, 5, 6]), planes: 12, axes }
+        Header { size, channels: Channels::Rgb, model: ModelId([1, 2, 3, 4, 5, 6]), planes: 12, gains: true, axes }
     }
 
     #[test]
@@ -174,7 +180,7 @@ mod tests {
 
     #[test]
     fn the_layout_is_the_one_of_the_specification() {
-        let bytes = b"nst\x01\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x0C\x01\x02\xF0\x3F";
+        let bytes = b"nst\x01\x01\xFF\x05\xFF\x03\x01\x02\x03\x04\x05\x06\x1C\x01\x02\xF0\x3F";
         assert_eq!(Header::parse(bytes), Ok(Parsed::Complete(header(768, 512), 20)));
         let mut written = BytesMut::new();
         header(768, 512).write(&mut written);

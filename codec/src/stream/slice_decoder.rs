@@ -22,6 +22,8 @@ const MIN_PARALLEL_BYTES: usize = 4096;
 pub(crate) struct SliceDecoder {
     size: Size,
     chroma: ChromaFormat,
+    /// Whether regions have gains.
+    gains: bool,
     deinterleaver: Deinterleaver,
     parts: Vec<Part>,
 }
@@ -45,24 +47,27 @@ struct Part {
 
 impl Part {
     /// Begins a slice with these components, width and rows, of which nothing is known.
-    fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize)) {
+    fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize), gains: bool) {
         self.slice.reset(model, chroma, width, rows);
+        if gains {
+            self.slice.gains.start(width, rows);
+        }
         self.begun = true;
     }
 
     /// Allocates the memory of a slice that has its first bytes, unless there is some. The thread that fills it does not
     /// do that: its memory returns to the system when it ends.
-    fn prepare(&mut self, model: &Model, chroma: ChromaFormat, width: usize) {
+    fn prepare(&mut self, model: &Model, chroma: ChromaFormat, width: usize, gains: bool) {
         let shape = (chroma, width, self.rows.len());
         if !self.begun && self.shape.replace(shape) != Some(shape) {
-            self.begin(model, shape);
+            self.begin(model, shape, gains);
         }
     }
 
     /// Begins the slice, unless it has begun.
-    fn begin_once(&mut self, model: &Model) {
+    fn begin_once(&mut self, model: &Model, gains: bool) {
         if let (false, Some(shape)) = (self.begun, self.shape) {
-            self.begin(model, shape);
+            self.begin(model, shape, gains);
         }
     }
 
@@ -78,13 +83,21 @@ impl SliceDecoder {
     pub(crate) fn new() -> Self {
         let size = Size::ONE;
         let chroma = ChromaFormat::None;
-        Self { size, chroma, deinterleaver: Deinterleaver::new(1), parts: vec![Part { rows: 0..1, ..Part::default() }] }
+        let gains = false;
+        Self {
+            size,
+            chroma,
+            gains,
+            deinterleaver: Deinterleaver::new(1),
+            parts: vec![Part { rows: 0..1, ..Part::default() }],
+        }
     }
 
-    /// Begins a picture of which only the size, the components and the number of bit planes are known.
-    pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8) {
+    /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have gains
+    /// are known.
+    pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8, gains: bool) {
         let slices = layout::slices(size);
-        (self.size, self.chroma) = (size, chroma);
+        (self.size, self.chroma, self.gains) = (size, chroma, gains);
         self.deinterleaver = Deinterleaver::new(slices.len());
         self.parts.resize_with(slices.len(), Part::default);
         for (part, rows) in self.parts.iter_mut().zip(slices) {
@@ -99,19 +112,19 @@ impl SliceDecoder {
     /// # Errors
     /// If a length in them is corrupt; the bytes before it are decoded all the same.
     pub(crate) fn push(&mut self, model: &Model, bytes: &[u8], threads: &Threads) -> Result<(), &'static str> {
-        let Self { size, chroma, deinterleaver, parts } = self;
+        let Self { size, chroma, gains, deinterleaver, parts } = self;
         let given = deinterleaver.push(bytes, |slice, bytes| {
             if parts[slice].cursor.planes > 0 {
                 parts[slice].coder.push(bytes);
             }
         });
         for part in parts.iter_mut().filter(|part| part.coder.has_news()) {
-            part.prepare(model, *chroma, size.width());
+            part.prepare(model, *chroma, size.width(), *gains);
         }
         let waiting = parts.iter().filter(|part| part.coder.has_news()).count();
         let threads = threads.at_most(if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { waiting });
         parallel::for_each(&threads, parts.iter_mut().filter(|part| part.coder.has_news()), |part| {
-            part.begin_once(model);
+            part.begin_once(model, *gains);
             // A decoder that starves goes on from here when more bytes arrive.
             let _ = scan::run(&mut part.slice, &mut part.cursor, &mut part.coder, |_| true);
             part.coder.wait();
@@ -131,14 +144,14 @@ impl SliceDecoder {
         bytes: &[u8],
         threads: &Threads,
     ) -> Result<(), &'static str> {
-        let Self { size, chroma, deinterleaver, parts } = self;
+        let Self { size, chroma, gains, deinterleaver, parts } = self;
         deinterleaver.push(bytes, |slice, bytes| parts[slice].bytes += bytes.len())?;
         for part in parts.iter_mut().filter(|part| part.bytes > 0) {
-            part.prepare(model, *chroma, size.width());
+            part.prepare(model, *chroma, size.width(), *gains);
         }
         let begun = parts.iter_mut().zip(coded).filter(|(part, _)| part.bytes > 0);
         parallel::for_each(threads, begun, |(part, coded)| {
-            part.begin_once(model);
+            part.begin_once(model, *gains);
             let symbols = coded.record.determined(&coded.bytes[..part.bytes], &mut part.coder);
             let mut replay = coded.record.replay(part.symbols, symbols);
             let _ = scan::run(&mut part.slice, &mut part.cursor, &mut replay, |_| true);

@@ -11,6 +11,7 @@ use crate::model::Model;
 use crate::parallel::{self, Threads};
 use crate::stream::interleave::{self, Coded};
 use crate::stream::slice_coder::SliceCoder;
+use crate::subband::activity::{Activity, GainRule, Norms};
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::{self, SUBBANDS};
 use crate::subband::rotation_search::RotationSearch;
@@ -31,25 +32,53 @@ struct Source {
     rows: Range<usize>,
     slice: Slice,
     search: RotationSearch,
-    /// A row of a rotated subband.
+    activity: Activity,
+    /// A row of a subband with rotated or scaled regions.
     line: Vec<f32>,
     /// Bit planes of the Levels.
     planes: u8,
 }
 
+/// What an encoder may choose for the regions of a picture.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct RegionChoices<'a> {
+    /// Whether they may be rotated, if there are any.
+    pub(crate) rotations: bool,
+    /// The strength of the gains by activity, and the norms of the wavelet; `None` for no gains.
+    pub(crate) masking: Option<(f32, &'a Norms)>,
+}
+
 impl<R: Record> SliceEncoder<R> {
-    /// Makes the Levels of these coefficients and returns the number of their bit planes. `rotations`: whether regions
-    /// may be rotated, if there are any.
-    pub(crate) fn quantise(&mut self, model: &Model, bands: Bands<'_>, rotations: bool, threads: &Threads) -> u8 {
+    /// Makes the Levels of these coefficients and returns the number of their bit planes.
+    pub(crate) fn quantise(
+        &mut self,
+        model: &Model,
+        bands: Bands<'_>,
+        choices: RegionChoices<'_>,
+        threads: &Threads,
+    ) -> u8 {
         let slices = layout::slices(bands.size);
         self.sources.resize_with(slices.len(), Source::default);
         for (source, rows) in self.sources.iter_mut().zip(slices) {
             source.rows = rows;
         }
-        let steps = rotations.then(|| model.steps());
-        let work = |source: &mut Source| source.quantise(model, steps.as_ref(), bands);
+        let gains = choices.masking.and_then(|(strength, norms)| {
+            let measure = |source: &mut Source| source.activity.measure(norms, bands, &source.rows);
+            parallel::for_each(threads, self.sources.iter_mut(), measure);
+            GainRule::new(strength, self.sources.iter().map(|source| &source.activity))
+        });
+        let steps = choices.rotations.then(|| model.steps());
+        let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);
         parallel::for_each(threads, self.sources.iter_mut(), work);
+        if !self.have_gains() {
+            self.sources.iter_mut().for_each(|source| source.slice.gains.reset());
+        }
         self.sources.iter().map(|source| source.planes).max().unwrap_or(0)
+    }
+
+    /// Returns whether the regions of these Levels have gains.
+    pub(crate) fn have_gains(&self) -> bool {
+        self.sources.iter().any(|source| source.slice.gains.is_any())
     }
 
     /// Codes these Levels from plane `planes` - 1 down to the last, or until `bytes` bytes of a prefix are final.
@@ -84,10 +113,13 @@ impl<R: Record> SliceEncoder<R> {
 }
 
 impl Source {
-    /// `steps`: the steps of the subbands, if regions may be rotated.
-    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, bands: Bands<'_>) {
-        let Self { rows, slice, search, line, planes } = self;
+    /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
+    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, gains: Option<GainRule>, bands: Bands<'_>) {
+        let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
+        if let Some(rule) = gains {
+            slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(rule));
+        }
         if let Some(steps) = steps {
             slice.rotations.set_source(search.run(steps, bands, rows));
         }

@@ -1,6 +1,8 @@
-//! Subbands: their layout, the border between floats and integers, and the rotation of regions.
+//! Subbands: their layout, the border between floats and integers, and the rotations and gains of regions.
 
+pub(crate) mod activity;
 pub(crate) mod coefficients;
+pub(crate) mod gains;
 pub(crate) mod layout;
 pub(crate) mod quantise;
 pub(crate) mod regions;

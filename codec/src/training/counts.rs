@@ -1,5 +1,6 @@
 //! For those who train models: counts of zeros and ones in each context, and tables with priors from such counts.
 
+use crate::bitplane::contexts::CONTEXTS;
 use crate::bitplane::scan::{self, Cursor};
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
@@ -17,6 +18,7 @@ impl<R: Record> SliceEncoder<R> {
             let done = scan::run(slice, &mut Cursor::new(planes), &mut counter, |_| true);
             debug_assert!(done.is_ok(), "a counter is never starved");
         }
+        counter.counts.truncate(PRIORS);
         counter.counts
     }
 }
@@ -45,7 +47,7 @@ struct Counter {
 
 impl Counter {
     fn new() -> Self {
-        Self { counts: vec![[0; 2]; PRIORS] }
+        Self { counts: vec![[0; 2]; CONTEXTS] }
     }
 }
 

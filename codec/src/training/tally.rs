@@ -126,7 +126,7 @@ impl Tally {
     ) -> Result<(), Error> {
         let mut known: Vec<Vec<i32>> = Vec::new();
         let mut decoder = SliceDecoder::new();
-        decoder.start(bands.size, bands.chroma, planes.min(MAX_PLANES));
+        decoder.start(bands.size, bands.chroma, planes.min(MAX_PLANES), false);
         decoder.push(model, prefix, &Threads::new(1)).map_err(|why| Error::Corrupt { what: "frame", why })?;
         let used = coefficients::resize(&mut known, |index| bands.subbands[index].len());
         decoder.write_to(&mut known, &used, &mut [], &Threads::new(1), |slice, rows| {

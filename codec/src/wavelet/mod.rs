@@ -5,6 +5,9 @@ pub(crate) mod lift;
 mod line;
 #[cfg(test)]
 pub(crate) mod naive;
+mod norms;
 mod rows;
 pub(crate) mod strips;
 pub(crate) mod synthesis;
+
+pub(crate) use norms::norms;

@@ -21,6 +21,8 @@ pub struct Report {
     height: usize,
     channels: usize,
     planes: u8,
+    /// Whether regions have gains.
+    gains: bool,
     /// Angles of the colour axes, in 1/1024 of half a turn; absent for grey.
     axes: Option<[i16; 3]>,
     model_id: String,
@@ -57,6 +59,7 @@ impl Report {
             height: header.size.height(),
             channels: header.channels.count(),
             planes: header.planes,
+            gains: header.gains,
             axes: (header.channels == Channels::Rgb).then(|| header.axes.angles()),
             model_id: header.model.to_string(),
             model,
@@ -103,6 +106,7 @@ impl Report {
 impl Display for Report {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { file, width, height, bytes, header_bytes, bpp, planes, model_id, .. } = self;
+        let gains = if self.gains { ", regions with gains" } else { "" };
         let colours = if self.axes.is_some() { "RGB" } else { "grey" };
         let turns = |angle: i16| f32::from(angle) * 180.0 / 1024.0;
         let axes = self.axes.map_or_else(String::new, |axes| {
@@ -122,7 +126,7 @@ impl Display for Report {
         write!(
             f,
             "{file}\n  picture   {width}x{height} {colours}{axes}\n  bytes     {bytes}, {header_bytes} of them header\n  \
-             rate      {bpp:.3} bpp\n  planes    {planes}\n  model     {model}\n  progress  {progress}\n"
+             rate      {bpp:.3} bpp\n  planes    {planes}{gains}\n  model     {model}\n  progress  {progress}\n"
         )?;
         if !self.cuts.is_empty() {
             f.write_str("\n    cut       bytes      bpp  planes left\n")?;

@@ -38,6 +38,9 @@ pub struct Manifest {
     pub ranges: Ranges,
     /// Names of the networks' inputs and outputs.
     pub networks: Networks,
+    /// What encoders use unless their user chooses.
+    #[serde(default)]
+    pub encoder: EncoderDefaults,
     /// The arrays in `golden/`, where the package has them.
     pub golden: Option<Golden>,
     /// SHA-256 of every file, in hexadecimal, by its name in the folder.
@@ -101,6 +104,15 @@ pub struct Ports {
     pub cut: Option<String>,
     /// The output, which is added to the planes.
     pub correction: String,
+}
+
+/// What encoders use unless their user chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EncoderDefaults {
+    /// The strength of activity masking, 0 to 1; without it 0, none.
+    #[serde(default)]
+    pub activity_masking: f32,
 }
 
 /// How the arrays in `golden/` were made.
@@ -169,6 +181,9 @@ impl Manifest {
         }
         if self.networks.analysis.cut.is_some() || self.networks.synthesis.cut.is_none() {
             return Err(Fault::Manifest("the synthesis is told the cut, the analysis is not".into()));
+        }
+        if !(0.0..=1.0).contains(&self.encoder.activity_masking) {
+            return Err(Fault::Manifest("the strength of activity masking is not within 0 to 1".into()));
         }
         Ok(())
     }

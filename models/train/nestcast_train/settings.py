@@ -94,7 +94,7 @@ class PhotoSettings(Settings):
     step_share: float = 1.0  # of the steps' learned ratios
     step_tilt: float = 0.0  # octaves that steps are finer for each level above the finest, beyond what they learned
     step_chroma: float = 0.0  # octaves that steps of the second and third component are wider
-    package: dict = dataclasses.field(default_factory=dict)  # version, licence and data, as the manifest has them
+    package: dict = dataclasses.field(default_factory=dict)  # what the manifest says of the model
 
     def shortened(self, steps: int) -> Settings:
         return dataclasses.replace(super().shortened(steps), calibration=min(self.calibration, DRY_CALIBRATION))

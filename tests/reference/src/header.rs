@@ -16,6 +16,8 @@ pub struct Header {
     pub model: [u8; 6],
     /// Bit planes.
     pub planes: i32,
+    /// Whether regions have gains.
+    pub gains: bool,
     /// Angles of the colour axes, in 1/1024 of half a turn; 0 for grey.
     pub axes: [i32; 3],
     /// Bytes of the header.
@@ -60,13 +62,14 @@ impl Header {
             let Some(next) = left.next() else { return Ok(None) };
             *byte = next;
         }
-        let planes = match left.next() {
+        let (planes, gains) = match left.next() {
             None => return Ok(None),
-            Some(planes @ 0..=15) => planes.into(),
+            Some(planes @ 0..=15) => (planes.into(), false),
+            Some(planes @ 16..=31) => (i32::from(planes) - 16, true),
             Some(_) => return Err(Fault::Corrupt),
         };
         let axes = if colour { axes(left)? } else { Some([0; 3]) };
-        Ok(axes.map(|axes| Self { colour, width, height, model, planes, axes, bytes: 0 }))
+        Ok(axes.map(|axes| Self { colour, width, height, model, planes, gains, axes, bytes: 0 }))
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod coder;
 mod contexts;
+mod gains;
 mod header;
 mod layout;
 mod motion;
@@ -59,7 +60,7 @@ pub struct Reference {
 pub struct Prefix {
     /// All 57 subbands, those of absent components without coefficients.
     pub subbands: Vec<Levels>,
-    /// The rotations of all regions, as far as they are known.
+    /// The rotations and gains of all regions, as far as they are known.
     pub regions: Regions,
     /// Section 14: how far the stream is, in 2^-20 of a bit plane.
     pub t: u64,
@@ -93,8 +94,8 @@ impl Reference {
         let borders = borders(header.width, header.height);
         let payloads = Payloads::of(&stream[header.bytes..], borders.len() - 1);
         let slices = borders.windows(2).zip(&payloads.of_slices).map(|(rows, payload)| {
-            let area = slice::Area { width: header.width, height: rows[1] - rows[0], kind: header.kind() };
-            Journal::of(&tables, area, header.planes, payload)
+            let (width, height, kind, gains) = (header.width, rows[1] - rows[0], header.kind(), header.gains);
+            Journal::of(&tables, slice::Area { width, height, kind, gains }, header.planes, payload)
         });
         let slices = slices.collect();
         Ok(Some(Self { tables, header, stream: stream.to_vec(), slices }))
@@ -112,7 +113,7 @@ impl Reference {
         let borders = borders(header.width, header.height);
         let payloads = Payloads::of(&self.stream[header.bytes..bytes], borders.len() - 1);
         let subbands = known(header.kind(), [header.width, header.height], &self.slices, &payloads);
-        let mut rotations = Vec::new();
+        let (mut rotations, mut gains) = (Vec::new(), Vec::new());
         let (mut sum, mut rows) = (0, 0);
         for (index, journal) in self.slices.iter().enumerate() {
             let arrived = payloads.of_slices[index].len();
@@ -121,11 +122,12 @@ impl Reference {
                 own[region] = angles;
             }
             rotations.push(own);
+            gains.push(journal.gains_within(arrived).to_vec());
             let height = (borders[index + 1] - borders[index]) as u64;
             sum += journal.at(arrived) * height;
             rows += height;
         }
-        let regions = Regions { width: header.width, borders, rotations };
+        let regions = Regions { width: header.width, borders, rotations, gains };
         Prefix { subbands, regions, t: sum.div_ceil(rows), corrupt: payloads.corrupt }
     }
 

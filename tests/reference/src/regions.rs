@@ -1,4 +1,4 @@
-//! Section 11, "regions()", and the inverse rotations of section 12.
+//! Section 11, "regions()", and the inverse rotations and gains of section 12.
 
 use super::layout::{component, level, sibling, subband_size};
 use super::slice::{Ended, Slice};
@@ -6,7 +6,7 @@ use super::slice::{Ended, Slice};
 /// Three angles in 1/64 of half a turn.
 pub(super) type Angles = [i32; 3];
 
-/// The rotations of a whole picture's regions.
+/// The rotations and gains of a whole picture's regions.
 #[derive(Clone, Debug, Default)]
 pub struct Regions {
     pub(super) width: usize,
@@ -14,16 +14,48 @@ pub struct Regions {
     pub(super) borders: Vec<usize>,
     /// The rotations by slice and region.
     pub(super) rotations: Vec<Vec<Angles>>,
+    /// The regions with a gain and their gains, by slice.
+    pub(super) gains: Vec<Vec<(usize, i32)>>,
 }
 
 impl Regions {
-    /// Returns whether any region is rotated.
-    pub fn rotate(&self) -> bool {
-        self.rotations.iter().flatten().any(|angles| *angles != [0; 3])
+    /// Returns whether any region is rotated or scaled.
+    pub fn change(&self) -> bool {
+        let rotate = self.rotations.iter().flatten().any(|angles| *angles != [0; 3]);
+        rotate || self.gains.iter().flatten().any(|(_, gain)| *gain != 0)
     }
 
-    /// Reverses the rotations in the values of all 57 subbands, each of the whole picture, row by row.
+    /// Reverses the rotations and gains in the values of all 57 subbands, each of the whole picture, row by row.
     pub fn undo(&self, values: &mut [Vec<f64>]) {
+        self.undo_rotations(values);
+        self.undo_gains(values);
+    }
+
+    /// Reverses the gains alone.
+    pub fn undo_gains(&self, values: &mut [Vec<f64>]) {
+        let height = self.borders.last().copied().unwrap_or(0);
+        let across = self.width.div_ceil(32);
+        for (subband, values) in values.iter_mut().enumerate().skip(3) {
+            if level(subband) > 4 || values.is_empty() {
+                continue;
+            }
+            let (w, h) = subband_size(subband, self.width, height);
+            let side = 32 >> level(subband);
+            for (slice, gains) in self.gains.iter().enumerate() {
+                let [first, last] = [0, 1].map(|more| self.borders[slice + more]);
+                let end = if last == height { h } else { last >> level(subband) };
+                for &(region, gain) in gains {
+                    let (left, top) = (region % across * side, (first >> level(subband)) + region / across * side);
+                    let rows = top..(top + side).min(end);
+                    for (x, y) in rows.flat_map(|y| (left..(left + side).min(w)).map(move |x| (x, y))) {
+                        values[y * w + x] *= (-f64::from(gain) / 4.0).exp2();
+                    }
+                }
+            }
+        }
+    }
+
+    fn undo_rotations(&self, values: &mut [Vec<f64>]) {
         let height = self.borders.last().copied().unwrap_or(0);
         let across = self.width.div_ceil(32);
         let of_slice = |rotations: &Vec<Angles>| rotations.iter().map(|&angles| matrix(angles)).collect();

@@ -22,7 +22,7 @@ impl<'a> Residual<'a> {
         let borders = borders(width, height);
         let payloads = Payloads::of(string, borders.len() - 1);
         let slices = borders.windows(2).zip(&payloads.of_slices).map(|(rows, payload)| {
-            let area = Area { width, height: rows[1] - rows[0], kind: Kind::Residual };
+            let area = Area { width, height: rows[1] - rows[0], kind: Kind::Residual, gains: false };
             Journal::of(tables, area, planes, payload)
         });
         let slices = slices.collect();

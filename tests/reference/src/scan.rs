@@ -147,6 +147,7 @@ impl Slice<'_> {
 
     fn first_one(&mut self, subband: usize, x: i32, y: i32) -> Result<(), Ended> {
         self.visit(subband, x, y);
+        self.gain_of(subband, x, y)?;
         let (context, turned) = self.sign_context(subband, x, y);
         let negative = self.code(context)? != turned;
         self.set(subband, x, y, negative);

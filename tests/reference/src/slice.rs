@@ -1,6 +1,7 @@
 //! Section 9: the state of a slice, and the journal of its changes.
 
 use super::coder::Coder;
+use super::gains::{Gains, PRIORS};
 use super::layout::{Kind, component, level, subband_size, subbands};
 use super::regions::{Angles, Numbers};
 use super::tables::Tables;
@@ -11,6 +12,8 @@ pub(super) struct Area {
     pub(super) width: usize,
     pub(super) height: usize,
     pub(super) kind: Kind,
+    /// Whether its regions have gains.
+    pub(super) gains: bool,
 }
 
 /// A change in what is known of a coefficient's Level.
@@ -39,9 +42,11 @@ pub(super) struct Journal {
     changes: Vec<Change>,
     /// Region and angles.
     pub(super) rotations: Vec<(usize, Angles)>,
-    /// The numbers of changes and of rotations, and the place, at which the first 0, 1, 2, ... bytes determined no
-    /// more. After the last of these: the end.
-    stops: Vec<(usize, usize, Place)>,
+    /// Region and gain.
+    pub(super) gains: Vec<(usize, i32)>,
+    /// The numbers of changes, of rotations and of gains, and the place, at which the first 0, 1, 2, ... bytes determined
+    /// no more. After the last of these: the end.
+    stops: Vec<([usize; 3], Place)>,
     subbands: usize,
 }
 
@@ -55,21 +60,28 @@ impl Journal {
 
     pub(super) fn changes_within(&self, bytes: usize) -> &[Change] {
         match self.stops.get(bytes) {
-            Some(&(count, ..)) => &self.changes[..count],
+            Some(&([count, ..], _)) => &self.changes[..count],
             None => &self.changes,
         }
     }
 
     pub(super) fn rotations_within(&self, bytes: usize) -> &[(usize, Angles)] {
         match self.stops.get(bytes) {
-            Some(&(_, count, _)) => &self.rotations[..count],
+            Some(&([_, count, _], _)) => &self.rotations[..count],
             None => &self.rotations,
+        }
+    }
+
+    pub(super) fn gains_within(&self, bytes: usize) -> &[(usize, i32)] {
+        match self.stops.get(bytes) {
+            Some(&([.., count], _)) => &self.gains[..count],
+            None => &self.gains,
         }
     }
 
     /// Section 14, for this slice.
     pub(super) fn at(&self, bytes: usize) -> u64 {
-        let Some((.., place)) = self.stops.get(bytes) else {
+        let Some((_, place)) = self.stops.get(bytes) else {
             return 0;
         };
         let blocks = place.blocks.max(1) as u64;
@@ -183,6 +195,7 @@ pub(super) struct Slice<'a> {
     /// All 57 subbands; uncoded ones are never used.
     pub(super) subbands: Vec<Subband>,
     pub(super) numbers: Numbers,
+    pub(super) gains: Gains,
     pub(super) place: Place,
     probabilities: Vec<(i32, i32)>,
     coder: Coder<'a>,
@@ -197,8 +210,9 @@ impl<'a> Slice<'a> {
             kind: area.kind,
             subbands: (0..57).map(|subband| Subband::new(subband, area)).collect(),
             numbers: Numbers::new(area.width, area.height, area.kind == Kind::Rgb),
+            gains: Gains::new(area.width, area.height, area.gains),
             place: Place::default(),
-            probabilities: tables.priors.iter().map(|&prior| (prior.into(), prior.into())).collect(),
+            probabilities: tables.priors.iter().chain(&PRIORS).map(|&prior| (prior.into(), prior.into())).collect(),
             coder: Coder::new(payload),
             journal: Journal { subbands: count, ..Journal::default() },
         }
@@ -213,7 +227,8 @@ impl<'a> Slice<'a> {
                 break bit;
             }
             let journal = &mut self.journal;
-            journal.stops.push((journal.changes.len(), journal.rotations.len(), self.place));
+            let known = [journal.changes.len(), journal.rotations.len(), journal.gains.len()];
+            journal.stops.push((known, self.place));
             if !self.coder.grow() {
                 return Err(Ended);
             }

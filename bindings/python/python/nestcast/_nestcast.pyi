@@ -37,6 +37,7 @@ class Encoder:
         deep: bool,
         max_bytes: int | None,
         rotations: bool,
+        activity_masking: float | None,
     ) -> Encoder: ...
     def encode(self, picture: Any, max_bytes: int | None = None) -> bytes: ...
 

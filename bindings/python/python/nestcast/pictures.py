@@ -76,7 +76,8 @@ class Encoder:
     `model` is the name of a built-in model (`nestcast.models()`), the folder of a model package, or the bytes of a
     model's tables. `threads` does not change the result. With `deep`, networks help the analysis; they need the package
     `onnxruntime`. `max_bytes` stops early. Without `rotations`, an RGB picture is encoded a third faster and usually
-    needs 1 to 8 % more bytes.
+    needs 1 to 8 % more bytes. `activity_masking` (0 to 1) gives smooth regions finer steps than texture, which hides
+    errors; without it the model decides, 0.35 for "photo-ssim" and 0 for "photo".
     """
 
     def __init__(
@@ -87,8 +88,9 @@ class Encoder:
         deep: bool = False,
         max_bytes: int | None = None,
         rotations: bool = True,
+        activity_masking: float | None = None,
     ) -> None:
-        self._native = _nestcast.Encoder(model, threads, deep, max_bytes, rotations)
+        self._native = _nestcast.Encoder(model, threads, deep, max_bytes, rotations, activity_masking)
 
     def encode(self, picture: Any, *, max_bytes: int | None = None) -> Stream:
         """Encodes an array of uint8 of the shape (height, width) or (height, width, 3), RGB.
@@ -162,9 +164,17 @@ def encode(
     deep: bool = False,
     max_bytes: int | None = None,
     rotations: bool = True,
+    activity_masking: float | None = None,
 ) -> Stream:
     """Encodes one picture; `Encoder` says what the arguments mean, and encodes several in the same memory."""
-    encoder = Encoder(model, threads=threads, deep=deep, max_bytes=max_bytes, rotations=rotations)
+    encoder = Encoder(
+        model,
+        threads=threads,
+        deep=deep,
+        max_bytes=max_bytes,
+        rotations=rotations,
+        activity_masking=activity_masking,
+    )
     return encoder.encode(picture)
 
 

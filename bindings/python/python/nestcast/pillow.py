@@ -56,7 +56,7 @@ def _save(image: Image.Image, file: IO[bytes], filename: str | bytes) -> None:
     """Writes a stream. `image.save(..., max_bytes=, model=, threads=, deep=)` are those of `nestcast.encode`."""
     if image.mode not in ("L", "RGB"):
         raise OSError(f"cannot write mode {image.mode} as nestcast: convert it to L or RGB")
-    known = ("max_bytes", "model", "threads", "deep", "rotations")
+    known = ("max_bytes", "model", "threads", "deep", "rotations", "activity_masking")
     options = {name: image.encoderinfo[name] for name in known if name in image.encoderinfo}
     try:
         file.write(encode(image, **options))

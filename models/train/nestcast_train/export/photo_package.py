@@ -210,7 +210,7 @@ planes = "planes"
 cut = "cut"
 correction = "correction"
 
-[golden]
+{encoder(settings.package)}[golden]
 {cuts_of_golden(settings.cut_range)}
 axes = {list(golden_axes())}
 """
@@ -231,6 +231,17 @@ def with_cuts(head: str, bounds: Sequence[float]) -> str:
     if (found, golden) != (1, 1):
         raise SystemExit("the manifest does not say for which cuts its networks are")
     return head
+
+
+def encoder(package: dict) -> str:
+    """What encoders use unless their user chooses, as TOML; nothing for a model without activity masking."""
+    if not package.get("activity_masking"):
+        return ""
+    return f"""\
+[encoder]
+activity_masking = {package["activity_masking"]}  # the strength that encoders use unless their user chooses another
+
+"""
 
 
 def about(package: dict) -> str:

@@ -1,0 +1,187 @@
+//! An encoder's choice of the regions' gains (spec, "Encoders"): lower ones where there is texture, which hides errors.
+//!
+//! Prior art: adaptive quantisation by the logarithm of a block's variance, as in the encoders x264 and x265.
+
+use std::ops::Range;
+
+use crate::subband::coefficients::Bands;
+use crate::subband::gains::{self, STEPS_AN_OCTAVE};
+use crate::subband::layout::{self, LEVELS, Subband};
+use crate::subband::regions::REGION_SIDE;
+
+/// The coarsest level whose coefficients count.
+const COARSEST_LEVEL: usize = 5;
+/// Is added to the variance, in squared steps of a sample: errors show alike in all smoother regions.
+const SMOOTH_VARIANCE: f32 = 16.0;
+/// A region is drawn, not photographed, if at least this share of the coefficients of the finest level is as good as zero:
+/// samples are exactly equal between its edges. Errors at its edges show.
+const DRAWN_SHARE: f32 = 0.25;
+const ZERO: f32 = 0.01;
+/// The largest gain that is chosen, either way.
+const MAX_CHOSEN_GAIN: f32 = 1.5 * STEPS_AN_OCTAVE as f32;
+
+/// The mean square of what a coefficient of size one adds to its pixels' samples, times their number: by level and half,
+/// low or high.
+pub(crate) type Norms = [[f32; 2]; LEVELS];
+
+/// The activity of a slice's regions: half the binary logarithm of the variance of luma.
+#[derive(Debug, Default)]
+pub(crate) struct Activity {
+    /// By region, row by row; `None` for one that is drawn.
+    regions: Vec<Option<f32>>,
+    /// By region: the energy of its coefficients, and how many of the finest level are zero.
+    sums: Vec<(f32, f32)>,
+    /// Over the regions that are not drawn: the sum of activities, each with its weight; of weights; of regions.
+    totals: Totals,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Totals {
+    activity: f32,
+    weight: f32,
+    regions: f32,
+}
+
+/// The rule for the gains of a whole picture.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct GainRule {
+    /// Steps of a gain for each octave of activity.
+    slope: f32,
+    /// The activity of a region with a gain of 0.
+    mean: f32,
+}
+
+impl GainRule {
+    /// Returns the rule for a picture of these slices; `None` if all of their regions are flat or drawn.
+    pub(crate) fn new<'a>(strength: f32, slices: impl Iterator<Item = &'a Activity>) -> Option<Self> {
+        let Totals { activity, weight, regions } =
+            slices.fold(Totals::default(), |all, Activity { totals, .. }| Totals {
+                activity: all.activity + totals.activity,
+                weight: all.weight + totals.weight,
+                regions: all.regions + totals.regions,
+            });
+        // Where much is flat, little hides errors.
+        let slope = strength * f32::from(STEPS_AN_OCTAVE) * weight / regions;
+        (weight > 0.0).then(|| Self { slope, mean: activity / weight })
+    }
+}
+
+impl Activity {
+    /// Measures the regions of the slice of these rows.
+    pub(crate) fn measure(&mut self, norms: &Norms, bands: Bands<'_>, rows: &Range<usize>) {
+        let width = bands.size.width();
+        let (across, down) = gains::count(width, rows.len());
+        self.sums.clear();
+        self.sums.resize(across * down, (0.0, 0.0));
+        for level in 1..=COARSEST_LEVEL {
+            for (index, halves) in layout::details(0, level).zip([[1, 0], [0, 1], [1, 1]]) {
+                let subband = Subband::at(index);
+                let own = layout::rows(subband, bands.size.height(), rows);
+                let (stride, _) = subband.size(width, bands.size.height());
+                let side = REGION_SIDE >> level;
+                let [x, y] = halves.map(|half| norms[level - 1][half]);
+                let rows = bands.subbands[index][own.start * stride..own.end * stride].chunks(stride.max(1));
+                for (row, values) in rows.enumerate() {
+                    let sums = self.sums[row / side * across..].iter_mut();
+                    for ((energy, zeros), values) in sums.zip(values.chunks(side)) {
+                        *energy += x * y * values.iter().map(|value| value * value).sum::<f32>();
+                        if level == 1 {
+                            *zeros +=
+                                values.iter().map(|value| if value.abs() < ZERO { 1.0 } else { 0.0 }).sum::<f32>();
+                        }
+                    }
+                }
+            }
+        }
+        self.totals = Totals::default();
+        self.regions.clear();
+        for (at, (energy, zeros)) in self.sums.iter().enumerate() {
+            let pixels = |side: usize, at: usize| REGION_SIDE.min(side - at * REGION_SIDE);
+            let count = (pixels(width, at % across) * pixels(rows.len(), at / across)) as f32;
+            // Three quarters of all coefficients are of the finest level.
+            let drawn = *zeros >= DRAWN_SHARE * 0.75 * count;
+            let variance = energy / count;
+            let activity = 0.5 * log2(variance + SMOOTH_VARIANCE);
+            // What shows no coefficients at low rates does not count.
+            let weight = variance / (variance + SMOOTH_VARIANCE);
+            if !drawn {
+                self.totals.activity += weight * activity;
+                self.totals.weight += weight;
+                self.totals.regions += 1.0;
+            }
+            self.regions.push((!drawn).then_some(activity));
+        }
+    }
+
+    /// Returns the gain of each region.
+    #[expect(clippy::cast_possible_truncation, reason = "bounded")]
+    pub(crate) fn gains(&self, GainRule { slope, mean }: GainRule) -> impl Iterator<Item = i8> + '_ {
+        self.regions.iter().map(move |activity| {
+            let gain = activity.map_or(0.0, |activity| slope * (mean - activity));
+            gain.clamp(-MAX_CHOSEN_GAIN, MAX_CHOSEN_GAIN).round() as i8
+        })
+    }
+}
+
+/// Approximates the binary logarithm of a positive number, by a line in each octave: the same on every machine.
+fn log2(value: f32) -> f32 {
+    value.to_bits().wrapping_sub(1.0_f32.to_bits()).cast_signed() as f32 / (1 << 23) as f32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::linear::Linear;
+    use crate::model::Model;
+    use crate::picture::{Channels, Picture, Size};
+    use crate::transform::Analysis as _;
+
+    #[test]
+    fn the_activity_of_noise_is_that_of_its_variance() {
+        let mut state = 7_u32;
+        let mut noise = |amplitude: u32| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            128 + (state >> 24) % (2 * amplitude + 1) - amplitude
+        };
+        // Noise of a standard deviation of 0.8, 5.5 and 27, from left to right.
+        let amplitudes = [1, 9, 47];
+        let samples = (0..96 * 96).map(|at| noise(amplitudes[at % 96 / 32]).to_le_bytes()[0]).collect();
+        let picture = Picture::new(Size::new(96, 96).expect("a size"), Channels::Grey, samples).expect("samples");
+        let linear = Linear::new(Model::photo());
+        let coefficients = linear.coefficients_of((&picture).into()).expect("linear never fails");
+        let norms = linear.model().norms();
+        let mut activity = Activity::default();
+        activity.measure(&norms, coefficients.bands(), &(0..96));
+        for (at, found) in activity.regions.iter().flatten().enumerate() {
+            let deviation = [0.82, 5.48, 27.4][at % 3];
+            let expected = 0.5 * f32::log2(deviation * deviation + SMOOTH_VARIANCE);
+            assert!((found - expected).abs() < 0.6, "region {at}: {found}, expected {expected}");
+        }
+        let rule = GainRule::new(0.4, [&activity].into_iter()).expect("noise is not flat");
+        assert!((0.9..1.2).contains(&rule.slope), "two regions of three count: {}", rule.slope);
+        let gains: Vec<i8> = activity.gains(rule).collect();
+        assert!(gains.chunks(3).all(|row| row[0] > row[1] && row[1] > row[2]), "{gains:?}");
+        assert!(activity.gains(GainRule { slope: 4.0, mean: 100.0 }).all(|gain| gain == 6));
+    }
+
+    #[test]
+    fn drawn_regions_have_no_gain() {
+        // Strokes on white above, noise below.
+        let mut state = 3_u32;
+        let samples = (0..64 * 64).map(|at: usize| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let drawn = if at % 32 == 10 { 0 } else { 255 };
+            if at < 32 * 64 { drawn } else { (state >> 25).to_le_bytes()[0] }
+        });
+        let picture = Picture::new(Size::new(64, 64).expect("a size"), Channels::Grey, samples.collect());
+        let linear = Linear::new(Model::photo());
+        let coefficients = linear.coefficients_of((&picture.expect("samples")).into()).expect("linear never fails");
+        let mut activity = Activity::default();
+        activity.measure(&linear.model().norms(), coefficients.bands(), &(0..64));
+        assert!(activity.regions[..2].iter().all(Option::is_none), "{:?}", activity.regions);
+        assert!(activity.regions[2..].iter().all(Option::is_some), "{:?}", activity.regions);
+        let gains: Vec<i8> = activity.gains(GainRule { slope: 4.0, mean: 2.0 }).collect();
+        assert_eq!((gains[0], gains[1]), (0, 0));
+        assert!(gains[2] < 0 && gains[3] < 0);
+    }
+}
