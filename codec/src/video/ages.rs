@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, REFRESH_CYCLE_FRAMES};
+use crate::motion::field::{Field, REFRESH_CYCLE_FRAMES, columns};
 use crate::picture::Size;
 
 /// The decoder's gains, in 1/256, by the frames since a block was refreshed: 2^(0.7 (age / 7 - 1/2)).
@@ -47,14 +47,8 @@ impl Gains {
 
     /// Returns the parts of row `y` of a plane that have one gain, from left to right.
     pub(super) fn parts(&self, plane: usize, y: usize, width: usize) -> impl Iterator<Item = (Range<usize>, i16)> {
-        let side = if plane == 0 { BLOCK } else { PARTITION_SIDE };
-        let first = y / side * self.across;
-        let row = first..first + self.across;
-        self.ages.iter().filter_map(move |(blocks, gain)| {
-            let own = blocks.start.max(row.start)..blocks.end.min(row.end);
-            let columns = || (own.start - first) * side..((own.end - first) * side).min(width);
-            (!own.is_empty()).then(|| (columns(), *gain))
-        })
+        let in_row = move |(blocks, gain): &(Range<usize>, i16)| (columns(blocks, self.across, plane, y, width), *gain);
+        self.ages.iter().map(in_row).filter(|(columns, _)| !columns.is_empty())
     }
 
     /// Multiplies the samples of row `y` of a plane by the gains of their blocks.

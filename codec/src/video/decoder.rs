@@ -152,6 +152,10 @@ impl VideoDecoder {
         if head.key {
             motion.forget();
             state.predict_nothing();
+        } else if head.stays {
+            motion.forget();
+            state.predict_same(head.phase, head.renews);
+            threads.end(Stage::Predict);
         } else {
             // Checked completely before the state changes.
             side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
@@ -207,7 +211,7 @@ impl VideoDecoder {
             }
             return;
         }
-        let gains = (!head.key && !head.switches).then(|| Gains::weigh_back(*size, head.phase));
+        let gains = head.is_weighted().then(|| Gains::weigh_back(*size, head.phase));
         let widths = [size.width(), size.halved().width(), size.halved().width()];
         let residual = if keeps { residual.planes_mut() } else { Default::default() };
         let mut targets = Targets { gains: gains.as_ref(), residual, reference, error: None };
