@@ -125,10 +125,13 @@ impl Field {
         part(count, phase, REFRESH_CYCLE_FRAMES)
     }
 
-    /// Returns which of `count` blocks are predicted from nothing in a frame of this phase: each once in
-    /// [`CONSTANT_CYCLE`] phases.
-    pub(crate) const fn renewed(count: usize, phase: usize) -> Range<usize> {
-        part(count, phase, CONSTANT_CYCLE)
+    /// Returns which of `count` blocks of a picture that stays are predicted from nothing in a frame of this phase that
+    /// renews: a part of the refreshed ones, so that each is renewed once in [`CONSTANT_CYCLE`] phases.
+    pub(crate) fn renewed(count: usize, phase: usize) -> Range<usize> {
+        const PARTS: usize = CONSTANT_CYCLE / REFRESH_CYCLE_FRAMES;
+        let refreshed = Self::refreshed(count, phase);
+        let renewed = part(refreshed.len(), phase / REFRESH_CYCLE_FRAMES, PARTS);
+        refreshed.start + renewed.start..refreshed.start + renewed.end
     }
 
     /// Sets all blocks of frame `phase` to stand where they are, but those that are predicted from nothing.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use nestcast_units::FrameRate;
 
 use crate::error::Error;
@@ -19,7 +19,7 @@ use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
 use crate::video::ages::Gains;
-use crate::video::difference::Difference;
+use crate::video::difference::{Difference, Exact};
 use crate::video::frame::{Frame, base_reference_alone, compose};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
@@ -121,7 +121,9 @@ impl RenditionEncoder {
         }
         let renews = stays && self.renewal.renews(phase);
         let shares = self.rate_allocation.shares(&self.population, self.rate);
-        let shares = Shares { most: shares.most.max(self.useful), ..shares };
+        let fastest = shares.most;
+        let enhancement_reference = if stays { fastest } else { shares.enhancement_reference };
+        let shares = Shares { most: fastest.max(self.useful), enhancement_reference, ..shares };
         match news {
             News::Scene => {
                 self.side.clear();
@@ -139,9 +141,15 @@ impl RenditionEncoder {
             }
         }
         let gains = (news == News::Changes).then(|| Gains::weigh(self.size, phase));
-        let difference = Difference::new(&source.planes, &self.state.predicted, gains);
+        let exact = if stays { Some(Exact::new(&source.planes, &self.state.predicted, phase)) } else { None };
+        let is_near = exact.as_ref().is_some_and(|exact| exact.is_near);
+        let difference = Difference::new(&source.planes, &self.state.predicted, gains, exact);
         let model = self.model.of(key);
-        let (planes, string) = self.coder.encode_from(model, (self.size, &difference), shares.most);
+        let (planes, string) = if is_near {
+            (0, Bytes::new())
+        } else {
+            self.coder.encode_from(model, (self.size, &difference), shares.most)
+        };
         let predicted = difference.error();
         if stays {
             self.renewal.handle_same(phase, planes == 0);
@@ -151,7 +159,7 @@ impl RenditionEncoder {
         let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
         self.threads.end(Stage::Write);
         let [base_reference, enhancement_reference] = self.advance(&head, &string, &source.planes)?;
-        if !key {
+        if news == News::Changes {
             self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
         }
         Ok(Frame::new(&head, side, self.bytes.split().freeze()))
@@ -227,24 +235,26 @@ impl RenditionEncoder {
     fn advance(&mut self, head: &Head, string: &[u8], source: &Planes420<i16>) -> Result<[u64; 2], Error> {
         let (base, enhancement) = (head.base_reference, head.enhancement_reference);
         self.decoder.start(self.size, head.planes);
-        let base_reference = self.push(head, &string[..base], source, State::next_base_reference)?;
-        let enhancement_reference =
-            self.push(head, &string[base..enhancement], source, State::next_enhancement_reference)?;
+        let gains = Gains::of_base_reference(self.size, head);
+        let base_reference = self.push(head, (&string[..base], gains), source, State::next_base_reference)?;
+        let gains = Gains::of_enhancement_reference(self.size, head);
+        let rest = (&string[base..enhancement], gains);
+        let enhancement_reference = self.push(head, rest, source, State::next_enhancement_reference)?;
         Ok([base_reference, enhancement_reference])
     }
 
-    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual and its prediction.
+    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual, with these gains, and its
+    /// prediction.
     /// Returns the squared error of luma.
     fn push(
         &mut self,
         head: &Head,
-        bytes: &[u8],
+        (bytes, gains): (&[u8], Option<Gains>),
         source: &Planes420<i16>,
         reference: for<'a> fn(&'a mut State) -> [(RowsMut<'a>, &'a Plane); 3],
     ) -> Result<u64, Error> {
         let Self { decoder, coder, state, model, size, .. } = self;
         decoder.follow(model.of(head.key), coder, bytes)?;
-        let gains = head.is_weighted().then(|| Gains::weigh_back(*size, head.phase));
         let error = AtomicU64::new(0);
         let mut targets = Targets {
             gains: gains.as_ref(),
