@@ -17,18 +17,23 @@ const MAX_LEFT_OUT: u64 = 16;
 const MAX_NEAR: u64 = 64;
 
 /// The blocks of a picture that stays that are predicted so well that their residual is left out.
+#[derive(Default)]
 pub(super) struct Exact {
     across: usize,
+    /// The squared errors of blocks, in luma and both colour differences together.
+    errors: Vec<u64>,
     left_out: Vec<bool>,
-    /// Whether all blocks are predicted so well that nothing need be coded.
-    pub(super) is_near: bool,
 }
 
 impl Exact {
-    /// Compares the source with its prediction in a frame of this phase.
-    pub(super) fn new(source: &Planes420<i16>, predicted: &Reference, phase: u8) -> Self {
+    /// Compares the source with its prediction in a frame of this phase. Returns whether all blocks are predicted so well
+    /// that nothing need be coded.
+    pub(super) fn compare(&mut self, source: &Planes420<i16>, predicted: &Reference, phase: u8) -> bool {
         let [across, down] = Field::grid(source.size());
-        let mut errors = vec![0_u64; across * down];
+        let Self { errors, left_out, .. } = self;
+        self.across = across;
+        errors.clear();
+        errors.resize(across * down, 0);
         let planes = source.planes();
         for (number, (samples, predicted)) in planes.into_iter().zip(&predicted.planes).enumerate() {
             let side = if number == 0 { BLOCK } else { PARTITION_SIDE };
@@ -39,10 +44,10 @@ impl Exact {
         }
         let refreshed = Field::refreshed(across * down, phase.into());
         let most = |mean: u64| mean * (BLOCK * BLOCK) as u64;
-        let is_near = errors.iter().all(|error| *error <= most(MAX_NEAR));
-        let least = |at| most(if refreshed.contains(&at) { MAX_LEFT_OUT } else { MAX_NEAR });
-        let left_out = errors.into_iter().enumerate().map(|(at, error)| error <= least(at)).collect();
-        Self { across, left_out, is_near }
+        let allowed = |at| most(if refreshed.contains(&at) { MAX_LEFT_OUT } else { MAX_NEAR });
+        left_out.clear();
+        left_out.extend(errors.iter().enumerate().map(|(at, error)| *error <= allowed(at)));
+        errors.iter().all(|error| *error <= most(MAX_NEAR))
     }
 
     /// Sets the samples of these blocks in row `y` of a plane to zero.
@@ -68,7 +73,8 @@ pub(super) struct Difference<'a> {
     predicted: &'a Reference,
     /// `None`: without weights.
     gains: Option<Gains>,
-    exact: Option<Exact>,
+    /// The blocks that are left out, if there are any.
+    exact: Option<&'a Exact>,
     /// The squared error of the prediction of luma.
     error: AtomicU64,
 }
@@ -78,7 +84,7 @@ impl<'a> Difference<'a> {
         source: &'a Planes420<i16>,
         predicted: &'a Reference,
         gains: Option<Gains>,
-        exact: Option<Exact>,
+        exact: Option<&'a Exact>,
     ) -> Self {
         Self { source, predicted, gains, exact, error: AtomicU64::new(0) }
     }

@@ -47,6 +47,7 @@ pub(super) struct RenditionEncoder {
     was_key: bool,
     /// Bytes of a frame that some receiver may use, whatever the population is.
     pub(super) useful: usize,
+    exact: Exact,
     residual: Planes420<i16>,
     pub(super) field: Field,
     /// The frame's side information.
@@ -75,6 +76,7 @@ impl RenditionEncoder {
             renewal: Renewal::default(),
             was_key: true,
             useful: 0,
+            exact: Exact::default(),
             residual: Planes420::new(size),
             field: Field::default(),
             side: Vec::new(),
@@ -141,8 +143,8 @@ impl RenditionEncoder {
             }
         }
         let gains = (news == News::Changes).then(|| Gains::weigh(self.size, phase));
-        let exact = if stays { Some(Exact::new(&source.planes, &self.state.predicted, phase)) } else { None };
-        let is_near = exact.as_ref().is_some_and(|exact| exact.is_near);
+        let is_near = stays && self.exact.compare(&source.planes, &self.state.predicted, phase);
+        let exact = stays.then_some(&self.exact);
         let difference = Difference::new(&source.planes, &self.state.predicted, gains, exact);
         let model = self.model.of(key);
         let (planes, string) = if is_near {
