@@ -203,14 +203,7 @@ impl VideoDecoder {
 
     /// Computes the residual of `count` bytes with these gains, unless it is current, and adds it to the prediction of a
     /// reference; `keeps` the residual for what follows.
-    fn make(
-        &mut self,
-        head: &Head,
-        count: usize,
-        gains: Option<Gains>,
-        reference: Option<NextReference>,
-        keeps: bool,
-    ) {
+    fn make(&mut self, head: &Head, count: usize, gains: Option<Gains>, reference: Option<NextReference>, keeps: bool) {
         let Self { model, size, threads, state, decoder, residual, .. } = self;
         let reference = reference.map(|reference| reference(state));
         if self.shown == Some(count) {

@@ -138,7 +138,8 @@ impl State {
     /// Predicts a frame whose picture is the one before: each block from its own place, refreshed ones from the
     /// base-layer reference. With `renews` the blocks whose turn in the long cycle came are predicted from nothing.
     pub(crate) fn predict_same(&mut self, phase: u8, renews: bool) {
-        let Self { size, base_reference, enhancement_reference, predicted, predicted_base_reference, begins, .. } = self;
+        let Self { size, base_reference, enhancement_reference, predicted, predicted_base_reference, begins, .. } =
+            self;
         *begins = true;
         // Both references are written anew from their predictions.
         std::mem::swap(predicted, enhancement_reference);
