@@ -142,9 +142,25 @@ proptest! {
         slowest in 12..120_u32,
         scene in 1..10_u32,
         renditions in 1..=3_usize,
+        [stays, moves_again] in [0..10_u32, 0..10_u32],
+        knows_receivers: bool,
         cuts in prop::collection::vec(cut(), 6),
     ) {
-        let clip = Clip { name: "any", width, height, frames: 9, cut: scene, begins_anew: false, is_timed: false, slowest, renditions, rises: clips::NEVER };
+        let clip = Clip {
+            name: "any",
+            width,
+            height,
+            frames: 9,
+            cut: scene,
+            begins_anew: false,
+            is_timed: false,
+            slowest,
+            renditions,
+            rises: clips::NEVER,
+            stays,
+            moves_again,
+            knows_receivers,
+        };
         let all = clip.encode_on(1, &model());
         for number in 0..renditions {
             let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
@@ -177,7 +193,7 @@ proptest! {
         for (number, mut bytes) in frames.into_iter().enumerate() {
             // Mostly few planes and short numbers, so that there is a frame.
             if let Some(planes) = bytes.get_mut(1) {
-                *planes %= 18;
+                *planes = if *planes % 4 == 0 { *planes & 0x83 | 0x40 } else { *planes % 18 };
             }
             bytes.iter_mut().skip(2).take(3).for_each(|byte| *byte %= 24);
             both.take(&bytes, &format!("frame {number}"));
@@ -199,6 +215,9 @@ fn slices_are_the_references() {
         slowest: 300,
         renditions: 1,
         rises: clips::NEVER,
+        stays: 1,
+        moves_again: clips::NEVER,
+        knows_receivers: false,
     };
     let frames = clip.fastest_on(2, &model());
     check(&frames, clip.size(), &[Cut::Beyond(0x7000), Cut::Share(0x6000)], clip.name);

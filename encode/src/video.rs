@@ -89,7 +89,7 @@ impl VideoEncoding {
         let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one rendition");
         Ok(Self {
             welcome: welcome(&format, colours),
-            encoder: encoder.with_effort(effort.effort()),
+            encoder: encoder.with_effort(effort.effort()).with_known_receivers(true),
             effort,
             rate,
             renditions: Renditions::new(limit, frames_a_second),

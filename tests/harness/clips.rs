@@ -46,6 +46,12 @@ pub struct Clip {
     pub renditions: usize,
     /// The first frame of the faster of two renditions; earlier frames are of the slower one.
     pub rises: u32,
+    /// The frame whose picture stays, and the first frame that moves again.
+    pub stays: u32,
+    /// See `stays`.
+    pub moves_again: u32,
+    /// Whether the encoder knows its receivers.
+    pub knows_receivers: bool,
 }
 
 /// Ten frames of one scene in one loop.
@@ -60,10 +66,13 @@ const PLAIN: Clip = Clip {
     slowest: 40,
     renditions: 1,
     rises: NEVER,
+    stays: NEVER,
+    moves_again: NEVER,
+    knows_receivers: false,
 };
 
 /// The clips whose bytes are stored as vectors.
-pub const CLIPS: [Clip; 5] = [
+pub const CLIPS: [Clip; 7] = [
     PLAIN,
     Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
     Clip {
@@ -79,6 +88,8 @@ pub const CLIPS: [Clip; 5] = [
     },
     Clip { name: "video-loops", renditions: 2, ..PLAIN },
     Clip { name: "video-switch", rises: 4, ..PLAIN },
+    Clip { name: "video-stays", stays: 2, knows_receivers: true, slowest: 120, moves_again: 27, frames: 30, ..PLAIN },
+    Clip { name: "video-renews", width: 160, height: 160, stays: 1, slowest: 100, ..PLAIN },
 ];
 
 impl Clip {
@@ -99,12 +110,13 @@ impl Clip {
         let scenes =
             [(3, false), (8, true)].map(|(seed, negative)| Scene::new(self.width, self.height, seed, negative));
         let picture = |number: u32| {
+            let moment = if number < self.moves_again { number.min(self.stays) } else { number };
             let scene = &scenes[usize::from(number >= self.cut)];
             let mut samples = Vec::new();
             for plane in 0..3 {
                 let [width, height] = FORMAT.plane(self.size(), plane);
                 for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
-                    samples.push(scene.sample(plane, [x, y], number as usize));
+                    samples.push(scene.sample(plane, [x, y], moment as usize));
                 }
             }
             Picture::new(self.size(), FORMAT, samples).expect("as many samples as the size says")
@@ -162,7 +174,8 @@ impl Clip {
     fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<Frame>>, RenditionRates) {
         let settings = settings(self.size(), self.slowest, threads);
         let mut encoder = VideoRenditions::new(model, settings, if self.rises == NEVER { self.renditions } else { 2 })
-            .expect("one to three renditions");
+            .expect("one to three renditions")
+            .with_known_receivers(self.knows_receivers);
         if self.rises == NEVER {
             let frames = scene.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect();
             return (frames, encoder.rates());

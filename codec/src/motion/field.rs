@@ -124,6 +124,33 @@ impl Field {
     pub(crate) const fn refreshed(count: usize, phase: usize) -> Range<usize> {
         part(count, phase, REFRESH_CYCLE_FRAMES)
     }
+
+    /// Returns which of `count` blocks of a picture that stays are predicted from nothing in a frame of this phase that
+    /// renews: a part of the refreshed ones, so that each is renewed once in [`CONSTANT_CYCLE`] phases.
+    pub(crate) fn renewed(count: usize, phase: usize) -> Range<usize> {
+        const PARTS: usize = CONSTANT_CYCLE / REFRESH_CYCLE_FRAMES;
+        let refreshed = Self::refreshed(count, phase);
+        let renewed = part(refreshed.len(), phase / REFRESH_CYCLE_FRAMES, PARTS);
+        refreshed.start + renewed.start..refreshed.start + renewed.end
+    }
+
+    /// Sets all blocks of frame `phase` to stand where they are, but those that are predicted from nothing.
+    pub(crate) fn stand(&mut self, size: Size, phase: u8) {
+        self.reset(size, phase);
+        for (block, source) in self.blocks.iter_mut().zip(&self.sources) {
+            if *source != Source::Constant {
+                *block = Block::whole(Vector::ZERO);
+            }
+        }
+    }
+}
+
+/// Returns the samples of row `y` of a plane of this width that lie in some of the blocks of a grid of `across` a row.
+pub(crate) fn columns(blocks: &Range<usize>, across: usize, plane: usize, y: usize, width: usize) -> Range<usize> {
+    let side = if plane == 0 { BLOCK } else { PARTITION_SIDE };
+    let first = y / side * across;
+    let own = blocks.start.max(first)..blocks.end.min(first + across);
+    if own.is_empty() { 0..0 } else { (own.start - first) * side..((own.end - first) * side).min(width) }
 }
 
 /// Returns which of `count` blocks have their turn in a phase of a cycle.

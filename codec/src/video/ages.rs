@@ -7,8 +7,9 @@
 
 use std::ops::Range;
 
-use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, REFRESH_CYCLE_FRAMES};
+use crate::motion::field::{Field, REFRESH_CYCLE_FRAMES, columns};
 use crate::picture::Size;
+use crate::video::head::Head;
 
 /// The decoder's gains, in 1/256, by the frames since a block was refreshed: 2^(0.7 (age / 7 - 1/2)).
 const AGE_GAINS: [i16; REFRESH_CYCLE_FRAMES] = [201, 215, 231, 247, 265, 284, 304, 326];
@@ -31,8 +32,23 @@ impl Gains {
     }
 
     /// Returns the gains that undo the weights in the residual from a frame's bitstream.
-    pub(super) fn weigh_back(size: Size, phase: u8) -> Self {
+    fn weigh_back(size: Size, phase: u8) -> Self {
         Self::new(size, phase, AGE_GAINS)
+    }
+
+    /// Returns the gains of the residual that a frame adds to the enhancement reference; `None` if it is added as it is.
+    pub(super) fn of_enhancement_reference(size: Size, head: &Head) -> Option<Self> {
+        head.is_weighted().then(|| Self::weigh_back(size, head.phase))
+    }
+
+    /// Returns the gains of the residual that a frame adds to the base-layer reference. If the picture stays, the
+    /// residual of all blocks but the refreshed ones is what the enhancement reference lacks, so it is not added.
+    pub(super) fn of_base_reference(size: Size, head: &Head) -> Option<Self> {
+        const REFRESHED_ALONE: [i16; REFRESH_CYCLE_FRAMES] = [256, 0, 0, 0, 0, 0, 0, 0];
+        if head.stays {
+            return Some(Self::new(size, head.phase, REFRESHED_ALONE));
+        }
+        Self::of_enhancement_reference(size, head)
     }
 
     fn new(size: Size, phase: u8, by_age: [i16; REFRESH_CYCLE_FRAMES]) -> Self {
@@ -47,14 +63,8 @@ impl Gains {
 
     /// Returns the parts of row `y` of a plane that have one gain, from left to right.
     pub(super) fn parts(&self, plane: usize, y: usize, width: usize) -> impl Iterator<Item = (Range<usize>, i16)> {
-        let side = if plane == 0 { BLOCK } else { PARTITION_SIDE };
-        let first = y / side * self.across;
-        let row = first..first + self.across;
-        self.ages.iter().filter_map(move |(blocks, gain)| {
-            let own = blocks.start.max(row.start)..blocks.end.min(row.end);
-            let columns = || (own.start - first) * side..((own.end - first) * side).min(width);
-            (!own.is_empty()).then(|| (columns(), *gain))
-        })
+        let in_row = move |(blocks, gain): &(Range<usize>, i16)| (columns(blocks, self.across, plane, y, width), *gain);
+        self.ages.iter().map(in_row).filter(|(columns, _)| !columns.is_empty())
     }
 
     /// Multiplies the samples of row `y` of a plane by the gains of their blocks.

@@ -77,6 +77,8 @@ impl BaseLayerDecoder {
         let Self { model, size, state, side_info, field, room, threads, decoder, .. } = self;
         if head.key {
             state.predict_nothing();
+        } else if head.stays {
+            state.predict_same(head.phase, head.renews);
         } else {
             // Checked completely before the state changes.
             side_info.decode(side, *size, head.phase, head.bipredicts, field)?;
@@ -90,7 +92,7 @@ impl BaseLayerDecoder {
         decoder.start(*size, head.planes);
         // The bitstream ends at a corrupt length, as in every decoder.
         let _ = decoder.push(model, &string[..head.base_reference.min(string.len())]);
-        let gains = (!head.key && !head.switches).then(|| Gains::weigh_back(*size, head.phase));
+        let gains = Gains::of_base_reference(*size, &head);
         let reference = Some(state.next_base_reference());
         let mut targets = Targets { gains: gains.as_ref(), reference, ..Targets::default() };
         let widths = [size.width(), size.halved().width(), size.halved().width()];

@@ -152,6 +152,10 @@ impl VideoDecoder {
         if head.key {
             motion.forget();
             state.predict_nothing();
+        } else if head.stays {
+            motion.forget();
+            state.predict_same(head.phase, head.renews);
+            threads.end(Stage::Predict);
         } else {
             // Checked completely before the state changes.
             side_info.decode(side, state.size, head.phase, head.bipredicts, &mut motion.next)?;
@@ -180,12 +184,14 @@ impl VideoDecoder {
         let base_reference = head.base_reference.min(string.len());
         let enhancement_reference = head.enhancement_reference.min(string.len());
         self.push(head, &string[..base_reference]);
-        let is_next = base_reference == enhancement_reference;
-        self.make(head, base_reference, Some(State::next_base_reference), is_next);
+        let is_next = base_reference == enhancement_reference && !head.stays;
+        let gains = Gains::of_base_reference(self.size, head);
+        self.make(head, base_reference, gains, Some(State::next_base_reference), is_next);
         let of_base_reference = self.decoder.position();
         self.push(head, &string[base_reference..enhancement_reference]);
         let is_shown = enhancement_reference == string.len();
-        self.make(head, enhancement_reference, Some(State::next_enhancement_reference), is_shown);
+        let gains = Gains::of_enhancement_reference(self.size, head);
+        self.make(head, enhancement_reference, gains, Some(State::next_enhancement_reference), is_shown);
         self.positions = [of_base_reference, self.decoder.position()];
         self.push(head, &string[enhancement_reference..]);
     }
@@ -195,9 +201,9 @@ impl VideoDecoder {
         let _ = self.decoder.push(self.model.of(head.key), bytes);
     }
 
-    /// Computes the residual of `count` bytes, unless it is current, and adds it to the prediction of a reference;
-    /// `keeps` the residual for what follows.
-    fn make(&mut self, head: &Head, count: usize, reference: Option<NextReference>, keeps: bool) {
+    /// Computes the residual of `count` bytes with these gains, unless it is current, and adds it to the prediction of a
+    /// reference; `keeps` the residual for what follows.
+    fn make(&mut self, head: &Head, count: usize, gains: Option<Gains>, reference: Option<NextReference>, keeps: bool) {
         let Self { model, size, threads, state, decoder, residual, .. } = self;
         let reference = reference.map(|reference| reference(state));
         if self.shown == Some(count) {
@@ -207,7 +213,6 @@ impl VideoDecoder {
             }
             return;
         }
-        let gains = (!head.key && !head.switches).then(|| Gains::weigh_back(*size, head.phase));
         let widths = [size.width(), size.halved().width(), size.halved().width()];
         let residual = if keeps { residual.planes_mut() } else { Default::default() };
         let mut targets = Targets { gains: gains.as_ref(), residual, reference, error: None };
@@ -215,12 +220,17 @@ impl VideoDecoder {
         self.shown = keeps.then_some(count);
     }
 
+    /// Computes the residual of all bytes that arrived, unless it is current.
+    fn make_shown(&mut self, head: &Head) {
+        self.make(head, self.arrived, Gains::of_enhancement_reference(self.size, head), None, true);
+    }
+
     /// Returns the last frame before the filter, if there is one.
     #[cfg(feature = "training")]
     pub(crate) fn unfiltered(&mut self) -> Result<Option<shown::Unfiltered>, Error> {
         self.begin()?;
         let Some(head) = self.head else { return Ok(None) };
-        self.make(&head, self.arrived, None, true);
+        self.make_shown(&head);
         let frame = Frame { predicted: &self.state.predicted, residual: &self.residual };
         Ok(Some(shown::Unfiltered::new(frame, &self.decoder, self.size)))
     }
@@ -269,7 +279,7 @@ impl VideoDecoder {
 
     fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), TransformError> {
         if let Some(head) = self.head {
-            self.make(&head, self.arrived, None, true);
+            self.make_shown(&head);
             let Self { model, state, residual, decoder, filter, threads, .. } = self;
             let table = model.of(head.key).post_filter.as_ref();
             let frame = Frame { predicted: &state.predicted, residual };

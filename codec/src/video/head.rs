@@ -14,6 +14,10 @@ const KEY_FLAG: u16 = 1 << 7;
 const BIPREDICTION_FLAG: u16 = 1 << 12;
 /// The frame leads to another rendition.
 const SWITCH_FLAG: u16 = 1 << 13;
+/// The picture is the one before, and the frame has no side information.
+const STAYS_FLAG: u16 = 1 << 14;
+/// Some blocks are predicted from nothing in a picture that stays.
+const RENEWS_FLAG: u16 = 1 << 15;
 
 /// The facts that a decoder needs before a frame's first symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,6 +33,11 @@ pub(crate) struct Head {
     /// Whether both references are predicted from the base-layer reference alone, and become those of another
     /// rendition; never with `key` or `bipredicts`.
     pub(crate) switches: bool,
+    /// Whether the picture is the one before, so that each block is predicted from its own place; never with `key`,
+    /// `bipredicts` or `switches`.
+    pub(crate) stays: bool,
+    /// Whether some blocks of a picture that stays are predicted from nothing.
+    pub(crate) renews: bool,
     /// Bytes of side information.
     pub(crate) side: usize,
     /// Bytes of the bitstream in the base-layer reference.
@@ -55,7 +64,7 @@ impl FrameHead {
     /// Reads the head of a frame, or of a prefix of one; `None` if the bytes end in it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a reserved bit is set or a number has more than four bytes.
+    /// [`Error::Corrupt`] if its flags exclude each other or a number has more than four bytes.
     pub fn parse(frame: &[u8]) -> Result<Option<Self>, Error> {
         let parsed = Head::parse(frame)?;
         Ok(parsed.map(|(head, length)| {
@@ -75,13 +84,29 @@ fn corrupt(why: &'static str) -> Error {
 }
 
 impl Head {
+    /// Returns whether the frame has side information.
+    const fn has_side(&self) -> bool {
+        !self.key && !self.stays
+    }
+
+    /// Returns whether its residual is weighted by the age of blocks.
+    pub(crate) const fn is_weighted(&self) -> bool {
+        !self.key && !self.switches && !self.stays
+    }
+
     /// Appends the head to `out`.
     pub(super) fn write(&self, out: &mut impl Extend<u8>) {
-        let flags = [(self.key, KEY_FLAG), (self.bipredicts, BIPREDICTION_FLAG), (self.switches, SWITCH_FLAG)];
+        let flags = [
+            (self.key, KEY_FLAG),
+            (self.bipredicts, BIPREDICTION_FLAG),
+            (self.switches, SWITCH_FLAG),
+            (self.stays, STAYS_FLAG),
+            (self.renews, RENEWS_FLAG),
+        ];
         let flags = flags.into_iter().fold(0, |all, (is_set, flag)| if is_set { all | flag } else { all });
         let fixed = u16::from(self.phase) | flags | u16::from(self.planes) << 8;
         out.extend(fixed.to_le_bytes());
-        if !self.key {
+        if self.has_side() {
             varint(out, self.side);
         }
         varint(out, self.base_reference);
@@ -91,16 +116,20 @@ impl Head {
     /// Reads a head and returns it with its length in bytes; `None` if the bytes end in it.
     ///
     /// # Errors
-    /// [`Error::Corrupt`] if a reserved bit is set or a number has more than four bytes.
+    /// [`Error::Corrupt`] if its flags exclude each other or a number has more than four bytes.
     pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let Some((fixed, mut rest)) = bytes.split_first_chunk() else { return Ok(None) };
         let fixed = u16::from_le_bytes(*fixed);
-        let [key, bipredicts, switches] = [KEY_FLAG, BIPREDICTION_FLAG, SWITCH_FLAG].map(|flag| fixed & flag != 0);
-        let [low, planes] = (fixed & !(BIPREDICTION_FLAG | SWITCH_FLAG)).to_le_bytes();
-        if planes > MAX_PLANES || u8::from(key) + u8::from(bipredicts) + u8::from(switches) > 1 {
-            return Err(corrupt("a reserved bit of its head is set"));
+        let is_set = |flag| fixed & flag != 0;
+        let kinds = [KEY_FLAG, BIPREDICTION_FLAG, SWITCH_FLAG, STAYS_FLAG].map(is_set);
+        let [key, bipredicts, switches, stays] = kinds;
+        let renews = is_set(RENEWS_FLAG);
+        if kinds.into_iter().filter(|is_set| *is_set).count() > 1 || renews && !stays {
+            return Err(corrupt("its head has flags that exclude each other"));
         }
-        let side = if key { Some(0) } else { number(&mut rest)? };
+        let [low, high] = fixed.to_le_bytes();
+        let planes = high & MAX_PLANES;
+        let side = if key || stays { Some(0) } else { number(&mut rest)? };
         let Some(side) = side else { return Ok(None) };
         let Some(base_reference) = number(&mut rest)? else { return Ok(None) };
         let Some(beyond) = number(&mut rest)? else { return Ok(None) };
@@ -111,6 +140,8 @@ impl Head {
             planes,
             bipredicts,
             switches,
+            stays,
+            renews,
             side,
             base_reference,
             enhancement_reference: base_reference + beyond,
@@ -120,6 +151,7 @@ impl Head {
 }
 
 const _: () = assert!(CONSTANT_CYCLE == KEY_FLAG as usize, "the phase takes the bits below");
+const _: () = assert!((MAX_PLANES as u16) << 8 == BIPREDICTION_FLAG - (1 << 8), "bit planes take the bits between");
 
 fn varint(out: &mut impl Extend<u8>, mut value: usize) {
     while value >= 0x80 {
@@ -148,15 +180,22 @@ mod tests {
 
     #[test]
     fn heads_round_trip_and_every_prefix_asks_for_more() {
-        for (key, side, base_reference, enhancement_reference) in
-            [(true, 0, 0, 0), (false, 0, 5, 5), (false, 127, 128, 20_000)]
-        {
+        for (flags, side, base_reference, enhancement_reference) in [
+            (KEY_FLAG, 0, 0, 0),
+            (BIPREDICTION_FLAG, 0, 5, 5),
+            (SWITCH_FLAG, 127, 128, 20_000),
+            (0, 1, 1, 1),
+            (STAYS_FLAG, 0, 0, 0),
+            (STAYS_FLAG | RENEWS_FLAG, 0, 300, 301),
+        ] {
             let head = Head {
                 phase: 127,
-                key,
+                key: flags == KEY_FLAG,
                 planes: 15,
-                bipredicts: base_reference == 5,
-                switches: base_reference > 5,
+                bipredicts: flags == BIPREDICTION_FLAG,
+                switches: flags == SWITCH_FLAG,
+                stays: flags & STAYS_FLAG != 0,
+                renews: flags & RENEWS_FLAG != 0,
                 side,
                 base_reference,
                 enhancement_reference,
@@ -168,7 +207,7 @@ mod tests {
             assert!((0..bytes.len()).all(|cut| Head::parse(&bytes[..cut]) == Ok(None)));
             let start = bytes.len() + side;
             let public = FrameHead {
-                key,
+                key: head.key,
                 side: start,
                 base: start + base_reference,
                 enhancement_reference: start + enhancement_reference,
@@ -178,13 +217,15 @@ mod tests {
     }
 
     #[test]
-    fn reserved_bits_and_long_numbers_are_refused() {
-        for two in [0x40, 0x80, 0x30] {
-            assert!(Head::parse(&[0, two, 0, 0, 0]).is_err());
+    fn flags_that_exclude_each_other_and_long_numbers_are_refused() {
+        for flags in 0..16_u8 {
+            let [bipredicts, switches, stays, renews] = [1, 2, 4, 8].map(|bit| flags & bit != 0);
+            for key in [false, true] {
+                let kinds = [key, bipredicts, switches, stays].into_iter().filter(|is_set| *is_set).count();
+                let bytes = [u8::from(key) << 7, flags << 4, 0, 0, 0];
+                assert_eq!(Head::parse(&bytes).is_ok(), kinds <= 1 && (stays || !renews), "{bytes:?}");
+            }
         }
-        assert!(Head::parse(&[0, 0x20, 0, 0, 0]).is_ok());
-        assert!(Head::parse(&[0x80, 0x20, 0, 0]).is_err());
-        assert!(Head::parse(&[0x80, 0x10, 0, 0]).is_err());
         assert!(Head::parse(&[0, 0, 0xFF, 0xFF, 0xFF, 0xFF, 0]).is_err());
     }
 }

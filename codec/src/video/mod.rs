@@ -18,6 +18,7 @@ mod rate_allocation;
 mod rendition_encoder;
 pub(crate) mod rendition_rates;
 pub(crate) mod renditions;
+mod renewal;
 pub(crate) mod restoration;
 pub(crate) mod settings;
 pub(crate) mod shown;

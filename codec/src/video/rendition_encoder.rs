@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU64;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use nestcast_units::FrameRate;
 
 use crate::error::Error;
@@ -19,14 +19,15 @@ use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
 use crate::video::ages::Gains;
-use crate::video::difference::Difference;
+use crate::video::difference::{Difference, Exact};
 use crate::video::frame::{Frame, base_reference_alone, compose};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::population::Population;
 use crate::video::rate_allocation::{Errors, RateAllocation, Shares};
+use crate::video::renewal::Renewal;
 use crate::video::settings::VideoSettings;
-use crate::video::source::Source;
+use crate::video::source::{News, Source};
 use crate::video::state::State;
 use crate::video::strip::{self, Targets};
 use crate::video::switch::Switch;
@@ -41,8 +42,12 @@ pub(super) struct RenditionEncoder {
     pub(super) population: Population,
     pub(super) state: State,
     rate_allocation: RateAllocation,
+    pub(super) renewal: Renewal,
+    /// Whether the last frame was predicted from nothing.
+    was_key: bool,
     /// Bytes of a frame that some receiver may use, whatever the population is.
     pub(super) useful: usize,
+    exact: Exact,
     residual: Planes420<i16>,
     pub(super) field: Field,
     /// The frame's side information.
@@ -68,7 +73,10 @@ impl RenditionEncoder {
             population,
             state: State::new(size),
             rate_allocation: RateAllocation::default(),
+            renewal: Renewal::default(),
+            was_key: true,
             useful: 0,
+            exact: Exact::default(),
             residual: Planes420::new(size),
             field: Field::default(),
             side: Vec::new(),
@@ -86,40 +94,74 @@ impl RenditionEncoder {
         let settings = VideoSettings { population: self.population.clone(), ..settings.clone() };
         let effort = self.effort;
         let state = self.state.clone();
-        let useful = self.useful;
+        let Self { useful, was_key, .. } = *self;
         Self {
             effort,
             state,
             useful,
+            was_key,
+            renewal: self.renewal.clone(),
             choice: self.choice.branch(),
             ..Self::new(self.model.clone(), &settings, self.threads.clone())
         }
     }
 
-    /// Encodes the frame in `source`. `key`: predict it from nothing; `searched`: another rendition has searched its
+    /// Encodes the frame in `source`, which has this that is new. `searched`: another rendition has searched its
     /// vectors, so that only the modes remain to be chosen.
-    pub(super) fn encode(&mut self, source: &mut Source, key: bool, searched: bool) -> Result<Frame, Error> {
+    pub(super) fn encode(&mut self, source: &mut Source, news: News, searched: bool) -> Result<Frame, Error> {
         let phase = source.phase();
-        let shares = self.rate_allocation.shares(&self.population, self.rate);
-        let shares = Shares { most: shares.most.max(self.useful), ..shares };
-        if key {
-            self.side.clear();
+        let [key, stays] = [News::Scene, News::Nothing].map(|of| news == of);
+        self.was_key = key;
+        if stays {
+            self.field.stand(self.size, phase);
             self.choice.begin_anew();
-            self.state.predict_nothing();
-        } else {
-            self.predict(source, shares.base_reference, searched);
+            self.side.clear();
         }
-        let gains = (!key).then(|| Gains::weigh(self.size, phase));
-        let difference = Difference::new(&source.planes, &self.state.predicted, gains);
+        if stays && self.renewal.is_settled() {
+            let head = Head { phase, stays, ..Head::default() };
+            return Ok(base_reference_alone(&mut self.bytes, head, &[], &[], 0));
+        }
+        let renews = stays && self.renewal.renews(phase);
+        let shares = self.rate_allocation.shares(&self.population, self.rate);
+        let fastest = shares.most;
+        let enhancement_reference = if stays { fastest } else { shares.enhancement_reference };
+        let shares = Shares { most: fastest.max(self.useful), enhancement_reference, ..shares };
+        match news {
+            News::Scene => {
+                self.side.clear();
+                self.choice.begin_anew();
+                self.state.predict_nothing();
+                self.renewal.handle_key();
+            }
+            News::Changes => {
+                self.predict(source, shares.base_reference, searched);
+                self.renewal.handle_change();
+            }
+            News::Nothing => {
+                self.state.predict_same(phase, renews);
+                self.threads.end(Stage::Predict);
+            }
+        }
+        let gains = (news == News::Changes).then(|| Gains::weigh(self.size, phase));
+        let is_near = stays && self.exact.compare(&source.planes, &self.state.predicted, phase);
+        let exact = stays.then_some(&self.exact);
+        let difference = Difference::new(&source.planes, &self.state.predicted, gains, exact);
         let model = self.model.of(key);
-        let (planes, string) = self.coder.encode_from(model, (self.size, &difference), shares.most);
+        let (planes, string) = if is_near {
+            (0, Bytes::new())
+        } else {
+            self.coder.encode_from(model, (self.size, &difference), shares.most)
+        };
         let predicted = difference.error();
+        if stays {
+            self.renewal.handle_same(phase, planes == 0);
+        }
         let bipredicts = !key && self.field.bipredicts;
-        let head = Head { phase, key, planes, bipredicts, ..Head::default() };
+        let head = Head { phase, key, planes, bipredicts, stays, renews, ..Head::default() };
         let (head, side) = compose(&mut self.bytes, head, &self.side, &string, shares);
         self.threads.end(Stage::Write);
         let [base_reference, enhancement_reference] = self.advance(&head, &string, &source.planes)?;
-        if !key {
+        if news == News::Changes {
             self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
         }
         Ok(Frame::new(&head, side, self.bytes.split().freeze()))
@@ -128,9 +170,10 @@ impl RenditionEncoder {
     /// Returns the base-layer reference as a picture of its own, of at most `max_bytes`, in place of the frame of this
     /// phase.
     pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> Frame {
-        let Self { state, residual, coder, model, bytes, choice, .. } = self;
+        let Self { state, residual, coder, model, bytes, choice, renewal, .. } = self;
         // A receiver that joins has no picture before this one.
         choice.begin_anew();
+        renewal.handle_joined();
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));
@@ -143,11 +186,12 @@ impl RenditionEncoder {
     /// Returns the base-layer reference for receivers that come from another rendition, in place of the frame of this
     /// phase; `None` if that frame is predicted from nothing.
     pub(super) fn switch(&mut self, source: &Source, switch: &mut Switch, max_bytes: usize) -> Option<Frame> {
-        if self.state.begins {
+        if self.was_key {
             switch.arrive();
             return None;
         }
-        let Self { size, state, residual, coder, model, bytes, choice, field, threads, decoder, room, .. } = self;
+        let Self { size, state, residual, coder, model, bytes, choice, renewal, field, threads, decoder, room, .. } =
+            self;
         let (side, predicted) = switch.predict(field, threads, room);
         subtract(residual, |plane, y| state.base_reference.planes[plane].row(y), predicted);
         let model = model.of(false);
@@ -166,6 +210,7 @@ impl RenditionEncoder {
         if switch.arrived() {
             // A receiver that arrives has no picture before this one.
             choice.begin_anew();
+            renewal.handle_joined();
         }
         Some(frame)
     }
@@ -192,24 +237,26 @@ impl RenditionEncoder {
     fn advance(&mut self, head: &Head, string: &[u8], source: &Planes420<i16>) -> Result<[u64; 2], Error> {
         let (base, enhancement) = (head.base_reference, head.enhancement_reference);
         self.decoder.start(self.size, head.planes);
-        let base_reference = self.push(head, &string[..base], source, State::next_base_reference)?;
-        let enhancement_reference =
-            self.push(head, &string[base..enhancement], source, State::next_enhancement_reference)?;
+        let gains = Gains::of_base_reference(self.size, head);
+        let base_reference = self.push(head, (&string[..base], gains), source, State::next_base_reference)?;
+        let gains = Gains::of_enhancement_reference(self.size, head);
+        let rest = (&string[base..enhancement], gains);
+        let enhancement_reference = self.push(head, rest, source, State::next_enhancement_reference)?;
         Ok([base_reference, enhancement_reference])
     }
 
-    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual and its prediction.
+    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual, with these gains, and its
+    /// prediction.
     /// Returns the squared error of luma.
     fn push(
         &mut self,
         head: &Head,
-        bytes: &[u8],
+        (bytes, gains): (&[u8], Option<Gains>),
         source: &Planes420<i16>,
         reference: for<'a> fn(&'a mut State) -> [(RowsMut<'a>, &'a Plane); 3],
     ) -> Result<u64, Error> {
         let Self { decoder, coder, state, model, size, .. } = self;
         decoder.follow(model.of(head.key), coder, bytes)?;
-        let gains = (!head.key).then(|| Gains::weigh_back(*size, head.phase));
         let error = AtomicU64::new(0);
         let mut targets = Targets {
             gains: gains.as_ref(),

@@ -79,6 +79,15 @@ impl VideoRenditions {
         self.renditions.iter_mut().for_each(|encoder| encoder.effort = effort);
     }
 
+    /// Says whether the encoder knows all receivers, as
+    /// [`VideoEncoder::with_known_receivers`](crate::VideoEncoder::with_known_receivers): each has every frame of its
+    /// renditions, or begins with a frame of [`VideoRenditions::join`] or [`VideoRenditions::switch_to`].
+    #[must_use]
+    pub fn with_known_receivers(mut self, are_known: bool) -> Self {
+        self.renditions.iter_mut().for_each(|encoder| encoder.renewal.knows_receivers = are_known);
+        self
+    }
+
     /// Returns the receivers that each rendition served at first.
     #[must_use]
     pub const fn rates(&self) -> RenditionRates {
@@ -156,13 +165,13 @@ impl VideoRenditions {
     /// [`Error::Argument`] for another size or format.
     pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
         let Self { source, renditions, threads, .. } = self;
-        let key = source.take(&frame.into(), renditions[0].effort, threads)?;
+        let news = source.take(&frame.into(), renditions[0].effort, threads)?;
         let slowest = |at: &usize| renditions[*at].population.slowest_bits().unwrap_or(0.0);
         let mut by_rate: Vec<usize> = (0..renditions.len()).collect();
         by_rate.sort_by(|a, b| slowest(a).total_cmp(&slowest(b)));
         let mut frames = vec![None; renditions.len()];
         for (place, at) in by_rate.into_iter().enumerate() {
-            frames[at] = Some(renditions[at].encode(source, key, place > 0)?);
+            frames[at] = Some(renditions[at].encode(source, news, place > 0)?);
         }
         source.finish();
         Ok(frames.into_iter().flatten().collect())

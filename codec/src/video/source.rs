@@ -5,6 +5,7 @@ use crate::motion::field::CONSTANT_CYCLE;
 use crate::motion::reference::FRACTION;
 use crate::motion::search::Search;
 use crate::motion::search::search_parameters::Effort;
+use crate::observer::Stage;
 use crate::parallel::{self, Threads};
 use crate::picture::{Format, Size, View};
 use crate::residual::planes::Planes420;
@@ -14,6 +15,17 @@ use crate::simd::widest;
 const BAND_ROWS: usize = 64;
 /// Fewer pixels take less time than another thread needs to wake.
 const MIN_PARALLEL_PIXELS: usize = 1 << 17;
+
+/// What a frame has that the one before it had not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum News {
+    /// All of it: it is the first, or a scene begins.
+    Scene,
+    /// Some of it.
+    Changes,
+    /// Nothing: every sample is the same.
+    Nothing,
+}
 
 /// The samples of the current frame.
 pub(super) struct Source {
@@ -31,16 +43,20 @@ impl Source {
         Self { size, planes: Planes420::new(size), luma: Vec::new(), search: Search::default(), count: 0 }
     }
 
-    /// Copies the next frame's samples, and returns whether a scene begins with them.
+    /// Copies the next frame's samples, and returns what is new in them.
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.
-    pub(super) fn take(&mut self, view: &View<'_>, effort: Effort, threads: &Threads) -> Result<bool, Error> {
+    pub(super) fn take(&mut self, view: &View<'_>, effort: Effort, threads: &Threads) -> Result<News, Error> {
         if view.size() != self.size {
             return Err(Error::Argument("the frame has another size than those before"));
         }
         if !matches!(view.format(), Format::Ycbcr420(_)) {
             return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
+        }
+        if self.count > 0 && self.is_same(view) {
+            threads.end(Stage::Take);
+            return Ok(News::Nothing);
         }
         self.luma.resize(self.size.pixels(), 0);
         let mut luma = self.luma.as_mut_slice();
@@ -63,7 +79,22 @@ impl Source {
                 out.copy_from_slice(row);
             }
         });
-        Ok(self.search.begin(self.size, &self.luma, effort, threads) || self.count == 0)
+        let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
+        Ok(if is_cut || self.count == 0 { News::Scene } else { News::Changes })
+    }
+
+    /// Returns whether a frame of this size and format has the samples of the last one.
+    fn is_same(&self, view: &View<'_>) -> bool {
+        let luma = &view.planes[0];
+        let width = self.size.width();
+        let is_same_luma = self.luma.chunks_exact(width).enumerate().all(|(y, row)| luma.row(y, width) == row);
+        is_same_luma
+            && (1..3).all(|plane| {
+                let [width, _] = view.format().plane(self.size, plane);
+                let rows = self.planes.planes()[plane].chunks_exact(width).enumerate();
+                let of_view = &view.planes[plane];
+                rows.into_iter().all(|(y, row)| widest!(is_widened(of_view.row(y, width), row)))
+            })
     }
 
     /// Ends the frame: the next one follows.
@@ -85,6 +116,12 @@ impl Source {
 #[inline(always)]
 fn widen(samples: &[u8], out: &mut [i16]) {
     out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
+}
+
+#[inline(always)]
+fn is_widened(samples: &[u8], row: &[i16]) -> bool {
+    let differs = |(row, sample): (&i16, &u8)| ((i16::from(*sample) - 128) << FRACTION) ^ *row;
+    row.iter().zip(samples).map(differs).fold(0, |all, differs| all | differs) == 0
 }
 
 fn phase(count: usize) -> u8 {

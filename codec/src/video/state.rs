@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::motion::field::Field;
+use crate::motion::field::{Field, columns};
 use crate::motion::overlap::{self, Kind};
 use crate::motion::reference::{BySource, Leak, Past, Plane, Reference, RowsMut, add};
 use crate::parallel::{self, Threads};
@@ -133,6 +133,32 @@ impl State {
         }
         predict_from(leaked_before, field, threads, room, predicted_base_reference);
         predicted_base_reference
+    }
+
+    /// Predicts a frame whose picture is the one before: each block from its own place, refreshed ones from the
+    /// base-layer reference. With `renews` the blocks whose turn in the long cycle came are predicted from nothing.
+    pub(crate) fn predict_same(&mut self, phase: u8, renews: bool) {
+        let Self { size, base_reference, enhancement_reference, predicted, predicted_base_reference, begins, .. } =
+            self;
+        *begins = true;
+        // Both references are written anew from their predictions.
+        std::mem::swap(predicted, enhancement_reference);
+        std::mem::swap(predicted_base_reference, base_reference);
+        let [across, down] = Field::grid(*size);
+        let count = across * down;
+        let refreshed = Field::refreshed(count, phase.into());
+        let renewed = if renews { Field::renewed(count, phase.into()) } else { 0..0 };
+        let planes = predicted.planes.iter_mut().zip(&mut predicted_base_reference.planes).enumerate();
+        for (number, (predicted, of_base_reference)) in planes {
+            for y in 0..predicted.height {
+                let [refreshed, renewed] =
+                    [&refreshed, &renewed].map(|blocks| columns(blocks, across, number, y, predicted.width));
+                of_base_reference.row_mut(y)[renewed.clone()].fill(0);
+                let row = predicted.row_mut(y);
+                row[refreshed.clone()].copy_from_slice(&of_base_reference.row(y)[refreshed]);
+                row[renewed].fill(0);
+            }
+        }
     }
 
     /// Predicts a frame from nothing.

@@ -41,6 +41,10 @@ pub struct Head {
     pub bipredicts: bool,
     /// Whether it leads to another loop.
     pub switches: bool,
+    /// Whether the picture is the one before.
+    pub stays: bool,
+    /// Whether some of its blocks are predicted from nothing.
+    pub renews: bool,
     /// Bytes of side information.
     pub side: usize,
     /// Bytes of the string for the base-layer reference: f.
@@ -56,13 +60,14 @@ impl Head {
     pub fn read(frame: &[u8]) -> Result<Option<Self>, Fault> {
         let [first, planes, ..] = *frame else { return Ok(None) };
         let key = first >= 128;
-        let (bipredicts, switches, planes) = (planes & 16 != 0, planes & 32 != 0, planes & !48);
-        if planes > 15 || (key && bipredicts) || (switches && (key || bipredicts)) {
+        let [bipredicts, switches, stays, renews] = [4, 5, 6, 7].map(|bit| planes >> bit & 1 == 1);
+        if [key, bipredicts, switches, stays].into_iter().filter(|flag| *flag).count() > 1 || (renews && !stays) {
             return Err(Fault::Corrupt);
         }
+        let planes = planes % 16;
         let mut left = frame[2..].iter().copied();
         let mut numbers = [0; 3];
-        for number in &mut numbers[usize::from(key)..] {
+        for number in &mut numbers[usize::from(key || stays)..] {
             let Some(value) = varint(&mut left, 4)? else { return Ok(None) };
             *number = value;
         }
@@ -74,6 +79,8 @@ impl Head {
             planes,
             bipredicts,
             switches,
+            stays,
+            renews,
             side,
             base_reference,
             enhancement_reference: base_reference + more,
@@ -119,6 +126,22 @@ impl VideoReference {
         let (predicted, predicted_base_reference, tables) = if head.key {
             self.before = None;
             (grey(width, height), grey(width, height), &self.key)
+        } else if head.stays {
+            self.before = None;
+            let mut predicted_base_reference = self.base_reference.clone();
+            let mut predicted = self.enhancement_reference.clone();
+            for c in 0..3 {
+                for at in 0..predicted[c].samples.len() {
+                    let [is_refreshed, is_renewed] = turns(self.size, c, at, head.phase);
+                    if is_renewed && head.renews {
+                        predicted_base_reference[c].samples[at] = 0;
+                    }
+                    if is_refreshed {
+                        predicted[c].samples[at] = predicted_base_reference[c].samples[at];
+                    }
+                }
+            }
+            (predicted, predicted_base_reference, &self.residual)
         } else {
             let side = &frame[head.bytes..head.bytes + head.side];
             let field = Field::read(side, self.size, head.phase, head.bipredicts)?;
@@ -134,18 +157,24 @@ impl VideoReference {
             (predicted, predicted_base_reference, &self.residual)
         };
         let residual = Residual::decode(tables, self.size, head.planes, string);
-        let with = |predicted: &Picture, bytes: usize| {
+        let with = |predicted: &Picture, bytes: usize, is_base: bool| {
             let of_string = residual.of(bytes.min(string.len()));
-            let planes = if head.key || head.switches { of_string } else { weighed(of_string, self.size, head.phase) };
+            let planes = if head.stays && is_base {
+                refreshed_alone(of_string, self.size, head.phase)
+            } else if head.key || head.switches || head.stays {
+                of_string
+            } else {
+                weighed(of_string, self.size, head.phase)
+            };
             let samples = |c: usize| predicted[c].samples.iter().zip(&planes[c]);
             [0, 1, 2].map(|c| Plane {
                 samples: samples(c).map(|(sample, more)| (sample + more).clamp(-1024, 1016)).collect(),
                 ..predicted[c].clone()
             })
         };
-        self.base_reference = with(&predicted_base_reference, head.base_reference);
-        self.enhancement_reference = with(&predicted, head.enhancement_reference);
-        let shown = each(&with(&predicted, string.len()), &predicted, |sample, _| 8 * sample);
+        self.base_reference = with(&predicted_base_reference, head.base_reference, true);
+        self.enhancement_reference = with(&predicted, head.enhancement_reference, false);
+        let shown = each(&with(&predicted, string.len(), false), &predicted, |sample, _| 8 * sample);
         self.shown = match &tables.filter {
             Some(filter) => filtered(filter, &shown, &residual, string.len()),
             None => shown,
@@ -168,6 +197,33 @@ impl VideoReference {
     pub fn enhancement_reference(&self) -> Vec<i64> {
         self.enhancement_reference.iter().flat_map(|plane| plane.samples.clone()).collect()
     }
+}
+
+/// Section 22: whether a sample's block is refreshed in a frame of this phase, and whether it is renewed if the frame
+/// renews.
+fn turns([width, height]: [usize; 2], c: usize, at: usize, phase: usize) -> [bool; 2] {
+    let (across, down) = (width.div_ceil(16), height.div_ceil(16));
+    let (width, side) = if c == 0 { (width, 16) } else { (width.div_ceil(2), 8) };
+    let block = at / width / side * across + at % width / side;
+    let (count, t) = (across * down, phase % 8);
+    let (first, end) = (count * t / 8, count * (t + 1) / 8);
+    let is_refreshed = first <= block && block < end;
+    let turn = phase / 8;
+    let renewed = first + (end - first) * turn / 16..first + (end - first) * (turn + 1) / 16;
+    [is_refreshed, renewed.contains(&block)]
+}
+
+/// Section 26: returns R(k) for the base-layer reference of a picture that stays, from r(k).
+fn refreshed_alone(residual: [Vec<i64>; 3], size: [usize; 2], phase: usize) -> [Vec<i64>; 3] {
+    let mut planes = residual;
+    for (c, plane) in planes.iter_mut().enumerate() {
+        for (at, sample) in plane.iter_mut().enumerate() {
+            if !turns(size, c, at, phase)[0] {
+                *sample = 0;
+            }
+        }
+    }
+    planes
 }
 
 /// Section 26: returns R(k) of a predicted frame, from r(k).
