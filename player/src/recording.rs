@@ -8,8 +8,9 @@ use nestcast_proto::FrameRate;
 const SAMPLES_PER_SECOND: i64 = 48_000;
 /// How far from its place sound may be: less than half of the smallest offset that people notice.
 const TOLERANCE_SAMPLES: i64 = 960;
-/// The longest time without frames that is filled. After a longer one, both files go on without it.
-const MAX_FILLED: Duration = Duration::from_secs(30);
+/// The longest time without frames or sound that is filled. After a longer one, both files go on without it, as after
+/// times that go back as far.
+pub(crate) const MAX_FILLED: Duration = Duration::from_secs(30);
 
 /// The places of frames in a video of a fixed rate, and of sound at 48 kHz. The first frame is at the beginning of both.
 #[derive(Debug, Clone)]
@@ -46,8 +47,8 @@ impl Recording {
             let time = Duration::from_micros(micros).saturating_add(self.rate.interval() / 2);
             Some(first.saturating_add(self.frames_in(time)))
         });
-        let most = self.frames.saturating_add(self.frames_in(MAX_FILLED));
-        let Some(place) = anchored.filter(|place| *place <= most) else {
+        let near = self.frames_in(MAX_FILLED);
+        let Some(place) = anchored.filter(|place| place.abs_diff(self.frames) <= near) else {
             self.anchor = Some((captured, self.frames));
             self.frames += 1;
             return Some(0);
@@ -58,12 +59,16 @@ impl Recording {
     }
 
     /// Takes a block of sound whose first sample was captured at `captured` microseconds. Returns its place after the
-    /// blocks before it; `None` if it is before the first frame.
+    /// blocks before it; `None` if it is before the first frame, or far from the newest.
     pub fn handle_sound(&mut self, captured: u64, samples: usize) -> Option<SoundPlace> {
         let (since, first) = self.anchor?;
         let from_anchor = i64::try_from(captured).ok()?.checked_sub(i64::try_from(since).ok()?)?;
         let place = self.samples_at(first).checked_add(from_anchor.checked_mul(SAMPLES_PER_SECOND)? / 1_000_000)?;
-        let away = place - i64::try_from(self.samples).ok()?;
+        let near = self.frames.saturating_add(self.frames_in(MAX_FILLED));
+        let away = place.checked_sub(i64::try_from(self.samples).ok()?)?;
+        if place > self.samples_at(near) {
+            return None;
+        }
         let (silence, skipped) = match away {
             _ if away.abs() <= TOLERANCE_SAMPLES && self.samples > 0 => (0, 0),
             0.. => (away, 0),
@@ -103,6 +108,11 @@ mod tests {
         // A sender that begins anew, and a pause of a minute, are not filled.
         assert_eq!([7, 40_007, 60_000_000].map(|at| recording.handle_frame(at)), [Some(0); 3]);
         assert_eq!(recording.frames, 12);
+        // A step back of 40 s is one of the clock, and one of 20 s is of frames that are late.
+        assert_eq!(
+            [120_000_000, 80_000_000, 60_000_000].map(|at| recording.handle_frame(at)),
+            [Some(0), Some(0), None]
+        );
     }
 
     #[test]
@@ -119,6 +129,9 @@ mod tests {
         assert_eq!(recording.handle_frame(7), Some(0));
         let place = recording.handle_sound(7, 960);
         assert_eq!(place, None, "it would be before what is there");
+        for far in [31_000_000, 1 << 60, u64::MAX] {
+            assert_eq!(recording.handle_sound(far, 960), None, "no frame is near it");
+        }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 //! - Packets that come late after a gap are played late, and the delay returns slowly, as in WebRTC's NetEQ. Much later
 //!   ones are dropped.
 //!
-//! Sound that is recorded has no delay. It waits for each packet for a fixed time, and its place is its capture time.
+//! Sound that is recorded has no delay. It waits for each packet for a fixed time, and its place is its capture time. It
+//! begins anew with a packet that is far from the one before.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use nestcast_proto::SoundPacket;
 
 use crate::clock::{Latency, PlayoutClock};
+use crate::recording::MAX_FILLED;
 
 /// Samples of each channel in a second, and in a packet.
 const SAMPLES_PER_SECOND: i64 = 48_000;
@@ -156,6 +158,7 @@ impl SoundPlayout {
         let target = self.target(pictures);
         let now = self.now(now);
         let Some(next) = self.next else { return self.begin(now, target) };
+        self.follow_jump();
         let due = self.due();
         if due > now {
             return None;
@@ -245,6 +248,15 @@ impl SoundPlayout {
         self.began = if self.mode == SoundMode::Live { now } else { due };
         (self.played, self.offset) = (0, self.began - signed(captured));
         self.play(number, target)
+    }
+
+    /// Goes on at the first packet that waits, if a recording has nothing within reach of it.
+    fn follow_jump(&mut self) {
+        let Some(captured) = self.packets.first_key_value().map(|(_, first)| signed(first.captured)) else { return };
+        let is_far = u128::from(captured.abs_diff(self.due())) > MAX_FILLED.as_micros();
+        if self.mode == SoundMode::Recorded && is_far {
+            (self.began, self.played, self.newest) = (captured, 0, captured);
+        }
     }
 
     /// Plays the first packet that waits.

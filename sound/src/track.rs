@@ -11,6 +11,9 @@ use crate::error::Error;
 use crate::render::SoundRenderer;
 use crate::wav::WavFile;
 
+/// Silence is written in pieces of this length.
+const SILENCE: [i16; 4096] = [0; 4096];
+
 /// Writes the sound of a video to a WAV file. Both are in place by their capture times: the file begins with the first
 /// frame.
 ///
@@ -89,7 +92,12 @@ impl<W: Write + Seek> SoundTrack<W> {
         let place = self.place.as_mut().and_then(|place| place.handle_sound(block.captured, block.samples));
         let Some(place) = place else { return Ok(()) };
         let channels = sound.channels();
-        wav.write(&vec![0; place.silence * channels])?;
+        let mut silence = place.silence * channels;
+        while silence > 0 {
+            let piece = silence.min(SILENCE.len());
+            wav.write(&SILENCE[..piece])?;
+            silence -= piece;
+        }
         wav.write(&samples[place.skipped * channels..])
     }
 

@@ -9,9 +9,9 @@ use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::{Format, Picture};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::video::kbps;
-use nestcast_media::output::{FramePlace, FrameWriter};
-use nestcast_media::stored::{Played, Player};
-use nestcast_media::{Input, InputError, Opened, Replayed};
+use nestcast_media::output::{FramePlace, FrameWriter, Output};
+use nestcast_media::stored::{Played, Player, Shown};
+use nestcast_media::{Input, InputError, Opened, Replayed, is_standard};
 use nestcast_proto::Sound;
 use nestcast_sound::SoundTrack;
 
@@ -23,6 +23,10 @@ use crate::transforms;
 pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     ensure!(options.bytes.is_none(), "--bytes is for pictures: for a video give --bitrate");
     let place = FramePlace::new(&options.output, &[&options.input])?;
+    if let Some(path) = &options.sound {
+        ensure!(!is_standard(path), "--sound writes a WAV file: give its name");
+        Output::new(path, &[&options.input, &options.output])?;
+    }
     let model = clip::model(&options.common)?;
     let name = input.name();
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
@@ -38,11 +42,12 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     if let Some(rate) = options.bitrate {
         player = player.with_bitrate(rate);
     }
+    // Before the video: it reads as far as the sound's announcement.
+    let mut track = options.sound.as_deref().map(|path| begin_sound(&name, &mut player, path)).transpose()?;
     player.seek().map_err(failed)?;
     // A player has the terminal to itself.
     let progress = (!place.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
-    let mut track = options.sound.as_deref().map(|path| begin_sound(&name, &mut player, path)).transpose()?;
     show(&name, &mut player, &place, progress.as_ref(), track.as_mut())?;
     track.map_or(Ok(()), SoundTrack::finish).context("the sound cannot be written")?;
     drop(progress);
@@ -95,8 +100,12 @@ fn show(
         let shown = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))?;
         let mut repeated = Some(0);
         if let Some(track) = &mut track {
-            let captured = shown.and_then(|shown| shown.captured);
-            repeated = captured.map_or(repeated, |captured| track.frame(captured, header.rate));
+            repeated = match shown {
+                Some(Shown { captured: Some(captured), .. }) => track.frame(captured, header.rate),
+                // The next frame that is there says how often the one before it is written again.
+                Some(Shown { repeated: true, .. }) => None,
+                _ => repeated,
+            };
             player.frames_mut().take_sound().try_for_each(|sound| track.packet(sound.captured, sound.bytes))?;
         }
         let Some(shown) = shown else { break };

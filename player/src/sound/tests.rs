@@ -201,3 +201,17 @@ fn any_packets_are_played_in_bounded_memory_and_time_goes_on() {
         }
     }
 }
+
+#[test]
+fn a_recording_goes_on_at_times_that_jump() {
+    let mut sound = SoundPlayout::new(SoundMode::Recorded);
+    let mut blocks = Vec::new();
+    for (number, captured) in (0..).zip([0, 20_000, 1 << 60, (1 << 60) + 20_000, 7, 20_007, 100_007, u64::MAX]) {
+        sound.handle_packet(Duration::ZERO, packet(number, captured));
+        blocks.extend(std::iter::from_fn(|| sound.poll(Duration::ZERO, None)).take(1000));
+    }
+    sound.handle_end();
+    blocks.extend(std::iter::from_fn(|| sound.poll(Duration::ZERO, None)).take(1000));
+    assert_eq!(blocks.iter().filter_map(number_of).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
+    assert_eq!(blocks.len(), 8 + 3, "of the 60 ms without packets three are concealed");
+}
