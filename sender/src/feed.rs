@@ -18,7 +18,7 @@ use crate::clock;
 use crate::door::slots::Place;
 use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
 use crate::frames::fanout::{FrameReceiver, NextFrame};
-use crate::shared::{Directory, Shared, Station};
+use crate::shared::{Chosen, Directory};
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// Why a feed ended.
@@ -58,11 +58,7 @@ pub(crate) async fn run<C: Connection>(
 /// One receiver's session on its connection.
 struct Feed<'a, C: Connection> {
     connection: &'a C,
-    directory: &'a Directory,
-    /// The broadcast that the receiver asked for; the first one before that.
-    station: &'a Station,
-    shared: &'a Shared,
-    entry: DemandEntry,
+    chosen: Chosen<'a>,
     session: SenderSession,
     /// The instant of the session's time zero.
     epoch: Instant,
@@ -90,20 +86,16 @@ enum Event {
 
 impl<'a, C: Connection> Feed<'a, C> {
     fn new(connection: &'a C, entry: DemandEntry, directory: &'a Directory) -> Self {
-        let station = directory.first();
-        let shared = &*station.shared;
-        let session = SenderSession::new(Arc::clone(&shared.offer), entry.receiver());
+        let chosen = Chosen::new(directory, entry);
+        let session = SenderSession::new(Arc::clone(&chosen.shared().offer), chosen.entry.receiver());
         Self {
             connection,
-            directory,
-            station,
-            shared,
             session: if C::SHOWS_STREAM_NUMBERS { session } else { session.without_parity() },
-            entry,
             epoch: Instant::now(),
             control: None,
             streams: Vec::new(),
-            sound: SoundStreams::new(&shared.sound),
+            sound: SoundStreams::new(&chosen.shared().sound),
+            chosen,
             place: None,
             name: None,
             served: None,
@@ -123,13 +115,13 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Feeds an admitted receiver until it leaves or the broadcast ends. Returns why it ended.
     async fn serve(&mut self) -> End {
-        let (connection, shared, address) = (self.connection, self.shared, self.connection.address());
+        let (connection, shared, address) = (self.connection, self.chosen.shared(), self.connection.address());
         Counters::add(&shared.counters.accepted, 1);
         let (name, cap) = (self.name.as_deref(), self.session.max_bitrate().map(Bitrate::bits));
         tracing::info!(%address, name, cap, "receiver joined");
         // A new receiver begins with the newest frame.
         let ended = tokio::select! {
-            end = self.run(self.station.frames.clone()) => end,
+            end = self.run(self.chosen.frames()) => end,
             // This applies whatever the feed waits for: a source without a new frame, or a slow receiver's next turn.
             gone = connection.closed() => gone.into(),
             () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
@@ -152,7 +144,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     /// Performs the session's outputs, then waits for one event and handles it.
     async fn turn(&mut self, frames: &mut FrameReceiver, is_live: &mut bool) -> Result<(), End> {
         if self.session.needs_random_access() {
-            self.entry.request_random_access(self.session.rendition());
+            self.chosen.entry.request_random_access(self.session.rendition());
         }
         let writes = self.take_outputs().await?;
         match self.event(frames, *is_live, writes).await? {
@@ -169,7 +161,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             Event::Frame(NextFrame::Missed(count)) => self.session.handle_missed(count),
             Event::Frame(NextFrame::End) => {
                 *is_live = false;
-                self.session.handle_end(self.shared.end());
+                self.session.handle_end(self.chosen.shared().end());
                 self.note(self.connection.path());
             }
             Event::Written(count) => {
@@ -256,14 +248,12 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Admits a receiver that may watch and has a place.
     async fn decide(&mut self, hello: Hello) -> Result<(), SenderEnd> {
-        let station = self.directory.find(&hello.broadcast).map_err(SenderEnd::Refused)?;
-        if !std::ptr::eq(station, self.station) {
-            (self.station, self.shared) = (station, &station.shared);
-            self.entry = self.shared.demand.register();
-            self.session.handle_chosen(Arc::clone(&self.shared.offer), self.entry.receiver());
-            self.sound = SoundStreams::new(&self.shared.sound);
+        if self.chosen.choose(&hello.broadcast).map_err(SenderEnd::Refused)? {
+            self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
+            self.sound = SoundStreams::new(&self.chosen.shared().sound);
         }
-        let (place, grant) = self.shared.admit(self.connection.address(), hello).await.map_err(SenderEnd::Refused)?;
+        let (place, grant) =
+            self.chosen.shared().admit(self.connection.address(), hello).await.map_err(SenderEnd::Refused)?;
         (self.place, self.name) = (Some(place), grant.shown_name());
         self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), grant.max_bitrate);
         Ok(())
@@ -305,7 +295,7 @@ impl<'a, C: Connection> Feed<'a, C> {
             End::Disconnected(_) => {}
             End::Session(end) => {
                 if let SenderEnd::Refused(close) = end {
-                    self.shared.counters.refuse(close.code.name());
+                    self.chosen.shared().counters.refuse(close.code.name());
                 }
                 self.connection.close(end.close()).await;
             }
@@ -315,8 +305,8 @@ impl<'a, C: Connection> Feed<'a, C> {
     /// Records what the receiver wants, and its figures with `path`.
     fn note(&mut self, path: PathStats) {
         let wanted = self.session.demand(&path);
-        self.entry.set(wanted);
-        let number = self.entry.receiver();
+        self.chosen.entry.set(wanted);
+        let number = self.chosen.entry.receiver();
         let figures = ReceiverStatistics {
             number,
             address: self.connection.address(),
@@ -329,7 +319,7 @@ impl<'a, C: Connection> Feed<'a, C> {
         };
         match &self.served {
             Some(served) => served.note(figures),
-            None => self.served = Some(self.shared.counters.serve(number, figures)),
+            None => self.served = Some(self.chosen.shared().counters.serve(number, figures)),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use nestcast_proto::{BroadcastName, Close, Code, Demand, Hello, Offer};
+use nestcast_proto::{BroadcastName, Close, Code, Demand, DemandEntry, Hello, Offer};
 use tokio::sync::watch;
 
 use crate::access::{self, AccessRequest, Authorizer, Grant};
@@ -80,15 +80,45 @@ impl Directory {
         &self.stations[&self.first]
     }
 
-    pub(crate) fn find(&self, name: &BroadcastName) -> Result<&Station, Close> {
-        let why = "there is no broadcast of this name: ask whoever runs the sender for its name";
-        self.stations.get(name).ok_or(Close { code: Code::NoBroadcast, why })
-    }
-
     /// Waits until no broadcast has further frames.
     pub(crate) async fn ended(&self) {
         for station in self.stations.values() {
             station.frames.clone().ended().await;
         }
+    }
+}
+
+/// The broadcast that a receiver asked for; the first one before that.
+#[derive(Debug)]
+pub(crate) struct Chosen<'a> {
+    directory: &'a Directory,
+    station: &'a Station,
+    /// States what the receiver wants of this broadcast.
+    pub(crate) entry: DemandEntry,
+}
+
+impl<'a> Chosen<'a> {
+    pub(crate) fn new(directory: &'a Directory, entry: DemandEntry) -> Self {
+        Self { directory, station: directory.first(), entry }
+    }
+
+    pub(crate) fn shared(&self) -> &'a Shared {
+        &self.station.shared
+    }
+
+    pub(crate) fn frames(&self) -> FrameReceiver {
+        self.station.frames.clone()
+    }
+
+    /// Chooses the broadcast of this name. Returns whether it is another than before.
+    pub(crate) fn choose(&mut self, name: &BroadcastName) -> Result<bool, Close> {
+        let unknown = Close { code: Code::NoBroadcast, why: "the sender has no broadcast of this name" };
+        let station = self.directory.stations.get(name).ok_or(unknown)?;
+        let is_other = !std::ptr::eq(station, self.station);
+        if is_other {
+            self.station = station;
+            self.entry = station.shared.demand.register();
+        }
+        Ok(is_other)
     }
 }

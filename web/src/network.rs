@@ -281,7 +281,7 @@ mod tests {
         assert_eq!((frame.header.id, frame.prefix.len()), (0, 500));
         assert!(network.poll_timeout().is_some_and(|due| due > NOW + 32.0));
         let bytes = network.received().bytes;
-        network.handle_connection(NOW + 99.0, b"", 0);
+        network.handle_connection(NOW + 99.0, Network::hello(b"", 0, BroadcastName::default()));
         assert_eq!(network.received().bytes, bytes, "it counts over all sessions");
     }
 

@@ -8,7 +8,9 @@ use nestcast_codec::{
     Bitrate, Format, Frame, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
     VideoSettings, Ycbcr, tables,
 };
-use nestcast_proto::{Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, StreamHead, Video, Welcome};
+use nestcast_proto::{
+    BroadcastName, Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, StreamHead, Video, Welcome,
+};
 use nestcast_web::{Network, Presented, Screen, Step, Tables, Wanted};
 
 const NOW: f64 = 1_795_000_000_000.0;
@@ -54,7 +56,8 @@ fn frames(count: usize) -> Vec<Frame> {
 
 /// Returns a viewer that has its welcome and all tables.
 fn welcomed(size: Size) -> (Network, Screen) {
-    let (mut network, mut screen) = (Network::new(NOW, b"", 0), Screen::default());
+    let (mut network, mut screen) =
+        (Network::new(NOW, Network::hello(b"", 0, BroadcastName::default())), Screen::default());
     let tables = [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
     screen.handle_tables(Wanted::Video, &tables).expect("tables of this build");
     network.handle_control_bytes(&Message::Welcome { version: 1, welcome: welcome(size) }.encode());
@@ -126,7 +129,8 @@ fn other_tables_and_pictures_that_are_too_large_are_refused_before_memory_is_tak
     let (mut network, mut screen) = welcomed(Size::new(16384, 16384).expect("a valid size"));
     let refused = screen.handle_mail(NOW, network.take_mail()).expect_err("too large").to_string();
     assert!(refused.contains("268435456 pixels"), "{refused}");
-    let (mut network, mut screen) = (Network::new(NOW, b"", 0), Screen::default());
+    let (mut network, mut screen) =
+        (Network::new(NOW, Network::hello(b"", 0, BroadcastName::default())), Screen::default());
     let mut other = welcome(size());
     other.model = [7; 6];
     let tables = [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();

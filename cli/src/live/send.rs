@@ -119,13 +119,7 @@ async fn on_air(
     let welcome = source.welcome();
     let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?, channels)?);
     let recorder = options.record.as_deref().map(record).transpose()?;
-    let mut broadcast = Broadcast::listen(config, source)?.named(name.clone());
-    for (name, source) in others {
-        broadcast = match source {
-            Source::Live(source) => broadcast.beside(name, source),
-            Source::Stored(source) => broadcast.beside(name, source),
-        };
-    }
+    let mut broadcast = others.into_iter().fold(Broadcast::listen(config, source)?.named(name), with);
     if let Some(sound) = sound {
         broadcast = broadcast.with_sound(sound);
     }
@@ -158,10 +152,7 @@ async fn on_air(
             web: web.first().cloned(),
         })?;
     } else {
-        for name in monitors.keys() {
-            let place = if name.is_empty() { place_of(address) } else { format!("{}/{name}", place_of(address)) };
-            files::note(&format!("receive with: nestcast receive {place} --fingerprint {fingerprint} -o -"));
-        }
+        monitors.keys().for_each(|name| note_place(address, name, &fingerprint));
         web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
     let (began, mut paces) = (Instant::now(), monitors.keys().map(|_| Pace::default()).collect::<Vec<_>>());
@@ -172,19 +163,10 @@ async fn on_air(
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
-            () = certificate.changed() => for web in links(&certificate) {
-                if options.json {
-                    Lines::Output.print(&Line::Web { web })?;
-                } else {
-                    files::note(&format!("watch in a browser from now on: {web}"));
-                }
-            },
+            () = certificate.changed() => tell_links(options.json, links(&certificate))?,
             _ = seconds.tick() => {
                 for ((name, monitor), pace) in monitors.iter().zip(&mut paces) {
-                    let figures = monitor.read();
-                    let shortfall = pace.shortfall(began.elapsed(), figures.frames, figures.skipped);
-                    let helps = "; send a smaller picture or fewer frames a second";
-                    tell(options.json, name, &figures, shortfall.map(|shortfall| format!("{shortfall}{helps}")))?;
+                    tell_pace(options.json, name, &monitor.read(), pace, began)?;
                 }
             }
         }
@@ -192,17 +174,46 @@ async fn on_air(
     if let Some(recording) = recording {
         recording.await.context("the recording stopped unexpectedly: please report this")??;
     }
-    let mut unseen = ended.is_ok() && !process::is_asked_to_end();
-    for (name, monitor) in &monitors {
-        let figures = monitor.read();
-        tell(options.json, name, &figures, Some(figures.to_string()))?;
-        unseen &= figures.accepted == 0;
-    }
+    let last: Vec<_> = monitors.iter().map(|(name, monitor)| (name, monitor.read())).collect();
+    last.iter().try_for_each(|(name, figures)| tell(options.json, name, figures, Some(figures.to_string())))?;
+    let unseen = last.iter().all(|(_, figures)| figures.accepted == 0) && !process::is_asked_to_end();
     let is_piped = options.sources.iter().any(|source| is_standard(&source.path));
-    if unseen && !options.repeat && !options.json && !is_piped {
+    if unseen && ended.is_ok() && !options.repeat && !options.json && !is_piped {
         files::note("the source ended before anyone connected: --repeat starts it again");
     }
     Ok(ended?)
+}
+
+/// Adds another source to a broadcast.
+fn with<S: FrameSource>(broadcast: Broadcast<S>, (name, source): (BroadcastName, Source)) -> Broadcast<S> {
+    match source {
+        Source::Live(source) => broadcast.beside(name, source),
+        Source::Stored(source) => broadcast.beside(name, source),
+    }
+}
+
+/// Prints how to receive a broadcast.
+fn note_place(address: SocketAddr, name: &BroadcastName, fingerprint: &str) {
+    let place = if name.is_empty() { place_of(address) } else { format!("{}/{name}", place_of(address)) };
+    files::note(&format!("receive with: nestcast receive {place} --fingerprint {fingerprint} -o -"));
+}
+
+/// Prints the links that replace those before.
+fn tell_links(json: bool, links: Vec<String>) -> Result<()> {
+    links.into_iter().try_for_each(|web| {
+        if json {
+            return Lines::Output.print(&Line::Web { web });
+        }
+        files::note(&format!("watch in a browser from now on: {web}"));
+        Ok(())
+    })
+}
+
+/// Prints the figures for programs, or for people that the encoder lacks time.
+fn tell_pace(json: bool, name: &BroadcastName, figures: &Statistics, pace: &mut Pace, began: Instant) -> Result<()> {
+    let shortfall = pace.shortfall(began.elapsed(), figures.frames, figures.skipped);
+    let helps = "; send a smaller picture or fewer frames a second";
+    tell(json, name, figures, shortfall.map(|shortfall| format!("{shortfall}{helps}")))
 }
 
 /// Prints the figures for programs, or the words, if any, for people.

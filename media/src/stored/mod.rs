@@ -39,6 +39,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod capture_order;
 mod cut;
 mod error;
 mod frames;
@@ -48,11 +49,12 @@ mod recording;
 mod sound;
 mod writer;
 
+pub use capture_order::{CaptureOrder, Recorded};
 pub use cut::{Kept, cut};
 pub use error::Error;
 pub use frames::{Frames, StoredFrame};
 pub use player::{Played, Player, Shown};
 pub use reader::Reader;
 pub use recording::{RecordedFrame, Recording};
-pub use sound::{CaptureOrder, Recorded, StoredSound};
+pub use sound::StoredSound;
 pub use writer::{Writer, Written};

@@ -18,6 +18,7 @@ use super::*;
 use crate::door::slots::Slots;
 use crate::frames::fanout::FrameFanout;
 use crate::frames::sound::SoundFanout;
+use crate::shared::{Shared, Station};
 
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;
