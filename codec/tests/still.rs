@@ -43,11 +43,6 @@ impl Receiver {
     }
 }
 
-/// Returns whether a frame says that its picture is the one before.
-fn stays(frame: &Frame) -> bool {
-    frame.bytes[1] & 0x40 != 0
-}
-
 /// Squared error at 48 dB.
 const NEARLY_EXACT: f64 = 1.03;
 
@@ -59,7 +54,7 @@ fn a_picture_that_stays_becomes_nearly_exact_for_everybody_and_then_costs_four_b
     let mut receivers = rates.map(Receiver::new);
     for original in &moving {
         let frame = encoder.encode(original).expect("a frame");
-        assert!(!stays(&frame));
+        assert!(!frame.stays);
         receivers.iter_mut().for_each(|receiver| _ = receiver.take(&frame, original));
     }
     let mut least = [f64::INFINITY; 3];
@@ -67,7 +62,7 @@ fn a_picture_that_stays_becomes_nearly_exact_for_everybody_and_then_costs_four_b
     let mut bytes = Vec::new();
     for number in 0..SETTLES {
         let frame = encoder.encode(last).expect("a frame");
-        assert!(stays(&frame), "frame {number}");
+        assert!(frame.stays, "frame {number}");
         for (at, receiver) in receivers.iter_mut().enumerate() {
             errors[at] = receiver.take(&frame, last);
             // What is refreshed is for a while as good as the base-layer reference and one frame's bytes.
@@ -97,7 +92,7 @@ fn receivers_that_join_while_a_picture_stays_have_it_after_a_cycle() {
     let mut last = first;
     for _ in 0..SETTLES {
         let frame = encoder.encode(original).expect("a frame");
-        assert!(stays(&frame));
+        assert!(frame.stays);
         last = receiver.take(&frame, original);
         settled = if frame.bytes.len() == 4 { settled + 1 } else { 0 };
     }
@@ -134,7 +129,7 @@ fn motion_that_begins_again_is_coded_as_after_any_frame_and_threads_change_nothi
     let frames = encoded(1);
     assert_eq!(frames, encoded(2));
     assert_eq!(frames, encoded(3));
-    let flags: Vec<_> = frames.iter().map(stays).collect();
+    let flags: Vec<_> = frames.iter().map(|frame| frame.stays).collect();
     assert!(flags[..10].iter().all(|stays| !stays) && flags[10..50].iter().all(|stays| *stays));
     assert!(flags[50..].iter().all(|stays| !stays) && frames.iter().skip(1).all(|frame| !frame.key));
     let (mut plain, rates) = encoder(1);
@@ -161,7 +156,7 @@ fn one_sample_ends_the_stillness() {
         let other = Picture::new(size(), FORMAT, samples).expect("as many samples");
         let (mut encoder, _) = encoder(1);
         let flags = [&original, &original, &other, &other, &original]
-            .map(|picture| stays(&encoder.encode(picture).expect("a frame")));
+            .map(|picture| encoder.encode(picture).expect("a frame").stays);
         assert_eq!(flags, [false, true, false, true, false], "sample {at}");
     }
 }

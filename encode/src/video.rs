@@ -56,6 +56,8 @@ pub struct VideoEncoding {
     joins: RandomAccessBudget,
     /// Encodes the frames of receivers on their way to another rendition.
     switch: Option<Switch>,
+    /// Whether the last picture was the one before.
+    stayed: bool,
 }
 
 /// The picture's part of a frame's header.
@@ -97,6 +99,7 @@ impl VideoEncoding {
             useful: vec![0],
             joins: RandomAccessBudget::default(),
             switch: None,
+            stayed: false,
         })
     }
 
@@ -117,6 +120,7 @@ impl VideoEncoding {
         self.joins.handle_frame();
         self.follow(demand)?;
         let coded = self.encoder.encode(picture)?;
+        self.stayed = coded.iter().all(|frame| frame.stays);
         // Key frames answer the requests too: a receiver that waits for a random-access frame can begin with one.
         let wanted = demand.take_random_access_requests();
         let slowest = self.renditions.slowest();
@@ -285,8 +289,12 @@ impl FrameEncoder for VideoEncoding {
     /// Learns how long a frame took to encode. If frames take more than eight tenths of their interval, the next ones are
     /// encoded with less effort, from `normal` to `fast` to `realtime`; it rises again while there is time. If frames
     /// take half of their interval, no rendition is added; above nine tenths, one is removed. Without this call the
-    /// encoder assumes that it has enough time.
+    /// encoder assumes that it has enough time. A picture that stays takes little time, so it says nothing about those
+    /// that follow.
     fn handle_encode_time(&mut self, took: Duration) {
+        if self.stayed {
+            return;
+        }
         let seconds = took.as_secs_f64();
         if self.effort.handle_encoded(seconds) {
             self.encoder.set_effort(self.effort.effort());

@@ -186,6 +186,13 @@ impl<T> BySource<T> {
 }
 
 impl Reference {
+    /// Becomes the same picture as one of the same size, in its own memory.
+    pub(crate) fn copy_from(&mut self, other: &Self) {
+        for (own, other) in self.planes.iter_mut().zip(&other.planes) {
+            own.samples.copy_from_slice(&other.samples);
+        }
+    }
+
     /// Makes a picture whose samples are all 128.
     pub(crate) fn new(size: Size) -> Self {
         let width = size.width();

@@ -35,7 +35,7 @@ impl Exact {
         errors.clear();
         errors.resize(across * down, 0);
         let planes = source.planes();
-        for (number, (samples, predicted)) in planes.into_iter().zip(&predicted.planes).enumerate() {
+        for (number, (samples, predicted)) in planes.iter().zip(&predicted.planes).enumerate() {
             let side = if number == 0 { BLOCK } else { PARTITION_SIDE };
             for (y, row) in samples.chunks_exact(predicted.width).enumerate() {
                 let of_row = &mut errors[y / side * across..][..across];

@@ -18,6 +18,8 @@ pub struct Frame {
     pub side: usize,
     /// Whether it is predicted from nothing, so that a receiver can begin here.
     pub key: bool,
+    /// Whether its picture is the one before, so that it took less time than others.
+    pub stays: bool,
 }
 
 impl Frame {
@@ -29,6 +31,7 @@ impl Frame {
             enhancement_reference: end(head.enhancement_reference),
             side,
             key: head.key,
+            stays: head.stays,
             bytes,
         }
     }

@@ -91,9 +91,9 @@ impl Source {
         is_same_luma
             && (1..3).all(|plane| {
                 let [width, _] = view.format().plane(self.size, plane);
-                let rows = self.planes.planes()[plane].chunks_exact(width).enumerate();
+                let mut rows = self.planes.planes()[plane].chunks_exact(width).enumerate();
                 let of_view = &view.planes[plane];
-                rows.into_iter().all(|(y, row)| widest!(is_widened(of_view.row(y, width), row)))
+                rows.all(|(y, row)| widest!(is_widened(of_view.row(y, width), row)))
             })
     }
 

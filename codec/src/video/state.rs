@@ -68,8 +68,8 @@ impl State {
         let threads = threads.at_most(self.size.pixels() / LEAK_SAMPLES);
         parallel::for_each(&threads, parts, Leak::run);
         if std::mem::take(&mut self.begins) {
-            self.leaked_before.clone_from(&self.leaked);
-            self.base_reference_before.clone_from(&self.base_reference);
+            self.leaked_before.copy_from(&self.leaked);
+            self.base_reference_before.copy_from(&self.base_reference);
         }
         BySource {
             enhancement_reference: Past { last: &self.leaked, before: &self.leaked_before },
@@ -102,7 +102,7 @@ impl State {
     pub(super) fn predict_base_layer(&mut self, field: &Field, threads: &Threads, room: &Scratch<i32>) {
         let Self { base_reference, base_reference_before, predicted_base_reference, begins, .. } = self;
         if std::mem::take(begins) {
-            base_reference_before.clone_from(base_reference);
+            base_reference_before.copy_from(base_reference);
         }
         let past = Past { last: &*base_reference, before: &*base_reference_before };
         let references = BySource { enhancement_reference: past, base_reference: past };
@@ -116,7 +116,7 @@ impl State {
         let Self { base_reference, predicted, predicted_base_reference, begins, .. } = self;
         *begins = true;
         predict_from(base_reference, field, threads, room, predicted);
-        predicted_base_reference.clone_from(predicted);
+        predicted_base_reference.copy_from(predicted);
     }
 
     /// Predicts from a shown picture by `field`, in the memory that the next frame uses first; both references stay.
