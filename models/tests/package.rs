@@ -94,6 +94,8 @@ fn the_tables_of_video_are_those_of_their_manifest() {
 fn operating_points_are_different_models() {
     let ids: Vec<_> = Package::names().map(|name| Package::builtin(name).expect("a sound package").id()).collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "streams of one would be decoded with the other's tables");
+    let masking = |name| Package::builtin(name).expect("a sound package").activity_masking();
+    assert!(masking("photo") == 0.0 && masking("photo-ssim") > 0.0);
 }
 
 #[test]
@@ -198,6 +200,10 @@ fn a_bad_manifest_is_refused_with_its_line() {
     }
     assert!(message("name =", "post_filter = 38\nname =").contains("unknown field `post_filter`"));
     assert!(message("cut = \"cut\"\n", "").contains("told the cut"));
+    for strength in ["1.5", "-0.1", "nan"] {
+        let encoder = format!("[encoder]\nactivity_masking = {strength}\n\n[golden]");
+        assert!(message("[golden]", &encoder).contains("activity masking is not within 0 to 1"), "{strength}");
+    }
     assert!(message("\"tables.bin\" = \"", "\"tables.bin\" = \"X").contains("sha256 of tables.bin"));
 }
 
