@@ -200,9 +200,12 @@ fn a_bad_manifest_is_refused_with_its_line() {
     }
     assert!(message("name =", "post_filter = 38\nname =").contains("unknown field `post_filter`"));
     assert!(message("cut = \"cut\"\n", "").contains("told the cut"));
-    for strength in ["1.5", "-0.1", "nan"] {
-        let encoder = format!("[encoder]\nactivity_masking = {strength}\n\n[golden]");
-        assert!(message("[golden]", &encoder).contains("activity masking is not within 0 to 1"), "{strength}");
+    for encoder in [
+        "[encoder]\nactivity_masking = 1.5\n\n[golden]",
+        "[encoder]\nactivity_masking = -0.1\n\n[golden]",
+        "[encoder]\nactivity_masking = nan\n\n[golden]",
+    ] {
+        assert!(message("[golden]", encoder).contains("activity masking is not within 0 to 1"), "{encoder}");
     }
     assert!(message("\"tables.bin\" = \"", "\"tables.bin\" = \"X").contains("sha256 of tables.bin"));
 }
