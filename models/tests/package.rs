@@ -94,6 +94,8 @@ fn the_tables_of_video_are_those_of_their_manifest() {
 fn operating_points_are_different_models() {
     let ids: Vec<_> = Package::names().map(|name| Package::builtin(name).expect("a sound package").id()).collect();
     assert!(ids.len() == 2 && ids[0] != ids[1], "streams of one would be decoded with the other's tables");
+    let masking = |name| Package::builtin(name).expect("a sound package").activity_masking();
+    assert!(masking("photo") == 0.0 && masking("photo-ssim") > 0.0);
 }
 
 #[test]
@@ -198,6 +200,13 @@ fn a_bad_manifest_is_refused_with_its_line() {
     }
     assert!(message("name =", "post_filter = 38\nname =").contains("unknown field `post_filter`"));
     assert!(message("cut = \"cut\"\n", "").contains("told the cut"));
+    for encoder in [
+        "[encoder]\nactivity_masking = 1.5\n\n[golden]",
+        "[encoder]\nactivity_masking = -0.1\n\n[golden]",
+        "[encoder]\nactivity_masking = nan\n\n[golden]",
+    ] {
+        assert!(message("[golden]", encoder).contains("activity masking is not within 0 to 1"), "{encoder}");
+    }
     assert!(message("\"tables.bin\" = \"", "\"tables.bin\" = \"X").contains("sha256 of tables.bin"));
 }
 

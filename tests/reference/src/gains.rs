@@ -46,7 +46,7 @@ impl Slice<'_> {
         }
         let around = [(x - 1, y), (x + 1, y), (x, y - 1), (x, y + 1)];
         let known: Vec<i32> = around.into_iter().filter_map(|(x, y)| self.gains.at(x, y)).collect();
-        let (sum, n) = (known.iter().sum::<i32>(), known.len() as i32);
+        let (sum, n): (i32, i32) = known.iter().fold((0, 0), |(sum, n), gain| (sum + gain, n + 1));
         let guess = if n == 0 { self.gains.last } else { (2 * sum + n).div_euclid(2 * n) };
         let k = match n {
             0 | 1 => known.len(),
