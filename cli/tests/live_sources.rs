@@ -1,11 +1,11 @@
 //! What `nestcast send` takes: standard input, pipes, folders of pictures; efforts, and sources that are too fast.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::harness::live::{Sender, clip};
-use crate::harness::{Bench, png, refusal};
+use crate::harness::{Bench, NESTCAST, png, refusal};
 
 #[test]
 fn standard_input_that_ends_is_the_broadcasts_end() {
@@ -161,4 +161,33 @@ fn a_broken_picture_of_a_folder_is_named_once_and_the_one_before_stays() {
         said.lines().last().is_some_and(|line| line.contains("slides contains no picture that nestcast can read")),
         "{said}"
     );
+}
+
+#[cfg(unix)]
+#[test]
+fn of_several_sources_one_that_breaks_off_is_named_at_once_and_the_others_go_on() {
+    let bench = Bench::new();
+    let whole = clip(2);
+    bench.write("gate.y4m", &whole[..whole.len() - 10]);
+    let mut sender = Sender::start_with(&bench, &["cam1=-", "cam2=gate.y4m"], &clip(1));
+    let mut said = BufReader::new(sender.child.stderr.take().expect("it is piped")).lines();
+    let note = said.by_ref().map(|line| line.expect("text")).find(|line| line.contains("cam2")).expect("a note");
+    assert!(note.starts_with("nestcast: note: the broadcast cam2 ended: ") && note.contains("gate.y4m"), "{note}");
+    let receive = |name: &str| {
+        let mut command = bench.command(NESTCAST);
+        let place = format!("{}/{name}", sender.address);
+        command.args(["receive", &place, "--fingerprint", &sender.fingerprint, "--decoder", "linear", "-o", "-"]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the binary starts")
+    };
+    let output = receive("cam2").wait_with_output().expect("it ends");
+    let error = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.code() == Some(1) && error.contains("the source broke off"), "{error}");
+    let mut other = receive("cam1");
+    let mut byte = [0];
+    other.stdout.as_mut().expect("it is piped").read_exact(&mut byte).expect("a picture");
+    drop(sender.child.stdin.take());
+    let last = said.map(|line| line.expect("text")).last().expect("the error");
+    assert!(last.starts_with("nestcast: ") && last.contains("gate.y4m"), "{last}");
+    assert_eq!(sender.child.wait().expect("it ends").code(), Some(1));
+    assert!(other.wait_with_output().expect("it ends").status.success(), "its broadcast is done");
 }

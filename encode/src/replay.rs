@@ -172,8 +172,10 @@ impl<R: Read> Replay<R> {
         Ok(true)
     }
 
-    /// Reads up to the next frame that can be decoded, and returns when it is due.
+    /// Reads up to the next frame that can be decoded, and returns when it is due. Leaves out sound that was not taken
+    /// since the last call: the reader bounds what a call reads, and nothing bounds a pile of it.
     fn read_next(&mut self) -> Result<Option<Duration>, Error> {
+        self.packets.clear();
         loop {
             let next = self.next_renditions()?;
             let Some(frames) = next else {

@@ -201,7 +201,8 @@ pub trait FrameStream: Send {
     }
 
     /// Returns the next packet of sound that was read with the frames so far, and when it is due, as for a frame. A
-    /// driver calls this after each [`read`](Self::read), also after the last, until it returns `None`.
+    /// driver calls this after each [`read`](Self::read), also after the last, until it returns `None`; a stream may forget
+    /// what it leaves.
     fn take_sound(&mut self) -> Option<(Duration, Bytes)> {
         None
     }

@@ -205,11 +205,13 @@ impl<S: FrameSource> Broadcast<S> {
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
         let mut sources = Sources::default();
         let first = Arc::clone(&shared);
-        sources.spawn(|stopped| hand_out(source, fanout, first, stopped));
+        // The error of a broadcast that is alone is what this returns, at once.
+        let of_several = (!others.is_empty()).then(|| name.clone());
+        sources.spawn(of_several, |stopped| hand_out(source, fanout, first, stopped));
         start_sound(sound, &shared);
         let mut stations = BTreeMap::new();
         for (name, Other { station, hand_out }) in others {
-            sources.spawn(hand_out);
+            sources.spawn(Some(name.clone()), hand_out);
             stations.insert(name, station);
         }
         stations.insert(name.clone(), Station { shared: Arc::clone(&shared), frames });
@@ -280,12 +282,21 @@ struct Sources {
 }
 
 impl Sources {
-    fn spawn<F>(&mut self, hand_out: impl FnOnce(oneshot::Receiver<()>) -> F)
+    /// Hands out the frames of a source. If the broadcast is one of several, given by its name, this logs the source's
+    /// failure at once, because the others go on.
+    fn spawn<F>(&mut self, of_several: Option<BroadcastName>, hand_out: impl FnOnce(oneshot::Receiver<()>) -> F)
     where
         F: Future<Output = Result<(), SourceError>> + Send + 'static,
     {
         let (stop, stopped) = oneshot::channel();
-        self.tasks.spawn(hand_out(stopped));
+        let handing_out = hand_out(stopped);
+        self.tasks.spawn(async move {
+            let outcome = handing_out.await;
+            if let (Err(error), Some(name)) = (&outcome, of_several) {
+                tracing::warn!("the broadcast {name} ended: {error}");
+            }
+            outcome
+        });
         self.stops.push(stop);
     }
 

@@ -71,7 +71,7 @@ export interface Statistics {
 /**
  * Shows a live broadcast. Attributes:
  *
- * - `src`: the sender, `https://HOST:PORT/…`
+ * - `src`: the sender, `https://HOST:PORT/`, and the name of the broadcast if it has one
  * - `fingerprint`: the SHA-256 of its certificate, 64 hexadecimal digits; without it, an authority must vouch for the sender
  * - `token`: the secret that admits this viewer
  * - `max-bitrate`: the most bits per second, 0 for no limit

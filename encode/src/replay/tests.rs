@@ -189,6 +189,32 @@ fn a_recording_is_sent_by_its_capture_times_without_the_frames_that_it_lacks() {
 }
 
 #[test]
+fn sound_is_due_with_its_frames_and_does_not_pile_up_if_nobody_takes_it() {
+    let (header, frames) = encoded(6, 1);
+    let mut recording = Recording::begin(&header, Vec::new()).expect("memory");
+    recording.begin_sound(1).expect("memory");
+    for number in 0..6 {
+        let captured = 70_000_000 + number * 40_000;
+        let bytes = frames[usize::try_from(number).expect("few")][0].clone();
+        recording.write(&RecordedFrame { number, captured, bytes }).expect("memory");
+        for captured in [captured, captured + 20_000] {
+            let sound = StoredSound { captured, bytes: Bytes::from_static(b"a packet") };
+            recording.write_sound(&sound).expect("memory");
+        }
+    }
+    let mut replay = replay(recording.finish().expect("memory").0);
+    assert_eq!(replay.sound().map(Sound::channels), Some(1));
+    for _ in 0..4 {
+        replay.read().expect("a whole video").expect("a frame");
+    }
+    let due: Vec<_> = std::iter::from_fn(|| replay.take_sound()).map(|(due, _)| due.as_millis()).collect();
+    assert_eq!(due, [80, 100]);
+    while replay.read().expect("a whole video").is_some() {}
+    let due: Vec<_> = std::iter::from_fn(|| replay.take_sound()).map(|(due, _)| due.as_millis()).collect();
+    assert_eq!(due, [200, 220]);
+}
+
+#[test]
 fn a_video_that_breaks_off_is_sent_as_far_as_it_is_whole_and_repeats() {
     let (header, frames) = encoded(5, 1);
     let whole = stored(&header, &frames);

@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use crate::wire::limits::MAX_BROADCAST_NAME;
 
-/// The name by which a receiver asks for one of a sender's broadcasts: letters, digits, `-`, `_` and `.`. The empty name
-/// is that of a broadcast which is alone.
+/// The name by which a receiver asks for one of a sender's broadcasts: letters, digits, `-`, `_` and `.`, but not `.` or
+/// `..`, which a browser takes out of a link. The empty name is that of a broadcast which is alone.
 ///
 /// ```
 /// use nestcast_proto::BroadcastName;
@@ -49,7 +49,7 @@ impl FromStr for BroadcastName {
 
     fn from_str(text: &str) -> Result<Self, BroadcastNameError> {
         let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
-        let is_name = text.len() <= MAX_BROADCAST_NAME && text.bytes().all(is_plain);
+        let is_name = text.len() <= MAX_BROADCAST_NAME && text.bytes().all(is_plain) && ![".", ".."].contains(&text);
         if is_name { Ok(Self(text.to_owned())) } else { Err(BroadcastNameError) }
     }
 }
@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn what_a_link_or_a_line_could_misread_is_no_name() {
-        for name in ["", "cam1", "A-b_c.9", &"x".repeat(MAX_BROADCAST_NAME)] {
+        for name in ["", "cam1", "A-b_c.9", "...", &"x".repeat(MAX_BROADCAST_NAME)] {
             assert!(name.parse().is_ok_and(|parsed: BroadcastName| parsed.as_str() == name), "{name}");
         }
-        for text in ["cam/1", "a b", "\"", "caf\u{e9}", "a=b", "a\n", &"x".repeat(MAX_BROADCAST_NAME + 1)] {
+        for text in ["cam/1", "a b", "\"", "caf\u{e9}", "a=b", "a\n", ".", "..", &"x".repeat(MAX_BROADCAST_NAME + 1)] {
             assert_eq!(text.parse::<BroadcastName>(), Err(BroadcastNameError), "{text}");
         }
     }

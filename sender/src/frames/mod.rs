@@ -10,3 +10,4 @@ mod running_clock;
 mod schedule;
 pub(crate) mod sound;
 pub(crate) mod source;
+mod waiting_sound;

@@ -1,12 +1,10 @@
 //! A source of frames that were encoded earlier: a thread that hands each over when it is due, and the sound between
 //! them.
 
-use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use bytes::Bytes;
 use nestcast_proto::{BroadcastFrame, Demand, FrameStream, Sound, SourceError, Welcome};
 use tokio::sync::mpsc;
 
@@ -14,6 +12,7 @@ use crate::frames::running_clock;
 use crate::frames::schedule::Schedule;
 use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
+use crate::frames::waiting_sound::WaitingSound;
 
 /// The most that a frame may be late before all frames after it are due later. A shorter delay is made good.
 const MAX_LATENESS: Duration = Duration::from_millis(250);
@@ -106,7 +105,7 @@ impl Running {
             demand,
             frames: made,
             sound,
-            packets: VecDeque::new(),
+            packets: WaitingSound::default(),
             prepared: Duration::ZERO,
             stopped,
         };
@@ -124,8 +123,8 @@ struct Sending {
     demand: Demand,
     frames: mpsc::Sender<BroadcastFrame>,
     sound: Option<SoundFanout>,
-    /// The packets that were read, with the times at which they are due.
-    packets: VecDeque<(Duration, Bytes)>,
+    /// The packets that were read, and are not due yet.
+    packets: WaitingSound,
     /// How long the stream prepared since the last frame.
     prepared: Duration,
     stopped: Receiver<()>,
@@ -161,16 +160,16 @@ impl Sending {
     /// Reads the next frame and the sound before it.
     fn read(&mut self) -> Result<Option<Duration>, SourceError> {
         let after = self.stream.read()?;
-        self.packets.extend(std::iter::from_fn(|| self.stream.take_sound()));
+        while let Some((due, packet)) = self.stream.take_sound() {
+            self.packets.push(due, packet);
+        }
         Ok(after)
     }
 
     /// Sends packets when they are due, up to `until`, where the first frame was due at `origin`.
     fn send_sound(&mut self, origin: Duration, until: Option<Duration>) -> Result<(), Stopped> {
         let due = |after: Duration| origin.saturating_add(after);
-        while let Some((after, packet)) =
-            self.packets.pop_front_if(|(after, _)| until.is_none_or(|end| due(*after) <= end))
-        {
+        while let Some((after, packet)) = self.packets.pop_if(|after| until.is_none_or(|end| due(after) <= end)) {
             self.wait(due(after))?;
             if let Some(sound) = &self.sound {
                 sound.send(running_clock::microseconds_at(due(after)), packet);
