@@ -187,15 +187,22 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_the_references(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..60), 1..5)) {
+    fn any_bytes_are_the_references(frames in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 1..5)) {
         // Many blocks, so that side information may end before the last one.
         let mut both = Both::new(Size::new(128, 128).expect("a valid size"));
         for (number, mut bytes) in frames.into_iter().enumerate() {
-            // Mostly few planes and short numbers, so that there is a frame.
+            // A quarter of the frames stay, with any number of planes. The others have few, so that there is a frame.
+            let stays = bytes.get(1).is_some_and(|planes| planes & 0x30 == 0);
             if let Some(planes) = bytes.get_mut(1) {
-                *planes = if *planes % 4 == 0 { *planes & 0x83 | 0x40 } else { *planes % 18 };
+                *planes = if stays { *planes & 0x8F | 0x40 } else { *planes % 18 };
             }
-            bytes.iter_mut().skip(2).take(3).for_each(|byte| *byte %= 24);
+            if stays {
+                // It is predicted from something, and the base-layer reference has most of its bytes.
+                bytes[0] &= 0x7F;
+                bytes.iter_mut().skip(2).take(2).for_each(|byte| *byte %= 100);
+            } else {
+                bytes.iter_mut().skip(2).take(3).for_each(|byte| *byte %= 24);
+            }
             both.take(&bytes, &format!("frame {number}"));
         }
     }

@@ -40,7 +40,7 @@ type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 /// the frames that the file has, each as far as the receiver's path carries it, and its sound.
 ///
 /// A receiver that joins late needs a random-access frame. For it, and only while a receiver asks, this decodes the base
-/// layers of the last frames.
+/// layers of the last frames. Of a recorded broadcast whose picture stays for long it decodes them all the time.
 ///
 /// ```
 /// use std::io::Cursor;
@@ -101,7 +101,7 @@ pub struct Replay<R> {
 struct Stored {
     bytes: Bytes,
     base: usize,
-    key: bool,
+    head: FrameHead,
 }
 
 impl<R> std::fmt::Debug for Replay<R> {
@@ -199,7 +199,7 @@ impl<R: Read> Replay<R> {
             };
             self.frames += 1;
             for (base_layers, frame) in self.base_layers.iter_mut().zip(&stored) {
-                base_layers.push(&frame.bytes[..frame.base], frame.key);
+                base_layers.push(&frame.bytes[..frame.base], &frame.head);
             }
             self.read = Some(stored);
             let due = self.schedule.next(self.reader.captured());
@@ -229,7 +229,7 @@ impl<R: Read> Replay<R> {
         frame: &Stored,
         receivers: &[(u64, ReceiverDemand)],
     ) -> Option<RandomAccessFrame> {
-        if frame.key {
+        if frame.head.key {
             self.forget(rendition);
             return Some(RandomAccessFrame { base: frame.base, bytes: frame.bytes.clone() });
         }
@@ -322,7 +322,7 @@ impl Stored {
         let head = FrameHead::parse(&bytes).ok().flatten().filter(|head| head.side <= bytes.len())?;
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
         let bytes = bytes.slice(..bytes.len().min(most));
-        Some(Self { base: head.base.min(bytes.len()), key: head.key, bytes })
+        Some(Self { base: head.base.min(bytes.len()), head, bytes })
     }
 }
 

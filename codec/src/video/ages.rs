@@ -78,11 +78,15 @@ impl Gains {
 
 #[inline(always)]
 fn scale(samples: &mut [i16], gain: i16) {
+    if gain == 0 {
+        return samples.fill(0);
+    }
     samples.iter_mut().for_each(|sample| *sample = scaled(*sample, gain));
 }
 
-/// Returns a residual times a gain in 1/256, rounded half up: exact for residuals of up to 7000 in either direction. It
-/// needs 16 bits alone, because only the gain's difference from 1 is multiplied, by parts of the residual.
+/// Returns a residual times a gain in 1/256, rounded half up: exact for residuals of up to 7000 in either direction and
+/// gains of up to 70/256 above or below 1. It needs 16 bits alone, because only the gain's difference from 1 is
+/// multiplied, by parts of the residual.
 #[inline(always)]
 pub(super) const fn scaled(residual: i16, gain: i16) -> i16 {
     let beyond = gain - 256;
@@ -134,6 +138,26 @@ mod tests {
         for (gain, residual) in AGE_GAINS.into_iter().flat_map(|gain| (-7000..=7000).map(move |of| (gain, of))) {
             let exact = (i32::from(residual) * i32::from(gain) + 128) >> 8;
             assert_eq!(i32::from(scaled(residual, gain)), exact, "{residual} times {gain} / 256");
+        }
+    }
+
+    #[test]
+    fn a_picture_that_stays_adds_residuals_of_any_size_to_refreshed_blocks_alone() {
+        let size = Size::new(64, 128).expect("a valid size");
+        let [across, down] = Field::grid(size);
+        for phase in [0, 7, 126] {
+            let head = Head { phase, stays: true, ..Head::default() };
+            let gains = Gains::of_base_reference(size, &head).expect("it has gains");
+            let refreshed = Field::refreshed(across * down, phase.into());
+            // The whole range of a residual.
+            for value in -4096..=4095 {
+                for y in [0, 40, 127] {
+                    let mut row = [value; 64];
+                    gains.scale(0, y, &mut row);
+                    let expected = |x: usize| if refreshed.contains(&(y / 16 * across + x / 16)) { value } else { 0 };
+                    assert!((0..64).all(|x| row[x] == expected(x)), "{value}, phase {phase}, row {y}: {row:?}");
+                }
+            }
         }
     }
 

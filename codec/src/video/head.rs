@@ -51,6 +51,10 @@ pub(crate) struct Head {
 pub struct FrameHead {
     /// Whether it is predicted from nothing, so that a decoder can begin here.
     pub key: bool,
+    /// Whether its picture is the one before.
+    pub stays: bool,
+    /// Whether a part of a picture that stays is predicted from nothing; of a picture that changes a part always is.
+    pub renews: bool,
     /// Bytes of head and side information: fewer have no use.
     pub side: usize,
     /// Bytes up to the end of the base layer, as [`crate::Frame::base`]; can exceed the bytes of a cut frame.
@@ -71,6 +75,8 @@ impl FrameHead {
             let side = length + head.side;
             Self {
                 key: head.key,
+                stays: head.stays,
+                renews: head.renews,
                 side,
                 base: side + head.base_reference,
                 enhancement_reference: side + head.enhancement_reference,
@@ -208,6 +214,8 @@ mod tests {
             let start = bytes.len() + side;
             let public = FrameHead {
                 key: head.key,
+                stays: head.stays,
+                renews: head.renews,
                 side: start,
                 base: start + base_reference,
                 enhancement_reference: start + enhancement_reference,

@@ -47,10 +47,11 @@ impl Renewal {
         self.stale &= !(1 << phase);
     }
 
-    /// Returns whether both references are the same and as good as they can be, so that a picture that stays leaves
-    /// them as they are: every part of the picture was refreshed since anything was left to code.
+    /// Returns whether both references are the same and as good as they can be at every receiver, so that a picture that
+    /// stays leaves them as they are: every part of the picture was refreshed since anything was left to code, and none
+    /// remains to be renewed.
     pub(super) const fn is_settled(&self) -> bool {
-        self.settled >= REFRESH_CYCLE_FRAMES
+        self.settled >= REFRESH_CYCLE_FRAMES && self.stale == 0
     }
 }
 
@@ -81,6 +82,23 @@ mod tests {
         renewal.handle_joined();
         renewal.handle_key();
         assert!(!renewal.renews(5), "all have the key frame");
+    }
+
+    #[test]
+    fn a_picture_does_not_settle_before_every_part_is_renewed() {
+        let mut renewal = known();
+        renewal.handle_joined();
+        let mut renewed = [0; 128];
+        for frame in 0..400_u32 {
+            let phase = u8::try_from(frame % 128).expect("below 128");
+            if (100..110).contains(&frame) {
+                renewal.handle_change();
+            } else if !renewal.is_settled() {
+                renewed[usize::from(phase)] += u32::from(renewal.renews(phase));
+                renewal.handle_same(phase, true);
+            }
+        }
+        assert!(renewed == [1; 128] && renewal.is_settled(), "{renewed:?}");
     }
 
     #[test]

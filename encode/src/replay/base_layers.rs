@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use nestcast_codec::{BaseLayerDecoder, Frame, Size, VideoModel};
+use nestcast_codec::{BaseLayerDecoder, Frame, FrameHead, Size, VideoModel};
 
 /// The most base layers that wait to be decoded. A decoder that begins with the oldest has, after this number of frames,
 /// almost the reference of one that has all: every block was refreshed three times, once in 128 frames. What is shown
@@ -16,9 +16,16 @@ pub(super) struct BaseLayers {
     model: VideoModel,
     size: Size,
     /// Base layers that are not decoded yet, the oldest first.
-    waiting: VecDeque<Bytes>,
+    waiting: VecDeque<BaseLayer>,
     /// The decoder of those before; `None` if the oldest that waits is the first to decode.
     decoder: Option<BaseLayerDecoder>,
+}
+
+#[derive(Debug)]
+struct BaseLayer {
+    bytes: Bytes,
+    /// Whether it predicts its part of the picture from nothing.
+    renews: bool,
 }
 
 impl BaseLayers {
@@ -26,16 +33,24 @@ impl BaseLayers {
         Self { model, size, waiting: VecDeque::new(), decoder: None }
     }
 
-    /// Adds the base layer of the next frame. After a key frame those before it are useless.
-    pub(super) fn push(&mut self, base: &[u8], key: bool) {
-        if key {
+    /// Adds the base layer of the next frame, which has this head. After a key frame those before it are useless.
+    ///
+    /// If too many wait, a decoder that begins with the second oldest will do, unless one of them renews nothing, as in
+    /// the recorded broadcast of a slide: then this decodes the oldest.
+    pub(super) fn push(&mut self, base: &[u8], head: &FrameHead) {
+        if head.key {
             self.waiting.clear();
         }
         // A copy, because a slice would keep the whole frame.
-        self.waiting.push_back(Bytes::copy_from_slice(base));
-        if self.waiting.len() > WINDOW {
+        self.waiting.push_back(BaseLayer { bytes: Bytes::copy_from_slice(base), renews: !head.stays || head.renews });
+        if self.waiting.len() <= WINDOW {
+            return;
+        }
+        if self.waiting.iter().all(|base| base.renews) {
             self.waiting.pop_front();
             self.decoder = None;
+        } else {
+            self.decode();
         }
     }
 
@@ -44,13 +59,19 @@ impl BaseLayers {
         self.waiting.len()
     }
 
+    /// Returns whether base layers before those that wait are decoded.
+    #[cfg(test)]
+    pub(super) const fn is_decoding(&self) -> bool {
+        self.decoder.is_some()
+    }
+
     /// Decodes the oldest base layer that waits, if one does.
     pub(super) fn decode(&mut self) {
-        let Some(base) = self.waiting.pop_front() else { return };
+        let Some(BaseLayer { bytes, .. }) = self.waiting.pop_front() else { return };
         let (model, size) = (&self.model, self.size);
         let decoder = self.decoder.get_or_insert_with(|| BaseLayerDecoder::new(model.clone(), size, 1));
         // A base layer that is corrupt changes nothing, as at every receiver.
-        let _ = decoder.decode(&base);
+        let _ = decoder.decode(&bytes);
     }
 
     /// Returns the random-access frame of at most `max_bytes` that replaces the last frame; `None` while base layers

@@ -29,11 +29,21 @@ fn picture(number: usize) -> Picture {
     Picture::new(size(), Format::Ycbcr420(Ycbcr::BT601), samples.collect()).expect("a picture")
 }
 
-/// Returns the header and the frames of a video in all its renditions.
+/// Returns the header and the frames of a video that moves, in all its renditions.
 fn encoded(count: usize, renditions: usize) -> (VideoHeader, Vec<Vec<Bytes>>) {
+    encoded_of((0..count).map(picture), renditions, false)
+}
+
+/// As [`encoded`], of these pictures. `knows_receivers`: as the encoder of a broadcast that was recorded.
+fn encoded_of(
+    pictures: impl Iterator<Item = Picture>,
+    renditions: usize,
+    knows_receivers: bool,
+) -> (VideoHeader, Vec<Vec<Bytes>>) {
     let population = Population::log_uniform(Bitrate::from_bits(60_000)..=Bitrate::from_bits(960_000));
     let settings = VideoSettings { size: size(), rate: RATE, population, threads: 1 };
-    let mut encoder = VideoRenditions::new(&VideoModel::built_in(), settings, renditions).expect("few renditions");
+    let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, renditions).expect("few renditions");
+    let mut encoder = encoder.with_known_receivers(knows_receivers);
     let header = VideoHeader {
         size: size(),
         rate: RATE,
@@ -42,8 +52,9 @@ fn encoded(count: usize, renditions: usize) -> (VideoHeader, Vec<Vec<Bytes>>) {
         models: VideoModel::built_in().ids(),
         renditions: encoder.rates(),
     };
-    let mut frame = |number| encoder.encode(&picture(number)).expect("its size").into_iter().map(|frame| frame.bytes);
-    (header, (0..count).map(|number| frame(number).collect()).collect())
+    let mut frames = |picture| encoder.encode(&picture).expect("its size").into_iter().map(|frame| frame.bytes);
+    let frames = pictures.map(|picture| frames(picture).collect()).collect();
+    (header, frames)
 }
 
 fn stored(header: &VideoHeader, frames: &[Vec<Bytes>]) -> Vec<u8> {
@@ -133,6 +144,45 @@ fn who_joins_late_gets_a_frame_made_of_base_layers_and_nothing_is_decoded_before
         }
     }
     assert!(differences.last() < Some(&(differences[0] / 2)), "{differences:?}");
+}
+
+/// Joins with the last of these frames. Returns the mean squared difference from what a decoder of all of them shows, and
+/// whether base layers were decoded before.
+fn late_join((header, frames): &(VideoHeader, Vec<Vec<Bytes>>)) -> (f64, bool) {
+    let mut replay = replay(stored(header, frames));
+    let (demand, mut whole, mut joiner) = (Demand::default(), decoder(), decoder());
+    for _ in 1..frames.len() {
+        whole.decode(&next(&mut replay, &demand).expect("a frame").1.frame.bytes).expect("a frame");
+    }
+    assert_eq!(replay.base_layers[0].waiting(), 384);
+    let was_decoding = replay.base_layers[0].is_decoding();
+    let bandwidth = Bitrate::from_bits(800_000);
+    let entry = demand.register();
+    entry.set(ReceiverDemand { bandwidth, needs_random_access: true, ..ReceiverDemand::default() });
+    let (_, BroadcastFrame { frame, .. }) = next(&mut replay, &demand).expect("a frame");
+    whole.decode(&frame.bytes).expect("a frame");
+    joiner.decode(&frame.join.expect("it was asked for").bytes).expect("a frame");
+    let [joined, whole] = [&mut joiner, &mut whole].map(shown);
+    let pairs = joined.samples().iter().zip(whole.samples());
+    let squares: u64 = pairs.map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+    (squares as f64 / whole.samples().len() as f64, was_decoding)
+}
+
+#[test]
+fn who_joins_a_recorded_slide_late_gets_it_and_base_layers_that_renew_the_picture_wait() {
+    /// Returns a slide for some frames, and then pictures that move.
+    fn slide(count: usize, moving: usize) -> impl Iterator<Item = Picture> {
+        (0..count).map(|_| picture(0)).chain((1..=moving).map(|number| picture(2 * number)))
+    }
+    // The slide is 3090 from grey.
+    let (difference, was_decoding) = late_join(&encoded_of(slide(600, 0), 1, true));
+    assert!(difference < 2.0 && was_decoding, "{difference}");
+    let (difference, was_decoding) = late_join(&encoded_of(slide(500, 80), 1, true));
+    assert!(difference < 100.0 && was_decoding, "{difference}");
+    let (difference, was_decoding) = late_join(&encoded_of(slide(500, 390), 1, true));
+    assert!(difference < 100.0 && !was_decoding, "{difference}: each renews its part of the picture");
+    let (difference, was_decoding) = late_join(&encoded_of(slide(600, 0), 1, false));
+    assert!(difference < 2.0 && !was_decoding, "{difference}: each renews its part of the slide");
 }
 
 #[test]
