@@ -183,8 +183,8 @@ impl<R: Read> Reader<R> {
         Ok(self.sound.channels.map(usize::from))
     }
 
-    /// Returns the packets of sound that lie between the frame before the last and the last frame, or the end. Of more
-    /// than four minutes without a frame, the first are left out.
+    /// Returns the packets of sound that lie between the frame before the last and the last frame, or the end. In
+    /// more than four minutes without a frame, the first are left out.
     pub fn take_sound(&mut self) -> impl Iterator<Item = StoredSound> + use<R> {
         self.sound.bytes = 0;
         std::mem::take(&mut self.sound.packets).into_iter()
