@@ -40,7 +40,7 @@ type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 /// the frames that the file has, each as far as the receiver's path carries it, and its sound.
 ///
 /// A receiver that joins late needs a random-access frame. For it, and only while a receiver asks, this decodes the base
-/// layers of the last frames. While the picture of a recorded broadcast stays for long, it decodes them all the time.
+/// layers of the last frames. It decodes them all the time in a recorded broadcast whose picture stays for long.
 ///
 /// ```
 /// use std::io::Cursor;
