@@ -82,9 +82,13 @@ fn scale(samples: &mut [i16], gain: i16) {
 }
 
 /// Returns a residual times a gain in 1/256, rounded half up: exact for residuals of up to 7000 in either direction. It
-/// needs 16 bits alone, because only the gain's difference from 1 is multiplied, by parts of the residual.
+/// needs 16 bits alone, because only the gain's difference from 1 is multiplied, by parts of the residual. That of 0 is
+/// too large for this.
 #[inline(always)]
 pub(super) const fn scaled(residual: i16, gain: i16) -> i16 {
+    if gain == 0 {
+        return 0;
+    }
     let beyond = gain - 256;
     let [high, low] = [residual >> 4, residual & 15];
     residual + ((high * beyond + ((low * beyond + 128) >> 4)) >> 4)
@@ -131,7 +135,8 @@ mod tests {
 
     #[test]
     fn sixteen_bits_suffice() {
-        for (gain, residual) in AGE_GAINS.into_iter().flat_map(|gain| (-7000..=7000).map(move |of| (gain, of))) {
+        let gains = AGE_GAINS.into_iter().chain([0, 256]);
+        for (gain, residual) in gains.flat_map(|gain| (-7000..=7000).map(move |of| (gain, of))) {
             let exact = (i32::from(residual) * i32::from(gain) + 128) >> 8;
             assert_eq!(i32::from(scaled(residual, gain)), exact, "{residual} times {gain} / 256");
         }
