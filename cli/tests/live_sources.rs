@@ -181,7 +181,7 @@ fn of_several_sources_one_that_breaks_off_is_named_at_once_and_the_others_go_on(
     };
     let output = receive("cam2").wait_with_output().expect("it ends");
     let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.code() == Some(1) && error.contains("the source broke off"), "{error}");
+    assert!(output.status.code() == Some(1) && error.contains("the sender lost its source"), "{error}");
     let mut other = receive("cam1");
     let mut byte = [0];
     other.stdout.as_mut().expect("it is piped").read_exact(&mut byte).expect("a picture");
