@@ -206,7 +206,8 @@ fn causes_of_section_15() {
     assert_eq!(answer(5, &[0x80, 0]), Err(Fault::Corrupt), "a side in too many bytes");
     assert_eq!(answer(5, &[0xff, 0x80]), Err(Fault::Limit), "a side over 16384");
     assert_eq!(answer(7, &[0]), Err(Fault::Unsupported), "model");
-    assert_eq!(answer(13, &[16]), Err(Fault::Corrupt), "planes");
+    assert_eq!(answer(13, &[31]), Ok(()), "all planes, and gains");
+    assert_eq!(answer(13, &[32]), Err(Fault::Corrupt), "a reserved bit of the planes");
     assert_eq!(answer(14, &[0xff, 0xff, 0xff, 0x3f]), Ok(()), "any angles");
     assert_eq!(answer(17, &[0x40]), Err(Fault::Corrupt), "a reserved bit of the axes");
 }

@@ -243,9 +243,7 @@ fn where_there_is_no_library_anywhere_the_note_says_how_to_install_it() {
     let bench = Bench::new();
     bench.stream("s.nst");
     // As installed: no library is near the program, nor in the user's cache.
-    let program = bench.path("installed");
-    std::fs::copy(env!("CARGO_BIN_EXE_nestcast"), &program).expect("a copy");
-    let mut command = bench.command(program.to_str().expect("a name"));
+    let mut command = bench.command(&bench.install("installed"));
     command.env_remove("ORT_DYLIB_PATH");
     for variable in ["XDG_CACHE_HOME", "HOME", "LOCALAPPDATA"] {
         command.env(variable, bench.path("nowhere"));

@@ -342,12 +342,9 @@ fn a_damaged_library_in_the_cache_is_refused_and_a_sound_one_is_hashed_once() {
     fs::create_dir_all(&folder).expect("a folder");
     let name = format!("{}onnxruntime{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
     // As installed: no library is near the program.
-    let program = bench.path("nestcast");
-    if fs::hard_link(NESTCAST, &program).is_err() {
-        fs::copy(NESTCAST, &program).expect("a copy");
-    }
+    let program = bench.install("nestcast");
     let decode = || -> Output {
-        let mut command = bench.command(program.to_str().expect("a name"));
+        let mut command = bench.command(&program);
         command.args(["decode", "small.nst", "-o", "deep.png", "--decoder", "deep"]).env_remove("ORT_DYLIB_PATH");
         command.env("XDG_CACHE_HOME", bench.path("cache")).output().expect("it starts")
     };

@@ -108,11 +108,9 @@ mod tests {
         // A sender that begins anew, and a pause of a minute, are not filled.
         assert_eq!([7, 40_007, 60_000_000].map(|at| recording.handle_frame(at)), [Some(0); 3]);
         assert_eq!(recording.frames, 12);
-        // A step back of 40 s is one of the clock, and one of 20 s is of frames that are late.
-        assert_eq!(
-            [120_000_000, 80_000_000, 60_000_000].map(|at| recording.handle_frame(at)),
-            [Some(0), Some(0), None]
-        );
+        // A step back of 35 s is one of the clock, and one of 10 s is of frames that are late.
+        let places = [120, 140, 165, 130, 150, 140].map(|second| recording.handle_frame(second * 1_000_000));
+        assert_eq!(places, [Some(0), Some(499), Some(624), Some(0), Some(499), None]);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Runs the built binary in a folder of its own, and makes its input pictures.
 
-#![allow(dead_code, reason = "each test binary uses a part")]
+#![allow(dead_code, reason = "each test program uses a part")]
 
 pub(crate) mod codes;
 #[cfg(unix)]
@@ -45,6 +45,20 @@ impl Bench {
         let entries = std::fs::read_dir(self.folder.path()).expect("a folder");
         let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
         names.filter(|name| self.path(name).is_file()).map(|name| (name.clone(), self.read(&name))).collect()
+    }
+
+    /// Puts the binary into the folder, where no library is near it, and returns its path.
+    pub(crate) fn install(&self, name: &str) -> String {
+        let program = self.path(name);
+        if std::fs::hard_link(NESTCAST, &program).is_err() {
+            std::fs::copy(NESTCAST, &program).expect("a copy");
+        }
+        // A program that another test starts while the copy is written has it open until it is executed itself.
+        let is_busy = |error: std::io::Error| error.kind() == std::io::ErrorKind::ExecutableFileBusy;
+        while Command::new(&program).arg("--version").output().is_err_and(is_busy) {
+            std::thread::yield_now();
+        }
+        program.into_os_string().into_string().expect("a name")
     }
 
     /// Prepares `program` to run in the folder, without ONNX Runtime.
