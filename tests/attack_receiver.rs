@@ -18,7 +18,7 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 /// The most memory that a receiver of 320x240 pixels may use, in kB.
-const MEMORY_KB: u64 = 72 * 1024;
+const MEMORY_KB: u64 = 64 * 1024;
 /// Longer than anything here lasts: it only turns a hang into a message.
 const PATIENCE: Duration = Duration::from_secs(180);
 

@@ -106,7 +106,7 @@ async fn pages_and_native_receivers_get_the_broadcast_that_they_name() {
     let encoder = Encoder::new(package.linear(1));
     let encoding = PictureEncoding::new(pictures.format(), PackageHash(package.hash()), encoder);
     let other = LiveSource::new(pictures, encoding);
-    let broadcast = plan(64).listen().named(name("cam1")).beside(name("cam2"), other);
+    let broadcast = plan(64).listen().named(name("cam1")).with_source(name("cam2"), other);
     let monitors = broadcast.monitors();
     let broadcast = Running::run(broadcast);
     for (text, width) in [("cam1", 64), ("cam2", 96)] {

@@ -5,6 +5,9 @@
 //! and for each section the time until T threads have done its items, each thread taking the next one when it is free.
 //! Waking threads and shared memory are left out.
 
+#[path = "y4m/mod.rs"]
+mod y4m;
+
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -13,9 +16,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use nestcast_codec::{
-    Bitrate, Budget, Effort, Format, FrameRate, Moment, Observer, Picture, Population, Size, Stage, VideoDecoder,
-    VideoEncoder, VideoModel, VideoSettings, Ycbcr,
+    Bitrate, Budget, Effort, Moment, Observer, Population, Stage, VideoDecoder, VideoEncoder, VideoModel, VideoSettings,
 };
+use y4m::Clip;
 
 const THREADS: [usize; 4] = [1, 2, 4, 8];
 /// The frames whose times are not counted: memory is allocated in them.
@@ -138,12 +141,6 @@ fn divided(items: &[Duration], threads: usize) -> Duration {
     items.iter().copied().max().unwrap_or_default().max(sum / u32::try_from(threads).unwrap_or(1))
 }
 
-struct Clip {
-    size: Size,
-    rate: FrameRate,
-    pictures: Vec<Picture>,
-}
-
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let path = arguments.first().ok_or("usage: stages CLIP.y4m [realtime|fast|normal] [FRAMES]")?;
@@ -154,7 +151,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(other) => return Err(format!("no effort is called {other}: say realtime, fast or normal").into()),
     };
     let frames = arguments.get(2).map_or(Ok(40), |frames| frames.parse())?;
-    let clip = read(path, FIRST_FRAMES + frames)?;
+    let clip = y4m::read(path, FIRST_FRAMES + frames)?;
     let mut tables = [String::new(), String::new()];
     for (number, threads) in THREADS.into_iter().enumerate() {
         let mut least = measure(&clip, effort, threads)?;
@@ -249,30 +246,4 @@ fn report(out: &mut String, clip: &Clip, threads: usize, all: bool, stages: &Sta
         write!(out, " {} {:.2}", stage.name(), beyond * 1e3 / frames)?;
     }
     writeln!(out)
-}
-
-/// Reads frames of a y4m file of 8 bits, 4:2:0; from its last one it goes back and forth.
-fn read(path: &str, count: usize) -> Result<Clip, Box<dyn Error>> {
-    let bytes = std::fs::read(path)?;
-    let end = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n').ok_or("it breaks off");
-    let (head, mut rest) = bytes.split_at(end(&bytes)?);
-    let head = str::from_utf8(head)?.strip_prefix("YUV4MPEG2 ").ok_or("it is no y4m file")?;
-    let word = |name: char| {
-        head.split(' ').find_map(|word| word.strip_prefix(name)).ok_or_else(|| format!("its head lacks {name}"))
-    };
-    let size = Size::new(word('W')?.parse()?, word('H')?.parse()?)?;
-    let (frames, seconds) = word('F')?.split_once(':').ok_or("its frame rate is no fraction")?;
-    let rate = FrameRate::new(frames.parse()?, seconds.parse()?)?;
-    let format = Format::Ycbcr420(Ycbcr::BT601);
-    let mut there = Vec::new();
-    while rest.len() > 1 && there.len() < count {
-        rest = &rest[1..];
-        let (frame, after) = rest[end(rest)? + 1..].split_at_checked(format.bytes(size)).ok_or("it breaks off")?;
-        there.push(Picture::new(size, format, frame.to_vec())?);
-        // As if a line's end came before the next frame, as after the head.
-        rest = &bytes[bytes.len() - after.len() - 1..];
-    }
-    let last = there.len().checked_sub(1).ok_or("it has no frames")?;
-    let turn = |number: usize| if last == 0 { 0 } else { last - last.abs_diff(number % (2 * last)) };
-    Ok(Clip { size, rate, pictures: (0..count).map(|number| there[turn(number)].clone()).collect() })
 }

@@ -1,16 +1,19 @@
 //! Prints what a picture that does not change costs an encoder, and how good it becomes at three receivers:
-//! `cargo run --release -p nestcast-codec --example still -- CLIP.y4m [realtime|fast|normal] [FRAMES]`.
+//! `cargo run --release -p nestcast-codec --example still -- CLIP.y4m [realtime|fast|normal] [FRAMES] [unknown]`.
 //!
 //! It encodes the clip's first picture again and again, on one thread, for receivers a factor of sixteen apart. The
 //! columns are processor time where the system states it (Linux), the frame's bytes, and for the slowest, the middle
-//! and the fastest receiver the bytes that it got and the PSNR of luma of what it shows.
+//! and the fastest receiver the bytes that it got and the PSNR of luma of what it shows. With `unknown` the encoder
+//! does not know its receivers, as that of a stored video.
+
+#[path = "y4m/mod.rs"]
+mod y4m;
 
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 use nestcast_codec::{
-    Bitrate, Budget, Effort, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
-    VideoSettings, Ycbcr,
+    Bitrate, Budget, Effort, Picture, Population, VideoDecoder, VideoEncoder, VideoModel, VideoSettings,
 };
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -23,8 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         Some(other) => return Err(format!("no effort is called {other}: say realtime, fast or normal").into()),
     };
     let frames: u32 = arguments.get(2).map_or(Ok(100), |frames| frames.parse())?;
-    let (picture, rate) = read(path)?;
-    let size = picture.size();
+    let y4m::Clip { size, rate, pictures } = y4m::read(path, 1)?;
+    let [picture, ..] = &pictures[..] else { return Err("it has no frames".into()) };
     let [least, most] = Population::usual_bitrates(size, rate);
     let population = Population::log_uniform(least..=most);
     let settings = VideoSettings { size, rate, population, threads: 1 };
@@ -38,14 +41,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("frame      ms    bytes   base   enhancement{:>18}{:>18}{:>18}", "slowest", "middle", "fastest");
     for number in 0..frames {
         let began = ProcessorTime::now();
-        let frame = encoder.encode(&picture)?;
+        let frame = encoder.encode(picture)?;
         let took = began.elapsed();
         let mut shown = String::new();
         for (budget, decoder, out) in &mut receivers {
             let cut = budget.cut(&frame.bytes, 0)?;
             decoder.decode(&frame.bytes[..cut])?;
             decoder.render_into(&mut *out)?;
-            shown += &format!("{cut:>9}{:>6.2} dB", psnr(&picture, out));
+            shown += &format!("{cut:>9}{:>6.2} dB", psnr(picture, out));
         }
         if number < 4 || number % 10 == 9 {
             let milliseconds = took.as_secs_f64() * 1e3;
@@ -85,22 +88,4 @@ impl ProcessorTime {
             Self::Clock(began) => began.elapsed(),
         }
     }
-}
-
-/// Reads the first frame of a y4m file of 8 bits, 4:2:0.
-fn read(path: &str) -> Result<(Picture, FrameRate), Box<dyn Error>> {
-    let bytes = std::fs::read(path)?;
-    let end = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n').ok_or("it breaks off");
-    let (head, rest) = bytes.split_at(end(&bytes)?);
-    let head = str::from_utf8(head)?.strip_prefix("YUV4MPEG2 ").ok_or("it is no y4m file")?;
-    let word = |name: char| {
-        head.split(' ').find_map(|word| word.strip_prefix(name)).ok_or_else(|| format!("its head lacks {name}"))
-    };
-    let size = Size::new(word('W')?.parse()?, word('H')?.parse()?)?;
-    let (frames, seconds) = word('F')?.split_once(':').ok_or("its frame rate is no fraction")?;
-    let rate = FrameRate::new(frames.parse()?, seconds.parse()?)?;
-    let format = Format::Ycbcr420(Ycbcr::BT601);
-    let rest = &rest[1..];
-    let (frame, _) = rest[end(rest)? + 1..].split_at_checked(format.bytes(size)).ok_or("it breaks off")?;
-    Ok((Picture::new(size, format, frame.to_vec())?, rate))
 }

@@ -56,7 +56,7 @@ struct Other {
     hand_out: HandOut,
 }
 
-/// Hands out the frames of a broadcast until its source ends, or it is told to stop.
+/// Hands out the frames of a broadcast until its source ends, or until a message asks it to stop.
 type HandOut = Box<dyn FnOnce(oneshot::Receiver<()>) -> Ended + Send>;
 type Ended = Pin<Box<dyn Future<Output = Result<(), SourceError>> + Send>>;
 
@@ -118,7 +118,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// places, the source's own sound, and ends when its source does; [`run`](Self::run) goes on until all have ended. A
     /// name that is taken already replaces the broadcast that had it, except the first.
     #[must_use]
-    pub fn beside(mut self, name: BroadcastName, mut source: impl FrameSource) -> Self {
+    pub fn with_source(mut self, name: BroadcastName, mut source: impl FrameSource) -> Self {
         let first = &self.shared;
         let common = Common {
             authorizers: first.authorizers.clone(),

@@ -187,8 +187,8 @@ async fn on_air(
 /// Adds another source to a broadcast.
 fn with<S: FrameSource>(broadcast: Broadcast<S>, (name, source): (BroadcastName, Source)) -> Broadcast<S> {
     match source {
-        Source::Live(source) => broadcast.beside(name, source),
-        Source::Stored(source) => broadcast.beside(name, source),
+        Source::Live(source) => broadcast.with_source(name, source),
+        Source::Stored(source) => broadcast.with_source(name, source),
     }
 }
 

@@ -13,6 +13,7 @@ use crate::picture::{MAX_SIDE, Size, Ycbcr};
 use crate::stream::header::STREAM_MAGIC;
 use crate::video::display::Display;
 use crate::video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
+use crate::video::sound_block::SoundBlock;
 
 /// The version of stored videos and of their frames; streams of pictures have another one.
 const VIDEO_VERSION: u8 = 1;
@@ -26,8 +27,6 @@ const TIME_BLOCK: u64 = 1;
 const SOUND_BLOCK: u64 = 2;
 /// Bytes of a time.
 const TIME_BYTES: usize = 8;
-/// The most bytes of a packet of sound.
-const MAX_PACKET: usize = 1276;
 /// The bytes that end a stored video, after its index.
 const INDEX_MAGIC: [u8; 4] = *b"nsti";
 /// The maximum bytes of a number, which is below 2^35.
@@ -256,30 +255,6 @@ fn block_head(kind: u64, length: usize) -> Vec<u8> {
     write_varint(&mut out, kind);
     write_varint(&mut out, length as u64);
     out
-}
-
-/// The body of a block of sound of a stored video: Opus at 48 kHz.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SoundBlock<'a> {
-    /// 1: mono. 2: stereo. Others are reserved.
-    pub channels: u8,
-    /// The capture time of the packet's first sample, in microseconds since 1970-01-01 UTC, and the packet of 20 ms;
-    /// `None` in the block that says that a video has sound.
-    pub packet: Option<(u64, &'a [u8])>,
-}
-
-impl<'a> SoundBlock<'a> {
-    /// The most bytes of a body. A reader skips longer ones.
-    pub const MAX_BYTES: usize = 1 + TIME_BYTES + MAX_PACKET;
-
-    /// Reads a body; `None` if it is not that of sound.
-    #[must_use]
-    pub fn parse(body: &'a [u8]) -> Option<Self> {
-        let (&channels, rest) = body.split_first().filter(|(channels, _)| [1, 2].contains(*channels))?;
-        let packet = rest.split_first_chunk().filter(|(_, packet)| !packet.is_empty() && packet.len() <= MAX_PACKET);
-        let packet = packet.map(|(captured, packet)| (u64::from_le_bytes(*captured), packet));
-        (packet.is_some() || rest.is_empty()).then_some(Self { channels, packet })
-    }
 }
 
 /// The first bytes of a record or of a block of a stored video.

@@ -18,14 +18,14 @@ const MAX_NEAR: u64 = 64;
 
 /// The blocks of a picture that stays that are predicted so well that their residual is left out.
 #[derive(Default)]
-pub(super) struct Exact {
+pub(super) struct SkippedBlocks {
     across: usize,
     /// The squared errors of blocks, in luma and both colour differences together.
     errors: Vec<u64>,
     left_out: Vec<bool>,
 }
 
-impl Exact {
+impl SkippedBlocks {
     /// Compares the source with its prediction in a frame of this phase. Returns whether all blocks are predicted so well
     /// that nothing need be coded.
     pub(super) fn compare(&mut self, source: &Planes420<i16>, predicted: &Reference, phase: u8) -> bool {
@@ -74,7 +74,7 @@ pub(super) struct Difference<'a> {
     /// `None`: without weights.
     gains: Option<Gains>,
     /// The blocks that are left out, if there are any.
-    exact: Option<&'a Exact>,
+    skipped: Option<&'a SkippedBlocks>,
     /// The squared error of the prediction of luma.
     error: AtomicU64,
 }
@@ -84,9 +84,9 @@ impl<'a> Difference<'a> {
         source: &'a Planes420<i16>,
         predicted: &'a Reference,
         gains: Option<Gains>,
-        exact: Option<&'a Exact>,
+        skipped: Option<&'a SkippedBlocks>,
     ) -> Self {
-        Self { source, predicted, gains, exact, error: AtomicU64::new(0) }
+        Self { source, predicted, gains, skipped, error: AtomicU64::new(0) }
     }
 
     /// Returns the squared error of the prediction of luma, once every row was asked for.
@@ -108,8 +108,8 @@ impl<'a> Difference<'a> {
                 *out = steps_of_samples(a - b);
             }
         }
-        if let Some(exact) = &self.exact {
-            exact.leave_out(plane, y, out);
+        if let Some(skipped) = &self.skipped {
+            skipped.leave_out(plane, y, out);
         }
         if is_own && plane == 0 {
             self.error.fetch_add(squared_error(source, predicted), Ordering::Relaxed);

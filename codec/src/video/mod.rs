@@ -22,6 +22,7 @@ mod renewal;
 pub(crate) mod restoration;
 pub(crate) mod settings;
 pub(crate) mod shown;
+pub(crate) mod sound_block;
 mod source;
 mod state;
 mod strip;

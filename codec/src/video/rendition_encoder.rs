@@ -19,7 +19,7 @@ use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
 use crate::video::ages::Gains;
-use crate::video::difference::{Difference, Exact};
+use crate::video::difference::{Difference, SkippedBlocks};
 use crate::video::frame::{Frame, base_reference_alone, compose};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
@@ -47,7 +47,7 @@ pub(super) struct RenditionEncoder {
     was_key: bool,
     /// Bytes of a frame that some receiver may use, whatever the population is.
     pub(super) useful: usize,
-    exact: Exact,
+    skipped: SkippedBlocks,
     residual: Planes420<i16>,
     pub(super) field: Field,
     /// The frame's side information.
@@ -76,7 +76,7 @@ impl RenditionEncoder {
             renewal: Renewal::default(),
             was_key: true,
             useful: 0,
-            exact: Exact::default(),
+            skipped: SkippedBlocks::default(),
             residual: Planes420::new(size),
             field: Field::default(),
             side: Vec::new(),
@@ -143,9 +143,9 @@ impl RenditionEncoder {
             }
         }
         let gains = (news == News::Changes).then(|| Gains::weigh(self.size, phase));
-        let is_near = stays && self.exact.compare(&source.planes, &self.state.predicted, phase);
-        let exact = stays.then_some(&self.exact);
-        let difference = Difference::new(&source.planes, &self.state.predicted, gains, exact);
+        let is_near = stays && self.skipped.compare(&source.planes, &self.state.predicted, phase);
+        let skipped = stays.then_some(&self.skipped);
+        let difference = Difference::new(&source.planes, &self.state.predicted, gains, skipped);
         let model = self.model.of(key);
         let (planes, string) = if is_near {
             (0, Bytes::new())

@@ -116,7 +116,7 @@ impl<'a> Files<'a> {
     }
 
     pub(super) fn read(mut self) -> Result<Contents, Fault> {
-        let manifest_file = self.file(MANIFEST_FILE, MAX_MANIFEST)?;
+        let manifest_file = self.file(MANIFEST_FILE, MAX_MANIFEST, |_| Ok(()))?;
         let manifest = Manifest::parse(&manifest_file)?;
         if let Place::Archive(files) = self.place
             && !names(manifest.syntheses()).eq(files.iter().map(|(name, _)| *name))
@@ -144,20 +144,28 @@ impl<'a> Files<'a> {
     /// A file whose bytes match its hash in the manifest.
     fn vouched(&mut self, name: &str, manifest: &Manifest) -> Result<Bytes, Fault> {
         let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
-        let bytes = self.file(name, self.left)?;
-        check_hash(name, &bytes, expected)?;
-        Ok(bytes)
+        self.file(name, self.left, |bytes| check_hash(name, bytes, expected))
     }
 
-    fn file(&mut self, name: &str, max: u64) -> Result<Bytes, Fault> {
+    /// A file of at most `max` bytes that passes a check, which comes before a copy.
+    fn file(&mut self, name: &str, max: u64, check: impl FnOnce(&[u8]) -> Result<(), Fault>) -> Result<Bytes, Fault> {
         let bytes = match self.place {
-            Place::Folder(folder) => Cow::Owned(read(folder, name, max)?),
-            Place::BuiltIn(files) => Cow::Borrowed(held(files, name)?),
+            Place::Folder(folder) => {
+                let bytes = read(folder, name, max)?;
+                check(&bytes)?;
+                Cow::Owned(bytes)
+            }
+            Place::BuiltIn(files) => {
+                let bytes = held(files, name)?;
+                check(bytes)?;
+                Cow::Borrowed(bytes)
+            }
             Place::Archive(files) => {
                 let bytes = held(files, name)?;
                 if bytes.len() as u64 > max {
                     return Err(Fault::TooLarge { file: name.into(), max });
                 }
+                check(bytes)?;
                 Cow::Owned(bytes.to_vec())
             }
         };

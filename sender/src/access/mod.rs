@@ -129,7 +129,7 @@ pub enum Denial {
     Undecided,
 }
 
-/// Says what the receiver is told.
+/// Writes the reason that the receiver gets.
 impl fmt::Display for Denial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(Close::from(*self).why)

@@ -14,7 +14,7 @@ const MAX_PACKETS: usize = 1000;
 #[derive(Debug, Default)]
 pub(super) struct WaitingSound {
     packets: VecDeque<(Duration, Bytes)>,
-    /// Whether a packet was left out, which is said once.
+    /// Whether a packet was left out: the log says so once.
     has_left_out: bool,
 }
 

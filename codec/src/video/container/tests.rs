@@ -1,6 +1,7 @@
 //! Tests of stored videos: written and read, cut at every byte, refused.
 
 use super::*;
+use crate::video::sound_block::MAX_PACKET;
 
 fn header() -> VideoHeader {
     let size = Size::new(320, 240).expect("a valid size");
