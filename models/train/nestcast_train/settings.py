@@ -136,6 +136,32 @@ class PerceptualSettings(SynthesisSettings):
 
 
 @dataclasses.dataclass(frozen=True)
+class GainSettings(Settings):
+    """The network that chooses the gains of regions (gains/gains.py)."""
+
+    coder: str = "../../artifacts/photo-ssim"  # the package whose tables are the coder's
+    model: str = "photo-ssim.toml"  # the settings of that model,
+    rates: str = "../../checkpoints/photo-ssim.pt"  # and its checkpoint, which has the rate model
+    synthesis: str = "../../checkpoints/photo-ssim-synthesis.pt"  # checkpoint of what decodes
+    deep: float = 0.5  # share of steps whose pictures are decoded with that network; the others, by the linear decoder
+    cuts: tuple[float, float] = (1.0, 5.5)
+    rates_that_count: tuple[float, float] = (0.08, 1.3)  # bits per pixel; cuts of a picture beyond count for little
+    strength: float = 0.35  # of the rule that the network is compared with, and starts as
+    crop: int = 384  # pixels, a multiple of 64
+
+
+@dataclasses.dataclass(frozen=True)
+class MaskedSettings(PerceptualSettings):
+    """The same, for streams with gains, with the coder at work (gains/synthesis.py)."""
+
+    model: str = "photo-ssim.toml"  # as GainSettings
+    rates: str = "../../checkpoints/photo-ssim.pt"
+    # gains in training: those of the rule, of a strength drawn from here, and as much of noise, in octaves
+    strengths: tuple[float, float] = (0.0, 0.8)
+    noise: float = 0.2
+
+
+@dataclasses.dataclass(frozen=True)
 class FrameSettings(Settings):
     """The network for shown frames of video (frame_restorer.py)."""
 
@@ -192,6 +218,8 @@ TASKS = {
     "photo": Kind(PhotoSettings, "nestcast_train.photo.photo"),
     "synthesis": Kind(SynthesisSettings, "nestcast_train.synthesis.synthesis"),
     "perceptual": Kind(PerceptualSettings, "nestcast_train.synthesis.perceptual"),
+    "gains": Kind(GainSettings, "nestcast_train.gains.gains"),
+    "masked": Kind(MaskedSettings, "nestcast_train.gains.synthesis"),
     "frames": Kind(FrameSettings, "nestcast_train.frames.frame_restoring"),
     "autoencoder": Kind(AutoencoderSettings, "nestcast_train.codes.vectors"),
 }  # another package adds its own

@@ -8,6 +8,7 @@ it goes on as if it had not been interrupted, because what a step draws depends 
 from __future__ import annotations
 
 import argparse
+import copy
 import importlib
 import json
 import signal
@@ -79,7 +80,8 @@ class Run:
     def load(self, saved: dict) -> None:
         self.task.model.load_state_dict(floats(saved["model"]))
         if self.settings.average:
-            self.average = floats(saved.get("average", saved["model"]))
+            average = floats(saved.get("average", saved["model"]))
+            self.average = {name: value.to(torch.get_default_device()) for name, value in average.items()}
         if "adam" in saved:  # what slim.py wrote has none
             self.adam.load_state_dict(saved["adam"])
         for group, own in zip(self.adam.param_groups, self.task.groups()):
@@ -101,7 +103,7 @@ class Run:
             group["lr"] = group["base"] * share
             for parameter in group["params"]:
                 parameter.requires_grad_(group["name"] in trained)
-        with torch.autocast("cpu", torch.bfloat16, enabled=self.settings.bf16):
+        with torch.autocast(torch.get_default_device().type, torch.bfloat16, enabled=self.settings.bf16):
             loss = self.task.loss(batch, phase)
         self.adam.zero_grad(set_to_none=True)
         loss.backward()
@@ -126,7 +128,7 @@ class Run:
         """The model that is validated and exported. The run does not go on with it."""
         if not self.average:
             return self.task.model
-        model = type(self.task.model)(self.settings)
+        model = copy.deepcopy(self.task.model)
         model.load_state_dict(self.average)
         return model
 
@@ -220,7 +222,9 @@ def main() -> None:
     parser.add_argument("--resume", action="store_true", help="go on from OUT/checkpoint.pt")
     parser.add_argument("--steps", type=int, help="about so many steps in all, for a dry run")
     parser.add_argument("--threads", type=int, help="of PyTorch; default: one a core")
+    parser.add_argument("--device", default="cpu", help="cuda is for the tasks of gains/ alone")
     arguments = parser.parse_args()
+    torch.set_default_device(arguments.device)
     settings = load(arguments.settings)
     if arguments.steps:
         settings = settings.shortened(arguments.steps)

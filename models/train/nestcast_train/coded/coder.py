@@ -167,8 +167,10 @@ class Coded:
     errors: np.ndarray  # (planes,): mean square error in RGB where each plane ends, about
 
 
-def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
-    """picture: (H, W, 3) 0..255, sides multiples of 64; `correct`: planes -> what the analysis network adds to them."""
+def turned_details(
+    picture: np.ndarray, tables: Tables, correct
+) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, list[np.ndarray]]]:
+    """The axes and the regions' angles that an encoder finds, and the low band and details under them; as `encode`."""
     own = axes.axes(axes.search(picture))
     planes = np.einsum("ij,hwj->ihw", own.astype(np.float32), picture.astype(np.float32) - 128) / np.float32(
         PLANE_SCALE
@@ -191,6 +193,12 @@ def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
     matrix = rotation_search.matrices(angles)
     for level in range(rotations.LEVELS):
         details[level] = rotated(details[level], matrix)
+    return own, angles, (low, details)
+
+
+def encode(picture: np.ndarray, tables: Tables, correct=None) -> Coded:
+    """picture: (H, W, 3) 0..255, sides multiples of 64; `correct`: planes -> what the analysis network adds to them."""
+    own, angles, (low, details) = turned_details(picture, tables, correct)
     exact = [low / tables.steps[:3, None, None]]
     exact += [details[level - 1] / tables.steps_of(level)[:, :, None, None] for level in range(LEVELS, 0, -1)]
     levels = [np.clip(np.trunc(bands), -MAX_LEVEL, MAX_LEVEL).astype(np.int16) for bands in exact]

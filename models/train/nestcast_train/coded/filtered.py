@@ -13,7 +13,18 @@ import torch
 import torch.nn.functional as F
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from nestcast_train.coded.post_filter import MOST, PLACES, REACH, UNIT, PostFilter, clip_at, padded
+from nestcast_train.coded.post_filter import (
+    FIRST_LIMIT,
+    MAX_CHANGE,
+    MOST,
+    PHASES,
+    PLACES,
+    REACH,
+    UNIT,
+    WIDE,
+    PostFilter,
+    clip_at,
+)
 
 
 class Filtered(torch.nn.Module):
@@ -25,22 +36,53 @@ class Filtered(torch.nn.Module):
 
     def forward(self, planes: torch.Tensor, significant: torch.Tensor, cut: torch.Tensor) -> torch.Tensor:
         """(B, 3, H, W) planes, (B, 3, H / 4, W / 4) of `post_filter.significance`, (B,) cuts -> (B, 3, H, W); sides are
-        multiples of 8."""
+        multiples of 8. On the planes' device."""
         planes = planes.float()
-        clips = [clip_at(self.filters.step, one) for one in cut.tolist()]
-        samples = (planes.detach() * UNIT).round().clamp(-MOST, MOST).int().numpy()
-        taps = np.empty((len(planes), sum(map(len, PLACES.values())), *planes.shape[2:]), np.float32)
-        for one in zip(taps, samples, significant.numpy().astype(np.uint8), clips, cut.tolist()):
-            self.take(*one)
+        clips = torch.tensor([clip_at(self.filters.step, one) for one in cut.tolist()], device=planes.device)
+        clips = clips.view(-1, 1, 1).float()
+        with torch.no_grad():
+            samples = (planes * UNIT).round().clamp(-MOST, MOST)
+            taps = self.taps(filters_of(samples, significant, clips), cut)
         wide = F.pad(planes, (REACH,) * 4, mode="replicate")
-        return planes + Change.apply(wide, torch.from_numpy(taps), torch.tensor(clips).view(-1, 1, 1) / UNIT)
+        return planes + Change.apply(wide, taps, clips / UNIT)
 
-    def take(self, taps: np.ndarray, samples: np.ndarray, significant: np.ndarray, clip: int, cut: float) -> None:
-        """Fills (taps of all components, H, W), in the order of `PLACES`."""
-        numbers = self.filters.numbers(padded(samples), significant, clip)
-        own = [one.astype(np.float32) / 65536 for one in self.filters.at(cut)]
-        for tap, (component, k) in zip(taps, itertools.chain(*PLACES.values())):
-            own[component][k].take(numbers[component], out=tap, mode="clip")  # the usual mode copies
+    def taps(self, numbers: torch.Tensor, cut: torch.Tensor) -> torch.Tensor:
+        """(B, 3, H, W) of `filters_of` -> (B, taps of all components, H, W), in the order of `PLACES`."""
+        count, _, height, width = numbers.shape
+        found = []
+        for component, own in enumerate(zip(*(self.filters.at(one) for one in cut.tolist()))):
+            table = torch.from_numpy(np.stack(own).astype(np.float32) / 65536).to(numbers.device)  # (B, taps, filters)
+            at = numbers[:, component].reshape(count, 1, -1).expand(-1, table.shape[1], -1)
+            found.append(table.gather(2, at).view(count, -1, height, width))
+        return torch.stack([found[component][:, k] for component, k in itertools.chain(*PLACES.values())], 1)
+
+
+def filters_of(samples: torch.Tensor, significant: torch.Tensor, clip: torch.Tensor) -> torch.Tensor:
+    """(B, 3, H, W): which of the filters is a sample's, as `PostFilter.numbers`. samples: whole numbers, clip: (B, 1,
+    1)."""
+    wide = F.pad(samples, (WIDE,) * 4, mode="replicate")
+    h, v, d, e = (change(wide, *way) for way in ((0, 1), (1, 0), (1, 1), (1, -1)))
+    limits = FIRST_LIMIT * clip[..., None] * 2.0 ** torch.arange(8, device=clip.device)
+    activity = ((h + v)[..., None] >= limits[:, None]).sum(-1)
+    upright = torch.maximum(h, v) * torch.minimum(d, e) >= torch.maximum(d, e) * torch.minimum(h, v)
+    most = torch.where(upright, torch.maximum(h, v), torch.maximum(d, e))
+    least = torch.where(upright, torch.minimum(h, v), torch.minimum(d, e))
+    ways = torch.where(upright, torch.where(h > v, 1, 2), torch.where(d > e, 3, 4))
+    direction = torch.where(2 * most > 3 * least, ways, 0)
+    blocks = (activity * 5 + direction) * 4 + significant.long()
+    rows, columns = (torch.arange(n, device=samples.device) for n in samples.shape[2:])
+    return blocks.repeat_interleave(4, 2).repeat_interleave(4, 3) * PHASES + rows[:, None] % 2 * 2 + columns % 2
+
+
+def change(wide: torch.Tensor, dy: int, dx: int) -> torch.Tensor:
+    """(B, 3, H / 4, W / 4): sums of differences over 8 x 8 samples around each block, exact, in doubles."""
+
+    def moved(dy: int, dx: int) -> torch.Tensor:
+        height, width = (n - WIDE + REACH for n in wide.shape[2:])
+        return wide[:, :, WIDE - REACH + dy : height + dy, WIDE - REACH + dx : width + dx]
+
+    each = (moved(dy, dx) - moved(-dy, -dx)).abs().clamp(max=MAX_CHANGE)
+    return F.avg_pool2d(each, 8, 4).double() * 64
 
 
 class Change(torch.autograd.Function):

@@ -53,19 +53,6 @@ class Packed:
             if str(told["tables"]) != tables.id:
                 raise SystemExit(f"{folder}: packed with other tables ({told['tables']}, not {tables.id})")
 
-    def cut(self, random: np.random.Generator, within: tuple[float, float]) -> float:
-        """Uniform in planes, some of them within `focus`; within a pass, some by subbands and some by coefficients,
-        which is where most bytes are."""
-        low, high = within
-        first, last = max(low, self.settings.focus[0]), min(high, self.settings.focus[1])
-        focused = self.settings.focused and first < last and random.random() < self.settings.focused
-        cut = random.uniform(*((first, last) if focused else within))
-        if random.random() >= self.settings.by_size:
-            return cut
-        at = (math.ceil(cut) - cut) * PASSES
-        subband = np.interp(at - math.floor(at), SIZES, np.arange(coder.SUBBANDS + 1))
-        return min(max(math.ceil(cut) - (math.floor(at) + subband / coder.SUBBANDS) / PASSES, low), high)
-
     def crop(self, random: np.random.Generator, cut: Callable[[np.random.Generator], float]) -> Window:
         """One of the training windows, at a cut that is drawn."""
         pixels, coded = pack.read(self.training[random.integers(len(self.training))])
@@ -89,7 +76,7 @@ class Packed:
     def batch(self, step: int, within: tuple[float, float]) -> Windows:
         """The windows of a step, at cuts within a range."""
         random = np.random.default_rng([self.settings.seed, step])
-        return stacked([self.crop(random, lambda random: self.cut(random, within)) for _ in range(self.settings.batch)])
+        return stacked([self.crop(random, lambda random: draw_cut(self.settings, random, within)) for _ in range(self.settings.batch)])
 
     def validation(self) -> list[tuple[str, float, Windows]]:
         """(half or full, cut, the middle of all held-out photos of that kind)."""
@@ -105,6 +92,20 @@ class Packed:
                 if windows:
                     out.append((kind, cut, stacked(windows)))
         return out
+
+
+def draw_cut(settings: SynthesisSettings, random: np.random.Generator, within: tuple[float, float]) -> float:
+    """Uniform in planes, some of them within `focus`; within a pass, some by subbands and some by coefficients, which
+    is where most bytes are."""
+    low, high = within
+    first, last = max(low, settings.focus[0]), min(high, settings.focus[1])
+    focused = settings.focused and first < last and random.random() < settings.focused
+    cut = random.uniform(*((first, last) if focused else within))
+    if random.random() >= settings.by_size:
+        return cut
+    at = (math.ceil(cut) - cut) * PASSES
+    subband = np.interp(at - math.floor(at), SIZES, np.arange(coder.SUBBANDS + 1))
+    return min(max(math.ceil(cut) - (math.floor(at) + subband / coder.SUBBANDS) / PASSES, low), high)
 
 
 def stacked(windows: list[Window]) -> Windows:

@@ -22,7 +22,7 @@ class Task(synthesis.Task):
 
     def loss(self, batch: Windows, phase: Phase) -> torch.Tensor:
         restored = self.restored(batch, self.model.networks[int(phase.stage)])
-        with torch.autocast("cpu", enabled=False):  # bfloat16 is too coarse for the comparison
+        with torch.autocast(restored.device.type, enabled=False):  # bfloat16 is too coarse for the comparison
             lacks = missing(to_rgb(restored, batch["axes"]), to_rgb(batch["target"], batch["axes"]))
             return (lacks.log() + self.settings.fidelity * synthesis.lost(restored, batch)).mean()
 

@@ -1,0 +1,1 @@
+"""The network that chooses the gains of a picture's regions."""
