@@ -21,7 +21,7 @@ use nestcast_proto::Bitrate;
 
 #[cfg(feature = "access")]
 pub(crate) use access::{Access, Key, Token};
-pub(crate) use common::{BOTH_DECODERS, Common, Masking, Transform};
+pub(crate) use common::{Analysis, BOTH_DECODERS, Common, PictureCoding, Transform};
 pub(crate) use live::{Receive, Send};
 pub(crate) use relay::Place;
 #[cfg(feature = "retrieval")]
@@ -95,12 +95,8 @@ pub(crate) struct Encode {
     /// Picture: stop after N bytes, at least a header. The result is a prefix of the whole stream and needs less time
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(MAX_HEADER as u64..))]
     pub(crate) max_bytes: Option<usize>,
-    /// The transform to encode a picture with; both decoders decode both. `deep` is the model's encoder network: it needs 1.7 times
-    /// as long, and 0.3 % fewer bytes at equal MS-SSIM with `photo`, 5 % fewer with `photo-ssim`
-    #[arg(long, value_enum, default_value_t = Transform::Linear)]
-    pub(crate) analysis: Transform,
     #[command(flatten)]
-    pub(crate) masking: Masking,
+    pub(crate) picture: PictureCoding,
     /// Print the summary as JSON, on standard error if OUT.nst is `-`
     #[arg(long)]
     pub(crate) json: bool,
@@ -207,11 +203,8 @@ pub(crate) struct Eval {
     /// The decoder to measure with [default: for pictures both, or linear where ONNX Runtime is missing; for video linear]
     #[arg(long, value_parser = decoders())]
     pub(crate) decoder: Option<&'static [Transform]>,
-    /// The transform to encode with, as for `encode`
-    #[arg(long, value_enum, default_value_t = Transform::Linear)]
-    pub(crate) analysis: Transform,
     #[command(flatten)]
-    pub(crate) masking: Masking,
+    pub(crate) picture: PictureCoding,
     /// Pictures: bits per pixel to cut at [default: 0.1:1.5:0.05]
     #[arg(long, value_name = "START:STOP:STEP")]
     pub(crate) grid: Option<Grid>,

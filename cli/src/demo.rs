@@ -13,7 +13,7 @@ use nestcast_lab::demo::{
 use nestcast_media::output::Output;
 use nestcast_media::{Input, Kind, is_standard};
 
-use crate::args::{Demo, Masking, Transform};
+use crate::args::{Analysis, Demo, PictureCoding, Transform};
 use crate::transforms::{Model, usual_decoders};
 use crate::{files, pictures};
 
@@ -48,7 +48,9 @@ fn coders(options: &Demo, model: &Model) -> Result<Coders> {
     let kinds = options.decoder.unwrap_or_else(usual_decoders);
     let decoders: Result<_> = kinds.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect();
     // The last decoder is the best: both appear in the order linear, deep.
-    Ok(Coders { decoders: decoders?, encoder: model.encoder(kinds[kinds.len() - 1], &Masking::default())? })
+    let analysis = if kinds.ends_with(&[Transform::Deep]) { Analysis::Deep } else { Analysis::Linear };
+    let coding = PictureCoding { analysis: Some(analysis), strength: None };
+    Ok(Coders { decoders: decoders?, encoder: model.encoder(&coding)?.1 })
 }
 
 /// Writes the files of a demonstration, never over its source, and says where they are.

@@ -28,13 +28,13 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let model = Model::open(&options.common)?;
     let names = Names::new(input.name(), output.path());
     let picture = pictures::read(input, options.common.max_pixels)?;
-    let mut encoder =
-        model.encoder(options.analysis, &options.masking)?.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
+    let (analysis, encoder) = model.encoder(&options.picture)?;
+    let mut encoder = encoder.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 
     let start = Instant::now();
     let stream = encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", names.input))?;
     let took = start.elapsed();
     output.write(stream.bytes())?;
-    let summary = EncodedPicture::new(names, &stream, model.package.name(), options.analysis.name(), took);
+    let summary = EncodedPicture::new(names, &stream, model.package.name(), analysis, took);
     files::conclude(&output, options.json, &summary)
 }

@@ -40,8 +40,8 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     let model = Model::open(&options.common)?;
     let decoders = options.decoder.unwrap_or_else(usual_decoders);
     let decoders = decoders.iter().map(|&kind| Ok((kind.name(), model.decoder(kind)?))).collect::<Result<_>>()?;
-    let encoder = (options.analysis.name(), model.encoder(options.analysis, &options.masking)?);
-    let mut bench = Bench::new(encoder, decoders, options.grid.unwrap_or_default().rates().collect());
+    let mut bench =
+        Bench::new(model.encoder(&options.picture)?, decoders, options.grid.unwrap_or_default().rates().collect());
     #[cfg(feature = "perceptual")]
     {
         bench = bench.with_perceptual(options.perceptual);

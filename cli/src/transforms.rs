@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, ensure};
 use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
 use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
-use crate::args::{BOTH_DECODERS, Common, Masking, Transform};
+use crate::args::{Analysis, BOTH_DECODERS, Common, PictureCoding, Transform};
 use crate::files;
 
 /// A model package, with the options for it.
@@ -35,13 +35,32 @@ impl Model {
         }
     }
 
-    /// Makes an encoder with this transform and this strength of activity masking, or the model's.
-    pub(crate) fn encoder(&self, kind: Transform, masking: &Masking) -> Result<Encoder> {
-        let encoder = match kind {
-            Transform::Linear => Encoder::new(self.package.linear(self.threads)),
-            Transform::Deep => Encoder::new(self.package.deep_analysis(&runtime("--analysis linear")?, self.threads)?),
+    /// Makes an encoder as asked for, or the model's usual one, and returns the name of its transform too.
+    pub(crate) fn encoder(&self, coding: &PictureCoding) -> Result<(&'static str, Encoder)> {
+        let strength = coding.strength.unwrap_or_else(|| self.package.activity_masking());
+        let analysis = coding.analysis.unwrap_or_else(|| self.usual_analysis(strength));
+        let runtime = || runtime("--analysis linear");
+        let encoder = match analysis {
+            Analysis::Linear => Encoder::new(self.package.linear(self.threads)),
+            Analysis::Masked => {
+                let (name, has_network) = (self.package.name(), self.package.has_gain_network());
+                ensure!(has_network, "{name} has no network for --analysis masked: use photo-ssim, or leave it out");
+                Encoder::new(self.package.masked_analysis(&runtime()?, self.threads)?)
+            }
+            Analysis::Deep => Encoder::new(self.package.deep_analysis(&runtime()?, self.threads)?),
         };
-        Ok(encoder.with_activity_masking(masking.strength.unwrap_or_else(|| self.package.activity_masking())))
+        Ok((analysis.name(), encoder.with_activity_masking(strength)))
+    }
+
+    /// Returns the transform to encode with: with the network for activity masking of this strength, if the model has one and
+    /// ONNX Runtime works. A note says if it does not.
+    fn usual_analysis(&self, strength: f32) -> Analysis {
+        if strength == 0.0 || !self.package.has_gain_network() {
+            return Analysis::Linear;
+        }
+        let Err(error) = Runtime::open() else { return Analysis::Masked };
+        files::note(&format!("nestcast encodes without networks: {error}; `--analysis linear` silences this note"));
+        Analysis::Linear
     }
 
     /// Opens the synthesis with networks.

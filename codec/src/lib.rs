@@ -136,6 +136,7 @@ pub use stream::encoder::{EncodeError, Encoder};
 pub use stream::header::{Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+pub use subband::region_activity::RegionActivity;
 #[cfg(feature = "training")]
 pub use training::post_filter::FilterFit;
 #[cfg(feature = "training")]

@@ -2,6 +2,7 @@
 
 mod correction;
 mod corrections;
+mod gains;
 pub(crate) mod tiles;
 
 use std::sync::Arc;
@@ -14,6 +15,7 @@ use nestcast_codec::{
 use crate::package::files::synthesis_file;
 pub(crate) use correction::{Correction, sessions};
 pub(crate) use corrections::Corrections;
+pub(crate) use gains::GainNetwork;
 pub(crate) use tiles::LONGEST_OUTER;
 
 /// Both halves. An encoder or decoder alone needs only its own.
@@ -25,11 +27,12 @@ pub struct Deep {
     pub synthesis: DeepSynthesis,
 }
 
-/// Planes, corrected, then decomposed.
+/// Planes, corrected, then decomposed; and how much of errors each region hides. A package has either network or both.
 #[derive(Debug)]
 pub struct DeepAnalysis {
     pub(crate) linear: Linear,
-    pub(crate) correction: Correction,
+    pub(crate) correction: Option<Correction>,
+    pub(crate) gains: Option<GainNetwork>,
 }
 
 /// The linear synthesis, corrected for what is missing at the cut, then through a post-filter that was fitted after its
@@ -154,8 +157,13 @@ impl Analysis for DeepAnalysis {
 
     fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError> {
         let mut planes = self.linear.planes(picture, Axes::of(picture));
-        self.correction.add_to(&mut planes, None)?;
-        Ok(self.linear.decompose(&planes, out)?)
+        let activity = self.gains.as_ref().map(|network| network.activity(&planes)).transpose()?;
+        if let Some(correction) = &self.correction {
+            correction.add_to(&mut planes, None)?;
+        }
+        self.linear.decompose(&planes, out)?;
+        out.activity = activity.unwrap_or_default();
+        Ok(())
     }
 }
 

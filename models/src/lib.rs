@@ -43,7 +43,8 @@ pub use frames::{DeepFrames, VideoManifest, VideoPackage, VideoRanges};
 #[cfg(feature = "kept")]
 pub use kept::{KeepError, KeptPackages};
 pub use package::{
-    EncoderDefaults, Fault, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source, Transform,
+    EncoderDefaults, Fault, GainPorts, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source,
+    Transform,
 };
 #[cfg(feature = "kept")]
 pub use packages::{FetchError, Packages, Wanted};

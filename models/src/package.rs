@@ -13,12 +13,12 @@ use nestcast_codec::{Linear, Model, ModelId, PostFilter};
 use sha2::{Digest as _, Sha256};
 
 pub use fault::{Fault, PackageError};
-pub use manifest::{EncoderDefaults, Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
+pub use manifest::{EncoderDefaults, GainPorts, Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
 
-use crate::deep::{Correction, Corrections, Deep, DeepAnalysis, DeepSynthesis};
+use crate::deep::{Correction, Corrections, Deep, DeepAnalysis, DeepSynthesis, GainNetwork};
 use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
-use files::{ANALYSIS_FILE, BUILT_IN, Bytes, COMMON_FILES, Contents, Files};
+use files::{ANALYSIS_FILE, BUILT_IN, Bytes, COMMON_FILES, Contents, Files, GAINS_FILE};
 
 /// A model: the tables that streams depend on, and its networks, not loaded yet. It is cheap to keep, and all its bytes
 /// match the manifest.
@@ -31,6 +31,7 @@ pub struct Package {
     post_filter: Arc<PostFilter>,
     common: [Bytes; COMMON_FILES.len()],
     syntheses: Arc<[Bytes]>,
+    gains: Option<Bytes>,
 }
 
 impl Package {
@@ -84,8 +85,8 @@ impl Package {
 
     fn read(files: Files<'_>, place: String) -> Result<Self, PackageError> {
         match files.read() {
-            Ok(Contents { manifest, tables, post_filter, common, syntheses }) => {
-                Ok(Self { place, manifest, tables, post_filter, common, syntheses: syntheses.into() })
+            Ok(Contents { manifest, tables, post_filter, common, syntheses, gains }) => {
+                Ok(Self { place, manifest, tables, post_filter, common, syntheses: syntheses.into(), gains })
             }
             Err(fault) => Err(PackageError::Refused { package: place, fault }),
         }
@@ -150,7 +151,25 @@ impl Package {
     pub fn deep_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
         let (ports, [.., analysis]) = (&self.manifest.networks.analysis, &self.common);
         let correction = Correction::load(runtime, analysis, ports, threads).map_err(self.fault_of(ANALYSIS_FILE))?;
-        Ok(DeepAnalysis { linear: self.linear(threads), correction })
+        Ok(DeepAnalysis { correction: Some(correction), ..self.masked_analysis(runtime, threads)? })
+    }
+
+    /// Loads the linear transform with the network that says which regions hide errors, for an encoder with activity
+    /// masking; without a network where the package has none.
+    ///
+    /// # Errors
+    /// [`Fault::Network`] if the network for gains is not of the kind that a package holds.
+    pub fn masked_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
+        let network = self.manifest.networks.gains.as_ref().zip(self.gains.as_ref());
+        let gains = network.map(|(ports, model)| GainNetwork::load(runtime, model, ports, threads)).transpose();
+        let gains = gains.map_err(self.fault_of(GAINS_FILE))?;
+        Ok(DeepAnalysis { linear: self.linear(threads), correction: None, gains })
+    }
+
+    /// Returns whether the package has a network that says which regions hide errors.
+    #[must_use]
+    pub const fn has_gain_network(&self) -> bool {
+        self.gains.is_some()
     }
 
     /// Makes the half that a decoder needs. It loads a network when a cut first needs it.

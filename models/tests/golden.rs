@@ -142,8 +142,16 @@ fn the_networks_agree() {
         let given = load("analysis.onnx").run(&[("planes", &planes)]).expect("a correction");
         assert_as_close_as_bytes("analysis", &given[0].data, &blocks(&analysis).data);
 
-        let expected = floats(model, "synthesis.npy");
         let package = package(model);
+        if package.has_gain_network() {
+            let given = load("gains.onnx").run(&[("planes", &planes)]).expect("activities");
+            let expected = floats(model, "activity.npy");
+            for (given, expected) in given[0].data.iter().zip(&expected.data) {
+                assert!((given - expected).abs() < 1e-3, "{model}: activity {given}, expected {expected}");
+            }
+            assert_eq!(given[0].data.len(), expected.data.len());
+        }
+        let expected = floats(model, "synthesis.npy");
         let (cuts, bounds) = (&package.manifest().golden.as_ref().expect("cuts").cuts, &package.manifest().ranges.cut);
         assert_eq!(expected.data.len(), cuts.len() * planes.data.len(), "{model}: a golden correction for every cut");
         let numbers: BTreeSet<_> = cuts.iter().map(|&cut| number(bounds, cut)).collect();

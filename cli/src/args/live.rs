@@ -10,7 +10,7 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Latency, Trust};
 use nestcast_sound::RawFormat;
 
-use super::common::{Common, Masking, Transform, count, fingerprint};
+use super::common::{Common, PictureCoding, Transform, count, fingerprint};
 use super::relay::{Place, Relay, place};
 use super::source::{NamedSource, named_source};
 use super::video::{MatrixChoice, effort, renditions};
@@ -72,11 +72,8 @@ pub(crate) struct Send {
     /// Write a qlog file of each connection to this folder
     #[arg(long, value_name = "DIR")]
     pub(crate) qlog: Option<PathBuf>,
-    /// The transform to encode with, as for `encode`
-    #[arg(long, value_enum, default_value_t = Transform::Linear)]
-    pub(crate) analysis: Transform,
     #[command(flatten)]
-    pub(crate) masking: Masking,
+    pub(crate) picture: PictureCoding,
     /// Video: encode up to N renditions in parallel, each for receivers of similar bandwidth [default: 1, and a second
     /// for a receiver whose link is too slow for the first]
     #[arg(long, value_name = "N", value_parser = renditions())]

@@ -11,7 +11,7 @@ use nestcast_proto::PackageHash;
 use nestcast_sender::{LiveSource, PacedSource};
 use nestcast_sound::SoundInput;
 
-use crate::args::{Send, Transform};
+use crate::args::Send;
 use crate::transforms::Model;
 use crate::{files, pictures, video};
 
@@ -44,12 +44,12 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
         let path = path.to_owned();
         Box::new(move || Ok(Input::open(&path)?.into_reader())) as Box<dyn FnMut() -> _ + core::marker::Send>
     });
-    options.masking.refuse()?;
     if kind == Kind::StoredVideo {
         ensure!(
-            !is_for_encoding(options) && options.analysis == Transform::Linear,
+            !is_for_encoding(options) && !options.picture.has_networks(),
             "--analysis, --renditions, --effort and --matrix are for encoding, but {name} is encoded: leave them out"
         );
+        options.picture.refuse()?;
         video::model(&options.common)?;
         let replay = Replay::new(&name, max_pixels, input.into_reader(), again)?;
         return Ok(Source::Stored(PacedSource::new(replay)));
@@ -81,8 +81,7 @@ pub(super) fn sound(options: &Send) -> Result<Option<SoundInput>> {
 
 /// Broadcasts pictures that are each predicted from earlier ones.
 fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
-    let linear = options.analysis == Transform::Linear;
-    ensure!(linear, "--analysis deep is for pictures, and video has only linear: leave it out");
+    options.picture.refuse()?;
     video::model(&options.common)?;
     let limit = options.renditions.map_or(RenditionLimit::AsNeeded, RenditionLimit::AtMost);
     let encoding = VideoEncoding::new(pictures.format(), options.common.threads(), limit)?;
@@ -96,8 +95,8 @@ fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
         "--renditions, --effort and --matrix are for videos, because nestcast encodes each picture by itself: leave them out"
     );
     let (model, format) = (Model::open(&options.common)?, pictures.format());
-    let encoder =
-        model.encoder(options.analysis, &options.masking)?.with_max_bytes(PictureEncoding::most_bytes(format.size));
+    let (_, encoder) = model.encoder(&options.picture)?;
+    let encoder = encoder.with_max_bytes(PictureEncoding::most_bytes(format.size));
     let encoding = PictureEncoding::new(format, PackageHash(model.package.hash()), encoder);
     Ok(LiveSource::new(pictures, encoding.with_package(model.package.archive().into())))
 }

@@ -10,7 +10,7 @@ use nestcast_models::Runtime;
 use nestcast_models::codes::{CodePackage, SIDE};
 use nestcast_retrieval::{CODE_MAGIC, CodeFile};
 
-use crate::args::{Common, Cut, Decode, Encode, Inspect, Transform};
+use crate::args::{Common, Cut, Decode, Encode, Inspect};
 use crate::files::{self, Lines};
 use crate::pictures;
 
@@ -24,9 +24,9 @@ pub(crate) fn is_code(input: &mut Input<'_>) -> Result<bool> {
 
 pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
     ensure!(options.max_bytes.is_none(), "--max-bytes is for streams: cut the code with `nestcast cut --bits N`");
-    let chosen = options.analysis == Transform::Deep;
+    let chosen = options.picture.has_networks();
     ensure!(!chosen, "--analysis is for streams, but a code uses the encoder of its package: leave it out");
-    options.masking.refuse()?;
+    options.picture.refuse()?;
     let names = Names::new(input.name(), output.path());
     let package = CodePackage::find(options.common.model())?;
     let picture = pictures::read(input, options.common.max_pixels)?;

@@ -10,16 +10,12 @@ use nestcast_media::output::Output;
 use nestcast_media::stored::{Error, Writer};
 
 use super::clip::{self, Clip};
-use crate::args::{Encode, Transform};
+use crate::args::Encode;
 use crate::files;
 
 pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result<()> {
     ensure!(options.max_bytes.is_none(), "--max-bytes is for pictures: for a video give --bitrates");
-    ensure!(
-        options.analysis == Transform::Linear,
-        "--analysis deep is for pictures, and video has only linear: leave it out"
-    );
-    options.masking.refuse()?;
+    options.picture.refuse()?;
     let model = clip::model(&options.common)?;
     let coding = &options.video;
     let names = Names::new(input.name(), output.path());

@@ -12,14 +12,12 @@ use crate::files::{self, Lines};
 use crate::transforms;
 
 pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
-    let linear = options.analysis == Transform::Linear;
-    ensure!(linear, "--analysis deep is for pictures, and video has only linear: leave it out");
+    options.picture.refuse()?;
     let both = options.decoder.is_some_and(|asked| asked.len() > 1);
     ensure!(!both, "--decoder both is for pictures: measure a video twice, with one decoder each");
     ensure!(options.grid.is_none(), "--grid is for pictures: for a video give --bitrates");
     #[cfg(feature = "perceptual")]
     ensure!(!options.perceptual, "--perceptual is for pictures: leave it out");
-    options.masking.refuse()?;
     clip::model(&options.common)?;
     let piped = piped(options)?;
     let place = |path| Output::new(path, &[input.path()]);

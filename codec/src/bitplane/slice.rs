@@ -359,7 +359,7 @@ mod tests {
                 fresh.reset(&model, chroma, size.width(), size.height());
                 let mut slice = fresh.clone();
                 for coded in [1, 40, 300] {
-                    let bands = Bands { size, chroma, subbands: &subbands };
+                    let bands = Bands { size, chroma, subbands: &subbands, activity: &[] };
                     let planes = slice.set_source(&model, bands, &rows, &mut Vec::new());
                     let mut passes = 0;
                     let run = scan::run(&mut slice, &mut Cursor::new(planes), &mut RangeEncoder::new(), |_| {

@@ -73,7 +73,7 @@ impl ResidualEncoder {
     /// The coefficients of the last residual.
     #[cfg(feature = "training")]
     pub(crate) fn bands(&self) -> Bands<'_> {
-        Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands }
+        Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands, activity: &[] }
     }
 
     /// The slices of the last residual as they were before they were coded, their bit planes, and the coding passes in
@@ -93,7 +93,7 @@ impl ResidualEncoder {
     }
 
     fn slices_of_bands(&mut self, model: &Model) -> u8 {
-        let bands = Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands };
+        let bands = Bands { size: self.size, chroma: ChromaFormat::Half, subbands: &self.subbands, activity: &[] };
         let planes = self.slices.quantise(model, bands, RegionChoices::default(), &self.threads);
         self.threads.end(Stage::Quantise);
         planes

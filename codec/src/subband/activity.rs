@@ -1,4 +1,5 @@
-//! An encoder's choice of the regions' gains (spec, "Encoders"): lower ones where there is texture, which hides errors.
+//! An encoder's choice of the regions' gains (spec, "Encoders"): lower ones where there is texture, which hides errors. A
+//! network of the analysis says how much each region hides, or the rule of variance.
 //!
 //! Prior art: adaptive quantisation by the logarithm of a block's variance, as in the encoders x264 and x265.
 
@@ -7,6 +8,7 @@ use std::ops::Range;
 use crate::subband::coefficients::Bands;
 use crate::subband::gains::{self, STEPS_AN_OCTAVE};
 use crate::subband::layout::{self, LEVELS, Subband};
+use crate::subband::region_activity::RegionActivity;
 use crate::subband::regions::REGION_SIDE;
 
 /// The coarsest level whose coefficients count.
@@ -24,7 +26,7 @@ const MAX_CHOSEN_GAIN: f32 = 1.5 * STEPS_AN_OCTAVE as f32;
 /// low or high.
 pub(crate) type Norms = [[f32; 2]; LEVELS];
 
-/// The activity of a slice's regions: half the binary logarithm of the variance of luma.
+/// The activity of a slice's regions: what a network found, or half the binary logarithm of the variance of luma.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// By region, row by row; `None` for one that is drawn.
@@ -52,16 +54,18 @@ pub(crate) struct GainRule {
 }
 
 impl GainRule {
-    /// Returns the rule for a picture of these slices; `None` if all of their regions are flat or drawn.
-    pub(crate) fn new<'a>(strength: f32, slices: impl Iterator<Item = &'a Activity>) -> Option<Self> {
+    /// Returns the rule for a picture of these slices; `None` if all of their regions are flat or drawn. `learned`: a network
+    /// found the activities.
+    pub(crate) fn new<'a>(strength: f32, learned: bool, slices: impl Iterator<Item = &'a Activity>) -> Option<Self> {
         let Totals { activity, weight, regions } =
             slices.fold(Totals::default(), |all, Activity { totals, .. }| Totals {
                 activity: all.activity + totals.activity,
                 weight: all.weight + totals.weight,
                 regions: all.regions + totals.regions,
             });
-        // Where much is flat, little hides errors.
-        let slope = strength * f32::from(STEPS_AN_OCTAVE) * weight / regions;
+        // Where much is flat, little hides errors. A network has learned that.
+        let share = if learned { 1.0 } else { weight / regions };
+        let slope = strength * f32::from(STEPS_AN_OCTAVE) * share;
         (weight > 0.0).then(|| Self { slope, mean: activity / weight })
     }
 }
@@ -95,15 +99,19 @@ impl Activity {
         }
         self.totals = Totals::default();
         self.regions.clear();
+        let learned = bands.activity.get(rows.start / REGION_SIDE * across..).unwrap_or_default();
         for (at, (energy, zeros)) in self.sums.iter().enumerate() {
             let pixels = |side: usize, at: usize| REGION_SIDE.min(side - at * REGION_SIDE);
             let count = (pixels(width, at % across) * pixels(rows.len(), at / across)) as f32;
             // Three quarters of all coefficients are of the finest level.
             let drawn = *zeros >= DRAWN_SHARE * 0.75 * count;
             let variance = energy / count;
-            let activity = 0.5 * log2(variance + SMOOTH_VARIANCE);
-            // What shows no coefficients at low rates does not count.
-            let weight = variance / (variance + SMOOTH_VARIANCE);
+            let by_variance = RegionActivity {
+                activity: 0.5 * log2(variance + SMOOTH_VARIANCE),
+                // What shows no coefficients at low rates does not count.
+                weight: variance / (variance + SMOOTH_VARIANCE),
+            };
+            let RegionActivity { activity, weight } = learned.get(at).copied().unwrap_or(by_variance);
             if !drawn {
                 self.totals.activity += weight * activity;
                 self.totals.weight += weight;
@@ -157,11 +165,43 @@ mod tests {
             let expected = 0.5 * f32::log2(deviation * deviation + SMOOTH_VARIANCE);
             assert!((found - expected).abs() < 0.6, "region {at}: {found}, expected {expected}");
         }
-        let rule = GainRule::new(0.4, [&activity].into_iter()).expect("noise is not flat");
+        let rule = GainRule::new(0.4, false, [&activity].into_iter()).expect("noise is not flat");
         assert!((0.9..1.2).contains(&rule.slope), "two regions of three count: {}", rule.slope);
         let gains: Vec<i8> = activity.gains(rule).collect();
         assert!(gains.chunks(3).all(|row| row[0] > row[1] && row[1] > row[2]), "{gains:?}");
         assert!(activity.gains(GainRule { slope: 4.0, mean: 100.0 }).all(|gain| gain == 6));
+    }
+
+    #[test]
+    fn what_a_network_found_takes_the_place_of_the_variance() {
+        let mut state = 5_u32;
+        let samples = (0..64 * 128).map(|_| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (state >> 25).to_le_bytes()[0]
+        });
+        let picture = Picture::new(Size::new(64, 128).expect("a size"), Channels::Grey, samples.collect());
+        let linear = Linear::new(Model::photo());
+        let mut coefficients = linear.coefficients_of((&picture.expect("samples")).into()).expect("linear never fails");
+        let found = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 9.0, f32::NAN];
+        let weights = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0];
+        let learned = found.iter().zip(weights).map(|(&activity, weight)| RegionActivity { activity, weight });
+        coefficients.activity = learned.collect();
+        assert!(coefficients.check(linear.model().id()).is_ok());
+        // Two slices; the last region is not a number, and so is the mean with it: no gain, and no panic.
+        let gains = |coefficients: &crate::Coefficients| -> Vec<i8> {
+            let mut slices = [Activity::default(), Activity::default()];
+            for (slice, rows) in slices.iter_mut().zip([0..64, 64..128]) {
+                slice.measure(&linear.model().norms(), coefficients.bands(), &rows);
+            }
+            let rule = GainRule::new(0.5, true, slices.iter()).expect("it has weight");
+            slices.iter().flat_map(|slice| slice.gains(rule).collect::<Vec<_>>()).collect()
+        };
+        assert_eq!(gains(&coefficients), [0; 8]);
+        coefficients.activity[7].activity = 3.5;
+        // The mean is 3.5: half of the difference, in quarters of an octave, at most six.
+        assert_eq!(gains(&coefficients), [5, 3, 1, -1, -3, -5, -6, 0]);
+        coefficients.activity.pop();
+        assert!(coefficients.check(linear.model().id()).is_err());
     }
 
     #[test]

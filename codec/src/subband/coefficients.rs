@@ -5,7 +5,9 @@ use std::ops::Range;
 use crate::colour::axes::Axes;
 use crate::error::{Error, ModelId};
 use crate::picture::{Channels, Size};
+use crate::subband::gains;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::region_activity::RegionActivity;
 
 /// The transformed picture: one band of numbers per subband, in the model's own scale.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +27,9 @@ pub struct Coefficients {
     /// significant coefficient at that place, 0 if none has. Empty for all components if the coefficients were not
     /// decoded from a stream, or if the model has no post-filter.
     pub significance: Vec<Vec<u8>>,
+    /// What a network of the analysis found of each region of 32 x 32 pixels, row by row; empty if there is none. An encoder
+    /// with activity masking then measures the regions itself.
+    pub activity: Vec<RegionActivity>,
 }
 
 /// Belongs to no model and no picture; callers reset it.
@@ -34,13 +39,14 @@ impl Default for Coefficients {
         let channels = Channels::Grey;
         let subbands = Vec::new();
         let significance = Vec::new();
-        Self { model: ModelId([0; 6]), size, channels, axes: Axes::default(), subbands, significance }
+        let activity = Vec::new();
+        Self { model: ModelId([0; 6]), size, channels, axes: Axes::default(), subbands, significance, activity }
     }
 }
 
 impl Coefficients {
-    /// Makes these the coefficients of such a picture, with arbitrary values and without significance, in the same
-    /// memory.
+    /// Makes these the coefficients of such a picture, with arbitrary values and without significance and activity, in the
+    /// same memory.
     pub fn reset(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) {
         self.reset_some(model, size, channels, axes);
     }
@@ -55,6 +61,7 @@ impl Coefficients {
     ) -> [bool; SUBBANDS] {
         (self.model, self.size, self.channels, self.axes) = (model, size, channels, axes);
         self.significance.iter_mut().for_each(Vec::clear);
+        self.activity.clear();
         resize(&mut self.subbands, |index| count(index, size, channels.into()))
     }
 
@@ -68,7 +75,7 @@ impl Coefficients {
     /// fix.
     ///
     /// # Errors
-    /// [`Error::Model`] for another model, [`Error::Argument`] for a wrong number of coefficients.
+    /// [`Error::Model`] for another model, [`Error::Argument`] for a wrong number of coefficients or of activities.
     pub fn check(&self, model: ModelId) -> Result<(), Error> {
         if self.model != model {
             return Err(Error::Model { needed: self.model, given: model });
@@ -76,11 +83,14 @@ impl Coefficients {
         let mut counts = (0..SUBBANDS).map(|index| count(index, self.size, self.channels.into()));
         let fits =
             self.subbands.len() == SUBBANDS && self.subbands.iter().all(|values| counts.next() == Some(values.len()));
-        if fits {
-            Ok(())
-        } else {
-            Err(Error::Argument("a subband does not have the coefficients that the picture's size fixes"))
+        if !fits {
+            return Err(Error::Argument("a subband does not have the coefficients that the picture's size fixes"));
         }
+        let (across, down) = gains::count(self.size.width(), self.size.height());
+        if !self.activity.is_empty() && self.activity.len() != across * down {
+            return Err(Error::Argument("the activity is not that of each region that the picture's size fixes"));
+        }
+        Ok(())
     }
 
     /// Sets all significance to none, for a picture of `count` blocks.
@@ -94,7 +104,7 @@ impl Coefficients {
 
     /// Borrows the subbands for coding.
     pub(crate) fn bands(&self) -> Bands<'_> {
-        Bands { size: self.size, chroma: self.channels.into(), subbands: &self.subbands }
+        Bands { size: self.size, chroma: self.channels.into(), subbands: &self.subbands, activity: &self.activity }
     }
 }
 
@@ -105,6 +115,8 @@ pub(crate) struct Bands<'a> {
     pub(crate) chroma: ChromaFormat,
     /// As [`Coefficients::subbands`].
     pub(crate) subbands: &'a [Vec<f32>],
+    /// As [`Coefficients::activity`].
+    pub(crate) activity: &'a [RegionActivity],
 }
 
 /// Resizes every subband to `count` of its index, in the same memory. New memory is not written to: the system returns

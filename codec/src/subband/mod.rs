@@ -5,6 +5,7 @@ pub(crate) mod coefficients;
 pub(crate) mod gains;
 pub(crate) mod layout;
 pub(crate) mod quantise;
+pub(crate) mod region_activity;
 pub(crate) mod regions;
 pub(crate) mod rotation;
 pub(crate) mod rotation_search;

@@ -179,7 +179,7 @@ impl Scale {
 }
 
 impl Squares {
-    fn fill(&mut self, steps: &[f32; SUBBANDS], Bands { size, chroma, subbands }: Bands<'_>, rows: &Range<usize>) {
+    fn fill(&mut self, steps: &[f32; SUBBANDS], Bands { size, chroma, subbands, .. }: Bands<'_>, rows: &Range<usize>) {
         let (across, down) = regions::count(chroma, size.width(), rows.len());
         let height = size.height();
         self.across = across;

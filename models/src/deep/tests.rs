@@ -29,7 +29,7 @@ fn deep([analysis, synthesis]: [&'static [u8]; 2], threads: usize) -> Deep {
     // The tables' own, as after the linear synthesis.
     let tables = nestcast_codec::tables::PHOTO;
     let post_filter = PostFilter::from_bytes(&tables[18754..]).expect("tables with a post-filter");
-    let analysis = DeepAnalysis { linear: linear.clone(), correction: analysis };
+    let analysis = DeepAnalysis { linear: linear.clone(), correction: Some(analysis), gains: None };
     Deep { analysis, synthesis: DeepSynthesis { linear, corrections, post_filter: Arc::new(post_filter) } }
 }
 
@@ -87,7 +87,9 @@ fn tiles_have_no_visible_borders() {
     let picture = picture(760, 500, Channels::Rgb);
     let planes = deep.synthesis.linear.planes(&picture, Axes::of(&picture));
     let synthesis = correction(&deep.synthesis, 4.0);
-    for (correction, cut) in [(&deep.analysis.correction, None), (&*synthesis, Some(4.0))] {
+    for (correction, cut) in
+        [(deep.analysis.correction.as_ref().expect("a correction"), None), (&*synthesis, Some(4.0))]
+    {
         let tiled = |counts| {
             let mut planes = planes.clone();
             let tiling = Tiling::split(planes.size, counts);
@@ -181,4 +183,32 @@ fn every_cut_has_the_network_of_its_range() {
     assert!(again(2.0, &second) && again(1.0, &first) && !again(3.0, &second));
     assert_eq!(of(9.0).1, 7.0, "the greatest");
     assert!(again(1.0, &first) && !again(2.0, &second), "the two used last stay loaded");
+}
+
+#[test]
+fn activities_do_not_depend_on_tiles() {
+    let package = Package::builtin("photo-ssim").expect("a package");
+    let analysis = package.masked_analysis(&runtime(), 2).expect("a network");
+    let size = Size::new(300, 330).expect("a size");
+    let samples = (0..300 * 330_u32).flat_map(|at| {
+        let (x, y) = (at % 300, at / 300);
+        let noise = (at.wrapping_mul(2_654_435_761) >> 24) * (x / 50) / 8;
+        [(x / 5 + noise).min(255), (y / 3 + noise).min(255), 128].map(|value| value.to_le_bytes()[0])
+    });
+    let picture = Picture::new(size, Channels::Rgb, samples.collect()).expect("samples");
+    let planes = analysis.linear.planes(&picture, Axes::of(View::from(&picture)));
+    let network = analysis.gains.as_ref().expect("a network for gains");
+    let [whole, tiles] = [100, 3].map(|longest| network.in_tiles(&planes, longest).expect("activities"));
+    assert_eq!(whole.len(), 10 * 11);
+    for (whole, tiles) in whole.iter().zip(&tiles) {
+        assert!((whole.activity - tiles.activity).abs() < 1e-3, "{whole:?}, in tiles {tiles:?}");
+        assert!((0.0..=1.0).contains(&whole.weight) && (whole.weight - tiles.weight).abs() < 1e-3);
+    }
+    // Noise hides more than a ramp does: it is at the right.
+    let mean = |columns: std::ops::Range<usize>| -> f32 {
+        let regions = whole.chunks(10).flat_map(|row| &row[columns.clone()]);
+        regions.map(|region| region.activity).sum::<f32>() / (11 * columns.len()) as f32
+    };
+    assert!(mean(7..9) > mean(0..2) + 0.5, "{} and {}", mean(7..9), mean(0..2));
+    assert_eq!(analysis.coefficients_of((&picture).into()).expect("coefficients").activity, whole);
 }

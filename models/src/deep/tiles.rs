@@ -9,6 +9,9 @@ use crate::tensor::Tensor;
 /// The networks need planes whose sides are multiples of this.
 pub(crate) const GRID_PIXELS: usize = 16;
 
+/// Pixels of a region each way, which has a gain of its own.
+pub(crate) const REGION_SIDE: usize = 32;
+
 /// Pixels of a block each way: the networks get blocks, one after the other, and their first layer sees one at a time.
 pub(crate) const BLOCK_SIDE: usize = 4;
 

@@ -22,13 +22,16 @@ pub struct Cost {
 
 /// Operators by domain and name, with their number of inputs and the names of their attributes, all of which are
 /// needed. Those of `models/train/nestcast_train/export/graph.py`, and `Sub`.
-const OPERATORS: [(&str, &str, usize, &[&str]); 17] = [
+const OPERATORS: [(&str, &str, usize, &[&str]); 20] = [
     (STANDARD_DOMAIN, "Add", 2, &[]),
+    (STANDARD_DOMAIN, "AveragePool", 1, &["kernel_shape", "strides"]),
     (STANDARD_DOMAIN, "Cast", 1, &["to"]),
+    (STANDARD_DOMAIN, "Conv", 3, &["kernel_shape", "pads", "strides"]),
     (STANDARD_DOMAIN, "DequantizeLinear", 3, &[]),
     (STANDARD_DOMAIN, "Div", 2, &[]),
     (STANDARD_DOMAIN, "Exp", 1, &[]),
     (STANDARD_DOMAIN, "Gemm", 3, &[]),
+    (STANDARD_DOMAIN, "Log", 1, &[]),
     (STANDARD_DOMAIN, "Mul", 2, &[]),
     (RUNTIME_DOMAIN, "QLinearAdd", 8, &[]),
     (RUNTIME_DOMAIN, "QLinearConv", 9, &["channels_last", "kernel_shape", "pads", "strides"]),
@@ -150,6 +153,11 @@ fn run(node: &Node<'_>, values: &HashMap<&str, Value>, cost: &mut Cost) -> Resul
     let operands: Option<Vec<_>> = node.inputs.iter().map(|name| values.get(name)).collect();
     let operands = operands.filter(|operands| operands.len() == *inputs).ok_or_else(|| wrong(node, WRONG_OPERANDS))?;
     let outputs = match *operator {
+        "Conv" => {
+            let (output, memory, work) = float_convolution(node, &operands).map_err(|what| wrong(node, what))?;
+            spend(cost, node, memory, work)?;
+            Ok(vec![output])
+        }
         "QLinearConv" => {
             let (output, memory, work) = convolution(node, &operands).map_err(|what| wrong(node, what))?;
             spend(cost, node, memory, work)?;
@@ -174,7 +182,7 @@ fn run(node: &Node<'_>, values: &HashMap<&str, Value>, cost: &mut Cost) -> Resul
 fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value, Wrong> {
     match (operator, operands) {
         ("Add" | "Sub" | "Mul" | "Div", [a, b]) => broadcast(a, b),
-        ("Relu" | "Exp" | "Round", [x]) if x.element == Element::Float => Ok(Value::clone(x)),
+        ("Relu" | "Exp" | "Log" | "Round", [x]) if x.element == Element::Float => Ok(Value::clone(x)),
         ("Cast", [x]) if x.element == Element::Float => match Element::of(integer(node, "to")?) {
             Ok(to @ (Element::U8 | Element::I32)) => Ok(Value::of(to, x.shape.clone())),
             _ => Err(WRONG_ATTRIBUTES),
@@ -200,6 +208,7 @@ fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value,
             let integers = Some(integers.map_err(|_| TOO_LARGE)?);
             Ok(Value { integers, ..Value::of(Element::I64, vec![x.shape.len()]) })
         }
+        ("AveragePool", [x]) => pooled(node, x),
         ("Reshape", [x, to]) => reshape(x, to),
         ("Transpose", [x]) => transpose(x, list(node, "perm")?),
         _ => Err(WRONG_OPERANDS),
@@ -315,12 +324,10 @@ fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u6
     if !bytes || !steps || !vectors {
         return Err(WRONG_OPERANDS);
     }
-    let kernel = list(node, "kernel_shape")?;
     let pads = list(node, "pads")?;
     let strides = list(node, "strides")?;
     let (&[top, left, bottom, right], &[down, across]) = (pads, strides) else { return Err(WRONG_ATTRIBUTES) };
-    let same = kernel.iter().map(|&side| usize::try_from(side).ok()).eq([Some(rows), Some(columns)]);
-    if !same || integer(node, "channels_last")? != 1 {
+    if !is_kernel(node, [rows, columns])? || integer(node, "channels_last")? != 1 {
         return Err(WRONG_ATTRIBUTES);
     }
     let shape = vec![
@@ -337,6 +344,52 @@ fn convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u6
     });
     let work = elements(&weights.shape).zip(places).and_then(|(weights, places)| weights.checked_mul(places));
     Ok((Value::of(Element::U8, shape), gathered, work))
+}
+
+/// A convolution of floats, channels first: its output, the bytes that it gathers, and its multiplications.
+fn float_convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u64>, Option<u64>), Wrong> {
+    let [x, weights, bias] = operands else { return Err(WRONG_OPERANDS) };
+    let (&[count, channels, height, width], &[filters, depth, rows, columns]) = (&x.shape[..], &weights.shape[..])
+    else {
+        return Err(WRONG_OPERANDS);
+    };
+    let floats = [x, weights].iter().all(|value| value.element == Element::Float);
+    if !floats || depth != channels || !bias.has(Element::Float, &[filters]) {
+        return Err(WRONG_OPERANDS);
+    }
+    let (&[top, left, bottom, right], &[down, across]) = (list(node, "pads")?, list(node, "strides")?) else {
+        return Err(WRONG_ATTRIBUTES);
+    };
+    if !is_kernel(node, [rows, columns])? {
+        return Err(WRONG_ATTRIBUTES);
+    }
+    let [high, wide] =
+        [positions(height, rows, [top, bottom], down)?, positions(width, columns, [left, right], across)?];
+    let places = elements(&[count, high, wide]);
+    // The pixels of each kernel, as floats.
+    let gathered = places.zip(elements(&[depth, rows, columns, 4])).and_then(|(places, each)| places.checked_mul(each));
+    let work = elements(&weights.shape).zip(places).and_then(|(weights, places)| weights.checked_mul(places));
+    Ok((Value::of(Element::Float, vec![count, filters, high, wide]), gathered, work))
+}
+
+/// Means of floats, channels first, without padding.
+fn pooled(node: &Node<'_>, x: &Value) -> Result<Value, Wrong> {
+    let &[count, channels, height, width] = &x.shape[..] else { return Err(WRONG_OPERANDS) };
+    if x.element != Element::Float {
+        return Err(WRONG_OPERANDS);
+    }
+    let (&[rows, columns], &[down, across]) = (list(node, "kernel_shape")?, list(node, "strides")?) else {
+        return Err(WRONG_ATTRIBUTES);
+    };
+    let side = |side: i64| usize::try_from(side).ok().filter(|&side| side > 0).ok_or(WRONG_ATTRIBUTES);
+    let (high, wide) =
+        (positions(height, side(rows)?, [0, 0], down)?, positions(width, side(columns)?, [0, 0], across)?);
+    Ok(Value::of(Element::Float, vec![count, channels, high, wide]))
+}
+
+/// Whether the attribute says the sides of the weights.
+fn is_kernel(node: &Node<'_>, sides: [usize; 2]) -> Result<bool, Wrong> {
+    Ok(list(node, "kernel_shape")?.iter().map(|&side| usize::try_from(side).ok()).eq(sides.map(Some)))
 }
 
 /// The number of places where a kernel fits, with less padding than the kernel has at each side.

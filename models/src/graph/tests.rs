@@ -122,6 +122,75 @@ fn what_training_exports_is_taken_and_has_room_to_grow() {
     assert!(cost(&with(&nodes, &constants)).is_ok());
 }
 
+/// A convolution of floats of `depth` channels to `filters`, on planes with the channels first.
+fn float_convolution(filters: u64, depth: u64, side: u64, bias: u64) -> (Vec<Message>, Vec<Message>) {
+    let convolution = node("", "Conv", &["x", "weights", "bias"], &["y"])
+        .put(5, ints("kernel_shape", &[side, side]))
+        .put(5, ints("pads", &[side / 2; 4]))
+        .put(5, ints("strides", &[1, 1]));
+    let channels_first = node("", "Transpose", &["planes"], &["x"]).put(5, ints("perm", &[0, 3, 1, 2]));
+    let constants = vec![zeros("weights", FLOAT, &[filters, depth, side, side]), zeros("bias", FLOAT, &[bias])];
+    (vec![channels_first, convolution], constants)
+}
+
+#[test]
+fn the_network_for_gains_is_taken_and_has_room_to_grow() {
+    let network = include_bytes!("../../artifacts/photo-ssim/gains.onnx");
+    let ports = GainPorts { planes: "planes".into(), activity: "activity".into() };
+    let cost = check_gains(network, &ports).expect("a sound network");
+    assert!(cost.memory * 3 < MAX_MEMORY && cost.work * 30 < MAX_WORK, "{cost:?}");
+    let other = GainPorts { planes: "planes".into(), activity: "correction".into() };
+    assert!(matches!(check_gains(network, &other), Err(GraphError::Ports(_))));
+    assert!(matches!(check(network, &self::ports()), Err(GraphError::Ports(_))));
+}
+
+#[test]
+fn convolutions_and_means_of_floats_are_bounded() {
+    let of = |filters, depth, side, bias| {
+        let (nodes, constants) = float_convolution(filters, depth, side, bias);
+        with(&nodes, &constants)
+    };
+    assert!(cost(&of(16, 48, 3, 16)).is_ok());
+    for model in [of(16, 48, 3, 15), of(16, 47, 3, 16), of(16, 96, 3, 16)] {
+        assert_node(&model);
+    }
+    assert_limit(&of(1, 48, 31, 1), "bytes of values in a run");
+    assert_limit(&of(900, 48, 5, 900), "multiplications in a run");
+    let (nodes, constants) = float_convolution(16, 48, 3, 16);
+    let sound = [
+        ("kernel_shape", ints("kernel_shape", &[3, 3])),
+        ("pads", ints("pads", &[1; 4])),
+        ("strides", ints("strides", &[1, 1])),
+    ];
+    for (name, attribute) in [
+        ("kernel_shape", ints("kernel_shape", &[5, 5])),
+        ("pads", ints("pads", &[3; 4])),
+        ("pads", ints("pads", &[u64::MAX; 4])),
+        ("strides", ints("strides", &[0, 1])),
+        ("strides", int("group", 48)),
+    ] {
+        let others = sound.clone().into_iter().filter(|(other, _)| *other != name).map(|(_, attribute)| attribute);
+        let convolution = others
+            .chain([attribute])
+            .fold(node("", "Conv", &["x", "weights", "bias"], &["y"]), |node, attribute| node.put(5, attribute));
+        assert_node(&with(&[nodes[0].clone(), convolution], &constants));
+    }
+    let pool = |x: &str, kernel: &[u64], strides: &[u64]| {
+        let pool = node("", "AveragePool", &[x], &["m"]);
+        pool.put(5, ints("kernel_shape", kernel)).put(5, ints("strides", strides))
+    };
+    assert!(cost(&with(&[nodes[0].clone(), pool("x", &[2, 2], &[2, 2])], &[])).is_ok());
+    for pool in [
+        pool("x", &[0, 2], &[2, 2]),
+        pool("x", &[2, 2], &[0, 2]),
+        pool("x", &[2], &[2, 2]),
+        pool("x", &[9999, 2], &[2, 2]),
+    ] {
+        assert_node(&with(&[nodes[0].clone(), pool], &[]));
+    }
+    assert_node(&with(&[pool("bytes", &[2, 2], &[2, 2])], &[zeros("bytes", U8, &[1, 1, 4, 4])]));
+}
+
 #[test]
 fn sizes_and_counts_are_limited() {
     assert_limit(&Message(vec![0; MAX_BYTES + 1]), "bytes");

@@ -11,10 +11,12 @@ use nestcast_codec::{Model, PostFilter, tables};
 use sha2::{Digest as _, Sha256};
 
 use super::manifest::MOST_SYNTHESES;
-use super::{Fault, Manifest, Ports};
+use super::{Fault, GainPorts, Manifest, Ports};
 use crate::graph;
 
 pub(super) const ANALYSIS_FILE: &str = "analysis.onnx";
+/// Only encoders read it, so that archives, which are for receivers, lack it.
+pub(super) const GAINS_FILE: &str = "gains.onnx";
 pub(crate) const MANIFEST_FILE: &str = "manifest.toml";
 const TABLES_FILE: &str = "tables.bin";
 const POST_FILTER: &str = "post_filter.bin";
@@ -75,6 +77,7 @@ pub(super) const BUILT_IN: &[(&str, &Named<'static>)] = &[
         "manifest.toml",
         "post_filter.bin",
         "analysis.onnx",
+        "gains.onnx",
         "synthesis-0.onnx"
     ),
 ];
@@ -100,6 +103,8 @@ pub(super) struct Contents {
     pub(super) common: [Bytes; COMMON_FILES.len()],
     /// The networks of the synthesis, that of the least cuts first.
     pub(super) syntheses: Vec<Bytes>,
+    /// The network for gains.
+    pub(super) gains: Option<Bytes>,
 }
 
 impl<'a> Files<'a> {
@@ -130,14 +135,25 @@ impl<'a> Files<'a> {
         let analysis = self.network(ANALYSIS_FILE, &manifest, &manifest.networks.analysis)?;
         let synthesis = |number| self.network(&synthesis_file(number), &manifest, &manifest.networks.synthesis);
         let syntheses = (0..manifest.syntheses()).map(synthesis).collect::<Result<_, _>>()?;
+        let has_gains = !matches!(self.place, Place::Archive(_));
+        let ports = manifest.networks.gains.as_ref().filter(|_| has_gains);
+        let gains = ports.map(|ports| self.gains(&manifest, ports)).transpose()?;
         let common = [manifest_file, tables_file, filter_file, analysis];
-        Ok(Contents { manifest, tables: Arc::new(tables), post_filter: Arc::new(post_filter), common, syntheses })
+        let (tables, post_filter) = (Arc::new(tables), Arc::new(post_filter));
+        Ok(Contents { manifest, tables, post_filter, common, syntheses, gains })
     }
 
     /// A network that passed the check for ONNX Runtime.
     fn network(&mut self, name: &str, manifest: &Manifest, ports: &Ports) -> Result<Bytes, Fault> {
         let bytes = self.vouched(name, manifest)?;
         graph::check(&bytes, ports).map_err(|error| Fault::Graph { file: name.into(), error })?;
+        Ok(bytes)
+    }
+
+    /// The network for gains, which passed the same check.
+    fn gains(&mut self, manifest: &Manifest, ports: &GainPorts) -> Result<Bytes, Fault> {
+        let bytes = self.vouched(GAINS_FILE, manifest)?;
+        graph::check_gains(&bytes, ports).map_err(|error| Fault::Graph { file: GAINS_FILE.into(), error })?;
         Ok(bytes)
     }
 

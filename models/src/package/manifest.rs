@@ -92,6 +92,8 @@ pub struct Networks {
     pub analysis: Ports,
     /// The ports of `synthesis-0.onnx`, which is for the least cuts, and of those that follow it.
     pub synthesis: Ports,
+    /// The ports of `gains.onnx`, where the package has it.
+    pub gains: Option<GainPorts>,
 }
 
 /// Names of a network's inputs and its output.
@@ -104,6 +106,17 @@ pub struct Ports {
     pub cut: Option<String>,
     /// The output, which is added to the planes.
     pub correction: String,
+}
+
+/// Names of the input and the output of the network for gains.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GainPorts {
+    /// The input of three planes, in blocks of 4 by 4 pixels: 1 x height/4 x width/4 x 48.
+    pub planes: String,
+    /// The output, 1 x height/32 x width/32 x 2: of each region the activity in octaves
+    /// ([`RegionActivity`](nestcast_codec::RegionActivity)), and the logit of its weight.
+    pub activity: String,
 }
 
 /// What encoders use unless their user chooses.

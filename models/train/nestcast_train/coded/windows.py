@@ -76,7 +76,12 @@ class Packed:
     def batch(self, step: int, within: tuple[float, float]) -> Windows:
         """The windows of a step, at cuts within a range."""
         random = np.random.default_rng([self.settings.seed, step])
-        return stacked([self.crop(random, lambda random: draw_cut(self.settings, random, within)) for _ in range(self.settings.batch)])
+        return stacked(
+            [
+                self.crop(random, lambda random: draw_cut(self.settings, random, within))
+                for _ in range(self.settings.batch)
+            ]
+        )
 
     def validation(self) -> list[tuple[str, float, Windows]]:
         """(half or full, cut, the middle of all held-out photos of that kind)."""

@@ -20,6 +20,7 @@ from onnx import TensorProto, helper, numpy_helper
 from nestcast_train.export.quantise import MIDDLE, PLANES, WEIGHT_TOP, Parts, Ranges, affine, part_scales, weight_scales
 from nestcast_train.frames import frame_restorer
 from nestcast_train.frames.frame_restorer import FrameRestorer
+from nestcast_train.gains.network import FILTERS, SMALL, GainNetwork
 from nestcast_train.photo.model import (
     ANALYSIS_SCALE,
     CHANNELS,
@@ -267,6 +268,47 @@ def write_frames(network: FrameRestorer, ranges: Ranges, path: Path) -> None:
     unit = body(g, network, told, "frame", part_scales(ranges, parts), 1 / network.input_scale)
     end(g, told, told.scale(unit))
     save(g, path, inputs, port("correction", frame_restorer.SAMPLES))
+
+
+def write_gains(network: GainNetwork, path: Path, unit: float) -> None:
+    """blocks (1, H/4, W/4, 48) -> (1, H/32, W/32, 2): activity in octaves of gain over `unit`, and the logit of its
+    weight. All in float32: the network is small, and its input has a wide range."""
+    g = Graph({}, {})
+
+    def convolved(x: str, layer: torch.nn.Conv2d, name: str, weight: torch.Tensor, bias: torch.Tensor | None) -> str:
+        inputs = [x, g.constant(f"{name}/weight", weight.detach().float().numpy())]
+        bias = torch.zeros(len(weight)) if bias is None else bias
+        inputs.append(g.constant(f"{name}/bias", bias.detach().float().numpy()))
+        size, stride = layer.kernel_size[0], layer.stride[0]
+        shape = {"kernel_shape": [size] * 2, "pads": [layer.padding[0]] * 4, "strides": [stride] * 2}
+        return g.node("Conv", inputs, name, **shape)
+
+    def halved(x: str, name: str) -> str:
+        return g.node("AveragePool", [x], name, kernel_shape=[2, 2], strides=[2, 2])
+
+    def relu(x: str) -> str:
+        return g.node("Relu", [x], f"{x}/relu")
+
+    n = network
+    g.node("Transpose", ["planes"], "blocks", perm=[0, 3, 1, 2])
+    seen = convolved("blocks", n.filters, "filters", n.filters.weight / INPUT_SCALE, None)
+    energy = halved(g.node("Mul", [seen, seen], "squares"), "energy")
+    more = g.node("Add", [energy, g.constant("small", np.float32(SMALL))], "energy/more")
+    logarithms = g.node("Log", [more], "logarithms")
+    means = halved(convolved("blocks", n.means, "means/each", n.means.weight / INPUT_SCALE, n.means.bias), "means")
+    of_energy, of_means = n.fine.weight.split([FILTERS, n.fine.in_channels - FILTERS], 1)
+    parts = [
+        convolved(logarithms, n.fine, "fine/energy", of_energy, n.fine.bias),
+        convolved(means, n.fine, "fine/means", of_means, None),
+    ]
+    x = relu(g.node("Add", parts, "fine"))
+    x = relu(convolved(x, n.middle, "middle", n.middle.weight, n.middle.bias))
+    x = relu(convolved(x, n.coarse, "coarse", n.coarse.weight, n.coarse.bias))
+    x = g.node("Add", [x, relu(convolved(x, n.around, "around", n.around.weight, n.around.bias))], "around/sum")
+    units = torch.tensor([unit, 1.0])
+    convolved(x, n.last, "last", n.last.weight / units.view(-1, 1, 1, 1), n.last.bias / units)
+    g.node("Transpose", ["last"], "activity", perm=[0, 2, 3, 1])
+    save(g, path, [port("planes", CHANNELS)], port("activity", 2))
 
 
 def port(name: str, channels: int) -> onnx.ValueInfoProto:

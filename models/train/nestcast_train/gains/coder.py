@@ -1,7 +1,7 @@
 """The frozen coder of a package on crops of one size, with gains: what a linear decoder has at a cut, and its bits.
 
-As coded/coder.py, but on any device and for many crops at once, and without its order of slices: which coefficients have
-come is about right. Bits are those of the rate model (photo/rate.py).
+As coded/coder.py, but on any device and for many crops at once, and without its order of slices: which coefficients
+have come is about right. Bits are those of the rate model (photo/rate.py).
 """
 
 from __future__ import annotations
@@ -84,9 +84,7 @@ class Coder(nn.Module):
         return low
 
     @torch.no_grad()
-    def code(
-        self, bands: list[torch.Tensor], gains: torch.Tensor, cut: torch.Tensor, priced: bool = True
-    ) -> Decoded:
+    def code(self, bands: list[torch.Tensor], gains: torch.Tensor, cut: torch.Tensor, priced: bool = True) -> Decoded:
         """What a decoder has at cuts (B,) of `decompose`'s bands with gains (B, H / 32, W / 32) in octaves; without
         `priced` bits are 0."""
         out, parent, bits, regions = [None] * len(bands), None, 0, 0
@@ -110,7 +108,9 @@ class Coder(nn.Module):
                 parent = known.repeat_interleave(2, 2).repeat_interleave(2, 3)
         return Decoded(out, bits, regions)
 
-    def quantise(self, level: int, y: torch.Tensor, cut: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+    def quantise(
+        self, level: int, y: torch.Tensor, cut: torch.Tensor
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """As Codec.quantise, with a part of a pass where the cut is: of each coefficient its step, its magnitude in
         steps, and its value."""
         (b, count, h, w), plane = y.shape, cut.floor()
@@ -148,8 +148,8 @@ class Coder(nn.Module):
 
 
 def near(before: torch.Tensor, now: torch.Tensor) -> torch.Tensor:
-    """Which coefficients are next to one that is significant before, or that becomes so in the same pass, whatever their
-    order."""
+    """Which coefficients are next to one that is significant before, or that becomes so in the same pass, whatever
+    their order."""
     out = before
     for _ in range(GROWTH):
         out = nn.functional.max_pool2d((before | out & now).float(), 3, 1, 1) > 0

@@ -1,7 +1,7 @@
 """The task of the network for gains: points of SSIMULACRA 2 at equal bits, whatever the cut.
 
-A step looks at crops at cuts drawn from p_B (Equation 16 of Rippel, Gelbart and Adams, 2014), works out what the gain of
-each region is worth there (slopes.py), and moves the network's gains that way. The first phase learns the rule.
+A step looks at crops at cuts drawn from p_B (Equation 16 of Rippel, Gelbart and Adams, 2014), works out what the gain
+of each region is worth there (slopes.py), and moves the network's gains that way. The first phase learns the rule.
 """
 
 from __future__ import annotations
@@ -9,16 +9,18 @@ from __future__ import annotations
 import random
 from pathlib import Path
 
+import numpy as np
+import onnxruntime
 import torch
 
 from nestcast_train.coded.coder import Tables
 from nestcast_train.coded.windows import to_rgb
-from nestcast_train.export import manifest
+from nestcast_train.export import graph, manifest
 from nestcast_train.gains import network, slopes
 from nestcast_train.gains.coder import Coder
 from nestcast_train.gains.pictures import Crops, Pictures
 from nestcast_train.one_network import OneNetwork
-from nestcast_train.photo.model import PLANE_SCALE, Codec, Correction
+from nestcast_train.photo.model import PLANE_SCALE, SIDE, Codec, Correction
 from nestcast_train.settings import GainSettings, Phase, load
 from nestcast_train.synthesis.ssimulacra import ssimulacra2
 from nestcast_train.train import floats, read
@@ -27,6 +29,12 @@ FOUND = "found.npz"  # beside `photos` in the folder of the data
 VALIDATION_SIZE = 384, 576  # middles of held-out pictures
 VALIDATION_RATES = (0.1, 0.2, 0.3, 0.5, 1.0)  # bits per pixel
 HALVINGS = 12  # of the interval of cuts that a rate's is looked for in
+GAINS = "gains.onnx"
+PORTS = """[networks.gains]
+planes = "planes"
+activity = "activity"
+"""
+MAX_DIFFERENCE = 1e-3  # of the exported network from the trained one
 SELDOM = 0.2  # weight of a cut whose rate does not count
 
 
@@ -122,7 +130,36 @@ class Task(OneNetwork):
             middle = (low + high) / 2
             more = self.wide.code(bands, gains, middle).bits > wanted
             low, high = torch.where(more, middle, low), torch.where(more, high, middle)
-        decoded = to_rgb(self.wide.compose(self.wide.code(bands, gains, high).bands, rotations), one.axes.expand(count, -1, -1))
+        decoded = to_rgb(
+            self.wide.compose(self.wide.code(bands, gains, high).bands, rotations), one.axes.expand(count, -1, -1)
+        )
         return ssimulacra2(decoded.clamp(0, 255).round(), one.rgb.expand(count, -1, -1, -1))
 
-    def export(self, model: network.GainNetwork, out: Path) -> None: ...
+    def export(self, model: network.GainNetwork, out: Path) -> None:
+        """Writes the coder's package with this network."""
+        settings, package = self.settings, out / "package"
+        manifest.copy(settings.path(settings.coder), package)
+        write_package(model.cpu(), package, settings.strength / settings.share)
+
+
+@torch.no_grad()
+def write_package(model: network.GainNetwork, package: Path, strength: float) -> None:
+    """Puts the network into a package. strength: of the masking that has the gains that it learned."""
+    graph.write_gains(model, package / GAINS, strength)
+    planes = torch.from_numpy(np.load(package / "golden/planes.npy"))[None]
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    session = onnxruntime.InferenceSession(package / GAINS, options, providers=["CPUExecutionProvider"])
+    blocks = torch.nn.functional.pixel_unshuffle(planes, SIDE).permute(0, 2, 3, 1).contiguous()
+    (exported,) = session.run(["activity"], {"planes": blocks.numpy()})
+    trained = model(planes)[0]
+    of_export = torch.from_numpy(exported)[0].permute(2, 0, 1)
+    of_export = torch.stack([strength * of_export[0], torch.sigmoid(of_export[1])])
+    if (of_export - trained).abs().max() > MAX_DIFFERENCE:
+        raise SystemExit(f"{GAINS} is apart from the trained network: {of_export} and {trained}")
+    np.save(package / "golden/activity.npy", exported[0])  # (2, 2, 2)
+    text = (package / manifest.MANIFEST).read_text(encoding="utf-8")
+    head, _, _ = text.partition(f"\n{manifest.FILES}\n")
+    if PORTS not in head:
+        head = head.replace("\n[encoder]\n", f"\n{PORTS}\n[encoder]\n")
+    manifest.write(package, head)

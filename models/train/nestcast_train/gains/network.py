@@ -2,8 +2,8 @@
 
     planes -> blocks of 4 x 4 -> learned filters, squared, their means -> logarithms -> convolutions down to regions
 
-With its first layer a bank of filters and a logarithm after their energies, the rule of variance is one of the functions
-that it can take (codec/src/subband/activity.rs).
+With its first layer a bank of filters and a logarithm after their energies, the rule of variance is one of the
+functions that it can take (codec/src/subband/activity.rs).
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ from nestcast_train.coded.post_filter import PostFilter
 from nestcast_train.coded.windows import Windows, draw_cut
 from nestcast_train.export import manifest
 from nestcast_train.export.quantise import PLANES, Observer, Ranges
-from nestcast_train.gains.network import REGION, ruled
 from nestcast_train.gains.coder import Coder
 from nestcast_train.gains.gains import FOUND, frozen_coder, planes_of
+from nestcast_train.gains.network import REGION, ruled
 from nestcast_train.gains.pictures import Crops, Pictures
 from nestcast_train.photo.model import Correction
 from nestcast_train.settings import MaskedSettings, Phase
@@ -79,7 +79,8 @@ class Task(perceptual.Task):
 
     @torch.no_grad()
     def validate(self, model: synthesis.Syntheses) -> list[dict]:
-        """SSIMULACRA 2 of the linear decoder without its filter, and what the network with the filter adds; means over the held-out photos."""
+        """SSIMULACRA 2 of the linear decoder without its filter, and what the network with the filter adds; means over
+        the held-out photos."""
         rows, middles = [], self.pictures.middles(VALIDATION_SIZE)
         for strength in VALIDATION_STRENGTHS:
             for cut in VALIDATION_CUTS:
