@@ -49,10 +49,8 @@ fn commands_work_in_a_pipe() {
     assert_eq!(table.lines().filter(|line| line.starts_with("standard input,linear,")).count(), 2, "{measured:?}");
 }
 
-#[test]
-fn activity_masking_is_the_models_choice_or_yours() {
-    let bench = Bench::new();
-    // Noise, weak on the left and strong on the right.
+/// Noise, weak on the left and strong on the right.
+fn noise() -> Vec<u8> {
     let mut state = 1_u32;
     let samples: Vec<u8> = (0..128 * 64 * 3)
         .map(|at| {
@@ -60,7 +58,40 @@ fn activity_masking_is_the_models_choice_or_yours() {
             (100 + (state >> if at % 384 < 192 { 30 } else { 26 })).to_le_bytes()[0]
         })
         .collect();
-    bench.write("p.png", &png::of_samples(128, 64, &samples));
+    png::of_samples(128, 64, &samples)
+}
+
+#[test]
+fn a_network_chooses_the_gains_where_the_model_has_one_and_onnx_runtime_works() {
+    let bench = Bench::new();
+    bench.write("p.png", &noise());
+    let encode = |options: &[&str]| {
+        let mut command = bench.command_with_networks();
+        let arguments = [&["encode", "p.png", "-o", "p.nst", "--json"], options].concat();
+        let output = command.args(arguments).output().expect("it starts");
+        assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        (summary["analysis"].as_str().expect("a name").to_owned(), bench.read("p.nst"))
+    };
+    let (usual, by_network) = encode(&["--model", "photo-ssim"]);
+    assert_eq!(usual, "masked");
+    let (linear, by_rule) = encode(&["--model", "photo-ssim", "--analysis", "linear"]);
+    assert_eq!(linear, "linear");
+    assert_ne!(by_network, by_rule);
+    assert_eq!(encode(&["--model", "photo-ssim", "--activity-masking", "0"]).0, "linear");
+    assert_eq!(encode(&["--model", "photo"]).0, "linear");
+    bench.succeed(&["decode", "p.nst", "-o", "back.png", "--decoder", "linear"]);
+    let line = bench.refuse(&["encode", "p.png", "-o", "out", "--model", "photo", "--analysis", "masked"]);
+    assert!(line.contains("photo has no network for --analysis masked"), "{line}");
+    let (_, note) = bench.succeed(&["encode", "p.png", "-o", "p.nst", "--model", "photo-ssim"]);
+    assert!(note.contains("nestcast encodes without networks") && note.contains("`--analysis linear`"), "{note}");
+    assert_eq!(bench.read("p.nst"), by_rule);
+}
+
+#[test]
+fn activity_masking_is_the_models_choice_or_yours() {
+    let bench = Bench::new();
+    bench.write("p.png", &noise());
     for (options, gains) in [
         (&["--model", "photo"][..], false),
         (&["--model", "photo", "--activity-masking", "0.5"], true),

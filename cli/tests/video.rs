@@ -89,12 +89,7 @@ fn a_clip_is_encoded_once_and_every_rate_decodes_better_than_the_one_below() {
 fn frames_are_shown_through_the_network_where_it_is_asked_for() {
     let bench = encoded();
     let deep = ["decode", "clip.nst", "-o", "deep.y4m", "--bitrate", "60k", "--decoder", "deep"];
-    let mut command = bench.command(env!("CARGO_BIN_EXE_nestcast"));
-    match std::env::var_os("ORT_DYLIB_PATH") {
-        Some(library) => command.env("ORT_DYLIB_PATH", library),
-        None => command.env_remove("ORT_DYLIB_PATH"),
-    };
-    let output = command.args(deep).output().expect("it starts");
+    let output = bench.command_with_networks().args(deep).output().expect("it starts");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     bench.succeed(&["decode", "clip.nst", "-o", "linear.y4m", "--bitrate", "60k"]);
     let [deep, linear] = ["deep.y4m", "linear.y4m"].map(|file| frames(&bench.read(file)));

@@ -68,6 +68,16 @@ impl Bench {
         command
     }
 
+    /// Prepares `nestcast` to run in the folder, with ONNX Runtime as the tests have it.
+    pub(crate) fn command_with_networks(&self) -> Command {
+        let mut command = self.command(NESTCAST);
+        match std::env::var_os("ORT_DYLIB_PATH") {
+            Some(library) => command.env("ORT_DYLIB_PATH", library),
+            None => command.env_remove("ORT_DYLIB_PATH"),
+        };
+        command
+    }
+
     /// Runs `nestcast` without ONNX Runtime.
     pub(crate) fn run(&self, arguments: &[&str], input: &[u8]) -> Output {
         let mut child = self
