@@ -38,6 +38,7 @@ mod demand_rate;
 mod effort;
 mod error;
 mod format;
+mod muxed;
 mod pace;
 mod pictures;
 mod random_access_budget;
@@ -51,6 +52,7 @@ mod y4m;
 
 pub use error::PictureError;
 pub use format::{PictureFormat, PictureRate, Samples};
+pub use muxed::Muxed;
 pub use pace::{Pace, Shortfall};
 pub use pictures::PictureEncoding;
 pub use raw::{RawError, RawPicture};

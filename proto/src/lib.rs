@@ -135,7 +135,10 @@ pub use session::receiver::ReceiverSession;
 pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
 pub use session::sender::output::{SenderEnd, SenderOutput, Urgency};
 pub use session::sender::{Offer, SenderSession};
-pub use source::{Captured, FrameEncoder, FrameStream, PictureStream, SoundSource, SourceError, StreamPicture};
+pub use source::{
+    Captured, FrameEncoder, FrameStream, MuxedPart, MuxedStream, PictureStream, SoundSource, SourceError, StreamPicture,
+    TimedSound,
+};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};

@@ -132,6 +132,78 @@ pub trait FrameEncoder: Send {
     }
 }
 
+/// A part of a [`MuxedStream`].
+#[derive(Debug)]
+pub enum MuxedPart<P> {
+    /// A picture.
+    Picture(P),
+    /// A packet of 20 ms of sound.
+    Sound(Bytes),
+    /// No more sound comes, for this reason. Pictures go on.
+    SoundFault(SourceError),
+}
+
+/// Pictures and sound from one pipe or file, in its order and with the times that it states. So both stay in step
+/// whatever comes late, stops or drifts.
+pub trait MuxedStream: Send {
+    /// The type of a picture, which the encoder must accept.
+    type Picture: Send + 'static;
+
+    /// Returns what receivers learn of the sound, if there is some. It must stay the same.
+    fn sound(&self) -> Option<Sound> {
+        None
+    }
+
+    /// Waits for the next part, and returns it with its time since the first one was due. Returns `None` at the end. It
+    /// may take `spent`, a picture whose memory is free.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if the parts stop before the stream's end.
+    fn next(
+        &mut self,
+        spent: &mut Option<Self::Picture>,
+    ) -> Result<Option<(Duration, MuxedPart<Self::Picture>)>, SourceError>;
+}
+
+impl<S: MuxedStream + ?Sized> MuxedStream for Box<S> {
+    type Picture = S::Picture;
+
+    fn sound(&self) -> Option<Sound> {
+        (**self).sound()
+    }
+
+    fn next(
+        &mut self,
+        spent: &mut Option<Self::Picture>,
+    ) -> Result<Option<(Duration, MuxedPart<Self::Picture>)>, SourceError> {
+        (**self).next(spent)
+    }
+}
+
+/// Makes packets of the sound in a muxed file: of samples, or of packets as they are.
+pub trait TimedSound: Send {
+    /// Returns what receivers learn of it. It must stay the same.
+    fn sound(&self) -> Sound;
+
+    /// Returns by how much decoded sound lags behind the sound that was encoded.
+    fn lag(&self) -> Duration;
+
+    /// Takes the bytes that the file has for the time from `at` on.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if they are no such sound.
+    fn push(&mut self, at: Duration, bytes: &[u8]) -> Result<(), SourceError>;
+
+    /// Returns the next packet of 20 ms and its time, if it is whole. A caller takes all packets before it pushes more.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if it cannot be encoded.
+    fn pop(&mut self) -> Result<Option<(Duration, Bytes)>, SourceError>;
+
+    /// Fills the last packet, because the file ends.
+    fn finish(&mut self);
+}
+
 /// A sequence of packets of sound, such as a file or a pipe. A driver hands on one every 20 ms. A program that captures
 /// sound itself hands on packets with their own times, and needs no such source.
 pub trait SoundSource: Send {

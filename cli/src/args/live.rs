@@ -17,8 +17,8 @@ use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// A y4m video, `-` for a y4m video on standard input, a stored video, which is sent as it is, a picture or a folder
-    /// of pictures
+    /// A y4m video, raw Matroska with or without sound, `-` for either on standard input, a stored video, which is sent
+    /// as it is, a picture or a folder of pictures
     ///
     /// Several sources are several broadcasts at one address, each with a name: cam1=a.y4m cam2=b.y4m
     #[arg(value_name = "[NAME=]SOURCE", required = true, value_parser = named_source)]
@@ -93,7 +93,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "HZ:CHANNELS", requires = "sound")]
     pub(crate) sound_raw: Option<RawFormat>,
     /// Encode sound at this bit rate, 16k to 128k
-    #[arg(long, value_name = "RATE", requires = "sound", default_value = "64k")]
+    #[arg(long, value_name = "RATE", default_value = "64k")]
     pub(crate) sound_bitrate: Bitrate,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]

@@ -105,7 +105,7 @@ async fn on_air(
     others: Vec<(BroadcastName, Source)>,
     sound: Option<SoundInput>,
 ) -> Result<()> {
-    ensure!(sound.is_none() || source.sound().is_none(), "the stored video has its own sound: leave --sound out");
+    ensure!(sound.is_none() || source.sound().is_none(), "the video has its own sound: leave --sound out");
     config.sound = sound.as_ref().map(SoundSource::sound).or_else(|| source.sound());
     let channels = config.sound.map(Sound::channels);
     let fingerprint = config.identity.fingerprint().to_string();

@@ -4,6 +4,7 @@ pub(crate) mod fanout;
 mod latest_value;
 pub(crate) mod live_sound;
 pub(crate) mod live_source;
+mod muxed;
 pub(crate) mod paced_source;
 pub(crate) mod recorded_frames;
 mod running_clock;
