@@ -7,6 +7,7 @@ mod live_matroska;
 mod live_recording;
 mod live_records;
 mod live_refusals;
+mod live_rewinding;
 mod live_sound;
 mod live_sources;
 mod live_waiting;

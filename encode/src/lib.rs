@@ -58,5 +58,6 @@ pub use pictures::PictureEncoding;
 pub use raw::{RawError, RawPicture};
 pub use renditions::RenditionLimit;
 pub use replay::Replay;
+pub use replay::archive::StoredArchive;
 pub use source::{PictureSource, Pictures};
 pub use video::VideoEncoding;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use nestcast_codec::{Matrix, Picture};
 use nestcast_media::matroska::{Error, Part, Reader, SoundTrack};
-use nestcast_proto::{MuxedPart, MuxedStream, Sound, SourceError, TimedSound};
+use nestcast_proto::{MuxedPart, MuxedStream, NextPart, Sound, SourceError, TimedSound};
 
 use crate::error::PictureError;
 use crate::format::{PictureFormat, PictureRate};
@@ -96,7 +96,7 @@ impl<R: Read + Send + 'static> Muxed<R> {
     }
 
     /// Returns the next part, or says that the sound has a fault.
-    fn part(&mut self, spent: &mut Option<Picture>) -> Result<Option<(Duration, MuxedPart<Picture>)>, Error> {
+    fn part(&mut self, spent: &mut Option<Picture>) -> Result<NextPart<Picture>, Error> {
         loop {
             if let Some(packet) = self.packet() {
                 return Ok(Some(packet));
@@ -129,7 +129,7 @@ impl<R: Read + Send + 'static> Muxed<R> {
     }
 
     /// Returns a packet that is ready.
-    fn packet(&mut self) -> Option<(Duration, MuxedPart<Picture>)> {
+    fn packet(&mut self) -> NextPart<Picture> {
         match self.sound.as_mut()?.pop() {
             Ok(packet) => packet.map(|(at, packet)| (at, MuxedPart::Sound(packet))),
             Err(fault) => {
@@ -174,7 +174,7 @@ impl<R: Read + Send + 'static> MuxedStream for Muxed<R> {
         self.announced
     }
 
-    fn next(&mut self, spent: &mut Option<Picture>) -> Result<Option<(Duration, MuxedPart<Picture>)>, SourceError> {
+    fn next(&mut self, spent: &mut Option<Picture>) -> Result<NextPart<Picture>, SourceError> {
         self.part(spent)
             .map_err(|error| SourceError::broken_off(PictureError::Matroska { name: self.name.clone(), error }))
     }

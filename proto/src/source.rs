@@ -7,6 +7,7 @@
 //! `nestcast-encode` has streams and encoders. To send another codec, implement [`FrameEncoder`] and nothing else.
 
 use std::error::Error as StdError;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use crate::demand::Demand;
 use crate::publish::rendition::BroadcastFrame;
 use crate::wire::message::Welcome;
 use crate::wire::sound::Sound;
+use crate::wire::start::Start;
 
 /// Why a source has no more frames.
 #[derive(Debug, thiserror::Error)]
@@ -143,6 +145,9 @@ pub enum MuxedPart<P> {
     SoundFault(SourceError),
 }
 
+/// A part, with its time since the first one was due; `None` at the end.
+pub type NextPart<P> = Option<(Duration, MuxedPart<P>)>;
+
 /// Pictures and sound from one pipe or file, in its order and with the times that it states. So both stay in step
 /// whatever comes late, stops or drifts.
 pub trait MuxedStream: Send {
@@ -154,15 +159,11 @@ pub trait MuxedStream: Send {
         None
     }
 
-    /// Waits for the next part, and returns it with its time since the first one was due. Returns `None` at the end. It
-    /// may take `spent`, a picture whose memory is free.
+    /// Waits for the next part. It may take `spent`, a picture whose memory is free.
     ///
     /// # Errors
     /// [`SourceError::BrokenOff`] if the parts stop before the stream's end.
-    fn next(
-        &mut self,
-        spent: &mut Option<Self::Picture>,
-    ) -> Result<Option<(Duration, MuxedPart<Self::Picture>)>, SourceError>;
+    fn next(&mut self, spent: &mut Option<Self::Picture>) -> Result<NextPart<Self::Picture>, SourceError>;
 }
 
 impl<S: MuxedStream + ?Sized> MuxedStream for Box<S> {
@@ -172,10 +173,7 @@ impl<S: MuxedStream + ?Sized> MuxedStream for Box<S> {
         (**self).sound()
     }
 
-    fn next(
-        &mut self,
-        spent: &mut Option<Self::Picture>,
-    ) -> Result<Option<(Duration, MuxedPart<Self::Picture>)>, SourceError> {
+    fn next(&mut self, spent: &mut Option<Self::Picture>) -> Result<NextPart<Self::Picture>, SourceError> {
         (**self).next(spent)
     }
 }
@@ -298,3 +296,48 @@ pub trait FrameStream: Send {
         None
     }
 }
+
+impl<S: FrameStream + ?Sized> FrameStream for Box<S> {
+    fn welcome(&self) -> Welcome {
+        (**self).welcome()
+    }
+
+    fn sound(&self) -> Option<Sound> {
+        (**self).sound()
+    }
+
+    fn take_sound(&mut self) -> Option<(Duration, Bytes)> {
+        (**self).take_sound()
+    }
+
+    fn read(&mut self) -> Result<Option<Duration>, SourceError> {
+        (**self).read()
+    }
+
+    fn prepare(&mut self, demand: &Demand) -> bool {
+        (**self).prepare(demand)
+    }
+
+    fn take(&mut self, captured: u64, demand: &Demand) -> Option<BroadcastFrame> {
+        (**self).take(captured, demand)
+    }
+
+    fn take_fault(&mut self) -> Option<String> {
+        (**self).take_fault()
+    }
+}
+
+/// A stored video, or what was broadcast before: a receiver that begins elsewhere than the others gets a stream of its
+/// own.
+pub trait Archive: Debug + Send + Sync {
+    /// Opens the frames from `start` on, or from the nearest moment that is there. The first is a
+    /// [random-access frame](crate::RandomAccessFrame). Returns the stream with that moment; `None` if it cannot begin
+    /// where this asks. It may block.
+    ///
+    /// # Errors
+    /// [`SourceError`] if the frames cannot be read.
+    fn open(&self, start: Start) -> Result<Option<OpenedArchive>, SourceError>;
+}
+
+/// A stream of an [`Archive`], and where it begins.
+pub type OpenedArchive = (Box<dyn FrameStream>, Start);

@@ -69,10 +69,11 @@ fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
     let authorizers = shared.chain(viewers(&options.access)?).collect();
     #[cfg(not(feature = "access"))]
     let authorizers = shared.collect();
-    let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
+    let &Send { listen, max_receivers, max_receivers_per_address, rewind, .. } = options;
     let validity = if options.cert.is_some() { None } else { Browsers::default().validity };
     Ok(Config {
         authorizers,
+        rewind,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, anyhow, ensure};
 use nestcast_codec::{FrameRate, Picture};
 use nestcast_encode::{
-    Muxed, PictureEncoding, PictureError, PictureFormat, Pictures, RenditionLimit, Replay, VideoEncoding,
+    Muxed, PictureEncoding, PictureError, PictureFormat, Pictures, RenditionLimit, Replay, StoredArchive, VideoEncoding,
 };
 use nestcast_media::matroska::{SoundFormat, SoundTrack};
 use nestcast_media::{Input, Kind, Opened, Replayed, is_standard};
@@ -58,8 +58,12 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
             "--analysis, --renditions, --effort and --matrix are for encoding, but {name} is encoded: leave them out"
         );
         video::model(&options.common)?;
-        let replay = Replay::new(&name, max_pixels, input.into_reader(), again)?;
-        return Ok(Source::Stored(PacedSource::new(replay)));
+        let is_file = input.length().is_some();
+        let source = PacedSource::new(Replay::new(&name, max_pixels, input.into_reader(), again)?);
+        let path = path.to_owned();
+        let open = move || Ok(Input::open(&path)?.into_reader());
+        let archive = || StoredArchive::new(&name, max_pixels, options.repeat, open);
+        return Ok(Source::Stored(if is_file { source.with_archive(archive()) } else { source }));
     }
     let (matrix, input) = (options.matrix.asked(), input.into_reader());
     if kind == Kind::Matroska {

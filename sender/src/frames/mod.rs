@@ -7,6 +7,8 @@ pub(crate) mod live_source;
 mod muxed;
 pub(crate) mod paced_source;
 pub(crate) mod recorded_frames;
+pub(crate) mod rewind;
+pub(crate) mod rewind_store;
 mod running_clock;
 mod schedule;
 pub(crate) mod sound;
