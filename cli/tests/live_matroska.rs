@@ -177,3 +177,23 @@ fn what_ffmpeg_writes_to_a_pipe_is_broadcast() {
         assert!((29..=31).contains(&pictures) && (190..=206).contains(&heard), "{pictures} pictures, {heard} x 5 ms");
     }
 }
+
+#[test]
+fn a_recording_becomes_one_file_by_ffmpeg_and_that_is_broadcast_again() {
+    let bench = Bench::new();
+    bench.write("film.mkv", &film(0..0));
+    through_a_pipe(&bench, "film.mkv");
+    let made = bench
+        .command("ffmpeg")
+        .args([
+            "-v", "error", "-i", "came.y4m", "-i", "came.wav", "-c:v", "rawvideo", "-c:a", "libopus", "film.mkv", "-y",
+        ])
+        .stdin(Stdio::null())
+        .status();
+    let Ok(status) = made else { return println!("skipped: ffmpeg is not installed") };
+    assert!(status.success());
+    std::fs::remove_file(bench.path("came.nst")).expect("it is there");
+    through_a_pipe(&bench, "film.mkv");
+    let pairs = in_step(&bench, "came.y4m", "came.wav");
+    assert!(pairs.len() >= 2 && pairs.iter().all(|(seen, heard)| (seen - heard).abs() <= 0.04), "{pairs:?}");
+}
