@@ -180,7 +180,7 @@ pub(super) fn time(text: &str) -> Result<Duration, String> {
         }
     }
     let seconds = seconds.filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| "give a time such as 90s, 1m30s, 12h or 30d".to_owned())
+    seconds.map(Duration::from_secs).ok_or_else(|| "give a time such as 90s, 15m, 12h or 30d".to_owned())
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {

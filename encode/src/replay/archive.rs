@@ -24,6 +24,8 @@ pub struct StoredArchive<R> {
     /// Whether the video begins again when it ends.
     repeats: bool,
     places: Mutex<Option<Vec<Place>>>,
+    /// Held while base layers are decoded: receivers that begin all the time cost one core, and no more.
+    decoding: Mutex<()>,
 }
 
 /// A frame: when it is due, and where it is.
@@ -49,7 +51,14 @@ impl<R: Read + Seek + Send + 'static> StoredArchive<R> {
         repeats: bool,
         open: impl Fn() -> io::Result<R> + Send + Sync + 'static,
     ) -> Self {
-        Self { name: name.to_owned(), max_pixels, open: Arc::new(open), repeats, places: Mutex::default() }
+        Self {
+            name: name.to_owned(),
+            max_pixels,
+            open: Arc::new(open),
+            repeats,
+            places: Mutex::default(),
+            decoding: Mutex::default(),
+        }
     }
 
     /// Returns the first frame to read, so that the second can be the first that is shown: the last one that is due by
@@ -84,7 +93,9 @@ impl<R: Read + Seek + Send + 'static> Archive for StoredArchive<R> {
         let open = Arc::clone(&self.open);
         let again = self.repeats.then(|| Box::new(move || open()) as Box<dyn FnMut() -> _ + Send>);
         let mut replay = Replay::new(&self.name, self.max_pixels, input, again).map_err(SourceError::broken_off)?;
+        let decoding = self.decoding.lock().unwrap_or_else(PoisonError::into_inner);
         replay.begin_at(&first.position, &shown.position).map_err(refuse)?;
+        drop(decoding);
         Ok(Some((Box::new(replay), Start::AfterBeginning(shown.due))))
     }
 }
