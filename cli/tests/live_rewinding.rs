@@ -30,13 +30,8 @@ fn frames(bench: &Bench, sender: &Sender, options: &[&str], count: usize) -> (Ve
 }
 
 /// Waits until this number of frames was encoded.
-fn encoded(sender: &mut Sender, count: u64) -> u64 {
-    loop {
-        let frames = sender.line()["frames"].as_u64().unwrap_or_default();
-        if frames >= count {
-            return frames;
-        }
-    }
+fn encoded(sender: &mut Sender, count: u64) {
+    while sender.line()["frames"].as_u64() < Some(count) {}
 }
 
 #[test]
@@ -44,12 +39,21 @@ fn a_receiver_begins_earlier_in_a_live_broadcast_and_at_most_as_early_as_it_is_k
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(30));
     let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--rewind", "1h"]);
-    let newest = encoded(&mut sender, 200);
+    encoded(&mut sender, 90);
+    // Both count in the figures while they are there.
+    let both = [&["-o", "live"][..], &["-o", "late", "--rewind", "2s"]].map(|options| {
+        let mut receiver = bench.command(NESTCAST);
+        receiver.args(sender.receive(options)).stderr(Stdio::null()).spawn().expect("the binary starts")
+    });
+    while sender.line()["receivers"].as_array().map_or(0, Vec::len) < 2 {}
+    both.into_iter().for_each(|mut receiver| drop(receiver.kill().and_then(|()| receiver.wait())));
+    encoded(&mut sender, 200);
     let (numbers, said) = frames(&bench, &sender, &["--rewind", "3s"], 20);
     let first = *numbers.first().expect("frames come");
     assert!(numbers.len() == 20 && numbers.is_sorted() && said.is_empty(), "{numbers:?}: {said}");
-    // It connected after that line, and a frame to begin with is two seconds apart.
-    assert!(first + 60 < newest + 30, "frame {first}, when there were {newest} and more");
+    // One that comes later begins now.
+    let (now, _) = frames(&bench, &sender, &["--latency", "min"], 1);
+    assert!(now[0] >= first + 90, "frame {first}, and then {}", now[0]);
     let (numbers, said) = frames(&bench, &sender, &["--rewind", "1h"], 3);
     assert!(numbers[0] < 90, "the oldest: {numbers:?}");
     assert!(said.contains("the sender keeps the last"), "{said}");

@@ -47,8 +47,10 @@ pub(crate) const MAX_REWOUND: usize = 64;
 pub(crate) struct Chosen<'a> {
     directory: &'a Directory,
     station: &'a Station,
-    /// States what the receiver wants of this broadcast.
+    /// States what the receiver wants of the broadcast that it gets.
     pub(crate) entry: DemandEntry,
+    /// The receiver's number in the figures of the broadcast, also if it begins elsewhere.
+    pub(crate) number: u64,
     /// The broadcast of its own, if it begins elsewhere.
     own: Option<Own>,
 }
@@ -65,7 +67,7 @@ struct Own {
 
 impl<'a> Chosen<'a> {
     pub(crate) fn new(directory: &'a Directory, entry: DemandEntry) -> Self {
-        Self { directory, station: directory.first(), entry, own: None }
+        Self { directory, station: directory.first(), number: entry.receiver(), entry, own: None }
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
@@ -99,6 +101,7 @@ impl<'a> Chosen<'a> {
         if !std::ptr::eq(station, self.station) {
             self.station = station;
             self.entry = station.shared.demand.register();
+            self.number = self.entry.receiver();
         }
         Ok(())
     }

@@ -306,7 +306,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     fn note(&mut self, path: PathStats) {
         let wanted = self.session.demand(&path);
         self.chosen.entry.set(wanted);
-        let number = self.chosen.entry.receiver();
+        let number = self.chosen.number;
         let figures = ReceiverStatistics {
             number,
             address: self.connection.address(),
