@@ -55,8 +55,13 @@ const SENDER: Rooms = &[
     ("frames", &["clock"]),
     ("door", &["figures", "quic"]),
     ("shared", &["access", "door", "figures", "frames"]),
-    ("feed", &["access", "clock", "door", "figures", "frames", "shared", "transport"]),
-    ("broadcast", &["access", "config", "door", "error", "feed", "figures", "frames", "quic", "rotation", "shared"]),
+    ("rewound", &["frames", "shared"]),
+    ("directory", &["access", "door", "frames", "rewound", "shared"]),
+    ("feed", &["access", "clock", "directory", "door", "figures", "frames", "shared", "transport"]),
+    (
+        "broadcast",
+        &["access", "config", "directory", "door", "error", "feed", "figures", "frames", "quic", "rotation", "shared"],
+    ),
     ("page", &["broadcast", "error", "http", "identity", "rotation"]),
     (
         "lib",

@@ -12,9 +12,10 @@ use nestcast_proto::{Bitrate, BroadcastName, Control, DecoderKind, Hello, Messag
 /// Crates whose numbers are visible to both ends, or to the path between them.
 const CRATES: [&str; 6] = ["encode", "player", "proto", "sender", "receiver", "units"];
 /// Constants that number kinds. They are in tables of their own, or belong to HTTP/3.
-const KINDS: [&str; 7] = [
+const KINDS: [&str; 8] = [
     "proto::wire::message",
     "proto::wire::sound::OPUS",
+    "proto::wire::start",
     "proto::wire::stream",
     "sender::h3::capsule",
     "sender::h3::peer",
@@ -176,8 +177,14 @@ fn the_examples_of_the_specifications_are_read() {
         let mut control = Control::default();
         control.handle_bytes(&hexadecimal(example.split('`').next().unwrap_or_default()));
         let max_bitrate = Some(Bitrate::from_bits(1_000_000));
-        let expected =
-            Hello { versions, token: Bytes::new(), max_bitrate, decoder, broadcast: BroadcastName::default() };
+        let expected = Hello {
+            versions,
+            token: Bytes::new(),
+            max_bitrate,
+            decoder,
+            broadcast: BroadcastName::default(),
+            start: None,
+        };
         assert_eq!(control.poll(), Ok(Some(Message::Hello(expected))));
     }
     let mut examples = bitstream.split("\n6e 73 74 0").skip(1).map(|rest| hexadecimal(&format!("6e 73 74 0{rest}")));

@@ -3,9 +3,11 @@
 mod harness;
 mod live;
 mod live_access;
+mod live_matroska;
 mod live_recording;
 mod live_records;
 mod live_refusals;
+mod live_rewinding;
 mod live_sound;
 mod live_sources;
 mod live_waiting;

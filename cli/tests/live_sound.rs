@@ -34,7 +34,7 @@ fn beeping() -> Vec<u8> {
 }
 
 /// Returns the seconds at which something begins that was absent before.
-fn begins(is_on: &[bool], rate: f64) -> Vec<f64> {
+pub(crate) fn begins(is_on: &[bool], rate: f64) -> Vec<f64> {
     let rises = is_on.windows(2).enumerate().filter(|(_, pair)| !pair[0] && pair[1]);
     rises.map(|(at, _)| (at + 1) as f64 / rate).collect()
 }
@@ -68,24 +68,32 @@ fn seen_and_heard(bench: &Bench, sender: &Sender, first: usize, pause: impl Fn()
 
 /// Returns the seconds at which a picture of a video gets bright and a beep of a WAV begins, if both do at about the same
 /// time.
-fn in_step(bench: &Bench, video: &str, wav: &str) -> Vec<(f64, f64)> {
-    let bytes = bench.read(video);
-    let mut video = nestcast_media::y4m::Reader::new(&bytes[..], 10_000).expect("y4m");
-    let mut bright = Vec::new();
-    while let Some(picture) = video.read().expect("frames") {
-        bright.push(picture.samples()[..32 * 24].iter().map(|sample| u64::from(*sample)).sum::<u64>() > 100 * 32 * 24);
-    }
-    let wav = bench.read(wav);
-    let samples: Vec<i16> = wav[44..].chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
-    // In blocks of 5 ms.
-    let loud: Vec<bool> = samples.chunks(240).map(|block| block.iter().any(|sample| sample.abs() > 6000)).collect();
-    let [seen, heard] = [begins(&bright, 30.0), begins(&loud, 200.0)];
+pub(crate) fn in_step(bench: &Bench, video: &str, wav: &str) -> Vec<(f64, f64)> {
+    let [seen, heard] = [begins(&lit(bench, video), 30.0), begins(&loud(bench, wav), 200.0)];
     let pairs: Vec<(f64, f64)> = seen
         .iter()
         .filter_map(|&seen| heard.iter().copied().find(|heard| (heard - seen).abs() < 0.3).map(|heard| (seen, heard)))
         .collect();
     println!("{pairs:?} of those seen at {seen:?} and heard at {heard:?}");
     pairs
+}
+
+/// Returns of each picture of a video whether it is bright.
+pub(crate) fn lit(bench: &Bench, video: &str) -> Vec<bool> {
+    let bytes = bench.read(video);
+    let mut video = nestcast_media::y4m::Reader::new(&bytes[..], 10_000).expect("y4m");
+    let mut bright = Vec::new();
+    while let Some(picture) = video.read().expect("frames") {
+        bright.push(picture.samples()[..32 * 24].iter().map(|sample| u64::from(*sample)).sum::<u64>() > 100 * 32 * 24);
+    }
+    bright
+}
+
+/// Returns of every 5 ms of a WAV with one channel whether they are loud.
+pub(crate) fn loud(bench: &Bench, wav: &str) -> Vec<bool> {
+    let wav = bench.read(wav);
+    let samples: Vec<i16> = wav[44..].chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
+    samples.chunks(240).map(|block| block.iter().any(|sample| sample.abs() > 6000)).collect()
 }
 
 #[cfg(unix)]

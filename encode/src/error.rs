@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use nestcast_codec::{EncodeError, Format, MAX_RENDITIONS, Size, Ycbcr};
-use nestcast_media::{stored, y4m};
+use nestcast_media::{matroska, stored, y4m};
 
 /// An error in pictures or in the choice of encoding, in one line that says who must act.
 #[derive(Debug, thiserror::Error)]
@@ -16,6 +16,14 @@ pub enum PictureError {
         name: String,
         /// The error in it.
         error: y4m::Error,
+    },
+    /// Pictures and sound of Matroska cannot be read.
+    #[error("{name}: {error}")]
+    Matroska {
+        /// The file's name.
+        name: String,
+        /// The error in it.
+        error: matroska::Error,
     },
     /// A stored video cannot be read.
     #[error("{name}: {error}")]

@@ -1,16 +1,17 @@
 //! Broadcasts a stored video without encoding it again.
 
+pub(crate) mod archive;
 mod base_layers;
 mod placement;
 mod schedule;
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{FrameHead, VideoHeader, VideoModel};
-use nestcast_media::stored::{Error, Reader, StoredSound};
+use nestcast_media::stored::{Error, Position, Reader, StoredSound};
 use nestcast_proto::{
     Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand, Rendition,
     Sound, SourceError, Welcome,
@@ -260,6 +261,29 @@ impl<R: Read> Replay<R> {
         if rendition == 0 {
             self.wanted.remove(&None);
         }
+    }
+}
+
+impl<R: Read + Seek> Replay<R> {
+    /// Begins with the frame `shown`, as a random-access frame that this makes from the base layers from `first` on.
+    fn begin_at(&mut self, first: &Position, shown: &Position) -> Result<(), Error> {
+        self.reader.go_to(first)?;
+        for _ in first.number..shown.number {
+            let Some(frames) = self.reader.next_renditions()? else { break };
+            for (base_layers, bytes) in self.base_layers.iter_mut().zip(frames) {
+                if let Some(frame) = Stored::new(bytes) {
+                    base_layers.push(&frame.bytes[..frame.base], &frame.head);
+                }
+            }
+        }
+        // Sound before the first frame has no place.
+        drop(self.reader.take_sound());
+        for base_layers in &mut self.base_layers {
+            (0..base_layers.waiting()).for_each(|_| base_layers.decode());
+        }
+        self.next = shown.number;
+        self.wanted = (0..self.base_layers.len()).map(|number| Some(number as u64)).collect();
+        Ok(())
     }
 }
 

@@ -9,6 +9,7 @@ mod delay_controller;
 mod encode;
 mod header;
 mod index;
+mod matroska;
 mod messages;
 mod network;
 mod package;
@@ -29,6 +30,7 @@ pub use delay_controller::delay_controller;
 pub use encode::encode;
 pub use header::header;
 pub use index::index;
+pub use matroska::matroska;
 pub use messages::messages;
 pub use network::network;
 pub use package::package;
@@ -46,13 +48,14 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 21] = [
+pub const TARGETS: [(&str, Run); 22] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
     ("header", header),
     ("index", index),
     ("jpeg", jpeg),
+    ("matroska", matroska),
     ("messages", messages),
     ("network", network),
     ("package", package),

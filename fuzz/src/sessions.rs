@@ -9,7 +9,7 @@ use bytes::Bytes;
 use nestcast_proto::{
     Bitrate, BroadcastFrame, BroadcastName, Clock, Close, Code, DecoderKind, Frame, FrameHeader, FrameRate, Hello,
     LateHeader, MAX_OPEN_FRAMES, Message, ModelHeader, ModelRequest, Offer, PackageHash, ParityHeader, PathStats,
-    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound,
+    RandomAccessFrame, RandomAccessRequest, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, Sound, Start,
     StreamHead, VersionRange, Video, Welcome,
 };
 
@@ -116,6 +116,7 @@ pub fn receiver_session(data: &[u8]) {
             max_bitrate: None,
             decoder: DecoderKind::Linear,
             broadcast: BroadcastName::default(),
+            start: may_fetch.then_some(Start::BeforeNow(Duration::ZERO)),
         };
         let mut receiver = Receiver::new(ReceiverSession::new(hello, may_fetch));
         events.into_iter().for_each(|event| receiver.handle(event));
@@ -318,6 +319,7 @@ impl Sender {
                     max_bitrate,
                     decoder: DecoderKind::Linear,
                     broadcast: BroadcastName::default(),
+                    start: cap.map(|micros| Start::AfterBeginning(Duration::from_micros(micros.into()))),
                 }));
             }
             ToSender::Asks { is_right } => {

@@ -10,6 +10,8 @@ pub enum Kind {
     Picture,
     /// Raw video, y4m.
     Y4m,
+    /// Matroska, as of `ffmpeg -f matroska`.
+    Matroska,
     /// A picture's stream, or a prefix of one that contains its header.
     Stream,
     /// A stored video.
@@ -23,6 +25,7 @@ impl fmt::Display for Kind {
         f.write_str(match self {
             Self::Picture => "a picture",
             Self::Y4m => "a y4m video",
+            Self::Matroska => "a Matroska video",
             Self::Stream => "a stream",
             Self::StoredVideo => "a stored video",
             Self::Other => "something else",

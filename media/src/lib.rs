@@ -1,15 +1,17 @@
-//! Reads and writes picture and video files within limits. It reads PNG, JPEG, WebP, y4m, streams and stored videos,
+//! Reads and writes picture and video files within limits. It reads PNG, JPEG, WebP, y4m, raw Matroska, streams and stored videos,
 //! and writes PNG, y4m and stored videos. [`Input`] opens a file of any kind by its name. With the feature `output`,
 //! files appear whole or not at all. With `image-hooks`, the crate `image` opens streams.
 //!
 //! Files are untrusted. The crate checks sizes before it allocates memory, and a file's length bounds the work that it
 //! costs.
 
+mod aspect;
 mod frame_range;
 #[cfg(feature = "image-hooks")]
 pub mod image_hooks;
 mod input;
 mod kind;
+pub mod matroska;
 #[cfg(feature = "output")]
 pub mod output;
 pub mod picture;

@@ -3,6 +3,7 @@
 use nestcast_codec::{Header, MAX_HEADER, Parsed, VideoHeader};
 
 use crate::kind::Kind;
+use crate::matroska;
 use crate::picture::{MAGIC_BYTES, check_magic};
 use crate::y4m;
 
@@ -17,6 +18,8 @@ impl Kind {
             Self::StoredVideo
         } else if start.starts_with(y4m::MAGIC.as_bytes()) {
             Self::Y4m
+        } else if start.starts_with(&matroska::MAGIC) {
+            Self::Matroska
         } else if check_magic(start).is_ok() {
             Self::Picture
         } else if Header::parse(start).is_ok_and(|parsed| matches!(parsed, Parsed::Complete(..))) {

@@ -139,6 +139,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             max_bitrate: None,
             decoder,
             broadcast: BroadcastName::default(),
+            start: None,
         };
         Self {
             subscription,

@@ -76,6 +76,7 @@ fn main() {
         max_bitrate: None,
         decoder: DecoderKind::Linear,
         broadcast: BroadcastName::default(),
+        start: None,
     };
     let mut run = Loopback {
         now: Duration::ZERO,

@@ -16,7 +16,7 @@
 //! use nestcast_proto::*;
 //!
 //! # let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 16, height: 16, rate: FrameRate::new(30, 1).expect("a rate"), video: None };
-//! # let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear, broadcast: BroadcastName::default() };
+//! # let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear, broadcast: BroadcastName::default(), start: None };
 //! # let hello = Message::Hello(hello).encode();
 //! # let frame = Frame { id: 0, skipped: 0, captured: 0, since: 0, base: 20, bytes: Bytes::from(vec![1; 9000]), join: None };
 //! let offer = Arc::new(Offer { welcome, package: None, sound: None }); // shared by all receivers
@@ -77,7 +77,7 @@
 //! # let said = [Message::Welcome { version: 1, welcome }.encode(), Message::Clock(Clock { micros: 0 }).encode()].concat();
 //! # let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 9000, base: 20 };
 //! # let stream = [&StreamHead::Frame(header).encode()[..], &[7; 500]].concat();
-//! let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear, broadcast: BroadcastName::default() };
+//! let hello = Hello { versions: VersionRange::SPOKEN, token: Bytes::new(), max_bitrate: None, decoder: DecoderKind::Linear, broadcast: BroadcastName::default(), start: None };
 //! let mut session = ReceiverSession::new(hello, false);
 //! let now = Duration::ZERO;
 //! let mut shown = Vec::new();
@@ -135,7 +135,10 @@ pub use session::receiver::ReceiverSession;
 pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
 pub use session::sender::output::{SenderEnd, SenderOutput, Urgency};
 pub use session::sender::{Offer, SenderSession};
-pub use source::{Captured, FrameEncoder, FrameStream, PictureStream, SoundSource, SourceError, StreamPicture};
+pub use source::{
+    Archive, Captured, FrameEncoder, FrameStream, MuxedPart, MuxedStream, NextPart, OpenedArchive, PictureStream,
+    SoundSource, SourceError, StreamPicture, TimedSound,
+};
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
 pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
@@ -152,5 +155,6 @@ pub use wire::message::{
 };
 pub use wire::parity::ParityHeader;
 pub use wire::sound::{Sound, SoundHeader, SoundPacket};
+pub use wire::start::Start;
 pub use wire::stream::{LateHeader, ModelHeader, StreamHead};
 pub use wire::version::VersionRange;

@@ -7,6 +7,7 @@
 //! `nestcast-encode` has streams and encoders. To send another codec, implement [`FrameEncoder`] and nothing else.
 
 use std::error::Error as StdError;
+use std::fmt::Debug;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -15,6 +16,7 @@ use crate::demand::Demand;
 use crate::publish::rendition::BroadcastFrame;
 use crate::wire::message::Welcome;
 use crate::wire::sound::Sound;
+use crate::wire::start::Start;
 
 /// Why a source has no more frames.
 #[derive(Debug, thiserror::Error)]
@@ -132,6 +134,74 @@ pub trait FrameEncoder: Send {
     }
 }
 
+/// A part of a [`MuxedStream`].
+#[derive(Debug)]
+pub enum MuxedPart<P> {
+    /// A picture.
+    Picture(P),
+    /// A packet of 20 ms of sound.
+    Sound(Bytes),
+    /// No more sound comes, for this reason. Pictures go on.
+    SoundFault(SourceError),
+}
+
+/// A part, with its time since the first one was due; `None` at the end.
+pub type NextPart<P> = Option<(Duration, MuxedPart<P>)>;
+
+/// Pictures and sound from one pipe or file, in its order and with the times that it states. So both stay in step
+/// whatever comes late, stops or drifts.
+pub trait MuxedStream: Send {
+    /// The type of a picture, which the encoder must accept.
+    type Picture: Send + 'static;
+
+    /// Returns what receivers learn of the sound, if there is some. It must stay the same.
+    fn sound(&self) -> Option<Sound> {
+        None
+    }
+
+    /// Waits for the next part. It may take `spent`, a picture whose memory is free.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if the parts stop before the stream's end.
+    fn next(&mut self, spent: &mut Option<Self::Picture>) -> Result<NextPart<Self::Picture>, SourceError>;
+}
+
+impl<S: MuxedStream + ?Sized> MuxedStream for Box<S> {
+    type Picture = S::Picture;
+
+    fn sound(&self) -> Option<Sound> {
+        (**self).sound()
+    }
+
+    fn next(&mut self, spent: &mut Option<Self::Picture>) -> Result<NextPart<Self::Picture>, SourceError> {
+        (**self).next(spent)
+    }
+}
+
+/// Makes packets of the sound in a muxed file: of samples, or of packets as they are.
+pub trait TimedSound: Send {
+    /// Returns what receivers learn of it. It must stay the same.
+    fn sound(&self) -> Sound;
+
+    /// Returns by how much decoded sound lags behind the sound that was encoded.
+    fn lag(&self) -> Duration;
+
+    /// Takes the bytes that the file has for the time from `at` on.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if they are no such sound.
+    fn push(&mut self, at: Duration, bytes: &[u8]) -> Result<(), SourceError>;
+
+    /// Returns the next packet of 20 ms and its time, if it is whole. A caller takes all packets before it pushes more.
+    ///
+    /// # Errors
+    /// [`SourceError::BrokenOff`] if it cannot be encoded.
+    fn pop(&mut self) -> Result<Option<(Duration, Bytes)>, SourceError>;
+
+    /// Fills the last packet, because the file ends.
+    fn finish(&mut self);
+}
+
 /// A sequence of packets of sound, such as a file or a pipe. A driver hands on one every 20 ms. A program that captures
 /// sound itself hands on packets with their own times, and needs no such source.
 pub trait SoundSource: Send {
@@ -226,3 +296,48 @@ pub trait FrameStream: Send {
         None
     }
 }
+
+impl<S: FrameStream + ?Sized> FrameStream for Box<S> {
+    fn welcome(&self) -> Welcome {
+        (**self).welcome()
+    }
+
+    fn sound(&self) -> Option<Sound> {
+        (**self).sound()
+    }
+
+    fn take_sound(&mut self) -> Option<(Duration, Bytes)> {
+        (**self).take_sound()
+    }
+
+    fn read(&mut self) -> Result<Option<Duration>, SourceError> {
+        (**self).read()
+    }
+
+    fn prepare(&mut self, demand: &Demand) -> bool {
+        (**self).prepare(demand)
+    }
+
+    fn take(&mut self, captured: u64, demand: &Demand) -> Option<BroadcastFrame> {
+        (**self).take(captured, demand)
+    }
+
+    fn take_fault(&mut self) -> Option<String> {
+        (**self).take_fault()
+    }
+}
+
+/// A stored video, or what was broadcast before: a receiver that begins elsewhere than the others gets a stream of its
+/// own.
+pub trait Archive: Debug + Send + Sync {
+    /// Opens the frames from `start` on, or from the nearest moment that is there. The first is a
+    /// [random-access frame](crate::RandomAccessFrame). Returns the stream with that moment; `None` if it cannot begin
+    /// where this asks. It may block.
+    ///
+    /// # Errors
+    /// [`SourceError`] if the frames cannot be read.
+    fn open(&self, start: Start) -> Result<Option<OpenedArchive>, SourceError>;
+}
+
+/// A stream of an [`Archive`], and where it begins.
+pub type OpenedArchive = (Box<dyn FrameStream>, Start);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_player::Latency;
-use nestcast_proto::{Bitrate, BroadcastName, DecoderKind};
+use nestcast_proto::{Bitrate, BroadcastName, DecoderKind, Start};
 
 use crate::address::Address;
 use crate::trust::Trust;
@@ -26,6 +26,9 @@ pub struct Config {
     pub trust: Trust,
     /// Which of the sender's broadcasts it wants; the empty name if the sender has one alone.
     pub broadcast: BroadcastName,
+    /// Where it begins, if the sender has that: earlier in a live broadcast, or anywhere in a stored video. The log says
+    /// where it begins instead. Each attempt to connect asks for the same.
+    pub start: Option<Start>,
     /// The token that admits this receiver; may be empty.
     pub token: Bytes,
     /// The receiver's cap, as in [`Hello::max_bitrate`](nestcast_proto::Hello::max_bitrate).
@@ -56,6 +59,7 @@ impl Config {
             name: address.ip().to_string(),
             trust,
             broadcast: BroadcastName::default(),
+            start: None,
             token: Bytes::new(),
             max_bitrate: None,
             decoder: DecoderKind::Linear,

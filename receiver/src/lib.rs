@@ -47,6 +47,7 @@ mod retry;
 mod sender_clock;
 mod session;
 mod sink;
+mod start;
 mod streams;
 mod transport;
 mod trust;

@@ -105,8 +105,8 @@ async fn run_connection<S: FrameSink>(
     shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Option<Ended> {
     tracing::info!(address = %connection.address(), "connected");
-    let Config { token, max_bitrate, decoder, broadcast, .. } = config.clone();
-    let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast };
+    let Config { token, max_bitrate, decoder, broadcast, start, .. } = config.clone();
+    let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
     let ended = tokio::select! {
         biased;
         () = shutdown => {

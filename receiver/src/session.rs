@@ -3,12 +3,13 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nestcast_proto::{Arrived, Close, Code, Hello, ReceiverOutput, ReceiverSession, Welcome};
+use nestcast_proto::{Arrived, Close, Code, Hello, ReceiverOutput, ReceiverSession, Start, Welcome};
 use tokio::time::{Instant, sleep_until};
 
 use crate::control_writer::ControlWriter;
 use crate::error::Error;
 use crate::sink::{FrameSink, Readiness};
+use crate::start;
 use crate::streams::{Event, Streams};
 use crate::transport::Connection;
 
@@ -30,6 +31,7 @@ where
     let mut driver = Driver {
         connection,
         sink,
+        start: hello.start,
         session: ReceiverSession::new(hello, fetch),
         epoch: Instant::now(),
         control: ControlWriter::default(),
@@ -56,6 +58,8 @@ fn close_of(error: &Error) -> Close {
 struct Driver<'a, C: Connection, S> {
     connection: &'a C,
     sink: &'a mut S,
+    /// Where it asked to begin.
+    start: Option<Start>,
     session: ReceiverSession,
     /// The instant of the session's time zero.
     epoch: Instant,
@@ -147,6 +151,10 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
                 ReceiverOutput::Package(package) => {
                     self.sink.handle_package(package).await.map_err(Error::refused)?;
                     self.session.handle_package_taken(self.epoch.elapsed());
+                }
+                ReceiverOutput::Start(granted) => {
+                    let note = self.start.take().and_then(|asked| start::note(asked, granted));
+                    note.iter().for_each(|note| tracing::warn!("{note}"));
                 }
                 ReceiverOutput::SoundAnnounced(sound) => {
                     let wanted = self.sink.handle_sound_announced(sound);

@@ -8,14 +8,15 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nestcast_proto::{
-    BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SoundSource, SourceError,
+    Archive, BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SoundSource, SourceError,
 };
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::access::Authorizer;
 use crate::config::Config;
+use crate::directory::{Directory, MAX_REWOUND};
 use crate::door::admission::{self, Admission};
 use crate::door::half_open::SlotGuard;
 use crate::door::slots::Slots;
@@ -26,12 +27,14 @@ use crate::figures::statistics::Counters;
 use crate::frames::fanout::{FrameFanout, FrameReceiver};
 use crate::frames::live_sound;
 use crate::frames::recorded_frames::RecordedFrames;
+use crate::frames::rewind::{self, Rewindable};
+use crate::frames::rewind_store::RewindStore;
 use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
 use crate::rotation::{BrowserCertificate, Rotation};
-use crate::shared::{BROADCAST_DONE, Directory, Shared, Station};
+use crate::shared::{BROADCAST_DONE, Shared, Station};
 
 /// The time that receivers have, after the last frame, to receive the rest of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
@@ -48,6 +51,8 @@ pub struct Broadcast<S> {
     sound: Option<Box<dyn SoundSource>>,
     name: BroadcastName,
     others: BTreeMap<BroadcastName, Other>,
+    /// How far back receivers may begin.
+    rewind: Option<Duration>,
 }
 
 /// Another broadcast at the same address.
@@ -89,6 +94,7 @@ impl<S: FrameSource> Broadcast<S> {
             max_receivers_per_address,
             acknowledge,
             sound,
+            rewind,
             browsers,
             ..
         } = config;
@@ -100,11 +106,12 @@ impl<S: FrameSource> Broadcast<S> {
             authorizers,
             slots: Arc::new(Slots::new(max_receivers, max_receivers_per_address)),
             origins: browsers.map(|browsers| browsers.origins).unwrap_or_default(),
+            rewind,
         };
         let (shared, fanout) = share(&mut source, sound, common);
         let frames = fanout.subscribe();
         let (name, others) = (BroadcastName::default(), BTreeMap::new());
-        Ok(Self { listener, rotation, source, fanout, frames, shared, sound: None, name, others })
+        Ok(Self { listener, rotation, source, fanout, frames, shared, sound: None, name, others, rewind })
     }
 
     /// Gives the broadcast a name. Receivers must then ask for it.
@@ -124,6 +131,7 @@ impl<S: FrameSource> Broadcast<S> {
             authorizers: first.authorizers.clone(),
             slots: Arc::clone(&first.slots),
             origins: first.origins.clone(),
+            rewind: self.rewind,
         };
         let (shared, fanout) = share(&mut source, None, common);
         let station = Station { shared: Arc::clone(&shared), frames: fanout.subscribe() };
@@ -200,7 +208,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::Source`] if the source fails before its end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, rotation, source, fanout, frames, shared, sound, name, others } = self;
+        let Self { listener, rotation, source, fanout, frames, shared, sound, name, others, rewind: _ } = self;
         let mut rotation = std::pin::pin!(rotation.run());
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
         let mut sources = Sources::default();
@@ -215,7 +223,8 @@ impl<S: FrameSource> Broadcast<S> {
             stations.insert(name, station);
         }
         stations.insert(name.clone(), Station { shared: Arc::clone(&shared), frames });
-        let directory = Arc::new(Directory { first: name, stations });
+        let directory = Directory { first: name, stations, rewound: Arc::new(Semaphore::new(MAX_REWOUND)) };
+        let directory = Arc::new(directory);
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
         loop {
@@ -252,6 +261,8 @@ struct Common {
     authorizers: Vec<Arc<dyn Authorizer>>,
     slots: Arc<Slots>,
     origins: Vec<String>,
+    /// How far back receivers may begin.
+    rewind: Option<Duration>,
 }
 
 /// Returns what the feeds of a broadcast share, and the fan-out of its frames.
@@ -259,19 +270,28 @@ fn share(source: &mut impl FrameSource, sound: Option<Sound>, common: Common) ->
     let (welcome, package) = (source.welcome(), source.package());
     let interval = welcome.interval();
     let sound = sound.or_else(|| source.sound());
+    let (fanout, demand, fanout_of_sound) = (FrameFanout::new(interval), Demand::default(), SoundFanout::new());
+    let archive = source.archive().or_else(|| {
+        let limit = common.rewind.filter(|_| welcome.video.is_some())?;
+        let store = Arc::new(RewindStore::new(welcome.clone(), sound, limit));
+        rewind::keep(Arc::clone(&store), fanout.subscribe(), fanout_of_sound.subscribe(), demand.register());
+        Some(Arc::new(Rewindable(store)) as Arc<dyn Archive>)
+    });
     let shared = Shared {
         offer: Arc::new(Offer { welcome, package, sound }),
         authorizers: common.authorizers,
-        demand: Demand::default(),
+        demand,
         counters: Arc::<Counters>::default(),
-        sound: SoundFanout::new(),
+        sound: fanout_of_sound,
         slots: common.slots,
         end: OnceLock::new(),
-        cut_off: watch::Sender::new(false),
+        cut_off: Arc::new(watch::Sender::new(false)),
         origins: common.origins,
+        archive,
+        parent: None,
     };
     source.attach_sound(shared.sound.clone());
-    (Arc::new(shared), FrameFanout::new(interval))
+    (Arc::new(shared), fanout)
 }
 
 /// The tasks that hand out frames.

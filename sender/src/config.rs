@@ -30,6 +30,9 @@ pub struct Config {
     /// The sound with the frames; [`Broadcast::sound`](crate::Broadcast::sound) takes its packets. `None` announces
     /// none.
     pub sound: Option<Sound>,
+    /// How far back receivers of a live video may begin. The sender keeps all bytes of that time in files without a name,
+    /// in the system's folder for temporary files. `None` keeps nothing.
+    pub rewind: Option<Duration>,
     /// Whether and how browsers can watch, over WebTransport on the same port; `None` refuses browsers.
     pub browsers: Option<Browsers>,
 }
@@ -81,6 +84,7 @@ impl Config {
             qlog: None,
             acknowledge: Acknowledge::default(),
             sound: None,
+            rewind: None,
             browsers: None,
         }
     }

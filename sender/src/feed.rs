@@ -15,10 +15,10 @@ use tokio::time::{Instant, sleep_until};
 
 use self::sound::SoundStreams;
 use crate::clock;
+use crate::directory::{Chosen, Directory};
 use crate::door::slots::Place;
 use crate::figures::statistics::{Counters, ReceiverStatistics, Served};
 use crate::frames::fanout::{FrameReceiver, NextFrame};
-use crate::shared::{Chosen, Directory};
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// Why a feed ended.
@@ -120,8 +120,9 @@ impl<'a, C: Connection> Feed<'a, C> {
         let (name, cap) = (self.name.as_deref(), self.session.max_bitrate().map(Bitrate::bits));
         tracing::info!(%address, name, cap, "receiver joined");
         // A new receiver begins with the newest frame.
+        let frames = self.chosen.frames();
         let ended = tokio::select! {
-            end = self.run(self.chosen.frames()) => end,
+            end = self.run(frames) => end,
             // This applies whatever the feed waits for: a source without a new frame, or a slow receiver's next turn.
             gone = connection.closed() => gone.into(),
             () = shared.is_cut_off() => SenderEnd::Over(shared.end()).into(),
@@ -248,13 +249,12 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Admits a receiver that may watch and has a place.
     async fn decide(&mut self, hello: Hello) -> Result<(), SenderEnd> {
-        if self.chosen.choose(&hello.broadcast).map_err(SenderEnd::Refused)? {
-            self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
-            self.sound = SoundStreams::new(&self.chosen.shared().sound);
-        }
-        let (place, grant) =
-            self.chosen.shared().admit(self.connection.address(), hello).await.map_err(SenderEnd::Refused)?;
+        let admitted = self.chosen.admit(self.connection.address(), hello).await;
+        let (place, grant, start) = admitted.map_err(SenderEnd::Refused)?;
         (self.place, self.name) = (Some(place), grant.shown_name());
+        start.into_iter().for_each(|start| self.session.handle_start(start));
+        self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
+        self.sound = SoundStreams::new(&self.chosen.shared().sound);
         self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), grant.max_bitrate);
         Ok(())
     }
@@ -306,7 +306,7 @@ impl<'a, C: Connection> Feed<'a, C> {
     fn note(&mut self, path: PathStats) {
         let wanted = self.session.demand(&path);
         self.chosen.entry.set(wanted);
-        let number = self.chosen.entry.receiver();
+        let number = self.chosen.number;
         let figures = ReceiverStatistics {
             number,
             address: self.connection.address(),

@@ -1,10 +1,9 @@
 //! State that all feeds of a broadcast share.
 
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use nestcast_proto::{BroadcastName, Close, Code, Demand, DemandEntry, Hello, Offer};
+use nestcast_proto::{Archive, Close, Code, Demand, Hello, Offer};
 use tokio::sync::watch;
 
 use crate::access::{self, AccessRequest, Authorizer, Grant};
@@ -26,9 +25,13 @@ pub(crate) struct Shared {
     /// Why the frames ended; set when they have.
     pub(crate) end: OnceLock<Close>,
     /// Whether feeds must end even if part of the last frame is unsent.
-    pub(crate) cut_off: watch::Sender<bool>,
+    pub(crate) cut_off: Arc<watch::Sender<bool>>,
     /// The origins of pages that may watch; if empty, pages of any origin may.
     pub(crate) origins: Vec<String>,
+    /// Where receivers may begin elsewhere.
+    pub(crate) archive: Option<Arc<dyn Archive>>,
+    /// The broadcast of which this is a part for one receiver.
+    pub(crate) parent: Option<Arc<Self>>,
 }
 
 /// The close of a broadcast that ends normally.
@@ -37,7 +40,9 @@ pub(crate) const BROADCAST_DONE: Close = Close { code: Code::Done, why: "the bro
 impl Shared {
     /// Returns what feeds tell receivers when there are no more frames.
     pub(crate) fn end(&self) -> Close {
-        self.end.get().copied().unwrap_or(Close { code: Code::Failed, why: "the sender failed" })
+        let parent = || self.parent.as_ref().map(|parent| parent.end());
+        let failed = Close { code: Code::Failed, why: "the sender failed" };
+        self.end.get().copied().or_else(parent).unwrap_or(failed)
     }
 
     /// Decides whether a receiver may watch, and takes a place for it. It does so between hello and welcome, so that a
@@ -65,60 +70,4 @@ impl Shared {
 pub(crate) struct Station {
     pub(crate) shared: Arc<Shared>,
     pub(crate) frames: FrameReceiver,
-}
-
-/// All broadcasts of a sender, at least one.
-#[derive(Debug, Clone)]
-pub(crate) struct Directory {
-    /// The one that counts peers which have not said yet what they want.
-    pub(crate) first: BroadcastName,
-    pub(crate) stations: BTreeMap<BroadcastName, Station>,
-}
-
-impl Directory {
-    pub(crate) fn first(&self) -> &Station {
-        &self.stations[&self.first]
-    }
-
-    /// Waits until no broadcast has further frames.
-    pub(crate) async fn ended(&self) {
-        for station in self.stations.values() {
-            station.frames.clone().ended().await;
-        }
-    }
-}
-
-/// The broadcast that a receiver asked for; the first one before that.
-#[derive(Debug)]
-pub(crate) struct Chosen<'a> {
-    directory: &'a Directory,
-    station: &'a Station,
-    /// States what the receiver wants of this broadcast.
-    pub(crate) entry: DemandEntry,
-}
-
-impl<'a> Chosen<'a> {
-    pub(crate) fn new(directory: &'a Directory, entry: DemandEntry) -> Self {
-        Self { directory, station: directory.first(), entry }
-    }
-
-    pub(crate) fn shared(&self) -> &'a Shared {
-        &self.station.shared
-    }
-
-    pub(crate) fn frames(&self) -> FrameReceiver {
-        self.station.frames.clone()
-    }
-
-    /// Chooses the broadcast of this name. Returns whether it is another than before.
-    pub(crate) fn choose(&mut self, name: &BroadcastName) -> Result<bool, Close> {
-        let unknown = Close { code: Code::NoBroadcast, why: "the sender has no broadcast of this name" };
-        let station = self.directory.stations.get(name).ok_or(unknown)?;
-        let is_other = !std::ptr::eq(station, self.station);
-        if is_other {
-            self.station = station;
-            self.entry = station.shared.demand.register();
-        }
-        Ok(is_other)
-    }
 }

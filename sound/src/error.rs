@@ -18,6 +18,9 @@ pub enum Error {
     /// The Ogg stream is damaged, or has no Opus of 20 ms.
     #[error("its Ogg is not usable: {0}")]
     Ogg(String),
+    /// Packets of Opus have another length than 20 ms.
+    #[error("its Opus is not in packets of 20 ms: give ffmpeg `-c:a libopus -frame_duration 20`")]
+    Packets,
     /// The sound has more than two channels or none, or a rate out of 8 to 192 kHz.
     #[error("sound has one or two channels and 8 to 192 kHz, not {channels} and {rate} Hz: convert it first")]
     Format {

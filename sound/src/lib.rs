@@ -3,6 +3,7 @@
 //! ```text
 //! WAV, raw samples -> resampler -> SoundEncoder --+
 //! Ogg Opus ------------------------ as it is -----+-> SoundInput, a SoundSource of nestcast-proto
+//! sound of a file with pictures, with its times -----> TimedPackets, a TimedSound of nestcast-proto
 //! packets -> nestcast-player's SoundPlayout -> SoundBlock -> SoundRenderer -> samples -> WavFile
 //! ```
 //!
@@ -32,6 +33,7 @@ mod ogg_opus;
 mod pcm;
 mod render;
 mod rewind;
+mod timed;
 mod track;
 mod wav;
 
@@ -39,5 +41,6 @@ pub use codec::{MAX_BITRATE, MIN_BITRATE, RATE, SAMPLES, SoundDecoder, SoundEnco
 pub use error::Error;
 pub use input::{RawFormat, SoundInput};
 pub use render::SoundRenderer;
+pub use timed::{SampleFormat, TimedPackets};
 pub use track::SoundTrack;
 pub use wav::WavFile;

@@ -69,7 +69,7 @@ fn refuse(error: ogg::OggReadError) -> Error {
 }
 
 /// Returns how many samples of each channel a packet has (RFC 6716, section 3.1); `None` for one without frames.
-fn samples(packet: &[u8]) -> Option<usize> {
+pub(crate) fn samples(packet: &[u8]) -> Option<usize> {
     let first = *packet.first()?;
     let config = usize::from(first >> 3);
     let frame = match config {

@@ -51,6 +51,11 @@ impl Blocks {
         Ok(())
     }
 
+    /// Returns how many samples of each channel wait for their block.
+    pub(crate) fn waiting(&self) -> usize {
+        self.ready.len() / self.sound.channels()
+    }
+
     /// Fills the last block with silence.
     pub(crate) fn finish(&mut self) {
         let block = SAMPLES * self.sound.channels();

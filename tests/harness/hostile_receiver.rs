@@ -51,6 +51,7 @@ pub fn hello(token: &'static [u8]) -> Bytes {
         max_bitrate: None,
         decoder: DecoderKind::Linear,
         broadcast: BroadcastName::default(),
+        start: None,
     })
     .encode()
 }

@@ -234,6 +234,7 @@ impl Page {
     ) -> (Option<Welcome>, Vec<Arrived>, Option<(Code, String)>) {
         let hello = Hello {
             broadcast: name.parse().expect("a name"),
+            start: None,
             versions: VersionRange::SPOKEN,
             token: Bytes::from_static(token),
             max_bitrate: None,

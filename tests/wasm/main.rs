@@ -48,6 +48,7 @@ fn main() {
         max_bitrate: None,
         decoder: DecoderKind::Linear,
         broadcast: BroadcastName::default(),
+        start: None,
     };
     let offer = Arc::new(Offer { welcome, package: None, sound: None });
     let mut ends = Ends {

@@ -83,6 +83,7 @@ impl Network {
             max_bitrate: (max_bitrate > 0).then(|| Bitrate::from_bits(max_bitrate)),
             decoder: DecoderKind::Linear,
             broadcast,
+            start: None,
         }
     }
 

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::Args;
 use nestcast_proto::Bitrate;
 
+use super::common::time;
+
 #[derive(Debug, Args)]
 pub(crate) struct Key {
     /// The private key to write, PEM, which signs tokens: keep it where you make tokens
@@ -22,7 +24,7 @@ pub(crate) struct Token {
     #[arg(value_name = "KEY.pem")]
     pub(crate) key: PathBuf,
     /// How long the token admits, in seconds, or with m, h or d, as in 12h
-    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = duration)]
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = time)]
     pub(crate) expires: Duration,
     /// The viewer's name, which the sender's figures and log show
     #[arg(long, value_name = "NAME")]
@@ -51,17 +53,4 @@ pub(crate) struct Access {
     /// Ask the web service at this URL about each receiver
     #[arg(long, value_name = "URL")]
     pub(crate) admit: Option<String>,
-}
-
-fn duration(text: &str) -> Result<Duration, String> {
-    let (number, unit) = match text.char_indices().next_back() {
-        Some((end, 's')) => (&text[..end], 1),
-        Some((end, 'm')) => (&text[..end], 60),
-        Some((end, 'h')) => (&text[..end], 3600),
-        Some((end, 'd')) => (&text[..end], 86400),
-        _ => (text, 1),
-    };
-    let seconds = number.parse().ok().and_then(|number: u64| number.checked_mul(unit));
-    let seconds = seconds.filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| "give a time such as 90s, 15m, 12h or 30d".to_owned())
 }

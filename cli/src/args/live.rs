@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::Args;
 use nestcast_codec::{Effort, FrameRate};
@@ -10,15 +11,15 @@ use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Latency, Trust};
 use nestcast_sound::RawFormat;
 
-use super::common::{Common, PictureCoding, Transform, count, fingerprint};
+use super::common::{Common, PictureCoding, Transform, count, fingerprint, time};
 use super::relay::{Place, Relay, place};
 use super::source::{NamedSource, named_source};
 use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
 pub(crate) struct Send {
-    /// A y4m video, `-` for a y4m video on standard input, a stored video, which is sent as it is, a picture or a folder
-    /// of pictures
+    /// A y4m video, raw Matroska with or without sound, `-` for either on standard input, a stored video, which is sent
+    /// as it is, a picture or a folder of pictures
     ///
     /// Several sources are several broadcasts at one address, each with a name: cam1=a.y4m cam2=b.y4m
     #[arg(value_name = "[NAME=]SOURCE", required = true, value_parser = named_source)]
@@ -32,6 +33,9 @@ pub(crate) struct Send {
     /// Keep the encoded video in this new file, as a stored video with capture times, even if nestcast is killed
     #[arg(long, value_name = "FILE.nst")]
     pub(crate) record: Option<PathBuf>,
+    /// Let receivers of a live video begin up to this long ago, at most 12h: keep all of it that long in temporary files
+    #[arg(long, value_name = "TIME", value_parser = kept_time)]
+    pub(crate) rewind: Option<Duration>,
     /// The frame rate of a picture or a folder, up to 1000 a second, also as a fraction such as 1/5; a video has its
     /// own [default: 1]
     #[arg(long, value_name = "N")]
@@ -90,7 +94,7 @@ pub(crate) struct Send {
     #[arg(long, value_name = "HZ:CHANNELS", requires = "sound")]
     pub(crate) sound_raw: Option<RawFormat>,
     /// Encode sound at this bit rate, 16k to 128k
-    #[arg(long, value_name = "RATE", requires = "sound", default_value = "64k")]
+    #[arg(long, value_name = "RATE", default_value = "64k")]
     pub(crate) sound_bitrate: Bitrate,
     /// Print a line of JSON when listening, and one with statistics every second
     #[arg(long)]
@@ -113,6 +117,12 @@ pub(crate) struct Receive {
     /// standard output, 16 bits at 48 kHz in two channels
     #[arg(long, value_name = "FILE.wav|-")]
     pub(crate) sound: Option<PathBuf>,
+    /// Begin this long after the beginning of a stored video, as in 1m30s
+    #[arg(long, value_name = "TIME", value_parser = time)]
+    pub(crate) start: Option<Duration>,
+    /// Begin this long ago in a live broadcast whose sender has `--rewind`, and stay that far behind
+    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "start")]
+    pub(crate) rewind: Option<Duration>,
     #[command(flatten)]
     pub(crate) trusted: Trusted,
     /// A file whose content the sender asks for
@@ -167,6 +177,11 @@ impl Trusted {
         let authorities = || Trust::Authorities(self.ca.clone().expect("one of the group is there"));
         self.fingerprint.clone().unwrap_or_else(authorities)
     }
+}
+
+fn kept_time(text: &str) -> Result<Duration, String> {
+    let most = Duration::from_secs(12 * 3600);
+    time(text).and_then(|time| if time <= most { Ok(time) } else { Err("12h is the longest".to_owned()) })
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

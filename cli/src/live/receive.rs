@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_media::output::{Output, promised_format};
 use nestcast_proto::DecoderKind;
+use nestcast_proto::Start;
 use nestcast_receiver::{Address, Config};
 use tokio::runtime::Runtime;
 
@@ -92,6 +93,7 @@ fn config(options: &Receive, address: &Address) -> Result<Config> {
         host: Some(address.clone()),
         name: address.host().to_owned(),
         broadcast: address.broadcast().clone(),
+        start: start(options),
         token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
         max_bitrate: options.max_bitrate,
         decoder: decoder(options),
@@ -104,11 +106,17 @@ fn config(options: &Receive, address: &Address) -> Result<Config> {
     })
 }
 
+/// Returns where the receiver begins, if not where all others are.
+fn start(options: &Receive) -> Option<Start> {
+    options.start.map(Start::AfterBeginning).or_else(|| options.rewind.map(Start::BeforeNow))
+}
+
 /// Returns the settings for a broadcast at a relay.
 #[cfg(feature = "moq")]
 fn relay_config(options: &Receive, url: &nestcast_moq::RelayUrl) -> Result<nestcast_moq::Config> {
     ensure!(options.token_file.is_none(), "a relay's token is part of its URL, after ?jwt=: leave --token-file out");
     ensure!(options.sound.is_none(), "no sound goes through a relay: leave --sound out");
+    ensure!(start(options).is_none(), "a relay keeps nothing to rewind: leave --start and --rewind out");
     ensure!(options.max_bitrate.is_none(), "a relay is not told --max-bitrate: leave it out");
     Ok(nestcast_moq::Config {
         url: url.clone(),

@@ -69,10 +69,11 @@ fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
     let authorizers = shared.chain(viewers(&options.access)?).collect();
     #[cfg(not(feature = "access"))]
     let authorizers = shared.collect();
-    let &Send { listen, max_receivers, max_receivers_per_address, .. } = options;
+    let &Send { listen, max_receivers, max_receivers_per_address, rewind, .. } = options;
     let validity = if options.cert.is_some() { None } else { Browsers::default().validity };
     Ok(Config {
         authorizers,
+        rewind,
         max_receivers: max_receivers.get(),
         max_receivers_per_address: max_receivers_per_address.get(),
         #[cfg(feature = "qlog")]
@@ -105,7 +106,7 @@ async fn on_air(
     others: Vec<(BroadcastName, Source)>,
     sound: Option<SoundInput>,
 ) -> Result<()> {
-    ensure!(sound.is_none() || source.sound().is_none(), "the stored video has its own sound: leave --sound out");
+    ensure!(sound.is_none() || source.sound().is_none(), "the video has its own sound: leave --sound out");
     config.sound = sound.as_ref().map(SoundSource::sound).or_else(|| source.sound());
     let channels = config.sound.map(Sound::channels);
     let fingerprint = config.identity.fingerprint().to_string();

@@ -1,15 +1,18 @@
-//! The inputs that `SOURCE` can name: a picture, a folder of pictures, a y4m video, one on standard input, or a stored
-//! video.
+//! The inputs that `SOURCE` can name: a picture, a folder of pictures, a y4m or Matroska video, one on standard input, or
+//! a stored video.
 
 use std::path::Path;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use nestcast_codec::{FrameRate, Picture};
-use nestcast_encode::{PictureEncoding, PictureError, Pictures, RenditionLimit, Replay, VideoEncoding};
-use nestcast_media::{Input, Kind, is_standard};
+use nestcast_encode::{
+    Muxed, PictureEncoding, PictureError, PictureFormat, Pictures, RenditionLimit, Replay, StoredArchive, VideoEncoding,
+};
+use nestcast_media::matroska::{SoundFormat, SoundTrack};
+use nestcast_media::{Input, Kind, Opened, Replayed, is_standard};
 use nestcast_proto::PackageHash;
 use nestcast_sender::{LiveSource, PacedSource};
-use nestcast_sound::SoundInput;
+use nestcast_sound::{SampleFormat, SoundInput, TimedPackets};
 
 use crate::args::Send;
 use crate::transforms::Model;
@@ -32,9 +35,13 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
     }
     let mut input = Input::open(path)?;
     let name = input.name();
-    // Only y4m comes from a pipe.
-    let kind = if is_standard(path) { Kind::Y4m } else { input.kind()? };
-    if !matches!(kind, Kind::Y4m | Kind::StoredVideo) {
+    let kind = match input.kind()? {
+        Kind::Matroska => Kind::Matroska,
+        // Only these two come from a pipe.
+        _ if is_standard(path) => Kind::Y4m,
+        kind => kind,
+    };
+    if !matches!(kind, Kind::Y4m | Kind::Matroska | Kind::StoredVideo) {
         ensure!(!options.repeat, "--repeat is for videos and folders, and one picture stays anyway: leave it out");
         return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate)).map(Source::Live);
     }
@@ -51,11 +58,42 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
         );
         options.picture.refuse()?;
         video::model(&options.common)?;
-        let replay = Replay::new(&name, max_pixels, input.into_reader(), again)?;
-        return Ok(Source::Stored(PacedSource::new(replay)));
+        let is_file = input.length().is_some();
+        let source = PacedSource::new(Replay::new(&name, max_pixels, input.into_reader(), again)?);
+        let path = path.to_owned();
+        let open = move || Ok(Input::open(&path)?.into_reader());
+        let archive = || StoredArchive::new(&name, max_pixels, options.repeat, open);
+        return Ok(Source::Stored(if is_file { source.with_archive(archive()) } else { source }));
     }
-    let pictures = Pictures::y4m(&name, max_pixels, options.matrix.asked(), input.into_reader(), again)?;
-    video(options, pictures).map(Source::Live)
+    let (matrix, input) = (options.matrix.asked(), input.into_reader());
+    if kind == Kind::Matroska {
+        let muxed = Muxed::new(&name, max_pixels, matrix, input, again)?;
+        let muxed = with_sound(options, muxed).with_context(|| format!("{name} cannot be sent with its sound"))?;
+        let encoding = video(options, muxed.format())?;
+        return Ok(Source::Live(LiveSource::muxed(muxed, encoding)));
+    }
+    let pictures = Pictures::y4m(&name, max_pixels, matrix, input, again)?;
+    let encoding = video(options, pictures.format())?;
+    Ok(Source::Live(LiveSource::new(pictures, encoding)))
+}
+
+/// Adds the sound that a file has with its pictures, unless you name another.
+fn with_sound(options: &Send, muxed: Muxed<Replayed<Opened>>) -> Result<Muxed<Replayed<Opened>>> {
+    let Some(SoundTrack { format, delay }) = muxed.sound_track().filter(|_| options.sound.is_none()) else {
+        return Ok(muxed);
+    };
+    Ok(muxed.with_sound(match format {
+        SoundFormat::Opus { channels } => TimedPackets::opus(channels, delay)?,
+        SoundFormat::Samples { rate, channels, bits, is_float } => {
+            let format = match (bits, is_float) {
+                (16, _) => SampleFormat::Int16,
+                (24, _) => SampleFormat::Int24,
+                (_, false) => SampleFormat::Int32,
+                (_, true) => SampleFormat::Float32,
+            };
+            TimedPackets::samples(format, rate, channels, options.sound_bitrate)?
+        }
+    }))
 }
 
 /// Returns whether you gave an option of the video encoder.
@@ -79,13 +117,12 @@ pub(super) fn sound(options: &Send) -> Result<Option<SoundInput>> {
     }))
 }
 
-/// Broadcasts pictures that are each predicted from earlier ones.
-fn video(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
+/// Encodes pictures that are each predicted from earlier ones.
+fn video(options: &Send, format: PictureFormat) -> Result<VideoEncoding> {
     options.picture.refuse()?;
     video::model(&options.common)?;
     let limit = options.renditions.map_or(RenditionLimit::AsNeeded, RenditionLimit::AtMost);
-    let encoding = VideoEncoding::new(pictures.format(), options.common.threads(), limit)?;
-    Ok(LiveSource::new(pictures, encoding.with_effort(options.effort)))
+    Ok(VideoEncoding::new(format, options.common.threads(), limit)?.with_effort(options.effort))
 }
 
 /// Broadcasts pictures that are each encoded independently.

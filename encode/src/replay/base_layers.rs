@@ -8,7 +8,7 @@ use nestcast_codec::{BaseLayerDecoder, Frame, FrameHead, Size, VideoModel};
 /// The most base layers that wait to be decoded. A decoder that begins with the oldest has, after this number of frames,
 /// almost the reference of one that has all: every block was refreshed three times, once in 128 frames. What is shown
 /// from it is as near to the others' pictures, within 2 % of the squared error; after 256 frames it is not.
-const WINDOW: usize = 384;
+pub(super) const WINDOW: usize = 384;
 
 /// The base layers of the last frames, and the reference that they make.
 #[derive(Debug)]

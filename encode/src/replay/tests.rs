@@ -302,3 +302,38 @@ fn what_cannot_be_sent_is_refused_by_its_name() {
     let error = empty.read().expect_err("no frame").to_string();
     assert_eq!(error, "film.nst: it contains no whole frame: it breaks off");
 }
+
+#[test]
+fn a_receiver_begins_anywhere_in_a_file_and_ends_that_are_passed_are_the_nearest_frames() {
+    use nestcast_proto::{Archive as _, Start};
+
+    let (header, frames) = encoded(60, 1);
+    let bytes = stored(&header, &frames);
+    let archive = archive::StoredArchive::new("film.nst", u64::MAX, false, move || Ok(Cursor::new(bytes.clone())));
+    let demand = Demand::default();
+    let mut whole = decoder();
+    let mut all: Vec<Picture> = Vec::new();
+    for frame in &frames {
+        whole.decode(&frame[0]).expect("a frame");
+        all.push(shown(&mut whole));
+    }
+    for (asked, granted) in [(0, 0), (1210, 30), (2360, 59), (3_600_000, 59)] {
+        let start = Start::AfterBeginning(Duration::from_millis(asked));
+        let (mut stream, start) = archive.open(start).expect("it reads").expect("it is there");
+        assert_eq!(start, Start::AfterBeginning(Duration::from_millis(granted * 40)), "{asked}");
+        let mut joiner = decoder();
+        for number in granted..60 {
+            let due = stream.read().expect("a whole video").expect("a frame");
+            let frame = stream.take(9, &demand).expect("it was read").frame;
+            assert_eq!((due.as_millis(), frame.id), (u128::from(40 * (number - granted)), number));
+            assert_eq!(frame.join.is_some(), number == granted, "{number}");
+            joiner.decode(&frame.join.map_or(frame.bytes, |join| join.bytes)).expect("a frame");
+        }
+        assert!(stream.read().expect("a whole video").is_none());
+        let [mine, theirs] = [shown(&mut joiner), all[59].clone()];
+        let error: u64 =
+            mine.samples().iter().zip(theirs.samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+        assert!(error < 300 * mine.samples().len() as u64, "{asked}: {error}");
+    }
+    assert!(archive.open(Start::BeforeNow(Duration::ZERO)).expect("it reads").is_none());
+}

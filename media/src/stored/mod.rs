@@ -54,7 +54,7 @@ pub use cut::{Kept, cut};
 pub use error::Error;
 pub use frames::{Frames, StoredFrame};
 pub use player::{Played, Player, Shown};
-pub use reader::Reader;
+pub use reader::{Position, Reader};
 pub use recording::{RecordedFrame, Recording};
 pub use sound::StoredSound;
 pub use writer::{Writer, Written};

@@ -18,6 +18,8 @@ const MOST_TIME: u64 = 8;
 /// The most bytes of sound that are kept between two frames, with a constant for each packet: 4 minutes or more.
 const MOST_SOUND: usize = 1 << 22;
 const PACKET_BYTES: usize = size_of::<StoredSound>() + 64;
+/// The most frames whose places are kept: five hours with 60 a second.
+const MOST_POSITIONS: usize = 1 << 20;
 /// The most bytes of an index: a day with 60 key frames a second needs fewer.
 const MOST_INDEX: u64 = 1 << 26;
 
@@ -41,6 +43,18 @@ pub struct Reader<R> {
     /// The length of the next frame, if its head was read ahead.
     ahead: Option<u64>,
     end: Option<End>,
+}
+
+/// The place of a frame in a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    /// The frame's number, counted from 0.
+    pub number: u64,
+    /// When it was captured, in microseconds since 1970-01-01 UTC, if the video says so.
+    pub captured: Option<u64>,
+    /// The byte at which its first record's content begins, and the length of that.
+    at: u64,
+    length: u64,
 }
 
 /// The sound that was read.
@@ -317,6 +331,50 @@ impl<R: Read + Seek> Reader<R> {
         Ok(())
     }
 
+    /// Looks through the video, and returns where each frame is, up to the first that is cut off or damaged, and a million
+    /// frames. Call it before the first frame is read, on an input that begins with the video.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn positions(&mut self) -> Result<Vec<Position>, Error> {
+        let end = self.input.seek(SeekFrom::End(0))?;
+        self.input.seek(SeekFrom::Start(self.start.position()))?;
+        self.start = Cursor::new(Vec::new());
+        let mut positions = Vec::new();
+        while positions.len() < MOST_POSITIONS {
+            let length = match self.length() {
+                Ok(Some(length)) => length,
+                Ok(None) | Err(Error::Codec(_)) => break,
+                Err(error) => return Err(error),
+            };
+            let at = self.input.stream_position()?;
+            let step = i64::try_from(length).ok().filter(|_| length <= end.saturating_sub(at));
+            let Some(step) = step else { break };
+            self.input.seek_relative(step)?;
+            if self.next.is_multiple_of(self.renditions()) {
+                let number = self.next / self.renditions();
+                positions.push(Position { number, captured: self.stated.take(), at, length });
+            }
+            self.next += 1;
+        }
+        Ok(positions)
+    }
+
+    /// Goes to a frame of this video.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn go_to(&mut self, position: &Position) -> Result<(), Error> {
+        self.input.seek(SeekFrom::Start(position.at))?;
+        self.start = Cursor::new(Vec::new());
+        let number = position.number.saturating_mul(self.renditions());
+        (self.next, self.captured, self.stated) = (number, None, position.captured);
+        (self.ahead, self.end) = (Some(position.length), None);
+        self.sound.packets.clear();
+        self.sound.bytes = 0;
+        Ok(())
+    }
+
     /// Reads the index at the end, if there is one.
     fn index(&mut self) -> Result<Option<VideoIndex>, Error> {
         let length = self.input.seek(SeekFrom::End(0))?;
@@ -388,6 +446,28 @@ mod tests {
             reader.seek(frame).expect("it can");
             assert_eq!((reader.next_number(), reader.count()), (first as u64, Some(4)));
             assert_eq!(frames(&mut reader), FRAMES[first..]);
+        }
+    }
+
+    #[test]
+    fn every_frame_has_a_place_to_go_to_and_one_that_is_cut_off_has_none() {
+        for (renditions, count) in [
+            (RenditionRates::ONE, 4),
+            (RenditionRates::new(&[50_000, 400_000].map(Bitrate::from_bits)).expect("they rise"), 2),
+        ] {
+            let bytes = stored_in(renditions);
+            let reader = |length: usize| Reader::new(Cursor::new(&bytes[..length]), u64::MAX).expect("a video");
+            let positions = reader(bytes.len()).positions().expect("it seeks");
+            assert_eq!(positions.iter().map(|place| place.number).collect::<Vec<_>>(), (0..count).collect::<Vec<_>>());
+            for place in &positions {
+                let mut reader = reader(bytes.len());
+                reader.go_to(place).expect("it seeks");
+                let first = usize::try_from(place.number).expect("few") * renditions.count();
+                let all = reader.next_renditions().expect("a frame").expect("it is there");
+                assert_eq!(all, FRAMES[first..first + renditions.count()]);
+            }
+            // Inside the last frame, whose index has 12 bytes or more.
+            assert!(reader(bytes.len() - 20).positions().expect("it seeks").len() <= positions.len());
         }
     }
 

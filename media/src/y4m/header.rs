@@ -3,6 +3,7 @@
 use nestcast_codec::{Display, Format, FrameRate, Matrix, Range, Scan, Siting, Size, Ycbcr};
 
 use super::Error;
+use crate::aspect;
 
 /// The beginning of a y4m stream.
 pub const MAGIC: &str = "YUV4MPEG2";
@@ -66,7 +67,7 @@ impl Header {
                 "W" => width = value.parse().ok(),
                 "H" => height = value.parse().ok(),
                 "F" => rate = fraction(value),
-                "A" => display.aspect = fraction(value).and_then(aspect).unwrap_or(display.aspect),
+                "A" => display.aspect = fraction(value).and_then(aspect::reduced).unwrap_or(display.aspect),
                 "I" => display.scan = scan(value),
                 "C" => {
                     subsampling = Subsampling::parse(value)?;
@@ -117,17 +118,6 @@ impl Header {
 fn fraction(value: &str) -> Option<(u64, u64)> {
     let (above, below) = value.split_once(':')?;
     Some((above.parse().ok()?, below.parse().ok()?))
-}
-
-/// Reduces the proportions of a pixel; `None` if they are unknown (0:0), or too large for a header.
-fn aspect((width, height): (u64, u64)) -> Option<[u16; 2]> {
-    let (mut divisor, mut rest) = (width, height);
-    while rest > 0 {
-        (divisor, rest) = (rest, divisor % rest);
-    }
-    let sides = [width.checked_div(divisor)?, height.checked_div(divisor)?];
-    let [width, height] = sides.map(|side| u16::try_from(side).ok().filter(|side| *side > 0));
-    Some([width?, height?])
 }
 
 fn scan(value: &str) -> Scan {

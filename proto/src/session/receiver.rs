@@ -20,6 +20,7 @@ use crate::wire::control::Control;
 use crate::wire::limits::{MAX_FRAME, MAX_HEAD_BYTES};
 use crate::wire::message::{Hello, Message, ModelRequest, PackageHash, SoundRequest, Welcome};
 use crate::wire::sound::Sound;
+use crate::wire::start::Start;
 use nestcast_units::Bitrate;
 
 /// How much of a frame a receiver keeps: this many bytes, plus this many for each pixel. RGB noise takes 3 bytes for
@@ -56,6 +57,9 @@ pub struct ReceiverSession {
     fetch: Option<PackageFetch>,
     /// The announced sound.
     sound: Option<Sound>,
+    /// Whether the hello asked for a start, and what the sender said to that.
+    asks_start: bool,
+    start: Option<Option<Start>>,
     /// Set once the welcome has come.
     subscriber: Option<Subscriber>,
     deadlines: Deadlines,
@@ -71,7 +75,7 @@ impl ReceiverSession {
     /// package.
     #[must_use]
     pub fn new(hello: Hello, may_fetch: bool) -> Self {
-        let max_bitrate = hello.max_bitrate;
+        let (max_bitrate, asks_start) = (hello.max_bitrate, hello.start.is_some());
         let mut session = Self {
             may_fetch,
             max_bitrate,
@@ -81,6 +85,8 @@ impl ReceiverSession {
             streams: Streams::new(MAX_HEAD_BYTES),
             fetch: None,
             sound: None,
+            asks_start,
+            start: None,
             subscriber: None,
             deadlines: Deadlines::begin(),
             outputs: VecDeque::new(),
@@ -265,10 +271,15 @@ impl ReceiverSession {
                 self.sound = Some(sound);
                 Greeting::Clock(welcome)
             }
+            (Greeting::Clock(welcome), Message::Start(granted)) if self.asks_start && self.start.is_none() => {
+                self.start = Some(granted);
+                Greeting::Clock(welcome)
+            }
             (Greeting::Clock(welcome), Message::Clock(clock)) => {
                 let sender_clock = Duration::from_micros(clock.micros) + self.rtt / 2;
                 let package = welcome.package;
                 self.deadlines.end_greeting();
+                self.outputs.extend(self.asks_start.then(|| ReceiverOutput::Start(self.start.flatten())));
                 self.outputs.extend(self.sound.map(ReceiverOutput::SoundAnnounced));
                 self.outputs.push_back(ReceiverOutput::Welcome { welcome, sender_clock });
                 Greeting::Answer(package)

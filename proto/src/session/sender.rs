@@ -25,6 +25,7 @@ use crate::wire::control::Control;
 use crate::wire::limits::MAX_MESSAGE;
 use crate::wire::message::{Clock, Hello, Message, ModelRequest, Welcome};
 use crate::wire::sound::Sound;
+use crate::wire::start::Start;
 use crate::wire::version::VersionRange;
 use nestcast_units::Bitrate;
 
@@ -95,6 +96,9 @@ pub struct SenderSession {
     has_parity: bool,
     /// Whether the receiver asked for sound.
     wants_sound: bool,
+    /// Whether the hello asked for a start, and where the receiver begins.
+    asks_start: bool,
+    start: Option<Start>,
     outputs: VecDeque<SenderOutput>,
 }
 
@@ -120,6 +124,8 @@ impl SenderSession {
             awaits_last: false,
             has_parity: true,
             wants_sound: false,
+            asks_start: false,
+            start: None,
             outputs: VecDeque::new(),
         }
     }
@@ -197,6 +203,11 @@ impl SenderSession {
         }
     }
 
+    /// Notes where the receiver begins, which asked for a start and waits to be admitted.
+    pub const fn handle_start(&mut self, start: Start) {
+        self.start = Some(start);
+    }
+
     /// Admits the receiver, which gets at most `cap` and what it asked for. `clock` is the time now, in microseconds
     /// since 1970-01-01 UTC, by the clock of frames' `captured`.
     pub fn handle_admitted(&mut self, now: Duration, clock: u64, cap: Option<Bitrate>) {
@@ -209,7 +220,9 @@ impl SenderSession {
         let publisher = if self.has_parity { publisher } else { publisher.without_parity() };
         self.publisher = if welcome.video.is_some() { publisher.of_video(interval) } else { publisher };
         let welcome = Some(Message::Welcome { version, welcome });
-        let said = [welcome, self.offer.sound.map(Message::Sound), Some(Message::Clock(Clock { micros: clock }))];
+        let start = self.asks_start.then_some(Message::Start(self.start));
+        let said =
+            [welcome, self.offer.sound.map(Message::Sound), start, Some(Message::Clock(Clock { micros: clock }))];
         let said: BytesMut = said.iter().flatten().flat_map(Message::encode).collect();
         self.outputs.extend([SenderOutput::Say(said.freeze()), SenderOutput::FinishControl]);
         self.phase = Phase::Live;
@@ -461,7 +474,7 @@ impl SenderSession {
     }
 
     fn handle_hello(&mut self, hello: Hello) {
-        self.max_bitrate = hello.max_bitrate;
+        (self.max_bitrate, self.asks_start) = (hello.max_bitrate, hello.start.is_some());
         self.phase = Phase::Admission(hello.versions);
         self.outputs.push_back(SenderOutput::Hello(hello));
     }

@@ -59,13 +59,15 @@ impl Control {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use bytes::Bytes;
     use proptest::prelude::*;
 
     use super::*;
     use crate::{
         Bitrate, BroadcastName, Clock, Code, DecoderKind, FrameRate, Hello, MAX_TOKEN, ModelRequest, PackageHash,
-        RandomAccessRequest, Sound, SoundRequest, VersionRange, Video, Welcome,
+        RandomAccessRequest, Sound, SoundRequest, Start, VersionRange, Video, Welcome,
     };
 
     /// Encodes a message of any type and body, as later versions may define.
@@ -109,6 +111,7 @@ mod tests {
                     max_bitrate,
                     decoder: decoder.unwrap_or(DecoderKind::Other(cap + 2)),
                     broadcast: if cap % 2 == 0 { BroadcastName::default() } else { "cam1".parse().expect("a name") },
+                    start: start(cap),
                 })
             }),
             (any::<[u8; 6]>(), hash.clone(), [1..10_000_u32, 1..10_000_u32], (1..1000_u32, 1..1002_u32), video())
@@ -122,7 +125,15 @@ mod tests {
             (0..1_u64 << 62).prop_map(|micros| Message::Clock(Clock { micros })),
             (1..3_usize).prop_map(|channels| Message::Sound(Sound::with_channels(channels).expect("one or two"))),
             any::<bool>().prop_map(|wanted| Message::SoundRequest(SoundRequest { wanted })),
+            (0..1_u64 << 40).prop_map(|time| Message::Start(start(time))),
         ]
+    }
+
+    /// Returns no start, or one of this time.
+    fn start(time: u64) -> Option<Start> {
+        let micros = Duration::from_micros(time);
+        [None, Some(Start::AfterBeginning(micros)), Some(Start::BeforeNow(micros))]
+            [usize::try_from(time % 3).expect("small")]
     }
 
     fn video() -> impl Strategy<Value = Option<Video>> {
@@ -175,13 +186,15 @@ mod tests {
             let kind = message.encode()[0];
             let body = body(&message);
             prop_assert_eq!(read(&raw(kind, &body[..body.len() - 1])), Err(Code::Violation));
-            prop_assert_eq!(read(&raw(kind, &[&body[..], &more].concat())), Ok(vec![message]));
+            // A hello may have one field more.
+            let none = if matches!(message, Message::Hello(Hello { start: None, .. })) { &[0][..] } else { &[] };
+            prop_assert_eq!(read(&raw(kind, &[&body[..], none, &more].concat())), Ok(vec![message]));
         }
 
         #[test]
         fn messages_of_unknown_types_are_skipped_wherever_they_come_after_the_first(
             sent in proptest::collection::vec(messages(), 1..5),
-            kinds in proptest::collection::vec(8..64_u8, 5),
+            kinds in proptest::collection::vec(9..64_u8, 5),
             unknown in proptest::collection::vec(any::<u8>(), 0..=MAX_MESSAGE),
         ) {
             let both = |(message, kind): (&Message, &u8)| [&message.encode()[..], &raw(*kind, &unknown)].concat();
@@ -196,7 +209,7 @@ mod tests {
         let mut control = Control::default();
         control.handle_bytes(&welcome([1, 1], None).encode());
         assert!(control.poll().is_ok_and(|message| message.is_some()));
-        let unknown = [raw(63, &[7; MAX_MESSAGE]), raw(8, &[])].concat().repeat(16);
+        let unknown = [raw(63, &[7; MAX_MESSAGE]), raw(9, &[])].concat().repeat(16);
         for _ in 0..1000 {
             control.handle_bytes(&unknown);
             assert_eq!(control.poll(), Ok(None));

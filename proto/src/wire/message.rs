@@ -9,6 +9,7 @@ use crate::wire::broadcast_name::BroadcastName;
 use crate::wire::close::{Close, Code, SHORT_MESSAGE};
 use crate::wire::limits::{MAX_SIDE, MAX_TOKEN};
 use crate::wire::sound::Sound;
+use crate::wire::start::Start;
 use crate::wire::varint::{Reader, put_bytes, put_varint};
 use crate::wire::version::VersionRange;
 use nestcast_units::{Bitrate, FrameRate};
@@ -20,6 +21,7 @@ const RANDOM_ACCESS_REQUEST: u64 = 4;
 const CLOCK_TYPE: u64 = 5;
 const SOUND_TYPE: u64 = 6;
 const SOUND_REQUEST: u64 = 7;
+const START_TYPE: u64 = 8;
 
 /// How a receiver decodes; a sender may count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,6 +65,8 @@ pub struct Hello {
     pub decoder: DecoderKind,
     /// Which of the sender's broadcasts it wants; the empty name if the sender has one alone.
     pub broadcast: BroadcastName,
+    /// Where it begins; `None` where all others are.
+    pub start: Option<Start>,
 }
 
 /// A model package's name: the SHA-256 of its manifest, which contains the SHA-256 of every file.
@@ -182,6 +186,9 @@ pub enum Message {
     Sound(Sound),
     /// From receiver to sender.
     SoundRequest(SoundRequest),
+    /// From sender to receiver, between the welcome and the clock, if the hello asked for a start: where the receiver
+    /// begins; `None` where all others are.
+    Start(Option<Start>),
 }
 
 impl Message {
@@ -196,6 +203,9 @@ impl Message {
                 put_varint(&mut body, hello.max_bitrate.map_or(0, Bitrate::bits));
                 put_varint(&mut body, hello.decoder.number());
                 put_bytes(&mut body, hello.broadcast.as_str().as_bytes());
+                if hello.start.is_some() {
+                    Start::write(hello.start, &mut body);
+                }
                 HELLO_TYPE
             }
             Self::Welcome { version, welcome } => {
@@ -235,6 +245,10 @@ impl Message {
                 put_varint(&mut body, u64::from(request.wanted));
                 SOUND_REQUEST
             }
+            Self::Start(start) => {
+                Start::write(*start, &mut body);
+                START_TYPE
+            }
         };
         let mut out = BytesMut::with_capacity(body.len() + 4);
         put_varint(&mut out, kind);
@@ -263,6 +277,7 @@ impl Message {
                 None => return Ok(None),
             },
             SOUND_REQUEST => Self::SoundRequest(SoundRequest { wanted: reader.varint().ok_or(SHORT_MESSAGE)? == 1 }),
+            START_TYPE => Self::Start(Start::read(&mut reader)?),
             _ => return Ok(None),
         };
         Ok(Some(message))
@@ -283,7 +298,8 @@ fn hello(reader: &mut Reader<'_>) -> Result<Hello, Close> {
     let max_bitrate = (cap > 0).then_some(Bitrate::from_bits(cap));
     let broadcast = str::from_utf8(reader.bytes().ok_or(SHORT_MESSAGE)?).ok().and_then(|name| name.parse().ok());
     let broadcast = broadcast.ok_or(Close::violation("a hello asks for a broadcast with a name that is none"))?;
-    Ok(Hello { versions, token: Bytes::copy_from_slice(token), max_bitrate, decoder, broadcast })
+    let start = Start::read_of_hello(reader)?;
+    Ok(Hello { versions, token: Bytes::copy_from_slice(token), max_bitrate, decoder, broadcast, start })
 }
 
 fn welcome(reader: &mut Reader<'_>) -> Result<Welcome, Close> {

@@ -9,6 +9,7 @@ pub(crate) mod limits;
 pub(crate) mod message;
 pub(crate) mod parity;
 pub(crate) mod sound;
+pub(crate) mod start;
 pub(crate) mod stream;
 pub(crate) mod varint;
 pub(crate) mod version;

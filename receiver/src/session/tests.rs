@@ -240,7 +240,8 @@ async fn meet_with(sender: &Sender, max_bitrate: Option<Bitrate>, sink: &mut Jud
     let began = Instant::now();
     let versions = VersionRange::SPOKEN;
     let decoder = DecoderKind::Linear;
-    let hello = Hello { versions, token: Bytes::new(), max_bitrate, decoder, broadcast: BroadcastName::default() };
+    let hello =
+        Hello { versions, token: Bytes::new(), max_bitrate, decoder, broadcast: BroadcastName::default(), start: None };
     let Ended { error, .. } = run(sender, hello, true, sink).await;
     let took = began.elapsed();
     let code = sender.close.lock().expect("no panic").expect("the sender is told").code;

@@ -10,11 +10,12 @@ use nestcast_proto::{
     Bitrate, BroadcastName, Code, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash,
     PathStats, RandomAccessRequest, Sound, SoundRequest, Urgency, VersionRange, Video, Welcome,
 };
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 use super::*;
+use crate::directory::MAX_REWOUND;
 use crate::door::slots::Slots;
 use crate::frames::fanout::FrameFanout;
 use crate::frames::sound::SoundFanout;
@@ -187,6 +188,7 @@ fn hello_to(name: &str, max_bitrate: Option<Bitrate>) -> Bytes {
         max_bitrate,
         decoder: DecoderKind::Linear,
         broadcast: name.parse().expect("a name"),
+        start: None,
     })
     .encode()
 }
@@ -205,7 +207,7 @@ fn shared() -> Arc<Shared> {
     let end = OnceLock::new();
     let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), sound: None });
     let slots = Arc::new(Slots::new(100, 100));
-    let cut_off = watch::Sender::new(false);
+    let cut_off = Arc::new(watch::Sender::new(false));
     let sound = SoundFanout::new();
     Arc::new(Shared {
         offer,
@@ -217,6 +219,8 @@ fn shared() -> Arc<Shared> {
         end,
         cut_off,
         origins: Vec::new(),
+        archive: None,
+        parent: None,
     })
 }
 
@@ -229,7 +233,7 @@ fn send(fanout: &FrameFanout, id: u64) {
 fn directory(shared: &Arc<Shared>, frames: &FrameReceiver) -> Arc<Directory> {
     let station = Station { shared: Arc::clone(shared), frames: frames.clone() };
     let stations = [(BroadcastName::default(), station)].into();
-    Arc::new(Directory { first: BroadcastName::default(), stations })
+    Arc::new(Directory { first: BroadcastName::default(), stations, rewound: Arc::new(Semaphore::new(MAX_REWOUND)) })
 }
 
 /// Feeds a receiver.
@@ -440,7 +444,8 @@ async fn a_receiver_gets_the_broadcast_that_it_asks_for_and_another_name_is_refu
     let stations = stations.map(|(text, (shared, fanout))| {
         (name(text), Station { shared: Arc::clone(shared), frames: fanout.subscribe() })
     });
-    let directory = Arc::new(Directory { first: name("cam1"), stations: stations.collect() });
+    let rewound = Arc::new(Semaphore::new(MAX_REWOUND));
+    let directory = Arc::new(Directory { first: name("cam1"), stations: stations.collect(), rewound });
     let ask = |text: &str| Taker { says: hello_to(text, None), ..Taker::new(1e9) };
     let takers = ["cam2", "cam3", ""].map(ask);
     let mut feeds = JoinSet::new();
@@ -458,4 +463,21 @@ async fn a_receiver_gets_the_broadcast_that_it_asks_for_and_another_name_is_refu
     }
     assert_eq!(shares[0].counters.read().refusals.get("no_broadcast"), Some(&2));
     assert_eq!([0, 1].map(|at: usize| shares[at].counters.read().accepted), [0, 1]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_peer_that_may_not_watch_does_not_learn_which_names_there_are() {
+    let (fanout, shared) = (FrameFanout::new(INTERVAL), shared());
+    let mut shared = Arc::into_inner(shared).expect("nobody else has it");
+    shared.authorizers = vec![Arc::new(crate::access::shared_token::SharedToken(Bytes::from_static(b"secret")))];
+    let shared = Arc::new(shared);
+    let name: BroadcastName = "cam1".parse().expect("a name");
+    let station = Station { shared: Arc::clone(&shared), frames: fanout.subscribe() };
+    let rewound = Arc::new(Semaphore::new(MAX_REWOUND));
+    let directory = Arc::new(Directory { first: name.clone(), stations: [(name, station)].into(), rewound });
+    for asked in ["cam1", "cam2", ""] {
+        let taker = Taker { says: hello_to(asked, None), ..Taker::new(1e9) };
+        run(taker.clone(), pending(), shared.demand.register(), Arc::clone(&directory)).await;
+        assert_eq!(taker.taken().closed, Some(Code::Token), "{asked}");
+    }
 }

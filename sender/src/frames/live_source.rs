@@ -13,14 +13,17 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    BroadcastFrame, Captured, Demand, FrameEncoder, PictureStream, SourceError, StreamPicture, Welcome,
+    BroadcastFrame, Captured, Demand, FrameEncoder, MuxedStream, PictureStream, Sound, SourceError, StreamPicture,
+    Welcome,
 };
 use tokio::sync::mpsc;
 
 use crate::clock;
 use crate::frames::latest_value::LatestValue;
+use crate::frames::muxed;
 use crate::frames::running_clock;
 use crate::frames::schedule::Schedule;
+use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
 
 /// The most used pictures kept for reuse: one is read while another is encoded, and an encoder may keep one for
@@ -98,6 +101,8 @@ const LAGS: usize = 8;
 pub struct LiveSource<P> {
     welcome: Welcome,
     package: Option<Bytes>,
+    /// The sound of a muxed stream.
+    sound: Option<Sound>,
     state: State<P>,
 }
 
@@ -107,7 +112,12 @@ impl<P> std::fmt::Debug for LiveSource<P> {
     }
 }
 
-type Stream<P> = Box<dyn PictureStream<Picture = P>>;
+/// Where pictures come from.
+enum Stream<P> {
+    Pictures(Box<dyn PictureStream<Picture = P>>),
+    Muxed(Box<dyn MuxedStream<Picture = P>>, Option<SoundFanout>),
+}
+
 type Encoder<P> = Box<dyn FrameEncoder<Picture = P>>;
 
 enum State<P> {
@@ -122,9 +132,21 @@ impl<P: Send + 'static> LiveSource<P> {
         stream: impl PictureStream<Picture = P> + 'static,
         encoder: impl FrameEncoder<Picture = P> + 'static,
     ) -> Self {
-        let welcome = encoder.welcome();
-        let package = encoder.package();
-        Self { welcome, package, state: State::Ready(Box::new(stream), Box::new(encoder)) }
+        Self::of(Stream::Pictures(Box::new(stream)), Box::new(encoder), None)
+    }
+
+    /// Encodes the pictures of `stream` with `encoder`, and sends its sound as it is.
+    pub fn muxed(
+        stream: impl MuxedStream<Picture = P> + 'static,
+        encoder: impl FrameEncoder<Picture = P> + 'static,
+    ) -> Self {
+        let sound = stream.sound();
+        Self::of(Stream::Muxed(Box::new(stream), None), Box::new(encoder), sound)
+    }
+
+    fn of(stream: Stream<P>, encoder: Encoder<P>, sound: Option<Sound>) -> Self {
+        let (welcome, package) = (encoder.welcome(), encoder.package());
+        Self { welcome, package, sound, state: State::Ready(stream, encoder) }
     }
 }
 
@@ -135,6 +157,16 @@ impl<P: Send + 'static> FrameSource for LiveSource<P> {
 
     fn package(&self) -> Option<Bytes> {
         self.package.clone()
+    }
+
+    fn sound(&self) -> Option<Sound> {
+        self.sound
+    }
+
+    fn attach_sound(&mut self, sound: SoundFanout) {
+        if let State::Ready(Stream::Muxed(_, fanout), _) = &mut self.state {
+            *fanout = Some(sound);
+        }
     }
 
     async fn next(&mut self, demand: &Demand) -> Result<Option<BroadcastFrame>, SourceError> {
@@ -181,7 +213,10 @@ impl<P: Send + 'static> Running<P> {
         let emptying = Arc::clone(&slot);
         let reading = thread::spawn(move || {
             let _close = filling.close_on_drop();
-            read(stream, &filling, &spent)
+            match stream {
+                Stream::Pictures(stream) => read(stream, &filling, &spent),
+                Stream::Muxed(stream, fanout) => muxed::read(stream, &filling, &spent, fanout.as_ref()),
+            }
         });
         let encoding = thread::spawn(move || {
             let _close = emptying.close_on_drop();
@@ -211,7 +246,7 @@ impl<P> Drop for Running<P> {
 
 /// Reads pictures, and gives `spent` pictures back to the stream for reuse.
 fn read<P: Send + 'static>(
-    mut stream: Stream<P>,
+    mut stream: Box<dyn PictureStream<Picture = P>>,
     slot: &LatestValue<Captured<P>>,
     spent: &Receiver<P>,
 ) -> Result<(), SourceError> {

@@ -1,11 +1,12 @@
 //! A source of frames that were encoded earlier: a thread that hands each over when it is due, and the sound between
 //! them.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nestcast_proto::{BroadcastFrame, Demand, FrameStream, Sound, SourceError, Welcome};
+use nestcast_proto::{Archive, BroadcastFrame, Demand, FrameStream, Sound, SourceError, Welcome};
 use tokio::sync::mpsc;
 
 use crate::frames::running_clock;
@@ -23,6 +24,7 @@ pub struct PacedSource {
     welcome: Welcome,
     sound: Option<Sound>,
     fanout: Option<SoundFanout>,
+    archive: Option<Arc<dyn Archive>>,
     state: State,
 }
 
@@ -51,7 +53,14 @@ impl PacedSource {
     /// Sends the frames of `stream`.
     pub fn new(stream: impl FrameStream + 'static) -> Self {
         let (welcome, sound) = (stream.welcome(), stream.sound());
-        Self { welcome, sound, fanout: None, state: State::Ready(Box::new(stream)) }
+        Self { welcome, sound, fanout: None, archive: None, state: State::Ready(Box::new(stream)) }
+    }
+
+    /// Lets receivers begin anywhere in `archive`, which has the same frames.
+    #[must_use]
+    pub fn with_archive(mut self, archive: impl Archive + 'static) -> Self {
+        self.archive = Some(Arc::new(archive));
+        self
     }
 }
 
@@ -62,6 +71,10 @@ impl FrameSource for PacedSource {
 
     fn sound(&self) -> Option<Sound> {
         self.sound
+    }
+
+    fn archive(&self) -> Option<Arc<dyn Archive>> {
+        self.archive.clone()
     }
 
     fn attach_sound(&mut self, sound: SoundFanout) {

@@ -1,9 +1,10 @@
 //! Sources of frames: the trait that cameras, recordings and measurements implement.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use bytes::Bytes;
-use nestcast_proto::{BroadcastFrame, Demand, Sound, SourceError, Welcome};
+use nestcast_proto::{Archive, BroadcastFrame, Demand, Sound, SourceError, Welcome};
 
 use crate::frames::sound::SoundFanout;
 
@@ -25,6 +26,11 @@ pub trait FrameSource: Send + 'static {
 
     /// Returns what receivers learn of the sound that the source has itself, if it has some. It must stay the same.
     fn sound(&self) -> Option<Sound> {
+        None
+    }
+
+    /// Returns where receivers may begin elsewhere than the others; `None` if they may not.
+    fn archive(&self) -> Option<Arc<dyn Archive>> {
         None
     }
 

@@ -9,6 +9,7 @@ use crate::subscribe::subscriber::Arrived;
 use crate::wire::close::{Close, Code};
 use crate::wire::message::{PackageHash, Welcome};
 use crate::wire::sound::{Sound, SoundPacket};
+use crate::wire::start::Start;
 
 /// An action for the driver, or data for it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub enum ReceiverOutput {
     /// The broadcast that the next [`ReceiverOutput::Welcome`] announces has this sound. If you play it, call
     /// [`ReceiverSession::handle_sound_wanted`](crate::ReceiverSession::handle_sound_wanted).
     SoundAnnounced(Sound),
+    /// The hello asked for a start: the receiver begins here, or where all others are if this is `None`.
+    Start(Option<Start>),
     /// The sender announced its broadcast. Answer with
     /// [`ReceiverSession::handle_ready`](crate::ReceiverSession::handle_ready) or
     /// [`ReceiverSession::handle_package_missing`](crate::ReceiverSession::handle_package_missing). Until then read no

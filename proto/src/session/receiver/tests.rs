@@ -21,6 +21,7 @@ fn hello() -> Hello {
         max_bitrate: None,
         decoder: DecoderKind::Linear,
         broadcast: BroadcastName::default(),
+        start: None,
     }
 }
 
@@ -406,4 +407,27 @@ fn sound_is_announced_once_and_before_the_clock() {
     session.handle_control_bytes(&said.map(|message| message.encode()).concat());
     session.handle_control_bytes(&Message::Sound(Sound::Mono).encode());
     assert_eq!(violation(&mut session), "no clock follows the welcome");
+}
+
+#[test]
+fn a_receiver_that_asks_for_a_start_learns_what_it_gets_once_and_one_that_does_not_is_told_nothing() {
+    let asked = Some(Start::BeforeNow(Duration::from_secs(9)));
+    let greeted = |asked: Option<Start>, starts: &[Option<Start>]| {
+        let mut session = ReceiverSession::new(Hello { start: asked, ..hello() }, true);
+        let welcome = Message::Welcome { version: 1, welcome: welcome(None) }.encode();
+        let starts: Vec<u8> = starts.iter().flat_map(|start| Message::Start(*start).encode()).collect();
+        let clock = Message::Clock(Clock { micros: 7 }).encode();
+        session.handle_control_bytes(&[&welcome[..], &starts, &clock].concat());
+        let did = outputs(&mut session, Duration::ZERO);
+        let is_closed = did.iter().any(|output| matches!(output, ReceiverOutput::Close(_)));
+        let start =
+            did.iter().find_map(|output| if let ReceiverOutput::Start(start) = output { Some(*start) } else { None });
+        (start, is_closed)
+    };
+    let granted = Some(Start::BeforeNow(Duration::from_secs(5)));
+    assert_eq!(greeted(asked, &[granted]), (Some(granted), false));
+    assert_eq!(greeted(asked, &[None]), (Some(None), false));
+    assert_eq!(greeted(asked, &[]), (Some(None), false), "a sender that does not know it");
+    assert_eq!(greeted(None, &[]), (None, false));
+    assert!(greeted(None, &[granted]).1 && greeted(asked, &[None, granted]).1, "what was not asked for breaks a rule");
 }

@@ -30,6 +30,7 @@ fn hello(max_bitrate: Option<Bitrate>) -> Message {
         max_bitrate,
         decoder: DecoderKind::Linear,
         broadcast: BroadcastName::default(),
+        start: None,
     })
 }
 
@@ -334,4 +335,22 @@ fn who_asks_for_sound_that_was_not_announced_breaks_a_rule() {
         _ => None,
     });
     assert_eq!(end, Some(Code::Violation));
+}
+
+#[test]
+fn a_receiver_that_asks_for_a_start_is_told_where_it_begins() {
+    let start = Start::AfterBeginning(Duration::from_secs(90));
+    for granted in [None, Some(start)] {
+        let mut session = SenderSession::new(Arc::new(offer(None)), 0);
+        let Message::Hello(hello) = hello(None) else { panic!("it is a hello") };
+        let hello = Hello { start: Some(start), ..hello };
+        session.handle_control_bytes(Duration::ZERO, &Message::Hello(hello.clone()).encode());
+        assert_eq!(session.poll(Duration::ZERO), Some(SenderOutput::Hello(hello)));
+        granted.into_iter().for_each(|granted| session.handle_start(granted));
+        session.handle_admitted(Duration::ZERO, 77, None);
+        let welcome = Message::Welcome { version: 1, welcome: offer(None).welcome };
+        let said = [welcome, Message::Start(granted), Message::Clock(Clock { micros: 77 })];
+        let said: Vec<u8> = said.iter().flat_map(Message::encode).collect();
+        assert_eq!(session.poll(Duration::ZERO), Some(SenderOutput::Say(said.into())));
+    }
 }

@@ -1,0 +1,104 @@
+//! Receivers that begin earlier in a live broadcast, or anywhere in a stored video.
+
+use std::process::Stdio;
+
+use crate::harness::live::{Sender, clip};
+use crate::harness::{Bench, NESTCAST};
+
+/// Receives until this number of frames came. Returns their numbers, and what is on standard error.
+fn frames(bench: &Bench, sender: &Sender, options: &[&str], count: usize) -> (Vec<u64>, String) {
+    use std::io::{BufRead as _, BufReader, Read as _};
+
+    let folder = options.concat();
+    let mut receiver = bench
+        .command(NESTCAST)
+        .args(sender.receive(&[&["-o", &folder[2..], "--json"], options].concat()))
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    let lines = lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok());
+    let numbers = lines.filter(|line| line["event"] == "frame").filter_map(|line| line["id"].as_u64()).take(count);
+    let numbers = numbers.collect();
+    // It may have ended with the video.
+    let _ = receiver.kill();
+    let mut said = String::new();
+    receiver.stderr.take().expect("it is piped").read_to_string(&mut said).expect("text");
+    receiver.wait().expect("it ends");
+    (numbers, said)
+}
+
+/// Waits until this number of frames was encoded.
+fn encoded(sender: &mut Sender, count: u64) {
+    while sender.line()["frames"].as_u64() < Some(count) {}
+}
+
+#[test]
+fn a_receiver_begins_earlier_in_a_live_broadcast_and_at_most_as_early_as_it_is_kept() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(30));
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--rewind", "1h"]);
+    encoded(&mut sender, 90);
+    // Both count in the figures while they are there.
+    let both = [&["-o", "live"][..], &["-o", "late", "--rewind", "2s"]].map(|options| {
+        let mut receiver = bench.command(NESTCAST);
+        receiver.args(sender.receive(options)).stderr(Stdio::null()).spawn().expect("the binary starts")
+    });
+    while sender.line()["receivers"].as_array().map_or(0, Vec::len) < 2 {}
+    both.into_iter().for_each(|mut receiver| drop(receiver.kill().and_then(|()| receiver.wait())));
+    encoded(&mut sender, 200);
+    let (numbers, said) = frames(&bench, &sender, &["--rewind", "3s"], 20);
+    let first = *numbers.first().expect("frames come");
+    assert!(numbers.len() == 20 && numbers.is_sorted() && said.is_empty(), "{numbers:?}: {said}");
+    // One that comes later begins now.
+    let (now, _) = frames(&bench, &sender, &["--latency", "min"], 1);
+    assert!(now[0] >= first + 90, "frame {first}, and then {}", now[0]);
+    let (numbers, said) = frames(&bench, &sender, &["--rewind", "1h"], 3);
+    assert!(numbers[0] < 90, "the oldest: {numbers:?}");
+    assert!(said.contains("the sender keeps the last"), "{said}");
+    let (_, said) = frames(&bench, &sender, &["--start", "3s"], 3);
+    assert!(said.contains("only a stored video can begin elsewhere"), "{said}");
+}
+
+#[test]
+fn a_receiver_begins_anywhere_in_a_stored_video_and_its_end_is_the_last_moment() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(150));
+    let made = bench.run(&["encode", "clip.y4m", "-o", "film.nst", "--effort", "realtime"], &[]);
+    assert!(made.status.success(), "{made:?}");
+    let sender = Sender::start(&bench, &["film.nst", "--repeat"]);
+    let (numbers, said) = frames(&bench, &sender, &["--start", "4s"], 20);
+    assert_eq!((numbers.first(), said.as_str()), (Some(&120), ""), "{numbers:?}");
+    let (numbers, said) = frames(&bench, &sender, &["--start", "1h"], 3);
+    assert!(
+        numbers.first() == Some(&149) && said.contains("the video has its last frame at 4s"),
+        "{numbers:?}: {said}"
+    );
+    let (_, said) = frames(&bench, &sender, &["--rewind", "10m"], 3);
+    assert!(said.contains("keeps nothing to rewind"), "{said}");
+    let said = bench.misuse(&["receive", "127.0.0.1:1", "-o", "-", "--start", "1m", "--rewind", "1m"]);
+    assert!(said.contains("cannot be used with"), "{said}");
+}
+
+#[test]
+fn a_receiver_that_is_behind_gets_the_rest_after_the_end_with_its_sound() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(120));
+    let samples: Vec<u8> = (0..4 * 48_000_u32).flat_map(|at| [0, (at / 64 % 2 * 40).to_le_bytes()[0]]).collect();
+    bench.write("sound.raw", &samples);
+    let sound = ["--sound", "sound.raw", "--sound-raw", "48000:1"];
+    let mut sender = Sender::start(&bench, &[&["clip.y4m", "--rewind", "1m"], &sound[..]].concat());
+    encoded(&mut sender, 60);
+    let received = bench.run(&sender.receive(&["-o", "came.nst", "--rewind", "1m"]), &[]);
+    assert!(received.status.success(), "{received:?}");
+    assert!(sender.wait().0.success(), "it ends after its last receiver");
+    let decoded = bench.run(&["decode", "came.nst", "-o", "came.y4m", "--sound", "came.wav"], &[]);
+    assert!(decoded.status.success(), "{decoded:?}");
+    let bytes = bench.read("came.y4m");
+    let mut came = nestcast_media::y4m::Reader::new(&bytes[..], 10_000).expect("y4m");
+    let pictures = std::iter::from_fn(|| came.read().expect("frames")).count();
+    assert!((100..=121).contains(&pictures), "{pictures} of 120");
+    let seconds = (bench.read("came.wav").len() - 44) as f64 / 96_000.0;
+    assert!((seconds - pictures as f64 / 30.0).abs() < 0.1, "{seconds} s of sound");
+}
