@@ -55,6 +55,7 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
         return Ok(Source::Stored(PacedSource::new(replay)));
     }
     let pictures = Pictures::y4m(&name, max_pixels, options.matrix.asked(), input.into_reader(), again)?;
+    files::note_lost(&name, pictures.notes());
     video(options, pictures).map(Source::Live)
 }
 
