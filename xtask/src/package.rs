@@ -5,7 +5,7 @@ use std::{ffi::OsString, path::PathBuf};
 use crate::{
     cargo, debian,
     failure::{Failure, Result},
-    manual, runtime,
+    manual, programs, runtime,
     staging::{VERSION, files, install, packages, tar},
 };
 
@@ -41,6 +41,9 @@ fn program(target: Option<&str>) -> Result<PathBuf> {
 
 /// Builds the archive `nestcast-VERSION-TARGET.tar.gz`.
 fn archive() -> Result<PathBuf> {
+    if !programs::starts("musl-gcc") {
+        return Err(Failure::say("the static program needs musl-gcc: install what Debian calls musl-tools"));
+    }
     cargo::add_target(STATIC).map_err(|why| Failure::say(format!("cannot build for {STATIC}: {why}")))?;
     let program = program(Some(STATIC))?;
     let manual = manual::generate(FEATURES)?;
