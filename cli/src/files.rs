@@ -84,6 +84,11 @@ pub(crate) fn note_once(text: &str) {
     }
 }
 
+/// Notes what an input loses, each once.
+pub(crate) fn note_lost(name: &str, notes: &[impl Display]) {
+    notes.iter().for_each(|note| note_once(&format!("{name}: {note}")));
+}
+
 /// Notes what the command does without, and why.
 pub(crate) fn note_left_out(error: &anyhow::Error) {
     note(&format!("left out: {}", advice::told(error)));

@@ -15,9 +15,7 @@ use crate::files;
 pub(crate) fn read(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
     let name = input.name();
     let decoded = input.picture(max_pixels)?;
-    for note in decoded.notes {
-        files::note_once(&format!("{name}: {note}"));
-    }
+    files::note_lost(&name, &decoded.notes);
     Ok(decoded.picture)
 }
 

@@ -7,12 +7,12 @@ use crate::harness::{Bench, png, refusal};
 fn sources_that_cannot_be_sent_are_refused() {
     let bench = Bench::new();
     bench.write("broken.y4m", &clip(3)[..1500]);
-    bench.write("deep.y4m", b"YUV4MPEG2 W32 H24 F30:1 C420p10\n");
+    bench.write("narrow.y4m", b"YUV4MPEG2 W32 H24 F30:1 C411\n");
     bench.write("large.y4m", b"YUV4MPEG2 W16000 H16000 F30:1 C420\n");
     for (source, part) in [
         ("none.y4m", "none.y4m"),
         ("broken.y4m", "breaks off inside frame 1"),
-        ("deep.y4m", "420p10"),
+        ("narrow.y4m", "411"),
         ("large.y4m", "raise --max-pixels"),
     ] {
         let arguments = ["send", source, "--listen", "127.0.0.1:0", "--json"];

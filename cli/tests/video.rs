@@ -213,6 +213,28 @@ fn grey_video_becomes_video_without_colour() {
 }
 
 #[test]
+fn deep_video_is_rounded_to_8_bits_and_a_note_says_so() {
+    let bench = Bench::new();
+    let plain = clip(3, 3);
+    let at = header(&plain);
+    let deep = plain[at..].chunks(FRAME).flat_map(|frame| {
+        let samples = frame[6..].iter().flat_map(|sample| (u16::from(*sample) << 2).to_le_bytes());
+        b"FRAME\n".iter().copied().chain(samples).collect::<Vec<u8>>()
+    });
+    let deep: Vec<u8> = b"YUV4MPEG2 W64 H48 F30:1 C420p10\n".iter().copied().chain(deep).collect();
+    bench.write("deep.y4m", &deep);
+    bench.write("plain.y4m", &plain);
+    let (_, notes) = bench.succeed(&["encode", "deep.y4m", "-o", "deep.nst", "--bitrates", "60k..960k"]);
+    assert!(notes.contains("deep.y4m: it has 10 bits a sample: nestcast rounds them to 8"), "{notes}");
+    let (_, notes) = bench.succeed(&["encode", "plain.y4m", "-o", "plain.nst", "--bitrates", "60k..960k"]);
+    assert!(!notes.contains("bits a sample"), "{notes}");
+    for name in ["deep", "plain"] {
+        bench.succeed(&["decode", &format!("{name}.nst"), "-o", &format!("{name}.out.y4m")]);
+    }
+    assert_eq!(frames(&bench.read("deep.out.y4m")), frames(&bench.read("plain.out.y4m")));
+}
+
+#[test]
 fn a_range_of_frames_is_encoded_and_decoded_alone() {
     let bench = encoded();
     bench.succeed(&["decode", "clip.nst", "-o", "all.y4m"]);

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use nestcast_codec::Picture;
+use nestcast_media::y4m::Note;
 use nestcast_proto::{PictureStream, SourceError, StreamPicture};
 
 use crate::format::{PictureFormat, PictureRate};
@@ -36,6 +37,8 @@ impl<S: PictureSource + ?Sized> PictureSource for Box<S> {
 pub struct Pictures {
     format: PictureFormat,
     source: Box<dyn PictureSource>,
+    /// What they lose of a video.
+    notes: Vec<Note>,
 }
 
 impl std::fmt::Debug for Pictures {
@@ -47,7 +50,7 @@ impl std::fmt::Debug for Pictures {
 impl Pictures {
     /// Wraps the pictures of `source`.
     pub fn new(source: impl PictureSource + 'static) -> Self {
-        Self { format: source.format(), source: Box::new(source) }
+        Self { format: source.format(), source: Box::new(source), notes: Vec::new() }
     }
 
     /// Makes pictures of `format` with the function `next`, which gets spent pictures as [`PictureSource::next`] does.
@@ -75,6 +78,16 @@ impl Pictures {
     #[must_use]
     pub const fn format(&self) -> PictureFormat {
         self.format
+    }
+
+    /// Returns what the pictures lose of the y4m video that they are from, to tell the user.
+    #[must_use]
+    pub fn notes(&self) -> &[Note] {
+        &self.notes
+    }
+
+    pub(crate) fn with_notes(self, notes: Vec<Note>) -> Self {
+        Self { notes, ..self }
     }
 }
 

@@ -33,8 +33,9 @@ impl Pictures {
         let reader = Reader::new(input, max_pixels).map_err(refuse)?.with_matrix(matrix);
         let planar = Format::Ycbcr420(reader.colours());
         let format = PictureFormat::new(reader.size(), planar, reader.rate()).with_display(reader.display());
-        let name = name.to_owned();
-        Ok(Self::new(Video { name, max_pixels, matrix, format, planar, reader, again, is_empty: true }))
+        let (name, notes) = (name.to_owned(), reader.notes());
+        let video = Video { name, max_pixels, matrix, format, planar, reader, again, is_empty: true };
+        Ok(Self::new(video).with_notes(notes))
     }
 }
 
@@ -106,6 +107,15 @@ mod tests {
         assert_eq!((second.samples(), second.samples().as_ptr()), (&b"abcdef"[..], memory));
         let third = next(Some(second));
         assert_eq!((third.samples(), third.samples().as_ptr()), (&b"123456"[..], memory), "it begins again");
+    }
+
+    #[test]
+    fn what_a_video_loses_is_noted() {
+        let deep = &b"YUV4MPEG2 W2 H2 F30:1 C420p10\nFRAME\n\x04\0\x08\0\x0C\0\x10\0\x14\0\x18\0"[..];
+        let mut pictures = Pictures::y4m("clip", 100, None, deep, None).expect("y4m");
+        assert_eq!(pictures.notes(), [y4m::Note::Depth(10)]);
+        assert_eq!(pictures.next(None).expect("a picture").expect("one").picture.samples(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(Pictures::y4m("clip", 100, None, VIDEO, None).expect("y4m").notes(), []);
     }
 
     #[test]

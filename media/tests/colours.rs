@@ -120,7 +120,7 @@ fn primaries_are_applied() {
 #[test]
 fn a_matrix_that_png_does_not_have_leaves_the_picture_readable() {
     let decoded = decode(&with_chunks(&[(b"cICP", &[1, 13, 1, 1])]), 64).expect("a picture");
-    assert_eq!((decoded.picture.samples(), &decoded.notes[..]), (&samples()[..], &[Note::Profile][..]));
+    assert_eq!((decoded.picture.samples(), &decoded.notes[..]), (&samples()[..], &[Note::Matrix][..]));
 }
 
 #[test]

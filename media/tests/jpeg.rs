@@ -1,6 +1,7 @@
 //! JPEG files as cameras write them, and as cables and disks damage them.
 
 use jpeg_encoder::{ColorType, Encoder};
+use moxcms::{ColorProfile, DataColorSpace, LutDataType, LutStore, LutType, LutWarehouse, Matrix3d, ProfileClass};
 use nestcast_media::picture::{Decoded, Error, Note, decode};
 
 const WIDTH: u16 = 200;
@@ -190,5 +191,74 @@ fn every_orientation_turns_the_picture_as_exif_says() {
         let places = [0, wide - 1, wide * (high - 1), wide * high - 1];
         let shown = places.map(|at| usize::from(picture.samples()[at] / 70));
         assert_eq!(shown, corners, "orientation {orientation}");
+    }
+}
+
+/// Returns a profile of ink by which black alone and each of the other inks shows a grey of its own, unlike any print.
+fn profile_of_greys() -> Vec<u8> {
+    let lightness = |inks: usize| match inks {
+        0 => 0xFF00,
+        // Cyan, the first channel, varies slowest.
+        8 => 0x8000,
+        4 => 0x4000,
+        2 => 0xC000,
+        _ => 0,
+    };
+    let clut = (0..16).flat_map(|inks| [lightness(inks), 0x8000, 0x8000]).collect();
+    let straight = |count: usize| LutStore::Store16([0, u16::MAX].repeat(count));
+    let mut profile = ColorProfile::new_lab();
+    profile.color_space = DataColorSpace::Cmyk;
+    profile.pcs = DataColorSpace::Lab;
+    profile.profile_class = ProfileClass::OutputDevice;
+    let table = LutWarehouse::Lut(LutDataType {
+        num_input_channels: 4,
+        num_output_channels: 3,
+        num_clut_grid_points: 2,
+        matrix: Matrix3d::IDENTITY,
+        num_input_table_entries: 2,
+        num_output_table_entries: 2,
+        input_table: straight(4),
+        clut_table: LutStore::Store16(clut),
+        output_table: straight(3),
+        lut_type: LutType::Lut16,
+    });
+    profile.lut_a_to_b_perceptual = Some(table.clone());
+    profile.lut_a_to_b_colorimetric = Some(table);
+    profile.lut_b_to_a_perceptual = None;
+    profile.lut_b_to_a_colorimetric = None;
+    profile.encode().expect("a profile")
+}
+
+#[test]
+fn a_profile_of_ink_is_applied_to_the_ink() {
+    let inks = [[0; 4], [255, 0, 0, 0], [0, 255, 0, 0], [0, 0, 255, 0], [0, 0, 0, 255]];
+    // sRGB of L* 100, 50.2, 25.1, 75.3 and 0.
+    let greys = [255, 119, 60, 186, 0_u8];
+    let side = 16;
+    let samples: Vec<u8> = (0..side * side * inks.len()).flat_map(|at| inks[at % (side * inks.len()) / side]).collect();
+    let width = u16::try_from(side * inks.len()).expect("it is small");
+    for kind in [ColorType::Cmyk, ColorType::CmykAsYcck] {
+        let file = |profile: Option<&[u8]>| {
+            let mut bytes = Vec::new();
+            let mut encoder = Encoder::new(&mut bytes, 100);
+            if let Some(profile) = profile {
+                encoder.add_icc_profile(profile).expect("it is short");
+            }
+            encoder.encode(&samples, width, 16, kind).expect("memory takes it");
+            bytes
+        };
+        let decoded = read(&file(Some(&profile_of_greys())));
+        assert_eq!(decoded.notes, [], "{kind:?}");
+        for (at, grey) in greys.into_iter().enumerate() {
+            let pixel = 3 * (8 * side * inks.len() + at * side + side / 2);
+            let shown = &decoded.picture.samples()[pixel..pixel + 3];
+            assert!(shown.iter().all(|sample| sample.abs_diff(grey) <= 4), "{kind:?}: {shown:?}, not {grey}");
+        }
+        for profile in [None, Some(&b"no profile"[..])] {
+            assert_eq!(read(&file(profile)).notes, [Note::Cmyk], "{kind:?}");
+        }
+        // A profile for pictures of light is none for ink.
+        let srgb = ColorProfile::new_display_p3().encode().expect("a profile");
+        assert_eq!(read(&file(Some(&srgb))).notes, [Note::Cmyk], "{kind:?}");
     }
 }

@@ -20,21 +20,32 @@ Copy them to where your shell and `man` look, for one user:
   completions/nestcast.fish  ~/.config/fish/completions/
   completions/_nestcast      a folder of zsh's $fpath";
 
+/// The profile in which the program that writes them is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Profile {
+    /// That of tests.
+    Dev,
+    /// That of a package, whose build has the same dependencies.
+    Release,
+}
+
 /// Writes them for a program with these features, and prints where they belong.
 pub(crate) fn write(features: &str) -> Result<()> {
-    let folder = generate(features)?;
+    let folder = generate(features, Profile::Dev)?;
     println!("man pages and completions are in {}.\n{PLACES}", folder.display());
     Ok(())
 }
 
 /// Writes them for a program with these features; returns their folder.
-pub(crate) fn generate(features: &str) -> Result<PathBuf> {
+pub(crate) fn generate(features: &str, profile: Profile) -> Result<PathBuf> {
     let folder = runtime::target_folder()?.join("manual");
     clear(&folder)?;
     let features = format!("{features} packaging");
-    let program = ["run", "--locked", "--quiet", "--package", "nestcast", "--bin", "nestcast-manual", "--features"];
+    let profile = if profile == Profile::Release { "release" } else { "dev" };
+    let program =
+        ["run", "--locked", "--quiet", "--profile", profile, "--package", "nestcast", "--bin", "nestcast-manual"];
     let to = folder.to_str().ok_or_else(|| Failure::say(format!("{}: not a name in UTF-8", folder.display())))?;
-    cargo::step(&[&program[..], &[&features, "--", to]].concat(), &[])?;
+    cargo::step(&[&program[..], &["--features", &features, "--", to]].concat(), &[])?;
     Ok(folder)
 }
 

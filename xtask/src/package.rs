@@ -5,7 +5,8 @@ use std::{ffi::OsString, path::PathBuf};
 use crate::{
     cargo, debian,
     failure::{Failure, Result},
-    manual, runtime,
+    manual::{self, Profile},
+    programs, runtime,
     staging::{VERSION, files, install, packages, tar},
 };
 
@@ -20,7 +21,7 @@ const DOCUMENTS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let words: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let built = match words.as_slice() {
-        [] if arguments.is_empty() => debian::package(&program(None)?, &manual::generate(FEATURES)?)?,
+        [] if arguments.is_empty() => debian::package(&program(None)?, &manual::generate(FEATURES, Profile::Release)?)?,
         ["--static"] => archive()?,
         _ => return Err(Failure::Usage("`package` takes nothing, or `--static`".to_owned())),
     };
@@ -41,9 +42,12 @@ fn program(target: Option<&str>) -> Result<PathBuf> {
 
 /// Builds the archive `nestcast-VERSION-TARGET.tar.gz`.
 fn archive() -> Result<PathBuf> {
+    if !programs::starts("musl-gcc") {
+        return Err(Failure::say("the static program needs musl-gcc: install what Debian calls musl-tools"));
+    }
     cargo::add_target(STATIC).map_err(|why| Failure::say(format!("cannot build for {STATIC}: {why}")))?;
     let program = program(Some(STATIC))?;
-    let manual = manual::generate(FEATURES)?;
+    let manual = manual::generate(FEATURES, Profile::Release)?;
     let name = format!("nestcast-{VERSION}-{STATIC}");
     let packages = packages()?;
     let folder = packages.join(&name);

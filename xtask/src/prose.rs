@@ -27,6 +27,8 @@ const RARE_WORDS: [RareWord; 8] = [
 const MAX_BEGINNING_WITH_OF: usize = 20;
 /// The most words of the median sentence of `docs/`.
 const MAX_MEDIAN_WORDS: usize = 15;
+/// The most bytes of the README: it is for somebody who has a minute.
+const MAX_README_BYTES: usize = 5120;
 /// The most columns of a line of Markdown; tables and lines without a space to break at are longer.
 const MAX_COLUMNS: usize = 120;
 /// Folders that have no text of ours.
@@ -53,6 +55,7 @@ pub(crate) fn check() -> Result<()> {
     let mut faults: Vec<String> = RARE_WORDS.iter().filter_map(|word| too_often(word, &files)).collect();
     faults.extend(begins_with_of(&files));
     faults.extend(files.iter().filter(|file| is_written(&file.name)).flat_map(long_lines));
+    faults.extend(files.iter().filter_map(long_readme));
     let docs = files.iter().filter(|file| file.name.starts_with("docs/")).flat_map(|file| sentence_words(&file.text));
     let median = median(docs.collect());
     if median > MAX_MEDIAN_WORDS {
@@ -142,6 +145,13 @@ fn begins_with_of(files: &[File]) -> Option<String> {
     })
 }
 
+/// Returns what to change if this is the README and has too many bytes.
+fn long_readme(file: &File) -> Option<String> {
+    let bytes = file.text.len();
+    (file.name == "README.md" && bytes > MAX_README_BYTES)
+        .then(|| format!("README.md has {bytes} bytes, over {MAX_README_BYTES}: move what few need into docs/"))
+}
+
 /// Returns the lines of Markdown that are too long: those outside code and tables which have a space to break at.
 fn long_lines(file: &File) -> Vec<String> {
     let mut in_code = false;
@@ -218,6 +228,15 @@ mod tests {
         let long = "word ".repeat(30);
         let text = format!("{long}\n| {long}|\n```\n{long}\n```\n[{long}](x)\n");
         assert_eq!(long_lines(&file("a.md", &text)), ["a.md:1: 150 columns, over 120"]);
+    }
+
+    #[test]
+    fn only_the_readme_of_the_whole_project_is_limited() {
+        let text = "word ".repeat(1025);
+        assert!(long_readme(&file("README.md", &text)).expect("5125 bytes").contains("5125 bytes, over 5120"));
+        assert!(
+            long_readme(&file("codec/README.md", &text)).is_none() && long_readme(&file("README.md", "a")).is_none()
+        );
     }
 
     #[test]

@@ -73,6 +73,7 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
         return Ok(Source::Live(LiveSource::muxed(muxed, encoding)));
     }
     let pictures = Pictures::y4m(&name, max_pixels, matrix, input, again)?;
+    files::note_lost(&name, pictures.notes());
     let encoding = video(options, pictures.format())?;
     Ok(Source::Live(LiveSource::new(pictures, encoding)))
 }

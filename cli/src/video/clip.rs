@@ -27,6 +27,7 @@ impl Clip {
     pub(super) fn open(input: Input<'_>, coding: &VideoCoding, max_pixels: u64) -> Result<Self> {
         let (name, length) = (input.name(), input.length());
         let frames = input.y4m(coding.frames, max_pixels)?.with_matrix(coding.matrix());
+        files::note_lost(&name, &frames.notes());
         let progress = Progress::of(&name, frames.count(length));
         Ok(Self { name, frames, progress })
     }

@@ -203,6 +203,24 @@ impl Colours {
         }
     }
 
+    /// Converts amounts of ink, four for each pixel, to sRGB.
+    ///
+    /// # Errors
+    /// [`CmsError`] if the profile is not for ink.
+    pub(super) fn of_ink(&self, ink: &[u8]) -> Result<Vec<u8>, CmsError> {
+        if self.profile.color_space != DataColorSpace::Cmyk {
+            return Err(CmsError::UnsupportedProfileConnection);
+        }
+        // The library calls any four channels so.
+        let four = Layout::Rgba;
+        let transform = self.profile.create_transform_8bit(four, &ColorProfile::new_srgb(), Layout::Rgb, options())?;
+        let mut shown = vec![0; ink.len() / 4 * 3];
+        for (ink, shown) in ink.chunks(PART).zip(shown.chunks_mut(PART / 4 * 3)) {
+            transform.transform(ink, shown)?;
+        }
+        Ok(shown)
+    }
+
     /// Returns the 16-bit grey that every 16-bit grey becomes.
     fn greys(&self) -> Result<Vec<u16>, CmsError> {
         let all = 0..=u16::MAX;

@@ -7,7 +7,7 @@ use image::codecs::jpeg::JpegDecoder;
 use image::codecs::png::PngDecoder;
 use image::codecs::webp::WebPDecoder;
 use image::metadata::Orientation;
-use image::{ImageDecoder, ImageError, ImageFormat, Limits};
+use image::{ColorType, ImageDecoder, ImageError, ImageFormat, ImageResult, Limits};
 use nestcast_codec::{MAX_SIDE, Picture, Size};
 
 use super::colour::{self, Colours};
@@ -110,9 +110,13 @@ fn webp_decoder(bytes: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>, Error> {
 
 fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let (bytes, endless) = png::with_end(bytes);
-    let bytes = &*bytes;
-    let mut decoder = png_decoder(bytes)?;
+    let cleaned = png::without_matrix(&bytes);
     let mut notes = Vec::new();
+    if let Cow::Owned(_) = cleaned {
+        notes.push(Note::Matrix);
+    }
+    let bytes = &*cleaned;
+    let mut decoder = png_decoder(bytes)?;
     // The decoder skips a profile over the limit.
     let profile = decoder.icc_profile()?;
     let colours = known(png::colours(bytes, profile.as_deref()), &mut notes);
@@ -147,7 +151,7 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     }
     let clean = jpeg::without_junk(bytes);
     let bytes = clean.as_deref().unwrap_or(bytes);
-    checked_pixels(&JpegDecoder::new(Cursor::new(bytes))?, max_pixels)?;
+    check_density(checked_pixels(&JpegDecoder::new(Cursor::new(bytes))?, max_pixels)?, bytes.len(), jpeg::MAX_PIXELS)?;
     let damaged = structure.incomplete || !jpeg::is_whole(bytes);
     let rebuilt = (structure.scattered || damaged).then(|| jpeg::rebuild(bytes)).flatten();
     if structure.scattered && rebuilt.is_none() {
@@ -155,18 +159,26 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
             "its JPEG scans are not interleaved, in a way that is not read: `jpegtran -copy all IN > OUT` makes another",
         ));
     }
-    let mut decoder = JpegDecoder::new(Cursor::new(rebuilt.as_deref().unwrap_or(bytes)))?;
+    let length = bytes.len();
+    let bytes = rebuilt.as_deref().unwrap_or(bytes);
+    let mut decoder = JpegDecoder::new(Cursor::new(bytes))?;
     let mut notes = Vec::new();
-    // A profile of ink applies to ink, but the decoder returns RGB.
     let ink = structure.components == 4;
+    let printed = if ink && !damaged { printed(&mut decoder, bytes) } else { None };
+    let without_profile = ink && printed.is_none();
+    // A profile of ink applies to ink, but the decoder returns RGB.
     let colours = if ink { None } else { embedded(&mut decoder, &mut notes) };
-    let mut decoded = convert(decoder, (bytes.len(), jpeg::MAX_PIXELS), max_pixels, colours, notes)?;
+    let limits = (length, jpeg::MAX_PIXELS);
+    let mut decoded = match printed {
+        Some(rgb) => convert(Printed { decoder, rgb }, limits, max_pixels, None, notes)?,
+        None => convert(decoder, limits, max_pixels, colours, notes)?,
+    };
     if damaged {
         decoded.notes.push(Note::Damaged);
     } else if !structure.ended {
         decoded.notes.push(Note::NoEnd);
     }
-    decoded.notes.extend(ink.then_some(Note::Cmyk));
+    decoded.notes.extend(without_profile.then_some(Note::Cmyk));
     decoded.notes.extend(structure.several.then_some(Note::Several));
     Ok(decoded)
 }
@@ -200,9 +212,7 @@ fn convert(
     mut notes: Vec<Note>,
 ) -> Result<Decoded, Error> {
     let pixels = checked_pixels(&decoder, max_pixels)?;
-    if pixels > densest.saturating_mul(bytes as u64) {
-        return Err(Error::Sparse { pixels, bytes });
-    }
+    check_density(pixels, bytes, densest)?;
     let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = partial::image(decoder, &mut notes)?;
     if colours.is_some_and(|colours| colours.to_srgb(&mut image).is_err()) {
@@ -210,6 +220,52 @@ fn convert(
     }
     image.apply_orientation(orientation);
     Ok(Decoded { picture: opaque::picture(image, &mut notes)?, notes })
+}
+
+/// A picture of ink whose colours are converted by its profile.
+struct Printed<'a> {
+    decoder: JpegDecoder<Cursor<&'a [u8]>>,
+    rgb: Vec<u8>,
+}
+
+impl ImageDecoder for Printed<'_> {
+    fn dimensions(&self) -> (u32, u32) {
+        self.decoder.dimensions()
+    }
+
+    fn color_type(&self) -> ColorType {
+        ColorType::Rgb8
+    }
+
+    fn orientation(&mut self) -> ImageResult<Orientation> {
+        self.decoder.orientation()
+    }
+
+    fn read_image(self, samples: &mut [u8]) -> ImageResult<()> {
+        samples.copy_from_slice(&self.rgb);
+        Ok(())
+    }
+
+    fn read_image_boxed(self: Box<Self>, samples: &mut [u8]) -> ImageResult<()> {
+        (*self).read_image(samples)
+    }
+}
+
+/// Converts a picture of ink by its profile; `None` if it has none that can be used.
+fn printed(decoder: &mut JpegDecoder<Cursor<&[u8]>>, bytes: &[u8]) -> Option<Vec<u8>> {
+    let profile = decoder.icc_profile().ok().flatten()?;
+    let colours = colour::from_icc(&profile).ok().flatten()?;
+    let (width, height) = decoder.dimensions();
+    let rgb = colours.of_ink(&jpeg::ink(bytes)?).ok()?;
+    (rgb.len() as u64 == 3 * u64::from(width) * u64::from(height)).then_some(rgb)
+}
+
+/// Fails if a file of `bytes` has more than `densest` pixels for each byte.
+fn check_density(pixels: u64, bytes: usize, densest: u64) -> Result<(), Error> {
+    if pixels > densest.saturating_mul(bytes as u64) {
+        return Err(Error::Sparse { pixels, bytes });
+    }
+    Ok(())
 }
 
 /// Returns the size of a picture within limits, turned as the file says.

@@ -111,6 +111,11 @@ pub enum Note {
     /// The file declares its colours in a way that cannot be read.
     #[error("nestcast cannot read what it says of its colours, and takes them as sRGB")]
     Profile,
+    /// The file is a PNG whose cICP chunk names a matrix.
+    #[error(
+        "its cICP chunk names a matrix, which PNG does not have: nestcast ignores the chunk; if the colours look wrong, write it with matrix 0"
+    )]
+    Matrix,
     /// The picture has light above reference white.
     #[error("it is HDR: nestcast shows all that is brighter than reference white as white")]
     Hdr,

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use nestcast_codec::{Display, Format, FrameRate, Matrix, Picture, Size, Ycbcr};
 
-use super::{Error, Reader};
+use super::{Error, Note, Reader};
 use crate::FrameRange;
 
 /// Returns the frames of a range one after another, in planar YCbCr 4:2:0 even if the video is grey.
@@ -52,6 +52,12 @@ impl<R: Read> Frames<R> {
     #[must_use]
     pub const fn display(&self) -> Display {
         self.reader.display()
+    }
+
+    /// Returns what the pictures lose of the video.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        self.reader.notes()
     }
 
     /// Sets the matrix, as [`Reader::with_matrix`] does.

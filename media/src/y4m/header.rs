@@ -2,7 +2,7 @@
 
 use nestcast_codec::{Display, Format, FrameRate, Matrix, Range, Scan, Siting, Size, Ycbcr};
 
-use super::Error;
+use super::{Error, Note};
 use crate::aspect;
 
 /// The beginning of a y4m stream.
@@ -21,15 +21,43 @@ pub(super) enum Subsampling {
     C444,
 }
 
-impl Subsampling {
+/// The samples of a picture in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Samples {
+    pub(super) subsampling: Subsampling,
+    /// Bits of a sample; one of more than 8 has two bytes.
+    pub(super) depth: u8,
+    /// Whether a plane of opacity follows.
+    pub(super) alpha: bool,
+}
+
+impl Samples {
+    const fn plain(subsampling: Subsampling) -> Self {
+        Self { subsampling, depth: 8, alpha: false }
+    }
+
     fn parse(value: &str) -> Result<Self, Error> {
         match value {
-            "mono" => Ok(Self::Mono),
-            "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Self::C420),
-            "422" => Ok(Self::C422),
-            "444" => Ok(Self::C444),
-            other => Err(Error::Unsupported(other.chars().filter(|c| !c.is_control()).take(20).collect())),
+            "mono" => Ok(Self::plain(Subsampling::Mono)),
+            "420" | "420jpeg" | "420mpeg2" | "420paldv" => Ok(Self::plain(Subsampling::C420)),
+            "422" => Ok(Self::plain(Subsampling::C422)),
+            "444" => Ok(Self::plain(Subsampling::C444)),
+            "444alpha" => Ok(Self { alpha: true, ..Self::plain(Subsampling::C444) }),
+            other => Self::parse_deep(other)
+                .ok_or_else(|| Error::Unsupported(other.chars().filter(|c| !c.is_control()).take(20).collect())),
         }
+    }
+
+    /// Parses the names of samples of more than 8 bits, such as `420p10` and `mono12`.
+    fn parse_deep(value: &str) -> Option<Self> {
+        let (subsampling, bits) = match value.split_once('p') {
+            Some(("420", bits)) => (Subsampling::C420, bits),
+            Some(("422", bits)) => (Subsampling::C422, bits),
+            Some(("444", bits)) => (Subsampling::C444, bits),
+            _ => (Subsampling::Mono, value.strip_prefix("mono")?),
+        };
+        let depth = bits.parse().ok().filter(|bits| (9..=16).contains(bits))?;
+        Some(Self { depth, ..Self::plain(subsampling) })
     }
 }
 
@@ -38,7 +66,7 @@ impl Subsampling {
 pub(super) struct Header {
     pub(super) size: Size,
     pub(super) rate: FrameRate,
-    pub(super) subsampling: Subsampling,
+    pub(super) samples: Samples,
     pub(super) colours: Ycbcr,
     pub(super) display: Display,
 }
@@ -58,7 +86,7 @@ impl Header {
         let mut width = None;
         let mut height = None;
         let mut rate = None;
-        let mut subsampling = Subsampling::C420;
+        let mut samples = Samples::plain(Subsampling::C420);
         let mut range = Range::Limited;
         let mut display = Display::default();
         for field in fields {
@@ -70,7 +98,7 @@ impl Header {
                 "A" => display.aspect = fraction(value).and_then(aspect::reduced).unwrap_or(display.aspect),
                 "I" => display.scan = scan(value),
                 "C" => {
-                    subsampling = Subsampling::parse(value)?;
+                    samples = Samples::parse(value)?;
                     display.siting = siting(value);
                 }
                 "X" if value == "COLORRANGE=FULL" => range = Range::Full,
@@ -90,24 +118,37 @@ impl Header {
         let rate = if frames == 0 { FrameRate::new(25, 1) } else { FrameRate::nearest(frames, seconds) };
         let rate = rate.map_err(|_| Error::Corrupt("its frame rate is out of range"))?;
         let colours = Ycbcr { range, matrix: Matrix::usual(size) };
-        Ok(Self { size, rate, subsampling, colours, display })
+        Ok(Self { size, rate, samples, colours, display })
     }
 
     /// Returns the bytes of a picture in the file, including its line.
     pub(super) fn frame_bytes(&self) -> usize {
         let [width, height] = [self.size.width(), self.size.height()];
-        let differences = match self.subsampling {
+        let differences = match self.samples.subsampling {
             Subsampling::Mono => 0,
             Subsampling::C420 => 2 * width.div_ceil(2) * height.div_ceil(2),
             Subsampling::C422 => 2 * width.div_ceil(2) * height,
             Subsampling::C444 => 2 * width * height,
         };
-        "FRAME\n".len() + width * height + differences
+        let opacity = if self.samples.alpha { width * height } else { 0 };
+        let bytes = if self.samples.depth > 8 { 2 } else { 1 };
+        "FRAME\n".len() + bytes * (width * height + differences + opacity)
+    }
+
+    /// Returns what its pictures lose.
+    pub(super) fn notes(&self) -> impl Iterator<Item = Note> + use<> {
+        let averaged = match self.samples.subsampling {
+            Subsampling::Mono | Subsampling::C420 => None,
+            Subsampling::C422 => Some(Note::Averaged("4:2:2")),
+            Subsampling::C444 => Some(Note::Averaged("4:4:4")),
+        };
+        let depth = Some(self.samples.depth).filter(|depth| *depth > 8).map(Note::Depth);
+        [depth, averaged, self.samples.alpha.then_some(Note::Alpha)].into_iter().flatten()
     }
 
     /// Returns how its pictures lie in memory.
     pub(super) const fn format(&self) -> Format {
-        match self.subsampling {
+        match self.samples.subsampling {
             Subsampling::Mono => Format::Grey,
             Subsampling::C420 | Subsampling::C422 | Subsampling::C444 => Format::Ycbcr420(self.colours),
         }
@@ -129,11 +170,13 @@ fn scan(value: &str) -> Scan {
     }
 }
 
-/// Returns where the colour differences of 4:2:0 lie, or the means of those of 4:2:2 and 4:4:4.
+/// Returns where the colour differences of 4:2:0 lie, or the means of those of 4:2:2 and 4:4:4. No name of 4:2:0 with
+/// more than 8 bits says it; HEVC and AV1, which such video comes from, have them on the left.
 fn siting(value: &str) -> Siting {
     match value {
-        "420mpeg2" | "422" => Siting::Left,
+        "420mpeg2" => Siting::Left,
         "420paldv" => Siting::PalDv,
+        _ if value.starts_with("422") || value.starts_with("420p") => Siting::Left,
         _ => Siting::Centre,
     }
 }

@@ -1,10 +1,10 @@
 //! Reads and writes raw video as y4m (YUV4MPEG2).
 //!
-//! Samples have 8 bits, in limited range unless the stream says `XCOLORRANGE=FULL`. y4m has no field for the matrix, so
-//! it is that of [`Matrix::usual`], or of [`Reader::with_matrix`]. Pictures are planar, as in the file: 4:2:0 stays
-//! untouched, the colour differences of 4:2:2 and 4:4:4 are averaged to 4:2:0, and mono is grey. Siting, interlacing
-//! and the aspect of pixels are read and written as [`Display`]. Nothing here converts to RGB:
-//! [`to_rgb`](crate::to_rgb) does that.
+//! Samples are in limited range unless the stream says `XCOLORRANGE=FULL`. y4m has no field for the matrix, so it is that
+//! of [`Matrix::usual`], or of [`Reader::with_matrix`]. Pictures are planar, as in the file: 4:2:0 of 8 bits stays
+//! untouched, the colour differences of 4:2:2 and 4:4:4 are averaged to 4:2:0, and mono is grey. Samples of 9 to 16 bits
+//! are rounded to 8, and opacity is left out. [`Reader::notes`] names what a video loses. Siting, interlacing and the
+//! aspect of pixels are read and written as [`Display`]. Nothing here converts to RGB: [`to_rgb`](crate::to_rgb) does that.
 //!
 //! [`Display`]: nestcast_codec::Display
 //! [`Matrix::usual`]: nestcast_codec::Matrix::usual
@@ -33,12 +33,15 @@
 mod error;
 mod frames;
 mod header;
+mod note;
 mod planes;
 mod reader;
+mod samples;
 mod writer;
 
 pub use error::Error;
 pub use frames::Frames;
 pub use header::MAGIC;
+pub use note::Note;
 pub use reader::Reader;
 pub use writer::Writer;

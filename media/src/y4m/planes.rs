@@ -5,26 +5,27 @@
 
 use std::io::{self, Read};
 
-use super::header::Subsampling;
+use super::header::{Samples, Subsampling};
+use super::samples;
 
-/// Fills a plane of 4:2:0 from a plane of `subsampling`, for a picture of `width` by `height` pixels. `spare` is memory
-/// for two rows.
+/// Fills a plane of 4:2:0 from a plane of `kind`, for a picture of `width` by `height` pixels. `spare` is memory for two
+/// rows.
 pub(super) fn read(
     input: &mut impl Read,
-    subsampling: Subsampling,
+    kind: Samples,
     [width, height]: [usize; 2],
     plane: &mut [u8],
     spare: &mut Vec<u8>,
 ) -> io::Result<()> {
     let half = width.div_ceil(2);
-    let across = if subsampling == Subsampling::C444 { width } else { half };
+    let across = if kind.subsampling == Subsampling::C444 { width } else { half };
     spare.resize(2 * across, 0);
     for (y, out) in plane.chunks_exact_mut(half).enumerate() {
         let rows = (height - 2 * y).min(2);
-        input.read_exact(&mut spare[..rows * across])?;
+        samples::read(input, kind.depth, &mut spare[..rows * across])?;
         let (upper, lower) = spare.split_at(across);
         let lower = if rows == 2 { lower } else { upper };
-        match subsampling {
+        match kind.subsampling {
             Subsampling::C444 => squares(upper, lower, out),
             _ => pairs(upper, lower, out),
         }

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use nestcast_codec::{Display, Format, FrameRate, Matrix, Picture, Range, Size, Ycbcr};
 
 use super::header::{Header, Subsampling};
-use super::{Error, planes};
+use super::{Error, Note, planes, samples};
 use crate::rgb;
 
 /// The most bytes of a header's line.
@@ -58,6 +58,12 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub const fn display(&self) -> Display {
         self.header.display
+    }
+
+    /// Returns what the pictures lose of the video: bits of samples over 8, colour differences, opacity.
+    #[must_use]
+    pub fn notes(&self) -> Vec<Note> {
+        self.header.notes().collect()
     }
 
     /// Sets the matrix of the samples, for which y4m has no field. `None` keeps the usual one of the size.
@@ -135,15 +141,15 @@ impl<R: Read> Reader<R> {
     }
 
     fn planes(&mut self, picture: &mut Picture) -> std::io::Result<()> {
-        let Header { size, subsampling, colours, .. } = self.header;
+        let Header { size, samples: kind, colours, .. } = self.header;
         let format = picture.format();
-        let samples = picture.samples_mut();
-        if subsampling == Subsampling::C420 {
-            return self.input.read_exact(samples);
+        let all = picture.samples_mut();
+        if kind.subsampling == Subsampling::C420 {
+            return samples::read(&mut self.input, kind.depth, all);
         }
-        let (luma, differences) = samples.split_at_mut(size.pixels());
-        self.input.read_exact(luma)?;
-        if subsampling == Subsampling::Mono {
+        let (luma, differences) = all.split_at_mut(size.pixels());
+        samples::read(&mut self.input, kind.depth, luma)?;
+        if kind.subsampling == Subsampling::Mono {
             differences.fill(NEUTRAL_CHROMA);
             if format == Format::Grey && colours.range == Range::Limited {
                 rgb::expand(luma);
@@ -153,9 +159,9 @@ impl<R: Read> Reader<R> {
         let (blue, red) = differences.split_at_mut(differences.len() / 2);
         let sides = [size.width(), size.height()];
         for plane in [blue, red] {
-            planes::read(&mut self.input, subsampling, sides, plane, &mut self.spare)?;
+            planes::read(&mut self.input, kind, sides, plane, &mut self.spare)?;
         }
-        Ok(())
+        if kind.alpha { samples::skip(&mut self.input, size.pixels()) } else { Ok(()) }
     }
 }
 
@@ -202,7 +208,11 @@ mod tests {
             (b"YUV4MPEG2 W0 H4 F25:1\n", "a side is 0"),
             (b"YUV4MPEG2 W4000000000 H4000000000 F25:1\n", "limit of 1000"),
             (b"YUV4MPEG2 W4 H4 F25:0\n", "frame rate"),
-            (b"YUV4MPEG2 W4 H4 F25:1 C420p10\n", "420p10"),
+            (b"YUV4MPEG2 W4 H4 F25:1 C420p17\n", "420p17"),
+            (b"YUV4MPEG2 W4 H4 F25:1 C420p8\n", "420p8"),
+            (b"YUV4MPEG2 W4 H4 F25:1 C411\n", "are 411"),
+            (b"YUV4MPEG2 W1 H1 F25:1 C444alpha\nFRAME\nyuvaFRAME\nyuv", "inside frame 1"),
+            (b"YUV4MPEG2 W1 H1 F25:1 Cmono10\nFRAME\nyyFRAME\ny", "inside frame 1"),
             (b"YUV4MPEG2 W3 H2 F25:1 C422\nFRAME\nabcdefABCD1234", "ended"),
             (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nab", "ended"),
             (b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME\nabFRAME\na", "inside frame 1"),
@@ -238,6 +248,47 @@ mod tests {
         }
         let grey = picture("mono", &[]);
         assert_eq!((grey.format(), grey.samples()), (Format::Grey, &b"lumaluma9"[..]));
+    }
+
+    #[test]
+    fn deep_samples_and_opacity_are_noted_and_left_out() {
+        let deep = |samples: &[u16]| samples.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<u8>>();
+        let luma = [256_u16, 511, 512, 1023];
+        for (kind, samples, expected, notes) in [
+            (
+                "420p10",
+                deep(&[&luma[..], &[512, 300]].concat()),
+                &[64, 128, 128, 255, 128, 75][..],
+                &[Note::Depth(10)][..],
+            ),
+            (
+                "422p10",
+                deep(&[&luma[..], &[510, 514, 300, 308]].concat()),
+                &[64, 128, 128, 255, 129, 76],
+                &[Note::Depth(10), Note::Averaged("4:2:2")],
+            ),
+            (
+                "444p12",
+                deep(&[[16, 32, 48, 64]; 3].concat()),
+                &[1, 2, 3, 4, 3, 3],
+                &[Note::Depth(12), Note::Averaged("4:4:4")],
+            ),
+            ("mono16", deep(&[0, 255, 256, 65_535]), &[0, 1, 1, 255], &[Note::Depth(16)]),
+            ("444alpha", b"lumabbbbrrrrAAAA".to_vec(), b"lumabr", &[Note::Averaged("4:4:4"), Note::Alpha]),
+        ] {
+            let header = format!("YUV4MPEG2 W2 H2 F25:1 C{kind} XCOLORRANGE=FULL\n");
+            let frame = [&b"FRAME\n"[..], &samples].concat();
+            let bytes = [header.as_bytes(), &frame, &frame].concat();
+            let mut reader = Reader::new(&bytes[..], 4).expect("a header");
+            assert_eq!((reader.notes(), reader.frame_bytes()), (notes.to_vec(), frame.len()), "{kind}");
+            for _ in 0..2 {
+                let picture = reader.read().expect("a frame").expect("one");
+                assert_eq!(picture.samples(), expected, "{kind}");
+            }
+            assert!(reader.read().expect("the end").is_none());
+        }
+        let plain = Reader::new(&b"YUV4MPEG2 W2 H2 F25:1 C420jpeg\n"[..], 4).expect("a header");
+        assert_eq!(plain.notes(), []);
     }
 
     #[test]

@@ -2,11 +2,13 @@
 
 mod frame;
 mod huffman;
+mod ink;
 mod integrity;
 mod rebuild;
 mod segments;
 
 use super::{Cost, Error};
+pub(super) use ink::amounts as ink;
 pub(super) use integrity::is_whole;
 pub(super) use rebuild::rebuild;
 use segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};

@@ -1,0 +1,60 @@
+//! Reads samples of 8 to 16 bits as samples of 8 bits.
+
+use std::io::{self, Read};
+
+/// Samples that are converted at once.
+const PART: usize = 2048;
+
+/// Fills `out` with samples of `depth` bits, rounded to 8. A sample of more than 8 has two bytes, the lower one first.
+pub(super) fn read(input: &mut impl Read, depth: u8, out: &mut [u8]) -> io::Result<()> {
+    if depth == 8 {
+        return input.read_exact(out);
+    }
+    let mut bytes = [0; 2 * PART];
+    for part in out.chunks_mut(PART) {
+        let bytes = &mut bytes[..2 * part.len()];
+        input.read_exact(bytes)?;
+        let (pairs, _) = bytes.as_chunks::<2>();
+        part.iter_mut().zip(pairs).for_each(|(out, pair)| *out = rounded(u16::from_le_bytes(*pair), depth));
+    }
+    Ok(())
+}
+
+/// Rounds a sample half up. One beyond its depth is the brightest.
+fn rounded(sample: u16, depth: u8) -> u8 {
+    let surplus = depth - 8;
+    let half = (1 << surplus) >> 1;
+    u8::try_from((u32::from(sample) + half) >> surplus).unwrap_or(u8::MAX)
+}
+
+/// Reads `count` bytes and forgets them.
+pub(super) fn skip(input: &mut impl Read, count: usize) -> io::Result<()> {
+    let skipped = io::copy(&mut input.take(count as u64), &mut io::sink())?;
+    if skipped == count as u64 { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deep_samples_are_rounded_half_up() {
+        for (depth, given, expected) in [
+            (10, [0_u16, 1, 2, 64, 512, 1021, 1022, 1023, u16::MAX], [0, 0, 1, 16, 128, 255, 255, 255, 255]),
+            (12, [0, 7, 8, 256, 2048, 4087, 4088, 4095, u16::MAX], [0, 0, 1, 16, 128, 255, 255, 255, 255]),
+            (16, [0, 127, 128, 4096, 32_768, 65_407, 65_408, u16::MAX, 256], [0, 0, 1, 16, 128, 255, 255, 255, 1]),
+        ] {
+            let bytes: Vec<u8> = given.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+            let mut out = [9; 9];
+            read(&mut &bytes[..], depth, &mut out).expect("there are enough");
+            assert_eq!(out, expected, "{depth} bits");
+            assert!(read(&mut &bytes[1..], depth, &mut out).is_err(), "a byte is missing");
+        }
+    }
+
+    #[test]
+    fn what_is_skipped_must_be_there() {
+        let mut input = &b"abcd"[..];
+        assert!(skip(&mut input, 3).is_ok() && input == b"d" && skip(&mut input, 2).is_err());
+    }
+}
