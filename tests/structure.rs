@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("codec", &["units"]),
     ("proto", &["units"]),
@@ -20,6 +20,7 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("moq", &["proto", "receiver", "sender"]),
     ("web", &["codec", "media", "player", "proto"]),
     ("bindings/c", &["codec"]),
+    ("bindings/gstreamer", &["codec", "encode", "models", "proto", "receiver", "sender"]),
     ("bindings/python", &["codec", "encode", "media", "models", "receiver", "sender"]),
 ];
 /// The files that may contain `unsafe`: borders to other languages. Attributes that export a name are no blocks.

@@ -1,4 +1,4 @@
-//! The bindings for C and Python: builds both, tests both, and makes wheels.
+//! The bindings for C and Python: builds both, tests both, and makes wheels. That for GStreamer has a file of its own.
 
 use std::{
     env,
@@ -11,6 +11,7 @@ use std::{
 use crate::{
     cargo::{self, cargo},
     failure::{Failure, Result},
+    gstreamer,
     platform::VARIABLE,
     programs,
     python::Python,
@@ -31,9 +32,10 @@ const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-g
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let words: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     match words.as_slice() {
-        [] if arguments.is_empty() => test(),
+        [] if arguments.is_empty() => test().and_then(|()| gstreamer::test()),
+        ["gstreamer"] => gstreamer::test(),
         ["--header"] => header(false),
-        _ => Err(Failure::Usage("`bindings` takes nothing, or `--header`".to_owned())),
+        _ => Err(Failure::Usage("`bindings` takes nothing, `gstreamer`, or `--header`".to_owned())),
     }
 }
 
