@@ -157,13 +157,15 @@ impl PictureInput {
         }
     }
 
-    /// Interrupts calls that wait, and drops a picture that was not encoded yet; or lets calls wait again.
+    /// Interrupts calls that wait, or lets calls wait again.
     pub(crate) fn set_unlocked(&self, unlocked: bool) {
-        let mut state = self.slot.lock();
-        state.unlocked = unlocked;
-        if unlocked {
-            state.next = None;
-        }
+        self.slot.lock().unlocked = unlocked;
+        self.slot.changed.notify_all();
+    }
+
+    /// Drops a picture that was not encoded yet.
+    pub(crate) fn flush(&self) {
+        self.slot.lock().next = None;
         self.slot.changed.notify_all();
     }
 }

@@ -106,7 +106,7 @@ pub(crate) fn raw_caps() -> gst::Caps {
         .build()
 }
 
-/// Chooses the first layout that `allowed` caps have, of those of a peer that lists its own in its order.
+/// Returns the first layout in a peer's caps that this plugin has; I420 if the caps name none.
 pub(crate) fn layout(allowed: Option<&gst::CapsRef>) -> VideoFormat {
     let names = |structure: &gst::StructureRef| -> Vec<String> {
         match (structure.get::<String>("format"), structure.get::<gst::List>("format")) {

@@ -221,6 +221,9 @@ impl BaseSinkImpl for Sink {
     }
 
     fn event(&self, event: gst::Event) -> bool {
+        if event.type_() == gst::EventType::FlushStop {
+            self.input().inspect(PictureInput::flush);
+        }
         if event.type_() == gst::EventType::Eos {
             let broadcast = self.state().broadcast.take();
             if let Some(Err(why)) = broadcast.map(Broadcast::finish) {

@@ -190,20 +190,17 @@ impl BaseSrcImpl for Source {
         BaseSrcImplExt::parent_query(self, query)
     }
 
-    fn event(&self, event: &gst::Event) -> bool {
-        if event.type_() == gst::EventType::FlushStop {
-            self.output().inspect(PictureOutput::flush);
-        }
-        self.parent_event(event)
-    }
-
     fn unlock(&self) -> Result<(), gst::ErrorMessage> {
         self.output().inspect(|output| output.set_unlocked(true));
         Ok(())
     }
 
     fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
-        self.output().inspect(|output| output.set_unlocked(false));
+        // After a pause or a flush, pictures of before are of no use.
+        self.output().inspect(|output| {
+            output.flush();
+            output.set_unlocked(false);
+        });
         Ok(())
     }
 }
@@ -287,7 +284,7 @@ impl Source {
         Ok(buffer)
     }
 
-    /// Returns how the pictures of a format lie in buffers, and tells the elements behind of a new format.
+    /// Returns how the pictures of a format lie in buffers, and sends caps if the format is new.
     fn info(&self, format: RawFormat) -> Result<VideoInfo, gst::FlowError> {
         if let Some((before, info)) = &self.state().output
             && *before == format
