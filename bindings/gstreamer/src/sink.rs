@@ -54,7 +54,28 @@ struct State {
     input: Option<(VideoInfo, RawFormat)>,
     /// It runs from the first caps on, and again from the first picture after an end of stream.
     broadcast: Option<Broadcast>,
+    /// The figures of the broadcasts before.
+    before: Figures,
+    /// Pictures that this element replaced before the encoder took them.
+    replaced: u64,
+    /// The skipped pictures that the application knows of.
+    reported: u64,
+}
+
+/// The pictures of broadcasts: those that were encoded, and those for which the encoder had no time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Figures {
+    frames: u64,
     skipped: u64,
+}
+
+impl State {
+    fn figures(&self) -> Figures {
+        let now = self.broadcast.as_ref().map(|broadcast| broadcast.monitor().read());
+        let (frames, skipped) = now.map_or((0, 0), |now| (now.frames, now.skipped));
+        let Figures { frames: frames_before, skipped: skipped_before } = self.before;
+        Figures { frames: frames_before + frames, skipped: skipped_before + skipped + self.replaced }
+    }
 }
 
 /// The element.
@@ -173,20 +194,16 @@ impl BaseSinkImpl for Sink {
         };
         let info = VideoInfo::from_caps(caps).map_err(|error| refused(&error))?;
         let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
-        let before = {
+        {
             let mut state = self.state();
             let is_same = state.input.as_ref().is_some_and(|(_, before)| *before == format);
             state.input = Some((info, format));
             if is_same && state.broadcast.is_some() {
                 return Ok(());
             }
-            state.broadcast.take()
-        };
-        if let Some(before) = before {
-            // Receivers learn the format once: those that wait for the next broadcast come again.
-            gst::info!(CATEGORY, imp = self, "the format changes: the broadcast ends, and another one begins");
-            before.finish().map_err(|why| refused(&why))?;
         }
+        // Receivers learn the format once: those that wait for the next broadcast come again.
+        self.finish().map_err(|why| refused(&why))?;
         self.begin().map_err(|why| {
             gst::element_imp_error!(self, gst::ResourceError::OpenWrite, ["{why}"]);
             gst::loggable_error!(CATEGORY, "{why}")
@@ -207,9 +224,8 @@ impl BaseSinkImpl for Sink {
             let picture = self.picture(buffer).map_err(|why| failed(&why))?;
             let input = self.input();
             match input.map(|input| input.offer(StreamPicture { picture, captured: Some(captured) })) {
-                Some(Offered::Taken) => return Ok(gst::FlowSuccess::Ok),
-                Some(Offered::Replaced) => {
-                    self.report_skipped(buffer);
+                Some(taken @ (Offered::Taken | Offered::Replaced)) => {
+                    self.report_skipped(buffer, taken == Offered::Replaced);
                     return Ok(gst::FlowSuccess::Ok);
                 }
                 Some(Offered::Over(why)) => return Err(failed(&why)),
@@ -224,12 +240,11 @@ impl BaseSinkImpl for Sink {
         if event.type_() == gst::EventType::FlushStop {
             self.input().inspect(PictureInput::flush);
         }
-        if event.type_() == gst::EventType::Eos {
-            let broadcast = self.state().broadcast.take();
-            if let Some(Err(why)) = broadcast.map(Broadcast::finish) {
-                gst::element_imp_error!(self, gst::ResourceError::Write, ["{why}"]);
-                return false;
-            }
+        if event.type_() == gst::EventType::Eos
+            && let Err(why) = self.finish()
+        {
+            gst::element_imp_error!(self, gst::ResourceError::Write, ["{why}"]);
+            return false;
         }
         self.parent_event(event)
     }
@@ -269,11 +284,23 @@ impl Sink {
     }
 
     fn frames(&self) -> u64 {
-        self.state().broadcast.as_ref().map_or(0, |it| it.monitor().read().frames)
+        self.state().figures().frames
     }
 
     fn skipped(&self) -> u64 {
-        self.state().skipped
+        self.state().figures().skipped
+    }
+
+    /// Ends the broadcast after its last picture, if there is one.
+    fn finish(&self) -> Result<(), String> {
+        let Some(broadcast) = self.state().broadcast.take() else { return Ok(()) };
+        let monitor = broadcast.monitor().clone();
+        let outcome = broadcast.finish();
+        let last = monitor.read();
+        let mut state = self.state();
+        state.before.frames += last.frames;
+        state.before.skipped += last.skipped;
+        outcome
     }
 
     /// Reads the properties.
@@ -353,12 +380,16 @@ impl Sink {
         Ok(picture)
     }
 
-    /// Counts a picture that no frame was made of, and tells the application.
-    fn report_skipped(&self, buffer: &gst::Buffer) {
-        let (skipped, frames) = {
+    /// Tells the application of pictures that were skipped since the last one.
+    fn report_skipped(&self, buffer: &gst::Buffer, is_replaced: bool) {
+        let Figures { frames, skipped } = {
             let mut state = self.state();
-            state.skipped += 1;
-            (state.skipped, state.broadcast.as_ref().map_or(0, |it| it.monitor().read().frames))
+            state.replaced += u64::from(is_replaced);
+            let figures = state.figures();
+            if std::mem::replace(&mut state.reported, figures.skipped) == figures.skipped {
+                return;
+            }
+            figures
         };
         let obj = self.obj();
         let count = |number: u64| gst::format::Default::from_u64(number);
@@ -367,6 +398,7 @@ impl Sink {
             .timestamp(buffer.pts())
             .stats(count(frames), count(skipped))
             .build();
+        // A pipeline without a bus has no use for it.
         let _ = obj.post_message(message);
     }
 }

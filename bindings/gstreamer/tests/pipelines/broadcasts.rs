@@ -81,7 +81,7 @@ fn the_end_of_the_stream_reaches_receivers() {
 }
 
 #[test]
-fn without_a_clock_the_broadcast_keeps_the_frame_rate_and_skips_nothing() {
+fn without_a_clock_the_broadcast_keeps_the_frame_rate_and_counts_every_picture() {
     let sender = Pipeline::new(
         "videotestsrc num-buffers=40 ! video/x-raw,format=I420,width=64,height=48,framerate=100/1 ! \
          nestcastsink name=send listen=127.0.0.1:0 sync=false",
@@ -91,7 +91,27 @@ fn without_a_clock_the_broadcast_keeps_the_frame_rate_and_skips_nothing() {
     sender.end().expect("it ends");
     // 40 pictures at 100 a second last 0.4 s; without the rate they would last a few milliseconds.
     assert!(begun.elapsed() > Duration::from_millis(300), "{:?}", begun.elapsed());
-    assert_eq!(sender.element("send").property::<u64>("skipped"), 0);
+    let [frames, skipped] = ["frames", "skipped"].map(|name| sender.element("send").property::<u64>(name));
+    assert_eq!(frames + skipped, 40, "{frames} frames, {skipped} skipped");
+}
+
+#[test]
+fn an_encoder_that_is_late_skips_pictures_and_the_application_learns_it() {
+    // More pictures than any processor encodes.
+    let sender = Pipeline::new(
+        "videotestsrc num-buffers=200 pattern=snow is-live=true ! \
+         video/x-raw,format=I420,width=1920,height=1080,framerate=500/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0 threads=1",
+    );
+    sender.play();
+    let bus = sender.0.bus().expect("a bus");
+    let patience = gst::ClockTime::try_from(crate::harness::PATIENCE).expect("short");
+    let message =
+        bus.timed_pop_filtered(patience, &[gst::MessageType::Qos, gst::MessageType::Error]).expect("a message");
+    let gst::MessageView::Qos(qos) = message.view() else { panic!("{message:?}") };
+    let (_, skipped) = qos.stats();
+    assert!(skipped.value() > 0, "{skipped:?}");
+    assert!(sender.element("send").property::<u64>("skipped") > 0);
 }
 
 #[test]
