@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nestcast_tests::arrows::Sources;
 
 /// The checked crates.
-const CRATES: [&str; 17] = [
+const CRATES: [&str; 18] = [
     "units",
     "codec",
     "proto",
@@ -23,6 +23,7 @@ const CRATES: [&str; 17] = [
     "xtask",
     "tests/onnx",
     "bindings/c",
+    "bindings/gstreamer",
     "bindings/python",
 ];
 

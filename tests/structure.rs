@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 15] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("units", &[]),
     ("codec", &["units"]),
     ("proto", &["units"]),
@@ -19,16 +19,18 @@ const ARROWS: [(&str, &[&str]); 15] = [
     ("receiver", &["player", "proto"]),
     ("moq", &["proto", "receiver", "sender"]),
     ("web", &["codec", "media", "player", "proto"]),
-    ("bindings/c", &["codec"]),
+    ("bindings/c", &["codec", "receiver"]),
+    ("bindings/gstreamer", &["codec", "encode", "models", "proto", "receiver", "sender"]),
     ("bindings/python", &["codec", "encode", "media", "models", "receiver", "sender"]),
 ];
 /// The files that may contain `unsafe`: borders to other languages. Attributes that export a name are no blocks.
-const UNSAFE: [&str; 8] = [
+const UNSAFE: [&str; 9] = [
     "bindings/c/src/boundary.rs",
     "bindings/c/src/decoder.rs",
     "bindings/c/src/encoder.rs",
     "bindings/c/src/model.rs",
     "bindings/c/src/picture.rs",
+    "bindings/c/src/receiver.rs",
     "bindings/c/src/video.rs",
     "bindings/python/src/memory.rs",
     "tests/structure.rs",
@@ -56,8 +58,9 @@ const MAX_DRIVER: usize = 310;
 /// The most lines of the program in all. Code that others would want belongs in a library. About 180 each are for sound,
 /// recordings, relays, and who may watch: their options, and the files that they are read from and written to. 180 are
 /// for several broadcasts: their names, and their lines on a terminal. 90 are for Matroska with its sound, and for
-/// receivers that begin elsewhere: their options, and how times are written.
-const MAX_PROGRAM: usize = 3870;
+/// receivers that begin elsewhere: their options, and how times are written. 40 are for the rivals of `eval`, and for the
+/// network that chooses gains.
+const MAX_PROGRAM: usize = 3910;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -15,7 +15,7 @@ use std::path::PathBuf;
 use clap::builder::RangedU64ValueParser;
 use clap::{Args, Parser, Subcommand};
 use nestcast_codec::MAX_HEADER;
-use nestcast_lab::eval::Grid;
+use nestcast_lab::eval::{Grid, rival::Rival};
 use nestcast_media::FrameRange;
 use nestcast_proto::Bitrate;
 
@@ -208,6 +208,13 @@ pub(crate) struct Eval {
     /// Pictures: bits per pixel to cut at [default: 0.1:1.5:0.05]
     #[arg(long, value_name = "START:STOP:STEP")]
     pub(crate) grid: Option<Grid>,
+    /// Pictures: another codec's commands, repeatable: 'cjxl {in} {out} -q {q} => djxl {in} {out}'. Without the second one, the
+    /// coded file is a PNG, JPEG or WebP; {out}.jp2 gives it an ending
+    #[arg(long, value_name = "COMMANDS")]
+    pub(crate) rival: Vec<Rival>,
+    /// The values of {q}, a point each
+    #[arg(long, value_name = "START:STOP:STEP", default_value = "10:90:10", requires = "rival")]
+    pub(crate) qualities: Grid,
     /// Print the summary as JSON, on standard error if the table or the plot is `-`
     #[arg(long)]
     pub(crate) json: bool,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use nestcast_lab::eval::{csv, pictures::Bench};
+use nestcast_lab::eval::{csv, pictures::Bench, rival::Rivals};
 use nestcast_lab::progress::Progress;
 use nestcast_lab::rate_distortion::Row;
 use nestcast_media::output::Output;
@@ -19,6 +19,7 @@ pub(crate) fn run(options: &Eval) -> Result<()> {
     let alone = <&[_; 1]>::try_from(&*options.inputs).ok().filter(|[path]| is_standard(path) || !path.is_dir());
     let mut alone = alone.map(|[path]| Input::open(path)).transpose()?;
     if let Some(input) = alone.take_if(|input| matches!(input.kind(), Ok(Kind::Y4m))) {
+        ensure!(options.rival.is_empty(), "--rival is for pictures: leave it out");
         return video::eval(options, input);
     }
     let of_video = options.video.is_asked_for();
@@ -47,13 +48,15 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
         bench = bench.with_perceptual(options.perceptual);
     }
 
+    let rivals = Rivals::new(options.rival.clone(), options.qualities);
     let progress = Progress::new(inputs.len() * bench.points());
-    let (mut rows, mut left_out) = (Vec::new(), Vec::new());
+    let ([mut rows, mut of_rivals], mut left_out) = ([Vec::new(), Vec::new()], Vec::new());
     for input in &inputs {
         let opened = alone.take().map_or_else(|| Input::open(input), Ok).map_err(anyhow::Error::from);
         let image = image_name(input, &inputs);
-        match opened.and_then(|input| measure(&mut bench, (input, image), options.common.max_pixels, &progress)) {
-            Ok(measured) => rows.extend(measured),
+        let max_pixels = options.common.max_pixels;
+        match opened.and_then(|input| measure((&mut bench, &rivals), (input, image), max_pixels, &progress)) {
+            Ok([measured, rival]) => (rows.extend(measured), of_rivals.extend(rival)).0,
             Err(error) if inputs.len() == 1 => return Err(error),
             Err(error) => {
                 progress.suspend(|| files::note(&advice::told(&error)));
@@ -63,7 +66,7 @@ fn pictures(options: &Eval, mut alone: Option<Input<'_>>) -> Result<()> {
     }
     drop(progress);
     ensure!(!rows.is_empty(), "no picture can be measured: {}", left_out.join(", "));
-    report(options, output.as_ref(), &rows, &bench)?;
+    report(options, output.as_ref(), [&rows, &of_rivals], (&bench, &rivals))?;
     let (count, all) = (left_out.len(), inputs.len());
     ensure!(count == 0, "{count} of {all} pictures are not in the table: {}", left_out.join(", "));
     Ok(())
@@ -76,32 +79,46 @@ fn image_name(path: &Path, all: &[&Path]) -> String {
     if alike > 1 { Input::name_of(path) } else { short }
 }
 
-/// Measures the picture of an input, which the table calls by this name.
+/// Measures the picture of an input, which the table calls by this name: by nestcast, and by rivals.
 fn measure(
-    bench: &mut Bench,
+    (bench, rivals): (&mut Bench, &Rivals),
     (input, image): (Input<'_>, String),
     max_pixels: u64,
     progress: &Progress,
-) -> Result<Vec<Row>> {
+) -> Result<[Vec<Row>; 2]> {
     let name = input.name();
     progress.say(&image);
-    let measured = bench.measure(&image, &pictures::read(input, max_pixels)?, progress);
-    measured.with_context(|| format!("{name} cannot be measured"))
+    let picture = pictures::read(input, max_pixels)?;
+    let measured = bench.measure(&image, &picture, progress);
+    let both = measured.and_then(|rows| Ok([rows, rivals.measure(&image, &picture)?]));
+    both.with_context(|| format!("{name} cannot be measured"))
 }
 
 /// Writes the table to `--csv`, and prints its means if standard output is free.
-fn report(options: &Eval, output: Option<&Output>, rows: &[Row], bench: &Bench) -> Result<()> {
+fn report(
+    options: &Eval,
+    output: Option<&Output>,
+    [rows, of_rivals]: [&[Row]; 2],
+    (bench, rivals): (&Bench, &Rivals),
+) -> Result<()> {
     let to_standard = output.is_none() && options.csv.is_some();
-    if let Some(output) = output {
-        output.write(csv(rows)?.as_bytes())?;
-    } else if to_standard {
-        files::print_result(&csv(rows)?)?;
+    if options.csv.is_some() {
+        let csv = csv(&[rows, of_rivals].concat())?;
+        output.map_or_else(|| files::print_result(&csv), |output| Ok(output.write(csv.as_bytes())?))?;
     }
     let means = bench.means(rows);
+    let lines = options.csv.as_deref().map_or(Lines::Output, Lines::next_to);
+    if rivals.is_empty() && options.json {
+        return lines.print_pretty(&means);
+    }
+    let summary = rivals.summary(&means, of_rivals);
+    if options.json {
+        return lines.print_pretty(&summary);
+    }
+    let table = bench.table(&means) + &if rivals.is_empty() { String::new() } else { summary.table() };
     match &options.csv {
-        csv if options.json => csv.as_deref().map_or(Lines::Output, Lines::next_to).print_pretty(&means),
         Some(_) if to_standard => Ok(()),
-        Some(_) => files::print(&bench.table(&means)),
-        None => files::print_result(&bench.table(&means)),
+        Some(_) => files::print(&table),
+        None => files::print_result(&table),
     }
 }

@@ -166,6 +166,40 @@ fn eval_writes_a_row_for_each_picture_and_rate() {
     assert!(line.contains("no-such-folder"), "{line}");
 }
 
+#[test]
+fn eval_measures_other_codecs_by_their_programs() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("photos")).expect("a folder");
+    bench.write("photos/odd.png", &png::rgb(201, 177));
+    bench.write("photos/wide.png", &png::rgb(200, 180));
+    // The program itself, in files that are 800 bytes too long.
+    let program = env!("CARGO_BIN_EXE_nestcast");
+    let commands = format!(
+        "sh -c '{program} encode \"$1\" -o \"$2.nst\" --max-bytes $3 && (cat \"$2.nst\"; head -c 800 /dev/zero) > \"$2\"' \
+         - {{in}} {{out}} {{q}} => sh -c 'head -c -800 \"$1\" > \"$1.nst\" && {program} decode \"$1.nst\" -o \"$2\" \
+         --decoder linear' - {{in}} {{out}}"
+    );
+    let linear = ["eval", "photos", "--decoder", "linear", "--grid", "0.5:2:0.5", "--csv", "out.csv"];
+    let rival = ["--rival", &commands, "--qualities", "2250:9000:2250"];
+    let (text, _) = bench.succeed(&[&linear[..], &rival].concat());
+    assert!(text.contains("linear against sh by PSNR: -") && text.contains("VCEG-M33"), "{text}");
+    let csv = String::from_utf8(bench.read("out.csv")).expect("text");
+    let rows: Vec<&str> = csv.lines().filter(|line| line.contains(",sh,")).collect();
+    assert_eq!((rows.len(), csv.lines().count()), (8, 1 + 2 * 8));
+    let (json, _) = bench.succeed(&[&linear[..], &rival, &["--json"]].concat());
+    let json: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!([4, 4], ["means", "rivals"].map(|name| json[name].as_array().map_or(0, Vec::len)));
+    for interpolation in ["cubic_percent", "akima_percent"] {
+        assert!(json["bd_rate"][0][interpolation].as_f64().is_some_and(|percent| percent < 0.0), "{json}");
+    }
+
+    let failing = ["eval", "photos/odd.png", "--decoder", "linear", "--rival"];
+    let line = bench.refuse(&[&failing[..], &["no-such-coder {in} {out} {q}"]].concat());
+    assert!(line.contains("no-such-coder cannot be started"), "{line}");
+    let line = bench.misuse(&[&failing[..], &["cjxl {in} {out}"]].concat());
+    assert!(line.contains("has no {q}"), "{line}");
+}
+
 #[cfg(feature = "perceptual")]
 #[test]
 fn eval_measures_how_pictures_look() {

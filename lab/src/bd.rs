@@ -2,7 +2,10 @@
 //!
 //! The rate's logarithm is interpolated over quality by a monotone piecewise cubic (PCHIP, Fritsch and Butland 1984,
 //! with the slopes of MATLAB and SciPy). The difference of two such curves is averaged over the range of quality that
-//! both cover. The single cubic of Bjøntegaard's first proposal is not used because it swings between far-apart points.
+//! both cover. The project's own figures are made so, because the single cubic of Bjøntegaard's first proposal swings
+//! between far-apart points. [`standard`] has that cubic and Akima's interpolation, for figures that others compare.
+
+pub mod standard;
 
 /// One measurement: a rate, and the quality it buys on any scale that grows with quality.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -42,10 +45,10 @@ pub fn delta_rate_within(anchor: &[Point], test: &[Point], range: (f64, f64)) ->
 }
 
 /// Log-rate over quality: cubic between knots, with given slopes at them.
-struct Curve {
-    knots: Vec<f64>,
-    values: Vec<f64>,
-    slopes: Vec<f64>,
+pub(crate) struct Curve {
+    pub(crate) knots: Vec<f64>,
+    pub(crate) values: Vec<f64>,
+    pub(crate) slopes: Vec<f64>,
 }
 
 impl Curve {
@@ -72,7 +75,7 @@ impl Curve {
     }
 
     /// The integral from `low` to `high`, both within the knots.
-    fn integral(&self, low: f64, high: f64) -> f64 {
+    pub(crate) fn integral(&self, low: f64, high: f64) -> f64 {
         (0..self.knots.len() - 1)
             .map(|piece| {
                 let ends = (self.knots[piece], self.knots[piece + 1]);
@@ -81,6 +84,17 @@ impl Curve {
                 self.antiderivative(piece, to) - self.antiderivative(piece, from)
             })
             .sum()
+    }
+
+    /// The value at `x`, within the knots.
+    pub(crate) fn value(&self, x: f64) -> f64 {
+        let piece = self.knots.partition_point(|knot| *knot <= x).clamp(1, self.knots.len() - 1) - 1;
+        let width = self.knots[piece + 1] - self.knots[piece];
+        let t = (x - self.knots[piece]) / width;
+        let (t2, t3) = (t * t, t * t * t);
+        let values = self.values[piece] * (2.0 * t3 - 3.0 * t2 + 1.0) + self.values[piece + 1] * (3.0 * t2 - 2.0 * t3);
+        let slopes = self.slopes[piece] * (t3 - 2.0 * t2 + t) + self.slopes[piece + 1] * (t3 - t2);
+        values + width * slopes
     }
 
     /// The integral of one piece from its left knot to `x`.

@@ -1,4 +1,4 @@
-//! The bindings for C and Python: builds both, tests both, and makes wheels.
+//! The bindings for C and Python: builds both, tests both, and makes wheels. That for GStreamer has a file of its own.
 
 use std::{
     env,
@@ -11,6 +11,7 @@ use std::{
 use crate::{
     cargo::{self, cargo},
     failure::{Failure, Result},
+    gstreamer,
     platform::VARIABLE,
     programs,
     python::Python,
@@ -31,9 +32,10 @@ const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-g
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let words: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     match words.as_slice() {
-        [] if arguments.is_empty() => test(),
+        [] if arguments.is_empty() => test().and_then(|()| gstreamer::test()),
+        ["gstreamer"] => gstreamer::test(),
         ["--header"] => header(false),
-        _ => Err(Failure::Usage("`bindings` takes nothing, or `--header`".to_owned())),
+        _ => Err(Failure::Usage("`bindings` takes nothing, `gstreamer`, or `--header`".to_owned())),
     }
 }
 
@@ -61,7 +63,8 @@ fn test() -> Result<()> {
 /// Makes release wheels for every target, into `target/wheels`.
 pub(crate) fn wheels() -> Result<()> {
     let packages = Packages::install()?;
-    packages.pip(&["--upgrade", ZIG].map(OsStr::new))?;
+    // pip replaces the folder of programs in its target, so maturin and zig each need a target of their own.
+    packages.pip(&packages.zig, &["--upgrade", ZIG].map(OsStr::new))?;
     for target in TARGETS {
         cargo::add_target(target).map_err(|why| Failure::say(format!("cannot build for {target}: {why}")))?;
         let wheel = packages.wheel(&["--release", "--strip", "--zig", "--target", target], "wheels")?;
@@ -74,6 +77,8 @@ pub(crate) fn wheels() -> Result<()> {
 struct Packages {
     python: Python,
     folder: PathBuf,
+    /// Where `wheels` installs zig.
+    zig: PathBuf,
 }
 
 impl Packages {
@@ -82,22 +87,31 @@ impl Packages {
         let python = Python::find()?;
         let requirements = cargo::root().join(REQUIREMENTS);
         let wanted = fs::read_to_string(&requirements).map_err(Failure::at(&requirements))?;
-        let packages = Self { python, folder: target_folder()?.join("bindings/packages") };
+        let [folder, zig] =
+            ["bindings/packages", "bindings/zig"].map(|folder| target_folder().map(|it| it.join(folder)));
+        let packages = Self { python, folder: folder?, zig: zig? };
         let stamp = packages.folder.join("installed");
-        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        let is_there = packages.maturin().exists();
+        if is_there && fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
             return Ok(packages);
         }
-        packages.pip(&["--upgrade".as_ref(), "--no-compile".as_ref(), "-r".as_ref(), requirements.as_os_str()])?;
+        let options = ["--upgrade".as_ref(), "--no-compile".as_ref(), "-r".as_ref(), requirements.as_os_str()];
+        packages.pip(&packages.folder, &options)?;
         fs::write(&stamp, wanted).map_err(Failure::at(&stamp))?;
         Ok(packages)
     }
 
-    fn pip(&self, arguments: &[&OsStr]) -> Result<()> {
+    fn maturin(&self) -> PathBuf {
+        self.folder.join("bin").join("maturin")
+    }
+
+    /// Installs into a folder.
+    fn pip(&self, folder: &Path, arguments: &[&OsStr]) -> Result<()> {
         let mut command = self.python.command();
         command.args(["-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"]);
         // The user's own packages are of no account here.
         command.args(["--no-warn-conflicts", "--root-user-action", "ignore"]);
-        command.arg("--target").arg(&self.folder).args(arguments).env("PIP_REQUIRE_VIRTUALENV", "0");
+        command.arg("--target").arg(folder).args(arguments).env("PIP_REQUIRE_VIRTUALENV", "0");
         succeed(&mut command, "pip cannot install the packages: check the network and repeat")
     }
 
@@ -107,8 +121,9 @@ impl Packages {
         if built.exists() {
             fs::remove_dir_all(&built).map_err(Failure::at(&built))?;
         }
-        let mut maturin = Command::new(self.folder.join("bin").join("maturin"));
-        maturin.current_dir(cargo::root()).env("PYTHONPATH", &self.folder);
+        let paths = env::join_paths([&self.folder, &self.zig]).map_err(|error| Failure::say(error.to_string()))?;
+        let mut maturin = Command::new(self.maturin());
+        maturin.current_dir(cargo::root()).env("PYTHONPATH", paths);
         maturin.args(["build", "--locked", "--quiet", "--manifest-path", "bindings/python/Cargo.toml", "--out"]);
         maturin.arg(&built).args(options);
         succeed(&mut maturin, "maturin cannot build the package: fix what it reports above")?;
@@ -119,7 +134,7 @@ impl Packages {
     }
 
     fn install_wheel(&self, wheel: &Path) -> Result<()> {
-        self.pip(&["--upgrade".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()])
+        self.pip(&self.folder, &["--upgrade".as_ref(), "--no-deps".as_ref(), wheel.as_os_str()])
     }
 
     /// Runs the tests of a folder.

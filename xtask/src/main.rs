@@ -9,6 +9,7 @@ mod debian;
 mod dependencies;
 mod failure;
 mod fuzz;
+mod gstreamer;
 mod install;
 mod manual;
 mod measure;
@@ -49,8 +50,10 @@ cargo xtask COMMAND
   bitexact         one set of digests of streams, coefficients and pictures from builds for this processor's baseline,
                    AVX2, all that it has, aarch64 under qemu, and wasm32 under Node.js, in debug and release, on 1 to 7
                    threads; says which of these it skipped and why
-  bindings         build and test the Python package and the C library, by packages and a cbindgen that it installs below
-                   the target folder; skips by name what lacks Python or a C compiler
+  bindings         build and test the Python package, the C library and the GStreamer plugin, by packages and a cbindgen that
+                   it installs below the target folder, and as root with Debian's packages of GStreamer; skips by name what
+                   lacks Python, a C compiler or GStreamer
+  bindings gstreamer   only the GStreamer plugin
   bindings --header  write the C library's header, to commit
   relays           broadcasts through relays of Media over QUIC: lints and tests of their crate and of the program with the
                    feature `moq`, through a moq-relay that it installs below the target folder (some minutes once), or
@@ -131,9 +134,8 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
     }
 }
 
-/// Arguments that run all tests and report every failure.
-/// `cargo xtask relays` tests the crate that these leave out.
-const TESTS: [&str; 7] = ["--locked", "--workspace", "--exclude", "nestcast-moq", "--no-fail-fast", FULL[0], FULL[1]];
+/// All crates but two: `cargo xtask relays` and `cargo xtask bindings` test those, with what they alone need.
+const CRATES: [&str; 6] = ["--locked", "--workspace", "--exclude", "nestcast-moq", "--exclude", "nestcast-gstreamer"];
 /// The programs that build the benchmarks' rivals.
 const RIVALS_NEED: [&str; 3] = ["cmake", "nasm", "perl"];
 
@@ -158,11 +160,13 @@ fn test(arguments: &[OsString]) -> Result<()> {
 /// Returns arguments that select all tests that this machine can build.
 fn tests() -> Vec<&'static str> {
     let missing: Vec<_> = RIVALS_NEED.into_iter().filter(|program| !programs::starts(program)).collect();
+    // Every failure is reported.
+    let tests = [&CRATES[..], &["--no-fail-fast"], &FULL].concat();
     if missing.is_empty() {
-        return TESTS.to_vec();
+        return tests;
     }
     println!("skipped: the benchmarks' own tests, whose rivals need {}", missing.join(", "));
-    [&TESTS[..], &["--exclude", "nestcast-benches"]].concat()
+    [&tests[..], &["--exclude", "nestcast-benches"]].concat()
 }
 
 fn lint() -> Result<()> {
@@ -172,11 +176,10 @@ fn lint() -> Result<()> {
     crates::check(false)?;
     prose::check()?;
     web::check()?;
-    let workspace = ["--locked", "--workspace", "--exclude", "nestcast-moq"];
     for features in [&["--features", "nestcast/full,nestcast/packaging"][..], &[]] {
-        let clippy = [&["clippy"], &workspace[..], features, &["--all-targets", "--", "-D", "warnings"]];
+        let clippy = [&["clippy"], &CRATES[..], features, &["--all-targets", "--", "-D", "warnings"]];
         cargo::step(&clippy.concat(), &[])?;
     }
-    let doc = [&["doc"], &workspace[..], &FULL, &["--no-deps"]];
+    let doc = [&["doc"], &CRATES[..], &FULL, &["--no-deps"]];
     cargo::step(&doc.concat(), &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }

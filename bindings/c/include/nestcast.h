@@ -45,6 +45,11 @@
 #define NESTCAST_FORMAT_YCBCR420_FULL 4
 
 /**
+ * As NESTCAST_FORMAT_YCBCR420_FULL, by BT.709.
+ */
+#define NESTCAST_FORMAT_YCBCR420_BT709_FULL 5
+
+/**
  * The result of a call, by who must act.
  */
 typedef enum {
@@ -84,6 +89,10 @@ typedef enum {
    * A defect of this library. The handle of the call is of no more use: free it.
    */
   NESTCAST_STATUS_PANIC = 8,
+  /**
+   * The sender cannot be reached or trusted, refuses the receiver, or broke off.
+   */
+  NESTCAST_STATUS_SESSION = 9,
 } NestcastStatus;
 
 /**
@@ -123,6 +132,11 @@ typedef struct NestcastEncoder NestcastEncoder;
  * is the built-in one: `photo` for pictures, `video` for video.
  */
 typedef struct NestcastModel NestcastModel;
+
+/**
+ * Receives a broadcast on threads of its own.
+ */
+typedef struct NestcastReceiver NestcastReceiver;
 
 /**
  * Decodes the frames of one video, one after another.
@@ -227,6 +241,107 @@ typedef struct {
    */
   size_t strides[3];
 } NestcastPicture;
+
+/**
+ * What to receive. Strings end with 0, are UTF-8, and need to stay only during nestcast_receiver_new.
+ */
+typedef struct {
+  /**
+   * The sender's host and UDP port, and the broadcast there if it has a name: "example.org:4433/cam1".
+   */
+  const char *address;
+  /**
+   * The SHA-256 of the sender's certificate, 64 hexadecimal digits; NULL if authorities certify it.
+   */
+  const char *fingerprint;
+  /**
+   * A PEM file of authorities that certify the sender; NULL if there is a fingerprint.
+   */
+  const char *authorities;
+  /**
+   * The token that the sender asks for, `token_length` bytes.
+   */
+  const uint8_t *token;
+  /**
+   * Bytes of the token; 0 for none.
+   */
+  size_t token_length;
+  /**
+   * The most bits a second to receive; 0 for no limit.
+   */
+  uint64_t max_bitrate;
+  /**
+   * Milliseconds by which pictures are delayed, at most 400: 0 shows them at once, and a negative number delays them by
+   * as little as shows them evenly.
+   */
+  int32_t latency_ms;
+  /**
+   * Milliseconds without a usable frame for which the receiver connects again; 0 for one attempt.
+   */
+  uint32_t retry_ms;
+  /**
+   * Whether to wait for the first broadcast, and after each for the next one, however long that takes.
+   */
+  bool wait;
+  /**
+   * Threads that decode, at least 1.
+   */
+  uint32_t threads;
+} NestcastReceiverSettings;
+
+/**
+ * A picture to show now. It and its samples are valid until the callback returns.
+ */
+typedef struct {
+  /**
+   * The frame's number; the same as before if more of a picture that stays has arrived.
+   */
+  uint64_t id;
+  /**
+   * When it was captured, in microseconds since 1970; 0 if it is concealed.
+   */
+  uint64_t captured;
+  /**
+   * Microseconds from capture until now; 0 if it is concealed.
+   */
+  uint64_t latency;
+  /**
+   * Bytes that arrived in time.
+   */
+  size_t bytes;
+  /**
+   * Bytes of the whole frame.
+   */
+  uint64_t full;
+  /**
+   * Whether it stands for a frame that is missing.
+   */
+  bool concealed;
+  /**
+   * Its samples: a format of YCbCr for video, else grey or RGB.
+   */
+  NestcastPicture picture;
+} NestcastShown;
+
+/**
+ * What a receiver calls, from threads of the library, one call after another: `show` any number of times, then `end` once.
+ * No picture is shown while `show` runs, so it should be short. No exception may leave a callback.
+ */
+typedef struct {
+  /**
+   * Passed to each call; the library does not use it.
+   */
+  void *user;
+  /**
+   * Shows a picture. Return true to go on, and false to stop.
+   */
+  bool (*show)(void *user, const NestcastShown *shown);
+  /**
+   * Says that no further picture comes: NESTCAST_STATUS_OK at the end of the broadcast or after a stop, else why, with
+   * one line in `message`, which is valid until it returns. May be NULL.
+   */
+  void (*end)(void *user, NestcastStatus status, const char *message);
+} NestcastReceiverCallbacks;
 
 /**
  * What a video is made for.
@@ -413,6 +528,36 @@ NestcastStatus nestcast_model_new(const uint8_t *tables, size_t length, Nestcast
  * `model` is NULL, or was returned by nestcast_model_new and not freed before, and no call uses it.
  */
 void nestcast_model_free(NestcastModel *model);
+
+/**
+ * Begins to receive. Looking up the host, connecting and decoding happen on a thread of the library, which makes the
+ * calls; what fails there is said by `end`.
+ *
+ * # Safety
+ * `settings` refers to settings whose strings are NULL or end with 0; `callbacks` refers to functions that may be called
+ * with their `user` from another thread until nestcast_receiver_free returns; `receiver` refers to memory for a pointer.
+ */
+NestcastStatus nestcast_receiver_new(const NestcastReceiverSettings *settings,
+                                     const NestcastReceiverCallbacks *callbacks,
+                                     NestcastReceiver **receiver);
+
+/**
+ * Waits until the reception is over and `end` has returned. Returns what `end` got; a second wait returns
+ * NESTCAST_STATUS_OK.
+ *
+ * # Safety
+ * `receiver` is a receiver that is not freed during the call.
+ */
+NestcastStatus nestcast_receiver_wait(const NestcastReceiver *receiver);
+
+/**
+ * Stops a receiver, and waits until its last callback has returned. A callback may free its own receiver: then nothing
+ * waits, and `end` is still called.
+ *
+ * # Safety
+ * `receiver` is NULL, or was returned by nestcast_receiver_new and not freed before, and no call uses it.
+ */
+void nestcast_receiver_free(NestcastReceiver *receiver);
 
 /**
  * Returns one line that says why this thread's last failed call failed; empty if none has. It is valid until this

@@ -2,13 +2,14 @@
 //!
 //! No panic crosses into C: [`boundary::guard`] turns one into a status. Handles are shared references to a mutex that is
 //! only ever tried, so two threads with one handle get an error and no data race. The only other memory is the caller's,
-//! and `boundary` and `picture` alone turn its pointers into slices.
+//! and `boundary` and `picture` alone turn its pointers into slices. `receiver` alone calls functions of the caller.
 
 mod boundary;
 pub mod decoder;
 pub mod encoder;
 pub mod model;
 pub mod picture;
+pub mod receiver;
 pub mod status;
 pub mod video;
 

@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use nestcast_codec::{Format, Plane, PlaneMut, Size, View, ViewMut, Ycbcr};
+use nestcast_codec::Range::Full;
+use nestcast_codec::{Format, Matrix, Plane, PlaneMut, Size, View, ViewMut, Ycbcr};
 
 use crate::status::{Result, argument};
 
@@ -16,6 +17,8 @@ pub const NESTCAST_FORMAT_YCBCR420: u32 = 2;
 pub const NESTCAST_FORMAT_YCBCR420_BT709: u32 = 3;
 /// As NESTCAST_FORMAT_YCBCR420, with luma of 0 to 255, as in JPEG.
 pub const NESTCAST_FORMAT_YCBCR420_FULL: u32 = 4;
+/// As NESTCAST_FORMAT_YCBCR420_FULL, by BT.709.
+pub const NESTCAST_FORMAT_YCBCR420_BT709_FULL: u32 = 5;
 
 /// A picture to read: 8-bit samples in the caller's memory, which no thread changes during a call.
 #[repr(C)]
@@ -66,6 +69,7 @@ impl Layout {
             NESTCAST_FORMAT_YCBCR420 => Format::Ycbcr420(Ycbcr::BT601),
             NESTCAST_FORMAT_YCBCR420_BT709 => Format::Ycbcr420(Ycbcr::BT709),
             NESTCAST_FORMAT_YCBCR420_FULL => Format::Ycbcr420(Ycbcr::BT601_FULL),
+            NESTCAST_FORMAT_YCBCR420_BT709_FULL => Format::Ycbcr420(Ycbcr { range: Full, matrix: Matrix::Bt709 }),
             _ => return Err(argument("the picture's format is not one of NESTCAST_FORMAT_*")),
         };
         let mut lengths = [0; 3];

@@ -27,10 +27,12 @@ pub enum NestcastStatus {
     Transform = 7,
     /// A defect of this library. The handle of the call is of no more use: free it.
     Panic = 8,
+    /// The sender cannot be reached or trusted, refuses the receiver, or broke off.
+    Session = 9,
 }
 
 /// Why a call failed.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Fault {
     pub(crate) status: NestcastStatus,
     pub(crate) message: String,

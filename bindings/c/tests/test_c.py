@@ -1,12 +1,19 @@
 """Compiles the C programs without a warning, runs them under valgrind, and compares with the frozen vectors.
 
-NESTCAST_C is the folder that `cargo xtask bindings` stages: include/, lib/ and lib/pkgconfig/.
+Without valgrind, the programs are compiled with the address sanitiser, if the compiler has it. NESTCAST_C is the folder
+that `cargo xtask bindings` stages: include/, lib/ and lib/pkgconfig/. NESTCAST_CHECKER chooses `valgrind`, `asan` or
+`none`.
 """
 
+import functools
 import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,38 +24,76 @@ STAGED = Path(os.environ["NESTCAST_C"])
 FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pedantic", "-g"]
 
 
-def compiled(source: Path, folder: Path, *options: str) -> Path:
-    program = folder / source.stem
-    command = [os.environ.get("CC", "cc"), *FLAGS, f"-I{STAGED / 'include'}", str(source), "-o", str(program), *options]
+SANITISED = ["-fsanitize=address,undefined", "-fno-omit-frame-pointer", "-fno-sanitize-recover=undefined"]
+LEAKS = ["--leak-check=full", "--errors-for-leak-kinds=definite,indirect"]
+VALGRIND = ["valgrind", "-q", *LEAKS, "--error-exitcode=99", f"--suppressions={HERE / 'valgrind.supp'}"]
+
+
+@functools.cache
+def checker() -> str:
+    """Returns what finds wrong uses of memory: valgrind, the sanitiser, or nothing."""
+    if chosen := os.environ.get("NESTCAST_CHECKER"):
+        return chosen
+    if shutil.which("valgrind"):
+        return "valgrind"
+    with tempfile.TemporaryDirectory() as folder:
+        source, program = Path(folder) / "try.c", Path(folder) / "try"
+        source.write_text("int main(void) { return 0; }\n")
+        command = [os.environ.get("CC", "cc"), *SANITISED, str(source), "-o", str(program)]
+        has = subprocess.run(command, capture_output=True).returncode == 0 and subprocess.run([str(program)]).returncode == 0
+    return "asan" if has else "none"
+
+
+def compiled(source: Path, folder: Path, *options: str, checked: bool = True) -> Path:
+    program = folder / (source.stem if checked else f"{source.stem}-plain")
+    sanitised = SANITISED if checked and checker() == "asan" else []
+    flags = [*FLAGS, *sanitised, f"-I{STAGED / 'include'}", f"-I{HERE}"]
+    command = [os.environ.get("CC", "cc"), *flags, str(source), "-o", str(program), *options]
     subprocess.run(command, check=True)
     return program
 
 
-def static(source: str, folder: Path) -> Path:
+def static(source: str, folder: Path, *, checked: bool = True) -> Path:
     """Returns a test program that contains the library."""
     library = STAGED / "lib" / "libnestcast.a"
-    return compiled(HERE / source, folder, str(library), "-lpthread", "-ldl", "-lm")
+    return compiled(HERE / source, folder, str(library), "-lpthread", "-ldl", "-lm", checked=checked)
 
 
 def run(*command: object, checked: bool = True, **options: object) -> subprocess.CompletedProcess[bytes]:
-    """Runs a program, under valgrind if that is there."""
+    """Runs a program, under valgrind if that is the checker."""
     words = [str(word) for word in command]
-    if checked and shutil.which("valgrind"):
-        words = ["valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect", "--error-exitcode=99", *words]
+    if checked and checker() == "valgrind":
+        words = [*VALGRIND, *words]
     return subprocess.run(words, capture_output=True, timeout=600, **options)
 
 
-@pytest.fixture(scope="module")
-def example(tmp_path_factory) -> Path:
-    """The example, linked with the shared library as pkg-config says."""
+@pytest.mark.skipif(checker() == "none", reason="skipped: neither valgrind nor a compiler with the address sanitiser")
+def test_the_checker_finds_what_it_should(tmp_path):
+    """A check that finds nothing in wrong programs says nothing of others."""
+    source = tmp_path / "wrong.c"
+    uses = {"overflow": "memory[size] = 1", "use after free": "free(memory); memory[0] = 1", "leak": "memory = NULL"}
+    for name, use in uses.items():
+        source.write_text(
+            "#include <stdlib.h>\nint main(int argc, char **argv) { (void)argv; size_t size = 7 + (size_t)argc;\n"
+            f"char *volatile memory = malloc(size); {use}; return 0; }}\n"
+        )
+        assert run(compiled(source, tmp_path, "-w")).returncode != 0, name
+
+
+def linked() -> list[str]:
+    """Returns what links the shared library, as pkg-config says."""
     environment = {**os.environ, "PKG_CONFIG_PATH": str(STAGED / "lib" / "pkgconfig")}
     options = [f"-L{STAGED / 'lib'}", "-lnestcast"]
     if shutil.which("pkg-config"):
         words = ["pkg-config", "--cflags", "--libs", "nestcast"]
         options = subprocess.run(words, env=environment, check=True, capture_output=True, text=True).stdout.split()
         assert "-lnestcast" in options
-    folder = tmp_path_factory.mktemp("example")
-    return compiled(HERE.parent / "examples" / "prefix.c", folder, *options, f"-Wl,-rpath,{STAGED / 'lib'}")
+    return [*options, f"-Wl,-rpath,{STAGED / 'lib'}"]
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory) -> Path:
+    return compiled(HERE.parent / "examples" / "prefix.c", tmp_path_factory.mktemp("example"), *linked())
 
 
 def rows(name: str | None = None) -> list[list[str]]:
@@ -70,31 +115,49 @@ def test_the_frozen_vectors_have_their_digests(tmp_path):
     assert rest == b"" and len(lines) > 20
 
 
+def test_the_frozen_videos_have_their_digests(tmp_path):
+    program = static("video_vectors.c", tmp_path)
+    lines = [line.split("\t") for line in (VECTORS / "video.tsv").read_text().splitlines()[1:]]
+    cuts: dict[tuple[str, str], list[list[str]]] = {}
+    for line in lines:
+        cuts.setdefault((line[0], line[2]), []).append(line)
+    for (name, kind), frames in cuts.items():
+        request = "".join(f"{frame[4]}\n" for frame in frames)
+        done = run(program, VECTORS / "tables.bin", VECTORS / f"{name}.nst", input=request.encode())
+        assert done.returncode == 0, done.stderr.decode()
+        rest = done.stdout
+        for frame in frames:
+            count, _, rest = rest.partition(b"\n")
+            samples, rest = rest[: int(count)], rest[int(count) :]
+            assert hashlib.sha256(samples).hexdigest() == frame[7], (name, kind, frame[3])
+        assert rest == b"" and len(frames) > 5
+    assert len(cuts) >= 20
+
+
 def test_pictures_and_video_go_there_and_back(tmp_path):
     done = run(static("pictures.c", tmp_path))
     assert done.returncode == 0, done.stderr.decode()
 
 
 def test_bad_input_is_refused_by_name(tmp_path):
-    program = static("bad_input.c", tmp_path)
     for rounds, checked in ((20_000, False), (20, True)):
-        done = run(program, rounds, checked=checked)
+        done = run(static("bad_input.c", tmp_path, checked=checked), rounds, checked=checked)
         assert done.returncode == 0, done.stderr.decode()
         assert f"of {2 * rounds} calls of two threads".encode() in done.stdout
 
 
 def test_streams_leave_no_memory_in_use(tmp_path):
-    program = static("leaks.c", tmp_path)
+    program = static("leaks.c", tmp_path, checked=False)
     # Freed memory that the allocator keeps for the next call would count as in use.
     plain = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"}
     count = int(os.environ.get("NESTCAST_STREAMS", "2000"))
     done = run(program, count, checked=False, env=plain)
     assert done.returncode == 0, done.stderr.decode()
     assert done.stderr.startswith(f"{count} streams".encode())
-    done = run(program, 20)
-    # valgrind has an allocator of its own, which does not count.
-    lost = [line for line in done.stderr.splitlines() if b"lost" in line]
-    assert not lost and done.returncode != 99, done.stderr.decode()
+    done = run(static("leaks.c", tmp_path), 20)
+    # The checkers have allocators of their own, which do not count.
+    lost = [line for line in done.stderr.splitlines() if b"lost" in line or b"LeakSanitizer" in line]
+    assert not lost and done.returncode not in (23, 99), done.stderr.decode()
 
 
 def test_the_example_decodes_a_prefix(example, tmp_path):
@@ -123,3 +186,75 @@ def test_the_header_is_one_for_c_plus_plus_too(tmp_path):
     words = ["c++", "-std=c++17", "-Wall", "-Wextra", "-Werror", f"-I{STAGED / 'include'}", str(source), library]
     subprocess.run([*words, "-lpthread", "-ldl", "-lm", "-o", str(tmp_path / "only")], check=True)
     assert subprocess.run([str(tmp_path / "only")]).returncode == 0
+
+
+@contextmanager
+def broadcast(**options: object) -> Iterator[tuple[str, str]]:
+    """Broadcasts a test picture by the Python package, and returns its address and fingerprint."""
+    nestcast = pytest.importorskip("nestcast", reason="skipped: the Python package is not there to send")
+    numpy = pytest.importorskip("numpy", reason="skipped: numpy is not there to draw")
+    planes = [numpy.full(shape, value, numpy.uint8) for shape, value in (((49, 65), 90), ((25, 33), 100), ((25, 33), 150))]
+    ended = threading.Event()
+    with nestcast.Broadcast(65, 49, rate=30, listen="127.0.0.1:0", **options) as sender:
+
+        def write() -> None:
+            number = 0
+            while not ended.is_set():
+                planes[0][:, :] = 90 + number % 8
+                number += 1
+                sender.write(planes)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            yield sender.address, sender.fingerprint
+        finally:
+            ended.set()
+            writer.join(60)
+
+
+def shown(done: subprocess.CompletedProcess[bytes]) -> tuple[list[list[str]], str]:
+    """Returns the words of each picture's line, and the line of the end."""
+    assert done.returncode == 0, done.stderr.decode()
+    *pictures, end = done.stdout.decode().splitlines()
+    return [picture.split() for picture in pictures], end
+
+
+def test_a_receiver_calls_back_and_stops_when_a_callback_says_so(tmp_path):
+    program = static("receive.c", tmp_path)
+    with broadcast(matrix="709", full_range=True) as place:
+        pictures, end = shown(run(program, *place, 5))
+        assert len(pictures) == 5 and end == "end 0 "
+        # Limited range, and the matrix of the sender: BT.709 of full range.
+        assert all(picture[:2] == ["65x49", "5"] for picture in pictures)
+        luma = 65 * 49
+        assert all(90 * luma <= int(picture[2]) - 250 * 33 * 25 <= 98 * luma for picture in pictures[-1:])
+        # The callback frees its own receiver.
+        pictures, end = shown(run(program, *place, 3, "free"))
+        assert len(pictures) == 3 and end == "end 0 "
+
+
+def test_a_receiver_says_why_it_cannot_receive(tmp_path):
+    program = static("receive.c", tmp_path)
+    with broadcast(token=b"secret") as (address, fingerprint):
+        pictures, end = shown(run(program, address, fingerprint, 2, "token", "secret"))
+        assert len(pictures) == 2
+        pictures, end = shown(run(program, address, fingerprint, 2))
+        assert not pictures and end.startswith("end 9 ") and "token" in end
+        pictures, end = shown(run(program, address, "0" * 64, 2))
+        assert not pictures and end.startswith("end 9 ") and "fingerprint" in end
+    pictures, end = shown(run(program, "host.invalid:1", "0" * 64, 2))
+    assert not pictures and end.startswith("end 9 host.invalid:1 cannot be found")
+
+
+def test_the_example_receives_until_the_end(tmp_path):
+    program = compiled(HERE.parent / "examples" / "receive.c", tmp_path, *linked(), checked=False)
+    with broadcast() as place:
+        receiver = subprocess.Popen([str(program), *place], stdout=subprocess.PIPE)
+        assert receiver.stdout is not None
+        assert receiver.stdout.readline() == b"YUV4MPEG2 W65 H49 F30:1 Ip A1:1 C420\n"
+        frame = len(b"FRAME\n") + 65 * 49 + 2 * 33 * 25
+        assert all(receiver.stdout.read(frame).startswith(b"FRAME\n") for _ in range(3))
+        # The broadcast ends, and so does the receiver.
+        threading.Thread(target=receiver.stdout.read).start()
+    assert receiver.wait(60) == 0

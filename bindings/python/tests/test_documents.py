@@ -4,6 +4,7 @@ import ast
 import doctest
 import importlib.resources
 import inspect
+import json
 from pathlib import Path
 
 import pytest
@@ -12,19 +13,35 @@ import nestcast
 from nestcast import _nestcast
 
 README = Path(__file__).parents[1] / "README.md"
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
 def test_the_readmes_example_runs(tmp_path, monkeypatch, capsys):
-    for package in ("PIL", "matplotlib"):
+    for package in ("PIL", "imageio", "matplotlib"):
         pytest.importorskip(package, reason=f"skipped: no {package}")
     monkeypatch.chdir(tmp_path)
     blocks = [block.split("```")[0] for block in README.read_text().split("```python\n")[1:]]
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(README), "exec"), names)
     assert "nestcast" in capsys.readouterr().out
     assert {"curves.svg", "curves"} <= {path.name for path in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)
+def test_every_notebook_runs_from_its_first_cell_to_its_last(notebook, tmp_path, monkeypatch):
+    for package in ("PIL", "matplotlib", "pandas"):
+        pytest.importorskip(package, reason=f"skipped: no {package}")
+    monkeypatch.chdir(tmp_path)
+    cells = json.loads(notebook.read_text())["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    assert len(code) >= 3
+    names: dict[str, object] = {}
+    for cell in code:
+        # Results would be out of date, and are large.
+        assert cell["outputs"] == [] and cell["execution_count"] is None, f"{cell['id']}: clear the outputs"
+        exec(compile("".join(cell["source"]), f"{notebook.name}, cell {cell['id']}", "exec"), names)
 
 
 def test_the_modules_example_runs():

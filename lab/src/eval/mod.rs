@@ -2,6 +2,7 @@
 
 mod grid;
 pub mod pictures;
+pub mod rival;
 pub mod video;
 
 use anyhow::{Context as _, Result};

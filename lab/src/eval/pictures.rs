@@ -196,6 +196,23 @@ impl Bench {
     }
 }
 
+/// A curve of means: its name, and rate, PSNR and MS-SSIM of each point.
+pub(super) type MeanCurve = (String, Vec<(f64, Option<f64>, Option<f64>)>);
+
+/// Returns the curve of each decoder, without points at which all streams had ended before: they are one point.
+pub(super) fn curves(means: &[Mean]) -> Vec<MeanCurve> {
+    let mut curves = Vec::<MeanCurve>::new();
+    for mean in means {
+        let point = (mean.bpp, mean.psnr_db, mean.ms_ssim);
+        match curves.last_mut().filter(|(name, _)| name == mean.decoder) {
+            Some((_, points)) if points.last() == Some(&point) => {}
+            Some((_, points)) => points.push(point),
+            None => curves.push((mean.decoder.to_owned(), vec![point])),
+        }
+    }
+    curves
+}
+
 /// Resets the decoder and decodes a prefix.
 fn decode(decoder: &mut Decoder, prefix: &[u8]) -> Result<Picture> {
     decoder.reset();
@@ -203,7 +220,7 @@ fn decode(decoder: &mut Decoder, prefix: &[u8]) -> Result<Picture> {
     Ok(decoder.render()?)
 }
 
-fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
+pub(super) fn average(values: impl Iterator<Item = f64>) -> Option<f64> {
     let values: Vec<f64> = values.collect();
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }

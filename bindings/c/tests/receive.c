@@ -1,0 +1,89 @@
+/* receive ADDRESS FINGERPRINT COUNT [free|token TEXT]: receives COUNT pictures, and prints a line for each and for the
+ * end. With `free`, the callback frees its receiver. */
+#include "check.h"
+
+#include <pthread.h>
+
+typedef struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    NestcastReceiver *receiver;
+    int left, frees, ended;
+} State;
+
+static bool show(void *user, const NestcastShown *shown) {
+    State *state = user;
+    const NestcastPicture *picture = &shown->picture;
+    size_t sum = 0;
+    /* All samples are readable. */
+    for (size_t plane = 0; plane < 3; plane++) {
+        if (!picture->planes[plane]) continue;
+        size_t width = plane ? (picture->width + 1) / 2 : picture->width;
+        size_t height = plane ? (picture->height + 1) / 2 : picture->height;
+        if (picture->format == NESTCAST_FORMAT_RGB) width *= 3;
+        for (size_t y = 0; y < height; y++)
+            for (size_t x = 0; x < width; x++) sum += picture->planes[plane][y * picture->strides[plane] + x];
+    }
+    printf("%ux%u %u %zu\n", picture->width, picture->height, picture->format, sum);
+    CHECK(shown->concealed || (shown->captured > 0 && shown->bytes > 0 && shown->full >= shown->bytes));
+    pthread_mutex_lock(&state->lock);
+    bool goes_on = --state->left > 0;
+    NestcastReceiver *freed = state->frees && !goes_on ? state->receiver : NULL;
+    pthread_mutex_unlock(&state->lock);
+    if (freed) nestcast_receiver_free(freed);
+    return goes_on;
+}
+
+static void end(void *user, NestcastStatus status, const char *message) {
+    State *state = user;
+    printf("end %d %s\n", (int)status, message);
+    pthread_mutex_lock(&state->lock);
+    state->ended = 1;
+    pthread_cond_signal(&state->changed);
+    pthread_mutex_unlock(&state->lock);
+}
+
+static void bad_settings(void) {
+    const NestcastStatus argument = NESTCAST_STATUS_ARGUMENT;
+    const char *digits = "0000000000000000000000000000000000000000000000000000000000000000";
+    NestcastReceiverSettings good = {0}, settings;
+    good.address = "127.0.0.1:1", good.fingerprint = digits, good.threads = 1;
+    NestcastReceiverCallbacks callbacks = {NULL, show, end}, none = {NULL, NULL, end};
+    NestcastReceiver *receiver = NULL;
+#define NEW(change, words)                                                             \
+    settings = good;                                                                   \
+    change;                                                                            \
+    REFUSED(nestcast_receiver_new(&settings, &callbacks, &receiver), argument, words)
+    NEW(settings.address = NULL, "address is NULL");
+    NEW(settings.address = "nowhere", "a host and a port");
+    NEW(settings.address = "\xff:1", "address is not UTF-8");
+    NEW(settings.fingerprint = "12", "64 hexadecimal digits");
+    NEW(settings.fingerprint = NULL, "either a fingerprint or a file");
+    NEW(settings.authorities = "file", "either a fingerprint or a file");
+    NEW(settings.threads = 0, "at least one thread");
+    NEW(settings.latency_ms = 401, "at most 400");
+    NEW(settings.token_length = 1, "bytes is NULL");
+#undef NEW
+    REFUSED(nestcast_receiver_new(NULL, &callbacks, &receiver), argument, "settings is NULL");
+    REFUSED(nestcast_receiver_new(&good, NULL, &receiver), argument, "callbacks is NULL");
+    REFUSED(nestcast_receiver_new(&good, &callbacks, NULL), argument, "receiver is NULL");
+    REFUSED(nestcast_receiver_new(&good, &none, &receiver), argument, "show is NULL");
+    CHECK(!receiver);
+    nestcast_receiver_free(NULL);
+}
+
+int main(int argc, char **argv) {
+    CHECK(argc == 4 || argc == 5 || argc == 6);
+    bad_settings();
+    State state = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, atoi(argv[3]), argc == 5, 0};
+    NestcastReceiverSettings settings = {0};
+    settings.address = argv[1], settings.fingerprint = argv[2], settings.threads = 1, settings.latency_ms = -1;
+    if (argc == 6) settings.token = (const uint8_t *)argv[5], settings.token_length = strlen(argv[5]);
+    NestcastReceiverCallbacks callbacks = {&state, show, end};
+    pthread_mutex_lock(&state.lock); /* until the handle is there */
+    OK(nestcast_receiver_new(&settings, &callbacks, &state.receiver));
+    while (!state.ended) pthread_cond_wait(&state.changed, &state.lock);
+    pthread_mutex_unlock(&state.lock);
+    if (!state.frees) nestcast_receiver_free(state.receiver);
+    return 0;
+}

@@ -1,0 +1,277 @@
+//! A broadcast of pictures that a pipeline hands over, on threads of its own.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use nestcast_codec::{Format, Picture};
+use nestcast_encode::{PictureFormat, PictureRate, PictureSource, Pictures, RenditionLimit, VideoEncoding};
+use nestcast_proto::{SourceError, StreamPicture};
+use nestcast_sender::{Authorizer, Config, Identity, LiveSource, Monitor, SharedToken};
+use tokio::sync::oneshot;
+
+use crate::raw_format::RawFormat;
+
+/// The longest wait for the tasks of a broadcast that is over.
+const SHUTDOWN: Duration = Duration::from_secs(2);
+
+/// Why a broadcast cannot begin.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum BroadcastError {
+    #[error("{0}")]
+    Sender(#[from] nestcast_sender::Error),
+    #[error("{0}")]
+    Picture(#[from] nestcast_encode::PictureError),
+    #[error("a thread cannot be started: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// What a broadcast needs besides pictures.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) listen: SocketAddr,
+    pub(crate) identity: Identity,
+    /// The token that receivers must show; empty for none.
+    pub(crate) token: Vec<u8>,
+    pub(crate) max_receivers: usize,
+    pub(crate) threads: usize,
+    /// The most renditions; 0 for as many as the receivers need.
+    pub(crate) renditions: usize,
+    /// Whether pictures come when they are due. Otherwise the encoder takes them at the frame rate.
+    pub(crate) is_paced: bool,
+}
+
+#[derive(Default)]
+struct State {
+    next: Option<StreamPicture<Picture>>,
+    /// A picture whose memory can be used again.
+    spent: Option<Picture>,
+    /// No further pictures come.
+    closed: bool,
+    /// A call that waits returns at once.
+    unlocked: bool,
+    /// The broadcast is over, with what went wrong.
+    end: Option<Option<String>>,
+}
+
+/// The one picture between the pipeline's thread and the encoder's.
+#[derive(Default)]
+struct Slot {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Slot {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits for the next picture; `None` if no further comes.
+    fn take(&self, spent: Option<Picture>) -> Option<StreamPicture<Picture>> {
+        let mut state = self.lock();
+        if spent.is_some() {
+            state.spent = spent;
+        }
+        loop {
+            if let Some(picture) = state.next.take() {
+                self.changed.notify_all();
+                return Some(picture);
+            }
+            if state.closed {
+                return None;
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The pictures of the slot as a source.
+struct Source {
+    slot: Arc<Slot>,
+    format: PictureFormat,
+}
+
+impl PictureSource for Source {
+    fn format(&self) -> PictureFormat {
+        self.format
+    }
+
+    fn next(&mut self, spent: Option<Picture>) -> Result<Option<StreamPicture<Picture>>, SourceError> {
+        Ok(self.slot.take(spent))
+    }
+}
+
+/// What became of a picture.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Offered {
+    /// The encoder takes it next.
+    Taken,
+    /// The same, and the picture before it was never encoded.
+    Replaced,
+    /// The wait for the encoder was interrupted.
+    Unlocked,
+    /// The broadcast is over.
+    Over(String),
+}
+
+/// Where the pipeline's thread hands pictures over.
+#[derive(Clone)]
+pub(crate) struct PictureInput {
+    slot: Arc<Slot>,
+    is_paced: bool,
+}
+
+impl PictureInput {
+    /// Returns memory for a picture, if a picture was encoded.
+    pub(crate) fn spent(&self) -> Option<Picture> {
+        self.slot.lock().spent.take()
+    }
+
+    /// Hands a picture over. If pictures come when they are due, it replaces one that was not encoded yet; otherwise
+    /// this call waits.
+    pub(crate) fn offer(&self, picture: StreamPicture<Picture>) -> Offered {
+        let mut state = self.slot.lock();
+        while state.next.is_some() && state.end.is_none() && !state.unlocked && !self.is_paced {
+            state = self.slot.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if let Some(end) = &state.end {
+            return Offered::Over(end.clone().unwrap_or_else(|| "the broadcast is over".to_owned()));
+        }
+        if state.unlocked {
+            return Offered::Unlocked;
+        }
+        let before = state.next.replace(picture);
+        self.slot.changed.notify_all();
+        match before {
+            Some(before) => {
+                state.spent = Some(before.picture);
+                Offered::Replaced
+            }
+            None => Offered::Taken,
+        }
+    }
+
+    /// Interrupts calls that wait, or lets calls wait again.
+    pub(crate) fn set_unlocked(&self, unlocked: bool) {
+        self.slot.lock().unlocked = unlocked;
+        self.slot.changed.notify_all();
+    }
+
+    /// Drops a picture that was not encoded yet.
+    pub(crate) fn flush(&self) {
+        self.slot.lock().next = None;
+        self.slot.changed.notify_all();
+    }
+}
+
+/// A broadcast that runs. Dropping it ends it at once.
+pub(crate) struct Broadcast {
+    input: PictureInput,
+    monitor: Monitor,
+    address: Option<SocketAddr>,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Broadcast {
+    /// Listens, and waits for the first picture.
+    pub(crate) fn start(settings: Settings, format: RawFormat) -> Result<Self, BroadcastError> {
+        let RawFormat { size, colours, display, rate } = format;
+        let rate = if settings.is_paced { PictureRate::Variable { most: rate } } else { PictureRate::Constant(rate) };
+        let format = PictureFormat::new(size, Format::Ycbcr420(colours), rate).with_display(display);
+        let limit = match settings.renditions {
+            0 => RenditionLimit::AsNeeded,
+            most => RenditionLimit::AtMost(most),
+        };
+        let encoding = VideoEncoding::new(format, settings.threads, limit)?;
+        let slot = Arc::new(Slot::default());
+        let pictures = Pictures::new(Source { slot: Arc::clone(&slot), format });
+        let token = (!settings.token.is_empty()).then_some(settings.token);
+        let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
+        let config = Config {
+            authorizers: token.into_iter().collect(),
+            max_receivers: settings.max_receivers,
+            ..Config::new(settings.listen, settings.identity)
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+        let sender = {
+            let _entered = runtime.enter();
+            nestcast_sender::Broadcast::listen(config, LiveSource::new(pictures, encoding))?
+        };
+        let (address, monitor) = (sender.address(), sender.monitor());
+        let (stop, stopped) = oneshot::channel();
+        let ended = EndOnDrop(Arc::clone(&slot));
+        let thread = std::thread::Builder::new().name("nestcast-send".to_owned()).spawn(move || {
+            let outcome = runtime.block_on(sender.run(async { _ = stopped.await }));
+            ended.0.lock().end = Some(outcome.err().map(|error| with_causes(&error)));
+            drop(ended);
+            // The next broadcast may use the same port, so the socket must be closed.
+            runtime.shutdown_timeout(SHUTDOWN);
+        })?;
+        let input = PictureInput { slot, is_paced: settings.is_paced };
+        Ok(Self { input, monitor, address, stop: Some(stop), thread: Some(thread) })
+    }
+
+    /// Returns the address that it listens on.
+    pub(crate) const fn address(&self) -> Option<SocketAddr> {
+        self.address
+    }
+
+    /// Returns where pictures are handed over.
+    pub(crate) fn input(&self) -> PictureInput {
+        self.input.clone()
+    }
+
+    /// Returns its figures.
+    pub(crate) const fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+
+    /// Ends the broadcast after its last picture, and waits until receivers have it. The error is what went wrong.
+    pub(crate) fn finish(mut self) -> Result<(), String> {
+        self.input.slot.close();
+        let joined = self.thread.take().map_or(Ok(()), JoinHandle::join);
+        let end = self.input.slot.lock().end.clone().flatten();
+        match (joined, end) {
+            (Ok(()), None) => Ok(()),
+            (_, Some(why)) => Err(why),
+            (Err(_), None) => Err(DEFECT.to_owned()),
+        }
+    }
+}
+
+impl Drop for Broadcast {
+    fn drop(&mut self) {
+        self.input.slot.close();
+        if let (Some(stop), Some(thread)) = (self.stop.take(), self.thread.take()) {
+            // If the broadcast is over, nobody listens.
+            let _ = stop.send(());
+            let _ = thread.join();
+        }
+    }
+}
+
+const DEFECT: &str = "the sender stopped unexpectedly: please report this";
+
+/// Ends the slot even if the sender panics.
+struct EndOnDrop(Arc<Slot>);
+
+impl Drop for EndOnDrop {
+    fn drop(&mut self) {
+        self.0.lock().end.get_or_insert_with(|| Some(DEFECT.to_owned()));
+        // Both the pipeline and the encoder may wait.
+        self.0.close();
+    }
+}
+
+/// Writes an error with its causes.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let causes = std::iter::successors(error.source(), |cause| cause.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

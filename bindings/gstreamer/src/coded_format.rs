@@ -1,0 +1,38 @@
+//! The caps of coded frames: `video/x-nestcast`, with the fields of the raw video and the models that encoded it.
+
+use gst_video::VideoInfo;
+use nestcast_codec::VideoModel;
+
+const NAME: &str = "video/x-nestcast";
+const MODELS: &str = "models";
+
+/// Returns the caps of pads with coded frames.
+pub(crate) fn coded_caps() -> gst::Caps {
+    gst::Caps::builder(NAME)
+        .field("width", gst::IntRange::new(1, 16_384))
+        .field("height", gst::IntRange::new(1, 16_384))
+        .build()
+}
+
+/// Describes the coded frames of raw video: every buffer is one frame, or a prefix of it that contains its base.
+pub(crate) fn describe(info: &VideoInfo, model: &VideoModel) -> Result<gst::Caps, gst::glib::BoolError> {
+    let raw = info.to_caps()?;
+    let fields = raw.structure(0).into_iter().flat_map(|fields| fields.iter());
+    let kept = fields.filter(|(name, _)| name.as_str() != "format");
+    let mut coded = gst::Structure::new_empty(NAME);
+    kept.for_each(|(name, value)| coded.set_value(name, value.clone()));
+    coded.set(MODELS, models(model));
+    Ok(gst::Caps::builder_full().structure(coded).build())
+}
+
+/// Returns the models of coded caps that this decoder lacks.
+pub(crate) fn unknown_models(caps: &gst::CapsRef, model: &VideoModel) -> Option<String> {
+    let stated = caps.structure(0)?.get::<String>(MODELS).ok()?;
+    (stated != models(model)).then_some(stated)
+}
+
+/// Writes the models' ids: of key frames, and of residuals.
+fn models(model: &VideoModel) -> String {
+    let [key, residual] = model.ids().map(|id| id.to_string());
+    format!("{key}:{residual}")
+}

@@ -1,0 +1,149 @@
+//! The formats of raw video: caps to the codec's types and back.
+
+use gst_video::{
+    VideoChromaSite, VideoColorMatrix, VideoColorRange, VideoColorimetry, VideoFieldOrder, VideoFormat, VideoInfo,
+    VideoInterlaceMode,
+};
+use nestcast_codec::{Display, FrameRate, Matrix, Range, Scan, Siting, Size, Ycbcr};
+
+/// The longest side of a picture.
+const MAX_SIDE: i32 = 16_384;
+/// The most frames a second.
+const MAX_RATE: i32 = 1000;
+/// The rate of video whose caps state none: 0/1, as a camera's of variable rate.
+const USUAL_RATE: [u32; 2] = [30, 1];
+/// The layouts of planes that the elements read and write, the preferred one first.
+const LAYOUTS: [VideoFormat; 2] = [VideoFormat::I420, VideoFormat::Nv12];
+
+/// Why raw video cannot be encoded.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FormatError {
+    #[error("the colour matrix is {0:?}, and nestcast has BT.601 and BT.709: convert it by videoconvert")]
+    Matrix(VideoColorMatrix),
+    #[error("the fields are pictures of their own ({0:?}): join them by the element interlace, or deinterlace")]
+    Fields(VideoInterlaceMode),
+    #[error(transparent)]
+    Size(#[from] nestcast_codec::Error),
+    #[error("the frame rate {0} makes no sense: set one by videorate")]
+    Rate(gst::Fraction),
+}
+
+/// What nestcast keeps of raw video's format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct RawFormat {
+    pub(crate) size: Size,
+    pub(crate) colours: Ycbcr,
+    pub(crate) display: Display,
+    pub(crate) rate: FrameRate,
+}
+
+impl RawFormat {
+    /// Reads the format of negotiated caps.
+    pub(crate) fn of(info: &VideoInfo) -> Result<Self, FormatError> {
+        let size = Size::new(info.width(), info.height())?;
+        let colorimetry = info.colorimetry();
+        let matrix = match colorimetry.matrix() {
+            VideoColorMatrix::Bt601 => Matrix::Bt601,
+            VideoColorMatrix::Bt709 => Matrix::Bt709,
+            other => return Err(FormatError::Matrix(other)),
+        };
+        let range = if colorimetry.range() == VideoColorRange::Range0_255 { Range::Full } else { Range::Limited };
+        let scan = match (info.interlace_mode(), info.field_order()) {
+            (VideoInterlaceMode::Progressive, _) => Scan::Progressive,
+            (VideoInterlaceMode::Interleaved, VideoFieldOrder::TopFieldFirst) => Scan::TopFirst,
+            (VideoInterlaceMode::Interleaved, VideoFieldOrder::BottomFieldFirst) => Scan::BottomFirst,
+            (VideoInterlaceMode::Interleaved | VideoInterlaceMode::Mixed, _) => Scan::Mixed,
+            (other, _) => return Err(FormatError::Fields(other)),
+        };
+        let display = Display { siting: siting(info.chroma_site()), scan, aspect: aspect(info.par()) };
+        Ok(Self { size, colours: Ycbcr { range, matrix }, display, rate: rate(info.fps())? })
+    }
+
+    /// Describes pictures of this format in a layout, with the colours that are usual with the matrix.
+    pub(crate) fn to_info(self, layout: VideoFormat) -> Result<VideoInfo, gst::glib::BoolError> {
+        let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        let usual = match self.colours.matrix {
+            Matrix::Bt601 => "bt601",
+            Matrix::Bt709 => "bt709",
+        };
+        let usual: VideoColorimetry = usual.parse()?;
+        let range = match self.colours.range {
+            Range::Full => VideoColorRange::Range0_255,
+            Range::Limited => VideoColorRange::Range16_235,
+        };
+        let colorimetry = VideoColorimetry::new(range, usual.matrix(), usual.transfer(), usual.primaries());
+        let (mode, order) = match self.display.scan {
+            Scan::Progressive => (VideoInterlaceMode::Progressive, VideoFieldOrder::Unknown),
+            Scan::TopFirst => (VideoInterlaceMode::Interleaved, VideoFieldOrder::TopFieldFirst),
+            Scan::BottomFirst => (VideoInterlaceMode::Interleaved, VideoFieldOrder::BottomFieldFirst),
+            Scan::Mixed => (VideoInterlaceMode::Mixed, VideoFieldOrder::Unknown),
+        };
+        let site = match self.display.siting {
+            Siting::Centre => VideoChromaSite::JPEG,
+            Siting::Left => VideoChromaSite::MPEG2,
+            Siting::PalDv => VideoChromaSite::DV,
+        };
+        let whole = |number: u32| i32::try_from(number).unwrap_or(i32::MAX);
+        let [width, height] = self.display.aspect.map(i32::from);
+        let builder = VideoInfo::builder(layout, side(self.size.width()), side(self.size.height()))
+            .colorimetry(&colorimetry)
+            .chroma_site(site)
+            .par(gst::Fraction::new(width, height))
+            .fps(gst::Fraction::new(whole(self.rate.frames()), whole(self.rate.seconds())))
+            .interlace_mode(mode);
+        if order == VideoFieldOrder::Unknown { builder.build() } else { builder.field_order(order).build() }
+    }
+}
+
+/// Returns the caps of pads that read or write raw video.
+pub(crate) fn raw_caps() -> gst::Caps {
+    gst_video::VideoCapsBuilder::new()
+        .format_list(LAYOUTS)
+        .width_range(1..=MAX_SIDE)
+        .height_range(1..=MAX_SIDE)
+        .framerate_range(gst::Fraction::new(0, 1)..=gst::Fraction::new(MAX_RATE, 1))
+        .field("interlace-mode", gst::List::new(["progressive", "interleaved", "mixed"]))
+        .build()
+}
+
+/// Returns the first layout in a peer's caps that this plugin has; I420 if the caps name none.
+pub(crate) fn layout(allowed: Option<&gst::CapsRef>) -> VideoFormat {
+    let names = |structure: &gst::StructureRef| -> Vec<String> {
+        match (structure.get::<String>("format"), structure.get::<gst::List>("format")) {
+            (Ok(name), _) => vec![name],
+            (_, Ok(list)) => list.iter().filter_map(|name| name.get::<String>().ok()).collect(),
+            _ => Vec::new(),
+        }
+    };
+    let listed = allowed.into_iter().flat_map(|caps| caps.iter().flat_map(names));
+    let known = listed.filter_map(|name| LAYOUTS.into_iter().find(|layout| layout.to_str() == name.as_str()));
+    known.into_iter().next().unwrap_or(LAYOUTS[0])
+}
+
+fn siting(site: VideoChromaSite) -> Siting {
+    if site == VideoChromaSite::MPEG2 || site == VideoChromaSite::COSITED {
+        Siting::Left
+    } else if site == VideoChromaSite::DV {
+        Siting::PalDv
+    } else {
+        Siting::Centre
+    }
+}
+
+/// Returns the aspect of a pixel; a square one if it does not fit the codec's numbers.
+fn aspect(par: gst::Fraction) -> [u16; 2] {
+    let side = |number: i32| u16::try_from(number).ok().filter(|&side| side > 0);
+    match (side(par.numer()), side(par.denom())) {
+        (Some(width), Some(height)) => [width, height],
+        _ => [1, 1],
+    }
+}
+
+fn rate(fps: gst::Fraction) -> Result<FrameRate, FormatError> {
+    let [frames, seconds] = match [fps.numer(), fps.denom()].map(u32::try_from) {
+        [Ok(0), Ok(_)] => USUAL_RATE,
+        [Ok(frames), Ok(seconds)] => [frames, seconds],
+        _ => return Err(FormatError::Rate(fps)),
+    };
+    FrameRate::new(frames, seconds).map_err(|_| FormatError::Rate(fps))
+}

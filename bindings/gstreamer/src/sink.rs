@@ -1,0 +1,404 @@
+//! `nestcastsink`: broadcasts raw video.
+
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+
+use gst::glib;
+use gst::glib::Properties;
+use gst::prelude::*;
+use gst::subclass::prelude::*;
+use gst_base::prelude::*;
+use gst_base::subclass::prelude::*;
+use gst_video::{VideoFrameRef, VideoInfo};
+use nestcast_codec::{Format, Picture};
+use nestcast_proto::StreamPicture;
+use nestcast_sender::{Identity, clock_micros, place_of};
+
+use crate::broadcast::{Broadcast, Offered, PictureInput, Settings as Running, with_causes};
+use crate::raw_format::{RawFormat, raw_caps};
+use crate::raw_picture::borrow;
+
+static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
+    gst::DebugCategory::new("nestcastsink", gst::DebugColorFlags::empty(), Some("nestcast's broadcasts"))
+});
+
+glib::wrapper! {
+    /// Broadcasts raw video.
+    pub struct NestcastSink(ObjectSubclass<Sink>)
+        @extends gst_base::BaseSink, gst::Element, gst::Object;
+}
+
+#[derive(Debug, Clone)]
+struct Settings {
+    listen: String,
+    certificate: Option<String>,
+    private_key: Option<String>,
+    token: Option<String>,
+    max_receivers: u32,
+    renditions: u32,
+    threads: u32,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let [certificate, private_key, token] = [None, None, None];
+        let listen = "127.0.0.1:4433".to_owned();
+        Self { listen, certificate, private_key, token, max_receivers: 1000, renditions: 0, threads: 2 }
+    }
+}
+
+#[derive(Default)]
+struct State {
+    /// What a broadcast needs, from READY to PAUSED on.
+    running: Option<Running>,
+    input: Option<(VideoInfo, RawFormat)>,
+    /// It runs from the first caps on, and again from the first picture after an end of stream.
+    broadcast: Option<Broadcast>,
+    /// The figures of the broadcasts before.
+    before: Figures,
+    /// Pictures that this element replaced before the encoder took them.
+    replaced: u64,
+    /// The skipped pictures that the application knows of.
+    reported: u64,
+}
+
+/// The pictures of broadcasts: those that were encoded, and those for which the encoder had no time.
+#[derive(Debug, Clone, Copy, Default)]
+struct Figures {
+    frames: u64,
+    skipped: u64,
+}
+
+impl State {
+    fn figures(&self) -> Figures {
+        let now = self.broadcast.as_ref().map(|broadcast| broadcast.monitor().read());
+        let (frames, skipped) = now.map_or((0, 0), |now| (now.frames, now.skipped));
+        let Figures { frames: frames_before, skipped: skipped_before } = self.before;
+        Figures { frames: frames_before + frames, skipped: skipped_before + skipped + self.replaced }
+    }
+}
+
+/// The element.
+#[derive(Default, Properties)]
+#[properties(wrapper_type = NestcastSink)]
+pub struct Sink {
+    #[property(
+        name = "listen", type = String, get, set, member = listen, default = "127.0.0.1:4433", mutable_ready,
+        blurb = "The IP address and UDP port to listen on; [::]:4433 accepts receivers from anywhere"
+    )]
+    #[property(
+        name = "certificate", type = Option<String>, get, set, member = certificate, mutable_ready,
+        blurb = "A PEM file with the certificate chain; without it, a new certificate is made"
+    )]
+    #[property(
+        name = "private-key", type = Option<String>, get, set, member = private_key, mutable_ready,
+        blurb = "A PEM file with the certificate's private key"
+    )]
+    #[property(
+        name = "token", type = Option<String>, get, set, member = token, mutable_ready,
+        blurb = "The token that receivers must show; without it, everybody may watch"
+    )]
+    #[property(
+        name = "max-receivers", type = u32, get, set, member = max_receivers, minimum = 1, default = 1000,
+        mutable_ready, blurb = "The most receivers at once"
+    )]
+    #[property(
+        name = "renditions", type = u32, get, set, member = renditions, maximum = 16, mutable_ready,
+        blurb = "The most renditions that are encoded in parallel; 0 encodes as many as the receivers need"
+    )]
+    #[property(
+        name = "threads", type = u32, get, set, member = threads, minimum = 1, maximum = 256, default = 2,
+        mutable_ready, blurb = "The number of threads that encode"
+    )]
+    settings: Mutex<Settings>,
+    #[property(
+        name = "fingerprint", type = String, get = Self::fingerprint,
+        blurb = "The certificate's SHA-256 in 64 hexadecimal digits, for receivers; from PAUSED on"
+    )]
+    #[property(
+        name = "address", type = String, get = Self::address,
+        blurb = "The address that it listens on; empty before the first caps"
+    )]
+    #[property(
+        name = "receivers", type = u32, get = Self::receivers, blurb = "The number of receivers at the moment"
+    )]
+    #[property(name = "frames", type = u64, get = Self::frames, blurb = "The number of frames encoded so far")]
+    #[property(
+        name = "skipped", type = u64, get = Self::skipped,
+        blurb = "The number of pictures that the encoder had no time for"
+    )]
+    state: Mutex<State>,
+}
+
+#[glib::object_subclass]
+impl ObjectSubclass for Sink {
+    const NAME: &'static str = "NestcastSink";
+    type Type = NestcastSink;
+    type ParentType = gst_base::BaseSink;
+}
+
+#[glib::derived_properties]
+impl ObjectImpl for Sink {
+    fn constructed(&self) {
+        self.parent_constructed();
+        // Elements before the sink learn how late pictures are. The sink sends late ones too: the encoder takes the
+        // newest, so lateness does not grow.
+        self.obj().set_qos(true);
+        self.obj().set_max_lateness(-1);
+    }
+}
+
+impl GstObjectImpl for Sink {}
+
+impl ElementImpl for Sink {
+    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
+        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
+            gst::subclass::ElementMetadata::new(
+                "nestcast sink",
+                "Sink/Network/Video",
+                "Broadcasts video over QUIC, encoded once for all receivers",
+                "The nestcast authors",
+            )
+        });
+        Some(&METADATA)
+    }
+
+    fn pad_templates() -> &'static [gst::PadTemplate] {
+        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
+            let (direction, presence) = (gst::PadDirection::Sink, gst::PadPresence::Always);
+            gst::PadTemplate::new("sink", direction, presence, &raw_caps()).into_iter().collect()
+        });
+        &TEMPLATES
+    }
+}
+
+impl BaseSinkImpl for Sink {
+    fn start(&self) -> Result<(), gst::ErrorMessage> {
+        let running = self.running().map_err(|why| gst::error_msg!(gst::ResourceError::Settings, ["{why}"]))?;
+        *self.state() = State { running: Some(running), ..State::default() };
+        self.obj().notify("fingerprint");
+        Ok(())
+    }
+
+    fn stop(&self) -> Result<(), gst::ErrorMessage> {
+        // The drop waits for threads, and must not hold the lock meanwhile.
+        let state = std::mem::take(&mut *self.state());
+        drop(state);
+        Ok(())
+    }
+
+    fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
+        let refused = |why: &dyn std::fmt::Display| {
+            gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
+            gst::loggable_error!(CATEGORY, "{why}")
+        };
+        let info = VideoInfo::from_caps(caps).map_err(|error| refused(&error))?;
+        let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
+        {
+            let mut state = self.state();
+            let is_same = state.input.as_ref().is_some_and(|(_, before)| *before == format);
+            state.input = Some((info, format));
+            if is_same && state.broadcast.is_some() {
+                return Ok(());
+            }
+        }
+        // Receivers learn the format once: those that wait for the next broadcast come again.
+        self.finish().map_err(|why| refused(&why))?;
+        self.begin().map_err(|why| {
+            gst::element_imp_error!(self, gst::ResourceError::OpenWrite, ["{why}"]);
+            gst::loggable_error!(CATEGORY, "{why}")
+        })
+    }
+
+    fn render(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let failed = |why: &dyn std::fmt::Display| {
+            gst::element_imp_error!(self, gst::ResourceError::Write, ["{why}"]);
+            gst::FlowError::Error
+        };
+        if self.state().broadcast.is_none() {
+            self.begin().map_err(|why| failed(&why))?;
+        }
+        let captured = self.captured(buffer);
+        loop {
+            // Only this thread and changes of state, which wait for it, replace the broadcast.
+            let picture = self.picture(buffer).map_err(|why| failed(&why))?;
+            let input = self.input();
+            match input.map(|input| input.offer(StreamPicture { picture, captured: Some(captured) })) {
+                Some(taken @ (Offered::Taken | Offered::Replaced)) => {
+                    self.report_skipped(buffer, taken == Offered::Replaced);
+                    return Ok(gst::FlowSuccess::Ok);
+                }
+                Some(Offered::Over(why)) => return Err(failed(&why)),
+                // Waits until it is flushed, or plays again.
+                Some(Offered::Unlocked) => self.obj().wait_preroll()?,
+                None => return Err(gst::FlowError::Flushing),
+            };
+        }
+    }
+
+    fn event(&self, event: gst::Event) -> bool {
+        if event.type_() == gst::EventType::FlushStop {
+            self.input().inspect(PictureInput::flush);
+        }
+        if event.type_() == gst::EventType::Eos
+            && let Err(why) = self.finish()
+        {
+            gst::element_imp_error!(self, gst::ResourceError::Write, ["{why}"]);
+            return false;
+        }
+        self.parent_event(event)
+    }
+
+    fn unlock(&self) -> Result<(), gst::ErrorMessage> {
+        self.input().inspect(|input| input.set_unlocked(true));
+        Ok(())
+    }
+
+    fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
+        self.input().inspect(|input| input.set_unlocked(false));
+        Ok(())
+    }
+}
+
+impl Sink {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn input(&self) -> Option<PictureInput> {
+        self.state().broadcast.as_ref().map(Broadcast::input)
+    }
+
+    fn fingerprint(&self) -> String {
+        self.state().running.as_ref().map(|running| running.identity.fingerprint().to_string()).unwrap_or_default()
+    }
+
+    fn address(&self) -> String {
+        let address = self.state().broadcast.as_ref().and_then(Broadcast::address);
+        address.map(place_of).unwrap_or_default()
+    }
+
+    fn receivers(&self) -> u32 {
+        let count = self.state().broadcast.as_ref().map_or(0, |it| it.monitor().read().receivers.len());
+        u32::try_from(count).unwrap_or(u32::MAX)
+    }
+
+    fn frames(&self) -> u64 {
+        self.state().figures().frames
+    }
+
+    fn skipped(&self) -> u64 {
+        self.state().figures().skipped
+    }
+
+    /// Ends the broadcast after its last picture, if there is one.
+    fn finish(&self) -> Result<(), String> {
+        let Some(broadcast) = self.state().broadcast.take() else { return Ok(()) };
+        let monitor = broadcast.monitor().clone();
+        let outcome = broadcast.finish();
+        let last = monitor.read();
+        let mut state = self.state();
+        state.before.frames += last.frames;
+        state.before.skipped += last.skipped;
+        outcome
+    }
+
+    /// Reads the properties.
+    fn running(&self) -> Result<Running, String> {
+        let given = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let listen = given.listen.parse();
+        let listen = listen.map_err(|_| "give listen an IP address and a port, as in [::]:4433".to_owned())?;
+        let identity = match (given.certificate, given.private_key) {
+            (None, None) => Identity::generate(),
+            (Some(chain), Some(key)) => Identity::from_pem(&PathBuf::from(chain), &PathBuf::from(key)),
+            _ => return Err("give both certificate and private-key, or none".to_owned()),
+        };
+        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
+        Ok(Running {
+            listen,
+            identity: identity.map_err(|error| with_causes(&error))?,
+            token: given.token.unwrap_or_default().into_bytes(),
+            max_receivers: count(given.max_receivers),
+            threads: count(given.threads),
+            renditions: count(given.renditions),
+            is_paced: self.obj().is_sync(),
+        })
+    }
+
+    /// Begins a broadcast of the negotiated format.
+    fn begin(&self) -> Result<(), String> {
+        let (running, format) = {
+            let state = self.state();
+            match (&state.running, &state.input) {
+                (Some(running), Some((_, format))) => (running.clone(), *format),
+                _ => return Err("a picture came before its format".to_owned()),
+            }
+        };
+        let broadcast = Broadcast::start(running, format).map_err(|error| with_causes(&error))?;
+        {
+            let mut state = self.state();
+            // The next broadcast is at the same address, also if the system chose the port.
+            if let (Some(running), Some(address)) = (&mut state.running, broadcast.address()) {
+                running.listen = address;
+            }
+            state.broadcast = Some(broadcast);
+        }
+        let obj = self.obj();
+        obj.notify("address");
+        let (address, fingerprint) = (self.address(), self.fingerprint());
+        gst::info!(CATEGORY, imp = self, "receive with: nestcast receive {address} --fingerprint {fingerprint}");
+        let listening = gst::Structure::builder("nestcast-listening")
+            .field("address", address)
+            .field("fingerprint", fingerprint)
+            .build();
+        // A pipeline without a bus has no use for it.
+        let _ = obj.post_message(gst::message::Element::builder(listening).src(&*obj).build());
+        Ok(())
+    }
+
+    /// Returns when the picture was captured, in microseconds since 1970: before now by as much as it is late for its
+    /// timestamp.
+    fn captured(&self, buffer: &gst::Buffer) -> u64 {
+        let obj = self.obj();
+        let running = obj.segment().downcast::<gst::ClockTime>().ok();
+        let due = running.and_then(|segment| segment.to_running_time(buffer.pts()?));
+        let age = obj.current_running_time().zip(due).map(|(now, due)| now.saturating_sub(due));
+        clock_micros().saturating_sub(age.map_or(0, gst::ClockTime::useconds))
+    }
+
+    fn picture(&self, buffer: &gst::Buffer) -> Result<Picture, String> {
+        let state = self.state();
+        let Some((info, RawFormat { size, colours, .. })) = &state.input else {
+            return Err("a picture came before its format".to_owned());
+        };
+        let frame = VideoFrameRef::from_buffer_ref_readable(buffer, info);
+        let frame = frame.map_err(|_| "a buffer does not have the planes of its caps")?;
+        let raw = borrow(&frame, *size, *colours).map_err(|error| error.to_string())?;
+        let spent = state.broadcast.as_ref().and_then(|broadcast| broadcast.input().spent());
+        let mut picture = spent.unwrap_or_else(|| Picture::zero(*size, Format::Ycbcr420(*colours)));
+        raw.copy_into(&mut picture);
+        Ok(picture)
+    }
+
+    /// Tells the application of pictures that were skipped since the last one.
+    fn report_skipped(&self, buffer: &gst::Buffer, is_replaced: bool) {
+        let Figures { frames, skipped } = {
+            let mut state = self.state();
+            state.replaced += u64::from(is_replaced);
+            let figures = state.figures();
+            if std::mem::replace(&mut state.reported, figures.skipped) == figures.skipped {
+                return;
+            }
+            figures
+        };
+        let obj = self.obj();
+        let count = |number: u64| gst::format::Default::from_u64(number);
+        let message = gst::message::Qos::builder(true)
+            .src(&*obj)
+            .timestamp(buffer.pts())
+            .stats(count(frames), count(skipped))
+            .build();
+        // A pipeline without a bus has no use for it.
+        let _ = obj.post_message(message);
+    }
+}

@@ -1,0 +1,289 @@
+//! `nestcastsink` and `nestcastsrc`.
+
+use std::time::Duration;
+
+use gst::prelude::*;
+use gst_app::AppSrc;
+use gst_video::VideoChromaSite;
+
+use crate::harness::{Pipeline, difference, eventually, info};
+
+/// Waits until the sink listens, and returns its address and fingerprint.
+pub(crate) fn listening(pipeline: &Pipeline) -> (String, String) {
+    let sink = pipeline.element("send");
+    let address = eventually("the sink does not listen", || {
+        Some(sink.property::<String>("address")).filter(|address| !address.is_empty())
+    });
+    (address, sink.property("fingerprint"))
+}
+
+/// A pipeline that receives, with pictures in the element `out`.
+fn receiver((address, fingerprint): &(String, String), options: &str) -> Pipeline {
+    Pipeline::new(&format!(
+        "nestcastsrc name=receive address={address} fingerprint={fingerprint} {options} ! appsink name=out sync=false"
+    ))
+}
+
+#[test]
+fn a_receiver_sees_the_senders_pictures_in_their_format() {
+    for (caps, options) in [
+        ("format=I420,width=160,height=120,framerate=30/1", ""),
+        ("format=NV12,width=160,height=120,framerate=25/1,colorimetry=bt709,chroma-site=mpeg2", "latency=0"),
+        ("format=I420,width=97,height=53,framerate=30/1,colorimetry=1:4:16:4,pixel-aspect-ratio=16/11", "latency=100"),
+    ] {
+        let test = "videotestsrc pattern=smpte75 num-buffers=";
+        let drawn = Pipeline::new(&format!("{test}1 ! video/x-raw,{caps} ! appsink name=out")).samples();
+        let sender = Pipeline::new(&format!(
+            "{test}100000 is-live=true ! video/x-raw,{caps} ! nestcastsink name=send listen=127.0.0.1:0"
+        ));
+        sender.play();
+        let receiver = receiver(&listening(&sender), options);
+        receiver.play();
+        let sink = receiver.appsink();
+        let samples: Vec<_> = (0..20).map(|_| sink.pull_sample().expect("a picture")).collect();
+        let [before, after] = [&drawn[0], &samples[19]].map(info);
+        assert_eq!(before.colorimetry(), after.colorimetry(), "{caps}");
+        assert_eq!((before.width(), before.height(), before.fps()), (after.width(), after.height(), after.fps()));
+        assert_eq!(before.par(), after.par(), "{caps}");
+        // Caps that do not say where colour differences lie are announced as in the middle.
+        let site = if before.chroma_site().is_empty() { VideoChromaSite::JPEG } else { before.chroma_site() };
+        assert_eq!(site, after.chroma_site(), "{caps}");
+        let error = difference(&drawn[0], &samples[19]);
+        assert!(error < 8.0, "{caps}: mean error {error}");
+        // Timestamps rise, and the capture time is the sender's.
+        let times: Vec<_> = samples.iter().map(|sample| sample.buffer().expect("a buffer").pts()).collect();
+        assert!(times.is_sorted(), "{times:?}");
+        let meta = samples
+            .iter()
+            .find_map(|sample| sample.buffer()?.meta::<gst::ReferenceTimestampMeta>().map(|meta| meta.timestamp()));
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("after 1970");
+        let captured = Duration::from_nanos(meta.expect("a capture time").nseconds());
+        assert!(now.abs_diff(captured) < Duration::from_secs(60), "{captured:?}");
+        assert_eq!(sender.element("send").property::<u32>("receivers"), 1);
+        assert!(sender.element("send").property::<u64>("frames") >= 20);
+    }
+}
+
+#[test]
+fn the_end_of_the_stream_reaches_receivers() {
+    let sender = Pipeline::new(
+        "videotestsrc is-live=true num-buffers=45 ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0",
+    );
+    sender.play();
+    let receiver = receiver(&listening(&sender), "retry=5000");
+    receiver.play();
+    let sink = receiver.appsink();
+    let count = std::iter::from_fn(|| sink.pull_sample().ok()).count();
+    receiver.end().expect("it ends as the broadcast does");
+    sender.end().expect("it ends");
+    assert!(count > 5, "{count} pictures");
+}
+
+#[test]
+fn without_a_clock_the_broadcast_keeps_the_frame_rate_and_counts_every_picture() {
+    let sender = Pipeline::new(
+        "videotestsrc num-buffers=40 ! video/x-raw,format=I420,width=64,height=48,framerate=100/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0 sync=false",
+    );
+    let begun = std::time::Instant::now();
+    sender.play();
+    sender.end().expect("it ends");
+    // 40 pictures at 100 a second last 0.4 s; without the rate they would last a few milliseconds.
+    assert!(begun.elapsed() > Duration::from_millis(300), "{:?}", begun.elapsed());
+    let [frames, skipped] = ["frames", "skipped"].map(|name| sender.element("send").property::<u64>(name));
+    assert_eq!(frames + skipped, 40, "{frames} frames, {skipped} skipped");
+}
+
+#[test]
+fn an_encoder_that_is_late_skips_pictures_and_the_application_learns_it() {
+    // More pictures than any processor encodes.
+    let sender = Pipeline::new(
+        "videotestsrc num-buffers=200 pattern=snow is-live=true ! \
+         video/x-raw,format=I420,width=1920,height=1080,framerate=500/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0 threads=1",
+    );
+    sender.play();
+    let bus = sender.0.bus().expect("a bus");
+    let patience = gst::ClockTime::try_from(crate::harness::PATIENCE).expect("short");
+    let message =
+        bus.timed_pop_filtered(patience, &[gst::MessageType::Qos, gst::MessageType::Error]).expect("a message");
+    let gst::MessageView::Qos(qos) = message.view() else { panic!("{message:?}") };
+    let (_, skipped) = qos.stats();
+    assert!(skipped.value() > 0, "{skipped:?}");
+    assert!(sender.element("send").property::<u64>("skipped") > 0);
+}
+
+#[test]
+fn another_format_begins_another_broadcast_at_the_same_address() {
+    let draw = |caps: &str| {
+        Pipeline::new(&format!("videotestsrc num-buffers=1 ! video/x-raw,{caps},framerate=30/1 ! appsink name=out"))
+            .samples()
+    };
+    let parts = [draw("format=I420,width=64,height=48"), draw("format=I420,width=96,height=80")];
+    let sender = Pipeline::new(
+        "appsrc name=in format=time is-live=true do-timestamp=true ! nestcastsink name=send listen=127.0.0.1:0",
+    );
+    let source: AppSrc = sender.element("in").downcast().expect("an appsrc");
+    sender.play();
+    let push = |part: &[gst::Sample]| {
+        // The appsrc stamps a copy with the time.
+        let mut buffer = part[0].buffer_owned().expect("a buffer");
+        let fresh = buffer.make_mut();
+        fresh.set_pts(gst::ClockTime::NONE);
+        let sample = gst::Sample::builder().caps(&part[0].caps_owned().expect("caps")).buffer(&buffer).build();
+        let _ = source.push_sample(&sample);
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    push(&parts[0]);
+    let place = listening(&sender);
+    let receiver = receiver(&place, "wait=true");
+    receiver.play();
+    let sink = receiver.appsink();
+    for part in &parts {
+        let width = info(&part[0]).width();
+        eventually("no picture of this format", || {
+            push(part);
+            sender.check();
+            receiver.check();
+            let sample = sink.try_pull_sample(gst::ClockTime::from_mseconds(1));
+            sample.filter(|sample| info(sample).width() == width)
+        });
+    }
+    assert_eq!(listening(&sender), place);
+}
+
+#[test]
+fn a_flush_and_a_pause_do_not_end_a_broadcast() {
+    for sync in ["true", "false"] {
+        let sender = Pipeline::new(&format!(
+            "videotestsrc num-buffers=100000 ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! \
+             nestcastsink name=send listen=127.0.0.1:0 sync={sync}"
+        ));
+        sender.play();
+        let receiver = receiver(&listening(&sender), "");
+        receiver.play();
+        let sink = receiver.appsink();
+        let pictures = || (0..5).for_each(|_| drop(sink.pull_sample().expect("a picture")));
+        pictures();
+        sender.0.seek_simple(gst::SeekFlags::FLUSH, gst::ClockTime::from_seconds(1)).expect("it seeks");
+        pictures();
+        sender.0.set_state(gst::State::Paused).expect("it pauses");
+        let (result, ..) = sender.0.state(gst::ClockTime::from_seconds(60));
+        result.expect("it paused");
+        sender.play();
+        pictures();
+        // A flush of the receiver loses pictures, and no more.
+        let source = receiver.element("receive");
+        receiver.0.send_event(gst::event::FlushStart::new());
+        receiver.0.send_event(gst::event::FlushStop::new(true));
+        let _ = source;
+    }
+}
+
+#[test]
+fn a_receiver_adds_no_latency_of_its_own() {
+    let sender = Pipeline::new(
+        "videotestsrc is-live=true ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0",
+    );
+    sender.play();
+    let receiver = receiver(&listening(&sender), "");
+    receiver.play();
+    receiver.appsink().pull_sample().expect("a picture");
+    let mut query = gst::query::Latency::new();
+    assert!(receiver.element("receive").static_pad("src").expect("a pad").query(&mut query));
+    assert_eq!(query.result(), (true, gst::ClockTime::ZERO, None));
+    // The sink waits for the clock as any other.
+    let mut query = gst::query::Latency::new();
+    assert!(sender.0.query(&mut query));
+    assert!(query.result().0);
+}
+
+#[test]
+fn a_file_is_decoded_and_broadcast() {
+    let folder = std::env::temp_dir().join(format!("nestcast-gstreamer-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let file = folder.join("clip.ogg");
+    let place = file.display();
+    Pipeline::new(&format!(
+        "videotestsrc num-buffers=60 ! video/x-raw,width=128,height=96,framerate=30/1 ! theoraenc ! oggmux ! \
+         filesink location={place}"
+    ))
+    .play()
+    .end()
+    .expect("a file is written");
+    let sender = Pipeline::new(&format!(
+        "filesrc location={place} ! decodebin ! videoconvert ! nestcastsink name=send listen=127.0.0.1:0"
+    ));
+    sender.play();
+    let receiver = receiver(&listening(&sender), "retry=5000");
+    receiver.play();
+    let sink = receiver.appsink();
+    let sample = sink.pull_sample().expect("a picture");
+    assert_eq!((info(&sample).width(), info(&sample).height()), (128, 96));
+    sender.end().expect("it ends");
+    std::fs::remove_dir_all(&folder).expect("it is removed");
+}
+
+#[test]
+fn rtp_comes_in() {
+    // A free port: the socket is closed again before the pipeline opens its own.
+    let port = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let sender = Pipeline::new(&format!(
+        "udpsrc port={port} caps=\"application/x-rtp,media=video,clock-rate=90000,encoding-name=JPEG,payload=26\" ! \
+         rtpjitterbuffer ! rtpjpegdepay ! jpegdec ! videoconvert ! nestcastsink name=send listen=127.0.0.1:0"
+    ));
+    sender.play();
+    let camera = Pipeline::new(&format!(
+        "videotestsrc is-live=true ! video/x-raw,format=I420,width=128,height=96,framerate=30/1 ! jpegenc ! \
+         rtpjpegpay ! udpsink host=127.0.0.1 port={port}"
+    ));
+    camera.play();
+    let receiver = receiver(&listening(&sender), "retry=5000");
+    receiver.play();
+    let sample = receiver.appsink().pull_sample().expect("a picture");
+    assert_eq!((info(&sample).width(), info(&sample).height()), (128, 96));
+}
+
+#[test]
+fn a_token_admits_and_its_lack_does_not() {
+    let sender = Pipeline::new(
+        "videotestsrc is-live=true ! video/x-raw,format=I420,width=64,height=48 ! \
+         nestcastsink name=send listen=127.0.0.1:0 token=secret",
+    );
+    sender.play();
+    let place = listening(&sender);
+    let admitted = receiver(&place, "token=secret");
+    admitted.play();
+    admitted.appsink().pull_sample().expect("a picture");
+    let stranger = receiver(&place, "");
+    stranger.play();
+    let error = stranger.end().expect_err("it has no token");
+    assert!(error.contains("token"), "{error}");
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let fails = |notation: &str| {
+        let pipeline = Pipeline::new(notation);
+        let _ = pipeline.0.set_state(gst::State::Playing);
+        pipeline.end().expect_err("it fails")
+    };
+    let source = "videotestsrc ! video/x-raw,format=I420,width=64,height=48 ! nestcastsink";
+    let digits = "0".repeat(64);
+    for (notation, words) in [
+        (format!("{source} listen=somewhere"), "an IP address and a port"),
+        (format!("{source} listen=192.0.2.1:1"), "192.0.2.1:1"),
+        (format!("{source} certificate=/nothing/there"), "both certificate and private-key"),
+        (format!("{source} certificate=/nothing/there private-key=/nor/there"), "/nothing/there"),
+        ("nestcastsrc ! fakesink".to_owned(), "a fingerprint or a file of authorities"),
+        ("nestcastsrc fingerprint=12 ! fakesink".to_owned(), "64 hexadecimal digits"),
+        (format!("nestcastsrc address=nowhere fingerprint={digits} ! fakesink"), "a host and a port"),
+        (format!("nestcastsrc address=host.invalid:1 fingerprint={digits} ! fakesink"), "cannot be found"),
+        (format!("nestcastsrc address=127.0.0.1:9 fingerprint={digits} ! fakesink"), "127.0.0.1:9"),
+    ] {
+        let error = fails(&notation);
+        assert!(error.contains(words), "{notation}: {error}");
+    }
+}

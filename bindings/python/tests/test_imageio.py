@@ -1,0 +1,72 @@
+"""The plugin of imageio."""
+
+import numpy
+import pytest
+
+pytest.importorskip("imageio", reason="skipped: no imageio")
+
+import imageio.v3 as imageio  # noqa: E402
+
+import nestcast  # noqa: E402
+import nestcast.imageio  # noqa: E402
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_any_prefix_of_a_picture_is_read(picture, channels, tmp_path):
+    array = picture if channels == 3 else numpy.ascontiguousarray(picture[..., 0])
+    stream = nestcast.encode(array)
+    file = tmp_path / "picture.nst"
+    for count in (stream.header.length, 100, len(stream)):
+        file.write_bytes(stream[:count])
+        read = imageio.imread(file)
+        assert (read == nestcast.decode(stream[:count])).all()
+        assert (imageio.imread(bytes(stream[:count]), extension=".nst") == read).all()
+        assert imageio.improps(file).shape == array.shape
+        assert imageio.immeta(file) == {"model": stream.header.model}
+    # Other plugins do not know the bytes, so this one is found without an extension too.
+    assert (imageio.imread(bytes(stream)) == nestcast.decode(stream)).all()
+    with pytest.raises(IndexError, match="no frame 1"):
+        imageio.imread(file, index=1)
+
+
+def test_frames_of_a_video_are_read(picture, tmp_path):
+    frames = [numpy.roll(picture, 4 * number, axis=1) for number in range(5)]
+    video = nestcast.encode_video(frames, rate=25, bitrates=(100_000, 1_600_000))
+    file = tmp_path / "video.nst"
+    file.write_bytes(video)
+    expected = list(nestcast.open_video(video).rgb())
+    assert (imageio.imread(file) == numpy.stack(expected)).all()
+    assert (imageio.imread(file, index=3) == expected[3]).all()
+    assert [(frame == other).all() for frame, other in zip(imageio.imiter(file), expected, strict=True)] == [True] * 5
+    assert imageio.immeta(file) == {"fps": 25.0}
+    properties = imageio.improps(file)
+    assert (properties.shape, properties.n_images) == ((5, *picture.shape), 5)
+    assert imageio.improps(file, index=0).shape == picture.shape
+    slow = list(nestcast.open_video(video, bitrate=150_000).rgb())
+    assert (imageio.imread(file, index=2, bitrate=150_000) == slow[2]).all()
+    with pytest.raises(IndexError, match="no frame 5"):
+        imageio.imread(file, index=5)
+    # A video whose writer was killed.
+    file.write_bytes(video[: len(video) // 2])
+    assert 0 < len(list(imageio.imiter(file))) < 5
+
+
+def test_pictures_are_written(picture, tmp_path):
+    file = tmp_path / "written.nst"
+    imageio.imwrite(file, picture, max_bytes=300)
+    assert file.read_bytes() == nestcast.encode(picture, max_bytes=300)
+    assert imageio.imwrite("<bytes>", picture, extension=".nst") == nestcast.encode(picture)
+    with pytest.raises(OSError, match="one picture"):
+        imageio.imwrite(file, [picture, picture])
+
+
+def test_what_is_no_stream_is_refused(picture, tmp_path):
+    file = tmp_path / "wrong.nst"
+    for data in (b"", b"nst\x01", b"GIF89a" + bytes(40)):
+        file.write_bytes(data)
+        with pytest.raises(OSError):
+            imageio.imread(file, plugin="nestcast")
+    unknown = bytearray(nestcast.encode(picture))
+    unknown[7] ^= 1  # the model's name
+    with pytest.raises(OSError, match="unsupported model"):
+        imageio.imread(bytes(unknown), extension=".nst")
