@@ -153,6 +153,11 @@ fn run(node: &Node<'_>, values: &HashMap<&str, Value>, cost: &mut Cost) -> Resul
     let operands: Option<Vec<_>> = node.inputs.iter().map(|name| values.get(name)).collect();
     let operands = operands.filter(|operands| operands.len() == *inputs).ok_or_else(|| wrong(node, WRONG_OPERANDS))?;
     let outputs = match *operator {
+        "AveragePool" => {
+            let (output, work) = pooled(node, &operands).map_err(|what| wrong(node, what))?;
+            spend(cost, node, Some(0), work)?;
+            Ok(vec![output])
+        }
         "Conv" => {
             let (output, memory, work) = float_convolution(node, &operands).map_err(|what| wrong(node, what))?;
             spend(cost, node, memory, work)?;
@@ -208,7 +213,6 @@ fn single(operator: &str, node: &Node<'_>, operands: &[&Value]) -> Result<Value,
             let integers = Some(integers.map_err(|_| TOO_LARGE)?);
             Ok(Value { integers, ..Value::of(Element::I64, vec![x.shape.len()]) })
         }
-        ("AveragePool", [x]) => pooled(node, x),
         ("Reshape", [x, to]) => reshape(x, to),
         ("Transpose", [x]) => transpose(x, list(node, "perm")?),
         _ => Err(WRONG_OPERANDS),
@@ -372,8 +376,10 @@ fn float_convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Opt
     Ok((Value::of(Element::Float, vec![count, filters, high, wide]), gathered, work))
 }
 
-/// Means of floats, channels first, without padding.
-fn pooled(node: &Node<'_>, x: &Value) -> Result<Value, Wrong> {
+/// Means of floats, channels first, without padding: the output, and the values that are added up, which cost as much as
+/// multiplications.
+fn pooled(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u64>), Wrong> {
+    let [x] = operands else { return Err(WRONG_OPERANDS) };
     let &[count, channels, height, width] = &x.shape[..] else { return Err(WRONG_OPERANDS) };
     if x.element != Element::Float {
         return Err(WRONG_OPERANDS);
@@ -382,9 +388,11 @@ fn pooled(node: &Node<'_>, x: &Value) -> Result<Value, Wrong> {
         return Err(WRONG_ATTRIBUTES);
     };
     let side = |side: i64| usize::try_from(side).ok().filter(|&side| side > 0).ok_or(WRONG_ATTRIBUTES);
-    let (high, wide) =
-        (positions(height, side(rows)?, [0, 0], down)?, positions(width, side(columns)?, [0, 0], across)?);
-    Ok(Value::of(Element::Float, vec![count, channels, high, wide]))
+    let (rows, columns) = (side(rows)?, side(columns)?);
+    let (high, wide) = (positions(height, rows, [0, 0], down)?, positions(width, columns, [0, 0], across)?);
+    let shape = vec![count, channels, high, wide];
+    let work = elements(&shape).zip(elements(&[rows, columns])).and_then(|(places, area)| places.checked_mul(area));
+    Ok((Value::of(Element::Float, shape), work))
 }
 
 /// Whether the attribute says the sides of the weights.

@@ -188,6 +188,11 @@ fn convolutions_and_means_of_floats_are_bounded() {
     ] {
         assert_node(&with(&[nodes[0].clone(), pool], &[]));
     }
+    // Windows that overlap: each value is added up as often as there are windows over it.
+    let outer = node("", "Add", &["tall", "wide"], &["square"]);
+    let edges = [zeros("tall", FLOAT, &[1, 1, 1200, 1]), zeros("wide", FLOAT, &[1, 1, 1, 1200])];
+    assert!(cost(&with(&[outer.clone(), pool("square", &[20, 20], &[20, 20])], &edges)).is_ok());
+    assert_limit(&with(&[outer, pool("square", &[600, 600], &[1, 1])], &edges), "multiplications in a run");
     assert_node(&with(&[pool("bytes", &[2, 2], &[2, 2])], &[zeros("bytes", U8, &[1, 1, 4, 4])]));
 }
 
