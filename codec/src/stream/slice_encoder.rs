@@ -65,7 +65,7 @@ impl<R: Record> SliceEncoder<R> {
         let gains = choices.masking.and_then(|(strength, norms)| {
             let measure = |source: &mut Source| source.activity.measure(norms, bands, &source.rows);
             parallel::for_each(threads, self.sources.iter_mut(), measure);
-            GainRule::new(strength, !bands.activity.is_empty(), self.sources.iter().map(|source| &source.activity))
+            GainRule::new(strength, self.sources.iter().map(|source| &source.activity))
         });
         let steps = choices.rotations.then(|| model.steps());
         let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);

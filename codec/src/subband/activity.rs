@@ -19,6 +19,8 @@ const SMOOTH_VARIANCE: f32 = 16.0;
 /// samples are exactly equal between its edges. Errors at its edges show.
 const DRAWN_SHARE: f32 = 0.25;
 const ZERO: f32 = 0.01;
+/// A network's activities count if fewer than one in so many regions are drawn: it has learned from photos alone.
+const LEARNED_ABOVE_DRAWN: usize = 8;
 /// The largest gain that is chosen, either way.
 const MAX_CHOSEN_GAIN: f32 = 1.5 * STEPS_AN_OCTAVE as f32;
 
@@ -30,18 +32,11 @@ pub(crate) type Norms = [[f32; 2]; LEVELS];
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
     /// By region, row by row; `None` for one that is drawn.
-    regions: Vec<Option<f32>>,
+    by_variance: Vec<Option<RegionActivity>>,
+    /// The same as a network found it; empty if there is none.
+    learned: Vec<RegionActivity>,
     /// By region: the energy of its coefficients, and how many of the finest level are zero.
     sums: Vec<(f32, f32)>,
-    /// Over the regions that are not drawn: the sum of activities, each with its weight; of weights; of regions.
-    totals: Totals,
-}
-
-#[derive(Debug, Clone, Copy, Default)]
-struct Totals {
-    activity: f32,
-    weight: f32,
-    regions: f32,
 }
 
 /// The rule for the gains of a whole picture.
@@ -51,26 +46,39 @@ pub(crate) struct GainRule {
     slope: f32,
     /// The activity of a region with a gain of 0.
     mean: f32,
+    /// Whether the activities are those that a network found.
+    learned: bool,
 }
 
 impl GainRule {
-    /// Returns the rule for a picture of these slices; `None` if all of their regions are flat or drawn. `learned`: a network
-    /// found the activities.
-    pub(crate) fn new<'a>(strength: f32, learned: bool, slices: impl Iterator<Item = &'a Activity>) -> Option<Self> {
-        let Totals { activity, weight, regions } =
-            slices.fold(Totals::default(), |all, Activity { totals, .. }| Totals {
-                activity: all.activity + totals.activity,
-                weight: all.weight + totals.weight,
-                regions: all.regions + totals.regions,
-            });
+    /// Returns the rule for a picture of these slices; `None` if all of their regions are flat or drawn.
+    pub(crate) fn new<'a>(strength: f32, slices: impl Iterator<Item = &'a Activity> + Clone) -> Option<Self> {
+        let count = |picked: fn(&Activity) -> usize| slices.clone().map(picked).sum::<usize>();
+        let all = count(|slice| slice.by_variance.len());
+        let drawn = count(|slice| slice.by_variance.iter().filter(|region| region.is_none()).count());
+        let learned = count(|slice| slice.learned.len()) == all && drawn * LEARNED_ABOVE_DRAWN < all;
+        let (mut activity, mut weight, mut regions) = (0.0, 0.0, 0.0);
+        for region in slices.flat_map(|slice| slice.regions(learned)).flatten() {
+            activity += region.weight * region.activity;
+            weight += region.weight;
+            regions += 1.0;
+        }
         // Where much is flat, little hides errors. A network has learned that.
         let share = if learned { 1.0 } else { weight / regions };
         let slope = strength * f32::from(STEPS_AN_OCTAVE) * share;
-        (weight > 0.0).then(|| Self { slope, mean: activity / weight })
+        (weight > 0.0).then(|| Self { slope, mean: activity / weight, learned })
     }
 }
 
 impl Activity {
+    /// Returns the activity of each region; `None` if it is drawn.
+    fn regions(&self, learned: bool) -> impl Iterator<Item = Option<RegionActivity>> + '_ {
+        self.by_variance.iter().enumerate().map(move |(at, region)| {
+            let by_network = self.learned.get(at).copied().filter(|_| learned);
+            region.map(|by_variance| by_network.unwrap_or(by_variance))
+        })
+    }
+
     /// Measures the regions of the slice of these rows.
     pub(crate) fn measure(&mut self, norms: &Norms, bands: Bands<'_>, rows: &Range<usize>) {
         let width = bands.size.width();
@@ -97,35 +105,29 @@ impl Activity {
                 }
             }
         }
-        self.totals = Totals::default();
-        self.regions.clear();
+        self.learned.clear();
         let learned = bands.activity.get(rows.start / REGION_SIDE * across..).unwrap_or_default();
-        for (at, (energy, zeros)) in self.sums.iter().enumerate() {
+        self.learned.extend_from_slice(learned.get(..across * down).unwrap_or_default());
+        self.by_variance.clear();
+        self.by_variance.extend(self.sums.iter().enumerate().map(|(at, (energy, zeros))| {
             let pixels = |side: usize, at: usize| REGION_SIDE.min(side - at * REGION_SIDE);
             let count = (pixels(width, at % across) * pixels(rows.len(), at / across)) as f32;
             // Three quarters of all coefficients are of the finest level.
             let drawn = *zeros >= DRAWN_SHARE * 0.75 * count;
             let variance = energy / count;
-            let by_variance = RegionActivity {
+            (!drawn).then(|| RegionActivity {
                 activity: 0.5 * log2(variance + SMOOTH_VARIANCE),
                 // What shows no coefficients at low rates does not count.
                 weight: variance / (variance + SMOOTH_VARIANCE),
-            };
-            let RegionActivity { activity, weight } = learned.get(at).copied().unwrap_or(by_variance);
-            if !drawn {
-                self.totals.activity += weight * activity;
-                self.totals.weight += weight;
-                self.totals.regions += 1.0;
-            }
-            self.regions.push((!drawn).then_some(activity));
-        }
+            })
+        }));
     }
 
     /// Returns the gain of each region.
     #[expect(clippy::cast_possible_truncation, reason = "bounded")]
-    pub(crate) fn gains(&self, GainRule { slope, mean }: GainRule) -> impl Iterator<Item = i8> + '_ {
-        self.regions.iter().map(move |activity| {
-            let gain = activity.map_or(0.0, |activity| slope * (mean - activity));
+    pub(crate) fn gains(&self, GainRule { slope, mean, learned }: GainRule) -> impl Iterator<Item = i8> + '_ {
+        self.regions(learned).map(move |region| {
+            let gain = region.map_or(0.0, |region| slope * (mean - region.activity));
             gain.clamp(-MAX_CHOSEN_GAIN, MAX_CHOSEN_GAIN).round() as i8
         })
     }
@@ -160,16 +162,17 @@ mod tests {
         let norms = linear.model().norms();
         let mut activity = Activity::default();
         activity.measure(&norms, coefficients.bands(), &(0..96));
-        for (at, found) in activity.regions.iter().flatten().enumerate() {
+        for (at, found) in activity.regions(false).flatten().enumerate() {
             let deviation = [0.82, 5.48, 27.4][at % 3];
             let expected = 0.5 * f32::log2(deviation * deviation + SMOOTH_VARIANCE);
+            let found = found.activity;
             assert!((found - expected).abs() < 0.6, "region {at}: {found}, expected {expected}");
         }
-        let rule = GainRule::new(0.4, false, [&activity].into_iter()).expect("noise is not flat");
+        let rule = GainRule::new(0.4, [&activity].into_iter()).expect("noise is not flat");
         assert!((0.9..1.2).contains(&rule.slope), "two regions of three count: {}", rule.slope);
         let gains: Vec<i8> = activity.gains(rule).collect();
         assert!(gains.chunks(3).all(|row| row[0] > row[1] && row[1] > row[2]), "{gains:?}");
-        assert!(activity.gains(GainRule { slope: 4.0, mean: 100.0 }).all(|gain| gain == 6));
+        assert!(activity.gains(GainRule { slope: 4.0, mean: 100.0, learned: false }).all(|gain| gain == 6));
     }
 
     #[test]
@@ -193,13 +196,24 @@ mod tests {
             for (slice, rows) in slices.iter_mut().zip([0..64, 64..128]) {
                 slice.measure(&linear.model().norms(), coefficients.bands(), &rows);
             }
-            let rule = GainRule::new(0.5, true, slices.iter()).expect("it has weight");
+            let rule = GainRule::new(0.5, slices.iter()).expect("it has weight");
             slices.iter().flat_map(|slice| slice.gains(rule).collect::<Vec<_>>()).collect()
         };
         assert_eq!(gains(&coefficients), [0; 8]);
         coefficients.activity[7].activity = 3.5;
         // The mean is 3.5: half of the difference, in quarters of an octave, at most six.
         assert_eq!(gains(&coefficients), [5, 3, 1, -1, -3, -5, -6, 0]);
+        // Two regions of eight are drawn now: it is no photo, and the variance decides.
+        let by_network = gains(&coefficients);
+        for subband in &mut coefficients.subbands {
+            let regions = subband.len() / 8;
+            subband[..regions / 2].fill(0.0);
+        }
+        assert_ne!(gains(&coefficients), by_network);
+        let learned = std::mem::take(&mut coefficients.activity);
+        let by_variance = gains(&coefficients);
+        coefficients.activity = learned;
+        assert_eq!(gains(&coefficients), by_variance);
         coefficients.activity.pop();
         assert!(coefficients.check(linear.model().id()).is_err());
     }
@@ -218,9 +232,9 @@ mod tests {
         let coefficients = linear.coefficients_of((&picture.expect("samples")).into()).expect("linear never fails");
         let mut activity = Activity::default();
         activity.measure(&linear.model().norms(), coefficients.bands(), &(0..64));
-        assert!(activity.regions[..2].iter().all(Option::is_none), "{:?}", activity.regions);
-        assert!(activity.regions[2..].iter().all(Option::is_some), "{:?}", activity.regions);
-        let gains: Vec<i8> = activity.gains(GainRule { slope: 4.0, mean: 2.0 }).collect();
+        assert!(activity.by_variance[..2].iter().all(Option::is_none), "{:?}", activity.by_variance);
+        assert!(activity.by_variance[2..].iter().all(Option::is_some), "{:?}", activity.by_variance);
+        let gains: Vec<i8> = activity.gains(GainRule { slope: 4.0, mean: 2.0, learned: false }).collect();
         assert_eq!((gains[0], gains[1]), (0, 0));
         assert!(gains[2] < 0 && gains[3] < 0);
     }
