@@ -90,7 +90,8 @@ impl Encoder {
 
     /// Sets the strength of activity masking, 0 to 1: regions of 32 x 32 pixels get coarser steps where they have texture,
     /// which hides errors, and finer ones where they are smooth. The default is 0, no masking; 0.35 is good for how photos
-    /// look, and lowers their PSNR by 0.2 to 0.3 dB. Drawn regions, such as text, keep their steps. Decoders read both.
+    /// look, and lowers their PSNR by 0.2 to 0.3 dB. Drawn regions, such as text, keep their steps. An analysis may say how much
+    /// each region hides ([`Coefficients::activity`]); otherwise the encoder measures it. Decoders read both.
     #[must_use]
     pub fn with_activity_masking(mut self, strength: f32) -> Self {
         self.masking = (strength > 0.0).then(|| (strength.min(1.0), self.model().norms()));
