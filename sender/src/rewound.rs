@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use nestcast_proto::{Demand, Start};
+use nestcast_proto::{Close, Code, Demand, SourceError, Start};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
@@ -60,16 +60,23 @@ pub(crate) async fn begin(parent: &Arc<Shared>, start: Start, places: &Arc<Semap
 
 /// Hands out the frames until there are no more.
 async fn play(mut source: PacedSource, fanout: FrameFanout, shared: Arc<Shared>, place: OwnedSemaphorePermit) {
-    loop {
+    let end = loop {
         match source.next(&shared.demand).await {
             Ok(Some(frame)) => fanout.send(frame),
-            Ok(None) => break,
+            Ok(None) => {
+                // A source that broke off or failed did so for this receiver too.
+                let of_all = shared.parent.as_ref().and_then(|parent| parent.end.get().copied());
+                break of_all.unwrap_or(BROADCAST_DONE);
+            }
             Err(error) => {
                 tracing::warn!("a receiver that began elsewhere gets no more: {error}");
-                break;
+                break match error {
+                    SourceError::BrokenOff(_) => Close { code: Code::Source, why: "the source broke off" },
+                    SourceError::Failed(_) => Close { code: Code::Failed, why: "earlier frames are lost" },
+                };
             }
         }
-    }
-    let _ = shared.end.set(BROADCAST_DONE);
+    };
+    let _ = shared.end.set(end);
     drop(place);
 }

@@ -7,8 +7,9 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use nestcast_proto::{
-    Bitrate, BroadcastName, Code, DecoderKind, Demand, Frame, FrameRate, Message, ModelRequest, Offer, PackageHash,
-    PathStats, RandomAccessRequest, Sound, SoundRequest, Urgency, VersionRange, Video, Welcome,
+    Archive, Bitrate, BroadcastFrame, BroadcastName, Code, DecoderKind, Demand, Frame, FrameRate, FrameStream, Message,
+    ModelRequest, Offer, OpenedArchive, PackageHash, PathStats, RandomAccessRequest, Sound, SoundRequest, SourceError,
+    Start, Urgency, VersionRange, Video, Welcome,
 };
 use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
@@ -182,13 +183,17 @@ fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
 }
 
 fn hello_to(name: &str, max_bitrate: Option<Bitrate>) -> Bytes {
+    hello_at(name, max_bitrate, None)
+}
+
+fn hello_at(name: &str, max_bitrate: Option<Bitrate>, start: Option<Start>) -> Bytes {
     Message::Hello(Hello {
         versions: VersionRange::SPOKEN,
         token: Bytes::new(),
         max_bitrate,
         decoder: DecoderKind::Linear,
         broadcast: name.parse().expect("a name"),
-        start: None,
+        start,
     })
     .encode()
 }
@@ -479,5 +484,74 @@ async fn a_peer_that_may_not_watch_does_not_learn_which_names_there_are() {
         let taker = Taker { says: hello_to(asked, None), ..Taker::new(1e9) };
         run(taker.clone(), pending(), shared.demand.register(), Arc::clone(&directory)).await;
         assert_eq!(taker.taken().closed, Some(Code::Token), "{asked}");
+    }
+}
+
+/// How the streams of an archive end, after no frame.
+#[derive(Debug, Clone, Copy)]
+enum Ending {
+    Ends,
+    BreaksOff,
+    Fails,
+}
+
+#[derive(Debug)]
+struct Kept(Welcome, Ending);
+
+impl Archive for Kept {
+    fn open(&self, start: Start) -> Result<Option<OpenedArchive>, SourceError> {
+        Ok(Some((Box::new(Self(self.0.clone(), self.1)), start)))
+    }
+}
+
+impl FrameStream for Kept {
+    fn welcome(&self) -> Welcome {
+        self.0.clone()
+    }
+
+    fn read(&mut self) -> Result<Option<Duration>, SourceError> {
+        match self.1 {
+            Ending::Ends => Ok(None),
+            Ending::BreaksOff => Err(SourceError::broken_off("the file was cut")),
+            Ending::Fails => Err(SourceError::failed("the disk is full")),
+        }
+    }
+
+    fn prepare(&mut self, _: &Demand) -> bool {
+        false
+    }
+
+    fn take(&mut self, _: u64, _: &Demand) -> Option<BroadcastFrame> {
+        None
+    }
+}
+
+/// Returns a broadcast with an archive.
+fn archived(archive: impl Archive + 'static) -> Arc<Shared> {
+    let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
+    shared.archive = Some(Arc::new(archive));
+    Arc::new(shared)
+}
+
+/// Says that it begins a second ago.
+fn rewinding() -> Bytes {
+    hello_at("", None, Some(Start::BeforeNow(Duration::from_secs(1))))
+}
+
+#[tokio::test]
+async fn a_receiver_that_began_elsewhere_learns_how_its_own_frames_ended_or_those_of_all() {
+    let broke_off = Close { code: Code::Source, why: "the source broke off" };
+    for (ending, of_all, told) in [
+        (Ending::Ends, None, Code::Done),
+        (Ending::Ends, Some(broke_off), Code::Source),
+        (Ending::BreaksOff, None, Code::Source),
+        (Ending::Fails, Some(broke_off), Code::Failed),
+    ] {
+        let fanout = FrameFanout::new(INTERVAL);
+        let shared = archived(Kept(shared().offer.welcome.clone(), ending));
+        of_all.into_iter().for_each(|close| shared.end.set(close).expect("it goes on"));
+        let taker = Taker { says: rewinding(), ..Taker::new(1e9) };
+        feed(taker.clone(), &shared, &fanout.subscribe()).await;
+        assert_eq!(taker.taken().closed, Some(told), "{ending:?}");
     }
 }

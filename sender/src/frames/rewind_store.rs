@@ -34,7 +34,17 @@ struct Kept {
     segments: VecDeque<Segment>,
     /// The number of the first segment.
     first_segment: u64,
-    has_ended: bool,
+    /// Set when no more comes.
+    over: Option<Over>,
+}
+
+/// Why no more comes.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    /// The broadcast ended.
+    Ended,
+    /// It cannot be kept.
+    Lost,
 }
 
 #[derive(Debug)]
@@ -117,13 +127,13 @@ impl RewindStore {
 
     /// Notes that no more comes.
     pub(super) fn end(&self) {
-        self.lock().has_ended = true;
+        self.lock().over = Some(Over::Ended);
         self.grown.notify_all();
     }
 
     /// Drops everything: it cannot be kept.
     pub(super) fn clear(&self) {
-        *self.lock() = Kept { has_ended: true, ..Kept::default() };
+        *self.lock() = Kept { over: Some(Over::Lost), ..Kept::default() };
         self.grown.notify_all();
     }
 
@@ -157,8 +167,10 @@ impl RewindStore {
                 let packets = kept.packets(cursor, frame.captured)?;
                 return Ok(Passed { frame: Some(kept.read_frame(frame)?), packets });
             }
-            if kept.has_ended {
-                return Ok(Passed { frame: None, packets: kept.packets(cursor, u64::MAX)? });
+            match kept.over {
+                Some(Over::Ended) => return Ok(Passed { frame: None, packets: kept.packets(cursor, u64::MAX)? }),
+                Some(Over::Lost) => return Err(io::Error::other("what was kept of the broadcast is lost")),
+                None => {}
             }
             kept = self.grown.wait(kept).unwrap_or_else(PoisonError::into_inner);
         }
