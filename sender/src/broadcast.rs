@@ -34,7 +34,7 @@ use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
 use crate::rotation::{BrowserCertificate, Rotation};
-use crate::shared::{BROADCAST_DONE, Shared, Station};
+use crate::shared::{BROADCAST_DONE, Elsewhere, Shared, Station};
 
 /// The time that receivers have, after the last frame, to receive the rest of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
@@ -288,7 +288,7 @@ fn share(source: &mut impl FrameSource, sound: Option<Sound>, common: Common) ->
         end: OnceLock::new(),
         cut_off: Arc::new(watch::Sender::new(false)),
         origins: common.origins,
-        archive,
+        elsewhere: archive.map(Elsewhere::new),
         parent: None,
     };
     source.attach_sound(shared.sound.clone());

@@ -3,6 +3,7 @@
 
 use std::future::pending;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::directory::MAX_REWOUND;
 use crate::door::slots::Slots;
 use crate::frames::fanout::FrameFanout;
 use crate::frames::sound::SoundFanout;
-use crate::shared::{Shared, Station};
+use crate::shared::{Elsewhere, Shared, Station};
 
 const INTERVAL: Duration = Duration::from_millis(33);
 const BASE: usize = 400;
@@ -224,7 +225,7 @@ fn shared() -> Arc<Shared> {
         end,
         cut_off,
         origins: Vec::new(),
-        archive: None,
+        elsewhere: None,
         parent: None,
     })
 }
@@ -499,7 +500,7 @@ enum Ending {
 struct Kept(Welcome, Ending);
 
 impl Archive for Kept {
-    fn open(&self, start: Start) -> Result<Option<OpenedArchive>, SourceError> {
+    fn open(&self, start: Start, _: &Arc<AtomicBool>) -> Result<Option<OpenedArchive>, SourceError> {
         Ok(Some((Box::new(Self(self.0.clone(), self.1)), start)))
     }
 }
@@ -529,7 +530,7 @@ impl FrameStream for Kept {
 /// Returns a broadcast with an archive.
 fn archived(archive: impl Archive + 'static) -> Arc<Shared> {
     let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
-    shared.archive = Some(Arc::new(archive));
+    shared.elsewhere = Some(Elsewhere::new(Arc::new(archive)));
     Arc::new(shared)
 }
 

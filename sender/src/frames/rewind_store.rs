@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use nestcast_proto::{Frame, RandomAccessFrame, Sound, SoundPacket, Welcome};
 const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
 /// The most files: 8 GiB.
 const MAX_SEGMENTS: usize = 128;
+
+/// How often a thread that waits for a frame looks whether its receiver has left.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What was broadcast within a limit. Its bytes are in files without a name, which the system frees when they close.
 #[derive(Debug)]
@@ -153,8 +157,9 @@ impl RewindStore {
     }
 
     /// Reads the frame at the cursor with the sound before it, and moves the cursor. Waits for a frame that did not come
-    /// yet. A cursor whose frame is gone goes to the oldest with which a receiver can begin.
-    pub(super) fn read(&self, cursor: &mut Cursor) -> io::Result<Passed> {
+    /// yet; once `has_left` is true, it returns none soon. A cursor whose frame is gone goes to the oldest with which a
+    /// receiver can begin.
+    pub(super) fn read(&self, cursor: &mut Cursor, has_left: &AtomicBool) -> io::Result<Passed> {
         let mut kept = self.lock();
         loop {
             cursor.packet = cursor.packet.max(kept.first_packet);
@@ -172,7 +177,10 @@ impl RewindStore {
                 Some(Over::Lost) => return Err(io::Error::other("what was kept of the broadcast is lost")),
                 None => {}
             }
-            kept = self.grown.wait(kept).unwrap_or_else(PoisonError::into_inner);
+            if has_left.load(Ordering::Relaxed) {
+                return Ok(Passed { frame: None, packets: Vec::new() });
+            }
+            kept = self.grown.wait_timeout(kept, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
