@@ -30,7 +30,8 @@ pub(crate) enum End {
     Session(#[from] SenderEnd),
 }
 
-/// Admits a receiver that says hello, and is let in, before `time_is_up`. Feeds it until it leaves, breaks a rule, or the frames end.
+/// Admits a receiver that says hello, and is let in, before `time_is_up`. Feeds it until it leaves, breaks a rule, or
+/// the frames end.
 pub(crate) async fn run<C: Connection>(
     connection: C,
     time_is_up: impl Future<Output = Close>,

@@ -585,7 +585,7 @@ impl Archive for Stuck {
 }
 
 #[tokio::test]
-async fn who_leaves_while_an_archive_is_opened_has_a_place_until_its_thread_is_free_and_who_waits_has_no_thread() {
+async fn who_leaves_while_an_archive_is_opened_has_its_place_until_its_thread_is_free() {
     let (archive, mut said, release) = Stuck::new();
     let shared = archived(archive);
     let directory = directory(&shared, &FrameFanout::new(INTERVAL).subscribe());
