@@ -1,5 +1,6 @@
 //! Receivers that begin earlier in a live broadcast, or anywhere in a stored video.
 
+use std::io::Write as _;
 use std::process::Stdio;
 
 use crate::harness::live::{Sender, clip};
@@ -58,7 +59,7 @@ fn a_receiver_begins_earlier_in_a_live_broadcast_and_at_most_as_early_as_it_is_k
     assert!(numbers[0] < 90, "the oldest: {numbers:?}");
     assert!(said.contains("the sender keeps the last"), "{said}");
     let (_, said) = frames(&bench, &sender, &["--start", "3s"], 3);
-    assert!(said.contains("only a stored video can begin elsewhere"), "{said}");
+    assert!(said.contains("the sender cannot begin elsewhere now"), "{said}");
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn a_receiver_begins_anywhere_in_a_stored_video_and_its_end_is_the_last_moment()
         "{numbers:?}: {said}"
     );
     let (_, said) = frames(&bench, &sender, &["--rewind", "10m"], 3);
-    assert!(said.contains("keeps nothing to rewind"), "{said}");
+    assert!(said.contains("the sender cannot begin elsewhere now"), "{said}");
     let said = bench.misuse(&["receive", "127.0.0.1:1", "-o", "-", "--start", "1m", "--rewind", "1m"]);
     assert!(said.contains("cannot be used with"), "{said}");
 }
@@ -101,4 +102,25 @@ fn a_receiver_that_is_behind_gets_the_rest_after_the_end_with_its_sound() {
     assert!((100..=121).contains(&pictures), "{pictures} of 120");
     let seconds = (bench.read("came.wav").len() - 44) as f64 / 96_000.0;
     assert!((seconds - pictures as f64 / 30.0).abs() < 0.1, "{seconds} s of sound");
+}
+
+#[test]
+fn a_source_that_breaks_off_is_reported_at_once_and_receivers_that_are_behind_learn_of_it() {
+    let bench = Bench::new();
+    let mut sender = Sender::start_with(&bench, &["-", "--rewind", "1m"], &clip(60));
+    encoded(&mut sender, 60);
+    let mut receiver = bench.command(NESTCAST);
+    receiver.args(sender.receive(&["-o", "-", "--rewind", "1m"])).stdout(Stdio::null()).stderr(Stdio::piped());
+    let receiver = receiver.spawn().expect("the binary starts");
+    while sender.line()["receivers"].as_array().map_or(0, Vec::len) < 1 {}
+    let mut input = sender.child.stdin.take().expect("it is piped");
+    input.write_all(b"FRAME\nhalf of it").expect("it reads");
+    drop(input);
+    let received = receiver.wait_with_output().expect("it ends");
+    let heard = String::from_utf8_lossy(&received.stderr).into_owned();
+    assert!(received.status.code() == Some(1) && heard.contains("the sender lost its source"), "{heard}");
+    let (status, _, said) = sender.wait();
+    let lines: Vec<&str> = said.lines().collect();
+    assert_eq!((status.code(), lines.len()), (Some(1), 2), "{said}");
+    assert!(lines[0].contains("receivers that are behind get the rest") && lines[1].contains("frame 60"), "{said}");
 }

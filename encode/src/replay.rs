@@ -7,6 +7,7 @@ mod schedule;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Seek};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -265,10 +266,14 @@ impl<R: Read> Replay<R> {
 }
 
 impl<R: Read + Seek> Replay<R> {
-    /// Begins with the frame `shown`, as a random-access frame that this makes from the base layers from `first` on.
-    fn begin_at(&mut self, first: &Position, shown: &Position) -> Result<(), Error> {
+    /// Begins with the frame `shown`, as a random-access frame that this makes from the base layers from `first` on. Returns
+    /// false if the receiver left before.
+    fn begin_at(&mut self, first: &Position, shown: &Position, has_left: &AtomicBool) -> Result<bool, Error> {
         self.reader.go_to(first)?;
         for _ in first.number..shown.number {
+            if has_left.load(Ordering::Relaxed) {
+                return Ok(false);
+            }
             let Some(frames) = self.reader.next_renditions()? else { break };
             for (base_layers, bytes) in self.base_layers.iter_mut().zip(frames) {
                 if let Some(frame) = Stored::new(bytes) {
@@ -279,11 +284,16 @@ impl<R: Read + Seek> Replay<R> {
         // Sound before the first frame has no place.
         drop(self.reader.take_sound());
         for base_layers in &mut self.base_layers {
-            (0..base_layers.waiting()).for_each(|_| base_layers.decode());
+            for _ in 0..base_layers.waiting() {
+                if has_left.load(Ordering::Relaxed) {
+                    return Ok(false);
+                }
+                base_layers.decode();
+            }
         }
         self.next = shown.number;
         self.wanted = (0..self.base_layers.len()).map(|number| Some(number as u64)).collect();
-        Ok(())
+        Ok(true)
     }
 }
 

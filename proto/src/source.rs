@@ -8,6 +8,8 @@
 
 use std::error::Error as StdError;
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -332,11 +334,14 @@ impl<S: FrameStream + ?Sized> FrameStream for Box<S> {
 pub trait Archive: Debug + Send + Sync {
     /// Opens the frames from `start` on, or from the nearest moment that is there. The first is a
     /// [random-access frame](crate::RandomAccessFrame). Returns the stream with that moment; `None` if it cannot begin
-    /// where this asks. It may block.
+    /// where this asks. It may block. A driver calls it once at a time.
+    ///
+    /// `has_left` becomes true when nobody waits for the stream any more, or for its next frame: this then returns `None`
+    /// soon, and so does [`FrameStream::read`].
     ///
     /// # Errors
     /// [`SourceError`] if the frames cannot be read.
-    fn open(&self, start: Start) -> Result<Option<OpenedArchive>, SourceError>;
+    fn open(&self, start: Start, has_left: &Arc<AtomicBool>) -> Result<Option<OpenedArchive>, SourceError>;
 }
 
 /// A stream of an [`Archive`], and where it begins.

@@ -7,17 +7,12 @@ use nestcast_proto::Start;
 /// A smaller difference is no news: a receiver begins with the frame before the moment that a decoder can begin with.
 const TOLERANCE: Duration = Duration::from_secs(3);
 
+/// The note if the sender grants nothing. It does not say why.
+const NOWHERE_ELSE: &str = "the sender cannot begin elsewhere now: it keeps nothing for that, or too many receivers do";
+
 /// Returns a note if the receiver begins elsewhere than it asked for.
 pub(crate) fn note(asked: Start, granted: Option<Start>) -> Option<String> {
-    let granted = match (asked, granted) {
-        (_, Some(granted)) => granted,
-        (Start::BeforeNow(_), None) => {
-            return Some("the sender keeps nothing to rewind, so the broadcast begins now".to_owned());
-        }
-        (Start::AfterBeginning(_), None) => {
-            return Some("only a stored video can begin elsewhere, so the broadcast begins now".to_owned());
-        }
-    };
+    let Some(granted) = granted else { return Some(NOWHERE_ELSE.to_owned()) };
     let is_near = granted.time().abs_diff(asked.time()) <= TOLERANCE;
     (!is_near).then(|| match granted {
         Start::BeforeNow(time) => format!("the sender keeps the last {}, and the broadcast begins there", text(time)),
@@ -48,7 +43,8 @@ mod tests {
         assert_eq!(note(after(90), Some(after(89))), None);
         assert!(note(after(9000), Some(after(3600))).is_some_and(|said| said.contains("at 1h, ")));
         assert!(note(after(9), Some(after(0))).is_some_and(|said| said.contains("at 0s, ")));
-        assert!(note(before(9), None).is_some_and(|said| said.contains("keeps nothing")));
-        assert!(note(after(9), None).is_some_and(|said| said.contains("only a stored video")));
+        for asked in [before(9), after(9)] {
+            assert!(note(asked, None).is_some_and(|said| said.contains("keeps nothing for that, or too many")));
+        }
     }
 }

@@ -34,7 +34,7 @@ use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
 use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
 use crate::rotation::{BrowserCertificate, Rotation};
-use crate::shared::{BROADCAST_DONE, Shared, Station};
+use crate::shared::{BROADCAST_DONE, Elsewhere, Shared, Station};
 
 /// The time that receivers have, after the last frame, to receive the rest of it.
 const LAST_FRAME_TIMEOUT: Duration = Duration::from_millis(500);
@@ -211,9 +211,10 @@ impl<S: FrameSource> Broadcast<S> {
         let Self { listener, rotation, source, fanout, frames, shared, sound, name, others, rewind: _ } = self;
         let mut rotation = std::pin::pin!(rotation.run());
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
-        let mut sources = Sources::default();
+        let rewound = Arc::new(Semaphore::new(MAX_REWOUND));
+        let mut sources = Sources { tasks: JoinSet::new(), stops: Vec::new(), rewound: Arc::clone(&rewound) };
         let first = Arc::clone(&shared);
-        // The error of a broadcast that is alone is what this returns, at once.
+        // The error of a broadcast that is alone is what this returns, at once if no receiver is behind.
         let of_several = (!others.is_empty()).then(|| name.clone());
         sources.spawn(of_several, |stopped| hand_out(source, fanout, first, stopped));
         start_sound(sound, &shared);
@@ -223,7 +224,7 @@ impl<S: FrameSource> Broadcast<S> {
             stations.insert(name, station);
         }
         stations.insert(name.clone(), Station { shared: Arc::clone(&shared), frames });
-        let directory = Directory { first: name, stations, rewound: Arc::new(Semaphore::new(MAX_REWOUND)) };
+        let directory = Directory { first: name, stations, rewound };
         let directory = Arc::new(directory);
         let mut feeds = JoinSet::new();
         let mut shutdown = std::pin::pin!(shutdown);
@@ -287,7 +288,7 @@ fn share(source: &mut impl FrameSource, sound: Option<Sound>, common: Common) ->
         end: OnceLock::new(),
         cut_off: Arc::new(watch::Sender::new(false)),
         origins: common.origins,
-        archive,
+        elsewhere: archive.map(Elsewhere::new),
         parent: None,
     };
     source.attach_sound(shared.sound.clone());
@@ -295,25 +296,31 @@ fn share(source: &mut impl FrameSource, sound: Option<Sound>, common: Common) ->
 }
 
 /// The tasks that hand out frames.
-#[derive(Default)]
 struct Sources {
     tasks: JoinSet<Result<(), SourceError>>,
     stops: Vec<oneshot::Sender<()>>,
+    /// The places of receivers that begin elsewhere.
+    rewound: Arc<Semaphore>,
 }
 
 impl Sources {
     /// Hands out the frames of a source. If the broadcast is one of several, given by its name, this logs the source's
-    /// failure at once, because the others go on.
+    /// failure at once, because the others go on. It also does so if receivers are behind, which get the rest first.
     fn spawn<F>(&mut self, of_several: Option<BroadcastName>, hand_out: impl FnOnce(oneshot::Receiver<()>) -> F)
     where
         F: Future<Output = Result<(), SourceError>> + Send + 'static,
     {
         let (stop, stopped) = oneshot::channel();
         let handing_out = hand_out(stopped);
+        let rewound = Arc::clone(&self.rewound);
         self.tasks.spawn(async move {
             let outcome = handing_out.await;
-            if let (Err(error), Some(name)) = (&outcome, of_several) {
-                tracing::warn!("the broadcast {name} ended: {error}");
+            match (&outcome, of_several) {
+                (Err(error), Some(name)) => tracing::warn!("the broadcast {name} ended: {error}"),
+                (Err(error), None) if rewound.available_permits() < MAX_REWOUND => {
+                    tracing::warn!("the broadcast ended, and receivers that are behind get the rest: {error}");
+                }
+                _ => {}
             }
             outcome
         });

@@ -80,18 +80,13 @@ impl<'a> Chosen<'a> {
         own.unwrap_or_else(|| self.station.frames.clone())
     }
 
-    /// Admits a receiver to the broadcast that it asks for, and lets it begin elsewhere if it asks for that. Also returns
-    /// where; `None` if it begins where all do.
-    pub(crate) async fn admit(
-        &mut self,
-        address: SocketAddr,
-        hello: Hello,
-    ) -> Result<(Place, Grant, Option<Start>), Close> {
-        let (chosen, start) = (self.choose(&hello.broadcast), hello.start);
+    /// Admits a receiver to the broadcast that it asks for.
+    pub(crate) async fn admit(&mut self, address: SocketAddr, hello: Hello) -> Result<(Place, Grant), Close> {
+        let chosen = self.choose(&hello.broadcast);
         let (place, grant) = self.station.shared.admit(address, hello).await?;
         // Not before, because names would be told to peers that may not watch.
         chosen?;
-        Ok((place, grant, self.rewind(start).await))
+        Ok((place, grant))
     }
 
     /// Chooses the broadcast of this name.
@@ -106,7 +101,9 @@ impl<'a> Chosen<'a> {
         Ok(())
     }
 
-    async fn rewind(&mut self, start: Option<Start>) -> Option<Start> {
+    /// Lets a receiver that was admitted begin elsewhere, if it asks for that. Returns where; `None` if it begins where all
+    /// do.
+    pub(crate) async fn rewind(&mut self, start: Option<Start>) -> Option<Start> {
         let begun = rewound::begin(&self.station.shared, start?, &self.directory.rewound).await;
         let Rewound { station, start, playing } = begun?;
         self.entry = station.shared.demand.register();

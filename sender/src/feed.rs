@@ -9,7 +9,7 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Close, DemandEntry, Hello, INITIAL_WINDOW, PathStats, Room, SenderEnd, SenderOutput, SenderSession,
+    Bitrate, Close, DemandEntry, Hello, INITIAL_WINDOW, PathStats, Room, SenderEnd, SenderOutput, SenderSession, Start,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -30,7 +30,8 @@ pub(crate) enum End {
     Session(#[from] SenderEnd),
 }
 
-/// Admits a receiver that says hello before `time_is_up`. Feeds it until it leaves, breaks a rule, or the frames end.
+/// Admits a receiver that says hello, and is let in, before `time_is_up`. Feeds it until it leaves, breaks a rule, or
+/// the frames end.
 pub(crate) async fn run<C: Connection>(
     connection: C,
     time_is_up: impl Future<Output = Close>,
@@ -45,7 +46,16 @@ pub(crate) async fn run<C: Connection>(
         close = time_is_up => Err(SenderEnd::Refused(close).into()),
         () = shared.is_cut_off() => Err(SenderEnd::Over(shared.end()).into()),
     };
-    let end = match admitted {
+    // From here on it has a place, so what it takes to begin elsewhere is not part of the time for its hello.
+    let begun = match admitted {
+        Ok(()) => tokio::select! {
+            begun = feed.begin() => begun,
+            gone = connection.closed() => Err(gone.into()),
+            () = shared.is_cut_off() => Err(SenderEnd::Over(shared.end()).into()),
+        },
+        Err(end) => Err(end),
+    };
+    let end = match begun {
         Ok(()) => feed.serve().await,
         Err(end) => {
             tracing::info!(%address, "refused: {end}");
@@ -69,6 +79,9 @@ struct Feed<'a, C: Connection> {
     streams: Vec<C::Outgoing>,
     sound: SoundStreams<C::Outgoing>,
     place: Option<Place>,
+    /// Where it asked to begin, and the limit that it was granted.
+    start: Option<Start>,
+    cap: Option<Bitrate>,
     /// The viewer's name.
     name: Option<Arc<str>>,
     /// The receiver's entry in the statistics, from its first frame on.
@@ -97,12 +110,14 @@ impl<'a, C: Connection> Feed<'a, C> {
             sound: SoundStreams::new(&chosen.shared().sound),
             chosen,
             place: None,
+            start: None,
+            cap: None,
             name: None,
             served: None,
         }
     }
 
-    /// Waits until the receiver has said hello and has its welcome.
+    /// Waits until the receiver has said hello and has a place.
     async fn admit(&mut self) -> Result<(), End> {
         self.control = Some(self.connection.accept_control().await?);
         while self.place.is_none() {
@@ -110,6 +125,17 @@ impl<'a, C: Connection> Feed<'a, C> {
             self.session.handle_control_bytes(self.epoch.elapsed(), &bytes);
             self.take_outputs().await?;
         }
+        Ok(())
+    }
+
+    /// Welcomes a receiver that has a place, and lets it begin elsewhere if it asked for that.
+    async fn begin(&mut self) -> Result<(), End> {
+        let start = self.chosen.rewind(self.start).await;
+        start.into_iter().for_each(|start| self.session.handle_start(start));
+        self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
+        self.sound = SoundStreams::new(&self.chosen.shared().sound);
+        self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), self.cap);
+        self.take_outputs().await?;
         Ok(())
     }
 
@@ -247,15 +273,12 @@ impl<'a, C: Connection> Feed<'a, C> {
         Ok(false)
     }
 
-    /// Admits a receiver that may watch and has a place.
+    /// Gives a receiver that may watch a place, if there is one.
     async fn decide(&mut self, hello: Hello) -> Result<(), SenderEnd> {
+        self.start = hello.start;
         let admitted = self.chosen.admit(self.connection.address(), hello).await;
-        let (place, grant, start) = admitted.map_err(SenderEnd::Refused)?;
-        (self.place, self.name) = (Some(place), grant.shown_name());
-        start.into_iter().for_each(|start| self.session.handle_start(start));
-        self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
-        self.sound = SoundStreams::new(&self.chosen.shared().sound);
-        self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), grant.max_bitrate);
+        let (place, grant) = admitted.map_err(SenderEnd::Refused)?;
+        (self.place, self.name, self.cap) = (Some(place), grant.shown_name(), grant.max_bitrate);
         Ok(())
     }
 

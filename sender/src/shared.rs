@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
 use nestcast_proto::{Archive, Close, Code, Demand, Hello, Offer};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::access::{self, AccessRequest, Authorizer, Grant};
 use crate::door::slots::{Place, Slots};
@@ -29,9 +29,23 @@ pub(crate) struct Shared {
     /// The origins of pages that may watch; if empty, pages of any origin may.
     pub(crate) origins: Vec<String>,
     /// Where receivers may begin elsewhere.
-    pub(crate) archive: Option<Arc<dyn Archive>>,
+    pub(crate) elsewhere: Option<Elsewhere>,
     /// The broadcast of which this is a part for one receiver.
     pub(crate) parent: Option<Arc<Self>>,
+}
+
+/// Where receivers may begin elsewhere.
+#[derive(Debug, Clone)]
+pub(crate) struct Elsewhere {
+    pub(crate) archive: Arc<dyn Archive>,
+    /// One receiver opens it at a time: those that begin all the time cost one core, and no more.
+    pub(crate) turn: Arc<Semaphore>,
+}
+
+impl Elsewhere {
+    pub(crate) fn new(archive: Arc<dyn Archive>) -> Self {
+        Self { archive, turn: Arc::new(Semaphore::new(1)) }
+    }
 }
 
 /// The close of a broadcast that ends normally.

@@ -1,11 +1,12 @@
 //! A stored video that receivers may begin anywhere.
 
 use std::io::{self, Read, Seek};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use nestcast_media::stored::{Position, Reader};
-use nestcast_proto::{Archive, OpenedArchive, SourceError, Start};
+use nestcast_proto::{Archive, FrameStream, OpenedArchive, SourceError, Start};
 
 use super::Replay;
 use super::base_layers::WINDOW;
@@ -24,8 +25,6 @@ pub struct StoredArchive<R> {
     /// Whether the video begins again when it ends.
     repeats: bool,
     places: Mutex<Option<Vec<Place>>>,
-    /// Held while base layers are decoded: receivers that begin all the time cost one core, and no more.
-    decoding: Mutex<()>,
 }
 
 /// A frame: when it is due, and where it is.
@@ -51,14 +50,7 @@ impl<R: Read + Seek + Send + 'static> StoredArchive<R> {
         repeats: bool,
         open: impl Fn() -> io::Result<R> + Send + Sync + 'static,
     ) -> Self {
-        Self {
-            name: name.to_owned(),
-            max_pixels,
-            open: Arc::new(open),
-            repeats,
-            places: Mutex::default(),
-            decoding: Mutex::default(),
-        }
+        Self { name: name.to_owned(), max_pixels, open: Arc::new(open), repeats, places: Mutex::default() }
     }
 
     /// Returns the first frame to read, so that the second can be the first that is shown: the last one that is due by
@@ -85,7 +77,7 @@ impl<R: Read + Seek + Send + 'static> StoredArchive<R> {
 }
 
 impl<R: Read + Seek + Send + 'static> Archive for StoredArchive<R> {
-    fn open(&self, start: Start) -> Result<Option<OpenedArchive>, SourceError> {
+    fn open(&self, start: Start, has_left: &Arc<AtomicBool>) -> Result<Option<OpenedArchive>, SourceError> {
         let Start::AfterBeginning(after) = start else { return Ok(None) };
         let refuse = |error| SourceError::broken_off(PictureError::StoredVideo { name: self.name.clone(), error });
         let Some((first, shown)) = self.find(after).map_err(SourceError::broken_off)? else { return Ok(None) };
@@ -93,9 +85,7 @@ impl<R: Read + Seek + Send + 'static> Archive for StoredArchive<R> {
         let open = Arc::clone(&self.open);
         let again = self.repeats.then(|| Box::new(move || open()) as Box<dyn FnMut() -> _ + Send>);
         let mut replay = Replay::new(&self.name, self.max_pixels, input, again).map_err(SourceError::broken_off)?;
-        let decoding = self.decoding.lock().unwrap_or_else(PoisonError::into_inner);
-        replay.begin_at(&first.position, &shown.position).map_err(refuse)?;
-        drop(decoding);
-        Ok(Some((Box::new(replay), Start::AfterBeginning(shown.due))))
+        let begins = replay.begin_at(&first.position, &shown.position, has_left).map_err(refuse)?;
+        Ok(begins.then(|| (Box::new(replay) as Box<dyn FrameStream>, Start::AfterBeginning(shown.due))))
     }
 }

@@ -1,6 +1,7 @@
 //! Replayed videos: what receivers get, who joins late, what is damaged.
 
 use std::io::Cursor;
+use std::sync::Arc;
 
 use nestcast_codec::{
     Arrived, Display, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoRenditions, VideoSettings,
@@ -310,6 +311,7 @@ fn a_receiver_begins_anywhere_in_a_file_and_ends_that_are_passed_are_the_nearest
     let (header, frames) = encoded(60, 1);
     let bytes = stored(&header, &frames);
     let archive = archive::StoredArchive::new("film.nst", u64::MAX, false, move || Ok(Cursor::new(bytes.clone())));
+    let stays = Arc::default();
     let demand = Demand::default();
     let mut whole = decoder();
     let mut all: Vec<Picture> = Vec::new();
@@ -319,7 +321,7 @@ fn a_receiver_begins_anywhere_in_a_file_and_ends_that_are_passed_are_the_nearest
     }
     for (asked, granted) in [(0, 0), (1210, 30), (2360, 59), (3_600_000, 59)] {
         let start = Start::AfterBeginning(Duration::from_millis(asked));
-        let (mut stream, start) = archive.open(start).expect("it reads").expect("it is there");
+        let (mut stream, start) = archive.open(start, &stays).expect("it reads").expect("it is there");
         assert_eq!(start, Start::AfterBeginning(Duration::from_millis(granted * 40)), "{asked}");
         let mut joiner = decoder();
         for number in granted..60 {
@@ -335,5 +337,8 @@ fn a_receiver_begins_anywhere_in_a_file_and_ends_that_are_passed_are_the_nearest
             mine.samples().iter().zip(theirs.samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
         assert!(error < 300 * mine.samples().len() as u64, "{asked}: {error}");
     }
-    assert!(archive.open(Start::BeforeNow(Duration::ZERO)).expect("it reads").is_none());
+    assert!(archive.open(Start::BeforeNow(Duration::ZERO), &stays).expect("it reads").is_none());
+    let left = Arc::new(AtomicBool::new(true));
+    let start = Start::AfterBeginning(Duration::from_secs(1));
+    assert!(archive.open(start, &left).expect("it reads").is_none(), "it decodes nothing for who has left");
 }

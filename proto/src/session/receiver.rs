@@ -88,7 +88,7 @@ impl ReceiverSession {
             asks_start,
             start: None,
             subscriber: None,
-            deadlines: Deadlines::begin(),
+            deadlines: Deadlines::begin(asks_start),
             outputs: VecDeque::new(),
             is_closed: false,
             has_ended: false,

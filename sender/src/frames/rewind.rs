@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::Duration;
 
@@ -94,11 +95,11 @@ impl Keeper {
 pub(crate) struct Rewindable(pub(crate) Arc<RewindStore>);
 
 impl Archive for Rewindable {
-    fn open(&self, start: Start) -> Result<Option<OpenedArchive>, SourceError> {
+    fn open(&self, start: Start, has_left: &Arc<AtomicBool>) -> Result<Option<OpenedArchive>, SourceError> {
         let Start::BeforeNow(before) = start else { return Ok(None) };
         let Some((cursor, before)) = self.0.find(before) else { return Ok(None) };
-        let store = Arc::clone(&self.0);
-        let stream = RewindStream { store, cursor, first: None, read: None, packets: VecDeque::new() };
+        let (store, has_left) = (Arc::clone(&self.0), Arc::clone(has_left));
+        let stream = RewindStream { store, has_left, cursor, first: None, read: None, packets: VecDeque::new() };
         Ok(Some((Box::new(stream), Start::BeforeNow(before))))
     }
 }
@@ -107,6 +108,8 @@ impl Archive for Rewindable {
 #[derive(Debug)]
 struct RewindStream {
     store: Arc<RewindStore>,
+    /// Whether nobody waits for the next frame.
+    has_left: Arc<AtomicBool>,
     cursor: Cursor,
     /// When the first frame was captured.
     first: Option<u64>,
@@ -135,7 +138,8 @@ impl FrameStream for RewindStream {
     }
 
     fn read(&mut self) -> Result<Option<Duration>, SourceError> {
-        let Passed { frame, packets } = self.store.read(&mut self.cursor).map_err(SourceError::failed)?;
+        let Passed { frame, packets } =
+            self.store.read(&mut self.cursor, &self.has_left).map_err(SourceError::failed)?;
         self.packets = packets.into();
         self.read = frame;
         let Some(captured) = self.read.as_ref().map(|frame| frame.captured) else { return Ok(None) };
@@ -154,6 +158,8 @@ impl FrameStream for RewindStream {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::Ordering;
+
     use nestcast_proto::{FrameRate, PackageHash, RandomAccessFrame, SoundPacket};
 
     use super::*;
@@ -174,11 +180,15 @@ mod tests {
         Arc::new(RewindStore::new(welcome(), Some(Sound::Mono), Duration::from_secs(limit)))
     }
 
+    fn opened_at(store: &Arc<RewindStore>, start: Start, has_left: &Arc<AtomicBool>) -> OpenedArchive {
+        Rewindable(Arc::clone(store)).open(start, has_left).expect("it reads").expect("it is there")
+    }
+
     /// Opens the store this number of milliseconds before its end; returns what it grants and the first frames: their
     /// times and numbers.
     fn opened(store: &Arc<RewindStore>, before: u64, count: usize) -> (u128, Vec<(u128, u64)>) {
         let start = Start::BeforeNow(Duration::from_millis(before));
-        let (mut stream, granted) = Rewindable(Arc::clone(store)).open(start).expect("it reads").expect("it is there");
+        let (mut stream, granted) = opened_at(store, start, &Arc::default());
         let mut next = || {
             let due = stream.read().expect("it reads")?;
             let BroadcastFrame { frame, .. } = stream.take(7, &Demand::default()).expect("a frame");
@@ -200,9 +210,8 @@ mod tests {
         assert_eq!(opened(&store, 3_600_000, 1), (9200, vec![(0, 107)]), "all that is kept");
         store.end();
         assert_eq!(opened(&store, 0, 99).1.len(), 13, "up to the end");
-        assert!(
-            Rewindable(Arc::clone(&store)).open(Start::AfterBeginning(Duration::ZERO)).expect("it reads").is_none()
-        );
+        let after = Start::AfterBeginning(Duration::ZERO);
+        assert!(Rewindable(Arc::clone(&store)).open(after, &Arc::default()).expect("it reads").is_none());
     }
 
     #[test]
@@ -211,8 +220,36 @@ mod tests {
         (0..11).for_each(|id| store.push(&frame(id, id % 5 == 0)).expect("a file"));
         let (mut cursor, _) = store.find(Duration::from_secs(1)).expect("the first");
         (11..31).for_each(|id| store.push(&frame(id, id % 5 == 0)).expect("a file"));
-        let passed = store.read(&mut cursor).expect("it reads").frame.expect("a frame");
+        let passed = store.read(&mut cursor, &AtomicBool::default()).expect("it reads").frame.expect("a frame");
         assert_eq!((passed.id, passed.join.is_some()), (20, true));
+    }
+
+    #[test]
+    fn who_leaves_while_no_frame_comes_keeps_no_thread() {
+        let store = store(10);
+        store.push(&frame(0, true)).expect("a file");
+        let has_left = Arc::default();
+        let (mut stream, _) = opened_at(&store, Start::BeforeNow(Duration::ZERO), &has_left);
+        assert!(stream.read().expect("it reads").is_some());
+        let thread = thread::spawn(move || stream.read());
+        has_left.store(true, Ordering::Relaxed);
+        assert!(thread.join().expect("no panic").expect("no error").is_none());
+    }
+
+    #[test]
+    fn who_is_behind_learns_whether_the_broadcast_ended_or_cannot_be_kept() {
+        for is_lost in [false, true] {
+            let store = store(10);
+            store.push(&frame(0, true)).expect("a file");
+            let (mut stream, _) = opened_at(&store, Start::BeforeNow(Duration::ZERO), &Arc::default());
+            assert!(stream.read().expect("it reads").is_some());
+            if is_lost {
+                store.clear()
+            } else {
+                store.end()
+            }
+            assert_eq!(stream.read().is_err(), is_lost);
+        }
     }
 
     #[test]
@@ -226,7 +263,7 @@ mod tests {
         }
         store.end();
         let start = Start::BeforeNow(Duration::from_millis(900));
-        let (mut stream, _) = Rewindable(Arc::clone(&store)).open(start).expect("it reads").expect("it is there");
+        let (mut stream, _) = opened_at(&store, start, &Arc::default());
         let mut times = Vec::new();
         while stream.read().expect("it reads").is_some() {
             times.extend(std::iter::from_fn(|| stream.take_sound()).map(|(due, _)| due.as_millis()));
@@ -252,7 +289,7 @@ mod tests {
         assert_eq!(asked, [1, 22, 43, 51, 72, 93], "every two seconds, and after the gap");
         let (mut cursor, _) = store.find(Duration::MAX).expect("it has some");
         let mut kept = Vec::new();
-        while let Some(frame) = store.read(&mut cursor).expect("it reads").frame {
+        while let Some(frame) = store.read(&mut cursor, &AtomicBool::default()).expect("it reads").frame {
             assert_eq!(
                 (frame.bytes == b"new"[..], frame.join.is_some()),
                 ([1, 51].contains(&frame.id), asked.contains(&frame.id))

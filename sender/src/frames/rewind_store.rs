@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -13,6 +14,9 @@ use nestcast_proto::{Frame, RandomAccessFrame, Sound, SoundPacket, Welcome};
 const SEGMENT_BYTES: u64 = 64 * 1024 * 1024;
 /// The most files: 8 GiB.
 const MAX_SEGMENTS: usize = 128;
+
+/// How often a thread that waits for a frame looks whether its receiver has left.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What was broadcast within a limit. Its bytes are in files without a name, which the system frees when they close.
 #[derive(Debug)]
@@ -34,7 +38,17 @@ struct Kept {
     segments: VecDeque<Segment>,
     /// The number of the first segment.
     first_segment: u64,
-    has_ended: bool,
+    /// Set when no more comes.
+    over: Option<Over>,
+}
+
+/// Why no more comes.
+#[derive(Debug, Clone, Copy)]
+enum Over {
+    /// The broadcast ended.
+    Ended,
+    /// It cannot be kept.
+    Lost,
 }
 
 #[derive(Debug)]
@@ -107,23 +121,24 @@ impl RewindStore {
         Ok(())
     }
 
-    /// Keeps a packet of sound.
+    /// Keeps a packet of sound, and drops what is too old, also while no frames come.
     pub(super) fn push_sound(&self, packet: &SoundPacket) -> io::Result<()> {
         let mut kept = self.lock();
         let place = kept.write(&packet.bytes)?;
         kept.packets.push_back(KeptPacket { captured: packet.captured, place });
+        kept.trim(packet.captured.saturating_sub(micros(self.limit)));
         Ok(())
     }
 
     /// Notes that no more comes.
     pub(super) fn end(&self) {
-        self.lock().has_ended = true;
+        self.lock().over = Some(Over::Ended);
         self.grown.notify_all();
     }
 
     /// Drops everything: it cannot be kept.
     pub(super) fn clear(&self) {
-        *self.lock() = Kept { has_ended: true, ..Kept::default() };
+        *self.lock() = Kept { over: Some(Over::Lost), ..Kept::default() };
         self.grown.notify_all();
     }
 
@@ -143,24 +158,31 @@ impl RewindStore {
     }
 
     /// Reads the frame at the cursor with the sound before it, and moves the cursor. Waits for a frame that did not come
-    /// yet. A cursor whose frame is gone goes to the oldest with which a receiver can begin.
-    pub(super) fn read(&self, cursor: &mut Cursor) -> io::Result<Passed> {
+    /// yet; once `has_left` is true, it returns none soon. A cursor whose frame is gone goes to the oldest with which a
+    /// receiver can begin.
+    pub(super) fn read(&self, cursor: &mut Cursor, has_left: &AtomicBool) -> io::Result<Passed> {
         let mut kept = self.lock();
         loop {
             cursor.packet = cursor.packet.max(kept.first_packet);
-            if cursor.frame < kept.first_frame {
-                let begins = kept.frames.iter().position(|frame| frame.join.is_some());
-                cursor.frame = kept.first_frame + begins.unwrap_or(kept.frames.len()) as u64;
+            if cursor.frame < kept.first_frame
+                && let Some(begins) = kept.frames.iter().position(|frame| frame.join.is_some())
+            {
+                cursor.frame = kept.first_frame + begins as u64;
             }
             if let Some(frame) = kept.frame(cursor.frame) {
                 cursor.frame += 1;
                 let packets = kept.packets(cursor, frame.captured)?;
                 return Ok(Passed { frame: Some(kept.read_frame(frame)?), packets });
             }
-            if kept.has_ended {
-                return Ok(Passed { frame: None, packets: kept.packets(cursor, u64::MAX)? });
+            match kept.over {
+                Some(Over::Ended) => return Ok(Passed { frame: None, packets: kept.packets(cursor, u64::MAX)? }),
+                Some(Over::Lost) => return Err(io::Error::other("what was kept of the broadcast is lost")),
+                None => {}
             }
-            kept = self.grown.wait(kept).unwrap_or_else(PoisonError::into_inner);
+            if has_left.load(Ordering::Relaxed) {
+                return Ok(Passed { frame: None, packets: Vec::new() });
+            }
+            kept = self.grown.wait_timeout(kept, LOOK_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -196,26 +218,34 @@ impl Kept {
 
     /// Drops what was captured before `oldest`, and files that nothing needs.
     fn trim(&mut self, oldest: u64) {
-        while let Some(front) = self.frames.front()
-            && (front.captured < oldest || self.segments.len() > MAX_SEGMENTS)
-        {
-            self.frames.pop_front();
+        while self.frames.pop_front_if(|frame| frame.captured < oldest).is_some() {
             self.first_frame += 1;
-            self.drop_files();
         }
-        self.drop_files();
+        self.drop_files(oldest);
+        while self.segments.len() > MAX_SEGMENTS {
+            if self.frames.pop_front().is_some() {
+                self.first_frame += 1;
+            } else if self.packets.pop_front().is_some() {
+                self.first_packet += 1;
+            } else {
+                return;
+            }
+            self.drop_files(oldest);
+        }
     }
 
-    /// Drops sound before the oldest frame, and the files before both.
-    fn drop_files(&mut self) {
-        let Some(front) = self.frames.front() else { return };
-        let captured = front.captured;
+    /// Drops sound before the oldest frame, or before `oldest` if there is no frame, and the files before both.
+    fn drop_files(&mut self, oldest: u64) {
+        let captured = self.frames.front().map_or(oldest, |frame| frame.captured);
         while self.packets.pop_front_if(|packet| packet.captured < captured).is_some() {
             self.first_packet += 1;
         }
-        let sound = self.packets.front().map_or(u64::MAX, |packet| packet.place.segment);
-        let needed = front.place.segment.min(sound);
-        while self.first_segment < needed && self.segments.pop_front().is_some() {
+        let pictures = self.frames.front().map(|frame| frame.place.segment);
+        let sound = self.packets.front().map(|packet| packet.place.segment);
+        let needed = pictures.into_iter().chain(sound).min().unwrap_or(u64::MAX);
+        // The newest file is written.
+        while self.first_segment < needed && self.segments.len() > 1 {
+            self.segments.pop_front();
             self.first_segment += 1;
         }
     }
@@ -247,4 +277,42 @@ impl Kept {
 
 fn micros(time: Duration) -> u64 {
     u64::try_from(time.as_micros()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_proto::{FrameRate, PackageHash};
+
+    use super::*;
+
+    #[test]
+    fn while_pictures_stop_sound_is_kept_no_longer_than_the_limit_and_files_are_freed() {
+        let rate = FrameRate::new(10, 1).expect("a rate");
+        let welcome = Welcome { model: [0; 6], package: PackageHash([0; 32]), width: 1, height: 1, rate, video: None };
+        let store = RewindStore::new(welcome, Some(Sound::Mono), Duration::from_secs(1));
+        let frame = |id: u64, captured| Frame {
+            id,
+            skipped: 0,
+            captured,
+            since: id,
+            base: 1,
+            bytes: Bytes::from_static(b"f"),
+            join: Some(RandomAccessFrame { base: 1, bytes: Bytes::from_static(b"f") }),
+        };
+        store.push(&frame(0, 0)).expect("a file");
+        let bytes = Bytes::from(vec![7; 1 << 20]);
+        for number in 0..200 {
+            let packet = SoundPacket { number, captured: number * 20_000, bytes: bytes.clone() };
+            store.push_sound(&packet).expect("a file");
+        }
+        let kept = store.lock();
+        assert_eq!((kept.frames.len(), kept.packets.len()), (0, 51));
+        assert!(kept.segments.len() <= 2, "{} files", kept.segments.len());
+        drop(kept);
+        // A stream that waited goes on with the next frame.
+        let mut cursor = Cursor { frame: 1, packet: 0 };
+        store.push(&frame(1, 4_000_000)).expect("a file");
+        let passed = store.read(&mut cursor, &AtomicBool::default()).expect("it reads");
+        assert_eq!(passed.frame.map(|frame| frame.id), Some(1));
+    }
 }

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 /// The longest time for each answer of the sender.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
+/// How much longer it may be for a receiver that asks to begin elsewhere, for which a sender first decodes.
+const START_TIME: Duration = Duration::from_secs(10);
 /// The longest time without a frame, in addition to four frame intervals.
 const FRAME_TIMEOUT: Duration = Duration::from_secs(30);
 /// The longest that four intervals may be: a sender may announce a picture in eleven days.
@@ -27,9 +29,10 @@ pub(super) struct Deadlines {
 }
 
 impl Deadlines {
-    /// Begins a session at time zero.
-    pub(super) const fn begin() -> Self {
-        Self { greeting: Some(ANSWER_TIMEOUT), unsaid: VecDeque::new(), patience: FRAME_TIMEOUT, frame: None }
+    /// Begins a session at time zero. `asks_start` says whether the receiver asks to begin elsewhere.
+    pub(super) fn begin(asks_start: bool) -> Self {
+        let greeting = ANSWER_TIMEOUT + if asks_start { START_TIME } else { Duration::ZERO };
+        Self { greeting: Some(greeting), unsaid: VecDeque::new(), patience: FRAME_TIMEOUT, frame: None }
     }
 
     /// Sets the interval at which frames are due.
