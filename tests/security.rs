@@ -41,6 +41,13 @@ fn every_promise_names_tests_that_are_there() {
 }
 
 #[test]
+fn the_bytes_of_a_message_are_those_of_the_code() {
+    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../SECURITY.md")).expect("SECURITY.md");
+    let stated = text.split_once("a message has ").and_then(|(_, rest)| rest.split(' ').next());
+    assert_eq!(stated, Some(&*nestcast_proto::MAX_MESSAGE.to_string()));
+}
+
+#[test]
 fn what_is_no_test_is_found() {
     let source = "fn helper() {}\n#[test]\nfn holds() {}\n#[tokio::test(flavor = \"multi_thread\")]\nasync fn waits() {}\n\
                   #[test]\n#[ignore = \"takes long\"]\nfn left_out() {}\n";

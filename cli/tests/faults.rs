@@ -11,7 +11,7 @@ use std::process::{Output, Stdio};
 use crate::harness::faults::{CUT, ending_signals, is_root, send, skip};
 use crate::harness::{Bench, NESTCAST, refusal};
 use rustix::fs::{CWD, FileType, Mode, mknodat};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, test_kill_process};
 
 const LINEAR: [&str; 2] = ["--decoder", "linear"];
 
@@ -69,6 +69,31 @@ fn a_signal_ends_a_process_that_waits_for_its_input_and_leaves_no_unfinished_fil
         let status = child.wait().expect("a child");
         assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
         assert!(bench.files().is_empty(), "after {signal:?}");
+    }
+}
+
+#[test]
+fn a_signal_ends_another_codecs_program_and_leaves_no_temporary_folder() {
+    let bench = Bench::new();
+    bench.stream("small.nst");
+    fs::create_dir(bench.path("tmp")).expect("a folder");
+    for signal in ending_signals() {
+        let rival = "sh -c 'echo $$ > new && mv new pid && exec sleep 1000000' {in} {out} {q}";
+        let mut command = bench.command(NESTCAST);
+        command.args(["eval", "source.png", "--grid", "1:1:1", "--rival", rival]).args(LINEAR);
+        command.env("TMPDIR", bench.path("tmp")).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().expect("the binary starts");
+        while !bench.path("pid").exists() {
+            assert!(child.try_wait().expect("a child").is_none(), "it runs the program");
+        }
+        let program = String::from_utf8(bench.read("pid")).expect("a number");
+        fs::remove_file(bench.path("pid")).expect("it is there");
+        send(&child, signal);
+        let status = child.wait().expect("a child");
+        assert_eq!(status.signal(), Some(signal.as_raw()), "{status}");
+        let program = Pid::from_raw(program.trim().parse().expect("a number")).expect("a process");
+        assert!(test_kill_process(program).is_err(), "after {signal:?}");
+        assert_eq!(fs::read_dir(bench.path("tmp")).expect("a folder").count(), 0, "after {signal:?}");
     }
 }
 

@@ -29,6 +29,8 @@ pub struct Muxed<R> {
     picture: Picture,
     /// The time of the first part.
     first: Option<Duration>,
+    /// Whether a picture came since the file began.
+    has_picture: bool,
     /// How long the file took when it was read before.
     before: Duration,
     /// The end of what was read.
@@ -68,6 +70,7 @@ impl<R: Read + Send + 'static> Muxed<R> {
             announced: None,
             lag: Duration::ZERO,
             first: None,
+            has_picture: false,
             before: Duration::ZERO,
             end: Duration::ZERO,
             has_ended: false,
@@ -103,6 +106,7 @@ impl<R: Read + Send + 'static> Muxed<R> {
             }
             match self.reader.next(&mut self.picture)? {
                 Some(Part::Picture(at)) => {
+                    self.has_picture = true;
                     let after = after(&mut self.first, at) + self.before;
                     self.end = self.end.max(after + self.reader.rate().interval());
                     let fits = |it: &Picture| it.size() == self.reader.size() && it.format() == self.reader.format();
@@ -139,9 +143,10 @@ impl<R: Read + Send + 'static> Muxed<R> {
         }
     }
 
-    /// Begins the file again, or fills the last packet of sound. Returns whether there may be more.
+    /// Begins the file again, or fills the last packet of sound. Returns whether there may be more. Refuses a file
+    /// without pictures, and one that takes no time: it would begin again for ever, and give nothing.
     fn restart(&mut self) -> Result<bool, Error> {
-        if self.first.is_none() {
+        if !self.has_picture {
             return Err(Error::NoPictures);
         }
         let Some(again) = &mut self.again else {
@@ -150,6 +155,9 @@ impl<R: Read + Send + 'static> Muxed<R> {
             sound.finish();
             return Ok(true);
         };
+        if self.end <= self.before {
+            return Err(Error::Form("pictures and sound take no time"));
+        }
         let reader = Reader::new(again()?, self.max_pixels)?.with_matrix(self.matrix);
         let same = |one: &Reader<R>, other: &Reader<R>| {
             (one.size(), one.format(), one.sound()) == (other.size(), other.format(), other.sound())
@@ -158,6 +166,7 @@ impl<R: Read + Send + 'static> Muxed<R> {
             return Err(Error::Form("pictures or sound have another format than before"));
         }
         (self.reader, self.first, self.before) = (reader, None, self.end);
+        self.has_picture = false;
         Ok(true)
     }
 }
@@ -267,6 +276,30 @@ mod tests {
         assert_eq!(again[4..], [(33 + 33 + 5, 'A'), (66, 'o')], "it begins again where it ended");
         let other = parts(film, Some(file(&[])), 6);
         assert_eq!(other.len(), 4, "that has no pictures: {other:?}");
+    }
+
+    #[test]
+    fn a_file_without_a_picture_is_refused_at_its_end_and_never_begins_again() {
+        let silent = file(&[(2, 0, b"")]);
+        for again in [None, Some(silent.clone())] {
+            let again = again.map(|again| {
+                let mut left = 3;
+                Box::new(move || {
+                    left -= 1;
+                    if left == 0 {
+                        Err(io::Error::other("it begins for ever"))
+                    } else {
+                        Ok(io::Cursor::new(again.clone()))
+                    }
+                }) as Again<_>
+            });
+            // Nobody wants its sound, so no part comes.
+            let mut muxed = Muxed::new("film", 100, None, io::Cursor::new(silent.clone()), again).expect("Matroska");
+            let refused = muxed.part(&mut None).expect_err("it has no pictures");
+            assert!(matches!(refused, Error::NoPictures), "{refused}");
+        }
+        let sound = file(&[(2, 0, b"one"), (2, 20, b"two")]);
+        assert_eq!(parts(sound.clone(), Some(sound), 9), [(0, 'o'), (20, 't')], "it is not sent again");
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl<R: Read> Replay<R> {
         let Some(again) = &mut self.again else { return Ok(false) };
         let mut reader = Reader::new(again()?, self.max_pixels)?;
         if reader.header() != self.reader.header() || sound(&mut reader)? != self.sound {
-            return Err(io::Error::other("it was replaced by another video while it was sent").into());
+            return Err(replaced());
         }
         self.reader = reader;
         self.schedule.begin_again();
@@ -368,6 +368,10 @@ fn sound<R: Read>(reader: &mut Reader<R>) -> Result<Option<Sound>, Error> {
         other => other?,
     };
     Ok(channels.and_then(Sound::with_channels))
+}
+
+fn replaced() -> Error {
+    io::Error::other("it was replaced by another video while it was sent").into()
 }
 
 /// Returns what receivers learn of a stored video.

@@ -543,7 +543,7 @@ NestcastStatus nestcast_receiver_new(const NestcastReceiverSettings *settings,
 
 /**
  * Waits until the reception is over and `end` has returned. Returns what `end` got; a second wait returns
- * NESTCAST_STATUS_OK.
+ * NESTCAST_STATUS_OK. A look-up of the host's name that has begun cannot be interrupted.
  *
  * # Safety
  * `receiver` is a receiver that is not freed during the call.
@@ -552,7 +552,9 @@ NestcastStatus nestcast_receiver_wait(const NestcastReceiver *receiver);
 
 /**
  * Stops a receiver, and waits until its last callback has returned. A callback may free its own receiver: then nothing
- * waits, and `end` is still called.
+ * waits, and `end` is still called. A look-up of the host's name that has begun cannot be interrupted: where the system
+ * waits for a name server that does not answer, this waits too, as long as the system does, often for some seconds. An
+ * address of digits needs no look-up.
  *
  * # Safety
  * `receiver` is NULL, or was returned by nestcast_receiver_new and not freed before, and no call uses it.

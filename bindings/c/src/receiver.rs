@@ -364,7 +364,7 @@ pub unsafe extern "C" fn nestcast_receiver_new(
 }
 
 /// Waits until the reception is over and `end` has returned. Returns what `end` got; a second wait returns
-/// NESTCAST_STATUS_OK.
+/// NESTCAST_STATUS_OK. A look-up of the host's name that has begun cannot be interrupted.
 ///
 /// # Safety
 /// `receiver` is a receiver that is not freed during the call.
@@ -386,7 +386,9 @@ pub unsafe extern "C" fn nestcast_receiver_wait(receiver: *const NestcastReceive
 }
 
 /// Stops a receiver, and waits until its last callback has returned. A callback may free its own receiver: then nothing
-/// waits, and `end` is still called.
+/// waits, and `end` is still called. A look-up of the host's name that has begun cannot be interrupted: where the system
+/// waits for a name server that does not answer, this waits too, as long as the system does, often for some seconds. An
+/// address of digits needs no look-up.
 ///
 /// # Safety
 /// `receiver` is NULL, or was returned by nestcast_receiver_new and not freed before, and no call uses it.

@@ -33,7 +33,7 @@ mod _nestcast {
     #[pymodule_export]
     use super::reception::{ReceivedFrame, Reception};
     #[pymodule_export]
-    use super::stored::{StoredVideo, VideoWriter, cut_video};
+    use super::stored::{StoredVideo, VideoWriter, count_frames, cut_video};
     #[pymodule_export]
     use super::stream::{Header, parse_header};
     #[pymodule_export]

@@ -191,6 +191,23 @@ pub(crate) fn cut_video<'py>(data: &Bound<'py, PyAny>, bitrate: f64) -> Result<B
     Ok(PyBytes::new(py, &bytes))
 }
 
+/// Returns how many frames of a stored video are shown, without decoding them: those from the first on that has its head.
+#[pyfunction]
+pub(crate) fn count_frames(data: &Bound<'_, PyAny>, max_pixels: u64) -> Result<u64> {
+    let py = data.py();
+    with_bytes(data, |bytes| {
+        py.detach(|| {
+            let mut frames = Frames::new(Reader::new(Cursor::new(bytes), max_pixels)?, 0..u64::MAX);
+            let mut count = 0;
+            while let Some(frame) = frames.next()? {
+                let begins = frame.head.is_some_and(|head| head.side <= frame.bytes.len());
+                count += u64::from(count > 0 || begins);
+            }
+            Ok(count)
+        })
+    })
+}
+
 fn positive(bitrate: f64) -> Result<Bitrate> {
     if bitrate > 0.0 && bitrate.is_finite() {
         Ok(Bitrate::rounded(bitrate))

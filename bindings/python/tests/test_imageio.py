@@ -47,8 +47,27 @@ def test_frames_of_a_video_are_read(picture, tmp_path):
     with pytest.raises(IndexError, match="no frame 5"):
         imageio.imread(file, index=5)
     # A video whose writer was killed.
-    file.write_bytes(video[: len(video) // 2])
-    assert 0 < len(list(imageio.imiter(file))) < 5
+    for length in (len(video) // 2, len(video) // 10, 60):
+        file.write_bytes(video[:length])
+        count = len(list(imageio.imiter(file)))
+        assert count < 5 and imageio.improps(file).n_images == count
+
+
+def test_properties_decode_nothing_and_heed_a_limit(picture, tmp_path, monkeypatch):
+    file = tmp_path / "video.nst"
+    file.write_bytes(nestcast.encode_video([picture] * 3, rate=25))
+
+    def decode(*_):
+        raise AssertionError("a frame was decoded")
+
+    monkeypatch.setattr(nestcast.VideoReader, "read_into", decode)
+    assert imageio.improps(file).n_images == 3
+    pixels = picture.shape[0] * picture.shape[1]
+    with imageio.imopen(file, "r") as opened:
+        assert opened.properties(max_pixels=pixels).n_images == 3
+        for index in (None, 0):
+            with pytest.raises(OSError, match="limit"):
+                opened.properties(index, max_pixels=pixels - 1)
 
 
 def test_pictures_are_written(picture, tmp_path):

@@ -2,6 +2,7 @@
 //! a stored video.
 
 use std::path::Path;
+use std::time::UNIX_EPOCH;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
 use nestcast_codec::{FrameRate, Picture};
@@ -59,11 +60,12 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
         options.picture.refuse()?;
         video::model(&options.common)?;
         let is_file = input.length().is_some();
-        let source = PacedSource::new(Replay::new(&name, max_pixels, input.into_reader(), again)?);
-        let path = path.to_owned();
-        let open = move || Ok(Input::open(&path)?.into_reader());
-        let archive = || StoredArchive::new(&name, max_pixels, options.repeat, open);
-        return Ok(Source::Stored(if is_file { source.with_archive(archive()) } else { source }));
+        let replay = Replay::new(&name, max_pixels, input.into_reader(), again)?;
+        let [path, named] = [path, path].map(Path::to_owned);
+        let archive = StoredArchive::new(&replay, move || Ok(Input::open(&path)?.into_reader()))
+            .with_time_of_change(move || named.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok());
+        let source = PacedSource::new(replay);
+        return Ok(Source::Stored(if is_file { source.with_archive(archive) } else { source }));
     }
     let (matrix, input) = (options.matrix.asked(), input.into_reader());
     if kind == Kind::Matroska {

@@ -10,6 +10,7 @@ use nestcast_codec::{
 use nestcast_media::stored::{RecordedFrame, Recording};
 use nestcast_proto::ReceiverDemand;
 
+use super::archive::StoredArchive;
 use super::*;
 
 fn size() -> Size {
@@ -310,7 +311,7 @@ fn a_receiver_begins_anywhere_in_a_file_and_ends_that_are_passed_are_the_nearest
 
     let (header, frames) = encoded(60, 1);
     let bytes = stored(&header, &frames);
-    let archive = archive::StoredArchive::new("film.nst", u64::MAX, false, move || Ok(Cursor::new(bytes.clone())));
+    let archive = StoredArchive::new(&replay(bytes.clone()), move || Ok(Cursor::new(bytes.clone())));
     let stays = Arc::default();
     let demand = Demand::default();
     let mut whole = decoder();
@@ -341,4 +342,44 @@ fn a_receiver_begins_anywhere_in_a_file_and_ends_that_are_passed_are_the_nearest
     let left = Arc::new(AtomicBool::new(true));
     let start = Start::AfterBeginning(Duration::from_secs(1));
     assert!(archive.open(start, &left).expect("it reads").is_none(), "it decodes nothing for who has left");
+}
+
+#[test]
+fn a_file_that_changed_is_looked_through_again_and_another_video_is_refused() {
+    use std::sync::{Arc, Mutex};
+
+    use nestcast_proto::{Archive as _, Start};
+
+    let (header, frames) = encoded(20, 1);
+    let whole = stored(&header, &frames);
+    let file = Arc::new(Mutex::new((whole.clone(), 1)));
+    let now = move |file: &Mutex<(Vec<u8>, u64)>| file.lock().expect("nobody panics").clone();
+    let [opened, looked] = [Arc::clone(&file), Arc::clone(&file)];
+    let archive = StoredArchive::new(&replay(whole.clone()), move || Ok(Cursor::new(now(&opened).0)))
+        .with_time_of_change(move || Some(Duration::from_secs(now(&looked).1)));
+    let begin = || {
+        let opened = archive
+            .open(Start::AfterBeginning(Duration::from_secs(60)), &Arc::default())
+            .map_err(|error| error.to_string())?;
+        let Some((mut stream, Start::AfterBeginning(start))) = opened else { return Err("nothing".to_owned()) };
+        let _ = stream.read().map_err(|error| error.to_string())?;
+        let frame = stream.take(9, &Demand::default()).ok_or("no frame")?;
+        assert!(frame.frame.join.is_some());
+        Ok(start.as_millis())
+    };
+    assert_eq!(begin(), Ok(760));
+    // It grew shorter, and then it has other places in as many bytes.
+    file.lock().expect("nobody panics").0 = stored(&header, &frames[..10]);
+    assert_eq!(begin(), Ok(360));
+    let mut as_long = stored(&header, &frames[..5]);
+    as_long.resize(stored(&header, &frames[..10]).len(), 0);
+    *file.lock().expect("nobody panics") = (as_long, 2);
+    assert_eq!(begin(), Ok(160));
+    // A video of another size, which decodes.
+    let larger = VideoHeader { size: Size::new(128, 48).expect("a size"), ..header };
+    *file.lock().expect("nobody panics") = (stored(&larger, &frames), 3);
+    let refused = begin().expect_err("receivers know another size");
+    assert_eq!(refused, "film.nst: it was replaced by another video while it was sent");
+    *file.lock().expect("nobody panics") = (whole, 4);
+    assert_eq!(begin(), Ok(760));
 }

@@ -1,13 +1,17 @@
 //! Other codecs, measured by their own programs: a command that encodes a picture at a quality, and one that decodes.
 
 use std::fmt::Write as _;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::str::FromStr;
-use std::time::Instant;
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Error, Result, bail, ensure};
 use nestcast_codec::{Channels, Picture};
+use nestcast_media::output::{Program, Scratch};
 use nestcast_media::picture;
 use serde::Serialize;
 
@@ -23,6 +27,10 @@ const THEN: &str = "=>";
 const IN: &str = "{in}";
 const OUT: &str = "{out}";
 const QUALITY: &str = "{q}";
+/// How long a command may run for a picture.
+const MAX_TIME: Duration = Duration::from_mins(10);
+/// The bytes that are kept of what a command says at its end.
+const MAX_SAID: usize = 1 << 16;
 
 /// The commands of a codec; in text `cjxl {in} {out} -q {q} => djxl {in} {out}`.
 ///
@@ -87,9 +95,9 @@ impl Rival {
     /// Encodes and decodes a picture at every quality.
     ///
     /// # Errors
-    /// If a command fails, or its picture has another size.
+    /// If a command fails or runs for more than ten minutes, or its picture has another size.
     pub fn measure(&self, image: &str, original: &Picture, qualities: Grid) -> Result<Vec<Row>> {
-        let folder = tempfile::tempdir().context("no temporary folder can be made")?;
+        let folder = Scratch::new().context("no temporary folder can be made")?;
         let source = folder.path().join("original.png");
         std::fs::write(&source, picture::encode_png(original)?).context("the temporary folder is not writable")?;
         qualities.rates().map(|quality| self.point(image, original, (&source, folder.path()), quality)).collect()
@@ -150,12 +158,43 @@ impl Rival {
         let fill = |word: &String| word.replace(IN, &source).replace(OUT, &target).replace(QUALITY, &quality);
         let words: Vec<String> = command.iter().map(fill).collect();
         let Some((program, arguments)) = words.split_first() else { bail!("{} has no command", self.name) };
-        let run = Command::new(program).args(arguments).stdin(Stdio::null()).output();
-        let output = run.with_context(|| format!("{program} cannot be started: install it, or give its path"))?;
-        let said = String::from_utf8_lossy(&output.stderr);
+        let (succeeded, said) = run(program, arguments, MAX_TIME)?;
         let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("it did not say why");
-        ensure!(output.status.success(), "`{}` failed: {last}", words.join(" "));
+        ensure!(succeeded, "`{}` failed: {last}", words.join(" "));
         Ok(())
+    }
+}
+
+/// Runs a program for a limited time. Returns whether it succeeded, and the end of what it said.
+fn run(program: &str, arguments: &[String], limit: Duration) -> Result<(bool, String)> {
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    let end = Instant::now() + limit;
+    let missing = || format!("{program} cannot be started: install it, or give its path");
+    let child = Program::start(&mut command).with_context(missing)?;
+    let (errors, (tell, said)) = (child.take_errors(), mpsc::sync_channel(1));
+    // Its own thread: a program may say nothing, and never end.
+    thread::spawn(move || tell.send(errors.map(last_bytes)));
+    let endless = || {
+        let seconds = limit.as_secs();
+        format!("`{program} {}` runs for more than {seconds} s and was ended: try it alone", arguments.join(" "))
+    };
+    let said = said.recv_timeout(limit).ok().with_context(endless)?.transpose()?.unwrap_or_default();
+    let status = child.wait_until(end)?.with_context(endless)?;
+    Ok((status.success(), String::from_utf8_lossy(&said).into_owned()))
+}
+
+/// Reads to the end, and returns the last bytes.
+fn last_bytes(mut input: impl Read) -> io::Result<Vec<u8>> {
+    let (mut last, mut buffer) = (Vec::new(), [0; 4096]);
+    loop {
+        match input.read(&mut buffer) {
+            Ok(0) => return Ok(last),
+            Ok(count) => last.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+        last.drain(..last.len().saturating_sub(MAX_SAID));
     }
 }
 
@@ -405,6 +444,21 @@ mod tests {
             let error = rival(command).measure("a", &picture, grid).expect_err("it fails");
             assert!(format!("{error:#}").contains(words), "{command}: {error:#}");
         }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_program_that_does_not_end_is_ended_and_named() {
+        let word = |text: &str| text.to_owned();
+        // The first says nothing; the second closes what it could say something to, and goes on.
+        for script in ["exec sleep 1000000", "exec 2>&-; exec sleep 1000000"] {
+            let error = run("sh", &[word("-c"), word(script)], Duration::from_millis(20)).expect_err("it has no end");
+            let text = error.to_string();
+            assert!(text.starts_with(&format!("`sh -c {script}` runs for more than")), "{text}");
+        }
+        let loud = word("yes too long | head -c 1000000 >&2; echo the end >&2");
+        let (succeeded, said) = run("sh", &[word("-c"), loud], MAX_TIME).expect("it ends");
+        assert!(succeeded && said.len() == MAX_SAID && said.ends_with("the end\n"));
     }
 
     #[test]

@@ -30,9 +30,11 @@ mod folder;
 mod frames;
 mod lost;
 mod place;
+mod program;
 mod promise;
 mod recorder;
 mod replacement;
+mod scratch;
 mod signals;
 
 pub use error::Error;
@@ -40,9 +42,11 @@ pub use folder::PictureFolder;
 pub use frames::{FramePlace, FrameWriter};
 pub use lost::Lost;
 pub use place::{Output, Pieces, check_open};
+pub use program::Program;
 pub use promise::promised_format;
 pub use recorder::{Recorder, RecordingError};
 pub use replacement::replace;
+pub use scratch::Scratch;
 #[cfg(unix)]
 pub use signals::end_when_asked_again;
 pub use signals::{end_at_once, end_without_temporary_files};

@@ -1,4 +1,4 @@
-//! Signals that end the process wait until the temporary file of an unfinished output is deleted.
+//! Signals that end the process wait until the temporary file of an unfinished output, or a temporary folder, is deleted.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ static IDLE: AtomicBool = AtomicBool::new(true);
 /// The signal that arrived while a file was being written, or 0.
 static ASKED: AtomicUsize = AtomicUsize::new(0);
 
-/// The file that is being written, if one is.
+/// The file that is being written, if one is, or the folder.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
@@ -90,10 +90,12 @@ fn end_writing(signal: i32) {
     }
 }
 
-/// Deletes the file and ends the process as the signal does.
+/// Kills the programs that were started, deletes the file or the folder, and ends the process as the signal does.
 #[cfg(unix)]
 fn end(signal: i32, file: Option<&Path>) {
-    let _ = file.map(std::fs::remove_file);
+    super::program::kill_all();
+    let remove = |path: &Path| if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+    let _ = file.map(remove);
     let _ = signal_hook::low_level::emulate_default_handler(signal);
 }
 

@@ -19,7 +19,8 @@ const MAX_LAG: Duration = Duration::from_millis(250);
 const SLEW_PARTS: u32 = 200;
 /// A stream that let us wait for this long has nothing ready: its clock counts.
 const WAITED: Duration = Duration::from_millis(5);
-/// After a longer pause in the times, the next part is due at once.
+/// After a longer pause in the times, the next part is due at once; so it is after times that go back by more. No part is
+/// due later than this after it was read.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
 
 /// When parts are due.
@@ -37,11 +38,17 @@ impl Due {
         Self { schedule: Schedule::new(began, MAX_LAG), last: Duration::ZERO, skipped: Duration::ZERO }
     }
 
-    /// Returns when a part of this time is due, which was asked for and read at these times.
+    /// Returns when a part of this time is due, which was asked for and read at these times. A part that comes after
+    /// later ones has its place before them, and moves nothing.
     fn take(&mut self, after: Duration, asked: Duration, read: Duration) -> Duration {
-        let passed = after.saturating_sub(self.last);
+        let (passed, behind) = (after.saturating_sub(self.last), self.last.saturating_sub(after));
+        if behind > MAX_PAUSE {
+            // The times begin anew.
+            *self = Self { last: after, skipped: after, ..Self::new(read) };
+            return read;
+        }
         self.last = self.last.max(after);
-        let due = self.schedule.due(after.saturating_sub(self.skipped), read);
+        let due = self.schedule.due(self.last.saturating_sub(self.skipped), read);
         if passed > MAX_PAUSE {
             self.skipped += due.saturating_sub(read);
             return due.min(read);
@@ -49,7 +56,7 @@ impl Due {
         let has_waited = read.saturating_sub(asked) >= WAITED;
         let slew = if has_waited { read.saturating_sub(due).min(passed / SLEW_PARTS) } else { Duration::ZERO };
         self.schedule.delay(slew);
-        due + slew
+        due.saturating_add(slew).saturating_sub(behind).min(read.saturating_add(MAX_PAUSE))
     }
 }
 
@@ -115,6 +122,26 @@ mod tests {
         assert_eq!(due([(0, 0), (0, 0), (20, 3020), (33, 3020), (40, 3041)]), [0, 0, 3020, 3033, 3040]);
         // The times have a pause of an hour, and then of three seconds.
         assert_eq!(due([(0, 0), (3_600_000, 0), (3_600_040, 0), (3_603_040, 0)]), [0, 0, 40, 3040]);
+    }
+
+    #[test]
+    fn times_that_go_back_stop_nothing() {
+        // One part has a time of an hour before. The schedule goes on after it, and after many of them.
+        let hour = [(0, 0), (3_600_000, 0), (0, 0), (3_600_040, 0), (3_600_080, 0), (0, 0), (3_600_120, 0)];
+        assert_eq!(due(hour), [0, 0, 0, 0, 40, 40, 40]);
+        // A broadcast that ran for an hour, part by part.
+        let long = (0..3600).map(|second| (1000 * second, 1000 * second));
+        let moments = due(long.chain([(0, 3_599_040), (3_599_080, 3_599_040), (3_599_120, 3_599_040)]));
+        assert_eq!(moments[3599..], [3_599_000, 3_599_040, 3_599_040, 3_599_080]);
+        // Times that begin anew keep their pace.
+        assert_eq!(
+            due([(0, 0), (20_000, 0), (30_000, 0), (7, 0), (47, 0), (87, 0)]),
+            [0, 0, 10_000, 10_000, 10_040, 10_080]
+        );
+        // Sound lies behind pictures, by little and by much: it has its place, and they keep theirs.
+        assert_eq!(due([(0, 0), (40, 0), (20, 0), (80, 0), (60, 0), (120, 0)]), [0, 40, 20, 80, 60, 120]);
+        let late = [(0, 0), (8000, 0), (0, 0), (8040, 0), (40, 0), (8080, 0)];
+        assert_eq!(due(late), [0, 8000, 0, 8040, 40, 8080]);
     }
 
     #[test]

@@ -15,7 +15,7 @@ from imageio.core.request import URI_BYTES, InitializationError, IOMode, Request
 from imageio.core.v3_plugin_api import ImageProperties, PluginV3
 
 from . import Decoder, Error, VideoReader, encode, open_video
-from ._nestcast import parse_header
+from ._nestcast import count_frames, parse_header
 from .pictures import MAX_PIXELS
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class NestcastPlugin(PluginV3):
     """Reads the picture or the frames of one resource as RGB or grey arrays.
 
     `read` and `iter` take `threads` and `max_pixels`, and for videos `bitrate`: then they decode the bytes that a receiver
-    of that rate gets.
+    of that rate gets. `properties` and `metadata` take `max_pixels` too.
     """
 
     def __init__(self, request: Request) -> None:
@@ -83,30 +83,39 @@ class NestcastPlugin(PluginV3):
         self.request.get_file().write(stream)
         return bytes(stream) if self.request._uri_type == URI_BYTES else None
 
-    def properties(self, index: int | EllipsisType | None = None) -> ImageProperties:
-        """Returns shape and type, from the header alone."""
+    def properties(
+        self, index: int | EllipsisType | None = None, *, max_pixels: int = MAX_PIXELS
+    ) -> ImageProperties:
+        """Returns shape and type. It decodes nothing: the size is in the header, and a video's frames are counted."""
         if not self._is_video:
             header = parse_header(self._data)
             assert header is not None
             return ImageProperties(shape=header.shape, dtype=numpy.dtype(numpy.uint8))
-        video = self._video()
+        video = self._video(max_pixels)
         shape: tuple[int, ...] = (video.height, video.width, 3)
         if index is None or index is Ellipsis:
-            count = sum(1 for _ in self._video())
+            count = count_frames(self._data, max_pixels)
             return ImageProperties((count, *shape), numpy.dtype(numpy.uint8), n_images=count, is_batch=True)
         return ImageProperties(shape=shape, dtype=numpy.dtype(numpy.uint8))
 
     def metadata(
-        self, index: int | EllipsisType | None = None, exclude_applied: bool = True
+        self,
+        index: int | EllipsisType | None = None,
+        exclude_applied: bool = True,
+        *,
+        max_pixels: int = MAX_PIXELS,
     ) -> dict[str, Any]:
         """Returns a video's frame rate, or the model of a picture."""
         if self._is_video:
-            return {"fps": float(self._video().rate)}
+            return {"fps": float(self._video(max_pixels).rate)}
         header = parse_header(self._data)
         return {} if header is None else {"model": header.model}
 
-    def _video(self) -> VideoReader:
-        return open_video(self._data)
+    def _video(self, max_pixels: int) -> VideoReader:
+        try:
+            return open_video(self._data, max_pixels=max_pixels)
+        except Error as error:
+            raise OSError(str(error)) from error
 
     def _frames(
         self, start: int, *, bitrate: float | None = None, threads: int = 1, max_pixels: int = MAX_PIXELS

@@ -1,0 +1,96 @@
+//! Programs that end with this one.
+
+use std::io;
+use std::process::{Child, ChildStderr, Command, ExitStatus};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+/// The longest pause between two looks at a program that has closed its output.
+const MAX_PAUSE: Duration = Duration::from_millis(20);
+
+/// The programs that run.
+static PROGRAMS: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
+
+/// A program that is killed when this is dropped, and when a signal ends the process while a [`Scratch`](super::Scratch)
+/// is there.
+#[derive(Debug)]
+pub struct Program(Arc<Mutex<Child>>);
+
+impl Program {
+    /// Starts a program.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn start(command: &mut Command) -> io::Result<Self> {
+        // A signal waits until the program is among the others.
+        let mut programs = locked(&PROGRAMS);
+        let child = Arc::new(Mutex::new(command.spawn()?));
+        programs.retain(|program| program.strong_count() > 0);
+        programs.push(Arc::downgrade(&child));
+        Ok(Self(child))
+    }
+
+    /// Returns the program's standard error, once and if it is piped.
+    #[must_use]
+    pub fn take_errors(&self) -> Option<ChildStderr> {
+        locked(&self.0).stderr.take()
+    }
+
+    /// Waits until the program has ended; `None` if it runs at this time still.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wait_until(&self, time: Instant) -> io::Result<Option<ExitStatus>> {
+        let mut pause = Duration::from_micros(20);
+        loop {
+            let ended = locked(&self.0).try_wait()?;
+            let left = time.saturating_duration_since(Instant::now());
+            if ended.is_some() || left.is_zero() {
+                return Ok(ended);
+            }
+            std::thread::sleep(pause.min(left));
+            pause = (2 * pause).min(MAX_PAUSE);
+        }
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        kill(&self.0);
+    }
+}
+
+/// Kills all programs that run.
+#[cfg(unix)]
+pub(super) fn kill_all() {
+    locked(&PROGRAMS).iter().filter_map(Weak::upgrade).for_each(|program| kill(&program));
+}
+
+fn kill(child: &Mutex<Child>) {
+    let mut child = locked(child);
+    // It may have ended; the system then says so, or knows it no longer.
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
+    value.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_is_awaited_or_killed() {
+        let start = |command: &str| Program::start(Command::new("sh").args(["-c", command])).expect("a shell");
+        let brief = start("exit 3");
+        let status = brief.wait_until(Instant::now() + Duration::from_secs(600)).expect("a child");
+        assert_eq!(status.and_then(|status| status.code()), Some(3));
+        let endless = start("exec sleep 1000000");
+        assert!(endless.wait_until(Instant::now()).expect("a child").is_none());
+        let child = Arc::clone(&endless.0);
+        drop(endless);
+        assert!(locked(&child).try_wait().expect("a child").is_some_and(|status| !status.success()));
+    }
+}
