@@ -90,7 +90,7 @@ fn measure(
     progress.say(&image);
     let picture = pictures::read(input, max_pixels)?;
     let measured = bench.measure(&image, &picture, progress);
-    let both = measured.and_then(|rows| Ok([rows, rivals.measure(&image, &picture)?]));
+    let both = measured.and_then(|rows| Ok([rows, rivals.measure(&image, &picture, bench.look(&picture).as_ref())?]));
     both.with_context(|| format!("{name} cannot be measured"))
 }
 

@@ -43,7 +43,7 @@ pub struct Mean {
 }
 
 /// Returns SSIMULACRA2 and Butteraugli of a picture compared with an original.
-type Look = Box<dyn Fn(&Picture) -> [f64; 2]>;
+pub type Look = Box<dyn Fn(&Picture) -> [f64; 2]>;
 
 impl Bench {
     /// Takes an encoder, decoders by the names of their transforms, and rates in bits per pixel, lowest first.
@@ -78,7 +78,8 @@ impl Bench {
 
     /// Prepares the perceptual comparison, if it is asked for and the picture is large enough.
     #[cfg(feature = "perceptual")]
-    fn look(&self, original: &Picture) -> Option<Look> {
+    #[must_use]
+    pub fn look(&self, original: &Picture) -> Option<Look> {
         let original = self.perceptual.then(|| metrics::Perceptual::new(original)).flatten()?;
         Some(Box::new(move |decoded| {
             let scores = original.compare(decoded);
@@ -88,7 +89,8 @@ impl Bench {
 
     #[cfg(not(feature = "perceptual"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
-    const fn look(&self, _: &Picture) -> Option<Look> {
+    #[must_use]
+    pub const fn look(&self, _: &Picture) -> Option<Look> {
         None
     }
 

@@ -16,7 +16,7 @@ use nestcast_media::picture;
 use serde::Serialize;
 
 use super::grid::Grid;
-use super::pictures::{self, MeanCurve, average};
+use super::pictures::{self, Look, MeanCurve, average};
 use crate::bd::Point;
 use crate::bd::standard::{Interpolation, Measured, delta_rate};
 use crate::metrics::{self, MsSsim, ms_ssim_db};
@@ -56,6 +56,8 @@ pub struct Mean {
     bpp: f64,
     psnr_db: Option<f64>,
     ms_ssim: Option<f64>,
+    ssimulacra2: Option<f64>,
+    butteraugli: Option<f64>,
     encode_ms: f64,
     decode_ms: f64,
 }
@@ -96,14 +98,27 @@ impl Rival {
     ///
     /// # Errors
     /// If a command fails or runs for more than ten minutes, or its picture has another size.
-    pub fn measure(&self, image: &str, original: &Picture, qualities: Grid) -> Result<Vec<Row>> {
+    pub fn measure(&self, image: &str, original: &Picture, qualities: Grid, look: Option<&Look>) -> Result<Vec<Row>> {
         let folder = Scratch::new().context("no temporary folder can be made")?;
         let source = folder.path().join("original.png");
         std::fs::write(&source, picture::encode_png(original)?).context("the temporary folder is not writable")?;
-        qualities.rates().map(|quality| self.point(image, original, (&source, folder.path()), quality)).collect()
+        let point = |quality| {
+            let (row, decoded) = self.point(image, original, (&source, folder.path()), quality)?;
+            let look = look.filter(|_| decoded.channels() == original.channels());
+            let [ssimulacra2, butteraugli] = look.map_or([None; 2], |look| look(&decoded).map(Some));
+            Ok(Row { ssimulacra2, butteraugli, ..row })
+        };
+        qualities.rates().map(point).collect()
     }
 
-    fn point(&self, image: &str, original: &Picture, (source, folder): (&Path, &Path), quality: f64) -> Result<Row> {
+    /// The figures of one quality, and the decoded picture.
+    fn point(
+        &self,
+        image: &str,
+        original: &Picture,
+        (source, folder): (&Path, &Path),
+        quality: f64,
+    ) -> Result<(Row, Picture)> {
         let coded = folder.join("coded");
         let written = PathBuf::from(format!("{}{}", coded.display(), self.ending));
         let begun = Instant::now();
@@ -139,7 +154,7 @@ impl Rival {
             let _ = std::fs::remove_file(file);
         }
         let bytes = usize::try_from(bytes)?;
-        Ok(Row {
+        let row = Row {
             image: image.to_owned(),
             decoder: self.name.clone(),
             bytes,
@@ -149,7 +164,8 @@ impl Rival {
             encode_ms: Some(rounded(encode_ms, 2)),
             decode_ms: Some(rounded(decode_ms, 2)),
             ..Row::default()
-        })
+        };
+        Ok((row, decoded))
     }
 
     fn run(&self, command: &[String], [source, target]: [&Path; 2], quality: Option<f64>) -> Result<()> {
@@ -233,12 +249,12 @@ impl Rivals {
         self.all.is_empty()
     }
 
-    /// Measures a picture with every rival.
+    /// Measures a picture with every rival; `look` is that of [`Bench::look`](pictures::Bench::look).
     ///
     /// # Errors
     /// As [`Rival::measure`].
-    pub fn measure(&self, image: &str, original: &Picture) -> Result<Vec<Row>> {
-        let each = self.all.iter().map(|rival| rival.measure(image, original, self.qualities));
+    pub fn measure(&self, image: &str, original: &Picture, look: Option<&Look>) -> Result<Vec<Row>> {
+        let each = self.all.iter().map(|rival| rival.measure(image, original, self.qualities, look));
         Ok(each.collect::<Result<Vec<_>>>()?.concat())
     }
 
@@ -262,6 +278,8 @@ impl Rivals {
                 bpp: over(|row| Some(row.bpp)).unwrap_or(f64::NAN),
                 psnr_db: over(|row| Some(row.psnr_db).filter(|db| db.is_finite())),
                 ms_ssim: over(|row| row.ms_ssim),
+                ssimulacra2: over(|row| row.ssimulacra2),
+                butteraugli: over(|row| row.butteraugli),
                 encode_ms: over(|row| row.encode_ms).unwrap_or(f64::NAN),
                 decode_ms: over(|row| row.decode_ms).unwrap_or(f64::NAN),
             }
@@ -321,15 +339,17 @@ fn comparison(anchor: &MeanCurve, test: &MeanCurve, similarity: bool) -> Compari
 }
 
 fn table(means: &[Mean], comparisons: &[Comparison]) -> String {
-    let mut text = format!("\n{:<12} quality    bpp         dB  MS-SSIM     encode  decode\n", "rival");
+    let mut text =
+        format!("\n{:<12} quality    bpp         dB  MS-SSIM  SSIMULACRA2  Butteraugli     encode  decode\n", "rival");
     let figure =
         |value: Option<f64>, digits: usize| value.map_or_else(|| "-".to_owned(), |value| format!("{value:.digits$}"));
     for mean in means {
         let (db, similarity) = (figure(mean.psnr_db, 2), figure(mean.ms_ssim, 4));
+        let (ssimulacra2, butteraugli) = (figure(mean.ssimulacra2, 1), figure(mean.butteraugli, 2));
         let Mean { rival, quality, bpp, encode_ms, decode_ms, .. } = mean;
         let _ = writeln!(
             text,
-            "{rival:<12} {quality:>7} {bpp:>6.3}  {db:>9}  {similarity:>7}  {encode_ms:>6.0} ms  {decode_ms:>3.0} ms"
+            "{rival:<12} {quality:>7} {bpp:>6.3}  {db:>9}  {similarity:>7}  {ssimulacra2:>11}  {butteraugli:>11}  {encode_ms:>6.0} ms  {decode_ms:>3.0} ms"
         );
     }
     text.push_str("\nBD-rate (cubic of VCEG-M33, Akima); negative where nestcast needs fewer bits\n");
@@ -417,7 +437,7 @@ mod tests {
         let copy = rival("sh -c 'cp \"$1\" \"$2\" && head -c $((100 - $3)) /dev/zero >> \"$2\"' - {in} {out}.png {q}");
         let grid: Grid = "20:80:20".parse().expect("a grid");
         for picture in [photo(33, 17, Channels::Grey), photo(1, 1, Channels::Rgb), photo(200, 177, Channels::Rgb)] {
-            let rows = copy.measure("a", &picture, grid).expect("figures");
+            let rows = copy.measure("a", &picture, grid, None).expect("figures");
             assert_eq!(rows.len(), 4);
             assert!(rows.iter().all(|row| row.psnr_db.is_infinite() && row.decoder == "sh"), "{rows:?}");
             assert_eq!(rows[0].bytes - rows[3].bytes, 60);
@@ -441,7 +461,7 @@ mod tests {
             ("sh -c 'echo no picture > \"$1\"' - {out} {in} {q}", "add `=>` and a command"),
             ("cp {in} {out} --suffix={q} => false {in} {out}", "failed"),
         ] {
-            let error = rival(command).measure("a", &picture, grid).expect_err("it fails");
+            let error = rival(command).measure("a", &picture, grid, None).expect_err("it fails");
             assert!(format!("{error:#}").contains(words), "{command}: {error:#}");
         }
     }
@@ -470,6 +490,8 @@ mod tests {
             bpp,
             psnr_db: Some(db),
             ms_ssim: None,
+            ssimulacra2: None,
+            butteraugli: None,
             encode_ms: 1.0,
             decode_ms: 1.0,
         };
