@@ -11,8 +11,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(20);
 /// The programs that run.
 static PROGRAMS: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
 
-/// A program that is killed when this is dropped, and when a signal ends the process while a [`Scratch`](super::Scratch)
-/// is there.
+/// A program that is killed when this is dropped, and when a signal ends the process while a temporary folder is there.
 #[derive(Debug)]
 pub struct Program(Arc<Mutex<Child>>);
 
