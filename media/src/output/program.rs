@@ -76,10 +76,12 @@ fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn a_program_is_awaited_or_killed() {
         let start = |command: &str| Program::start(Command::new("sh").args(["-c", command])).expect("a shell");
