@@ -11,8 +11,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(20);
 /// The programs that run.
 static PROGRAMS: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
 
-/// A program that is killed when this is dropped, and when a signal ends the process while a [`Scratch`](super::Scratch)
-/// is there.
+/// A program that is killed when this is dropped, and when a signal ends the process while a temporary folder is there.
 #[derive(Debug)]
 pub struct Program(Arc<Mutex<Child>>);
 
@@ -77,10 +76,12 @@ fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
     value.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(all(test, unix))]
+#[cfg(test)]
 mod tests {
+    #[cfg(unix)]
     use super::*;
 
+    #[cfg(unix)]
     #[test]
     fn a_program_is_awaited_or_killed() {
         let start = |command: &str| Program::start(Command::new("sh").args(["-c", command])).expect("a shell");
