@@ -51,6 +51,8 @@ pub(crate) struct Chosen<'a> {
     pub(crate) entry: DemandEntry,
     /// The receiver's number in the figures of the broadcast, also if it begins elsewhere.
     pub(crate) number: u64,
+    /// Where it asked to begin.
+    start: Option<Start>,
     /// The broadcast of its own, if it begins elsewhere.
     own: Option<Own>,
 }
@@ -67,7 +69,7 @@ struct Own {
 
 impl<'a> Chosen<'a> {
     pub(crate) fn new(directory: &'a Directory, entry: DemandEntry) -> Self {
-        Self { directory, station: directory.first(), number: entry.receiver(), entry, own: None }
+        Self { directory, station: directory.first(), number: entry.receiver(), entry, start: None, own: None }
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
@@ -83,6 +85,7 @@ impl<'a> Chosen<'a> {
     /// Admits a receiver to the broadcast that it asks for.
     pub(crate) async fn admit(&mut self, address: SocketAddr, hello: Hello) -> Result<(Place, Grant), Close> {
         let chosen = self.choose(&hello.broadcast);
+        self.start = hello.start;
         let (place, grant) = self.station.shared.admit(address, hello).await?;
         // Not before, because names would be told to peers that may not watch.
         chosen?;
@@ -103,8 +106,8 @@ impl<'a> Chosen<'a> {
 
     /// Lets a receiver that was admitted begin elsewhere, if it asks for that. Returns where; `None` if it begins where all
     /// do.
-    pub(crate) async fn rewind(&mut self, start: Option<Start>) -> Option<Start> {
-        let begun = rewound::begin(&self.station.shared, start?, &self.directory.rewound).await;
+    pub(crate) async fn rewind(&mut self) -> Option<Start> {
+        let begun = rewound::begin(&self.station.shared, self.start?, &self.directory.rewound).await;
         let Rewound { station, start, playing } = begun?;
         self.entry = station.shared.demand.register();
         self.own = Some(Own { shared: station.shared, frames: Some(station.frames), _playing: playing });

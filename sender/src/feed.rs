@@ -1,5 +1,6 @@
 //! One receiver: drives a [`SenderSession`] over its connection, frame by frame.
 
+mod moves;
 mod sound;
 
 use std::future::Future;
@@ -9,10 +10,11 @@ use std::task::{Context, Waker};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, Close, DemandEntry, Hello, INITIAL_WINDOW, PathStats, Room, SenderEnd, SenderOutput, SenderSession, Start,
+    Bitrate, Close, DemandEntry, Hello, INITIAL_WINDOW, PathStats, Room, SenderEnd, SenderOutput, SenderSession,
 };
 use tokio::time::{Instant, sleep_until};
 
+use self::moves::{read, write};
 use self::sound::SoundStreams;
 use crate::clock;
 use crate::directory::{Chosen, Directory};
@@ -42,20 +44,11 @@ pub(crate) async fn run<C: Connection>(
     let shared = &directory.first().shared;
     let mut feed = Feed::new(&connection, entry, &directory);
     let admitted = tokio::select! {
-        admitted = feed.admit() => admitted,
-        close = time_is_up => Err(SenderEnd::Refused(close).into()),
+        admitted = feed.admit(time_is_up) => admitted,
+        gone = connection.closed() => Err(gone.into()),
         () = shared.is_cut_off() => Err(SenderEnd::Over(shared.end()).into()),
     };
-    // From here on it has a place, so what it takes to begin elsewhere is not part of the time for its hello.
-    let begun = match admitted {
-        Ok(()) => tokio::select! {
-            begun = feed.begin() => begun,
-            gone = connection.closed() => Err(gone.into()),
-            () = shared.is_cut_off() => Err(SenderEnd::Over(shared.end()).into()),
-        },
-        Err(end) => Err(end),
-    };
-    let end = match begun {
+    let end = match admitted {
         Ok(()) => feed.serve().await,
         Err(end) => {
             tracing::info!(%address, "refused: {end}");
@@ -79,8 +72,7 @@ struct Feed<'a, C: Connection> {
     streams: Vec<C::Outgoing>,
     sound: SoundStreams<C::Outgoing>,
     place: Option<Place>,
-    /// Where it asked to begin, and the limit that it was granted.
-    start: Option<Start>,
+    /// The limit that it was granted.
     cap: Option<Bitrate>,
     /// The viewer's name.
     name: Option<Arc<str>>,
@@ -110,32 +102,35 @@ impl<'a, C: Connection> Feed<'a, C> {
             sound: SoundStreams::new(&chosen.shared().sound),
             chosen,
             place: None,
-            start: None,
             cap: None,
             name: None,
             served: None,
         }
     }
 
+    /// Welcomes a receiver that has a place before `time_is_up`. What it takes then to begin elsewhere is no part of that
+    /// time.
+    async fn admit(&mut self, time_is_up: impl Future<Output = Close>) -> Result<(), End> {
+        tokio::select! {
+            heard = self.hear() => heard?,
+            close = time_is_up => return Err(SenderEnd::Refused(close).into()),
+        }
+        let start = self.chosen.rewind().await;
+        start.into_iter().for_each(|start| self.session.handle_start(start));
+        self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
+        self.sound = SoundStreams::new(&self.chosen.shared().sound);
+        self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), self.cap);
+        self.take_outputs().await.map(drop)
+    }
+
     /// Waits until the receiver has said hello and has a place.
-    async fn admit(&mut self) -> Result<(), End> {
+    async fn hear(&mut self) -> Result<(), End> {
         self.control = Some(self.connection.accept_control().await?);
         while self.place.is_none() {
             let bytes = read(&mut self.control).await?;
             self.session.handle_control_bytes(self.epoch.elapsed(), &bytes);
             self.take_outputs().await?;
         }
-        Ok(())
-    }
-
-    /// Welcomes a receiver that has a place, and lets it begin elsewhere if it asked for that.
-    async fn begin(&mut self) -> Result<(), End> {
-        let start = self.chosen.rewind(self.start).await;
-        start.into_iter().for_each(|start| self.session.handle_start(start));
-        self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
-        self.sound = SoundStreams::new(&self.chosen.shared().sound);
-        self.session.handle_admitted(self.epoch.elapsed(), clock::microseconds(), self.cap);
-        self.take_outputs().await?;
         Ok(())
     }
 
@@ -275,7 +270,6 @@ impl<'a, C: Connection> Feed<'a, C> {
 
     /// Gives a receiver that may watch a place, if there is one.
     async fn decide(&mut self, hello: Hello) -> Result<(), SenderEnd> {
-        self.start = hello.start;
         let admitted = self.chosen.admit(self.connection.address(), hello).await;
         let (place, grant) = admitted.map_err(SenderEnd::Refused)?;
         (self.place, self.name, self.cap) = (Some(place), grant.shown_name(), grant.max_bitrate);
@@ -347,19 +341,6 @@ impl<'a, C: Connection> Feed<'a, C> {
     }
 }
 
-/// Returns the next bytes of a control stream.
-async fn read<O, I: Incoming>(control: &mut Option<(O, I)>) -> Result<Bytes, Disconnected> {
-    let bytes = match control {
-        Some((_, incoming)) => incoming.read().await?,
-        None => None,
-    };
-    match bytes {
-        Some(bytes) => Ok(bytes),
-        // If a receiver ends its side, this waits forever.
-        None => std::future::pending().await,
-    }
-}
-
 /// Waits for what is never urgent: a message, or the session's turn.
 async fn quiet<O, I: Incoming>(control: &mut Option<(O, I)>, turn: Option<Instant>) -> Result<Event, End> {
     let time = async {
@@ -372,13 +353,6 @@ async fn quiet<O, I: Incoming>(control: &mut Option<(O, I)>, turn: Option<Instan
         biased;
         bytes = read(control) => Ok(Event::Control(bytes?)),
         () = time => Ok(Event::Time),
-    }
-}
-
-async fn write(stream: Option<&mut impl Outgoing>, mut chunks: [Bytes; 2], room: Room) -> Result<usize, Disconnected> {
-    match stream {
-        Some(stream) => stream.write(&mut chunks, room).await,
-        None => std::future::pending().await,
     }
 }
 
