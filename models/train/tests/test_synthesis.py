@@ -328,8 +328,8 @@ class DryRun(unittest.TestCase):
         self.assertEqual(len(np.load(package / "golden/synthesis.npy")), len(manifest["golden"]["cuts"]))
 
     def drawn(self, settings: SynthesisSettings, within: tuple[float, float]) -> np.ndarray:
-        random, packed = np.random.default_rng(1), windows.Packed(Path(self.folder.name) / "packed", settings, TABLES)
-        return np.array([packed.cut(random, within) for _ in range(4000)])
+        random = np.random.default_rng(1)
+        return np.array([windows.draw_cut(settings, random, within) for _ in range(4000)])
 
     def test_cuts_are_within_their_range(self):
         cuts = self.drawn(self.settings, (0.0, 7.0))
