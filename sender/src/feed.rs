@@ -45,7 +45,6 @@ pub(crate) async fn run<C: Connection>(
     let mut feed = Feed::new(&connection, entry, &directory);
     let admitted = tokio::select! {
         admitted = feed.admit(time_is_up) => admitted,
-        gone = connection.closed() => Err(gone.into()),
         () = shared.is_cut_off() => Err(SenderEnd::Over(shared.end()).into()),
     };
     let end = match admitted {
@@ -115,7 +114,11 @@ impl<'a, C: Connection> Feed<'a, C> {
             heard = self.hear() => heard?,
             close = time_is_up => return Err(SenderEnd::Refused(close).into()),
         }
-        let start = self.chosen.rewind().await;
+        // Not before it has its control stream, because it may open no other.
+        let start = tokio::select! {
+            start = self.chosen.rewind() => start,
+            gone = self.connection.closed() => return Err(gone.into()),
+        };
         start.into_iter().for_each(|start| self.session.handle_start(start));
         self.session.handle_chosen(Arc::clone(&self.chosen.shared().offer), self.chosen.entry.receiver());
         self.sound = SoundStreams::new(&self.chosen.shared().sound);
