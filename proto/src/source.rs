@@ -185,7 +185,7 @@ pub trait TimedSound: Send {
     /// Returns what receivers learn of it. It must stay the same.
     fn sound(&self) -> Sound;
 
-    /// Returns by how much decoded sound lags behind the sound that was encoded.
+    /// Returns by how much decoded sound is later than the sound that was encoded.
     fn lag(&self) -> Duration;
 
     /// Takes the bytes that the file has for the time from `at` on.
@@ -210,7 +210,7 @@ pub trait SoundSource: Send {
     /// Returns what receivers learn of it. It must stay the same.
     fn sound(&self) -> Sound;
 
-    /// Returns by how much decoded sound lags behind the sound that was encoded.
+    /// Returns by how much decoded sound is later than the sound that was encoded.
     fn lag(&self) -> Duration;
 
     /// Returns the next packet of 20 ms, or `None` at the end. It waits for it, as long as that takes.

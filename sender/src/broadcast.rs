@@ -214,7 +214,7 @@ impl<S: FrameSource> Broadcast<S> {
         let rewound = Arc::new(Semaphore::new(MAX_REWOUND));
         let mut sources = Sources { tasks: JoinSet::new(), stops: Vec::new(), rewound: Arc::clone(&rewound) };
         let first = Arc::clone(&shared);
-        // The error of a broadcast that is alone is what this returns, at once if no receiver is behind.
+        // The error of a broadcast that is alone is what this returns, at once if no receiver watches later.
         let of_several = (!others.is_empty()).then(|| name.clone());
         sources.spawn(of_several, |stopped| hand_out(source, fanout, first, stopped));
         start_sound(sound, &shared);
@@ -305,7 +305,7 @@ struct Sources {
 
 impl Sources {
     /// Hands out the frames of a source. If the broadcast is one of several, given by its name, this logs the source's
-    /// failure at once, because the others go on. It also does so if receivers are behind, which get the rest first.
+    /// failure at once, because the others go on. It also does so if receivers watch later, which get the rest first.
     fn spawn<F>(&mut self, of_several: Option<BroadcastName>, hand_out: impl FnOnce(oneshot::Receiver<()>) -> F)
     where
         F: Future<Output = Result<(), SourceError>> + Send + 'static,

@@ -41,8 +41,8 @@ impl Due {
     /// Returns when a part of this time is due, which was asked for and read at these times. A part that comes after
     /// later ones has its place before them, and moves nothing.
     fn take(&mut self, after: Duration, asked: Duration, read: Duration) -> Duration {
-        let (passed, behind) = (after.saturating_sub(self.last), self.last.saturating_sub(after));
-        if behind > MAX_PAUSE {
+        let (passed, late) = (after.saturating_sub(self.last), self.last.saturating_sub(after));
+        if late > MAX_PAUSE {
             // The times begin anew.
             *self = Self { last: after, skipped: after, ..Self::new(read) };
             return read;
@@ -56,7 +56,7 @@ impl Due {
         let has_waited = read.saturating_sub(asked) >= WAITED;
         let slew = if has_waited { read.saturating_sub(due).min(passed / SLEW_PARTS) } else { Duration::ZERO };
         self.schedule.delay(slew);
-        due.saturating_add(slew).saturating_sub(behind).min(read.saturating_add(MAX_PAUSE))
+        due.saturating_add(slew).saturating_sub(late).min(read.saturating_add(MAX_PAUSE))
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
             due([(0, 0), (20_000, 0), (30_000, 0), (7, 0), (47, 0), (87, 0)]),
             [0, 0, 10_000, 10_000, 10_040, 10_080]
         );
-        // Sound lies behind pictures, by little and by much: it has its place, and they keep theirs.
+        // Sound is later than pictures, by little and by much: it has its place, and they keep theirs.
         assert_eq!(due([(0, 0), (40, 0), (20, 0), (80, 0), (60, 0), (120, 0)]), [0, 40, 20, 80, 60, 120]);
         let late = [(0, 0), (8000, 0), (0, 0), (8040, 0), (40, 0), (8080, 0)];
         assert_eq!(due(late), [0, 8000, 0, 8040, 40, 8080]);
