@@ -243,7 +243,7 @@ mod tests {
         }
     }
 
-    /// Returns what comes first, at most so many parts: milliseconds and the first byte of each.
+    /// Returns the first parts, at most this number of them: milliseconds and the first byte of each.
     fn parts(input: Vec<u8>, again: Option<Vec<u8>>, count: usize) -> Vec<(u128, char)> {
         let again = again.map(|again| Box::new(move || Ok(io::Cursor::new(again.clone()))) as Again<_>);
         let muxed = Muxed::new("film", 100, None, io::Cursor::new(input), again).expect("Matroska");

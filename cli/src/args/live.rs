@@ -120,7 +120,7 @@ pub(crate) struct Receive {
     /// Begin this long after the beginning of a stored video, as in 1m30s
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) start: Option<Duration>,
-    /// Begin this long ago in a live broadcast whose sender has `--rewind`, and stay that far behind
+    /// Begin this long ago in a live broadcast whose sender has `--rewind`, and stay that much later
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "start")]
     pub(crate) rewind: Option<Duration>,
     #[command(flatten)]

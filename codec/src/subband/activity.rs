@@ -19,7 +19,7 @@ const SMOOTH_VARIANCE: f32 = 16.0;
 /// samples are exactly equal between its edges. Errors at its edges show.
 const DRAWN_SHARE: f32 = 0.25;
 const ZERO: f32 = 0.01;
-/// A network's activities count if fewer than one in so many regions are drawn: it has learned from photos alone.
+/// The network decides if fewer than one region in this number is drawn, because it has learned from photos alone.
 const LEARNED_ABOVE_DRAWN: usize = 8;
 /// The largest gain that is chosen, either way.
 const MAX_CHOSEN_GAIN: f32 = 1.5 * STEPS_AN_OCTAVE as f32;
