@@ -2,9 +2,9 @@
 //!
 //! A relay delivers a frame in two groups, in any order and of any length. The assembly turns them into one stream: the
 //! base track's object, then the enhancement track's objects. It ends the stream, and with it the enhancement group,
-//! when the base layer of a later frame is there.
+//! after the base layer of a later frame: a relay fills the packet in which that one ends with the rest of this frame.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -17,6 +17,8 @@ const MAX_OPEN_FRAMES: usize = 64;
 const MAX_WAITING_BYTES: usize = 256 * 1024;
 /// The shortest time after its base layer at which a frame is cut, if no later frame comes.
 const MIN_CUT_TIME: Duration = Duration::from_millis(100);
+/// How long a frame is open after the base layer of a later one, as a part of an interval.
+const GRACE_PART: u32 = 4;
 /// The longest time for a base layer or a random-access frame, from its first bytes. A session waits no longer.
 const MAX_BASE_TIME: Duration = Duration::from_secs(1);
 
@@ -29,8 +31,10 @@ pub enum Step {
     Bytes(u64, u64, Bytes),
     /// Report that this stream ended.
     End(u64),
-    /// Stop the enhancement groups of lower numbers (RFC 9000, section 3.5), also those that come later.
-    StopBefore(u64),
+    /// Stop the groups of this track with lower numbers (RFC 9000, section 3.5), also those that come later.
+    StopBefore(Track, u64),
+    /// All base layers up to this group are here.
+    Complete(u64),
 }
 
 /// Whether frames are passed on.
@@ -49,6 +53,8 @@ struct Open {
     /// When its first bytes came, and when all of its base layer was here.
     begun: Duration,
     based: Option<Duration>,
+    /// When it is cut because the base layer of a later frame is here.
+    closes: Option<Duration>,
     /// Its stream and the bytes passed on.
     stream: Option<(u64, u64)>,
     /// Bytes that wait, by track.
@@ -64,6 +70,9 @@ pub struct Assembly {
     interval: Duration,
     gate: Gate,
     open: BTreeMap<u64, Open>,
+    /// The newest frame without an earlier one whose base layer is missing, and later ones with a base layer.
+    complete: Option<u64>,
+    early: BTreeSet<u64>,
     /// The newest frame that is finished, and the newest that was passed on.
     finished: Option<u64>,
     passed: Option<u64>,
@@ -78,7 +87,17 @@ impl Assembly {
     #[must_use]
     pub const fn new(interval: Duration, is_video: bool) -> Self {
         let gate = if is_video { Gate::WaitsForJoin { first: None, join: None } } else { Gate::Open { join: None } };
-        Self { interval, gate, open: BTreeMap::new(), finished: None, passed: None, streams: 0, steps: VecDeque::new() }
+        Self {
+            interval,
+            gate,
+            open: BTreeMap::new(),
+            complete: None,
+            early: BTreeSet::new(),
+            finished: None,
+            passed: None,
+            streams: 0,
+            steps: VecDeque::new(),
+        }
     }
 
     /// Holds frames back until a random-access frame, because later ones cannot be decoded.
@@ -87,6 +106,8 @@ impl Assembly {
             return;
         }
         self.gate = Gate::WaitsForJoin { first: None, join: None };
+        self.complete = None;
+        self.early.clear();
         let open: Vec<_> = self.open.keys().copied().collect();
         open.into_iter().for_each(|group| self.finish(group));
     }
@@ -95,6 +116,9 @@ impl Assembly {
     pub fn handle_bytes(&mut self, now: Duration, track: Track, group: u64, bytes: Bytes) {
         if !self.is_wanted(track, group) {
             return;
+        }
+        if track == Track::More {
+            self.cut_before(group);
         }
         self.make_room(group);
         let open = self.open.entry(group).or_insert_with(|| Open::new(now));
@@ -110,7 +134,7 @@ impl Assembly {
     /// Notes the end of a group.
     pub fn handle_end(&mut self, now: Duration, track: Track, group: u64) {
         if track == Track::Base && matches!(self.gate, Gate::WaitsForJoin { .. }) {
-            self.steps.push_back(Step::StopBefore(group.saturating_add(1)));
+            self.steps.push_back(Step::StopBefore(Track::More, group.saturating_add(1)));
         }
         if let Some(open) = self.open.get_mut(&group) {
             open.ended.push(track);
@@ -124,7 +148,7 @@ impl Assembly {
         let due: Vec<_> = self.open.iter().filter(is_due).map(|(group, _)| *group).collect();
         for group in due {
             self.finish(group);
-            self.steps.push_back(Step::StopBefore(group.saturating_add(1)));
+            self.steps.push_back(Step::StopBefore(Track::More, group.saturating_add(1)));
         }
     }
 }
@@ -142,12 +166,6 @@ impl Assembly {
         self.open.values().map(|open| self.due(open)).min()
     }
 
-    /// Returns whether the first frame was passed on: before that the enhancement track is of no use.
-    #[must_use]
-    pub const fn has_begun(&self) -> bool {
-        self.passed.is_some()
-    }
-
     /// Returns whether it needs the track of random-access frames. Read that track only while it does.
     #[must_use]
     pub fn needs_join(&self) -> bool {
@@ -161,7 +179,8 @@ impl Assembly {
 impl Assembly {
     /// Returns when a frame is cut.
     fn due(&self, open: &Open) -> Duration {
-        open.based.map_or(open.begun + MAX_BASE_TIME, |based| based + MIN_CUT_TIME.max(self.interval))
+        let cut = open.based.map_or(open.begun + MAX_BASE_TIME, |based| based + MIN_CUT_TIME.max(self.interval));
+        open.closes.map_or(cut, |closes| closes.min(cut))
     }
 
     /// Returns whether a group's bytes are of any use.
@@ -197,11 +216,15 @@ impl Assembly {
             Track::Join => *join = Some(join.map_or(group, |join| join.max(group))),
             Track::Catalog | Track::More => {}
         }
-        let (Some(first), Some(join)) = (*first, *join) else { return };
+        let (Some(first), Some(newest)) = (*first, *join) else { return };
         // Of a frame that was passed on the session knows the other form.
-        if join < first || self.passed >= Some(join) {
+        let least = self.passed.map_or(first, |passed| first.max(passed.saturating_add(1)));
+        if newest < least {
+            *join = None;
+            self.steps.push_back(Step::StopBefore(Track::Join, least));
             return;
         }
+        let join = newest;
         self.gate = Gate::Open { join: Some(join) };
         // They were not passed on: nobody knows them.
         self.open = self.open.split_off(&join);
@@ -248,7 +271,8 @@ impl Assembly {
         frame.based.get_or_insert(now);
         let is_whole = main == Track::Join || frame.ended.contains(&Track::More);
         if is_new {
-            self.cut_before(group);
+            self.close_before(now, group);
+            self.handle_base(group, main == Track::Join);
         }
         let is_late = self.finished.is_some_and(|finished| finished > group);
         if is_whole || is_late {
@@ -256,12 +280,41 @@ impl Assembly {
         }
     }
 
-    /// Cuts earlier frames, as far as their base layers are here.
+    /// Gives earlier frames a little more time, as far as their base layers are here.
+    fn close_before(&mut self, now: Duration, group: u64) {
+        let closes = now + self.interval / GRACE_PART;
+        for (_, open) in self.open.range_mut(..group).filter(|(_, open)| open.based.is_some()) {
+            open.closes.get_or_insert(closes);
+        }
+    }
+
+    /// Cuts earlier frames that would close soon: the rest of a later frame is here, and a relay sends that after theirs.
     fn cut_before(&mut self, group: u64) {
-        let earlier = self.open.range(..group).filter(|(_, open)| open.based.is_some());
+        let earlier = self.open.range(..group).filter(|(_, open)| open.closes.is_some());
         let earlier: Vec<_> = earlier.map(|(group, _)| *group).collect();
+        if earlier.is_empty() {
+            return;
+        }
         earlier.into_iter().for_each(|group| self.finish(group));
-        self.steps.push_back(Step::StopBefore(group));
+        self.steps.push_back(Step::StopBefore(Track::More, group));
+    }
+
+    /// Notes that a base layer is here.
+    fn handle_base(&mut self, group: u64, is_first: bool) {
+        self.early.insert(group);
+        let before = self.complete;
+        if is_first {
+            self.complete = Some(group);
+        }
+        while let Some(next) = self.complete.and_then(|complete| complete.checked_add(1))
+            && self.early.remove(&next)
+        {
+            self.complete = Some(next);
+        }
+        if self.early.len() > MAX_OPEN_FRAMES {
+            self.early.pop_first();
+        }
+        self.steps.extend(self.complete.filter(|_| self.complete != before).map(Step::Complete));
     }
 
     fn finish(&mut self, group: u64) {
@@ -274,7 +327,7 @@ impl Assembly {
 impl Open {
     const fn new(now: Duration) -> Self {
         let waiting = BTreeMap::new();
-        Self { begun: now, based: None, stream: None, waiting, waiting_bytes: 0, ended: Vec::new() }
+        Self { begun: now, based: None, closes: None, stream: None, waiting, waiting_bytes: 0, ended: Vec::new() }
     }
 }
 
@@ -298,7 +351,8 @@ mod tests {
             Step::Open(stream) => format!("open {stream}"),
             Step::Bytes(stream, at, bytes) => format!("{stream}+{at} {}", String::from_utf8_lossy(&bytes)),
             Step::End(stream) => format!("end {stream}"),
-            Step::StopBefore(group) => format!("stop <{group}"),
+            Step::StopBefore(track, group) => format!("stop {} <{group}", track.name()),
+            Step::Complete(group) => format!("all <={group}"),
         };
         std::iter::from_fn(|| assembly.poll()).map(word).collect()
     }
@@ -310,21 +364,37 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_is_cut_when_the_next_base_layer_is_there() {
+    fn a_frame_is_cut_when_the_rest_of_the_next_one_is_there() {
         let mut it = Assembly::new(FRAME, false);
         base(&mut it, ms(0), 5, "base5");
-        assert_eq!(steps(&mut it), ["open 7", "7+0 base5", "stop <5"]);
+        assert_eq!(steps(&mut it), ["open 7", "7+0 base5"]);
         it.handle_bytes(ms(1), Track::More, 5, bytes("abc"));
         it.handle_bytes(ms(2), Track::More, 5, bytes("de"));
         assert_eq!(steps(&mut it), ["7+5 abc", "7+8 de"]);
         base(&mut it, ms(33), 6, "base6");
-        assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "end 7", "stop <6"]);
-        it.handle_bytes(ms(34), Track::More, 5, bytes("late"));
-        assert_eq!(steps(&mut it), [""; 0], "the rest of a cut frame");
+        it.handle_bytes(ms(34), Track::More, 5, bytes("in the same packet"));
+        assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "7+10 in the same packet"]);
         it.handle_bytes(ms(35), Track::More, 6, bytes("x"));
+        assert_eq!(steps(&mut it), ["end 7", "stop more <6", "11+5 x"]);
+        it.handle_bytes(ms(35), Track::More, 5, bytes("late"));
+        assert_eq!(steps(&mut it), [""; 0], "the rest of a cut frame");
         it.handle_end(ms(36), Track::More, 6);
-        assert_eq!(steps(&mut it), ["11+5 x", "end 11"], "a whole frame");
+        assert_eq!(steps(&mut it), ["end 11"], "a whole frame");
         assert_eq!(it.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_frame_is_cut_a_little_after_the_next_base_layer() {
+        let mut it = Assembly::new(ms(40), false);
+        base(&mut it, ms(0), 5, "base5");
+        base(&mut it, ms(40), 6, "base6");
+        steps(&mut it);
+        assert_eq!(it.poll_timeout(), Some(ms(50)));
+        base(&mut it, ms(45), 7, "base7");
+        steps(&mut it);
+        it.handle_time(ms(50));
+        assert_eq!(steps(&mut it), ["end 7", "stop more <6"]);
+        assert_eq!(it.poll_timeout(), Some(ms(55)));
     }
 
     #[test]
@@ -336,14 +406,10 @@ mod tests {
         assert_eq!(steps(&mut it), ["open 7", "7+0 ba"]);
         base(&mut it, ms(33), 6, "base6");
         it.handle_end(ms(34), Track::More, 6);
-        assert_eq!(
-            steps(&mut it),
-            ["open 11", "11+0 base6", "stop <6", "end 11"],
-            "frame 5 has no base layer to end at"
-        );
+        assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "end 11"], "frame 5 has no base layer to end at");
         it.handle_bytes(ms(35), Track::Base, 5, bytes("se"));
         it.handle_end(ms(36), Track::Base, 5);
-        assert_eq!(steps(&mut it), ["7+2 se", "7+4 abc", "stop <5", "end 7"], "all of it, at once");
+        assert_eq!(steps(&mut it), ["7+2 se", "7+4 abc", "end 7"], "all of it, at once");
     }
 
     #[test]
@@ -356,10 +422,10 @@ mod tests {
         it.handle_time(ms(109));
         assert_eq!(steps(&mut it), [""; 0]);
         it.handle_time(ms(110));
-        assert_eq!(steps(&mut it), ["end 7", "stop <6"]);
+        assert_eq!(steps(&mut it), ["end 7", "stop more <6"]);
         assert_eq!(it.poll_timeout(), Some(ms(1011)));
         it.handle_time(ms(1011));
-        assert_eq!(steps(&mut it), ["end 11", "stop <7"]);
+        assert_eq!(steps(&mut it), ["end 11", "stop more <7"]);
         assert_eq!(Assembly::new(ms(400), false).due(&Open { based: Some(ms(1)), ..Open::new(ms(0)) }), ms(401));
     }
 
@@ -373,12 +439,13 @@ mod tests {
             base(&mut it, ms(group), group, "base");
             it.handle_bytes(ms(group), Track::More, group, bytes("more"));
         }
-        assert_eq!(steps(&mut it), ["stop <6", "stop <7", "stop <8"], "frame 4 never came");
+        let held = ["stop join <5", "stop more <6", "stop more <7", "stop more <8"];
+        assert_eq!(steps(&mut it), held, "frame 4 never came");
         it.handle_bytes(ms(9), Track::Join, 6, bytes("jo"));
         assert!(it.needs_join(), "its rest comes on that track");
         it.handle_bytes(ms(9), Track::Join, 6, bytes("in"));
         it.handle_end(ms(9), Track::Join, 6);
-        let begun = ["open 7", "7+0 jo", "open 11", "11+0 base", "stop <7", "7+2 in", "stop <6", "end 7"];
+        let begun = ["open 7", "7+0 jo", "open 11", "11+0 base", "7+2 in", "all <=7", "end 7"];
         assert_eq!(steps(&mut it), begun);
         assert!(!it.needs_join());
         it.handle_bytes(ms(10), Track::Base, 6, bytes("replaced"));
@@ -389,10 +456,34 @@ mod tests {
         assert_eq!(steps(&mut it), ["end 11"]);
         it.handle_bytes(ms(39), Track::Base, 7, bytes("again"));
         it.handle_bytes(ms(39), Track::Join, 7, bytes("passed on"));
-        assert_eq!(steps(&mut it), [""; 0]);
+        assert_eq!(steps(&mut it), ["stop join <8"]);
         base(&mut it, ms(40), 8, "base");
         it.handle_bytes(ms(41), Track::Join, 8, bytes("join"));
-        assert_eq!(steps(&mut it), ["stop <9", "open 15", "15+0 join"]);
+        assert_eq!(steps(&mut it), ["stop more <9", "open 15", "15+0 join"]);
+    }
+
+    #[test]
+    fn it_knows_up_to_where_no_base_layer_is_missing() {
+        let mut it = Assembly::new(FRAME, true);
+        base(&mut it, ms(0), 5, "base");
+        it.handle_bytes(ms(1), Track::Join, 6, bytes("join"));
+        base(&mut it, ms(2), 8, "base");
+        let mut known = || {
+            let all = steps(&mut it);
+            all.into_iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>()
+        };
+        assert_eq!(known(), [""; 0], "it has not begun");
+        it.handle_end(ms(3), Track::Join, 6);
+        base(&mut it, ms(4), 10, "base");
+        let mut known = || {
+            let all = steps(&mut it);
+            all.into_iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>()
+        };
+        assert_eq!(known(), ["all <=6"]);
+        base(&mut it, ms(5), 7, "base");
+        base(&mut it, ms(6), 9, "base");
+        let known = steps(&mut it);
+        assert_eq!(known.iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>(), ["all <=8", "all <=10"]);
     }
 
     #[test]
@@ -408,7 +499,8 @@ mod tests {
         let held: usize = it.open.values().map(|open| open.waiting_bytes).sum();
         assert!(held <= MAX_OPEN_FRAMES * MAX_WAITING_BYTES, "{held}");
         it.handle_bytes(ms(1001), Track::Join, 900, bytes("too old"));
-        assert_eq!(steps(&mut it), [""; 0], "base layers after it were dropped");
+        let stopped = steps(&mut it);
+        assert!(stopped.iter().all(|step| step.starts_with("stop join")), "base layers after it were dropped: {stopped:?}");
         it.handle_bytes(ms(1002), Track::Base, u64::MAX, bytes("a number"));
         it.handle_end(ms(1002), Track::Base, u64::MAX);
         it.handle_bytes(ms(1002), Track::Join, u64::MAX, bytes("a number"));

@@ -6,16 +6,23 @@ use nestcast_proto::{Frame, FrameHeader, RandomAccessFrame, StreamHead};
 /// The bytes of an enhancement object: about a packet's, so that a stopped group loses little.
 pub const OBJECT_BYTES: usize = 1024;
 
+/// The most base layers in a group. A relay ranks groups, and updates the rank of what it has begun to send too late:
+/// each change of the number of open base groups lets it send the rest of older frames first. On the other hand, who
+/// comes late gets all base layers of the open group.
+pub const BASE_GROUP_FRAMES: u64 = 8;
+
 /// A track of a relayed broadcast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Track {
     /// The announcement: one group with one object, as JSON.
     Catalog,
-    /// The base layer of each frame, after the frame's head: one group with one object for each frame.
+    /// The base layer of each frame, after the frame's head: one object for each frame, up to [`BASE_GROUP_FRAMES`] in a
+    /// group. Its number is that of its first frame.
     Base,
     /// The rest of each frame in embedded order: one group for each frame, in objects of [`OBJECT_BYTES`].
     More,
-    /// Random-access frames, each in a group with the number of the frame that it replaces.
+    /// Random-access frames, each in a group with the number of the frame that it replaces. A group of base layers
+    /// begins with the same frame.
     Join,
 }
 

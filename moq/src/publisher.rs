@@ -5,6 +5,7 @@ use std::future::Future;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use bytes::Bytes;
 use moq_net::{Timescale, Timestamp, broadcast, cache, group, origin, track};
 use nestcast_proto::{Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Welcome};
 use nestcast_receiver::{Retry, Trust};
@@ -14,7 +15,7 @@ use tokio::time::Instant;
 
 use crate::catalog;
 use crate::error::{Error, Fault};
-use crate::mapping::{GroupNumbers, Pieces, Track};
+use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, Track};
 use crate::relay::Relay;
 use crate::url::RelayUrl;
 
@@ -178,9 +179,18 @@ impl Tracks {
     }
 }
 
+/// The open group of base layers.
+struct BaseGroup {
+    group: group::Producer,
+    /// Its first frame, and the frame that would continue it.
+    first: u64,
+    next: u64,
+}
+
 /// Writes frames to tracks.
 struct Publisher {
     tracks: Tracks,
+    base: Option<BaseGroup>,
     numbers: GroupNumbers,
     follower: RenditionFollower,
     /// The demand of the viewers behind the relay, in the order of [`Rates::steps`].
@@ -200,6 +210,7 @@ impl Publisher {
         let millis = u64::try_from(now().as_millis()).unwrap_or(u64::MAX);
         Self {
             tracks,
+            base: None,
             numbers: GroupNumbers::beginning_at(millis),
             // That of the slowest viewers, so that its base layers fit all.
             follower: RenditionFollower::new(entries[0].0.receiver()),
@@ -240,17 +251,36 @@ impl Publisher {
             [self.most, self.most_of_join].map(|most| usize::try_from(most).unwrap_or(usize::MAX));
         let (group, at) = (self.numbers.of(frame.id), timestamp(frame.captured.into()));
         let Pieces { base, more, join } = Pieces::cut(frame, most, most_of_join);
-        let Tracks { base: base_track, more: more_track, join: join_track, .. } = &self.tracks;
-        if !join.is_empty() {
+        let begins_group = !join.is_empty();
+        if begins_group {
             self.waits_for_join = false;
-            write(join_track, group, at, join)?;
+            write(&self.tracks.join, group, at, join)?;
         }
         // Subscribers see the gap in the frames' numbers, and look for a random-access frame.
         if self.waits_for_join {
             return Ok(());
         }
-        write(base_track, group, at, [base])?;
-        write(more_track, group, at, more)
+        self.write_base(group, at, base, begins_group)?;
+        write(&self.tracks.more, group, at, more)
+    }
+
+    /// Writes a base layer into the open group if it continues that, otherwise into a new one.
+    fn write_base(&mut self, frame: u64, at: Timestamp, base: Bytes, begins_group: bool) -> Result<(), moq_net::Error> {
+        let continues = |open: &BaseGroup| frame == open.next && frame - open.first < BASE_GROUP_FRAMES;
+        let mut open = match self.base.take() {
+            Some(open) if continues(&open) && !begins_group => open,
+            ended => {
+                if let Some(ended) = ended {
+                    ended.group.finish()?;
+                }
+                let group = self.tracks.base.create_group(group::Info { sequence: frame })?;
+                BaseGroup { group, first: frame, next: frame }
+            }
+        };
+        open.group.write_frame(at, base)?;
+        open.next = frame.saturating_add(1);
+        self.base = Some(open);
+        Ok(())
     }
 
     /// States what the viewers behind the relay want of the next frame.
@@ -278,7 +308,7 @@ fn write(
     track: &track::Producer,
     number: u64,
     at: Timestamp,
-    objects: impl IntoIterator<Item = bytes::Bytes>,
+    objects: impl IntoIterator<Item = Bytes>,
 ) -> Result<(), moq_net::Error> {
     let mut group = track.create_group(group::Info { sequence: number })?;
     for object in objects {

@@ -1,8 +1,13 @@
-//! A transport whose enhancement groups can be stopped (RFC 9000, section 3.5), group by group.
+//! A transport whose groups can be stopped (RFC 9000, section 3.5), group by group.
 //!
 //! `moq-net` reads each group's stream to its end, and stops it only if nobody wants the whole track. So its streams go
 //! through this file, which looks at two heads of moq-lite: which number a subscription has, and to which subscription
 //! and group a stream belongs.
+//!
+//! A relay sends the newest group first, so on a slow link it opens streams that never get a byte. It buffers them, and
+//! they use up the window of flow control until no base layer fits. Nobody knows their group. But a relay opens streams
+//! in the order of groups. So a stream that was opened before that of a group, and all base layers up to that group are
+//! here, is late enhancement.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,46 +25,115 @@ const SUBSCRIBE: u64 = 2;
 const GROUP: u64 = 0;
 /// The code of a stopped stream: cancelled.
 const CANCELLED: u32 = 1;
+/// The most groups whose streams are remembered.
+const MAX_KNOWN_GROUPS: usize = 256;
 
-/// Stops enhancement groups. Clones share it.
+/// Stops groups. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Stops(Arc<Mutex<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The subscription of the enhancement track.
-    subscription: Option<u64>,
-    /// Groups before it are stopped.
-    before: u64,
+    /// The newest subscription of each track.
+    subscriptions: BTreeMap<Track, u64>,
+    /// Groups of a track before this one are stopped.
+    before: BTreeMap<Track, u64>,
     /// The readers of open groups.
-    readers: BTreeMap<u64, Waker>,
+    readers: BTreeMap<(Track, u64), Waker>,
+    /// Streams that the relay opened so far. They are numbered in this order.
+    opened: u64,
+    /// The streams of base and enhancement groups, by the group's number: the newest groups.
+    known: BTreeMap<u64, u64>,
+    /// The readers of streams that have no head yet, by the stream's number.
+    headless: BTreeMap<u64, Waker>,
+    /// Streams before it are stopped if they have no head.
+    headless_before: u64,
+}
+
+impl State {
+    fn track_of(&self, group: Group) -> Option<Track> {
+        self.subscriptions.iter().find(|(_, number)| **number == group.subscription).map(|(track, _)| *track)
+    }
 }
 
 impl Stops {
-    /// Stops the groups before this one, also those that come later.
-    pub(crate) fn stop_before(&self, group: u64) {
+    /// Stops the groups of a track before this one, also those that come later.
+    pub(crate) fn stop_before(&self, track: Track, group: u64) {
         let mut state = self.state();
-        state.before = state.before.max(group);
-        let rest = state.readers.split_off(&group);
-        let stopped = std::mem::replace(&mut state.readers, rest);
+        let before = state.before.entry(track).or_default();
+        *before = group.max(*before);
+        let stopped = state.readers.extract_if((track, 0)..(track, group), |_, _| true).collect();
         drop(state);
-        stopped.into_values().for_each(Waker::wake);
+        wake(stopped);
+    }
+
+    /// Stops the streams without a head that were opened before any stream of a group up to this one. Call it when all
+    /// base layers up to it are here, and while no other track than base layers and enhancement is subscribed.
+    pub(crate) fn stop_headless_before(&self, group: u64) {
+        let mut state = self.state();
+        let newest = state.known.range(..=group).map(|(_, stream)| *stream).max().unwrap_or_default();
+        let before = newest.max(state.headless_before);
+        state.headless_before = before;
+        let stopped = state.headless.extract_if(..before, |_, _| true).collect();
+        drop(state);
+        wake(stopped);
+    }
+
+    /// Numbers a stream that the relay opened.
+    fn number(&self) -> u64 {
+        let mut state = self.state();
+        state.opened += 1;
+        state.opened
+    }
+
+    fn is_stopped_headless(&self, number: u64, reader: &Waker) -> bool {
+        let mut state = self.state();
+        let is_stopped = number < state.headless_before;
+        if !is_stopped {
+            state.headless.insert(number, reader.clone());
+        }
+        is_stopped
+    }
+
+    /// Notes what stream `number` is, which has its head now.
+    fn handle_head(&self, number: u64, group: Option<Group>) {
+        let mut state = self.state();
+        state.headless.remove(&number);
+        if let Some(group) = group
+            && matches!(state.track_of(group), Some(Track::Base | Track::More))
+        {
+            state.known.insert(group.number, number);
+            if state.known.len() > MAX_KNOWN_GROUPS {
+                state.known.pop_first();
+            }
+        }
+    }
+
+    fn handle_subscription(&self, track: Track, number: u64) {
+        self.state().subscriptions.insert(track, number);
     }
 
     fn is_stopped(&self, group: Group, reader: &Waker) -> bool {
         let mut state = self.state();
-        if state.subscription != Some(group.subscription) {
-            return false;
-        }
-        if group.number < state.before {
+        let Some(track) = state.track_of(group) else { return false };
+        if state.before.get(&track).is_some_and(|before| group.number < *before) {
             return true;
         }
-        state.readers.insert(group.number, reader.clone());
+        state.readers.insert((track, group.number), reader.clone());
         false
     }
 
-    fn forget(&self, group: Group) {
-        self.state().readers.remove(&group.number);
+    fn forget(&self, kind: Kind) {
+        let mut state = self.state();
+        match kind {
+            Kind::Headless(number) => drop(state.headless.remove(&number)),
+            Kind::Group(group) => {
+                if let Some(track) = state.track_of(group) {
+                    state.readers.remove(&(track, group.number));
+                }
+            }
+            Kind::Other => {}
+        }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -67,7 +141,11 @@ impl Stops {
     }
 }
 
-/// A session whose enhancement groups can be stopped.
+fn wake<K>(readers: BTreeMap<K, Waker>) {
+    readers.into_values().for_each(Waker::wake);
+}
+
+/// A session whose groups can be stopped.
 #[derive(Clone)]
 pub(crate) struct Stoppable<S> {
     session: S,
@@ -92,7 +170,16 @@ pub(crate) struct Incoming<R> {
     stream: R,
     stops: Stops,
     head: Head,
-    group: Option<Group>,
+    kind: Kind,
+}
+
+/// What a stream from the relay is.
+#[derive(Debug, Clone, Copy)]
+enum Kind {
+    /// It has no head yet. The number is that of [`Stops::number`].
+    Headless(u64),
+    Group(Group),
+    Other,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -147,8 +234,8 @@ impl<S: poll::Session> Stoppable<S> {
         Outgoing { stream, stops, head: Head::Incomplete(Vec::new()) }
     }
 
-    const fn incoming(stream: S::RecvStream, stops: Stops, head: Head) -> Incoming<S::RecvStream> {
-        Incoming { stream, stops, head, group: None }
+    const fn incoming(stream: S::RecvStream, stops: Stops, head: Head, kind: Kind) -> Incoming<S::RecvStream> {
+        Incoming { stream, stops, head, kind }
     }
 }
 
@@ -160,13 +247,18 @@ impl<S: poll::Session> poll::Session for Stoppable<S> {
     fn poll_accept_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<Self::RecvStream, S::Error>> {
         let stops = self.stops.clone();
         let head = Head::Incomplete(Vec::new());
-        self.session.poll_accept_uni(cx).map_ok(|stream| Self::incoming(stream, stops, head))
+        self.session.poll_accept_uni(cx).map_ok(|stream| {
+            let kind = Kind::Headless(stops.number());
+            Self::incoming(stream, stops, head, kind)
+        })
     }
 
     fn poll_accept_bi(&mut self, cx: &mut Context<'_>) -> Poll<Result<poll::BiStreams<Self>, S::Error>> {
         let stops = self.stops.clone();
         let both = self.session.poll_accept_bi(cx);
-        both.map_ok(|(out, back)| (Self::outgoing(out, stops.clone()), Self::incoming(back, stops, Head::Known)))
+        both.map_ok(|(out, back)| {
+            (Self::outgoing(out, stops.clone()), Self::incoming(back, stops, Head::Known, Kind::Other))
+        })
     }
 
     fn poll_open_uni(&mut self, cx: &mut Context<'_>) -> Poll<Result<Self::SendStream, S::Error>> {
@@ -177,7 +269,9 @@ impl<S: poll::Session> poll::Session for Stoppable<S> {
     fn poll_open_bi(&mut self, cx: &mut Context<'_>) -> Poll<Result<poll::BiStreams<Self>, S::Error>> {
         let stops = self.stops.clone();
         let both = self.session.poll_open_bi(cx);
-        both.map_ok(|(out, back)| (Self::outgoing(out, stops.clone()), Self::incoming(back, stops, Head::Known)))
+        both.map_ok(|(out, back)| {
+            (Self::outgoing(out, stops.clone()), Self::incoming(back, stops, Head::Known, Kind::Other))
+        })
     }
 
     fn poll_send_datagram(&mut self, cx: &mut Context<'_>, payload: &[u8]) -> Poll<Result<(), S::Error>> {
@@ -219,8 +313,8 @@ impl<W: poll::SendStream> poll::SendStream for Outgoing<W> {
             && let Some(subscription) = subscription(head)
         {
             self.head = Head::Known;
-            if let Some(number) = subscription {
-                self.stops.state().subscription = Some(number);
+            if let Some((track, number)) = subscription {
+                self.stops.handle_subscription(track, number);
             }
         }
         written
@@ -246,7 +340,11 @@ impl<W: poll::SendStream> poll::SendStream for Outgoing<W> {
 impl<R: poll::RecvStream> Incoming<R> {
     /// Returns an error if the group is stopped; otherwise a stop wakes the reader.
     fn go_on(&self, cx: &Context<'_>) -> Result<(), ReadError<R::Error>> {
-        let is_stopped = self.group.is_some_and(|group| self.stops.is_stopped(group, cx.waker()));
+        let is_stopped = match self.kind {
+            Kind::Headless(number) => self.stops.is_stopped_headless(number, cx.waker()),
+            Kind::Group(group) => self.stops.is_stopped(group, cx.waker()),
+            Kind::Other => false,
+        };
         if is_stopped { Err(ReadError::Stopped) } else { Ok(()) }
     }
 
@@ -254,7 +352,10 @@ impl<R: poll::RecvStream> Incoming<R> {
         if let Some(head) = self.head.add(bytes)
             && let Some(group) = group(head)
         {
-            (self.head, self.group) = (Head::Known, group);
+            if let Kind::Headless(number) = self.kind {
+                self.stops.handle_head(number, group);
+            }
+            (self.head, self.kind) = (Head::Known, group.map_or(Kind::Other, Kind::Group));
         }
     }
 }
@@ -291,13 +392,13 @@ impl<R: poll::RecvStream> poll::RecvStream for Incoming<R> {
 
 impl<R> Drop for Incoming<R> {
     fn drop(&mut self) {
-        self.group.iter().for_each(|group| self.stops.forget(*group));
+        self.stops.forget(self.kind);
     }
 }
 
-/// Reads the head of a stream that this end opened: `None` while it is incomplete, the number of the subscription if it
-/// subscribes to the enhancement track.
-fn subscription(head: &[u8]) -> Option<Option<u64>> {
+/// Reads the head of a stream that this end opened: `None` while it is incomplete, the track and the number of the
+/// subscription if it subscribes to one of ours.
+fn subscription(head: &[u8]) -> Option<Option<(Track, u64)>> {
     let mut rest = head;
     if varint(&mut rest)? != SUBSCRIBE {
         return Some(None);
@@ -306,7 +407,8 @@ fn subscription(head: &[u8]) -> Option<Option<u64>> {
     let number = varint(&mut rest)?;
     let _broadcast = string(&mut rest)?;
     let track = string(&mut rest)?;
-    Some((track == Track::More.name().as_bytes()).then_some(number))
+    let track = Track::ALL.into_iter().find(|known| known.name().as_bytes() == track);
+    Some(track.map(|track| (track, number)))
 }
 
 /// Reads the head of a stream that the relay opened: `None` while it is incomplete.
@@ -349,13 +451,14 @@ mod tests {
     }
 
     #[test]
-    fn the_enhancement_tracks_subscription_is_found_as_soon_as_its_name_is_there() {
+    fn a_subscription_is_found_as_soon_as_its_tracks_name_is_there() {
         let head = subscribe(3, "more");
         for length in 0..12 {
             assert_eq!(subscription(&head[..length]), None, "{length}");
         }
-        assert_eq!(subscription(&head[..12]), Some(Some(3)));
-        assert_eq!(subscription(&subscribe(2, "base")), Some(None));
+        assert_eq!(subscription(&head[..12]), Some(Some((Track::More, 3))));
+        assert_eq!(subscription(&subscribe(2, "base")), Some(Some((Track::Base, 2))));
+        assert_eq!(subscription(&subscribe(2, "else")), Some(None));
         assert_eq!(subscription(&[1, 9]), Some(None), "another message");
     }
 
@@ -370,16 +473,45 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_the_enhancement_track_alone_are_stopped() {
+    fn groups_are_stopped_by_track() {
         let stops = Stops::default();
-        stops.state().subscription = Some(3);
+        stops.handle_subscription(Track::Base, 2);
+        stops.handle_subscription(Track::More, 3);
+        stops.handle_subscription(Track::Join, 4);
         let of = |subscription, number| Group { subscription, number };
-        assert!(!stops.is_stopped(of(3, 7), Waker::noop()));
-        stops.stop_before(8);
-        stops.stop_before(5);
-        assert!(stops.is_stopped(of(3, 7), Waker::noop()) && !stops.is_stopped(of(3, 8), Waker::noop()));
-        assert!(!stops.is_stopped(of(2, 7), Waker::noop()));
-        stops.forget(of(3, 8));
+        let is_stopped = |group| stops.is_stopped(group, Waker::noop());
+        assert!(!is_stopped(of(3, 7)));
+        stops.stop_before(Track::More, 8);
+        stops.stop_before(Track::More, 5);
+        assert!(is_stopped(of(3, 7)) && !is_stopped(of(3, 8)));
+        assert!(!is_stopped(of(2, 7)) && !is_stopped(of(4, 7)) && !is_stopped(of(9, 7)));
+        stops.stop_before(Track::Join, 8);
+        assert!(is_stopped(of(4, 7)));
+        [of(3, 8), of(2, 7)].into_iter().for_each(|group| stops.forget(Kind::Group(group)));
         assert!(stops.state().readers.is_empty());
+    }
+
+    #[test]
+    fn a_stream_without_a_head_is_stopped_once_it_cannot_be_a_base_layer() {
+        let stops = Stops::default();
+        stops.handle_subscription(Track::Base, 1);
+        stops.handle_subscription(Track::More, 3);
+        let head = |stream, subscription, number| stops.handle_head(stream, Some(Group { subscription, number }));
+        let is_stopped = |stream| stops.is_stopped_headless(stream, Waker::noop());
+        head(1, 1, 10);
+        head(5, 3, 13);
+        head(9, 3, 16);
+        head(12, 7, 14);
+        assert!(!is_stopped(2), "nothing is known of base layers");
+        stops.stop_headless_before(12);
+        assert!(!is_stopped(2), "no group up to 12 has a later stream");
+        stops.stop_headless_before(15);
+        assert!(is_stopped(2) && is_stopped(4) && !is_stopped(6), "group 13 has stream 5; 14 is another track's");
+        stops.stop_headless_before(11);
+        assert!(is_stopped(4), "it never goes back");
+        stops.forget(Kind::Headless(6));
+        assert!(stops.state().headless.is_empty());
+        (0..1000).for_each(|group| head(group, 1, group));
+        assert_eq!(stops.state().known.len(), MAX_KNOWN_GROUPS);
     }
 }

@@ -124,8 +124,11 @@ struct Driver<'a, S> {
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
     readers: JoinSet<()>,
+    /// The readers of two tracks, never of both.
     join: Option<AbortHandle>,
-    reads_more: bool,
+    more: Option<AbortHandle>,
+    /// The random-access frame that was handed over last, unless the next one is awaited.
+    joined: Option<u64>,
     /// When the first and the last frame were handed over.
     handed_over: Option<(Instant, Instant)>,
 }
@@ -151,7 +154,8 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             inbox,
             readers: JoinSet::new(),
             join: None,
-            reads_more: false,
+            more: None,
+            joined: None,
             handed_over: None,
         }
     }
@@ -237,6 +241,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                     let now = Instant::now();
                     let first = self.handed_over.map_or(now, |(first, _)| first);
                     self.handed_over = Some((first, now));
+                    self.joined.get_or_insert(arrived.header.id);
                     self.sink.handle_frame(arrived, self.session.stats()).map_err(Error::sink)?;
                 }
                 ReceiverOutput::More(more) => {
@@ -262,7 +267,13 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         self.session.handle_said();
         let mut control = Control::default();
         control.handle_bytes(message);
-        if let (Ok(Some(Message::RandomAccessRequest(_))), Some(assembly)) = (control.poll(), &mut self.assembly) {
+        let (Ok(Some(Message::RandomAccessRequest(request))), Some(assembly)) = (control.poll(), &mut self.assembly)
+        else {
+            return;
+        };
+        // A random-access frame has replaced what was lost before it.
+        if self.joined.is_none_or(|joined| request.lost >= joined) {
+            self.joined = None;
             assembly.wait_for_join();
         }
     }
@@ -274,33 +285,39 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 Step::Open(stream) => self.session.handle_opened(stream),
                 Step::Bytes(stream, offset, bytes) => self.session.handle_stream_bytes(now, stream, offset, bytes),
                 Step::End(stream) => self.session.handle_stream_end(now, stream),
-                Step::StopBefore(group) => self.subscription.stops.stop_before(group),
+                Step::StopBefore(track, group) => self.subscription.stops.stop_before(track, group),
+                // A random-access frame is not stopped.
+                Step::Complete(group) if self.join.is_none() => {
+                    self.subscription.stops.stop_headless_before(group);
+                }
+                Step::Complete(_) => {}
             }
         }
     }
 
-    /// Reads random-access frames while they are needed, and the rest of frames after the first one.
+    /// Reads random-access frames while they are needed, and the rest of frames otherwise. Meanwhile the rest of frames
+    /// would take the room of the random-access frame, and could not be decoded.
     async fn read_others(&mut self) -> Result<(), Error> {
-        let needs = self.assembly.as_ref().is_some_and(Assembly::needs_join);
-        if !self.reads_more && self.assembly.as_ref().is_some_and(Assembly::has_begun) {
-            self.reads_more = true;
-            self.read(Track::More, MAX_MORE_AGE).await?;
+        let Some(assembly) = &self.assembly else { return Ok(()) };
+        let (unwanted, wanted, track, age) = if assembly.needs_join() {
+            (&mut self.more, &self.join, Track::Join, MAX_BASE_AGE)
+        } else {
+            (&mut self.join, &self.more, Track::More, MAX_MORE_AGE)
+        };
+        if let Some(reader) = unwanted.take() {
+            reader.abort();
         }
-        match (needs, &self.join) {
-            (true, None) => self.join = Some(self.read(Track::Join, MAX_BASE_AGE).await?),
-            (false, Some(join)) => {
-                join.abort();
-                self.join = None;
-            }
-            _ => {}
+        if wanted.is_none() {
+            let reader = self.read(track, age).await?;
+            *(if track == Track::Join { &mut self.join } else { &mut self.more }) = Some(reader);
         }
         Ok(())
     }
 
     /// Reads a track from now on.
     async fn read(&mut self, track: Track, age: Duration) -> Result<AbortHandle, Error> {
-        let subscriber = self.subscription.track(track, age).await?;
-        Ok(self.readers.spawn(tracks::read(track, subscriber, self.events.clone())))
+        let subscriber = self.subscription.track(track).await?;
+        Ok(self.readers.spawn(tracks::read(track, age, subscriber, self.events.clone())))
     }
 }
 

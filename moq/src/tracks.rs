@@ -62,14 +62,12 @@ impl Subscription {
         Ok(Self { relay, broadcast, stops, welcome, _origin: tasks })
     }
 
-    /// Subscribes to a track from now on; its groups may be as late as `age`.
-    pub(crate) async fn track(&self, track: Track, age: Duration) -> Result<track::Subscriber, Error> {
-        let wanted = |age| track::Subscription::default().with_priority(track.priority()).with_max_age(age);
+    /// Subscribes to a track from now on.
+    pub(crate) async fn track(&self, track: Track) -> Result<track::Subscriber, Error> {
         let gone = |error: moq_net::Error| Error::Lost(error.to_string());
-        let subscribed = self.broadcast.track(track.name()).map_err(gone)?.subscribe(wanted(MAX_FIRST_AGE));
-        let mut subscribed = timeout(CATALOG_TIMEOUT, subscribed).await.map_err(|_| Fault::NoCatalog)?.map_err(gone)?;
-        subscribed.update(wanted(age)).map_err(gone)?;
-        Ok(subscribed)
+        let wanted = wanted(track, MAX_FIRST_AGE);
+        let subscribed = self.broadcast.track(track.name()).map_err(gone)?.subscribe(wanted);
+        timeout(CATALOG_TIMEOUT, subscribed).await.map_err(|_| Fault::NoCatalog)?.map_err(gone)
     }
 }
 
@@ -91,20 +89,35 @@ async fn read_catalog(broadcast: &broadcast::Consumer) -> Option<Bytes> {
 #[derive(Debug)]
 pub(crate) enum Event {
     Bytes(Track, u64, Bytes),
-    /// A group ended. Of base layers, only those that are whole count.
+    /// A group ended, or an object of the base track. Of base layers, only those that are whole count.
     GroupEnd(Track, u64),
     TrackEnd(String),
 }
 
-/// Reads the groups of a track until it ends.
-pub(crate) async fn read(track: Track, mut subscriber: track::Subscriber, events: mpsc::Sender<Event>) {
+fn wanted(track: Track, age: Duration) -> track::Subscription {
+    track::Subscription::default().with_priority(track.priority()).with_max_age(age)
+}
+
+/// Reads the groups of a track until it ends. After the first one, groups may be as late as `age`.
+pub(crate) async fn read(
+    track: Track,
+    age: Duration,
+    mut subscriber: track::Subscriber,
+    events: mpsc::Sender<Event>,
+) {
     let mut groups = JoinSet::new();
+    let mut is_first = true;
     let end = loop {
         tokio::select! {
             group = subscriber.recv_group() => match group {
                 // A relay with that many groups open does not serve them in order; the newest are lost.
                 Ok(Some(_)) if groups.len() >= MAX_GROUPS => {}
                 Ok(Some(group)) => {
+                    if std::mem::take(&mut is_first)
+                        && let Err(error) = subscriber.update(wanted(track, age))
+                    {
+                        break error.to_string();
+                    }
                     groups.spawn(read_group(track, group, events.clone()));
                 }
                 Ok(None) => break "it is over".to_owned(),
@@ -118,21 +131,25 @@ pub(crate) async fn read(track: Track, mut subscriber: track::Subscriber, events
     let _ = events.send(Event::TrackEnd(end)).await;
 }
 
-/// Reads a group as it comes.
+/// Reads a group as it comes. A group of base layers counts as one group for each of its objects.
 async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Sender<Event>) {
-    let number = group.sequence;
+    let mut number = group.sequence;
     let end = async {
         while let Some(mut object) = group.next_frame().await? {
             while let Some(bytes) = object.read_chunk().await? {
                 // The driver may have ended.
                 let _ = events.send(Event::Bytes(track, number, bytes)).await;
             }
+            if track == Track::Base {
+                let _ = events.send(Event::GroupEnd(track, number)).await;
+                number = number.saturating_add(1);
+            }
         }
         Ok::<(), moq_net::Error>(())
     };
-    let ended = end.await;
-    // A base layer without its end is none; of the rest any part is worth something.
-    if ended.is_ok() || track == Track::More {
+    let is_whole = end.await.is_ok();
+    // A random-access frame without its end is none; of the rest any part is worth something.
+    if track == Track::More || is_whole && track != Track::Base {
         let _ = events.send(Event::GroupEnd(track, number)).await;
     }
 }
