@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use bytes::Bytes;
+use nestcast_proto::StreamHead;
 
 use crate::mapping::Track;
 
@@ -41,7 +42,7 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Gate {
     /// Until a random-access frame. It is new enough if its group's number is at least that of the first base layer
-    /// that came since, because all later ones are here then.
+    /// that came since, or of the newest group of base layers, because all later ones are here or come.
     WaitsForJoin { first: Option<u64>, join: Option<u64> },
     /// From the random-access frame in the group of this number, if there was any.
     Open { join: Option<u64> },
@@ -69,6 +70,8 @@ struct Open {
 pub struct Assembly {
     interval: Duration,
     gate: Gate,
+    /// The frame of the last random-access frame that was passed on, by its head.
+    joined: Option<u64>,
     open: BTreeMap<u64, Open>,
     /// The newest frame without an earlier one whose base layer is missing, and later ones with a base layer.
     complete: Option<u64>,
@@ -90,6 +93,7 @@ impl Assembly {
         Self {
             interval,
             gate,
+            joined: None,
             open: BTreeMap::new(),
             complete: None,
             early: BTreeSet::new(),
@@ -100,9 +104,11 @@ impl Assembly {
         }
     }
 
-    /// Holds frames back until a random-access frame, because later ones cannot be decoded.
-    pub fn wait_for_join(&mut self) {
-        if matches!(self.gate, Gate::WaitsForJoin { .. }) {
+    /// Holds frames back until a random-access frame, because frame `lost` and later ones cannot be decoded. It ignores
+    /// what was lost before the last random-access frame.
+    pub fn wait_for_join(&mut self, lost: u64) {
+        let is_replaced = self.joined.is_some_and(|joined| lost < joined);
+        if is_replaced || matches!(self.gate, Gate::WaitsForJoin { .. }) {
             return;
         }
         self.gate = Gate::WaitsForJoin { first: None, join: None };
@@ -110,6 +116,17 @@ impl Assembly {
         self.early.clear();
         let open: Vec<_> = self.open.keys().copied().collect();
         open.into_iter().for_each(|group| self.finish(group));
+    }
+
+    /// Notes that a group of base layers began at the relay, perhaps with a random-access frame. Before one is shown,
+    /// older base layers are of no use: they would only take its room.
+    pub fn handle_base_group(&mut self, group: u64) {
+        let Gate::WaitsForJoin { first, .. } = &mut self.gate else { return };
+        if first.is_none_or(|first| first < group) {
+            *first = Some(group);
+            self.open = self.open.split_off(&group);
+            self.steps.push_back(Step::StopBefore(Track::Base, group));
+        }
     }
 
     /// Processes bytes of a group, in order.
@@ -187,7 +204,8 @@ impl Assembly {
     fn is_wanted(&self, track: Track, group: u64) -> bool {
         match (self.gate, track) {
             (_, Track::Catalog) | (Gate::WaitsForJoin { .. }, Track::More) => false,
-            (Gate::WaitsForJoin { .. }, _) => true,
+            (Gate::WaitsForJoin { first, .. }, Track::Base) => first.is_none_or(|first| group >= first),
+            (Gate::WaitsForJoin { .. }, Track::Join) => true,
             (_, Track::More) if self.finished.is_some_and(|finished| group <= finished) => {
                 self.open.contains_key(&group)
             }
@@ -212,7 +230,7 @@ impl Assembly {
     fn handle_begun(&mut self, track: Track, group: u64) {
         let Gate::WaitsForJoin { first, join } = &mut self.gate else { return };
         match track {
-            Track::Base => *first = Some(first.map_or(group, |first| first.min(group))),
+            Track::Base => *first = first.or(Some(group)),
             Track::Join => *join = Some(join.map_or(group, |join| join.max(group))),
             Track::Catalog | Track::More => {}
         }
@@ -242,7 +260,7 @@ impl Assembly {
     fn pass_on(&mut self, now: Duration, group: u64) {
         let Gate::Open { join } = self.gate else { return };
         let main = if join == Some(group) { Track::Join } else { Track::Base };
-        let Self { open, passed, steps, streams, .. } = self;
+        let Self { open, passed, steps, streams, joined, .. } = self;
         let Some(frame) = open.get_mut(&group) else { return };
         if frame.waiting.contains_key(&main) || frame.stream.is_some() {
             let stream = *frame.stream.get_or_insert_with(|| {
@@ -255,6 +273,12 @@ impl Assembly {
             let is_based = frame.ended.contains(&main);
             let tracks = if is_based { &[main, Track::More][..] } else { &[main] };
             let (number, mut offset) = stream;
+            if main == Track::Join
+                && offset == 0
+                && let Some(bytes) = frame.waiting.get(&main).and_then(|waiting| waiting.first())
+            {
+                *joined = frame_id(bytes);
+            }
             for bytes in tracks.iter().filter_map(|track| frame.waiting.remove(track)).flatten() {
                 let length = bytes.len();
                 frame.waiting_bytes -= length;
@@ -324,6 +348,14 @@ impl Assembly {
     }
 }
 
+/// Reads the number of a frame from the beginning of its stream; `None` if the head is not whole.
+fn frame_id(stream: &[u8]) -> Option<u64> {
+    match StreamHead::parse(stream) {
+        Ok(Some((StreamHead::Frame(header), _))) => Some(header.id),
+        _ => None,
+    }
+}
+
 impl Open {
     const fn new(now: Duration) -> Self {
         let waiting = BTreeMap::new();
@@ -333,6 +365,8 @@ impl Open {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_proto::FrameHeader;
+
     use super::*;
 
     const FRAME: Duration = Duration::from_millis(33);
@@ -433,6 +467,11 @@ mod tests {
     fn video_begins_with_a_random_access_frame_that_all_later_base_layers_follow() {
         let mut it = Assembly::new(FRAME, true);
         assert!(it.needs_join());
+        it.handle_base_group(2);
+        base(&mut it, ms(0), 2, "old");
+        it.handle_base_group(5);
+        base(&mut it, ms(0), 3, "old");
+        assert_eq!(steps(&mut it), ["stop base <2", "stop more <3", "stop base <5", "stop more <4"]);
         it.handle_bytes(ms(0), Track::Join, 3, bytes("old"));
         it.handle_end(ms(0), Track::Join, 3);
         for group in 5..8 {
@@ -451,8 +490,8 @@ mod tests {
         it.handle_bytes(ms(10), Track::Base, 6, bytes("replaced"));
         it.handle_bytes(ms(10), Track::Join, 7, bytes("not needed"));
         assert_eq!(steps(&mut it), [""; 0]);
-        it.wait_for_join();
-        it.wait_for_join();
+        it.wait_for_join(7);
+        it.wait_for_join(8);
         assert_eq!(steps(&mut it), ["end 11"]);
         it.handle_bytes(ms(39), Track::Base, 7, bytes("again"));
         it.handle_bytes(ms(39), Track::Join, 7, bytes("passed on"));
@@ -460,6 +499,21 @@ mod tests {
         base(&mut it, ms(40), 8, "base");
         it.handle_bytes(ms(41), Track::Join, 8, bytes("join"));
         assert_eq!(steps(&mut it), ["stop more <9", "open 15", "15+0 join"]);
+    }
+
+    #[test]
+    fn what_was_lost_before_a_random_access_frame_needs_no_other_one() {
+        let mut it = Assembly::new(FRAME, true);
+        let header = FrameHeader { id: 40, skipped: 0, captured: 1, full: 9000, base: 3000 };
+        let head = StreamHead::Frame(header).encode();
+        it.handle_bytes(ms(0), Track::Base, 1040, bytes("replaced"));
+        it.handle_bytes(ms(1), Track::Join, 1040, head);
+        it.handle_end(ms(2), Track::Join, 1040);
+        assert!(!it.needs_join());
+        it.wait_for_join(39);
+        assert!(!it.needs_join(), "the frames up to 39 are not shown any more");
+        it.wait_for_join(40);
+        assert!(it.needs_join());
     }
 
     #[test]
@@ -500,7 +554,10 @@ mod tests {
         assert!(held <= MAX_OPEN_FRAMES * MAX_WAITING_BYTES, "{held}");
         it.handle_bytes(ms(1001), Track::Join, 900, bytes("too old"));
         let stopped = steps(&mut it);
-        assert!(stopped.iter().all(|step| step.starts_with("stop join")), "base layers after it were dropped: {stopped:?}");
+        assert!(
+            stopped.iter().all(|step| step.starts_with("stop join")),
+            "base layers after it were dropped: {stopped:?}"
+        );
         it.handle_bytes(ms(1002), Track::Base, u64::MAX, bytes("a number"));
         it.handle_end(ms(1002), Track::Base, u64::MAX);
         it.handle_bytes(ms(1002), Track::Join, u64::MAX, bytes("a number"));

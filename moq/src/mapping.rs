@@ -6,10 +6,10 @@ use nestcast_proto::{Frame, FrameHeader, RandomAccessFrame, StreamHead};
 /// The bytes of an enhancement object: about a packet's, so that a stopped group loses little.
 pub const OBJECT_BYTES: usize = 1024;
 
-/// The most base layers in a group. A relay ranks groups, and updates the rank of what it has begun to send too late:
-/// each change of the number of open base groups lets it send the rest of older frames first. On the other hand, who
-/// comes late gets all base layers of the open group.
-pub const BASE_GROUP_FRAMES: u64 = 8;
+/// The most base layers in a group. A relay ranks its groups, and learns too late that the rank of what it has begun to
+/// send has fallen: after each change of the number of base groups it sends some of older frames first. On the other
+/// hand, who comes late gets all base layers of the newest group, until a random-access frame begins another one.
+pub const BASE_GROUP_FRAMES: u64 = 64;
 
 /// A track of a relayed broadcast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -127,8 +127,6 @@ struct Driver<'a, S> {
     /// The readers of two tracks, never of both.
     join: Option<AbortHandle>,
     more: Option<AbortHandle>,
-    /// The random-access frame that was handed over last, unless the next one is awaited.
-    joined: Option<u64>,
     /// When the first and the last frame were handed over.
     handed_over: Option<(Instant, Instant)>,
 }
@@ -155,7 +153,6 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             readers: JoinSet::new(),
             join: None,
             more: None,
-            joined: None,
             handed_over: None,
         }
     }
@@ -208,6 +205,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         let now = self.epoch.elapsed();
         let Some(assembly) = &mut self.assembly else { return ControlFlow::Continue(()) };
         match event {
+            Event::BaseGroup(group) => assembly.handle_base_group(group),
             Event::Bytes(track, group, bytes) => assembly.handle_bytes(now, track, group, bytes),
             Event::GroupEnd(track, group) => assembly.handle_end(now, track, group),
             Event::TrackEnd(why) => {
@@ -241,7 +239,6 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                     let now = Instant::now();
                     let first = self.handed_over.map_or(now, |(first, _)| first);
                     self.handed_over = Some((first, now));
-                    self.joined.get_or_insert(arrived.header.id);
                     self.sink.handle_frame(arrived, self.session.stats()).map_err(Error::sink)?;
                 }
                 ReceiverOutput::More(more) => {
@@ -271,11 +268,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         else {
             return;
         };
-        // A random-access frame has replaced what was lost before it.
-        if self.joined.is_none_or(|joined| request.lost >= joined) {
-            self.joined = None;
-            assembly.wait_for_join();
-        }
+        assembly.wait_for_join(request.lost);
     }
 
     fn pass_steps(&mut self) {

@@ -88,6 +88,8 @@ async fn read_catalog(broadcast: &broadcast::Consumer) -> Option<Bytes> {
 /// What a track brings.
 #[derive(Debug)]
 pub(crate) enum Event {
+    /// A group of base layers began.
+    BaseGroup(u64),
     Bytes(Track, u64, Bytes),
     /// A group ended, or an object of the base track. Of base layers, only those that are whole count.
     GroupEnd(Track, u64),
@@ -99,12 +101,7 @@ fn wanted(track: Track, age: Duration) -> track::Subscription {
 }
 
 /// Reads the groups of a track until it ends. After the first one, groups may be as late as `age`.
-pub(crate) async fn read(
-    track: Track,
-    age: Duration,
-    mut subscriber: track::Subscriber,
-    events: mpsc::Sender<Event>,
-) {
+pub(crate) async fn read(track: Track, age: Duration, mut subscriber: track::Subscriber, events: mpsc::Sender<Event>) {
     let mut groups = JoinSet::new();
     let mut is_first = true;
     let end = loop {
@@ -134,10 +131,13 @@ pub(crate) async fn read(
 /// Reads a group as it comes. A group of base layers counts as one group for each of its objects.
 async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Sender<Event>) {
     let mut number = group.sequence;
+    if track == Track::Base {
+        // The driver may have ended.
+        let _ = events.send(Event::BaseGroup(number)).await;
+    }
     let end = async {
         while let Some(mut object) = group.next_frame().await? {
             while let Some(bytes) = object.read_chunk().await? {
-                // The driver may have ended.
                 let _ = events.send(Event::Bytes(track, number, bytes)).await;
             }
             if track == Track::Base {
