@@ -3,8 +3,9 @@
 use bytes::{Bytes, BytesMut};
 use nestcast_proto::{Frame, FrameHeader, RandomAccessFrame, StreamHead};
 
-/// The bytes of an enhancement object: about a packet's, so that a stopped group loses little.
-pub const OBJECT_BYTES: usize = 1024;
+/// The most bytes of an enhancement object. Readers and relays pass an object on as it comes, so a stopped group loses
+/// nothing by large ones, and relays spend time on each object.
+pub const OBJECT_BYTES: usize = 64 * 1024;
 
 /// The most base layers in a group. A relay ranks its groups, and learns too late that the rank of what it has begun to
 /// send has fallen: after each change of the number of base groups it sends some of older frames first. On the other
@@ -142,9 +143,9 @@ mod tests {
 
     #[test]
     fn the_pieces_are_the_frames_stream_in_a_session() {
-        let frame = frame(300, 5000);
+        let frame = frame(300, 150_000);
         let pieces = Pieces::cut(&frame, usize::MAX, 0);
-        assert_eq!(pieces.more.iter().map(Bytes::len).collect::<Vec<_>>(), [1024, 1024, 1024, 1024, 604]);
+        assert_eq!(pieces.more.iter().map(Bytes::len).collect::<Vec<_>>(), [65_536, 65_536, 18_628]);
         let all = [&[pieces.base][..], &pieces.more].concat();
         assert_eq!(joined(&all), (frame.header(), frame.bytes.to_vec()));
         assert!(pieces.join.is_empty());
