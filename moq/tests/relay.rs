@@ -4,6 +4,7 @@ mod harness;
 
 use std::time::Duration;
 
+use harness::plain;
 use harness::program::RelayProgram;
 use harness::{Got, Made, Place, broadcast, receive_for};
 use nestcast_lab::link::{Link, Relay as LinkRelay};
@@ -50,6 +51,32 @@ async fn slow_links_get_base_layers_and_as_much_more_as_they_carry() {
         assert!((least_used..1.0).contains(&used), "{link}: {used}");
         assert!(last > 21 * 30, "{link}: frames come to the end: {last}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs moq-relay: cargo xtask relays"]
+async fn a_subscriber_does_not_suffer_from_readers_that_stop_nothing() {
+    let relay = RelayProgram::start(None);
+    let mut tasks = JoinSet::new();
+    broadcast(&mut tasks, Made::for_time(seconds(120)), &relay.place, rates());
+    let links = [0; 2].map(|_| {
+        let link = Link::constant(4_000_000).with_rtt(Duration::from_millis(50));
+        LinkRelay::start(relay.address(), link)
+    });
+    let mut plain = JoinSet::new();
+    for link in links {
+        let place = relay.place.clone();
+        plain.spawn(async move {
+            let link = link.await.expect("a port");
+            plain::base_layers_at_the_end(&place.at(link.address()), seconds(60), harness::FPS).await
+        });
+    }
+    let got = over_link(&relay.place, 4_000_000, seconds(60)).await;
+    let theirs = plain.join_all().await;
+    let used = got.after(90).rate() / 4e6;
+    eprintln!("theirs, second half: {theirs:.0?} % of the base layers; ours: {:.2} %, {used:.3} used", got.shown());
+    assert_eq!((got.wrong, got.breaks), (0, 0));
+    assert!(got.shown() >= 99.5 && used >= 0.75, "{} {used}", got.shown());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod plain;
 pub(crate) mod program;
 
 use std::collections::BTreeMap;
