@@ -24,7 +24,9 @@ const SECONDS_PER_HOUR: f64 = 3600.0;
 fn main() {
     let given: Option<f64> = std::env::args().nth(1).and_then(|word| word.parse().ok());
     let audiences = given.map_or(vec![1e5, 1e6], |viewers| vec![viewers]);
-    println!("| viewers | way | mean Mbit/s a viewer | Gbit/s | TB an hour | relay machines | publisher's uplink, Mbit/s |");
+    println!(
+        "| viewers | way | mean Mbit/s a viewer | Gbit/s | TB an hour | relay machines | publisher's uplink, Mbit/s |"
+    );
     println!("|---:|---|---:|---:|---:|---:|---:|");
     for viewers in audiences {
         let stream = mean(|link| USED * link);
