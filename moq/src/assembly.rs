@@ -148,6 +148,13 @@ impl Assembly {
         self.pass_on(now, group);
     }
 
+    /// Passes on a packet of sound, as the stream that it is in a session. Sound does not wait for pictures.
+    pub fn handle_sound(&mut self, packet: Bytes) {
+        self.streams += 1;
+        let stream = stream_number(self.streams);
+        self.steps.extend([Step::Open(stream), Step::Bytes(stream, 0, packet), Step::End(stream)]);
+    }
+
     /// Notes the end of a group.
     pub fn handle_end(&mut self, now: Duration, track: Track, group: u64) {
         if track == Track::Base && matches!(self.gate, Gate::WaitsForJoin { .. }) {
@@ -203,7 +210,7 @@ impl Assembly {
     /// Returns whether a group's bytes are of any use.
     fn is_wanted(&self, track: Track, group: u64) -> bool {
         match (self.gate, track) {
-            (_, Track::Catalog) | (Gate::WaitsForJoin { .. }, Track::More) => false,
+            (_, Track::Catalog | Track::Sound) | (Gate::WaitsForJoin { .. }, Track::More) => false,
             (Gate::WaitsForJoin { first, .. }, Track::Base) => first.is_none_or(|first| group >= first),
             (Gate::WaitsForJoin { .. }, Track::Join) => true,
             (_, Track::More) if self.finished.is_some_and(|finished| group <= finished) => {
@@ -232,7 +239,7 @@ impl Assembly {
         match track {
             Track::Base => *first = first.or(Some(group)),
             Track::Join => *join = Some(join.map_or(group, |join| join.max(group))),
-            Track::Catalog | Track::More => {}
+            Track::Catalog | Track::Sound | Track::More => {}
         }
         let (Some(first), Some(newest)) = (*first, *join) else { return };
         // Of a frame that was passed on the session knows the other form.
@@ -265,8 +272,7 @@ impl Assembly {
         if frame.waiting.contains_key(&main) || frame.stream.is_some() {
             let stream = *frame.stream.get_or_insert_with(|| {
                 *streams += 1;
-                // The numbers of streams that a server opens (RFC 9000, section 2.1).
-                let stream = 4 * *streams + 3;
+                let stream = stream_number(*streams);
                 steps.push_back(Step::Open(stream));
                 (stream, 0)
             });
@@ -346,6 +352,11 @@ impl Assembly {
         self.steps.extend(ended.map(|(stream, _)| Step::End(stream)));
         self.finished = self.finished.max(Some(group));
     }
+}
+
+/// Returns the number of a stream that a server opens (RFC 9000, section 2.1).
+const fn stream_number(opened: u64) -> u64 {
+    4 * opened + 3
 }
 
 /// Reads the number of a frame from the beginning of its stream; `None` if the head is not whole.
@@ -514,6 +525,13 @@ mod tests {
         assert!(!it.needs_join(), "the frames up to 39 are not shown any more");
         it.wait_for_join(40);
         assert!(it.needs_join());
+    }
+
+    #[test]
+    fn sound_does_not_wait_for_pictures() {
+        let mut it = Assembly::new(FRAME, true);
+        it.handle_sound(bytes("packet"));
+        assert_eq!(steps(&mut it), ["open 7", "7+0 packet", "end 7"]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use nestcast_proto::{Message, Welcome};
+use nestcast_proto::{Message, Sound, Welcome};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Fault;
@@ -15,6 +15,8 @@ const VERSION: u64 = 1;
 const SESSION_VERSION: u64 = 1;
 /// The packaging of all tracks: what their objects contain (spec: relay.md).
 const PACKAGING: &str = "nestcast";
+/// Samples of sound a second.
+const SOUND_RATE: u32 = 48_000;
 /// The most bytes of a catalog.
 pub const MAX_CATALOG_BYTES: usize = 16 * 1024;
 /// The units of timestamps in a second: microseconds since 1970-01-01 UTC.
@@ -46,8 +48,12 @@ struct Entry {
     #[serde(skip_serializing_if = "Option::is_none")]
     framerate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    samplerate: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    channel_config: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     timescale: Option<u64>,
-    /// The session's welcome in base64.
+    /// The session's welcome, or its announcement of sound, in base64.
     #[serde(skip_serializing_if = "Option::is_none")]
     init_data: Option<String>,
 }
@@ -64,15 +70,17 @@ impl Entry {
             width: None,
             height: None,
             framerate: None,
+            samplerate: None,
+            channel_config: None,
             timescale: Some(TIMESCALE),
             init_data: None,
         }
     }
 }
 
-/// Writes the catalog of a broadcast.
+/// Writes the catalog of a broadcast, with sound or without.
 #[must_use]
-pub fn encode(welcome: &Welcome) -> Bytes {
+pub fn encode(welcome: &Welcome, sound: Option<Sound>) -> Bytes {
     let message = Message::Welcome { version: SESSION_VERSION, welcome: welcome.clone() };
     let base = Entry {
         codec: Some(PACKAGING.to_owned()),
@@ -85,12 +93,22 @@ pub fn encode(welcome: &Welcome) -> Bytes {
     let depends = vec![Track::Base.name().to_owned()];
     let more = Entry { depends: depends.clone(), ..Entry::of(Track::More) };
     let join = Entry { depends, ..Entry::of(Track::Join) };
-    let catalog = Catalog { version: VERSION, tracks: vec![base, more, join] };
+    let sound = sound.map(|sound| Entry {
+        role: Some("audio".to_owned()),
+        codec: Some("opus".to_owned()),
+        samplerate: Some(SOUND_RATE),
+        channel_config: Some(sound.channels().to_string()),
+        init_data: Some(STANDARD.encode(Message::Sound(sound).encode())),
+        ..Entry::of(Track::Sound)
+    });
+    let tracks = [base, more, join].into_iter().chain(sound).collect();
+    let catalog = Catalog { version: VERSION, tracks };
     // Strings and numbers: nothing that JSON lacks.
     serde_json::to_vec(&catalog).unwrap_or_default().into()
 }
 
-/// Reads a catalog, and returns the bytes of the session's welcome, unchecked.
+/// Reads a catalog, and returns the bytes of the session's welcome, followed by those of its announcement of sound if
+/// there is any, unchecked.
 ///
 /// # Errors
 /// If it is longer than [`MAX_CATALOG_BYTES`], of another version, or of another kind of broadcast.
@@ -108,8 +126,13 @@ pub fn decode(bytes: &[u8]) -> Result<Bytes, Fault> {
     };
     named(Track::More)?;
     named(Track::Join)?;
-    let init = named(Track::Base)?.init_data.as_deref().ok_or(Fault::OtherBroadcast)?;
-    STANDARD.decode(init).map(Bytes::from).map_err(|error| Fault::Catalog(error.to_string()))
+    let welcome = named(Track::Base)?.init_data.as_deref().ok_or(Fault::OtherBroadcast)?;
+    let sound = named(Track::Sound).ok().and_then(|sound| sound.init_data.as_deref());
+    let mut messages = Vec::new();
+    for message in [Some(welcome), sound].into_iter().flatten() {
+        STANDARD.decode_vec(message, &mut messages).map_err(|error| Fault::Catalog(error.to_string()))?;
+    }
+    Ok(messages.into())
 }
 
 #[cfg(test)]
@@ -130,21 +153,23 @@ mod tests {
     }
 
     fn changed(change: impl FnOnce(&mut serde_json::Value)) -> Result<Bytes, Fault> {
-        let mut catalog: serde_json::Value = serde_json::from_slice(&encode(&welcome())).expect("JSON");
+        let mut catalog: serde_json::Value = serde_json::from_slice(&encode(&welcome(), None)).expect("JSON");
         change(&mut catalog);
         decode(&serde_json::to_vec(&catalog).expect("JSON"))
     }
 
     #[test]
     fn a_catalog_has_the_welcome_and_the_fields_of_other_players() {
-        let bytes = encode(&welcome());
+        let bytes = encode(&welcome(), Some(Sound::Stereo));
         let mut control = Control::default();
         control.handle_bytes(&decode(&bytes).expect("ours"));
         let read = control.poll().expect("legal");
         assert!(matches!(read, Some(Message::Welcome { welcome: read, .. }) if read == welcome()), "{bytes:?}");
+        assert_eq!(control.poll(), Ok(Some(Message::Sound(Sound::Stereo))));
         let json: serde_json::Value = serde_json::from_slice(&bytes).expect("JSON");
         assert_eq!((&json["tracks"][0]["width"], &json["tracks"][0]["framerate"]), (&640.into(), &30.0.into()));
         assert_eq!(json["tracks"][1]["depends"][0], "base");
+        assert_eq!((&json["tracks"][3]["codec"], &json["tracks"][3]["channelConfig"]), (&"opus".into(), &"2".into()));
     }
 
     #[test]

@@ -1,10 +1,10 @@
 //! Live broadcasts through relays of Media over QUIC (spec: relay.md).
 //!
 //! ```text
-//! Broadcast::frames -> publish -> relay -> relay -> receive -> FrameSink
+//! Broadcast::frames, sound -> publish -> relay -> relay -> receive -> FrameSink
 //! ```
 //!
-//! [`publish`] writes a broadcast's frames at a relay, next to the broadcast's own receivers: one encode serves both.
+//! [`publish`] writes a broadcast's frames and sound at a relay, next to the broadcast's own receivers: one encode serves both.
 //! [`receive`] reads them and feeds any sink of `nestcast-receiver`, so a player shows a relayed broadcast as it shows
 //! a direct one. A relay copies groups and knows nothing of frames. The subscriber cuts each frame itself: it stops a
 //! frame's enhancement group when the next frame is there.
@@ -26,7 +26,7 @@ mod url;
 pub use assembly::{Assembly, Step};
 pub use error::{Error, Fault};
 pub use mapping::Track;
-pub use publisher::{Rates, RatesError, publish};
+pub use publisher::{Rates, RatesError, Relayed, publish};
 pub use relay::VERSIONS;
 pub use subscriber::{Config, receive, view};
 pub use url::{RelayUrl, RelayUrlError};

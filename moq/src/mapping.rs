@@ -12,6 +12,9 @@ pub const OBJECT_BYTES: usize = 64 * 1024;
 /// hand, who comes late gets all base layers of the newest group, until a random-access frame begins another one.
 pub const BASE_GROUP_FRAMES: u64 = 64;
 
+/// The most packets of sound in a group: 1.28 s. Who comes late gets all packets of the newest group.
+pub const SOUND_GROUP_PACKETS: u64 = 64;
+
 /// A track of a relayed broadcast.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Track {
@@ -22,6 +25,8 @@ pub enum Track {
     Base,
     /// The rest of each frame in embedded order: one group for each frame, in objects of [`OBJECT_BYTES`].
     More,
+    /// Packets of sound, if the broadcast has sound: one object for each, up to [`SOUND_GROUP_PACKETS`] in a group.
+    Sound,
     /// Random-access frames, each in a group with the number of the frame that it replaces. A group of base layers
     /// begins with the same frame.
     Join,
@@ -29,13 +34,14 @@ pub enum Track {
 
 impl Track {
     /// All tracks.
-    pub const ALL: [Self; 4] = [Self::Catalog, Self::Base, Self::More, Self::Join];
+    pub const ALL: [Self; 5] = [Self::Catalog, Self::Sound, Self::Base, Self::More, Self::Join];
 
     /// Returns the track's name at a relay.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
             Self::Catalog => "catalog",
+            Self::Sound => "sound",
             Self::Base => "base",
             Self::More => "more",
             Self::Join => "join",
@@ -47,6 +53,7 @@ impl Track {
     pub const fn priority(self) -> u8 {
         match self {
             Self::Catalog => 250,
+            Self::Sound => 220,
             Self::Base => 200,
             Self::Join => 150,
             Self::More => 50,

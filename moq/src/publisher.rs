@@ -7,15 +7,18 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use moq_net::{Timescale, Timestamp, broadcast, cache, group, origin, track};
-use nestcast_proto::{Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Welcome};
+use nestcast_proto::{
+    Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Sound, SoundPacket, StreamHead,
+    Welcome,
+};
 use nestcast_receiver::{Retry, Trust};
-use nestcast_sender::{FrameReceiver, NextFrame};
+use nestcast_sender::{FrameReceiver, NextFrame, SoundReceiver};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::catalog;
 use crate::error::{Error, Fault};
-use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, Track};
+use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, SOUND_GROUP_PACKETS, Track};
 use crate::relay::Relay;
 use crate::url::RelayUrl;
 
@@ -24,6 +27,8 @@ const KEPT_TIME: Duration = Duration::from_secs(1);
 /// How old a base layer may be that still goes to the relay, and how old the rest of a frame.
 const MAX_BASE_AGE: Duration = Duration::from_secs(1);
 const MAX_MORE_AGE: Duration = Duration::from_millis(300);
+/// How old a packet of sound may be.
+const MAX_SOUND_AGE: Duration = Duration::from_millis(500);
 /// How old the catalog may be: as old as the broadcast.
 const MAX_CATALOG_AGE: Duration = Duration::from_secs(100 * 365 * 86_400);
 /// The least time between two random-access frames while somebody waits for one.
@@ -92,11 +97,23 @@ impl Rates {
     }
 }
 
-/// Publishes `frames` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the relay
+/// What of a broadcast goes to a relay.
+#[derive(Debug)]
+pub struct Relayed {
+    /// The source's announcement.
+    pub welcome: Welcome,
+    /// The frames: [`nestcast_sender::Broadcast::frames`].
+    pub frames: FrameReceiver,
+    /// What receivers want: [`nestcast_sender::Broadcast::demand`].
+    pub demand: Demand,
+    /// The sound, if the broadcast announced any, and its packets: [`nestcast_sender::Broadcast::sound`].
+    pub sound: Option<(Sound, SoundReceiver)>,
+}
+
+/// Publishes `relayed` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the relay
 /// was away, so it fails only if the relay or the broadcast is of the wrong kind.
 ///
-/// `welcome` is the source's announcement. `demand` is the broadcast's: the relay takes part in it as three receivers
-/// of `rates`.
+/// `demand` is the broadcast's: the relay takes part in it as three receivers of `rates`.
 ///
 /// # Errors
 /// If the frames are not video, or no later attempt to connect can succeed.
@@ -104,11 +121,10 @@ pub async fn publish(
     url: &RelayUrl,
     trust: &Trust,
     rates: Rates,
-    welcome: &Welcome,
-    frames: FrameReceiver,
-    demand: &Demand,
+    relayed: Relayed,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
+    let Relayed { welcome, frames, demand, sound } = relayed;
     if welcome.video.is_none() {
         return Err(Fault::Pictures.into());
     }
@@ -119,8 +135,11 @@ pub async fn publish(
     tasks.spawn(async move {
         moq_net::time::run(driver).await;
     });
-    let tracks = Tracks::create(&origin, url, welcome)?;
-    let publisher = Publisher::new(tracks, rates, welcome.interval(), demand);
+    let tracks = Tracks::create(&origin, url, &welcome, sound.as_ref().map(|(sound, _)| *sound))?;
+    if let (Some(track), Some((_, packets))) = (tracks.sound.clone(), sound) {
+        tasks.spawn(publish_sound(track, packets));
+    }
+    let publisher = Publisher::new(tracks, rates, welcome.interval(), &demand);
     tokio::select! {
         () = publisher.run(frames) => Ok(()),
         error = stay_connected(url, trust, &origin) => Err(error),
@@ -154,12 +173,18 @@ struct Tracks {
     base: track::Producer,
     more: track::Producer,
     join: track::Producer,
+    sound: Option<track::Producer>,
     _catalog: track::Producer,
     _broadcast: broadcast::Producer,
 }
 
 impl Tracks {
-    fn create(origin: &origin::Producer, url: &RelayUrl, welcome: &Welcome) -> Result<Self, Error> {
+    fn create(
+        origin: &origin::Producer,
+        url: &RelayUrl,
+        welcome: &Welcome,
+        sound: Option<Sound>,
+    ) -> Result<Self, Error> {
         let failed = |error: moq_net::Error| Error::Setup(error.to_string());
         let broadcast = origin.create_broadcast(url.broadcast()).map_err(failed)?;
         let create = |track: Track, max_age| {
@@ -173,9 +198,10 @@ impl Tracks {
         let base = create(Track::Base, MAX_BASE_AGE)?;
         let more = create(Track::More, MAX_MORE_AGE)?;
         let join = create(Track::Join, MAX_BASE_AGE)?;
-        catalog.write_frame(timestamp(now().as_micros()), catalog::encode(welcome)).map_err(failed)?;
+        catalog.write_frame(timestamp(now().as_micros()), catalog::encode(welcome, sound)).map_err(failed)?;
+        let sound = sound.map(|_| create(Track::Sound, MAX_SOUND_AGE)).transpose()?;
         broadcast.announce(origin::Route::default()).map_err(failed)?;
-        Ok(Self { base, more, join, _catalog: catalog, _broadcast: broadcast })
+        Ok(Self { base, more, join, sound, _catalog: catalog, _broadcast: broadcast })
     }
 }
 
@@ -301,6 +327,38 @@ impl Publisher {
             });
         }
     }
+}
+
+/// Publishes packets of sound until there are no more.
+async fn publish_sound(track: track::Producer, mut packets: SoundReceiver) {
+    let numbers = GroupNumbers::beginning_at(u64::try_from(now().as_millis()).unwrap_or(u64::MAX));
+    let mut open: Option<(group::Producer, u64)> = None;
+    while let Some(packet) = packets.next().await {
+        match write_sound(&track, numbers.of(packet.number), open.take(), &packet) {
+            Ok(group) => open = Some(group),
+            Err(error) => tracing::warn!(packet = packet.number, "sound is not published: {error}"),
+        }
+    }
+}
+
+/// Writes a packet into the open group if there is room, otherwise into a new one; returns that group and its packets.
+fn write_sound(
+    track: &track::Producer,
+    number: u64,
+    open: Option<(group::Producer, u64)>,
+    packet: &SoundPacket,
+) -> Result<(group::Producer, u64), moq_net::Error> {
+    let (mut group, packets) = match open {
+        Some((group, packets)) if packets < SOUND_GROUP_PACKETS => (group, packets),
+        full => {
+            if let Some((full, _)) = full {
+                full.finish()?;
+            }
+            (track.create_group(group::Info { sequence: number })?, 0)
+        }
+    };
+    group.write_frame(timestamp(packet.captured.into()), StreamHead::sound_stream(packet))?;
+    Ok((group, packets + 1))
 }
 
 /// Writes a group.

@@ -23,6 +23,11 @@ use crate::url::RelayUrl;
 /// How late a group may be: base layers as long as a session waits for them, the rest of a frame until it is stopped.
 const MAX_BASE_AGE: Duration = Duration::from_secs(1);
 const MAX_MORE_AGE: Duration = Duration::from_millis(300);
+/// How late a packet of sound may be.
+const MAX_SOUND_AGE: Duration = Duration::from_millis(500);
+/// The frames by which a stream without a head must be older than the newest one to be stopped: its first packet may
+/// have been lost, and it may be a base layer or sound.
+const HEADLESS_FRAMES: u64 = 8;
 /// The most pieces of groups that wait to be processed. Readers wait when that many do.
 const MAX_WAITING_EVENTS: usize = 64;
 
@@ -124,6 +129,7 @@ struct Driver<'a, S> {
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
     readers: JoinSet<()>,
+    wants_sound: bool,
     /// The readers of two tracks, never of both.
     join: Option<AbortHandle>,
     more: Option<AbortHandle>,
@@ -151,6 +157,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             events,
             inbox,
             readers: JoinSet::new(),
+            wants_sound: false,
             join: None,
             more: None,
             handed_over: None,
@@ -205,6 +212,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         let now = self.epoch.elapsed();
         let Some(assembly) = &mut self.assembly else { return ControlFlow::Continue(()) };
         match event {
+            Event::Sound(packet) => assembly.handle_sound(packet),
             Event::BaseGroup(group) => assembly.handle_base_group(group),
             Event::Bytes(track, group, bytes) => assembly.handle_bytes(now, track, group, bytes),
             Event::GroupEnd(track, group) => assembly.handle_end(now, track, group),
@@ -234,7 +242,15 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                     }
                     self.assembly = Some(Assembly::new(welcome.interval(), video));
                     self.read(Track::Base, MAX_BASE_AGE).await?;
+                    if self.wants_sound {
+                        self.read(Track::Sound, MAX_SOUND_AGE).await?;
+                    }
                 }
+                ReceiverOutput::SoundAnnounced(sound) => {
+                    self.wants_sound = self.sink.handle_sound_announced(sound);
+                    self.session.handle_sound_wanted(self.epoch.elapsed(), self.wants_sound);
+                }
+                ReceiverOutput::Sound(packet) => self.sink.handle_sound(packet).map_err(Error::sink)?,
                 ReceiverOutput::Frame(arrived) => {
                     let now = Instant::now();
                     let first = self.handed_over.map_or(now, |(first, _)| first);
@@ -281,7 +297,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 Step::StopBefore(track, group) => self.subscription.stops.stop_before(track, group),
                 // A random-access frame is not stopped.
                 Step::Complete(group) if self.join.is_none() => {
-                    self.subscription.stops.stop_headless_before(group);
+                    self.subscription.stops.stop_headless_before(group.saturating_sub(HEADLESS_FRAMES));
                 }
                 Step::Complete(_) => {}
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use moq_net::{broadcast, cache, group, origin, track};
+use nestcast_proto::MAX_SOUND_PACKET;
 use nestcast_receiver::Trust;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
@@ -22,6 +23,8 @@ const CATALOG_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_FIRST_AGE: Duration = Duration::from_millis(50);
 /// How long groups are kept here: they are read at once.
 const KEPT_TIME: Duration = Duration::from_secs(2);
+/// The most bytes of a packet of sound with its head.
+const MAX_SOUND_OBJECT_BYTES: usize = MAX_SOUND_PACKET + 64;
 /// The most groups of a track that are read at once.
 const MAX_GROUPS: usize = 64;
 
@@ -30,7 +33,7 @@ pub(crate) struct Subscription {
     pub(crate) relay: Relay,
     broadcast: broadcast::Consumer,
     pub(crate) stops: Stops,
-    /// The session's welcome, unchecked.
+    /// The session's welcome and announcement of sound, unchecked.
     pub(crate) welcome: Bytes,
     _origin: JoinSet<()>,
 }
@@ -91,6 +94,8 @@ pub(crate) enum Event {
     /// A group of base layers began.
     BaseGroup(u64),
     Bytes(Track, u64, Bytes),
+    /// A packet of sound: its stream in a session.
+    Sound(Bytes),
     /// A group ended, or an object of the base track. Of base layers, only those that are whole count.
     GroupEnd(Track, u64),
     TrackEnd(String),
@@ -130,6 +135,9 @@ pub(crate) async fn read(track: Track, age: Duration, mut subscriber: track::Sub
 
 /// Reads a group as it comes. A group of base layers counts as one group for each of its objects.
 async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Sender<Event>) {
+    if track == Track::Sound {
+        return read_sound(group, events).await;
+    }
     let mut number = group.sequence;
     if track == Track::Base {
         // The driver may have ended.
@@ -151,5 +159,21 @@ async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Send
     // A random-access frame without its end is none; of the rest any part is worth something.
     if track == Track::More || is_whole && track != Track::Base {
         let _ = events.send(Event::GroupEnd(track, number)).await;
+    }
+}
+
+/// Reads a group of packets of sound.
+async fn read_sound(mut group: group::Consumer, events: mpsc::Sender<Event>) {
+    // A group that breaks off ends the packets that it had.
+    while let Ok(Some(mut object)) = group.next_frame().await {
+        let mut packet = Vec::new();
+        while let Ok(Some(bytes)) = object.read_chunk().await {
+            if packet.len() + bytes.len() > MAX_SOUND_OBJECT_BYTES {
+                return;
+            }
+            packet.extend_from_slice(&bytes);
+        }
+        // The driver may have ended.
+        let _ = events.send(Event::Sound(packet.into())).await;
     }
 }

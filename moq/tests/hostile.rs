@@ -66,7 +66,7 @@ fn pieces(id: u64) -> Pieces {
 /// Subscribes while `act` writes frame after frame, one a frame interval.
 async fn watch(act: impl Fn(&Tracks, u64, &mut Vec<group::Producer>)) -> (Got, Result<(), Error>) {
     let relay = LocalRelay::start();
-    let tracks = Tracks::announce(&relay, Some(catalog::encode(&welcome())));
+    let tracks = Tracks::announce(&relay, Some(catalog::encode(&welcome(), None)));
     let place = relay.place.clone();
     let mut open = Vec::new();
     let frames = async {
@@ -96,9 +96,9 @@ async fn another_broadcasts_catalog_is_refused_in_one_line() {
     assert!(matches!(error, Error::Broadcast(Fault::OtherBroadcast)), "{error}");
     let error = refused(Some(vec![b' '; 3_000_000].into())).await;
     assert!(matches!(error, Error::Broadcast(Fault::CatalogTooLong(_))), "{error}");
-    let error = refused(Some(catalog::encode(&Welcome { video: None, ..welcome() }))).await;
+    let error = refused(Some(catalog::encode(&Welcome { video: None, ..welcome() }, None))).await;
     assert!(matches!(error, Error::Broadcast(Fault::Pictures)), "{error}");
-    let error = refused(Some(catalog::encode(&Welcome { width: 1 << 30, ..welcome() }))).await;
+    let error = refused(Some(catalog::encode(&Welcome { width: 1 << 30, ..welcome() }, None))).await;
     assert!(matches!(error, Error::Session(_)), "a picture that no machine holds: {error}");
     let error = refused(None).await;
     assert!(matches!(error, Error::Broadcast(Fault::NoCatalog)), "{error}");

@@ -23,6 +23,7 @@ async fn a_subscriber_gets_every_frame_from_a_random_access_frame_on() {
     ended.expect("a shutdown");
     assert!(got.frames.len() > 60, "{} frames", got.frames.len());
     assert_eq!((got.wrong, got.joins, got.breaks), (0, 1, 0));
+    assert!(got.sound.len() > 100 && got.heard() > 99.9, "{} packets, {} %", got.sound.len(), got.heard());
     assert!((got.shown() - 100.0).abs() < 1e-9, "{}", got.shown());
     let whole = got.frames.values().filter(|(bytes, _)| *bytes == FRAME).count();
     assert!(whole * 10 >= got.frames.len() * 8, "{whole} of {} frames are whole", got.frames.len());

@@ -45,8 +45,11 @@ async fn slow_links_get_base_layers_and_as_much_more_as_they_carry() {
         let used = settled.rate() / link;
         let (shown, last) = (got.shown(), got.frames.last_key_value().map_or(0, |(last, _)| *last));
         let (p50, p95) = (settled.latency(50), settled.latency(95));
+        let late = got.sound.values().filter(|latency| **latency > Duration::from_millis(250)).count();
+        eprintln!("{link} bit/s: {:.2} % heard, {late} of {} later than 250 ms", got.heard(), got.sound.len());
         eprintln!("{link} bit/s: {shown:.2} % shown, {used:.3} used, p50 {p50:?}, p95 {p95:?}, {:?}", got.stats);
         assert_eq!(got.wrong, 0, "{link}");
+        assert!(got.heard() >= 99.0 && got.sound.len() > 20 * 50, "{link}: {} % of {}", got.heard(), got.sound.len());
         assert!(shown >= least_shown, "{link}: {shown}");
         assert!((least_used..1.0).contains(&used), "{link}: {used}");
         assert!(last > 21 * 30, "{link}: frames come to the end: {last}");

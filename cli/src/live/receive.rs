@@ -115,7 +115,6 @@ fn start(options: &Receive) -> Option<Start> {
 #[cfg(feature = "moq")]
 fn relay_config(options: &Receive, url: &nestcast_moq::RelayUrl) -> Result<nestcast_moq::Config> {
     ensure!(options.token_file.is_none(), "a relay's token is part of its URL, after ?jwt=: leave --token-file out");
-    ensure!(options.sound.is_none(), "no sound goes through a relay: leave --sound out");
     ensure!(start(options).is_none(), "a relay keeps nothing to rewind: leave --start and --rewind out");
     ensure!(options.max_bitrate.is_none(), "a relay is not told --max-bitrate: leave it out");
     Ok(nestcast_moq::Config {

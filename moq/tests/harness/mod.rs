@@ -12,10 +12,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
-use nestcast_moq::{Config, Rates, RelayUrl, publish, receive};
+use nestcast_moq::{Config, Rates, RelayUrl, Relayed, publish, receive};
 use nestcast_proto::{
     Arrived, BroadcastFrame, DecoderKind, Demand, Frame, FrameRate, PackageHash, RandomAccessFrame, ReceiveStats,
-    SourceError, Video, Welcome,
+    Sound, SoundPacket, SourceError, Video, Welcome,
 };
 use nestcast_receiver::{FrameSink, Latency, Trust};
 use nestcast_sender::{Broadcast, FrameSource, Identity};
@@ -29,6 +29,8 @@ pub(crate) const FPS: u32 = 30;
 /// Bytes of a frame, and of its base layer. Together 14.4 Mbit/s.
 pub(crate) const FRAME: usize = 60_000;
 pub(crate) const BASE: usize = 1200;
+/// Bytes of a packet of sound: 24 kbit/s.
+const SOUND: usize = 60;
 /// Bytes of a random-access frame, and of its base layer.
 const JOIN: usize = 24_000;
 const JOIN_BASE: usize = 6000;
@@ -104,6 +106,8 @@ pub(crate) struct Got {
     pub(crate) joins: u64,
     pub(crate) breaks: u64,
     pub(crate) stats: ReceiveStats,
+    /// Of each packet of sound: the time from capture until it was handed over.
+    pub(crate) sound: BTreeMap<u64, Duration>,
     pub(crate) connections: u64,
     /// When the first frame came, from the beginning of the subscription.
     pub(crate) first: Option<Duration>,
@@ -129,6 +133,14 @@ impl Got {
         let mut all: Vec<_> = self.frames.values().map(|(_, latency)| *latency).collect();
         all.sort_unstable();
         all.get((all.len() * percent / 100).min(all.len().saturating_sub(1))).copied().unwrap_or_default()
+    }
+
+    /// Returns the share of the packets of sound between the first and the last one that came, in percent.
+    pub(crate) fn heard(&self) -> f64 {
+        let (Some((first, _)), Some((last, _))) = (self.sound.first_key_value(), self.sound.last_key_value()) else {
+            return 0.0;
+        };
+        100.0 * self.sound.len() as f64 / (last - first + 1) as f64
     }
 
     /// Returns the figures of the frames after the first `skipped`.
@@ -166,6 +178,17 @@ impl FrameSink for Counter {
         self.got.lock().unwrap_or_else(PoisonError::into_inner).connections += 1;
     }
 
+    fn handle_sound_announced(&mut self, sound: Sound) -> bool {
+        sound == Sound::Mono
+    }
+
+    fn handle_sound(&mut self, packet: SoundPacket) -> Result<(), Infallible> {
+        let mut got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
+        got.wrong += u64::from(packet.bytes != vec![7; SOUND]);
+        got.sound.insert(packet.number, wall_clock().saturating_sub(Duration::from_micros(packet.captured)));
+        Ok(())
+    }
+
     fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
         let Arrived { header, prefix, .. } = frame;
         let is_join = prefix == content(header.id, prefix.len(), true);
@@ -188,14 +211,29 @@ impl FrameSink for Counter {
 pub(crate) fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, rates: Rates) -> (SocketAddr, Trust) {
     let identity = Identity::generate().expect("an identity");
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
-    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    let mut config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    config.sound = Some(Sound::Mono);
     let welcome = source.welcome();
     let broadcast = Broadcast::listen(config, source).expect("a port");
-    let (frames, demand) = (broadcast.frames(), broadcast.demand());
+    let sound = broadcast.sound();
+    let relayed = Relayed {
+        welcome,
+        frames: broadcast.frames(),
+        demand: broadcast.demand(),
+        sound: Some((Sound::Mono, sound.subscribe())),
+    };
+    tasks.spawn(async move {
+        let mut ticks = interval(Duration::from_millis(20));
+        loop {
+            ticks.tick().await;
+            let captured = u64::try_from(wall_clock().as_micros()).expect("this century");
+            assert!(sound.send(captured, Bytes::from(vec![7; SOUND])));
+        }
+    });
     let address = broadcast.address().expect("an address");
     let Place { url, trust: of_relay } = relay.clone();
     tasks.spawn(async move {
-        let published = publish(&url, &of_relay, rates, &welcome, frames, &demand, std::future::pending());
+        let published = publish(&url, &of_relay, rates, relayed, std::future::pending());
         if let Err(error) = published.await {
             eprintln!("the publisher: {error}");
         }
