@@ -14,7 +14,7 @@ use tokio::sync::oneshot;
 use crate::raw_format::RawFormat;
 
 /// The longest wait for the tasks of a broadcast that is over.
-const SHUTDOWN: Duration = Duration::from_secs(2);
+const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(2);
 
 /// Why a broadcast cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -212,7 +212,7 @@ impl Broadcast {
             ended.0.lock().end = Some(outcome.err().map(|error| with_causes(&error)));
             drop(ended);
             // The next broadcast may use the same port, so the socket must be closed.
-            runtime.shutdown_timeout(SHUTDOWN);
+            runtime.shutdown_timeout(MAX_SHUTDOWN_TIME);
         })?;
         let input = PictureInput { slot, is_paced: settings.is_paced };
         Ok(Self { input, monitor, address, stop: Some(stop), thread: Some(thread) })
@@ -241,7 +241,7 @@ impl Broadcast {
         match (joined, end) {
             (Ok(()), None) => Ok(()),
             (_, Some(why)) => Err(why),
-            (Err(_), None) => Err(DEFECT.to_owned()),
+            (Err(_), None) => Err(DEFECT_MESSAGE.to_owned()),
         }
     }
 }
@@ -257,14 +257,14 @@ impl Drop for Broadcast {
     }
 }
 
-const DEFECT: &str = "the sender stopped unexpectedly: please report this";
+const DEFECT_MESSAGE: &str = "the sender stopped unexpectedly: please report this";
 
 /// Ends the slot even if the sender panics.
 struct EndOnDrop(Arc<Slot>);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.lock().end.get_or_insert_with(|| Some(DEFECT.to_owned()));
+        self.0.lock().end.get_or_insert_with(|| Some(DEFECT_MESSAGE.to_owned()));
         // Both the pipeline and the encoder may wait.
         self.0.close();
     }

@@ -15,7 +15,7 @@ use crate::errors::{Result, SessionError, argument, with_causes};
 use crate::picture::{Planar, colours, size};
 
 /// How often a call that waits lets Python handle signals.
-const SIGNALS: Duration = Duration::from_millis(100);
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
 #[derive(Default)]
 struct State {
@@ -62,7 +62,7 @@ impl Slot {
         };
         let mut state = self.lock();
         if state.next.is_some() && state.end.is_none() {
-            state = self.changed.wait_timeout(state, SIGNALS).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.changed.wait_timeout(state, SIGNAL_INTERVAL).unwrap_or_else(PoisonError::into_inner).0;
         }
         if let Some(error) = over(&state.end) {
             return Err(error);
