@@ -1,7 +1,7 @@
 //! `nestcastsink`: broadcasts raw video.
 
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use gst::glib;
 use gst::glib::Properties;
@@ -15,12 +15,9 @@ use nestcast_encode::{Offered, StreamPicture};
 use nestcast_sender::{Identity, clock_micros, place_of};
 
 use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
+use crate::element::element;
 use crate::raw_format::{RawFormat, raw_caps};
 use crate::raw_picture::borrow;
-
-static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("nestcastsink", gst::DebugColorFlags::empty(), Some("nestcast's broadcasts"))
-});
 
 glib::wrapper! {
     /// Broadcasts raw video.
@@ -148,29 +145,17 @@ impl ObjectImpl for Sink {
     }
 }
 
-impl GstObjectImpl for Sink {}
-
-impl ElementImpl for Sink {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "nestcast sink",
-                "Sink/Network/Video",
-                "Broadcasts video over QUIC, encoded once for all receivers",
-                "The nestcast authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let (direction, presence) = (gst::PadDirection::Sink, gst::PadPresence::Always);
-            gst::PadTemplate::new("sink", direction, presence, &raw_caps()).into_iter().collect()
-        });
-        &TEMPLATES
-    }
-}
+element!(
+    Sink,
+    State,
+    log: ["nestcastsink", "nestcast's broadcasts"],
+    description: [
+        "nestcast sink",
+        "Sink/Network/Video",
+        "Broadcasts video over QUIC, encoded once for all receivers",
+    ],
+    pads: [Sink: raw_caps()]
+);
 
 impl BaseSinkImpl for Sink {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
@@ -188,10 +173,7 @@ impl BaseSinkImpl for Sink {
     }
 
     fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let refused = |why: &dyn std::fmt::Display| {
-            gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
-            gst::loggable_error!(CATEGORY, "{why}")
-        };
+        let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
         let info = VideoInfo::from_caps(caps).map_err(|error| refused(&error))?;
         let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
         {
@@ -261,10 +243,6 @@ impl BaseSinkImpl for Sink {
 }
 
 impl Sink {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn input(&self) -> Option<PictureInput> {
         self.state().broadcast.as_ref().map(Broadcast::input)
     }
