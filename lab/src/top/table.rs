@@ -32,7 +32,7 @@ pub(super) fn table(
         ),
         String::new(),
         format!(
-            "{:ADDRESS$}{:NAME$}{:>11}{:>11}{:>8}{:>9}{:>8}{:>8}  most frames end because",
+            "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9}{:>8}{:>8}  most frames end because",
             "receiver", "name", "delivered", "allowed", "sent", "frames/s", "queue", "lost"
         ),
     ];
@@ -59,7 +59,7 @@ fn receiver(address: &str, name: &str, before: &Samples, now: &Samples, seconds:
         .map(|(reason, count)| (reason, count - was.get(reason).unwrap_or(&0.0)));
     let reason = grown_most.filter(|(_, count)| *count > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
     format!(
-        "{:ADDRESS$}{:NAME$}{:>11}{:>11}{:>8}{:>9.1}{:>8}{:>8}  {}",
+        "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9.1}{:>8}{:>8}  {}",
         start(address, ADDRESS_COLUMNS - 1),
         start(name, NAME_COLUMNS - 1),
         bits(value("nestcast_receiver_delivery_rate_bits_per_second")),
