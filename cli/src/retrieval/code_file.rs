@@ -69,11 +69,8 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     let decoder = decoder.with_context(|| format!("{name} cannot be decoded: {model} makes codes only"))?;
     let picture = decoder.decode(&file.code, file.bits).with_context(failed)?;
     output.write(&encode_png(&picture)?)?;
-    let (path, bits) = (options.output.display(), file.bits);
-    files::say_beside(
-        &output,
-        &format!("{path}: {SIDE_PIXELS}x{SIDE_PIXELS} from {bits} of {all} bits, model {model}\n"),
-    )
+    let (path, bits, side) = (options.output.display(), file.bits, SIDE_PIXELS);
+    files::say_beside(&output, &format!("{path}: {side}x{side} from {bits} of {all} bits, model {model}\n"))
 }
 
 pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {
