@@ -44,6 +44,7 @@ mod pictures;
 mod random_access_budget;
 mod raw;
 mod renditions;
+mod repeated;
 mod replay;
 mod slides;
 mod slot;
