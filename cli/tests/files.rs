@@ -11,3 +11,5 @@ mod pictures;
 mod retrieval;
 mod streams;
 mod video;
+mod video_formats;
+mod video_reports;

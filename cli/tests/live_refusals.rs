@@ -23,8 +23,9 @@ fn sources_that_cannot_be_sent_are_refused() {
     bench.write("one.png", &png::rgb(64, 48));
     bench.write("clip.y4m", &clip(3));
     for (arguments, part) in [
-        (["send", "one.png", "--effort", "fast"], "--renditions, --effort and --matrix are for videos"),
-        (["send", "one.png", "--renditions", "2"], "--renditions, --effort and --matrix are for videos"),
+        (["send", "one.png", "--effort", "fast"], "--renditions, --effort, --matrix and --rewind are for videos"),
+        (["send", "one.png", "--rewind", "1h"], "--renditions, --effort, --matrix and --rewind are for videos"),
+        (["send", "one.png", "--renditions", "2"], "--renditions, --effort, --matrix and --rewind are for videos"),
         (["send", "clip.y4m", "--model", "photo"], "leave --model out"),
         (["send", "clip.y4m", "--rate", "5"], "leave it out"),
     ] {

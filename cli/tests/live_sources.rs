@@ -101,7 +101,8 @@ fn a_pipe_by_name_is_sent_from_its_first_byte_and_cannot_begin_again() {
     assert!(refusal(&[], &send("again.y4m", "--repeat")).contains("nestcast cannot start again.y4m.pipe again"));
     // A picture is sent without end: it is refused for what is looked at once it was read.
     assert!(
-        refusal(&[], &send("one.png", "--effort fast")).contains("--renditions, --effort and --matrix are for videos")
+        refusal(&[], &send("one.png", "--effort fast"))
+            .contains("--renditions, --effort, --matrix and --rewind are for videos")
     );
 }
 

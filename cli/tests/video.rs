@@ -4,14 +4,14 @@ use crate::harness::Bench;
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_media::y4m::{Reader, Writer};
 
-const WIDTH: usize = 64;
-const HEIGHT: usize = 48;
-const FRAMES: usize = 20;
+pub(crate) const WIDTH: usize = 64;
+pub(crate) const HEIGHT: usize = 48;
+pub(crate) const FRAMES: usize = 20;
 /// Bytes of a frame in y4m, with its line.
-const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
+pub(crate) const FRAME: usize = 6 + WIDTH * HEIGHT * 3 / 2;
 
 /// Makes a texture that moves by two pixels a frame; from `cut` on it is another, brighter one.
-fn clip(count: usize, cut: usize) -> Vec<u8> {
+pub(crate) fn clip(count: usize, cut: usize) -> Vec<u8> {
     let size = Size::new(64, 48).expect("a valid size");
     let format = Format::Ycbcr420(Ycbcr::BT601);
     let mut writer = Writer::new(Vec::new(), FrameRate::new(30, 1).expect("a rate"));
@@ -31,17 +31,17 @@ fn clip(count: usize, cut: usize) -> Vec<u8> {
 }
 
 /// Returns the bytes of a y4m file's header.
-fn header(y4m: &[u8]) -> usize {
+pub(crate) fn header(y4m: &[u8]) -> usize {
     y4m.iter().position(|byte| *byte == b'\n').expect("a line") + 1
 }
 
-fn frames(y4m: &[u8]) -> Vec<Picture> {
+pub(crate) fn frames(y4m: &[u8]) -> Vec<Picture> {
     let mut reader = Reader::new(y4m, 1 << 20).expect("y4m");
     std::iter::from_fn(|| reader.read().expect("a frame")).collect()
 }
 
 /// Returns the mean over frames of the mean squared error of luma.
-fn error(original: &[Picture], decoded: &[Picture]) -> f64 {
+pub(crate) fn error(original: &[Picture], decoded: &[Picture]) -> f64 {
     let frames =
         original.iter().zip(decoded).flat_map(|(a, b)| a.samples().iter().zip(b.samples()).take(WIDTH * HEIGHT));
     let squares: f64 = frames.map(|(a, b)| f64::from(a.abs_diff(*b)).powi(2)).sum();
@@ -49,7 +49,7 @@ fn error(original: &[Picture], decoded: &[Picture]) -> f64 {
 }
 
 /// Makes a folder with `clip.y4m`, whose scene changes halfway, and `clip.nst`.
-fn encoded() -> Bench {
+pub(crate) fn encoded() -> Bench {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(FRAMES, FRAMES / 2));
     let (out, _) = bench.succeed(&["encode", "clip.y4m", "-o", "clip.nst", "--bitrates", "60k..960k"]);
@@ -57,7 +57,7 @@ fn encoded() -> Bench {
     bench
 }
 
-fn json_lines(text: &str) -> Vec<serde_json::Value> {
+pub(crate) fn json_lines(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect()
 }
 
@@ -197,44 +197,6 @@ fn videos_go_through_pipes() {
 }
 
 #[test]
-fn grey_video_becomes_video_without_colour() {
-    let bench = Bench::new();
-    let mut y4m = b"YUV4MPEG2 W16 H16 F25:1 Cmono\n".to_vec();
-    (0..3).for_each(|_| y4m.extend([&b"FRAME\n"[..], &[100; 256]].concat()));
-    bench.write("grey.y4m", &y4m);
-    bench.succeed(&["encode", "grey.y4m", "-o", "grey.nst"]);
-    bench.succeed(&["decode", "grey.nst", "-o", "out.y4m"]);
-    for frame in frames(&bench.read("out.y4m")) {
-        assert_eq!(frame.format(), Format::Ycbcr420(Ycbcr::BT601));
-        assert!(
-            frame.samples().iter().zip([[100; 256].as_slice(), &[128; 128]].concat()).all(|(a, b)| a.abs_diff(b) < 4)
-        );
-    }
-}
-
-#[test]
-fn deep_video_is_rounded_to_8_bits_and_a_note_says_so() {
-    let bench = Bench::new();
-    let plain = clip(3, 3);
-    let at = header(&plain);
-    let deep = plain[at..].chunks(FRAME).flat_map(|frame| {
-        let samples = frame[6..].iter().flat_map(|sample| (u16::from(*sample) << 2).to_le_bytes());
-        b"FRAME\n".iter().copied().chain(samples).collect::<Vec<u8>>()
-    });
-    let deep: Vec<u8> = b"YUV4MPEG2 W64 H48 F30:1 C420p10\n".iter().copied().chain(deep).collect();
-    bench.write("deep.y4m", &deep);
-    bench.write("plain.y4m", &plain);
-    let (_, notes) = bench.succeed(&["encode", "deep.y4m", "-o", "deep.nst", "--bitrates", "60k..960k"]);
-    assert!(notes.contains("deep.y4m: it has 10 bits a sample: nestcast rounds them to 8"), "{notes}");
-    let (_, notes) = bench.succeed(&["encode", "plain.y4m", "-o", "plain.nst", "--bitrates", "60k..960k"]);
-    assert!(!notes.contains("bits a sample"), "{notes}");
-    for name in ["deep", "plain"] {
-        bench.succeed(&["decode", &format!("{name}.nst"), "-o", &format!("{name}.out.y4m")]);
-    }
-    assert_eq!(frames(&bench.read("deep.out.y4m")), frames(&bench.read("plain.out.y4m")));
-}
-
-#[test]
 fn a_range_of_frames_is_encoded_and_decoded_alone() {
     let bench = encoded();
     bench.succeed(&["decode", "clip.nst", "-o", "all.y4m"]);
@@ -262,87 +224,6 @@ fn frames_become_png_pictures_in_a_folder() {
     names.sort();
     assert_eq!(names, ["frame-00000003.png", "frame-00000004.png"]);
     assert!(bench.refuse(&["decode", "clip.nst", "-o", "folder"]).contains("not empty"));
-}
-
-#[test]
-fn inspect_tells_every_frame_and_how_near_it_is() {
-    let bench = encoded();
-    let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m", "--json"]);
-    let lines = json_lines(&text);
-    assert_eq!(lines.len(), FRAMES + 2);
-    assert_eq!(
-        (&lines[0]["event"], &lines[0]["width"], &lines[0]["frames_per_second"]),
-        (&"video".into(), &64.into(), &30.0.into())
-    );
-    for (number, line) in lines[1..=FRAMES].iter().enumerate() {
-        let count = |name: &str| line[name].as_u64().unwrap_or_else(|| panic!("{name} of {line}"));
-        assert_eq!(count("frame"), number as u64);
-        assert_eq!(line["kind"], if number % 10 == 0 { "key" } else { "inter" });
-        assert!(
-            count("side") <= count("base_reference")
-                && count("base_reference") <= count("enhancement_reference")
-                && count("enhancement_reference") <= count("bytes")
-        );
-        assert!(line["luma_db"].as_f64().is_some_and(|db| db > 25.0), "{line}");
-    }
-    let total = &lines[FRAMES + 1];
-    assert_eq!((&total["event"], &total["frames"], &total["keys"]), (&"total".into(), &20.into(), &2.into()));
-    let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
-    assert!(text.contains("64x48 YCbCr 4:2:0") && text.lines().count() == FRAMES + 8, "{text}");
-    assert!(
-        text.contains("columns   bytes from the frame's begin to the end of side information, of the base-layer"),
-        "{text}"
-    );
-}
-
-#[test]
-fn inspect_counts_one_frame_and_says_where_the_original_breaks_off() {
-    let bench = encoded();
-    bench.succeed(&["encode", "clip.y4m", "-o", "one.nst", "--frames", "0..1"]);
-    assert!(bench.succeed(&["inspect", "one.nst"]).0.contains("\n1 frame, 1 of them key, "));
-    assert!(
-        bench.succeed(&["cut", "one.nst", "-o", "less.nst", "--bitrate", "1M"]).0.starts_with("less.nst: 1 frame, ")
-    );
-    let (text, _) = bench.succeed(&["inspect", "clip.nst"]);
-    let heading = |text: &str| text.lines().find(|line| line.contains("frame  kind")).map(str::to_owned);
-    assert_eq!(heading(&text).as_deref(), Some("   frame  kind    side    base  enhanced    bytes"));
-    let (text, _) = bench.succeed(&["inspect", "clip.nst", "--original", "clip.y4m"]);
-    assert!(heading(&text).is_some_and(|line| line.ends_with("bytes    Y dB  YCbCr dB")), "{text}");
-    // Only commands that have `--frames` suggest it.
-    let y4m = bench.read("clip.y4m");
-    bench.write("short.y4m", &y4m[..y4m.len() - 100]);
-    let output = bench.run(&["inspect", "clip.nst", "--original", "short.y4m"], &[]);
-    let line = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(1), "{line}");
-    assert!(line.contains("breaks off inside frame 19") && !line.contains("--frames"), "{line}");
-}
-
-#[test]
-fn eval_measures_five_rates() {
-    let bench = encoded();
-    let plot: &[&str] = if cfg!(feature = "plot") { &["--plot", "out.svg"] } else { &[] };
-    let arguments = [&["eval", "clip.y4m", "--bitrates", "60k..960k", "--csv", "out.csv", "--json"], plot].concat();
-    let (text, _) = bench.succeed(&arguments);
-    let report: serde_json::Value = serde_json::from_str(&text).expect("JSON");
-    let rates = report["rates"].as_array().expect("five");
-    assert_eq!(
-        rates.iter().map(|row| row["kbps"].as_f64().expect("a rate")).collect::<Vec<_>>(),
-        [60.0, 120.0, 240.0, 480.0, 960.0]
-    );
-    assert!(rates.windows(2).all(|pair| pair[0]["luma_db"].as_f64() < pair[1]["luma_db"].as_f64()), "{text}");
-    assert!(report["bd_rate_luma"].as_f64().is_some_and(|percent| percent < 0.0), "{text}");
-    assert_eq!(String::from_utf8(bench.read("out.csv")).expect("text").lines().count(), 1 + 5 * FRAMES);
-    assert!(plot.is_empty() || bench.read("out.svg").starts_with(b"<svg"));
-}
-
-#[cfg(feature = "plot")]
-#[test]
-fn a_plot_on_standard_output_has_it_for_itself() {
-    let bench = encoded();
-    let (plot, _) = bench.succeed(&["eval", "clip.y4m", "--frames", "0..3", "--plot", "-"]);
-    assert!(plot.starts_with("<svg") && plot.trim_end().ends_with("</svg>"), "{plot}");
-    let line = bench.refuse(&["eval", "clip.y4m", "--plot", "-", "--csv", "-"]);
-    assert!(line.contains("cannot both"), "{line}");
 }
 
 #[test]
@@ -444,71 +325,4 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
         let line = bench.refuse(arguments);
         assert!(line.contains(part), "{line}");
     }
-}
-
-/// A clip whose header says more than [`clip`]'s.
-fn clip_with(fields: &str) -> Vec<u8> {
-    let plain = clip(3, 3);
-    let [size, rest] = [&b"YUV4MPEG2 W64 H48 F30:1 "[..], &plain[header(&plain)..]];
-    [size, fields.as_bytes(), b"\n", rest].concat()
-}
-
-#[test]
-fn interlacing_aspect_and_siting_are_kept_and_what_cannot_hold_them_is_told() {
-    let bench = Bench::new();
-    bench.write("clip.y4m", &clip_with("It A16:11 C420mpeg2"));
-    bench.succeed(&["encode", "clip.y4m", "-o", "clip.nst"]);
-    let (_, note) = bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
-    let back = bench.read("back.y4m");
-    assert!(back.starts_with(b"YUV4MPEG2 W64 H48 F30:1 It A16:11 C420mpeg2 ") && note.is_empty(), "{note}");
-    let (_, note) = bench.succeed(&["decode", "clip.nst", "-o", "pictures/"]);
-    assert!(note.contains("its pixels are 16:11") && note.contains("it is interlaced"), "{note}");
-}
-
-#[test]
-fn the_matrix_that_was_asked_for_goes_with_the_video() {
-    use nestcast_codec::Matrix;
-    let bench = Bench::new();
-    bench.write("clip.y4m", &clip_with("Ip A1:1 C420jpeg"));
-    let original = frames(&bench.read("clip.y4m")).swap_remove(0);
-    // Mean squared error of the first picture of red, green and blue, to the original by a matrix.
-    let error = |folder: &str, matrix| {
-        let decoded =
-            image::load_from_memory(&bench.read(&format!("{folder}/frame-00000000.png"))).expect("a PNG").into_rgb8();
-        let colours = Ycbcr { matrix, ..Ycbcr::BT601 };
-        let planar = Picture::new(original.size(), Format::Ycbcr420(colours), original.samples().to_vec());
-        let planar = planar.expect("the shape fits");
-        let pairs = nestcast_media::to_rgb(&planar)
-            .samples()
-            .iter()
-            .zip(decoded.as_raw())
-            .map(|(a, b)| a.abs_diff(*b))
-            .collect::<Vec<_>>();
-        pairs.iter().map(|error| f64::from(*error).powi(2)).sum::<f64>() / pairs.len() as f64
-    };
-    for (option, right, wrong, name) in
-        [(&[][..], Matrix::Bt601, Matrix::Bt709, "601"), (&["--matrix", "709"], Matrix::Bt709, Matrix::Bt601, "709")]
-    {
-        bench.succeed(&[&["encode", "clip.y4m", "-o", "clip.nst", "--bitrates", "900k..9M"], option].concat());
-        let (header, _) = bench.succeed(&["inspect", "clip.nst"]);
-        assert!(header.contains(&format!("YCbCr 4:2:0 by BT.{name}, limited range")), "{header}");
-        bench.succeed(&["decode", "clip.nst", "-o", &format!("{name}/")]);
-        assert!(2.0 * error(name, right) < error(name, wrong), "{} {}", error(name, right), error(name, wrong));
-        let (_, note) = bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
-        assert_eq!(note.contains("--matrix 709"), name == "709", "{note}");
-    }
-}
-
-#[test]
-fn rates_of_any_fraction_are_read() {
-    let bench = Bench::new();
-    let clip = clip_with("Ip C420jpeg");
-    bench.write(
-        "clip.y4m",
-        String::from_utf8_lossy(&clip[..header(&clip)]).replace("F30:1", "F10000000:333333").as_bytes(),
-    );
-    bench.write("clip.y4m", &[&bench.read("clip.y4m")[..], &clip[header(&clip)..]].concat());
-    bench.succeed(&["encode", "clip.y4m", "-o", "clip.nst"]);
-    bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
-    assert!(bench.read("back.y4m").starts_with(b"YUV4MPEG2 W64 H48 F999991:33333 "));
 }

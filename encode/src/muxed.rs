@@ -1,6 +1,6 @@
 //! Matroska as a source of pictures and sound.
 
-use std::io::{self, Read};
+use std::io::Read;
 use std::time::Duration;
 
 use nestcast_codec::{Matrix, Picture};
@@ -9,17 +9,12 @@ use nestcast_proto::{MuxedPart, MuxedStream, NextPart, Sound, SourceError, Timed
 
 use crate::error::PictureError;
 use crate::format::{PictureFormat, PictureRate};
-
-/// Reopens a file.
-type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
+use crate::repeated::{Again, Repeated};
 
 /// Reads pictures and sound of Matroska from a file or a pipe, at the times that it states.
 pub struct Muxed<R> {
     name: String,
-    max_pixels: u64,
-    matrix: Option<Matrix>,
-    reader: Reader<R>,
-    again: Option<Again<R>>,
+    input: Repeated<R, Reader<R>>,
     sound: Option<Box<dyn TimedSound>>,
     /// What receivers learn of the sound, also after a fault in it.
     announced: Option<Sound>,
@@ -58,14 +53,11 @@ impl<R: Read + Send + 'static> Muxed<R> {
         again: Option<Again<R>>,
     ) -> Result<Self, PictureError> {
         let refuse = |error| PictureError::Matroska { name: name.to_owned(), error };
-        let reader = Reader::new(input, max_pixels).map_err(refuse)?.with_matrix(matrix);
+        let input = Repeated::<R, Reader<R>>::begin(input, max_pixels, matrix, again).map_err(refuse)?;
         Ok(Self {
             name: name.to_owned(),
-            max_pixels,
-            matrix,
-            picture: Picture::zero(reader.size(), reader.format()),
-            reader,
-            again,
+            picture: Picture::zero(input.reader.size(), input.reader.format()),
+            input,
             sound: None,
             announced: None,
             lag: Duration::ZERO,
@@ -80,14 +72,15 @@ impl<R: Read + Send + 'static> Muxed<R> {
     /// Returns the format of every picture.
     #[must_use]
     pub fn format(&self) -> PictureFormat {
-        let rate = PictureRate::Variable { most: self.reader.rate() };
-        PictureFormat::new(self.reader.size(), self.reader.format(), rate).with_display(self.reader.display())
+        let rate = PictureRate::Variable { most: self.input.reader.rate() };
+        PictureFormat::new(self.input.reader.size(), self.input.reader.format(), rate)
+            .with_display(self.input.reader.display())
     }
 
     /// Returns the track of sound, if the file has one.
     #[must_use]
     pub fn sound_track(&self) -> Option<SoundTrack> {
-        self.reader.sound()
+        self.input.reader.sound()
     }
 
     /// Makes packets of the file's sound. Without this, it is left out.
@@ -104,14 +97,17 @@ impl<R: Read + Send + 'static> Muxed<R> {
             if let Some(packet) = self.packet() {
                 return Ok(Some(packet));
             }
-            match self.reader.next(&mut self.picture)? {
+            match self.input.reader.next(&mut self.picture)? {
                 Some(Part::Picture(at)) => {
                     self.has_picture = true;
                     let after = after(&mut self.first, at) + self.before;
-                    self.end = self.end.max(after + self.reader.rate().interval());
-                    let fits = |it: &Picture| it.size() == self.reader.size() && it.format() == self.reader.format();
+                    self.end = self.end.max(after + self.input.reader.rate().interval());
+                    let fits = |it: &Picture| {
+                        it.size() == self.input.reader.size() && it.format() == self.input.reader.format()
+                    };
                     let free = spent.take().filter(fits);
-                    let free = free.unwrap_or_else(|| Picture::zero(self.reader.size(), self.reader.format()));
+                    let free =
+                        free.unwrap_or_else(|| Picture::zero(self.input.reader.size(), self.input.reader.format()));
                     let picture = std::mem::replace(&mut self.picture, free);
                     return Ok(Some((after + self.lag, MuxedPart::Picture(picture))));
                 }
@@ -149,23 +145,21 @@ impl<R: Read + Send + 'static> Muxed<R> {
         if !self.has_picture {
             return Err(Error::NoPictures);
         }
-        let Some(again) = &mut self.again else {
+        if !self.input.is_repeated() {
             self.has_ended = true;
             let Some(sound) = &mut self.sound else { return Ok(false) };
             sound.finish();
             return Ok(true);
-        };
+        }
         if self.end <= self.before {
             return Err(Error::Form("pictures and sound take no time"));
         }
-        let reader = Reader::new(again()?, self.max_pixels)?.with_matrix(self.matrix);
-        let same = |one: &Reader<R>, other: &Reader<R>| {
-            (one.size(), one.format(), one.sound()) == (other.size(), other.format(), other.sound())
-        };
-        if !same(&reader, &self.reader) {
+        let format = |reader: &Reader<R>| (reader.size(), reader.format(), reader.sound());
+        let before = self.input.restart()?.as_ref().map(format);
+        if before.is_some_and(|before| before != format(&self.input.reader)) {
             return Err(Error::Form("pictures or sound have another format than before"));
         }
-        (self.reader, self.first, self.before) = (reader, None, self.end);
+        (self.first, self.before) = (None, self.end);
         self.has_picture = false;
         Ok(true)
     }
@@ -245,8 +239,8 @@ mod tests {
 
     /// Returns the first parts, at most this number of them: milliseconds and the first byte of each.
     fn parts(input: Vec<u8>, again: Option<Vec<u8>>, count: usize) -> Vec<(u128, char)> {
-        let again = again.map(|again| Box::new(move || Ok(io::Cursor::new(again.clone()))) as Again<_>);
-        let muxed = Muxed::new("film", 100, None, io::Cursor::new(input), again).expect("Matroska");
+        let again = again.map(|again| Box::new(move || Ok(std::io::Cursor::new(again.clone()))) as Again<_>);
+        let muxed = Muxed::new("film", 100, None, std::io::Cursor::new(input), again).expect("Matroska");
         assert!(muxed.sound_track().is_some() && muxed.format().samples == Format::Ycbcr420(Ycbcr::BT601).into());
         let mut muxed = muxed.with_sound(AsItIs(None));
         let mut spent = None;
@@ -287,14 +281,15 @@ mod tests {
                 Box::new(move || {
                     left -= 1;
                     if left == 0 {
-                        Err(io::Error::other("it begins for ever"))
+                        Err(std::io::Error::other("it begins for ever"))
                     } else {
-                        Ok(io::Cursor::new(again.clone()))
+                        Ok(std::io::Cursor::new(again.clone()))
                     }
                 }) as Again<_>
             });
             // Nobody wants its sound, so no part comes.
-            let mut muxed = Muxed::new("film", 100, None, io::Cursor::new(silent.clone()), again).expect("Matroska");
+            let mut muxed =
+                Muxed::new("film", 100, None, std::io::Cursor::new(silent.clone()), again).expect("Matroska");
             let refused = muxed.part(&mut None).expect_err("it has no pictures");
             assert!(matches!(refused, Error::NoPictures), "{refused}");
         }

@@ -25,6 +25,7 @@ use crate::demand_rate::rate_of;
 use crate::error::PictureError;
 use crate::format::PictureFormat;
 use crate::random_access_budget::RandomAccessBudget;
+use crate::repeated::Again;
 use crate::video;
 
 /// The most base layers that are decoded when a frame is already due.
@@ -34,9 +35,6 @@ const MAX_LATE_BASE_LAYERS: usize = 4;
 const RANDOM_ACCESS_INTERVALS: f64 = 2.0;
 const RANDOM_ACCESS_BASES: usize = 4;
 const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
-
-/// Reopens a video.
-type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 
 /// Broadcasts a stored video at its own pace, by its capture times if it has some. It encodes nothing: all receivers get
 /// the frames that the file has, each as far as the receiver's path carries it, and its sound.

@@ -1,6 +1,6 @@
 //! y4m video as a source of pictures.
 
-use std::io::{self, Read};
+use std::io::Read;
 
 use nestcast_codec::{Format, Matrix, Picture};
 use nestcast_media::y4m::{self, Reader};
@@ -8,10 +8,8 @@ use nestcast_proto::{SourceError, StreamPicture};
 
 use crate::error::PictureError;
 use crate::format::PictureFormat;
+use crate::repeated::{Again, Repeated};
 use crate::source::{PictureSource, Pictures};
-
-/// Reopens a video.
-type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 
 impl Pictures {
     /// Reads the pictures of a y4m video at its own rate, as planar YCbCr 4:2:0 even if the video is grey. Their matrix
@@ -30,11 +28,12 @@ impl Pictures {
         again: Option<Again<R>>,
     ) -> Result<Self, PictureError> {
         let refuse = |error| PictureError::Video { name: name.to_owned(), error };
-        let reader = Reader::new(input, max_pixels).map_err(refuse)?.with_matrix(matrix);
+        let input = Repeated::<R, Reader<R>>::begin(input, max_pixels, matrix, again).map_err(refuse)?;
+        let reader = &input.reader;
         let planar = Format::Ycbcr420(reader.colours());
         let format = PictureFormat::new(reader.size(), planar, reader.rate()).with_display(reader.display());
         let (name, notes) = (name.to_owned(), reader.notes());
-        let video = Video { name, max_pixels, matrix, format, planar, reader, again, is_empty: true };
+        let video = Video { name, format, planar, input, is_empty: true };
         Ok(Self::new(video).with_notes(notes))
     }
 }
@@ -42,13 +41,10 @@ impl Pictures {
 /// A y4m video.
 struct Video<R> {
     name: String,
-    max_pixels: u64,
-    matrix: Option<Matrix>,
     format: PictureFormat,
     /// The format of its samples.
     planar: Format,
-    reader: Reader<R>,
-    again: Option<Again<R>>,
+    input: Repeated<R, Reader<R>>,
     /// Whether no picture was read yet.
     is_empty: bool,
 }
@@ -70,19 +66,20 @@ impl<R: Read> Video<R> {
     fn read(&mut self, spent: Option<Picture>) -> Result<Option<Picture>, y4m::Error> {
         let size = self.format.size;
         let mut picture = spent.unwrap_or_else(|| Picture::zero(size, self.planar));
-        if self.reader.read_into(&mut picture)? {
+        if self.input.reader.read_into(&mut picture)? {
             self.is_empty = false;
             return Ok(Some(picture));
         }
         if self.is_empty {
             return Err(y4m::Error::NoFrame { there: 0 });
         }
-        let Some(again) = &mut self.again else { return Ok(None) };
-        self.reader = Reader::new(again()?, self.max_pixels)?.with_matrix(self.matrix);
-        if self.reader.size() != size {
+        if self.input.restart()?.is_none() {
+            return Ok(None);
+        }
+        if self.input.reader.size() != size {
             return Err(y4m::Error::Corrupt("it has another size than before"));
         }
-        Ok(self.reader.read_into(&mut picture)?.then_some(picture))
+        Ok(self.input.reader.read_into(&mut picture)?.then_some(picture))
     }
 }
 

@@ -6,12 +6,12 @@ use crate::bounded;
 use crate::stream::{MODEL, Shape, chunks};
 
 /// Longest side of most pictures: small ones decode several times as often.
-const SIDE: usize = 12;
+const USUAL_SIDE: usize = 12;
 /// Longest side of one picture in eight: four regions, and a few blocks of the finest subbands.
 const LARGE_SIDE: usize = 40;
 /// The bytes that a decoder and its caller hold of a picture of one pixel: tables, the filters at a cut and
 /// probabilities.
-const LEAST: usize = 400_000;
+const FIXED_BYTES: usize = 400_000;
 /// The codec's own promise, in bytes.
 const BYTES_PER_PIXEL: usize = 50;
 
@@ -21,10 +21,10 @@ const BYTES_PER_PIXEL: usize = 50;
 /// The input: a picture's shape, the pieces in which it arrives, those at which it is rendered, then the stream's body.
 pub fn decode(data: &[u8]) {
     let Some((&[ref shape @ .., by, at], body)) = data.split_first_chunk::<10>() else { return };
-    let side = if shape[0] & 0x0E == 0x0E { LARGE_SIDE } else { SIDE };
+    let side = if shape[0] & 0x0E == 0x0E { LARGE_SIDE } else { USUAL_SIDE };
     let shape = Shape::of(*shape, side);
     let (stream, _) = shape.stream(MODEL.id(), body);
-    let most = LEAST + BYTES_PER_PIXEL * shape.pixels() + 4 * stream.len();
+    let most = FIXED_BYTES + BYTES_PER_PIXEL * shape.pixels() + 4 * stream.len();
     // Each decoder has a transform of its own: clones share buffers, and what one takes would depend on other threads.
     let mut parts = bounded::within(most, "decoding", || in_parts(Linear::new(MODEL.clone()), shape, &stream, by, at));
     let mut once = bounded::within(most, "decoding", || {

@@ -18,10 +18,10 @@ pub use manifest::{EncoderDefaults, GainPorts, Golden, Manifest, Networks, Ports
 use crate::deep::{Correction, Corrections, Deep, DeepAnalysis, DeepSynthesis, GainNetwork};
 use crate::runtime::Runtime;
 use crate::tensor::NetworkError;
-use files::{ANALYSIS_FILE, BUILT_IN, Bytes, COMMON_FILES, Contents, Files, GAINS_FILE};
+use files::{ANALYSIS_FILE, BUILT_IN, Bytes, COMMON_FILES, Contents, Files, GAINS_FILE, check_gains};
 
-/// A model: the tables that streams depend on, and its networks, not loaded yet. It is cheap to keep, and all its bytes
-/// match the manifest.
+/// A model: the tables that streams depend on, and its networks, not loaded yet. It is cheap to keep, and its bytes
+/// match the manifest; those of the network for gains are compared when an encoder asks for it.
 #[derive(Clone)]
 pub struct Package {
     /// Its folder or name, for messages.
@@ -158,11 +158,15 @@ impl Package {
     /// masking; without a network where the package has none.
     ///
     /// # Errors
-    /// [`Fault::Network`] if the network for gains is not of the kind that a package holds.
+    /// [`Fault::Hash`], [`Fault::Graph`] or [`Fault::Network`] if the network for gains is not that of the manifest, or
+    /// not of the kind that a package holds.
     pub fn masked_analysis(&self, runtime: &Runtime, threads: usize) -> Result<DeepAnalysis, PackageError> {
-        let network = self.manifest.networks.gains.as_ref().zip(self.gains.as_ref());
-        let gains = network.map(|(ports, model)| GainNetwork::load(runtime, model, ports, threads)).transpose();
-        let gains = gains.map_err(self.fault_of(GAINS_FILE))?;
+        let load = |(ports, model): (&GainPorts, &Bytes)| {
+            let refused = |fault| PackageError::Refused { package: self.place.clone(), fault };
+            check_gains(model, &self.manifest, ports).map_err(refused)?;
+            GainNetwork::load(runtime, model, ports, threads).map_err(self.fault_of(GAINS_FILE))
+        };
+        let gains = self.manifest.networks.gains.as_ref().zip(self.gains.as_ref()).map(load).transpose()?;
         Ok(DeepAnalysis { linear: self.linear(threads), correction: None, gains })
     }
 

@@ -60,6 +60,9 @@ impl Places {
 
     /// The first library that exists and passes its check.
     fn find(self, check: impl Fn(&Path, Origin) -> Result<(), String>) -> Result<PathBuf, RuntimeError> {
+        if cfg!(all(target_env = "musl", target_feature = "crt-static")) {
+            return Err(RuntimeError::Static);
+        }
         if let Some(library) = self.explicit {
             // Absolute, because `ort` resolves a relative path from the executable's folder.
             let library = std::path::absolute(&library).unwrap_or(library);
@@ -212,7 +215,7 @@ mod tests {
     #[test]
     fn every_message_is_one_line() {
         let unusable = RuntimeError::Unusable { library: "x.so".into(), reason: "no".into() };
-        for error in [RuntimeError::NotFound, RuntimeError::NotAFile("x.so".into()), unusable] {
+        for error in [RuntimeError::NotFound, RuntimeError::Static, RuntimeError::NotAFile("x.so".into()), unusable] {
             let message = error.to_string();
             assert!(!message.contains(['\n', '\r']), "{message:?}");
             assert!(!message.contains("  "), "{message:?}");

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use nestcast_codec::{Channels, Picture, Size};
-use nestcast_models::codes::{CodePackage, SIDE};
+use nestcast_models::codes::{CodePackage, SIDE_PIXELS};
 use nestcast_models::{Fault, PackageError, Runtime};
 use nestcast_onnx_writer::codes::{decoder, encoder};
 use sha2::{Digest as _, Sha256};
@@ -43,7 +43,7 @@ fn a_picture_goes_to_bits_and_any_number_of_them_back() {
     let package = find(folder.path()).expect("a sound package");
     assert_eq!((package.name(), package.bits()), ("small", 16));
     let runtime = Runtime::open().expect("`cargo xtask test` brings ONNX Runtime");
-    let samples = (0..3 * SIDE * SIDE).map(|at| u8::try_from(at / 13 % 256).expect("a byte")).collect();
+    let samples = (0..3 * SIDE_PIXELS * SIDE_PIXELS).map(|at| u8::try_from(at / 13 % 256).expect("a byte")).collect();
     let picture = Picture::new(Size::new(32, 32).expect("a size"), Channels::Rgb, samples).expect("all samples");
     let code = package.encoder(&runtime, 1).map(|encoder| encoder.encode(&picture).expect("it runs"));
     assert_eq!(code.expect("it loads").len(), 2);
@@ -104,9 +104,16 @@ fn shipped_packages_give_what_they_gave_when_they_were_exported() {
         let (pictures, codes) = (golden(&folder, "pictures.npy"), golden(&folder, "codes.npy"));
         let (pictures, codes) = (pictures.expect("golden pictures"), codes.expect("golden codes"));
         let values: Vec<f32> = codes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect();
-        assert_eq!(pictures.len() / (3 * SIDE * SIDE) * package.bits(), values.len(), "{}", folder.display());
-        for (planes, values) in pictures.chunks(3 * SIDE * SIDE).zip(values.chunks(package.bits())) {
-            let samples = (0..3 * SIDE * SIDE).map(|at| planes[at % 3 * SIDE * SIDE + at / 3]).collect();
+        assert_eq!(
+            pictures.len() / (3 * SIDE_PIXELS * SIDE_PIXELS) * package.bits(),
+            values.len(),
+            "{}",
+            folder.display()
+        );
+        for (planes, values) in pictures.chunks(3 * SIDE_PIXELS * SIDE_PIXELS).zip(values.chunks(package.bits())) {
+            let samples = (0..3 * SIDE_PIXELS * SIDE_PIXELS)
+                .map(|at| planes[at % 3 * SIDE_PIXELS * SIDE_PIXELS + at / 3])
+                .collect();
             let picture =
                 Picture::new(Size::new(32, 32).expect("a size"), Channels::Rgb, samples).expect("all samples");
             let code = encoder.encode(&picture).expect("it runs");

@@ -405,3 +405,27 @@ fn a_network_that_onnx_runtime_is_not_given_is_found_before_it_is() {
         assert!(matches!(&fault, Fault::Graph { file, .. } if file == "synthesis-3.onnx"), "{fault}");
     }
 }
+
+#[test]
+fn the_network_for_gains_is_compared_with_the_manifest_when_an_encoder_asks_for_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for file in fs::read_dir(photo().with_file_name("photo-ssim")).expect("the package").map(|it| it.expect("a file")) {
+        if file.path().is_file() {
+            fs::copy(file.path(), folder.path().join(file.file_name())).expect("a copy");
+        }
+    }
+    let runtime = Runtime::open().unwrap_or_else(|error| panic!("{error}"));
+    let path = folder.path().join("gains.onnx");
+    let mut network = fs::read(&path).expect("the network");
+    let package = Package::open(folder.path()).expect("a sound package");
+    package.masked_analysis(&runtime, 1).expect("a sound network");
+    network[1000] ^= 1;
+    fs::write(&path, network).expect("a changed network");
+    let changed = Package::open(folder.path()).expect("decoders do not need it");
+    for refused in [changed.masked_analysis(&runtime, 1), changed.deep_analysis(&runtime, 1)] {
+        let Err(PackageError::Refused { fault: Fault::Hash(file), .. }) = refused else { panic!("{refused:?}") };
+        assert_eq!(file, "gains.onnx");
+    }
+    fs::remove_file(path).expect("it goes");
+    assert!(matches!(fault(folder.path()), Fault::Missing(_)));
+}

@@ -380,7 +380,7 @@ mod tests {
 
     use super::*;
 
-    const FRAME: Duration = Duration::from_millis(33);
+    const FRAME_TIME: Duration = Duration::from_millis(33);
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_cut_when_the_rest_of_the_next_one_is_there() {
-        let mut it = Assembly::new(FRAME, false);
+        let mut it = Assembly::new(FRAME_TIME, false);
         base(&mut it, ms(0), 5, "base5");
         assert_eq!(steps(&mut it), ["open 7", "7+0 base5"]);
         it.handle_bytes(ms(1), Track::More, 5, bytes("abc"));
@@ -444,7 +444,7 @@ mod tests {
 
     #[test]
     fn enhancement_waits_for_its_base_layer_and_a_late_base_layer_for_nothing() {
-        let mut it = Assembly::new(FRAME, false);
+        let mut it = Assembly::new(FRAME_TIME, false);
         it.handle_bytes(ms(0), Track::More, 5, bytes("abc"));
         assert_eq!(steps(&mut it), [""; 0]);
         it.handle_bytes(ms(1), Track::Base, 5, bytes("ba"));
@@ -459,7 +459,7 @@ mod tests {
 
     #[test]
     fn a_frame_without_a_successor_is_cut_by_time() {
-        let mut it = Assembly::new(FRAME, false);
+        let mut it = Assembly::new(FRAME_TIME, false);
         base(&mut it, ms(10), 5, "base5");
         it.handle_bytes(ms(11), Track::Base, 6, bytes("stalls"));
         steps(&mut it);
@@ -476,7 +476,7 @@ mod tests {
 
     #[test]
     fn video_begins_with_a_random_access_frame_that_all_later_base_layers_follow() {
-        let mut it = Assembly::new(FRAME, true);
+        let mut it = Assembly::new(FRAME_TIME, true);
         assert!(it.needs_join());
         it.handle_base_group(2);
         base(&mut it, ms(0), 2, "old");
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn what_was_lost_before_a_random_access_frame_needs_no_other_one() {
-        let mut it = Assembly::new(FRAME, true);
+        let mut it = Assembly::new(FRAME_TIME, true);
         let header = FrameHeader { id: 40, skipped: 0, captured: 1, full: 9000, base: 3000 };
         let head = StreamHead::Frame(header).encode();
         it.handle_bytes(ms(0), Track::Base, 1040, bytes("replaced"));
@@ -529,14 +529,14 @@ mod tests {
 
     #[test]
     fn sound_does_not_wait_for_pictures() {
-        let mut it = Assembly::new(FRAME, true);
+        let mut it = Assembly::new(FRAME_TIME, true);
         it.handle_sound(bytes("packet"));
         assert_eq!(steps(&mut it), ["open 7", "7+0 packet", "end 7"]);
     }
 
     #[test]
     fn it_knows_up_to_where_no_base_layer_is_missing() {
-        let mut it = Assembly::new(FRAME, true);
+        let mut it = Assembly::new(FRAME_TIME, true);
         base(&mut it, ms(0), 5, "base");
         it.handle_bytes(ms(1), Track::Join, 6, bytes("join"));
         base(&mut it, ms(2), 8, "base");
@@ -560,7 +560,7 @@ mod tests {
 
     #[test]
     fn what_a_relay_makes_it_hold_is_bounded() {
-        let mut it = Assembly::new(FRAME, true);
+        let mut it = Assembly::new(FRAME_TIME, true);
         let piece = Bytes::from(vec![7; 100 * 1024]);
         for group in 0..1000 {
             for _ in 0..5 {

@@ -10,13 +10,13 @@ use crate::error::Fault;
 use crate::mapping::Track;
 
 /// The version of the catalog's format.
-const VERSION: u64 = 1;
+const CATALOG_VERSION: u64 = 1;
 /// The version of the session whose messages and frame heads the tracks contain.
 const SESSION_VERSION: u64 = 1;
 /// The packaging of all tracks: what their objects contain (spec: relay.md).
 const PACKAGING: &str = "nestcast";
 /// Samples of sound a second.
-const SOUND_RATE: u32 = 48_000;
+const SOUND_SAMPLES_PER_SECOND: u32 = 48_000;
 /// The most bytes of a catalog.
 pub const MAX_CATALOG_BYTES: usize = 16 * 1024;
 /// The units of timestamps in a second: microseconds since 1970-01-01 UTC.
@@ -96,13 +96,13 @@ pub fn encode(welcome: &Welcome, sound: Option<Sound>) -> Bytes {
     let sound = sound.map(|sound| Entry {
         role: Some("audio".to_owned()),
         codec: Some("opus".to_owned()),
-        samplerate: Some(SOUND_RATE),
+        samplerate: Some(SOUND_SAMPLES_PER_SECOND),
         channel_config: Some(sound.channels().to_string()),
         init_data: Some(STANDARD.encode(Message::Sound(sound).encode())),
         ..Entry::of(Track::Sound)
     });
     let tracks = [base, more, join].into_iter().chain(sound).collect();
-    let catalog = Catalog { version: VERSION, tracks };
+    let catalog = Catalog { version: CATALOG_VERSION, tracks };
     // Strings and numbers: nothing that JSON lacks.
     serde_json::to_vec(&catalog).unwrap_or_default().into()
 }
@@ -117,7 +117,7 @@ pub fn decode(bytes: &[u8]) -> Result<Bytes, Fault> {
         return Err(Fault::CatalogTooLong(bytes.len()));
     }
     let catalog: Catalog = serde_json::from_slice(bytes).map_err(|error| Fault::Catalog(error.to_string()))?;
-    if catalog.version != VERSION {
+    if catalog.version != CATALOG_VERSION {
         return Err(Fault::CatalogVersion(catalog.version));
     }
     let named = |track: Track| {

@@ -21,10 +21,10 @@ use crate::mapping::Track;
 /// The most bytes of a head that are looked at: a subscription's has the broadcast's path, which has at most 1 kB.
 const MAX_HEAD_BYTES: usize = 2048;
 /// The message of moq-lite that subscribes to a track, and the stream that has a group.
-const SUBSCRIBE: u64 = 2;
-const GROUP: u64 = 0;
+const SUBSCRIBE_MESSAGE: u64 = 2;
+const GROUP_STREAM: u64 = 0;
 /// The code of a stopped stream: cancelled.
-const CANCELLED: u32 = 1;
+const CANCELLED_CODE: u32 = 1;
 /// The most groups whose streams are remembered.
 const MAX_KNOWN_GROUPS: usize = 256;
 
@@ -224,7 +224,7 @@ impl<E: web_transport_trait::Error> web_transport_trait::Error for ReadError<E> 
     fn stream_error(&self) -> Option<u32> {
         match self {
             Self::Transport(error) => error.stream_error(),
-            Self::Stopped => Some(CANCELLED),
+            Self::Stopped => Some(CANCELLED_CODE),
         }
     }
 }
@@ -400,7 +400,7 @@ impl<R> Drop for Incoming<R> {
 /// subscription if it subscribes to one of ours.
 fn subscription(head: &[u8]) -> Option<Option<(Track, u64)>> {
     let mut rest = head;
-    if varint(&mut rest)? != SUBSCRIBE {
+    if varint(&mut rest)? != SUBSCRIBE_MESSAGE {
         return Some(None);
     }
     let _length = varint(&mut rest)?;
@@ -414,7 +414,7 @@ fn subscription(head: &[u8]) -> Option<Option<(Track, u64)>> {
 /// Reads the head of a stream that the relay opened: `None` while it is incomplete.
 fn group(head: &[u8]) -> Option<Option<Group>> {
     let mut rest = head;
-    if varint(&mut rest)? != GROUP {
+    if varint(&mut rest)? != GROUP_STREAM {
         return Some(None);
     }
     let _length = varint(&mut rest)?;

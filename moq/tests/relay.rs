@@ -71,7 +71,7 @@ async fn a_subscriber_does_not_suffer_from_readers_that_stop_nothing() {
         let place = relay.place.clone();
         plain.spawn(async move {
             let link = link.await.expect("a port");
-            plain::base_layers_at_the_end(&place.at(link.address()), seconds(60), harness::FPS).await
+            plain::base_layers_at_the_end(&place.at(link.address()), seconds(60), harness::FRAMES_PER_SECOND).await
         });
     }
     let got = over_link(&relay.place, 4_000_000, seconds(60)).await;

@@ -86,7 +86,7 @@ impl<'a> Chosen<'a> {
     pub(crate) async fn admit(&mut self, address: SocketAddr, hello: Hello) -> Result<(Place, Grant), Close> {
         let chosen = self.choose(&hello.broadcast);
         self.start = hello.start;
-        let (place, grant) = self.station.shared.admit(address, hello).await?;
+        let (place, grant) = self.station.shared.admit(address, hello, chosen.is_ok()).await?;
         // Not before, because names would be told to peers that may not watch.
         chosen?;
         Ok((place, grant))

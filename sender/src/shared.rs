@@ -60,14 +60,20 @@ impl Shared {
     }
 
     /// Decides whether a receiver may watch, and takes a place for it. It does so between hello and welcome, so that a
-    /// peer without a hello or without the right token takes none.
-    pub(crate) async fn admit(&self, address: SocketAddr, hello: Hello) -> Result<(Place, Grant), Close> {
+    /// peer without a hello or without the right token takes none. `is_there` says whether the sender has the broadcast.
+    pub(crate) async fn admit(
+        &self,
+        address: SocketAddr,
+        hello: Hello,
+        is_there: bool,
+    ) -> Result<(Place, Grant), Close> {
         let full = Close { code: Code::Full, why: "all places are taken" };
         // First, because a token may admit once.
         if !self.slots.has_room(address) {
             return Err(full);
         }
-        let request = AccessRequest::new(address, hello.token, hello.max_bitrate, hello.broadcast);
+        let request =
+            AccessRequest { is_there, ..AccessRequest::new(address, hello.token, hello.max_bitrate, hello.broadcast) };
         let grant = access::decide(&self.authorizers, &request).await?;
         Ok((self.slots.take(address).ok_or(full)?, grant))
     }

@@ -24,7 +24,7 @@ pub struct Recipe {
     masking: f32,
 }
 
-const WHOLE: usize = usize::MAX;
+const WHOLE_STREAM: usize = usize::MAX;
 
 const fn recipe(name: &'static str, content: Content, size: [u32; 2], channels: Channels, max_bytes: usize) -> Recipe {
     Recipe { name, content, width: size[0], height: size[1], channels, max_bytes, masking: 0.0 }
@@ -36,20 +36,20 @@ const fn masked(recipe: Recipe, masking: f32) -> Recipe {
 
 /// All vectors. The first ones are small enough to test every byte.
 pub const RECIPES: [Recipe; 15] = [
-    recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE),
-    recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE),
-    recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE),
-    recipe("middle", Content::Middle, [20, 9], Channels::Grey, WHOLE),
-    recipe("flat", Content::Flat, [40, 24], Channels::Rgb, WHOLE),
-    recipe("grey", Content::Saturated, [17, 33], Channels::Grey, WHOLE),
-    recipe("saturated", Content::Saturated, [32, 32], Channels::Rgb, WHOLE),
-    recipe("line", Content::Ramp, [1, 200], Channels::Rgb, WHOLE),
-    recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE),
-    recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE),
-    recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE),
+    recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE_STREAM),
+    recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE_STREAM),
+    recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE_STREAM),
+    recipe("middle", Content::Middle, [20, 9], Channels::Grey, WHOLE_STREAM),
+    recipe("flat", Content::Flat, [40, 24], Channels::Rgb, WHOLE_STREAM),
+    recipe("grey", Content::Saturated, [17, 33], Channels::Grey, WHOLE_STREAM),
+    recipe("saturated", Content::Saturated, [32, 32], Channels::Rgb, WHOLE_STREAM),
+    recipe("line", Content::Ramp, [1, 200], Channels::Rgb, WHOLE_STREAM),
+    recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE_STREAM),
+    recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE_STREAM),
+    recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE_STREAM),
     recipe("slices", Content::Photo, [700, 600], Channels::Rgb, 24_000),
-    masked(recipe("gains", Content::Photo, [64, 61], Channels::Rgb, WHOLE), 0.5),
-    masked(recipe("grey-gains", Content::Photo, [50, 70], Channels::Grey, WHOLE), 1.0),
+    masked(recipe("gains", Content::Photo, [64, 61], Channels::Rgb, WHOLE_STREAM), 0.5),
+    masked(recipe("grey-gains", Content::Photo, [50, 70], Channels::Grey, WHOLE_STREAM), 1.0),
     masked(recipe("slices-gains", Content::Photo, [700, 600], Channels::Rgb, 6_000), 0.25),
 ];
 

@@ -20,13 +20,15 @@ Copy them to where your shell and `man` look, for one user:
   completions/nestcast.fish  ~/.config/fish/completions/
   completions/_nestcast      a folder of zsh's $fpath";
 
-/// The profile in which the program that writes them is built.
+/// The build of the program that writes them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Profile {
     /// That of tests.
     Dev,
     /// That of a package, whose build has the same dependencies.
     Release,
+    /// The same for this target, whose programs run here.
+    ReleaseFor(&'static str),
 }
 
 /// Writes them for a program with these features, and prints where they belong.
@@ -41,11 +43,16 @@ pub(crate) fn generate(features: &str, profile: Profile) -> Result<PathBuf> {
     let folder = runtime::target_folder()?.join("manual");
     clear(&folder)?;
     let features = format!("{features} packaging");
-    let profile = if profile == Profile::Release { "release" } else { "dev" };
+    let (profile, target) = match profile {
+        Profile::Dev => ("dev", None),
+        Profile::Release => ("release", None),
+        Profile::ReleaseFor(target) => ("release", Some(target)),
+    };
     let program =
         ["run", "--locked", "--quiet", "--profile", profile, "--package", "nestcast", "--bin", "nestcast-manual"];
+    let target: Vec<_> = target.map(|target| ["--target", target]).into_iter().flatten().collect();
     let to = folder.to_str().ok_or_else(|| Failure::say(format!("{}: not a name in UTF-8", folder.display())))?;
-    cargo::step(&[&program[..], &["--features", &features, "--", to]].concat(), &[])?;
+    cargo::step(&[&program[..], &target, &["--features", &features, "--", to]].concat(), &[])?;
     Ok(folder)
 }
 

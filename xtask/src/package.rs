@@ -47,7 +47,7 @@ fn archive() -> Result<PathBuf> {
     }
     cargo::add_target(STATIC).map_err(|why| Failure::say(format!("cannot build for {STATIC}: {why}")))?;
     let program = program(Some(STATIC))?;
-    let manual = manual::generate(FEATURES, Profile::Release)?;
+    let manual = manual::generate(FEATURES, Profile::ReleaseFor(STATIC))?;
     let name = format!("nestcast-{VERSION}-{STATIC}");
     let packages = packages()?;
     let folder = packages.join(&name);

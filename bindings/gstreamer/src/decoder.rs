@@ -1,6 +1,6 @@
 //! `nestcastdec`: coded frames, or prefixes of them, to raw video.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use gst::glib;
 use gst::glib::Properties;
@@ -13,11 +13,9 @@ use gst_video::{VideoCodecFrame, VideoCodecState, VideoFrameRef, VideoInfo};
 use nestcast_codec::{Arrived, Format, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 
 use crate::coded_format::{coded_caps, unknown_models};
+use crate::element::element;
 use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
-
-static CATEGORY: LazyLock<gst::DebugCategory> =
-    LazyLock::new(|| gst::DebugCategory::new("nestcastdec", gst::DebugColorFlags::empty(), Some("nestcast's decoder")));
 
 glib::wrapper! {
     /// Decodes coded frames.
@@ -83,31 +81,17 @@ impl ObjectImpl for Decoder {
     }
 }
 
-impl GstObjectImpl for Decoder {}
-
-impl ElementImpl for Decoder {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "nestcast decoder",
-                "Codec/Decoder/Video",
-                "Decodes frames of nestcast, each from any prefix that contains its base",
-                "The nestcast authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let pads = [("sink", gst::PadDirection::Sink, coded_caps()), ("src", gst::PadDirection::Src, raw_caps())];
-            let template =
-                |(name, direction, caps)| gst::PadTemplate::new(name, direction, gst::PadPresence::Always, &caps).ok();
-            pads.into_iter().filter_map(template).collect()
-        });
-        &TEMPLATES
-    }
-}
+element!(
+    Decoder,
+    Option<State>,
+    log: ["nestcastdec", "nestcast's decoder"],
+    description: [
+        "nestcast decoder",
+        "Codec/Decoder/Video",
+        "Decodes frames of nestcast, each from any prefix that contains its base",
+    ],
+    pads: [Sink: coded_caps(), Src: raw_caps()]
+);
 
 impl VideoDecoderImpl for Decoder {
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
@@ -116,10 +100,7 @@ impl VideoDecoderImpl for Decoder {
     }
 
     fn set_format(&self, input: &VideoCodecState<'static, Readable>) -> Result<(), gst::LoggableError> {
-        let refused = |why: &dyn std::fmt::Display| {
-            gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
-            gst::loggable_error!(CATEGORY, "{why}")
-        };
+        let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
         if let Some(models) = input.caps().and_then(|caps| unknown_models(caps, &VideoModel::built_in())) {
             return Err(refused(&format!("the frames have the models {models}, which this plugin lacks: update it")));
         }
@@ -183,12 +164,6 @@ impl VideoDecoderImpl for Decoder {
     fn finish(&self) -> Result<gst::FlowSuccess, gst::FlowError> {
         // No frame is kept back.
         Ok(gst::FlowSuccess::Ok)
-    }
-}
-
-impl Decoder {
-    fn state(&self) -> MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

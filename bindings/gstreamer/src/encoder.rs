@@ -1,6 +1,6 @@
 //! `nestcastenc`: raw video to coded frames.
 
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use gst::glib;
 use gst::glib::Properties;
@@ -15,11 +15,9 @@ use nestcast_codec::{
 };
 
 use crate::coded_format::{coded_caps, describe};
+use crate::element::element;
 use crate::raw_format::{RawFormat, raw_caps};
 use crate::raw_picture::borrow;
-
-static CATEGORY: LazyLock<gst::DebugCategory> =
-    LazyLock::new(|| gst::DebugCategory::new("nestcastenc", gst::DebugColorFlags::empty(), Some("nestcast's encoder")));
 
 glib::wrapper! {
     /// Encodes raw video.
@@ -94,31 +92,17 @@ impl ObjectImpl for Encoder {
     }
 }
 
-impl GstObjectImpl for Encoder {}
-
-impl ElementImpl for Encoder {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "nestcast encoder",
-                "Codec/Encoder/Video",
-                "Encodes video once for receivers of all bandwidths; each frame can be cut at any byte after its base",
-                "The nestcast authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let pads = [("sink", gst::PadDirection::Sink, raw_caps()), ("src", gst::PadDirection::Src, coded_caps())];
-            let template =
-                |(name, direction, caps)| gst::PadTemplate::new(name, direction, gst::PadPresence::Always, &caps).ok();
-            pads.into_iter().filter_map(template).collect()
-        });
-        &TEMPLATES
-    }
-}
+element!(
+    Encoder,
+    Option<State>,
+    log: ["nestcastenc", "nestcast's encoder"],
+    description: [
+        "nestcast encoder",
+        "Codec/Encoder/Video",
+        "Encodes video once for receivers of all bandwidths; each frame can be cut at any byte after its base",
+    ],
+    pads: [Sink: raw_caps(), Src: coded_caps()]
+);
 
 impl VideoEncoderImpl for Encoder {
     fn stop(&self) -> Result<(), gst::ErrorMessage> {
@@ -127,10 +111,7 @@ impl VideoEncoderImpl for Encoder {
     }
 
     fn set_format(&self, input: &VideoCodecState<'static, Readable>) -> Result<(), gst::LoggableError> {
-        let refused = |why: &dyn std::fmt::Display| {
-            gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
-            gst::loggable_error!(CATEGORY, "{why}")
-        };
+        let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
         let info = input.info().clone();
         let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
         let settings = self.settings(format).map_err(|error| refused(&error))?;
@@ -181,10 +162,6 @@ impl VideoEncoderImpl for Encoder {
 }
 
 impl Encoder {
-    fn state(&self) -> MutexGuard<'_, Option<State>> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the settings of the codec, from the properties.
     fn settings(&self, format: RawFormat) -> Result<VideoSettings, String> {
         let given = *self.settings.lock().unwrap_or_else(PoisonError::into_inner);

@@ -3,10 +3,12 @@
 //!
 //! Each element is a file, and the threads of a session are files of their own: `broadcast.rs` and `reception.rs` know
 //! no pipeline. `raw_format.rs` and `raw_picture.rs` turn caps and buffers of raw video into the codec's types and back.
+//! `element.rs` has the parts that all elements have alike.
 
 mod broadcast;
 mod coded_format;
 mod decoder;
+mod element;
 mod encoder;
 mod raw_format;
 mod raw_picture;

@@ -1,7 +1,7 @@
 //! `nestcastsink`: broadcasts raw video.
 
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use gst::glib;
 use gst::glib::Properties;
@@ -11,16 +11,13 @@ use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_codec::{Format, Picture};
-use nestcast_proto::StreamPicture;
+use nestcast_encode::{Offered, StreamPicture};
 use nestcast_sender::{Identity, clock_micros, place_of};
 
-use crate::broadcast::{Broadcast, Offered, PictureInput, Settings as Running, with_causes};
+use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
+use crate::element::element;
 use crate::raw_format::{RawFormat, raw_caps};
 use crate::raw_picture::borrow;
-
-static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("nestcastsink", gst::DebugColorFlags::empty(), Some("nestcast's broadcasts"))
-});
 
 glib::wrapper! {
     /// Broadcasts raw video.
@@ -148,29 +145,17 @@ impl ObjectImpl for Sink {
     }
 }
 
-impl GstObjectImpl for Sink {}
-
-impl ElementImpl for Sink {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "nestcast sink",
-                "Sink/Network/Video",
-                "Broadcasts video over QUIC, encoded once for all receivers",
-                "The nestcast authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let (direction, presence) = (gst::PadDirection::Sink, gst::PadPresence::Always);
-            gst::PadTemplate::new("sink", direction, presence, &raw_caps()).into_iter().collect()
-        });
-        &TEMPLATES
-    }
-}
+element!(
+    Sink,
+    State,
+    log: ["nestcastsink", "nestcast's broadcasts"],
+    description: [
+        "nestcast sink",
+        "Sink/Network/Video",
+        "Broadcasts video over QUIC, encoded once for all receivers",
+    ],
+    pads: [Sink: raw_caps()]
+);
 
 impl BaseSinkImpl for Sink {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
@@ -188,10 +173,7 @@ impl BaseSinkImpl for Sink {
     }
 
     fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let refused = |why: &dyn std::fmt::Display| {
-            gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
-            gst::loggable_error!(CATEGORY, "{why}")
-        };
+        let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
         let info = VideoInfo::from_caps(caps).map_err(|error| refused(&error))?;
         let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
         {
@@ -223,22 +205,22 @@ impl BaseSinkImpl for Sink {
             // Only this thread and changes of state, which wait for it, replace the broadcast.
             let picture = self.picture(buffer).map_err(|why| failed(&why))?;
             let input = self.input();
-            match input.map(|input| input.offer(StreamPicture { picture, captured: Some(captured) })) {
-                Some(taken @ (Offered::Taken | Offered::Replaced)) => {
+            let Some(input) = input else { return Err(gst::FlowError::Flushing) };
+            match input.offer(StreamPicture { picture, captured: Some(captured) }) {
+                taken @ (Offered::Accepted | Offered::Replaced) => {
                     self.report_skipped(buffer, taken == Offered::Replaced);
                     return Ok(gst::FlowSuccess::Ok);
                 }
-                Some(Offered::Over(why)) => return Err(failed(&why)),
+                Offered::Ended => return Err(failed(&input.ending())),
                 // Waits until it is flushed, or plays again.
-                Some(Offered::Unlocked) => self.obj().wait_preroll()?,
-                None => return Err(gst::FlowError::Flushing),
+                Offered::Refused(_) => self.obj().wait_preroll()?,
             };
         }
     }
 
     fn event(&self, event: gst::Event) -> bool {
         if event.type_() == gst::EventType::FlushStop {
-            self.input().inspect(PictureInput::flush);
+            self.input().inspect(|input| input.slot().clear());
         }
         if event.type_() == gst::EventType::Eos
             && let Err(why) = self.finish()
@@ -250,21 +232,17 @@ impl BaseSinkImpl for Sink {
     }
 
     fn unlock(&self) -> Result<(), gst::ErrorMessage> {
-        self.input().inspect(|input| input.set_unlocked(true));
+        self.input().inspect(|input| input.slot().set_interrupted(true));
         Ok(())
     }
 
     fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
-        self.input().inspect(|input| input.set_unlocked(false));
+        self.input().inspect(|input| input.slot().set_interrupted(false));
         Ok(())
     }
 }
 
 impl Sink {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn input(&self) -> Option<PictureInput> {
         self.state().broadcast.as_ref().map(Broadcast::input)
     }
@@ -374,7 +352,7 @@ impl Sink {
         let frame = VideoFrameRef::from_buffer_ref_readable(buffer, info);
         let frame = frame.map_err(|_| "a buffer does not have the planes of its caps")?;
         let raw = borrow(&frame, *size, *colours).map_err(|error| error.to_string())?;
-        let spent = state.broadcast.as_ref().and_then(|broadcast| broadcast.input().spent());
+        let spent = state.broadcast.as_ref().and_then(|broadcast| broadcast.input().slot().spent());
         let mut picture = spent.unwrap_or_else(|| Picture::zero(*size, Format::Ycbcr420(*colours)));
         raw.copy_into(&mut picture);
         Ok(picture)

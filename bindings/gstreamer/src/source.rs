@@ -1,7 +1,7 @@
 //! `nestcastsrc`: receives a broadcast as raw video.
 
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, PoisonError};
 use std::time::Duration;
 
 use gst::glib;
@@ -15,13 +15,11 @@ use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Config, Latency, Trust};
 
+use crate::element::element;
 use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
 use crate::reception::{Next, PictureOutput, Received, Reception};
 
-static CATEGORY: LazyLock<gst::DebugCategory> = LazyLock::new(|| {
-    gst::DebugCategory::new("nestcastsrc", gst::DebugColorFlags::empty(), Some("nestcast's receptions"))
-});
 /// The caps of a buffer's reference timestamp that is the capture time since 1970.
 static CAPTURE_TIME: LazyLock<gst::Caps> = LazyLock::new(|| gst::Caps::new_empty_simple("timestamp/x-unix"));
 
@@ -136,29 +134,17 @@ impl ObjectImpl for Source {
     }
 }
 
-impl GstObjectImpl for Source {}
-
-impl ElementImpl for Source {
-    fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-        static METADATA: LazyLock<gst::subclass::ElementMetadata> = LazyLock::new(|| {
-            gst::subclass::ElementMetadata::new(
-                "nestcast source",
-                "Source/Network/Video",
-                "Receives a broadcast of nestcast over QUIC",
-                "The nestcast authors",
-            )
-        });
-        Some(&METADATA)
-    }
-
-    fn pad_templates() -> &'static [gst::PadTemplate] {
-        static TEMPLATES: LazyLock<Vec<gst::PadTemplate>> = LazyLock::new(|| {
-            let (direction, presence) = (gst::PadDirection::Src, gst::PadPresence::Always);
-            gst::PadTemplate::new("src", direction, presence, &raw_caps()).into_iter().collect()
-        });
-        &TEMPLATES
-    }
-}
+element!(
+    Source,
+    State,
+    log: ["nestcastsrc", "nestcast's receptions"],
+    description: [
+        "nestcast source",
+        "Source/Network/Video",
+        "Receives a broadcast of nestcast over QUIC",
+    ],
+    pads: [Src: raw_caps()]
+);
 
 impl BaseSrcImpl for Source {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
@@ -221,10 +207,6 @@ impl PushSrcImpl for Source {
 }
 
 impl Source {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn output(&self) -> Option<PictureOutput> {
         self.state().reception.as_ref().map(Reception::output)
     }
@@ -292,7 +274,7 @@ impl Source {
             return Ok(info.clone());
         }
         let refused = |why: &dyn std::fmt::Display| {
-            gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
+            self.refuse_format(why);
             gst::FlowError::NotNegotiated
         };
         let obj = self.obj();

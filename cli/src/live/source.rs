@@ -131,8 +131,8 @@ fn video(options: &Send, format: PictureFormat) -> Result<VideoEncoding> {
 /// Broadcasts pictures that are each encoded independently.
 fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     ensure!(
-        !is_for_encoding(options),
-        "--renditions, --effort and --matrix are for videos, because nestcast encodes each picture by itself: leave them out"
+        !is_for_encoding(options) && (options.rewind.is_none() || options.sources.len() > 1),
+        "--renditions, --effort, --matrix and --rewind are for videos, because nestcast encodes each picture by itself: leave them out"
     );
     let (model, format) = (Model::open(&options.common)?, pictures.format());
     let (_, encoder) = model.encoder(&options.picture)?;

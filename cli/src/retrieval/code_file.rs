@@ -7,7 +7,7 @@ use nestcast_media::output::Output;
 use nestcast_media::picture::encode_png;
 use nestcast_media::{Input, to_rgb};
 use nestcast_models::Runtime;
-use nestcast_models::codes::{CodePackage, SIDE};
+use nestcast_models::codes::{CodePackage, SIDE_PIXELS};
 use nestcast_retrieval::{CODE_MAGIC, CodeFile};
 
 use crate::args::{Common, Cut, Decode, Encode, Inspect};
@@ -33,8 +33,8 @@ pub(crate) fn encode(options: &Encode, input: Input<'_>, output: &Output) -> Res
     let (width, height) = (picture.size().width(), picture.size().height());
     let (name, model) = (&names.input, package.name());
     ensure!(
-        (width, height) == (SIDE, SIDE),
-        "{name} has {width}x{height} pixels: scale it to the {SIDE}x{SIDE} that {model} codes"
+        (width, height) == (SIDE_PIXELS, SIDE_PIXELS),
+        "{name} has {width}x{height} pixels: scale it to the {SIDE_PIXELS}x{SIDE_PIXELS} that {model} codes"
     );
     let code = package.encoder(&Runtime::open()?, 1)?.encode(&to_rgb(&picture));
     let code = code.with_context(|| format!("{name} cannot be encoded"))?;
@@ -69,8 +69,8 @@ pub(crate) fn decode(options: &Decode, input: Input<'_>) -> Result<()> {
     let decoder = decoder.with_context(|| format!("{name} cannot be decoded: {model} makes codes only"))?;
     let picture = decoder.decode(&file.code, file.bits).with_context(failed)?;
     output.write(&encode_png(&picture)?)?;
-    let (path, bits) = (options.output.display(), file.bits);
-    files::say_beside(&output, &format!("{path}: {SIDE}x{SIDE} from {bits} of {all} bits, model {model}\n"))
+    let (path, bits, side) = (options.output.display(), file.bits, SIDE_PIXELS);
+    files::say_beside(&output, &format!("{path}: {side}x{side} from {bits} of {all} bits, model {model}\n"))
 }
 
 pub(crate) fn inspect(options: &Inspect, input: Input<'_>) -> Result<()> {

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Display, Formatter};
 
-use nestcast_models::codes::{CodePackage, SIDE};
+use nestcast_models::codes::{CodePackage, SIDE_PIXELS};
 use nestcast_retrieval::CodeFile;
 use serde::Serialize;
 
@@ -47,7 +47,7 @@ impl Display for Report {
         };
         write!(
             f,
-            "{file}\n  picture   {SIDE}x{SIDE} RGB\n  code      {bits} bits\n  model     {model}\n  progress  {progress}\n"
+            "{file}\n  picture   {SIDE_PIXELS}x{SIDE_PIXELS} RGB\n  code      {bits} bits\n  model     {model}\n  progress  {progress}\n"
         )
     }
 }

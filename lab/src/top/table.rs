@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::samples::Samples;
 
 /// The columns of a receiver's address and name.
-const ADDRESS: usize = 27;
-const NAME: usize = 16;
+const ADDRESS_COLUMNS: usize = 27;
+const NAME_COLUMNS: usize = 16;
 
 /// Returns the figures between two moments as at most `rows` lines of at most `columns` characters.
 pub(super) fn table(
@@ -32,7 +32,7 @@ pub(super) fn table(
         ),
         String::new(),
         format!(
-            "{:ADDRESS$}{:NAME$}{:>11}{:>11}{:>8}{:>9}{:>8}{:>8}  most frames end because",
+            "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9}{:>8}{:>8}  most frames end because",
             "receiver", "name", "delivered", "allowed", "sent", "frames/s", "queue", "lost"
         ),
     ];
@@ -59,9 +59,9 @@ fn receiver(address: &str, name: &str, before: &Samples, now: &Samples, seconds:
         .map(|(reason, count)| (reason, count - was.get(reason).unwrap_or(&0.0)));
     let reason = grown_most.filter(|(_, count)| *count > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
     format!(
-        "{:ADDRESS$}{:NAME$}{:>11}{:>11}{:>8}{:>9.1}{:>8}{:>8}  {}",
-        start(address, ADDRESS - 1),
-        start(name, NAME - 1),
+        "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9.1}{:>8}{:>8}  {}",
+        start(address, ADDRESS_COLUMNS - 1),
+        start(name, NAME_COLUMNS - 1),
         bits(value("nestcast_receiver_delivery_rate_bits_per_second")),
         bits(value("nestcast_receiver_target_rate_bits_per_second")),
         format!("{:.0} %", percent(sent, full)),

@@ -12,6 +12,7 @@ const MAX_PAUSE: Duration = Duration::from_millis(20);
 static PROGRAMS: Mutex<Vec<Weak<Mutex<Child>>>> = Mutex::new(Vec::new());
 
 /// A program that is killed when this is dropped, and when a signal ends the process while a temporary folder is there.
+/// On Unix, the programs that it started are killed with it, because it begins a process group.
 #[derive(Debug)]
 pub struct Program(Arc<Mutex<Child>>);
 
@@ -21,6 +22,8 @@ impl Program {
     /// # Errors
     /// The system's.
     pub fn start(command: &mut Command) -> io::Result<Self> {
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(command, 0);
         // A signal waits until the program is among the others.
         let mut programs = locked(&PROGRAMS);
         let child = Arc::new(Mutex::new(command.spawn()?));
@@ -68,8 +71,21 @@ pub(super) fn kill_all() {
 fn kill(child: &Mutex<Child>) {
     let mut child = locked(child);
     // It may have ended; the system then says so, or knows it no longer.
+    #[cfg(unix)]
+    kill_group(&mut child);
     let _ = child.kill();
     let _ = child.wait();
+}
+
+/// Kills the program and those that it started, unless it has ended: its group's number may then be another's.
+#[cfg(unix)]
+fn kill_group(child: &mut Child) {
+    use rustix::process::{Pid, Signal, kill_process_group};
+    if let (Ok(None), Ok(number)) = (child.try_wait(), i32::try_from(child.id()))
+        && let Some(group) = Pid::from_raw(number)
+    {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
 }
 
 fn locked<T>(value: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -93,5 +109,23 @@ mod tests {
         let child = Arc::clone(&endless.0);
         drop(endless);
         assert!(locked(&child).try_wait().expect("a child").is_some_and(|status| !status.success()));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn programs_that_a_program_started_are_killed_with_it() {
+        let mut command = Command::new("sh");
+        command.args(["-c", "sleep 1000000 & echo ready >&2; wait"]).stderr(std::process::Stdio::piped());
+        let shell = Program::start(&mut command).expect("a shell");
+        let mut said = io::BufReader::new(shell.take_errors().expect("a pipe"));
+        let mut line = String::new();
+        io::BufRead::read_line(&mut said, &mut line).expect("a line");
+        assert_eq!(line, "ready\n");
+        drop(shell);
+        // The pipe ends when nobody can write to it.
+        let (tell, ended) = std::sync::mpsc::channel();
+        std::thread::spawn(move || tell.send(io::Read::read_to_end(&mut said, &mut Vec::new())));
+        let ended = ended.recv_timeout(Duration::from_secs(60)).expect("the sleeper is killed");
+        assert_eq!(ended.expect("a pipe"), 0);
     }
 }

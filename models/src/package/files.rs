@@ -94,7 +94,7 @@ enum Place<'a> {
     Archive(&'a Named<'a>),
 }
 
-/// The contents of a package's files, all checked against the manifest.
+/// The contents of a package's files, checked against the manifest: all but the network for gains.
 pub(super) struct Contents {
     pub(super) manifest: Manifest,
     pub(super) tables: Arc<Model>,
@@ -103,7 +103,8 @@ pub(super) struct Contents {
     pub(super) common: [Bytes; COMMON_FILES.len()],
     /// The networks of the synthesis, that of the least cuts first.
     pub(super) syntheses: Vec<Bytes>,
-    /// The network for gains.
+    /// The network for gains; [`check_gains`] comes before its use. Only encoders need it, and most packages are opened
+    /// to decode.
     pub(super) gains: Option<Bytes>,
 }
 
@@ -136,8 +137,8 @@ impl<'a> Files<'a> {
         let synthesis = |number| self.network(&synthesis_file(number), &manifest, &manifest.networks.synthesis);
         let syntheses = (0..manifest.syntheses()).map(synthesis).collect::<Result<_, _>>()?;
         let has_gains = !matches!(self.place, Place::Archive(_));
-        let ports = manifest.networks.gains.as_ref().filter(|_| has_gains);
-        let gains = ports.map(|ports| self.gains(&manifest, ports)).transpose()?;
+        let gains = manifest.networks.gains.as_ref().filter(|_| has_gains);
+        let gains = gains.map(|_| self.file(GAINS_FILE, self.left, |_| Ok(()))).transpose()?;
         let common = [manifest_file, tables_file, filter_file, analysis];
         let (tables, post_filter) = (Arc::new(tables), Arc::new(post_filter));
         Ok(Contents { manifest, tables, post_filter, common, syntheses, gains })
@@ -150,17 +151,9 @@ impl<'a> Files<'a> {
         Ok(bytes)
     }
 
-    /// The network for gains, which passed the same check.
-    fn gains(&mut self, manifest: &Manifest, ports: &GainPorts) -> Result<Bytes, Fault> {
-        let bytes = self.vouched(GAINS_FILE, manifest)?;
-        graph::check_gains(&bytes, ports).map_err(|error| Fault::Graph { file: GAINS_FILE.into(), error })?;
-        Ok(bytes)
-    }
-
     /// A file whose bytes match its hash in the manifest.
     fn vouched(&mut self, name: &str, manifest: &Manifest) -> Result<Bytes, Fault> {
-        let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
-        self.file(name, self.left, |bytes| check_hash(name, bytes, expected))
+        self.file(name, self.left, |bytes| vouch(name, bytes, manifest))
     }
 
     /// A file of at most `max` bytes that passes a check, which comes before a copy.
@@ -188,6 +181,18 @@ impl<'a> Files<'a> {
         self.left = self.left.saturating_sub(bytes.len() as u64);
         Ok(bytes)
     }
+}
+
+/// Checks the network for gains, against the manifest and for ONNX Runtime.
+pub(super) fn check_gains(bytes: &[u8], manifest: &Manifest, ports: &GainPorts) -> Result<(), Fault> {
+    vouch(GAINS_FILE, bytes, manifest)?;
+    graph::check_gains(bytes, ports).map(|_| ()).map_err(|error| Fault::Graph { file: GAINS_FILE.into(), error })
+}
+
+/// Compares a file with its hash in the manifest.
+fn vouch(name: &str, bytes: &[u8], manifest: &Manifest) -> Result<(), Fault> {
+    let expected = manifest.files.get(name).ok_or_else(|| Fault::NoHash(name.into()))?;
+    check_hash(name, bytes, expected)
 }
 
 /// A file of those that are in memory.

@@ -9,6 +9,11 @@ pub enum RuntimeError {
     /// There is no library in any of the places searched.
     #[error("ONNX Runtime was not found: run `cargo xtask install-runtime`, or set ORT_DYLIB_PATH to its library")]
     NotFound,
+    /// This program is static, and static programs load no libraries.
+    #[error(
+        "a static program cannot load ONNX Runtime: build nestcast with `cargo install --path cli`, or `cargo xtask package`"
+    )]
+    Static,
     /// `ORT_DYLIB_PATH` is set, but not to a file.
     #[error(
         "ONNX Runtime was not found, because ORT_DYLIB_PATH names {0}, which is not a file: correct it or unset it"

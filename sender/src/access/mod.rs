@@ -60,6 +60,9 @@ pub struct AccessRequest {
     pub max_bitrate: Option<Bitrate>,
     /// The broadcast that it asks for; the empty name if the sender has one alone.
     pub broadcast: BroadcastName,
+    /// Whether the sender has that broadcast. If it has not, an admission changes nothing: the receiver is told so, and
+    /// an authorizer must not count the admission against its token.
+    pub is_there: bool,
 }
 
 impl AccessRequest {
@@ -69,18 +72,19 @@ impl AccessRequest {
         max_bitrate: Option<Bitrate>,
         broadcast: BroadcastName,
     ) -> Self {
-        Self { address, token, max_bitrate, broadcast }
+        Self { address, token, max_bitrate, broadcast, is_there: true }
     }
 }
 
 /// Shows all but the token.
 impl fmt::Debug for AccessRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, max_bitrate, broadcast, .. } = self;
+        let Self { address, max_bitrate, broadcast, is_there, .. } = self;
         f.debug_struct("AccessRequest")
             .field("address", address)
             .field("max_bitrate", max_bitrate)
             .field("broadcast", broadcast)
+            .field("is_there", is_there)
             .finish_non_exhaustive()
     }
 }

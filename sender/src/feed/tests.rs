@@ -1,6 +1,9 @@
 //! Feeds over a test transport, in virtual time: what one receiver gets while there are others, and what a feed does
 //! that wakes late.
 
+mod archives;
+mod taker;
+
 use std::future::pending;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,6 +19,7 @@ use tokio::sync::{Notify, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use self::taker::Taker;
 use super::*;
 use crate::directory::MAX_REWOUND;
 use crate::door::slots::Slots;
@@ -24,160 +28,14 @@ use crate::frames::sound::SoundFanout;
 use crate::shared::{Elsewhere, Shared, Station};
 
 const INTERVAL: Duration = Duration::from_millis(33);
-const BASE: usize = 400;
-const FULL: usize = 20_000;
+const BASE_BYTES: usize = 400;
+const FULL_BYTES: usize = 20_000;
 /// Bytes of the model.
-const MODEL: usize = 250_000;
+const MODEL_BYTES: usize = 250_000;
 /// The bytes that a receiver's buffer holds.
-const BUFFER: f64 = 6000.0;
+const BUFFER_BYTES: f64 = 6000.0;
 /// Streams that a receiver counts without a new allocation.
 const MOST_STREAMS: usize = 2000;
-
-/// A receiver that reads `rate` bytes a second.
-#[derive(Clone)]
-struct Taker {
-    rate: f64,
-    began: Instant,
-    says: Bytes,
-    /// Notified when its machine is lost.
-    gone: Arc<Notify>,
-    taken: Arc<Mutex<Taken>>,
-}
-
-#[derive(Default)]
-struct Taken {
-    /// Bytes of each stream.
-    streams: Vec<usize>,
-    /// Bytes in the buffer, and since when.
-    level: f64,
-    at: Duration,
-    closed: Option<Code>,
-    /// Whether the control stream ended while nothing was closed.
-    ended_before_close: bool,
-}
-
-impl Taker {
-    fn new(rate: f64) -> Self {
-        let taken = Taken { streams: Vec::with_capacity(MOST_STREAMS), ..Taken::default() };
-        Self { rate, began: Instant::now(), says: hello(None), gone: Arc::default(), taken: Arc::new(taken.into()) }
-    }
-
-    fn taken(&self) -> MutexGuard<'_, Taken> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Bytes of each stream.
-    fn streams(&self) -> Vec<usize> {
-        self.taken().streams.clone()
-    }
-
-    /// Takes as many of `offered` bytes as the buffer has room for.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a buffer's bytes")]
-    fn take(&self, stream: usize, offered: usize) -> usize {
-        let mut taken = self.taken();
-        let now = self.began.elapsed();
-        taken.level = (taken.level - self.rate * (now - taken.at).as_secs_f64()).max(0.0);
-        taken.at = now;
-        let count = offered.min((BUFFER - taken.level).max(0.0) as usize);
-        taken.level += count as f64;
-        taken.streams[stream] += count;
-        count
-    }
-}
-
-/// A stream to a taker; `None` is the control stream, which takes all.
-struct Stream(Option<usize>, Taker);
-
-impl Outgoing for Stream {
-    fn number(&self) -> u64 {
-        self.0.map_or(0, |stream| stream as u64)
-    }
-
-    async fn write(&mut self, chunks: &mut [Bytes], room: Room) -> Result<usize, Disconnected> {
-        let all: usize = chunks.iter().map(Bytes::len).sum();
-        let offered = room.pending.map_or(all, |most| all.min(usize::try_from(most).unwrap_or(all).max(1)));
-        let count = loop {
-            let Some(stream) = self.0 else { break offered };
-            let count = self.1.take(stream, offered);
-            if count > 0 {
-                break count;
-            }
-            sleep(Duration::from_millis(1)).await;
-        };
-        let mut left = count;
-        for chunk in chunks {
-            let part = left.min(chunk.len());
-            *chunk = chunk.slice(part..);
-            left -= part;
-        }
-        Ok(count)
-    }
-
-    fn finish(&mut self) {}
-
-    fn reset(&mut self) {}
-
-    async fn settled(&mut self) {}
-}
-
-impl Drop for Stream {
-    /// Notes an early end: quinn finishes a stream that is dropped.
-    fn drop(&mut self) {
-        let mut taken = self.1.taken();
-        taken.ended_before_close |= self.0.is_none() && taken.closed.is_none();
-    }
-}
-
-/// A control stream with one message.
-struct Said(Option<Bytes>);
-
-impl Incoming for Said {
-    async fn read(&mut self) -> Result<Option<Bytes>, Disconnected> {
-        match self.0.take() {
-            Some(bytes) => Ok(Some(bytes)),
-            None => pending().await,
-        }
-    }
-}
-
-impl Connection for Taker {
-    type Outgoing = Stream;
-    type Incoming = Said;
-
-    const SHOWS_STREAM_NUMBERS: bool = true;
-
-    fn address(&self) -> SocketAddr {
-        ([127, 0, 0, 1], 1).into()
-    }
-
-    fn path(&self) -> PathStats {
-        PathStats::default()
-    }
-
-    fn handle_reset(&self) {}
-
-    fn allow_beyond(&self, _packets: u64) {}
-
-    async fn accept_control(&self) -> Result<(Stream, Said), Disconnected> {
-        Ok((Stream(None, self.clone()), Said(Some(self.says.clone()))))
-    }
-
-    async fn open(&self, _urgency: Urgency) -> Result<Stream, Disconnected> {
-        let mut taken = self.taken();
-        let stream = taken.streams.len();
-        taken.streams.push(0);
-        Ok(Stream(Some(stream), self.clone()))
-    }
-
-    async fn closed(&self) -> Disconnected {
-        self.gone.notified().await;
-        Disconnected("timed out".to_owned())
-    }
-
-    async fn close(&self, close: Close) {
-        self.taken().closed = Some(close.code);
-    }
-}
 
 fn hello(max_bitrate: Option<Bitrate>) -> Bytes {
     hello_to("", max_bitrate)
@@ -211,7 +69,7 @@ fn shared() -> Arc<Shared> {
     let counters = Arc::default();
     let demand = Demand::default();
     let end = OnceLock::new();
-    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), sound: None });
+    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL_BYTES].into()), sound: None });
     let slots = Arc::new(Slots::new(100, 100));
     let cut_off = Arc::new(watch::Sender::new(false));
     let sound = SoundFanout::new();
@@ -231,8 +89,8 @@ fn shared() -> Arc<Shared> {
 }
 
 fn send(fanout: &FrameFanout, id: u64) {
-    let bytes = vec![7; FULL].into();
-    fanout.send(Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None }.into());
+    let bytes = vec![7; FULL_BYTES].into();
+    fanout.send(Frame { id, skipped: 0, captured: 0, since: id, base: BASE_BYTES, bytes, join: None }.into());
 }
 
 /// Returns a sender of this broadcast alone.
@@ -287,8 +145,8 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
     (0..5).for_each(|id| send(&fanout, id));
     sleep(INTERVAL).await;
     let streams = taker.streams();
-    assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE), "{streams:?}");
-    assert!(streams[4] > 8 * BASE, "{streams:?}");
+    assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE_BYTES), "{streams:?}");
+    assert!(streams[4] > 8 * BASE_BYTES, "{streams:?}");
     drop(fanout);
     feed.await.expect("it ends with the frames");
 }
@@ -322,7 +180,7 @@ async fn a_model_goes_no_faster_than_the_receiver_takes() {
     let after_a_second = taker.streams()[0];
     assert!((100_000..=125_000).contains(&after_a_second), "{after_a_second} bytes at 125000 bytes a second");
     sleep(Duration::from_millis(1500)).await;
-    assert!(taker.streams()[0] > MODEL, "all of it and its head");
+    assert!(taker.streams()[0] > MODEL_BYTES, "all of it and its head");
     feed.abort();
 }
 
@@ -420,14 +278,14 @@ fn from_fanout_to_transport_a_frame_takes_no_memory_anew() {
     let fanout = FrameFanout::new(INTERVAL);
     let frames = fanout.subscribe();
     let shared = shared();
-    let bytes = Bytes::from(vec![7; FULL]);
+    let bytes = Bytes::from(vec![7; FULL_BYTES]);
     let feeds: Vec<_> = (0..3).map(|_| runtime.spawn(feed(Taker::new(1e9), &shared, &frames))).collect();
     let send_all = |ids: std::ops::Range<u64>| {
         runtime.block_on(async {
             for id in ids {
                 sleep(INTERVAL).await;
                 let bytes = bytes.clone();
-                let frame = Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None };
+                let frame = Frame { id, skipped: 0, captured: 0, since: id, base: BASE_BYTES, bytes, join: None };
                 fanout.send(frame.into());
             }
             sleep(INTERVAL).await;
@@ -486,158 +344,4 @@ async fn a_peer_that_may_not_watch_does_not_learn_which_names_there_are() {
         run(taker.clone(), pending(), shared.demand.register(), Arc::clone(&directory)).await;
         assert_eq!(taker.taken().closed, Some(Code::Token), "{asked}");
     }
-}
-
-/// How the streams of an archive end, after no frame.
-#[derive(Debug, Clone, Copy)]
-enum Ending {
-    Ends,
-    BreaksOff,
-    Fails,
-}
-
-#[derive(Debug)]
-struct Kept(Welcome, Ending);
-
-impl Archive for Kept {
-    fn open(&self, start: Start, _: &Arc<AtomicBool>) -> Result<Option<OpenedArchive>, SourceError> {
-        Ok(Some((Box::new(Self(self.0.clone(), self.1)), start)))
-    }
-}
-
-impl FrameStream for Kept {
-    fn welcome(&self) -> Welcome {
-        self.0.clone()
-    }
-
-    fn read(&mut self) -> Result<Option<Duration>, SourceError> {
-        match self.1 {
-            Ending::Ends => Ok(None),
-            Ending::BreaksOff => Err(SourceError::broken_off("the file was cut")),
-            Ending::Fails => Err(SourceError::failed("the disk is full")),
-        }
-    }
-
-    fn prepare(&mut self, _: &Demand) -> bool {
-        false
-    }
-
-    fn take(&mut self, _: u64, _: &Demand) -> Option<BroadcastFrame> {
-        None
-    }
-}
-
-/// Returns a broadcast with an archive.
-fn archived(archive: impl Archive + 'static) -> Arc<Shared> {
-    let mut shared = Arc::into_inner(shared()).expect("nobody else has it");
-    shared.elsewhere = Some(Elsewhere::new(Arc::new(archive)));
-    Arc::new(shared)
-}
-
-/// Says that it begins a second ago.
-fn rewinding() -> Bytes {
-    hello_at("", None, Some(Start::BeforeNow(Duration::from_secs(1))))
-}
-
-#[tokio::test]
-async fn a_receiver_that_began_elsewhere_learns_how_its_own_frames_ended_or_those_of_all() {
-    let broke_off = Close { code: Code::Source, why: "the source broke off" };
-    for (ending, of_all, told) in [
-        (Ending::Ends, None, Code::Done),
-        (Ending::Ends, Some(broke_off), Code::Source),
-        (Ending::BreaksOff, None, Code::Source),
-        (Ending::Fails, Some(broke_off), Code::Failed),
-    ] {
-        let fanout = FrameFanout::new(INTERVAL);
-        let shared = archived(Kept(shared().offer.welcome.clone(), ending));
-        of_all.into_iter().for_each(|close| shared.end.set(close).expect("it goes on"));
-        let taker = Taker { says: rewinding(), ..Taker::new(1e9) };
-        feed(taker.clone(), &shared, &fanout.subscribe()).await;
-        assert_eq!(taker.taken().closed, Some(told), "{ending:?}");
-    }
-}
-
-/// An archive whose streams are never ready. It says when it is opened, and when it hears that the receiver has left; it
-/// ends when it is let go.
-#[derive(Debug)]
-struct Stuck {
-    says: tokio::sync::mpsc::UnboundedSender<&'static str>,
-    let_go: Mutex<std::sync::mpsc::Receiver<()>>,
-}
-
-impl Stuck {
-    fn new() -> (Self, tokio::sync::mpsc::UnboundedReceiver<&'static str>, std::sync::mpsc::Sender<()>) {
-        let ((says, said), (release, let_go)) = (tokio::sync::mpsc::unbounded_channel(), std::sync::mpsc::channel());
-        (Self { says, let_go: let_go.into() }, said, release)
-    }
-}
-
-impl Archive for Stuck {
-    fn open(&self, _: Start, has_left: &Arc<AtomicBool>) -> Result<Option<OpenedArchive>, SourceError> {
-        let _ = self.says.send("opened");
-        while !has_left.load(Ordering::Relaxed) {
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        let _ = self.says.send("left");
-        let _ = self.let_go.lock().unwrap_or_else(PoisonError::into_inner).recv();
-        Ok(None)
-    }
-}
-
-#[tokio::test]
-async fn who_leaves_while_an_archive_is_opened_has_its_place_until_its_thread_is_free() {
-    let (archive, mut said, release) = Stuck::new();
-    let shared = archived(archive);
-    let directory = directory(&shared, &FrameFanout::new(INTERVAL).subscribe());
-    let places = || directory.rewound.available_permits();
-    let begin = || {
-        let taker = Taker { says: rewinding(), ..Taker::new(1e9) };
-        let entry = shared.demand.register();
-        (Arc::clone(&taker.gone), tokio::spawn(run(taker, pending(), entry, Arc::clone(&directory))))
-    };
-    let (gone, first) = begin();
-    assert_eq!(said.recv().await, Some("opened"));
-    let (others_gone, others): (Vec<_>, Vec<_>) = (0..3).map(|_| begin()).unzip();
-    while places() > MAX_REWOUND - 4 {
-        tokio::task::yield_now().await;
-    }
-    gone.notify_one();
-    first.await.expect("it ends at once");
-    assert_eq!(said.recv().await, Some("left"));
-    assert_eq!(places(), MAX_REWOUND - 4, "its thread is not free yet");
-    others_gone.iter().for_each(|gone| gone.notify_one());
-    for other in others {
-        other.await.expect("it ends at once");
-    }
-    assert_eq!(places(), MAX_REWOUND - 1, "they only waited for their turn");
-    release.send(()).expect("it waits");
-    while places() < MAX_REWOUND {
-        tokio::task::yield_now().await;
-    }
-    assert!(said.try_recv().is_err(), "it was opened once");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_archive_that_takes_longer_than_a_hello_may_still_lets_the_receiver_in_and_one_that_is_stuck_too() {
-    let (archive, mut said, release) = Stuck::new();
-    let (shared, fanout) = (archived(archive), FrameFanout::new(INTERVAL));
-    let taker = Taker { says: rewinding(), ..Taker::new(1e9) };
-    let time_is_up = async {
-        sleep(Duration::from_secs(3)).await;
-        Close { code: Code::Slow, why: "no hello came in time" }
-    };
-    let entry = shared.demand.register();
-    let feed = tokio::spawn(run(taker.clone(), time_is_up, entry, directory(&shared, &fanout.subscribe())));
-    assert_eq!(said.recv().await, Some("opened"));
-    // While a thread works, paused time does not move by itself.
-    tokio::time::advance(Duration::from_secs(5)).await;
-    tokio::task::yield_now().await;
-    assert!(taker.taken().closed.is_none() && shared.counters.read().accepted == 0);
-    tokio::time::advance(Duration::from_secs(6)).await;
-    assert_eq!(said.recv().await, Some("left"));
-    release.send(()).expect("it waits");
-    send(&fanout, 0);
-    sleep(Duration::from_secs(1)).await;
-    assert_eq!(taker.streams().len(), 1, "it begins where all do");
-    feed.abort();
 }

@@ -3,7 +3,7 @@ use nestcast_units::FrameRate;
 use super::*;
 use crate::wire::broadcast_name::BroadcastName;
 use crate::wire::frame::Frame;
-use crate::wire::message::{DecoderKind, PackageHash, RandomAccessRequest, SoundRequest, Video};
+use crate::wire::message::{DecoderKind, Hello, ModelRequest, PackageHash, RandomAccessRequest, SoundRequest, Video};
 
 const PACKAGE: PackageHash = PackageHash([9; 32]);
 const INTERVAL: Duration = Duration::from_millis(100);

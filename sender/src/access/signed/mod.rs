@@ -14,7 +14,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use jsonwebtoken::errors::ErrorKind;
 use jsonwebtoken::{Algorithm, Validation, decode, decode_header};
-use nestcast_proto::{Bitrate, BroadcastName};
+use nestcast_proto::Bitrate;
 
 use crate::access::{AccessRequest, Authorization, Authorizer, Denial, Grant};
 
@@ -61,7 +61,8 @@ impl SignedTokens {
     }
 
     /// Decides on a token at `now`, in seconds since 1970-01-01 UTC.
-    fn check(&self, token: &[u8], broadcast: &BroadcastName, now: u64) -> Result<Grant, Denial> {
+    fn check(&self, request: &AccessRequest, now: u64) -> Result<Grant, Denial> {
+        let AccessRequest { token, broadcast, is_there, .. } = request;
         let header = decode_header(token).map_err(|_| Denial::Token)?;
         if !ALGORITHMS.contains(&header.alg) {
             return Err(Denial::Token);
@@ -78,7 +79,7 @@ impl SignedTokens {
         let mut denial = Denial::Token;
         for key in keys.for_token(header.alg, header.kid.as_deref()) {
             match decode::<Claims>(token, key, &validation) {
-                Ok(token) => return self.admit(token.claims, now),
+                Ok(token) => return self.admit(token.claims, *is_there, now),
                 Err(error) => match error.kind() {
                     // Another key may have signed it.
                     ErrorKind::InvalidSignature => {}
@@ -89,11 +90,13 @@ impl SignedTokens {
         Err(denial)
     }
 
-    /// Admits a viewer whose token is valid, unless it admits once and was used.
-    fn admit(&self, claims: Claims, now: u64) -> Result<Grant, Denial> {
+    /// Admits a viewer whose token is valid, unless it admits once and was used. A token is not used up by a broadcast
+    /// that is not there.
+    fn admit(&self, claims: Claims, is_there: bool, now: u64) -> Result<Grant, Denial> {
         if let Some(id) = claims.jti {
             let until = claims.exp.saturating_add(LEEWAY_SECONDS);
-            self.used.lock().unwrap_or_else(PoisonError::into_inner).note(id, until, now)?;
+            let mut used = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+            if is_there { used.note(id, until, now) } else { used.check(&id, now) }?;
         }
         Ok(Grant { name: claims.sub, max_bitrate: claims.max_bitrate.map(Bitrate::from_bits) })
     }
@@ -115,7 +118,7 @@ impl Authorizer for SignedTokens {
             KeyFile::refresh(&self.keys).await;
             // Before 1970 no token is valid yet.
             let now = SystemTime::now().duration_since(UNIX_EPOCH).map_err(|_| Denial::Expired)?;
-            self.check(&request.token, &request.broadcast, now.as_secs())
+            self.check(request, now.as_secs())
         })
     }
 }

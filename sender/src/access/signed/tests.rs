@@ -39,14 +39,13 @@ impl Bench {
     }
 
     async fn ask_for(&self, broadcast: &str, token: &str) -> Result<Grant, Denial> {
-        let request = AccessRequest::new(
-            ([127, 0, 0, 1], 9).into(),
-            Bytes::copy_from_slice(token.as_bytes()),
-            None,
-            broadcast.parse().expect("a name"),
-        );
-        self.tokens.authorize(&request).await
+        self.tokens.authorize(&request(broadcast, token)).await
     }
+}
+
+fn request(broadcast: &str, token: &str) -> AccessRequest {
+    let token = Bytes::copy_from_slice(token.as_bytes());
+    AccessRequest::new(([127, 0, 0, 1], 9).into(), token, None, broadcast.parse().expect("a name"))
 }
 
 fn write(file: &Path, keys: &[&SigningKey]) {
@@ -114,6 +113,19 @@ async fn a_token_with_a_number_admits_once() {
     assert_eq!(bench.ask(&token).await, Err(Denial::Used));
     let other = key.sign(&Claims { jti: Some("2".into()), ..claims() }).expect("a token");
     assert_eq!(bench.ask(&other).await, Ok(Grant::default()));
+}
+
+#[tokio::test]
+async fn a_broadcast_that_is_not_there_uses_no_token_up() {
+    let key = key();
+    let bench = Bench::new(&[&key], None);
+    let token = key.sign(&Claims { jti: Some("1".into()), ..claims() }).expect("a token");
+    let nowhere = AccessRequest { is_there: false, ..request("", &token) };
+    for _ in 0..2 {
+        assert_eq!(bench.tokens.authorize(&nowhere).await, Ok(Grant::default()));
+    }
+    assert_eq!(bench.ask(&token).await, Ok(Grant::default()));
+    assert_eq!(bench.tokens.authorize(&nowhere).await, Err(Denial::Used), "its receiver learns no names");
 }
 
 #[tokio::test(start_paused = true)]

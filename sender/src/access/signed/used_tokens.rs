@@ -19,18 +19,24 @@ pub(super) struct UsedTokens {
 impl UsedTokens {
     /// Notes the use of the token `id`, which is valid until `until`; `now` and `until` in seconds.
     pub(super) fn note(&mut self, id: String, until: u64, now: u64) -> Result<(), Denial> {
+        self.check(&id, now)?;
+        self.by_expiry.entry(until).or_default().push(id.clone());
+        self.until.insert(id, until);
+        Ok(())
+    }
+
+    /// Checks that the token `id` can be used at `now`.
+    pub(super) fn check(&mut self, id: &str, now: u64) -> Result<(), Denial> {
         self.forget_expired(now);
         if id.len() > MAX_ID {
             return Err(Denial::Token);
         }
-        if self.until.contains_key(&id) {
+        if self.until.contains_key(id) {
             return Err(Denial::Used);
         }
         if self.until.len() >= MAX_USED {
             return Err(Denial::Undecided);
         }
-        self.by_expiry.entry(until).or_default().push(id.clone());
-        self.until.insert(id, until);
         Ok(())
     }
 
