@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 
+use crate::bitplane::passes::PASSES_PER_PLANE;
 use crate::bitplane::slice::Slice;
 use crate::entropy::record::Record;
 use crate::entropy::symbols::Symbols;
@@ -21,6 +22,8 @@ use crate::subband::rotation_search::RotationSearch;
 pub(crate) struct SliceEncoder<R = ()> {
     sources: Vec<Source>,
     coder: SliceCoder<R>,
+    /// Planes of the Levels below the finest step.
+    fine_planes: u8,
 }
 
 /// As [`SliceEncoder`]; the symbols of its slices can be followed.
@@ -35,8 +38,8 @@ struct Source {
     activity: Activity,
     /// A row of a subband with rotated or scaled regions.
     line: Vec<f32>,
-    /// Bit planes of the Levels.
-    planes: u8,
+    /// Bit planes of the Levels from the finest step on; `None` if magnitudes do not fit beside the planes below.
+    planes: Option<u8>,
 }
 
 /// What an encoder may choose for the regions of a picture.
@@ -46,10 +49,12 @@ pub(crate) struct RegionChoices<'a> {
     pub(crate) rotations: bool,
     /// The strength of the gains by activity, and the norms of the wavelet; `None` for no gains.
     pub(crate) masking: Option<(f32, &'a Norms)>,
+    /// Planes below the finest step, unless magnitudes are too large for as many.
+    pub(crate) fine_planes: u8,
 }
 
 impl<R: Record> SliceEncoder<R> {
-    /// Makes the Levels of these coefficients and returns the number of their bit planes.
+    /// Makes the Levels of these coefficients and returns the number of their bit planes from the finest step on.
     pub(crate) fn quantise(
         &mut self,
         model: &Model,
@@ -68,12 +73,26 @@ impl<R: Record> SliceEncoder<R> {
             GainRule::new(strength, self.sources.iter().map(|source| &source.activity))
         });
         let steps = choices.rotations.then(|| model.steps());
-        let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);
-        parallel::for_each(threads, self.sources.iter_mut(), work);
+        let mut fine = choices.fine_planes;
+        let planes = loop {
+            let work = |source: &mut Source| source.quantise(model, steps.as_ref(), (gains, fine), bands);
+            parallel::for_each(threads, self.sources.iter_mut(), work);
+            let fits = self.sources.iter().all(|source| source.planes.is_some());
+            if fits || fine == 0 {
+                break self.sources.iter().filter_map(|source| source.planes).max().unwrap_or(0);
+            }
+            fine -= 1;
+        };
+        self.fine_planes = if self.sources.iter().any(|source| source.slice.has_source()) { fine } else { 0 };
         if !self.have_gains() {
             self.sources.iter_mut().for_each(|source| source.slice.gains.reset());
         }
-        self.sources.iter().map(|source| source.planes).max().unwrap_or(0)
+        planes
+    }
+
+    /// Returns the planes of these Levels below the finest step.
+    pub(crate) const fn fine_planes(&self) -> u8 {
+        self.fine_planes
     }
 
     /// Returns whether the regions of these Levels have gains.
@@ -81,17 +100,26 @@ impl<R: Record> SliceEncoder<R> {
         self.sources.iter().any(|source| source.slice.gains.is_any())
     }
 
-    /// Codes these Levels from plane `planes` - 1 down to the last, or until `bytes` bytes of a prefix are final.
+    /// Codes these Levels from plane `planes` - 1 down to the last below the finest step, or until `bytes` bytes of a prefix are final.
     /// Returns the bytes of all payloads.
     pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: &Threads) -> usize {
-        let Self { sources, coder } = self;
-        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, bytes, threads);
+        let Self { sources, coder, fine_planes } = self;
+        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes + *fine_planes, bytes, threads);
         coder.coded().map(|slice| slice.bytes.len()).sum()
     }
 
     /// Appends the coded slices, interleaved.
     pub(crate) fn write(&self, out: &mut BytesMut) {
         interleave::write(out, self.coder.coded());
+    }
+
+    /// Replaces the ends of coding passes by those of passes over whole planes, from plane `top` - 1 down to `deepest`
+    /// planes below the finest step: slices of other components and planes have as many. `planes` is what
+    /// [`SliceEncoder::quantise`] returned; all planes were coded.
+    pub(crate) fn align(&mut self, [top, deepest]: [u8; 2], planes: u8) {
+        let [above, below] = [top - planes, deepest - self.fine_planes].map(|planes| PASSES_PER_PLANE * usize::from(planes));
+        let passes = self.sources.first().map_or(1, |source| source.slice.passes());
+        self.coder.align([above, below], passes);
     }
 
     /// The coded slices.
@@ -114,9 +142,17 @@ impl<R: Record> SliceEncoder<R> {
 
 impl Source {
     /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
-    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, gains: Option<GainRule>, bands: Bands<'_>) {
+    /// `fine`: the planes below the finest step.
+    fn quantise(
+        &mut self,
+        model: &Model,
+        steps: Option<&[f32; SUBBANDS]>,
+        (gains, fine): (Option<GainRule>, u8),
+        bands: Bands<'_>,
+    ) {
         let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
+        slice.set_fine_planes(fine);
         if let Some(rule) = gains {
             slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(rule));
         }

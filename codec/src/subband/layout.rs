@@ -16,6 +16,15 @@ const SLICE_PIXELS: usize = 196_608;
 /// The most slices of a picture.
 pub(crate) const MAX_SLICES: usize = 64;
 
+/// Planes below the finest step that subbands of level 0 would have; coarser levels have one less for each level. Their
+/// coefficients are larger and few.
+const MOST_FINE_PLANES: usize = 10;
+
+/// Returns how many of the `fine` planes below the finest step subbands of this level have.
+pub(crate) fn fine_planes(level: usize, fine: u8) -> u8 {
+    u8::try_from(MOST_FINE_PLANES - level).map_or(fine, |most| fine.min(most))
+}
+
 /// The components of a picture, and the size of the chroma ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ChromaFormat {
