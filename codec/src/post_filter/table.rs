@@ -111,13 +111,17 @@ impl PostFilter {
     }
 }
 
-/// Returns `step` times about two to the power of the position; it is linear between whole planes.
+/// Returns `step` times about two to the power of the position, or 16 to that power below 0, where errors are the
+/// quantiser's alone and the filter fades; it is linear between whole planes.
 #[expect(clippy::cast_possible_truncation, reason = "at most MAX_STEP")]
 fn clipped_step(step: u16, position: i32) -> i16 {
     let planes = position >> 20;
     let part = i64::from(position >> 12 & 255);
-    // A right shift for a position below 0.
-    let limit = ((i64::from(step) * (256 + part)) << planes.clamp(0, 16)) >> (8 - planes.clamp(-32, 0));
+    let limit = if planes < 0 {
+        (i64::from(step) * (256 + 15 * part)) >> (8 - 4 * planes)
+    } else {
+        ((i64::from(step) * (256 + part)) << planes.min(16)) >> 8
+    };
     limit.min(MAX_STEP.into()) as i16
 }
 

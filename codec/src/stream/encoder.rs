@@ -48,6 +48,10 @@ pub struct Encoder {
     bytes: BytesMut,
 }
 
+/// Planes by which opacity comes later than colours. An error of opacity shows as that error times the difference between
+/// the picture and what is behind it, in parts of white, which is about half.
+const ALPHA_DELAY_PLANES: u8 = 1;
+
 /// The parts that encode opacity.
 #[derive(Debug, Default)]
 struct Alpha {
@@ -187,10 +191,16 @@ impl Encoder {
         let alpha_planes = own.slices.quantise(model, own.coefficients.bands(), choices, threads);
         // A segment needs the ends of all payloads, so the limit cuts the stream afterwards.
         let payloads = self.slices.code(planes, usize::MAX, threads) + own.slices.code(alpha_planes, usize::MAX, threads);
-        let top = planes.max(alpha_planes);
-        let deepest = self.slices.fine_planes().max(own.slices.fine_planes());
-        self.slices.align([top, deepest], planes);
-        own.slices.align([top, deepest], alpha_planes);
+        let [mut colour, mut alpha] =
+            [[planes, self.slices.fine_planes()], [alpha_planes, own.slices.fine_planes()]];
+        if alpha_planes > 0 {
+            alpha = [alpha_planes - ALPHA_DELAY_PLANES, alpha[1] + ALPHA_DELAY_PLANES];
+        }
+        let both = [0, 1].map(|end| colour[end].max(alpha[end]));
+        colour = [0, 1].map(|end| both[end] - colour[end]);
+        alpha = [0, 1].map(|end| both[end] - alpha[end]);
+        self.slices.align(colour);
+        own.slices.align(alpha);
         let coded = AlphaPlanes { planes: alpha_planes, fine_planes: own.slices.fine_planes() };
         self.bytes.reserve(MAX_HEADER + payloads + payloads / 8);
         self.header(coefficients, planes, bits.max(alpha_bits), Some(coded)).write(&mut self.bytes);

@@ -113,13 +113,12 @@ impl<R: Record> SliceEncoder<R> {
         interleave::write(out, self.coder.coded());
     }
 
-    /// Replaces the ends of coding passes by those of passes over whole planes, from plane `top` - 1 down to `deepest`
-    /// planes below the finest step: slices of other components and planes have as many. `planes` is what
-    /// [`SliceEncoder::quantise`] returned; all planes were coded.
-    pub(crate) fn align(&mut self, [top, deepest]: [u8; 2], planes: u8) {
-        let [above, below] = [top - planes, deepest - self.fine_planes].map(|planes| PASSES_PER_PLANE * usize::from(planes));
+    /// Replaces the ends of coding passes by those of passes over whole planes, with `above` planes before these and
+    /// `below` planes after them, so that slices of other components and planes have as many. All planes were coded.
+    pub(crate) fn align(&mut self, [above, below]: [u8; 2]) {
+        let ends = [above, below].map(|planes| PASSES_PER_PLANE * usize::from(planes));
         let passes = self.sources.first().map_or(1, |source| source.slice.passes());
-        self.coder.align([above, below], passes);
+        self.coder.align(ends, passes);
     }
 
     /// The coded slices.
