@@ -6,10 +6,10 @@ use crate::colour::axes::Axes;
 use crate::error::Error;
 use crate::linear::Linear;
 use crate::model::Model;
-use crate::picture::{Channels, Format, Picture, ViewMut};
+use crate::picture::{Channels, Format, Picture, Size, ViewMut};
 use crate::stream::extras::add_alpha;
 use crate::stream::header::{AlphaPlanes, Header, MAX_HEADER, Parsed};
-use crate::stream::slice_decoder::{Coding, SliceDecoder};
+use crate::stream::slice_decoder::{Coding, Layer, SliceDecoder};
 use crate::subband::coefficients::Coefficients;
 use crate::subband::layout::ChromaFormat;
 use crate::transform::{Position, Synthesis, TransformError};
@@ -187,16 +187,7 @@ impl Decoder {
     pub fn coefficients(&mut self) -> Result<(&mut Coefficients, Position), DecodeError> {
         let header = self.complete_header()?;
         let Self { synthesis, slices, coefficients, .. } = self;
-        let used = coefficients.reset_some(header.model, header.size, header.channels, header.axes);
-        let model = &**synthesis.model();
-        let threads = synthesis.threads();
-        if model.has_post_filter() {
-            let blocks = header.size.width().div_ceil(4) * header.size.height().div_ceil(4);
-            coefficients.reset_significance(blocks);
-        }
-        let Coefficients { subbands, significance, .. } = &mut *coefficients;
-        let layer = slices.colours();
-        layer.write_to(subbands, &used, significance, threads, |slice, rows| slice.write_to(model, rows, &used));
+        write_known(slices.colours(), &**synthesis, coefficients, (header.size, header.channels, header.axes));
         Ok((coefficients, slices.position()))
     }
 
@@ -238,12 +229,8 @@ impl Decoder {
         let model = synthesis.model();
         let threads = synthesis.threads();
         let linear = linear.get_or_insert_with(|| Linear::new(Arc::clone(model)).with_threads(threads.count()));
-        let used = coefficients.reset_some(header.model, header.size, Channels::Grey, Axes::default());
         let layer = slices.alpha();
-        // Without significance there is no post-filter: it was fitted to photos.
-        layer.write_to(&mut coefficients.subbands, &used, &mut [], threads, |slice, rows| {
-            slice.write_to(model, rows, &used);
-        });
+        write_known(layer, &**synthesis, coefficients, (header.size, Channels::Grey, Axes::default()));
         let picture = match picture {
             Some(picture) if picture.size() == header.size => picture,
             other => other.insert(Picture::zero(header.size, Format::Grey16)),
@@ -271,4 +258,20 @@ impl Decoder {
         self.render_into(&mut picture)?;
         Ok(picture)
     }
+}
+
+/// Sets the coefficients of such a picture to what is known of them.
+fn write_known(
+    layer: Layer<'_>,
+    synthesis: &dyn Synthesis,
+    out: &mut Coefficients,
+    (size, channels, axes): (Size, Channels, Axes),
+) {
+    let model = &**synthesis.model();
+    let used = out.reset_some(model.id(), size, channels, axes);
+    if model.has_post_filter() {
+        out.reset_significance(size.width().div_ceil(4) * size.height().div_ceil(4));
+    }
+    let Coefficients { subbands, significance, .. } = out;
+    layer.write_to(subbands, &used, significance, synthesis.threads(), |slice, rows| slice.write_to(model, rows, &used));
 }
