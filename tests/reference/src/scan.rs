@@ -1,6 +1,6 @@
 //! Section 11: the order of all symbols, line for line.
 
-use super::layout::subbands;
+use super::layout::{level, subbands};
 use super::slice::{Ended, Place, Slice, positions};
 
 /// A code block of a subband.
@@ -9,6 +9,12 @@ struct B {
     subband: usize,
     bx: i32,
     by: i32,
+}
+
+/// Returns whether a subband has symbols in a plane.
+fn is_coded(subband: usize, plane: i32, fine: i32) -> bool {
+    let last = fine - fine.min([4, 5, 6, 6, 6, 6][6 - level(subband)]);
+    (last..last + 15).contains(&plane)
 }
 
 impl Slice<'_> {
@@ -20,7 +26,9 @@ impl Slice<'_> {
                 for (order, subband) in subbands(self.kind).into_iter().enumerate() {
                     let blocks = self.subbands[subband].blocks.len();
                     self.place = Place { plane, pass, order, block: 0, blocks };
-                    self.coding_pass(subband, pass)?;
+                    if is_coded(subband, plane, self.fine) {
+                        self.coding_pass(subband, pass)?;
+                    }
                 }
             }
         }
