@@ -177,12 +177,12 @@ fn assert_header(stream: &[u8], tables: &[u8]) {
     let linear = Linear::new(Arc::new(Model::from_bytes(tables).expect("valid tables")));
     let expected = expected(stream, tables);
     let mut whole = Decoder::new(linear.clone()).with_max_pixels(MAX_PIXELS);
-    assert_eq!(whole.push(stream).map(|_| ()).map_err(fault), expected, "{:02x?}", &stream[..stream.len().min(21)]);
+    assert_eq!(whole.push(stream).map(|_| ()).map_err(fault), expected, "{:02x?}", &stream[..stream.len().min(22)]);
     // Byte by byte, the error comes with the last byte at the latest, and is the same.
     let mut decoder = Decoder::new(linear).with_max_pixels(MAX_PIXELS);
     let mut answers = stream.iter().map(|&byte| decoder.push(&[byte]).map(|_| ()).map_err(fault));
     let first = answers.find(|answer| answer.is_err()).unwrap_or(Ok(()));
-    assert_eq!(first, expected, "byte by byte: {:02x?}", &stream[..stream.len().min(21)]);
+    assert_eq!(first, expected, "byte by byte: {:02x?}", &stream[..stream.len().min(22)]);
 }
 
 fn assert_tables(tables: &[u8]) {
@@ -203,7 +203,7 @@ fn causes_of_section_15() {
     };
     assert_eq!(answer(0, b"nst"), Ok(()));
     assert_eq!(answer(2, b"x"), Err(Fault::Corrupt), "magic");
-    assert_eq!(answer(3, &[2]), Err(Fault::Unsupported), "version");
+    assert_eq!(answer(3, &[3]), Err(Fault::Unsupported), "version");
     assert_eq!(answer(3, &[0]), Err(Fault::Unsupported), "version");
     assert_eq!(answer(4, &[2]), Err(Fault::Corrupt), "kind");
     assert_eq!(answer(5, &[0x80, 0]), Err(Fault::Corrupt), "a side in too many bytes");
@@ -213,6 +213,28 @@ fn causes_of_section_15() {
     assert_eq!(answer(13, &[32]), Err(Fault::Corrupt), "a reserved bit of the planes");
     assert_eq!(answer(14, &[0xff, 0xff, 0xff, 0x3f]), Ok(()), "any angles");
     assert_eq!(answer(17, &[0x40]), Err(Fault::Corrupt), "a reserved bit of the axes");
+}
+
+#[test]
+fn causes_of_section_15_in_version_2() {
+    let tables = probe_tables();
+    let answer = |bytes: &[u8]| {
+        let mut stream = header(true, 20, 10, 12);
+        stream[3] = 2;
+        stream.extend(bytes);
+        assert_header(&stream, &tables);
+        let mut decoder = probe::decoder(&tables).with_max_pixels(200);
+        decoder.push(&stream).map(|_| decoder.header().is_some()).map_err(fault)
+    };
+    assert_eq!(answer(&[]), Ok(false), "the byte of precision is missing");
+    assert_eq!(answer(&[0]), Err(Fault::Corrupt), "what version 1 says");
+    assert_eq!(answer(&[0x60]), Ok(true), "six planes below the finest step");
+    assert_eq!(answer(&[0x70]), Err(Fault::Corrupt), "seven planes below the finest step");
+    assert_eq!(answer(&[0x09]), Err(Fault::Corrupt), "17 bits a sample");
+    assert_eq!(answer(&[0x68]), Err(Fault::Limit), "16 bits a sample count");
+    assert_eq!(answer(&[0x80]), Ok(false), "the planes of opacity are missing");
+    assert_eq!(answer(&[0x80, 0x70]), Err(Fault::Corrupt), "seven fine planes of opacity");
+    assert_eq!(answer(&[0x80, 0x6f]), Err(Fault::Limit), "opacity counts");
 }
 
 /// A header may promise 268 million pixels; a decoder with a lower limit allocates no memory for them.

@@ -27,8 +27,9 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     }
     let model = Model::open(&options.common)?;
     let names = Names::new(input.name(), output.path());
-    let picture = pictures::read(input, options.common.max_pixels)?;
+    let picture = pictures::read_all(input, options.common.max_pixels)?;
     let (analysis, encoder) = model.encoder(&options.picture)?;
+    let encoder = options.bits.map_or(encoder, |bits| encoder.with_max_bits(bits));
     let mut encoder = encoder.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
 
     let start = Instant::now();
