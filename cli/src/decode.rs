@@ -35,7 +35,7 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     let failed = || format!("{name} cannot be decoded");
     let stream = input.stream()?;
     let output = Output::png(&options.output, &[&options.input])?;
-    let header = stream.header();
+    let header = *stream.header();
     let model = Model::of_stream(&options.common, header.model).with_context(failed)?;
     let Pushed { mut decoder, fault, count } = pushed(options, &name, stream, &model)?;
     let transform = options.decoder.unwrap_or_else(usual_decoder);

@@ -29,8 +29,10 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let names = Names::new(input.name(), output.path());
     let picture = pictures::read_all(input, options.common.max_pixels)?;
     let (analysis, encoder) = model.encoder(&options.picture)?;
-    let encoder = options.bits.map_or(encoder, |bits| encoder.with_max_bits(bits));
     let mut encoder = encoder.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
+    if let Some(bits) = options.bits {
+        encoder = encoder.with_max_bits(bits);
+    }
 
     let start = Instant::now();
     let stream = encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", names.input))?;

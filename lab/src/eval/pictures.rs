@@ -87,6 +87,7 @@ impl Bench {
         }))
     }
 
+    /// Returns `None`: this build has no measures of how pictures look.
     #[cfg(not(feature = "perceptual"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
     #[must_use]
