@@ -124,9 +124,9 @@ fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: i32) {
 fn every_small_size_is_as_the_slow_twin() {
     for (width, height) in (1..=19).flat_map(|height| (1..=19).map(move |width| (width, height))) {
         let seed = (width * 64 + height) as u32;
-        check([width, height], 0..1, seed, seed << 14);
-        check([width, height], 0..3, seed + 7, seed << 14);
-        check([width, height], 1..3, seed + 11, seed << 14);
+        check([width, height], 0..1, seed, (seed << 14).cast_signed());
+        check([width, height], 0..3, seed + 7, (seed << 14).cast_signed());
+        check([width, height], 1..3, seed + 11, (seed << 14).cast_signed());
     }
 }
 

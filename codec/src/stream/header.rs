@@ -111,9 +111,8 @@ impl Header {
 
     /// Appends the header to `out`.
     pub(crate) fn write(&self, out: &mut BytesMut) {
-        let precision = self.bits - USUAL_BITS
-            | self.fine_planes << FINE_SHIFT
-            | if self.alpha.is_some() { ALPHA_BIT } else { 0 };
+        let alpha = if self.alpha.is_some() { ALPHA_BIT } else { 0 };
+        let precision = (self.bits - USUAL_BITS) | self.fine_planes << FINE_SHIFT | alpha;
         out.extend(STREAM_MAGIC);
         out.put_u8(if precision == 0 { STREAM_VERSION } else { DEEP_VERSION });
         out.put_u8(u8::from(self.channels == Channels::Rgb));
