@@ -36,9 +36,10 @@ const PROTO: Rooms = &[
     ("publish", &["wire", "path"]),
     ("subscribe", &["wire", "path"]),
     ("demand", &["wire", "path", "publish"]),
-    ("source", &["wire", "path", "publish", "demand"]),
+    ("cause", &[]),
+    ("source", &["wire", "path", "publish", "demand", "cause"]),
     ("session", &["wire", "path", "publish", "subscribe", "demand", "source"]),
-    ("lib", &["wire", "path", "publish", "subscribe", "demand", "source", "session"]),
+    ("lib", &["wire", "path", "publish", "subscribe", "demand", "cause", "source", "session"]),
 ];
 
 const SENDER: Rooms = &[

@@ -178,7 +178,7 @@ mod strangers {
     use super::*;
 
     /// Fewer places than the strangers of any attack.
-    const PLACES: &str = "20";
+    const PLACE_COUNT: &str = "20";
 
     /// A broadcast in a separate process, with its own memory and time.
     struct Sender {
@@ -189,7 +189,7 @@ mod strangers {
     impl Sender {
         fn start() -> Self {
             let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
-            let command = command.arg(PLACES).stdin(Stdio::piped()).stdout(Stdio::piped());
+            let command = command.arg(PLACE_COUNT).stdin(Stdio::piped()).stdout(Stdio::piped());
             let mut child = command.spawn().expect("it starts");
             let mut line = String::new();
             let output = child.stdout.take().expect("a pipe");

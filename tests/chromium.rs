@@ -11,7 +11,7 @@ use nestcast_lab::video_frames::VideoFrames;
 use nestcast_media::to_rgb;
 use nestcast_proto::{Bitrate, Frame, Sound};
 use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame};
-use nestcast_sound::{SAMPLES, SoundEncoder};
+use nestcast_sound::{PACKET_SAMPLES, SoundEncoder};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Files};
 use nestcast_tests::video_frames::{SIZE, picture};
@@ -22,11 +22,11 @@ use tokio::task::JoinHandle;
 /// Long enough for a slow machine, which decodes and draws in software.
 const PATIENCE: Duration = Duration::from_secs(240);
 /// The number of pictures of a broadcast that the test checks.
-const FRAMES: usize = 30;
+const MIN_FRAMES: usize = 30;
 /// Frames of video a second. A busy machine reads each one back from the canvas, so it would show few of more.
 const VIDEO_RATE: u32 = 5;
 /// Broadcasts until the page shows every frame.
-const ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 3;
 
 fn plan() -> Plan {
     Plan { browsers: Some(Browsers::default()), ..Plan::new(&identity()) }
@@ -48,7 +48,7 @@ impl Recorded {
     /// Returns what the viewer in Chromium posts about it, and the broadcast's frames; `None` if Chromium is not
     /// installed.
     async fn watch(self, token: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
-        self.watch_with(token, &format!("&frames={FRAMES}")).await
+        self.watch_with(token, &format!("&frames={MIN_FRAMES}")).await
     }
 
     /// Does the same with more in the page's link.
@@ -109,7 +109,7 @@ fn parse(line: &str) -> (u64, usize, &str) {
 async fn chromium_shows_the_pictures_of_a_broadcast_bit_for_bit() {
     let Some((lines, frames)) = Recorded::start(plan().listen()).watch("").await else { return };
     let (end, shown) = lines.split_last().expect("a line");
-    assert_eq!((end.as_str(), shown.len()), ("enough", FRAMES));
+    assert_eq!((end.as_str(), shown.len()), ("enough", MIN_FRAMES));
     for line in shown {
         let (id, bytes, pixels) = parse(line);
         let mut decoder = Codec::photo().decoder();
@@ -123,15 +123,15 @@ async fn chromium_shows_video_bit_for_bit() {
     let size = Size::new(SIZE[0], SIZE[1]).expect("a valid size");
     let format = Format::Ycbcr420(Ycbcr::BT601);
     let shape = PictureFormat::new(size, format, FrameRate::new(VIDEO_RATE, 1).expect("a valid rate"));
-    for _ in 0..ATTEMPTS {
+    for _ in 0..MAX_ATTEMPTS {
         let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
         let Some((lines, frames)) = Recorded::start(plan().listen_to(source)).watch("").await else { return };
         let (end, shown) = lines.split_last().expect("a line");
-        assert_eq!((end.as_str(), shown.len()), ("enough", FRAMES));
+        assert_eq!((end.as_str(), shown.len()), ("enough", MIN_FRAMES));
         let Err(unlike) = compare(shown, &frames, Picture::zero(size, format)) else { return };
         println!("{unlike}: but frames before it were not shown, and perhaps did not arrive");
     }
-    panic!("the page lacked frames in {ATTEMPTS} broadcasts");
+    panic!("the page lacked frames in {MAX_ATTEMPTS} broadcasts");
 }
 
 /// Compares the frames that the page showed with the same decoded here, each from all of its bytes. Returns which is
@@ -165,7 +165,8 @@ async fn chromium_plays_the_sound_of_a_broadcast() {
     let mut encoder = SoundEncoder::new(Sound::Stereo, Bitrate::from_bits(64_000)).expect("an encoder");
     let tone = |at: usize| ((at as f64 * std::f64::consts::TAU * 450.0 / 48_000.0).sin() * 15_000.0) as i16;
     // A whole number of periods, so that the packets fit together again and again.
-    let block = |number: usize| (0..2 * SAMPLES).map(|at| tone(number * SAMPLES + at / 2)).collect::<Vec<_>>();
+    let block =
+        |number: usize| (0..2 * PACKET_SAMPLES).map(|at| tone(number * PACKET_SAMPLES + at / 2)).collect::<Vec<_>>();
     let sound = (0..10).map(|number| encoder.encode(&block(number)).expect("20 ms")).collect();
     let running = Recorded::start(Plan { sound, ..plan() }.listen());
     let Some((lines, _)) = running.watch_with("", "&sound=1&frames=100000").await else { return };

@@ -14,12 +14,12 @@ const CRATES: [&str; 6] = ["encode", "player", "proto", "sender", "receiver", "u
 /// Constants that number kinds. They are in tables of their own, or belong to HTTP/3.
 const KINDS: [&str; 8] = [
     "proto::wire::message",
-    "proto::wire::sound::OPUS",
+    "proto::wire::sound::OPUS_CODEC",
     "proto::wire::start",
     "proto::wire::stream",
     "sender::h3::capsule",
     "sender::h3::peer",
-    "sender::h3::request::HEADERS",
+    "sender::h3::request::HEADERS_FRAME",
     "sender::h3::settings",
 ];
 /// Numbers on which only memory and speed depend, which only the sender's own machine sees, or which another section

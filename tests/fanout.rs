@@ -13,9 +13,9 @@ use nestcast_sender::{Broadcast, FrameReceiver, FrameSource, Identity, NextFrame
 use nestcast_tests::still_frames::{RATE, StillFrames};
 use tokio::runtime::Builder;
 
-const TIME: Duration = Duration::from_secs(3);
+const RUN_TIME: Duration = Duration::from_secs(3);
 /// Bytes of a frame that only the recorder can use.
-const WANTED: u64 = 1_000_000;
+const WANTED_BITS_PER_SECOND: u64 = 1_000_000;
 
 /// What an encoder learns with each frame: the number of receivers, and the bytes that they can use.
 type Told = Arc<Mutex<Vec<(usize, u64)>>>;
@@ -59,7 +59,7 @@ async fn record(mut frames: FrameReceiver, demand: Demand) -> Vec<u64> {
             NextFrame::End => return numbers,
         }
         let bandwidth = Bitrate::from_bits(100_000_000);
-        entry.set(ReceiverDemand { bandwidth, useful_bytes: WANTED, ..ReceiverDemand::default() });
+        entry.set(ReceiverDemand { bandwidth, useful_bytes: WANTED_BITS_PER_SECOND, ..ReceiverDemand::default() });
     }
 }
 
@@ -71,7 +71,7 @@ async fn broadcast(told: Told) -> [Vec<u64>; 3] {
     let (socket, seed) = network.server();
     let address = socket.local_addr().expect("it is bound");
     let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
-    let source = Listening(StillFrames::new(5000, 400, TIME).of_video(), told);
+    let source = Listening(StillFrames::new(5000, 400, RUN_TIME).of_video(), told);
     let broadcast =
         Broadcast::over(socket, nestcast_sender::Config::new(address, identity), source).expect("it begins");
     let recorder = tokio::spawn(record(broadcast.frames(), broadcast.demand()));
@@ -100,7 +100,7 @@ fn a_receiver_and_a_recorder_get_every_frame_of_one_source_that_learns_what_both
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build().expect("a runtime");
     let [received, recorded, late] = runtime.block_on(broadcast(Arc::clone(&told)));
     let count = recorded.len() as u64;
-    assert!(count + 1 >= u64::from(RATE) * TIME.as_secs(), "{count} frames");
+    assert!(count + 1 >= u64::from(RATE) * RUN_TIME.as_secs(), "{count} frames");
     assert_eq!(recorded, (0..count).collect::<Vec<_>>());
     let first = received[0];
     assert!(first < u64::from(RATE), "it joined within a second: {first}");
@@ -109,6 +109,9 @@ fn a_receiver_and_a_recorder_get_every_frame_of_one_source_that_learns_what_both
     assert_eq!(late.last(), Some(&(count - 1)));
     let told = told.lock().unwrap_or_else(PoisonError::into_inner);
     assert_eq!(told[0], (0, 16 * 1024), "nobody has stated anything before the first frame");
-    assert_eq!(told[1].1, WANTED, "the recorder got the first frame");
-    assert!(told[usize::try_from(first).expect("few") + 5..].iter().all(|told| *told == (2, WANTED)), "{told:?}");
+    assert_eq!(told[1].1, WANTED_BITS_PER_SECOND, "the recorder got the first frame");
+    assert!(
+        told[usize::try_from(first).expect("few") + 5..].iter().all(|told| *told == (2, WANTED_BITS_PER_SECOND)),
+        "{told:?}"
+    );
 }

@@ -12,13 +12,13 @@ use nestcast_tests::network::{INTERVAL, Scenario, Viewer, broadcast_from};
 use nestcast_tests::video_frames::video_frames;
 
 /// Receivers that join earlier, and those of the storm.
-const BEFORE: u32 = 3;
-const STORM: u32 = 100;
+const EARLIER_RECEIVERS: u32 = 3;
+const STORM_RECEIVERS: u32 = 100;
 /// When the storm begins; it lasts a second.
-const BEGINS: Duration = Duration::from_secs(2);
+const STORM_BEGINS: Duration = Duration::from_secs(2);
 /// More than all of them request.
-const LINK: u64 = 300_000_000;
-const EACH: u64 = 1_000_000;
+const LINK_BITS_PER_SECOND: u64 = 300_000_000;
+const RECEIVER_BITS_PER_SECOND: u64 = 1_000_000;
 
 /// Records frames: their numbers, and when each was captured and handed over.
 struct Clock {
@@ -44,22 +44,26 @@ impl Clock {
 
 #[test]
 fn a_hundred_join_within_a_second_and_no_frame_is_late_by_an_interval() {
-    let joins = |number: u32| match number.checked_sub(BEFORE) {
+    let joins = |number: u32| match number.checked_sub(EARLIER_RECEIVERS) {
         None => Duration::ZERO,
-        Some(place) => BEGINS + Duration::from_secs(1) * place / STORM,
+        Some(place) => STORM_BEGINS + Duration::from_secs(1) * place / STORM_RECEIVERS,
     };
-    let scenario = Scenario::lasting(BEGINS + Duration::from_secs(2));
-    let outcome =
-        broadcast_from(&[Link::constant(LINK)], scenario, video_frames(RenditionLimit::default()), |network| {
+    let scenario = Scenario::lasting(STORM_BEGINS + Duration::from_secs(2));
+    let outcome = broadcast_from(
+        &[Link::constant(LINK_BITS_PER_SECOND)],
+        scenario,
+        video_frames(RenditionLimit::default()),
+        |network| {
             let viewer = |number| {
                 let joins = joins(number);
                 let sink = Clock { network: network.clone(), joins, frames: Vec::new() };
-                Viewer { joins, link: 0, cap: Some(Bitrate::from_bits(EACH)), sink }
+                Viewer { joins, link: 0, cap: Some(Bitrate::from_bits(RECEIVER_BITS_PER_SECOND)), sink }
             };
-            (0..BEFORE + STORM).map(viewer).collect()
-        });
+            (0..EARLIER_RECEIVERS + STORM_RECEIVERS).map(viewer).collect()
+        },
+    );
     // The time of a frame while nobody joins: half of the round trip, and the wait for the next frame.
-    let calm = outcome.receivers[0].frames.iter().filter(|(_, captured, _)| *captured < BEGINS).skip(30);
+    let calm = outcome.receivers[0].frames.iter().filter(|(_, captured, _)| *captured < STORM_BEGINS).skip(30);
     let usual = calm.map(|(_, captured, at)| at.saturating_sub(*captured)).max().expect("frames come before the storm");
     println!("before the storm a frame takes {usual:?} at most");
     for (number, receiver) in outcome.receivers.iter().enumerate() {

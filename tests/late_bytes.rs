@@ -18,7 +18,7 @@ use nestcast_tests::network::{INTERVAL, Outcome, Scenario, Viewer, broadcast_fro
 use nestcast_tests::pictures::{self, Content};
 
 const SIZE: (u32, u32) = (512, 384);
-const BASE: usize = 400;
+const BASE_BYTES: usize = 400;
 /// Bytes of a packet with all headers on a slow link.
 const PACKET_BYTES: f64 = 1280.0;
 
@@ -72,7 +72,7 @@ impl FrameSource for Slides {
             self.since = id;
         }
         let bytes = self.slides[0].1.clone();
-        Ok(Some(Frame { id, skipped: 0, captured, since: self.since, base: BASE, bytes, join: None }.into()))
+        Ok(Some(Frame { id, skipped: 0, captured, since: self.since, base: BASE_BYTES, bytes, join: None }.into()))
     }
 }
 

@@ -7,7 +7,7 @@ use nestcast_models::{Package, Runtime};
 /// The first part of the stream that shows the whole frame.
 const FIRST_SHARE: f64 = 0.005;
 /// Side of the tiles in which a hole would show, pixels.
-const TILE: usize = 64;
+const TILE_SAMPLES: usize = 64;
 /// A tile without any data shows the middle of the range; the photo's tiles differ from it by up to 100 levels.
 const MOST_LEVELS_OFF: f64 = 24.0;
 
@@ -33,10 +33,10 @@ fn rgb(width: u32, height: u32, samples: Vec<u8>) -> Picture {
 fn tiles(picture: &Picture) -> Vec<[f64; 3]> {
     let (width, height) = (picture.size().width(), picture.size().height());
     let (pixels, _) = picture.samples().as_chunks::<3>();
-    let across = width.div_ceil(TILE);
-    let mut sums = vec![([0.0; 3], 0.0); across * height.div_ceil(TILE)];
+    let across = width.div_ceil(TILE_SAMPLES);
+    let mut sums = vec![([0.0; 3], 0.0); across * height.div_ceil(TILE_SAMPLES)];
     for (at, pixel) in pixels.iter().enumerate() {
-        let (sum, count) = &mut sums[at / width / TILE * across + at % width / TILE];
+        let (sum, count) = &mut sums[at / width / TILE_SAMPLES * across + at % width / TILE_SAMPLES];
         for (sum, &sample) in sum.iter_mut().zip(pixel) {
             *sum += f64::from(sample);
         }
@@ -129,8 +129,8 @@ fn holes_and_blocks_would_be_found() {
     assert!(found > 2.0 * MOST_BLOCKY, "{found}");
 
     let mut samples = photo.samples().to_vec();
-    for y in 0..TILE {
-        samples[y * width * 3..][..TILE * 3].fill(128);
+    for y in 0..TILE_SAMPLES {
+        samples[y * width * 3..][..TILE_SAMPLES * 3].fill(128);
     }
     let off = furthest_tile(&photo, &rgb(side(width), side(height), samples));
     assert!(off > 2.0 * MOST_LEVELS_OFF, "{off}");

@@ -14,7 +14,7 @@ use nestcast_lab::metrics::psnr;
 use nestcast_models::Package;
 
 /// Budgets at which orders are compared, in equal ratios.
-const BUDGETS: usize = 24;
+const BUDGET_COUNT: usize = 24;
 const FIRST_BUDGET: f64 = 200.0;
 
 /// The contradiction that one budget may show, because an order is compared at whole passes.
@@ -118,12 +118,12 @@ impl Taken {
     fn quality(&self, order: &[usize]) -> Vec<f64> {
         let whole: usize = self.passes.iter().map(|pass| pass.bytes).sum();
         let ratio = whole as f64 / FIRST_BUDGET;
-        let budget = |n: usize| FIRST_BUDGET * ratio.powf(n as f64 / BUDGETS as f64);
+        let budget = |n: usize| FIRST_BUDGET * ratio.powf(n as f64 / BUDGET_COUNT as f64);
         // How far each subband is: a pass of several subbands may take one of them further than the next pass in order.
         let (mut known, mut reached) = (self.empty.clone(), [0; SUBBANDS]);
         let (mut next, mut spent) = (0, 0);
         let mut quality = Vec::new();
-        for budget in (0..BUDGETS).map(budget) {
+        for budget in (0..BUDGET_COUNT).map(budget) {
             while let Some(&pass) = order.get(next).filter(|&&pass| (spent + self.passes[pass].bytes) as f64 <= budget)
             {
                 spent += self.passes[pass].bytes;
@@ -197,9 +197,9 @@ fn above(shipped: &[f64], other: &[f64]) -> (f64, f64) {
 /// Later bytes reduce distortion less: the stretches compared grow by a third each, from the first budget on.
 #[test]
 fn distortion_saved_a_byte_falls() {
-    const GROWTH: f64 = 4.0 / 3.0;
+    const BUDGET_GROWTH: f64 = 4.0 / 3.0;
     /// The factor by which a byte may exceed one in the stretch before.
-    const SLACK: f64 = 1.25;
+    const ERROR_SLACK: f64 = 1.25;
     let taken = taken();
     let (mut spent, mut edge) = (taken.header, FIRST_BUDGET);
     let (mut saved, mut bytes) = (0.0, 0);
@@ -209,12 +209,12 @@ fn distortion_saved_a_byte_falls() {
         if spent as f64 >= edge {
             slopes.push(saved / bytes as f64);
             (saved, bytes) = (0.0, 0);
-            edge = spent as f64 * GROWTH;
+            edge = spent as f64 * BUDGET_GROWTH;
         }
     }
     println!("distortion saved a byte: {slopes:.5?}");
     assert!(slopes.len() > 12, "{} stretches", slopes.len());
-    let risen: Vec<_> = slopes.windows(2).filter(|pair| pair[1] > SLACK * pair[0]).collect();
+    let risen: Vec<_> = slopes.windows(2).filter(|pair| pair[1] > ERROR_SLACK * pair[0]).collect();
     assert!(risen.is_empty(), "a byte saves more than one before it: {risen:?}");
 }
 

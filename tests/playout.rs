@@ -12,8 +12,8 @@ use nestcast_tests::network::{Scenario, Viewer, broadcast_from};
 use nestcast_tests::still_frames::StillFrames;
 
 /// The length of a broadcast. What was captured in its first seconds does not count: the sender still finds the rate.
-const TIME: Duration = Duration::from_secs(20);
-const SETTLED: Duration = Duration::from_secs(2);
+const RUN_TIME: Duration = Duration::from_secs(20);
+const SETTLED_TIME: Duration = Duration::from_secs(2);
 /// When receivers join, in milliseconds: the sender's estimates depend on the packets' moments to the microsecond.
 const MOMENTS: [u64; 6] = [0, 3, 5, 11, 17, 24];
 
@@ -65,13 +65,13 @@ fn figures(rate: u64, rtt: u64, fps: u32) -> Figures {
     let base = usize::try_from(Bitrate::from_bits(rate * 36 / 100).bytes_in(interval)).expect("a frame's");
     let link = Link::constant(rate).with_rtt(Duration::from_millis(rtt));
     let runs = MOMENTS.map(|joins| {
-        let source = StillFrames::new(60_000, base, TIME).at_rate(fps).of_video();
-        let outcome = broadcast_from(std::slice::from_ref(&link), Scenario::lasting(TIME), source, |network| {
+        let source = StillFrames::new(60_000, base, RUN_TIME).at_rate(fps).of_video();
+        let outcome = broadcast_from(std::slice::from_ref(&link), Scenario::lasting(RUN_TIME), source, |network| {
             let clock = PlayoutClock::new(Latency::Smooth, interval);
             let sink = Screen { network: network.clone(), clock, shown: Vec::new() };
             vec![Viewer { joins: Duration::from_millis(joins), link: 0, cap: None, sink }]
         });
-        let is_settled = |shown: &&Shown| Duration::from_micros(shown.captured) > SETTLED;
+        let is_settled = |shown: &&Shown| Duration::from_micros(shown.captured) > SETTLED_TIME;
         outcome.receivers[0].shown.iter().filter(is_settled).copied().collect::<Vec<_>>()
     });
     let pairs = runs.iter().flat_map(|shown| shown.windows(2));

@@ -20,7 +20,7 @@ use tokio::runtime::Builder;
 use tokio::time::{Instant, sleep, sleep_until};
 
 /// The length of a recorded broadcast.
-const TIME: Duration = Duration::from_secs(4);
+const RUN_TIME: Duration = Duration::from_secs(4);
 /// Frames a second of all videos here.
 const RATE: usize = 30;
 
@@ -198,7 +198,7 @@ fn seconds(time: Duration) -> usize {
 
 #[test]
 fn a_recording_shows_what_a_receiver_saw_who_got_everything_and_so_does_its_broadcast() {
-    let count = seconds(TIME) * RATE;
+    let count = seconds(RUN_TIME) * RATE;
     let live = video_frames(RenditionLimit::AtMost(1));
     let Outcome { shown, film, .. } = broadcast(live, count, &[Duration::ZERO]);
     let pictures = played(&film);

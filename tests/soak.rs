@@ -19,7 +19,7 @@ use nestcast_receiver::{Config, Error, FrameSink, receive};
 use nestcast_tests::broadcasts::{count, pinned};
 use tokio::task::JoinSet;
 
-const RECEIVERS: usize = 100;
+const RECEIVER_COUNT: usize = 100;
 /// One receiver of this many decodes.
 const DECODES_EVERY: u64 = 7;
 /// The most memory of the sender for each receiver.
@@ -185,7 +185,7 @@ async fn nothing_grows_while_receivers_come_and_go() {
     let (mut sending, mut receiving) = (Vec::new(), Vec::new());
     let mut tick = tokio::time::interval(Duration::from_millis(500));
     while began.elapsed() < time {
-        while receivers.len() < RECEIVERS {
+        while receivers.len() < RECEIVER_COUNT {
             number += 1;
             receivers.spawn(come_and_go(config.clone(), number));
         }
@@ -203,13 +203,13 @@ async fn nothing_grows_while_receivers_come_and_go() {
             println!("{} s: {now} receivers, {accepted} so far, {renditions} loops; {sender:?}", told * 10);
         }
     }
-    let each = usual(&sending, 2, |usage| usage.resident_kb).saturating_sub(idle.resident_kb) / RECEIVERS as u64;
+    let each = usual(&sending, 2, |usage| usage.resident_kb).saturating_sub(idle.resident_kb) / RECEIVER_COUNT as u64;
     println!("{number} receivers, {served} served; {each} kB of the sender for each that is there");
     assert_steady("sender", &sending, SENDER_SLACK_KB);
     assert_steady("receivers", &receiving, RECEIVERS_SLACK_KB);
     assert!(each <= RECEIVER_KB, "a receiver takes {each} kB of the sender");
     // On a busy machine a short visit may end without a picture.
-    assert!(served * 2 > number - RECEIVERS as u64, "{served} of {number} were served");
+    assert!(served * 2 > number - RECEIVER_COUNT as u64, "{served} of {number} were served");
     assert!(renditions == 1 || most_renditions > 1, "its receivers are far apart");
     receivers.shutdown().await;
 }

@@ -12,7 +12,7 @@ use nestcast_tests::network::{BASE, FULL, Outcome, Scenario, Viewer, broadcast_f
 use nestcast_tests::still_frames::StillFrames;
 
 /// Bytes of a packet at 64 kbit/s.
-const PACKET: usize = 160;
+const PACKET_BYTES: usize = 160;
 const ROUND_TRIP: Duration = Duration::from_millis(50);
 
 /// Keeps the packets of sound with the moment at which each came, and counts frames.
@@ -87,7 +87,7 @@ impl Listener {
 }
 
 fn listen(link: Link, time: Duration, cap: Option<u64>, listens: bool) -> Listener {
-    let scenario = Scenario { sound: Some(PACKET), ..Scenario::lasting(time) };
+    let scenario = Scenario { sound: Some(PACKET_BYTES), ..Scenario::lasting(time) };
     let source = StillFrames::new(FULL, BASE, time);
     let outcome: Outcome<Listener> = broadcast_from(&[link], scenario, source, |network| {
         let (network, received) = (network.clone(), ReceiveStats::default());
@@ -132,14 +132,14 @@ fn sound_counts_in_the_cap_and_who_has_too_low_a_cap_or_does_not_listen_gets_non
     let link = || Link::constant(4_000_000).with_rtt(ROUND_TRIP);
     let cap = 500_000;
     let with = listen(link(), time, Some(cap), true);
-    let carried = with.frame_bytes + (with.packets.len() * PACKET) as u64;
+    let carried = with.frame_bytes + (with.packets.len() * PACKET_BYTES) as u64;
     assert!(carried < cap / 8 * 20, "{carried} bytes in 20 s");
     assert!(with.packets.len() > 950, "{} packets", with.packets.len());
     let without = listen(link(), time, Some(cap), false);
     assert_eq!(without.packets.len(), 0, "it does not listen");
     let cost = without.frame_bytes - with.frame_bytes;
-    println!("sound of {} bytes costs frames {cost} bytes", with.packets.len() * PACKET);
-    assert!((50 * 20 * PACKET as u64..60 * 20 * PACKET as u64).contains(&cost), "{cost}");
+    println!("sound of {} bytes costs frames {cost} bytes", with.packets.len() * PACKET_BYTES);
+    assert!((50 * 20 * PACKET_BYTES as u64..60 * 20 * PACKET_BYTES as u64).contains(&cost), "{cost}");
     let low = listen(link(), time, Some(100_000), true);
     assert_eq!(low.packets.len(), 0, "the cap is less than twice the sound's rate");
     assert!(low.received.shown > 500, "{:?}", low.received);

@@ -26,8 +26,8 @@ const SIZES: [(u32, u32); 8] =
     [(384, 256), (768, 512), (1224, 816), (2048, 1365), (3840, 2160), (4240, 2832), (6000, 4000), (7680, 4320)];
 
 /// A figure is the least of this many runs, or of as many as fit into the time.
-const RUNS: usize = 5;
-const SECONDS: f64 = 1.0;
+const MAX_RUNS: usize = 5;
+const MAX_SECONDS: f64 = 1.0;
 
 #[derive(Args)]
 pub(crate) struct Options {
@@ -152,8 +152,8 @@ fn timed<T>(work: impl Fn() -> Result<T>) -> Result<(T, f64, Option<f64>)> {
     let mut result = work()?;
     let mut least = began.elapsed().as_secs_f64();
     let peak = peak_mib();
-    for _ in 1..RUNS {
-        if began.elapsed().as_secs_f64() + least > SECONDS {
+    for _ in 1..MAX_RUNS {
+        if began.elapsed().as_secs_f64() + least > MAX_SECONDS {
             break;
         }
         let start = Instant::now();

@@ -17,7 +17,7 @@ use nestcast_benches::{
 use nestcast_codec::Picture;
 
 /// Quality of the JPEG files, high enough that the sheet adds no visible errors.
-const QUALITY: u8 = 88;
+const JPEG_QUALITY: u8 = 88;
 
 /// The pictures in the repository, all CC0.
 const BUNDLED: [&str; 3] =
@@ -69,6 +69,11 @@ fn write(folder: &Path, name: &str, picture: &Picture) -> Result<()> {
     let out = folder.join(format!("{name}.jpg"));
     let file = BufWriter::new(File::create(&out).with_context(|| out.display().to_string())?);
     let (width, height) = (u32::try_from(picture.size().width())?, u32::try_from(picture.size().height())?);
-    JpegEncoder::new_with_quality(file, QUALITY).encode(picture.samples(), width, height, ExtendedColorType::Rgb8)?;
+    JpegEncoder::new_with_quality(file, JPEG_QUALITY).encode(
+        picture.samples(),
+        width,
+        height,
+        ExtendedColorType::Rgb8,
+    )?;
     Ok(())
 }

@@ -29,7 +29,7 @@ use crate::{
 pub const INTERVALS_MS: [f64; 2] = [40.0, 250.0];
 
 /// The numbers of encodes in a ladder.
-pub const RUNGS: [usize; 3] = [1, 3, 7];
+pub const RUNG_COUNTS: [usize; 3] = [1, 3, 7];
 
 /// The name of the row for a picture's mean colour.
 const NOTHING: &str = "mean-colour";
@@ -161,7 +161,7 @@ pub fn outcomes(ours: &[Row], candidates: &[Row], receivers: &[Receiver]) -> Res
             outcomes.push(population.stream(&pictures, kind)?);
         }
         for (codec, rivals) in CODECS {
-            for encodes in RUNGS {
+            for encodes in RUNG_COUNTS {
                 outcomes.push(population.ladder(&pictures, codec, rivals, encodes)?);
             }
         }

@@ -19,7 +19,7 @@ const RATES_BPP: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
 const FIRST_SHARE: f64 = 0.005;
 
 /// Pixels of a picture on the sheet; the part at original size has this size too.
-const CELL: (u32, u32) = (336, 224);
+const CELL_PIXELS: (u32, u32) = (336, 224);
 
 /// A column of the sheet.
 struct Column {
@@ -75,11 +75,11 @@ pub fn draw(ours: &Ours, name: &str, original: &Picture) -> Result<Picture> {
     }
     let parts = [("all of it", Part::Whole), ("the part shown above", Part::Middle)];
     let cells = parts.map(|(name, part)| {
-        let picture = Some(shown(original, part, CELL)?);
+        let picture = Some(shown(original, part, CELL_PIXELS)?);
         Ok(Cell { picture, name: name.to_owned(), figures: String::new() })
     });
     rows.push(Row { heading: "Original".to_owned(), cells: cells.into_iter().collect::<Result<_>>()? });
-    Ok(sheet::draw("", &rows, (CELL.0 as usize, CELL.1 as usize))?)
+    Ok(sheet::draw("", &rows, (CELL_PIXELS.0 as usize, CELL_PIXELS.1 as usize))?)
 }
 
 fn heading(name: &str, original: &Picture, (bytes, whole): (usize, usize), part: Part) -> String {
@@ -100,7 +100,7 @@ fn cell(name: &str, original: &Picture, coded: Option<Coded>, part: Part) -> Res
         || "no file is this small".to_owned(),
         |coded| format!("{} B {:.2} dB", coded.bytes, psnr(original, &coded.picture)),
     );
-    let picture = coded.map(|coded| shown(&coded.picture, part, CELL)).transpose()?;
+    let picture = coded.map(|coded| shown(&coded.picture, part, CELL_PIXELS)).transpose()?;
     Ok(Cell { picture, name: name.to_owned(), figures })
 }
 

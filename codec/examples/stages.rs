@@ -24,7 +24,7 @@ const THREADS: [usize; 4] = [1, 2, 4, 8];
 /// The frames whose times are not counted: memory is allocated in them.
 const FIRST_FRAMES: usize = 3;
 /// All is done this often, and of each frame's stage the least time counts, because other programs disturb.
-const TIMES: usize = 3;
+const RUN_COUNT: usize = 3;
 
 /// Sums the times of stages.
 struct Clock {
@@ -155,7 +155,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut tables = [String::new(), String::new()];
     for (number, threads) in THREADS.into_iter().enumerate() {
         let mut least = measure(&clip, effort, threads)?;
-        for _ in 1..TIMES {
+        for _ in 1..RUN_COUNT {
             for (least, more) in least.iter_mut().zip(measure(&clip, effort, threads)?) {
                 least.iter_mut().zip(more).for_each(|(least, more)| take_least(least, &more));
             }

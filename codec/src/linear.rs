@@ -126,7 +126,7 @@ impl Linear {
 
     /// Lends the filters at a position to `work`.
     fn filter(&self, post_filter: &PostFilter, position: Position, work: impl FnOnce(&Filters<'_>)) {
-        let numbers = PostFilter::NUMBERS;
+        let numbers = PostFilter::FILTER_NUMBERS;
         self.filter_scratch.lend(numbers, |memory| work(&post_filter.at(position.fixed_point(), memory)));
     }
 

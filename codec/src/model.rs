@@ -19,14 +19,14 @@ pub(crate) const PLANES: usize = MAX_PLANES as usize;
 /// Priors of a slice's adaptive probabilities, one for each context.
 pub(crate) const PRIORS: usize = 7282;
 /// Bytes before the taps.
-pub(crate) const HEADER: usize = 8;
+pub(crate) const HEADER_BYTES: usize = 8;
 /// Taps of all levels.
 pub(crate) const TAP_FLOATS: usize = LEVELS * LIFTING_STEPS * 2;
 const SHAPE_WEIGHTS: usize = 6;
 /// Length of a subband's record in bytes: step, reconstruction points, weights.
 pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + PLANES) + SHAPE_WEIGHTS;
 /// Length of the tables in bytes, without a post-filter.
-pub(crate) const LENGTH: usize = HEADER + 4 * TAP_FLOATS + SUBBANDS * SUBBAND_BYTES + 2 * PRIORS;
+pub(crate) const TABLES_BYTES: usize = HEADER_BYTES + 4 * TAP_FLOATS + SUBBANDS * SUBBAND_BYTES + 2 * PRIORS;
 
 /// Weights, in 1/64, of the known values around a coefficient in its expected magnitude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -144,16 +144,16 @@ impl Model {
             None => return Err(corrupt("the tables end in their header")),
         }
         let Some((_, filter)) =
-            bytes.split_at_checked(LENGTH).filter(|(_, filter)| [0, table::TABLE_BYTES].contains(&filter.len()))
+            bytes.split_at_checked(TABLES_BYTES).filter(|(_, filter)| [0, table::TABLE_BYTES].contains(&filter.len()))
         else {
             return Err(corrupt("the tables do not have a length that their version fixes"));
         };
-        if bytes[5..HEADER] != [0; 3] {
+        if bytes[5..HEADER_BYTES] != [0; 3] {
             return Err(corrupt("its reserved bytes are not zero"));
         }
         let digest = Sha256::digest(bytes);
         let id = ModelId(std::array::from_fn(|i| digest[i]));
-        let mut reader = Reader(&bytes[HEADER..]);
+        let mut reader = Reader(&bytes[HEADER_BYTES..]);
         let taps: [Taps; LEVELS] = std::array::from_fn(|_| std::array::from_fn(|_| reader.floats()));
         let integer_taps = lift::integers(&taps);
         let subbands = (0..SUBBANDS).map(|_| reader.subband()).collect();

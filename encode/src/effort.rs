@@ -9,7 +9,7 @@ const NORMAL_SAMPLES: f64 = 640.0 * 360.0 * 30.0;
 const FAST_SAMPLES: f64 = 1280.0 * 720.0 * 30.0;
 /// The efforts, from the cheapest on. The second number is the time of a frame over that of the effort before it, at
 /// most.
-const LADDER: [(Effort, f64); 3] = [(Effort::Realtime, 1.0), (Effort::Fast, 1.3), (Effort::Normal, 1.8)];
+const EFFORT_TIMES: [(Effort, f64); 3] = [(Effort::Realtime, 1.0), (Effort::Fast, 1.3), (Effort::Normal, 1.8)];
 /// The effort falls when frames take more than this part of their interval.
 const TOO_LONG: f64 = 0.8;
 /// It rises while frames would take no more than this part with the next effort.
@@ -26,7 +26,7 @@ const MAX_CALM_SECONDS: f64 = 80.0;
 #[derive(Debug)]
 pub(crate) struct EffortLadder {
     frames_a_second: f64,
-    /// The place in [`LADDER`].
+    /// The place in [`EFFORT_TIMES`].
     place: usize,
     is_pinned: bool,
     /// The recent mean encoding time of a frame, as a part of the frame interval.
@@ -65,12 +65,12 @@ impl EffortLadder {
 
     /// Keeps this effort, whatever frames take.
     pub(crate) fn pin(&mut self, effort: Effort) {
-        self.place = LADDER.iter().position(|(other, _)| *other == effort).unwrap_or(self.place);
+        self.place = EFFORT_TIMES.iter().position(|(other, _)| *other == effort).unwrap_or(self.place);
         self.is_pinned = true;
     }
 
     pub(crate) const fn effort(&self) -> Effort {
-        LADDER[self.place].0
+        EFFORT_TIMES[self.place].0
     }
 
     /// Notes that a frame took this many seconds, and returns whether the effort changes with the next one.
@@ -84,7 +84,7 @@ impl EffortLadder {
         let weight = (interval / self.age.min(AVERAGING_SECONDS)).min(1.0);
         let now = (seconds * self.frames_a_second).min(MAX_INTERVALS);
         self.share += (now - self.share) * weight;
-        let next = LADDER.get(self.place + 1).map(|(_, factor)| self.share * factor);
+        let next = EFFORT_TIMES.get(self.place + 1).map(|(_, factor)| self.share * factor);
         self.calm = if next.is_some_and(|share| share <= HAS_ROOM) { self.calm + interval } else { 0.0 };
         if self.age < AVERAGING_SECONDS {
             return false;
@@ -116,7 +116,7 @@ impl EffortLadder {
 mod tests {
     use super::*;
 
-    const RATE: f64 = 30.0;
+    const FRAMES_PER_SECOND: f64 = 30.0;
 
     /// Encodes for some seconds on a machine on which each effort takes these milliseconds; returns how often the
     /// effort changed.
@@ -135,7 +135,9 @@ mod tests {
 
     #[test]
     fn the_size_chooses_the_first_effort() {
-        let first = |width: u32, height: u32| EffortLadder::new(f64::from(width * height) * RATE, RATE).effort();
+        let first = |width: u32, height: u32| {
+            EffortLadder::new(f64::from(width * height) * FRAMES_PER_SECOND, FRAMES_PER_SECOND).effort()
+        };
         assert_eq!(first(640, 360), Effort::Normal);
         assert_eq!(first(1280, 720), Effort::Fast);
         assert_eq!(first(1920, 1080), Effort::Realtime);
@@ -143,7 +145,7 @@ mod tests {
 
     #[test]
     fn a_busy_machine_lowers_the_effort_step_by_step_and_it_comes_back() {
-        let mut ladder = EffortLadder::new(NORMAL_SAMPLES, RATE);
+        let mut ladder = EffortLadder::new(NORMAL_SAMPLES, FRAMES_PER_SECOND);
         assert_eq!(run(&mut ladder, 60, [8.0, 10.0, 15.0]), 0, "there is time");
         assert_eq!((run(&mut ladder, 1, [14.0, 18.0, 45.0]), ladder.effort()), (1, Effort::Fast));
         assert_eq!((run(&mut ladder, 1, [24.0, 30.0, 45.0]), ladder.effort()), (1, Effort::Realtime));
@@ -154,7 +156,7 @@ mod tests {
 
     #[test]
     fn one_long_frame_changes_nothing() {
-        let mut ladder = EffortLadder::new(NORMAL_SAMPLES, RATE);
+        let mut ladder = EffortLadder::new(NORMAL_SAMPLES, FRAMES_PER_SECOND);
         run(&mut ladder, 10, [8.0, 10.0, 15.0]);
         assert!(!ladder.handle_encoded(3.0));
         assert_eq!((run(&mut ladder, 10, [8.0, 10.0, 15.0]), ladder.effort()), (0, Effort::Normal));
@@ -162,7 +164,7 @@ mod tests {
 
     #[test]
     fn an_effort_that_takes_more_than_it_promised_is_tried_less_and_less() {
-        let mut ladder = EffortLadder::new(FAST_SAMPLES, RATE);
+        let mut ladder = EffortLadder::new(FAST_SAMPLES, FRAMES_PER_SECOND);
         // By realtime's time there is room for fast, but fast takes twice as long.
         let changes = [60, 600].map(|seconds| run(&mut ladder, seconds, [15.0, 30.0, 60.0]));
         assert!(changes[0] <= 8 && changes[1] <= 18, "{changes:?}");
@@ -171,7 +173,7 @@ mod tests {
 
     #[test]
     fn a_pinned_effort_stays() {
-        let mut ladder = EffortLadder::new(NORMAL_SAMPLES, RATE);
+        let mut ladder = EffortLadder::new(NORMAL_SAMPLES, FRAMES_PER_SECOND);
         ladder.pin(Effort::Normal);
         assert_eq!((run(&mut ladder, 60, [60.0, 70.0, 80.0]), ladder.effort()), (0, Effort::Normal));
         ladder.pin(Effort::Realtime);

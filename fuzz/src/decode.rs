@@ -6,12 +6,12 @@ use crate::bounded;
 use crate::stream::{MODEL, Shape, chunks};
 
 /// Longest side of most pictures: small ones decode several times as often.
-const SIDE: usize = 12;
+const USUAL_SIDE: usize = 12;
 /// Longest side of one picture in eight: four regions, and a few blocks of the finest subbands.
 const LARGE_SIDE: usize = 40;
 /// The bytes that a decoder and its caller hold of a picture of one pixel: tables, the filters at a cut and
 /// probabilities.
-const LEAST: usize = 400_000;
+const FIXED_BYTES: usize = 400_000;
 /// The codec's own promise, in bytes.
 const BYTES_PER_PIXEL: usize = 50;
 
@@ -21,12 +21,12 @@ const BYTES_PER_PIXEL: usize = 50;
 /// The input: a picture's shape, the pieces in which it arrives, those at which it is rendered, then the stream's body.
 pub fn decode(data: &[u8]) {
     let Some((&[ref shape @ .., by, at], body)) = data.split_first_chunk::<10>() else { return };
-    let side = if shape[0] & 0x0E == 0x0E { LARGE_SIDE } else { SIDE };
+    let side = if shape[0] & 0x0E == 0x0E { LARGE_SIDE } else { USUAL_SIDE };
     let shape = Shape::of(*shape, side);
     let (stream, _) = shape.stream(MODEL.id(), body);
     // Half a pixel for opacity, an eighth for more bits a sample.
     let eighths = 8 + shape.more.map_or(0, |(_, alpha)| 1 + if alpha.is_some() { 4 } else { 0 });
-    let least = if eighths > 9 { 2 * LEAST } else { LEAST };
+    let least = if eighths > 9 { 2 * FIXED_BYTES } else { FIXED_BYTES };
     let most = least + BYTES_PER_PIXEL * shape.pixels() * eighths / 8 + 4 * stream.len();
     // Each decoder has a transform of its own: clones share buffers, and what one takes would depend on other threads.
     let mut parts = bounded::within(most, "decoding", || in_parts(Linear::new(MODEL.clone()), shape, &stream, by, at));

@@ -10,7 +10,7 @@ use nestcast_proto::{DelayController, INITIAL_WINDOW};
 const MAX_WINDOW: u64 = 1024 * 1024;
 
 /// The time on a sender's clock when the flow begins; any time would do.
-const CLOCK: Duration = Duration::from_millis(1_234_567);
+const START_TIME: Duration = Duration::from_millis(1_234_567);
 
 #[derive(Debug, Arbitrary)]
 enum Event {
@@ -81,7 +81,7 @@ struct Driver {
 
 impl Driver {
     fn new(mtu: u64) -> Self {
-        let (controller, packets) = (DelayController::new(mtu, CLOCK), VecDeque::new());
+        let (controller, packets) = (DelayController::new(mtu, START_TIME), VecDeque::new());
         Self { controller, mtu, now: Duration::ZERO, packets, in_flight: 0, delivered: 0, lost: 0 }
     }
 

@@ -5,7 +5,7 @@ use nestcast_codec::{Decoder, Encoder, Format, Picture, Progress, Size, Ycbcr};
 use crate::decode::same;
 use crate::stream::LINEAR;
 
-const SIDE: u8 = 24;
+const MAX_SIDE: u8 = 24;
 
 /// Checks that any picture, grey, RGB or planar, is encoded to a stream that decodes whole, as RGB and as it was given.
 /// An encoder with a limit writes a prefix of it, or all.
@@ -19,7 +19,7 @@ pub fn encode(data: &[u8]) {
         kind if kind & 1 == 1 => Format::Rgb,
         _ => Format::Grey,
     };
-    let [width, height] = [width, height].map(|side| u32::from(side % SIDE + 1));
+    let [width, height] = [width, height].map(|side| u32::from(side % MAX_SIDE + 1));
     let size = Size::new(width, height).expect("within the limits");
     let period = if samples.is_empty() { &[0][..] } else { samples };
     let samples = period.iter().copied().cycle().take(format.bytes(size)).collect();

@@ -8,11 +8,11 @@ use crate::bounded;
 use crate::patched::patched;
 
 /// Bits of the codes of the index that the fuzzer changes in places.
-const BITS: usize = 76;
+const CODE_BITS: usize = 76;
 /// Bytes of a checksum.
-const CHECKSUM: usize = 4;
+const CHECKSUM_BYTES: usize = 4;
 /// Memory for the parts that do not grow with the bytes.
-const LEAST: usize = 256 * 1024;
+const FIXED_BYTES: usize = 256 * 1024;
 
 /// Checks that any bytes in place of an index are refused in one line, or are an index. For an index any query,
 /// insertion and removal agrees with the counts, and it is written and opened again. The bytes bound the memory.
@@ -22,12 +22,12 @@ const LEAST: usize = 256 * 1024;
 pub fn index(data: &[u8]) {
     let Some((&how, rest)) = data.split_first() else { return };
     let mut bytes = if how % 3 == 0 { rest.to_vec() } else { patched(&small(), rest) };
-    if how % 3 == 2 && bytes.len() >= CHECKSUM {
-        bytes.truncate(bytes.len() - CHECKSUM);
+    if how % 3 == 2 && bytes.len() >= CHECKSUM_BYTES {
+        bytes.truncate(bytes.len() - CHECKSUM_BYTES);
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     }
-    let query = rest.iter().copied().chain(std::iter::repeat(how)).take(BITS.div_ceil(8)).collect();
-    bounded::within(LEAST + 64 * bytes.len(), "an index", || used(&bytes, query));
+    let query = rest.iter().copied().chain(std::iter::repeat(how)).take(CODE_BITS.div_ceil(8)).collect();
+    bounded::within(FIXED_BYTES + 64 * bytes.len(), "an index", || used(&bytes, query));
 }
 
 fn used(bytes: &[u8], query: Vec<u8>) {
@@ -79,9 +79,9 @@ fn fitting(mut code: Vec<u8>, bits: usize) -> Vec<u8> {
 
 /// An index of two levels.
 fn small() -> Vec<u8> {
-    let mut builder = Builder::new(ModelId([1; 32]), BITS).expect("a length");
+    let mut builder = Builder::new(ModelId([1; 32]), CODE_BITS).expect("a length");
     for number in 0..20_u8 {
-        let code = fitting(vec![number / 4 * 40, 0, 0, 0, 0, 0, 0, number, number * 12], BITS);
+        let code = fitting(vec![number / 4 * 40, 0, 0, 0, 0, 0, 0, number, number * 12], CODE_BITS);
         builder.push(&code, &[number; 2][..usize::from(number % 3)]).expect("it fits");
     }
     builder.to_bytes().expect("few codes")

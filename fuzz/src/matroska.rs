@@ -9,13 +9,13 @@ use crate::bounded;
 
 const MAX_PIXELS: usize = 4096;
 /// The largest element that is read as a whole, as memory grows for it, and a picture with its copy.
-const MOST: usize = (2 << 20) + 16 * MAX_PIXELS + (1 << 15);
+const MAX_MEMORY_BYTES: usize = (2 << 20) + 16 * MAX_PIXELS + (1 << 15);
 const MAX_PARTS: usize = 200;
 
 /// Checks that any bytes are pictures of one size within the limit and packets of sound, or an error, in whichever
 /// pieces they arrive. Memory is bounded.
 pub fn matroska(data: &[u8]) {
-    bounded::within(2 * MOST + 4 * data.len(), "reading Matroska", || {
+    bounded::within(2 * MAX_MEMORY_BYTES + 4 * data.len(), "reading Matroska", || {
         let (mut whole, mut slow) = match (opened(data), opened(Trickle(data))) {
             (Ok(whole), Ok(slow)) => (whole, slow),
             (Err(one), Err(other)) => return assert_eq!(one, other),

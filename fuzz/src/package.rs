@@ -16,7 +16,7 @@ const POST_FILTER: &[u8] = include_bytes!("../../models/artifacts/photo/post_fil
 const SYNTHESES: [&str; 5] =
     ["synthesis-0.onnx", "synthesis-1.onnx", "synthesis-2.onnx", "synthesis-3.onnx", "synthesis-4.onnx"];
 /// Memory for tables, twice, a manifest as text and as values, and its reader.
-const LEAST: usize = 256 * 1024;
+const FIXED_BYTES: usize = 256 * 1024;
 
 /// Checks that any bytes in place of a package are refused in one line, or are a package that keeps its hash when it is
 /// packed and read again. The bytes bound the memory.
@@ -35,7 +35,7 @@ pub fn package(data: &[u8]) {
         (_, 3) => vouched(MANIFEST.as_bytes(), [TABLES, filter, &patched(analysis, rest), synthesis]),
         _ => vouched(MANIFEST.as_bytes(), [TABLES, filter, analysis, &patched(synthesis, rest)]),
     };
-    bounded::within(LEAST + 16 * archive.len(), "opening a package", || opened(&archive));
+    bounded::within(FIXED_BYTES + 16 * archive.len(), "opening a package", || opened(&archive));
 }
 
 fn opened(archive: &[u8]) {

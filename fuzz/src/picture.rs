@@ -12,7 +12,7 @@ use crate::patched::patched;
 
 const MAX_PIXELS: u64 = 4096;
 /// The bytes that decoders hold of the smallest file: windows, tables, rows, and the table of a profile of ink.
-const LEAST: usize = 4 << 20;
+const FIXED_BYTES: usize = 4 << 20;
 /// For each pixel: 16 bits of four channels, the same as 8 bits, opaque, turned, and what this target makes of it.
 const BYTES_PER_PIXEL: usize = 64;
 /// Deflate makes at best this many bytes of one; a decoder holds a profile twice while it unpacks it.
@@ -50,7 +50,8 @@ pub fn jpeg(data: &[u8]) {
 }
 
 fn read(file: &[u8]) {
-    let most = LEAST + BYTES_PER_PIXEL * usize::try_from(MAX_PIXELS).expect("small") + BYTES_PER_BYTE * file.len();
+    let most =
+        FIXED_BYTES + BYTES_PER_PIXEL * usize::try_from(MAX_PIXELS).expect("small") + BYTES_PER_BYTE * file.len();
     bounded::within(most, "decoding a picture", || match picture::decode(file, MAX_PIXELS) {
         Ok(Decoded { picture, notes }) => {
             assert!(picture.size().pixels() as u64 <= MAX_PIXELS && notes.len() <= 6, "{notes:?}");

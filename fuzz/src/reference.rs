@@ -9,7 +9,7 @@ use nestcast_reference::probe;
 use crate::stream::{Shape, TABLES};
 
 /// The reference is slow: a picture has a few blocks in its finest subbands, and one region or four.
-const SIDE: usize = 36;
+const MAX_SIDE: usize = 36;
 
 /// Tables that show Levels and planes, and their id.
 static PROBE: LazyLock<(Vec<u8>, ModelId)> = LazyLock::new(|| {
@@ -24,7 +24,7 @@ static PROBE: LazyLock<(Vec<u8>, ModelId)> = LazyLock::new(|| {
 /// The input: a picture's shape, where it is cut, then the stream's body.
 pub fn reference(data: &[u8]) {
     let Some((&[ref shape @ .., cut], body)) = data.split_first_chunk::<9>() else { return };
-    let shape = Shape::of(*shape, SIDE);
+    let shape = Shape::of(*shape, MAX_SIDE);
     let (tables, model) = &*PROBE;
     let (stream, header) = shape.stream(*model, body);
     let reference = Reference::decode(tables, &stream).expect("a valid header").expect("a whole header");

@@ -18,10 +18,10 @@ use crate::bounded;
 const PACKAGE: PackageHash = PackageHash([7; 32]);
 const SIDES: [u32; 2] = [16, 16];
 /// Bytes that a receiver keeps of a frame of this size (spec/session.md, section 9).
-const KEPT: usize = 65_536 + 4 * 16 * 16;
+const KEPT_BYTES: usize = 65_536 + 4 * 16 * 16;
 /// The most bytes that a session may hold at once: kept bytes of the open frames, of four streams with parity and of
 /// late bytes, the messages and packages in a fuzzer's input, and the lists of its streams.
-const MOST_HELD: usize = (MAX_OPEN_FRAMES + 12) * KEPT + 2 * 1024 * 1024;
+const MOST_HELD: usize = (MAX_OPEN_FRAMES + 12) * KEPT_BYTES + 2 * 1024 * 1024;
 /// A session gives no more outputs at one moment than this: it does not loop.
 const MOST_OUTPUTS: usize = 10_000;
 
@@ -197,7 +197,10 @@ impl Receiver {
             match output {
                 ReceiverOutput::Frame(frame) => {
                     assert!(self.shown.is_none_or(|shown| frame.header.id > shown), "frames are shown once, in order");
-                    assert!(frame.prefix.len() as u64 >= frame.header.base.min(KEPT as u64), "a frame has its base");
+                    assert!(
+                        frame.prefix.len() as u64 >= frame.header.base.min(KEPT_BYTES as u64),
+                        "a frame has its base"
+                    );
                     self.shown = Some(frame.header.id);
                 }
                 ReceiverOutput::More(more) => assert_eq!(Some(more.frame), self.shown, "more of what is shown"),

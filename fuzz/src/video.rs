@@ -12,12 +12,12 @@ use crate::header::fault;
 use crate::stream::{MODEL, TABLES};
 
 /// The longest side: a few blocks, each with neighbours.
-const SIDE: u8 = 40;
+const MAX_SIDE: u8 = 40;
 /// The most frames of an input.
-const FRAMES: usize = 6;
+const MAX_FRAMES: usize = 6;
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 /// The memory that a decoder needs for frames of any size: tables, probabilities, windows.
-const LEAST: usize = 1_500_000;
+const FIXED_BYTES: usize = 1_500_000;
 /// The codec's own limit, in bytes.
 const BYTES_PER_PIXEL: usize = 60;
 /// The same limit for pictures that continue by 32 samples on every side.
@@ -30,7 +30,7 @@ static VIDEO_MODEL: LazyLock<VideoModel> = LazyLock::new(|| VideoModel::new(MODE
 /// Returns the most bytes that a decoder of frames of this size may hold.
 const fn most(size: Size) -> usize {
     let with_borders = (size.width() + 64) * (size.height() + 64);
-    LEAST + BYTES_PER_PIXEL * size.width() * size.height() + BYTES_PER_PIXEL_WITH_BORDERS * with_borders
+    FIXED_BYTES + BYTES_PER_PIXEL * size.width() * size.height() + BYTES_PER_PIXEL_WITH_BORDERS * with_borders
 }
 
 /// Checks any bytes as frames. The decoder shows what the reference decoder shows, and refuses what that refuses. A
@@ -39,12 +39,12 @@ const fn most(size: Size) -> usize {
 /// The input: width, height, then frames, each a byte that states its length, and its bytes.
 pub fn video_frame(data: &[u8]) {
     let Some((&[width, height], mut rest)) = data.split_first_chunk::<2>() else { return };
-    let size = Size::new(u32::from(width % SIDE) + 1, u32::from(height % SIDE) + 1).expect("within the limits");
+    let size = Size::new(u32::from(width % MAX_SIDE) + 1, u32::from(height % MAX_SIDE) + 1).expect("within the limits");
     let mut reference = VideoReference::new(TABLES, TABLES, size.width(), size.height()).expect("valid tables");
     let most = most(size) + 4 * data.len();
     let mut expected = Vec::new();
     let mut frames = Vec::new();
-    while let Some((&length, after)) = rest.split_first().filter(|_| frames.len() < FRAMES) {
+    while let Some((&length, after)) = rest.split_first().filter(|_| frames.len() < MAX_FRAMES) {
         let (frame, after) = after.split_at(usize::from(length).min(after.len()));
         rest = after;
         frames.push(frame);
@@ -119,10 +119,10 @@ pub fn video_file(data: &[u8]) {
     assert!(found.is_ok_and(|key| key <= to.into()) || found.is_err());
     let key_frame = file.next_frame();
     let size = file.header().size;
-    let most = if size.pixels() as u64 > MAX_PIXELS { LEAST } else { most(size) } + 4 * bytes.len();
+    let most = if size.pixels() as u64 > MAX_PIXELS { FIXED_BYTES } else { most(size) } + 4 * bytes.len();
     let mut decoder = VideoDecoder::new(VIDEO_MODEL.clone(), size, 1).with_max_pixels(MAX_PIXELS);
     bounded::within(most, "decoding a stored video", || {
-        for frame in frames.iter().take(FRAMES).chain(key_frame.iter().flatten()) {
+        for frame in frames.iter().take(MAX_FRAMES).chain(key_frame.iter().flatten()) {
             let refused = matches!(decoder.decode(frame), Err(Error::Limit { .. }));
             assert_eq!(refused, decoder.size().pixels() as u64 > MAX_PIXELS);
         }

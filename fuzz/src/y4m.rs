@@ -10,13 +10,13 @@ use crate::bounded;
 
 const MAX_PIXELS: usize = 4096;
 /// A header's line, a read buffer, and the largest frame's bytes, samples and converter.
-const MOST: usize = 4096 + 8192 + 16 * MAX_PIXELS + 1024;
+const MAX_MEMORY_BYTES: usize = 4096 + 8192 + 16 * MAX_PIXELS + 1024;
 
 /// Checks that any bytes are pictures of one size and format within the limit, or an error, in whichever pieces they
 /// arrive and in any memory. A video that was read is written as y4m that reads as the same pictures at the same
 /// rate. Memory is bounded.
 pub fn y4m(data: &[u8]) {
-    bounded::within(3 * MOST + 2 * data.len(), "reading y4m", || {
+    bounded::within(3 * MAX_MEMORY_BYTES + 2 * data.len(), "reading y4m", || {
         let (mut whole, mut slow) = match (opened(data), opened(Trickle(data))) {
             (Ok(whole), Ok(slow)) => (whole, slow),
             (Err(one), Err(other)) => return assert_eq!(one, other),

@@ -7,9 +7,9 @@ use nestcast_codec::{Channels, Picture};
 use webp::{AnimEncoder, AnimFrame, WebPConfig};
 
 /// Quality, 0 to 100: high enough that only the picture's own loss is visible.
-const QUALITY: f32 = 90.0;
+const WEBP_QUALITY: f32 = 90.0;
 /// Effort, 0 to 6.
-const METHOD: i32 = 2;
+const WEBP_METHOD: i32 = 2;
 
 /// Encodes RGB pictures of one size into a file that shows each for `interval` and repeats.
 ///
@@ -21,7 +21,7 @@ pub fn encode(pictures: &[Picture], interval: Duration) -> Result<Vec<u8>> {
         |picture: &Picture| (picture.size(), picture.format().planes(), picture.channels()) == (size, 1, Channels::Rgb);
     ensure!(pictures.iter().all(alike), "the pictures of an animation are RGB and of one size");
     let mut config = WebPConfig::new().ok().context("libwebp has another version than its header")?;
-    (config.quality, config.method) = (QUALITY, METHOD);
+    (config.quality, config.method) = (WEBP_QUALITY, WEBP_METHOD);
     let width = u32::try_from(size.width())?;
     let height = u32::try_from(size.height())?;
     let mut encoder = AnimEncoder::new(width, height, &config);

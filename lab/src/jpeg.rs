@@ -9,7 +9,7 @@ use nestcast_media::to_rgb;
 pub const DESCRIPTION: &str = "baseline JPEG with the standard's quantiser tables, optimised Huffman tables and \
      no metadata, by the Rust crate jpeg-encoder: the better of 4:2:0 (averaged chroma) and 4:4:4,";
 /// The best quality.
-pub const BEST: u8 = 100;
+pub const BEST_QUALITY: u8 = 100;
 
 /// The entropy coder's tables. They change the bytes, not the pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Sampling {
     }
 }
 
-/// Encodes at a quality of 1 to [`BEST`].
+/// Encodes at a quality of 1 to [`BEST_QUALITY`].
 ///
 /// # Errors
 /// Those of the encoder: none for a picture and a quality in range.
@@ -82,7 +82,7 @@ pub fn decode(file: &[u8]) -> Result<Picture> {
 /// Those of `size`.
 pub fn highest(bytes: usize, mut size: impl FnMut(u8) -> Result<usize>) -> Result<Option<u8>> {
     let mut fits = 0;
-    let mut exceeds = BEST + 1;
+    let mut exceeds = BEST_QUALITY + 1;
     while exceeds - fits > 1 {
         let quality = u8::midpoint(fits, exceeds);
         if size(quality)? <= bytes { fits = quality } else { exceeds = quality }
@@ -99,7 +99,7 @@ mod tests {
         let size = |quality: u8| Ok(usize::from(quality) * 10);
         assert_eq!(highest(9, size)?, None);
         assert_eq!(highest(555, size)?, Some(55));
-        assert_eq!(highest(usize::MAX, size)?, Some(BEST));
+        assert_eq!(highest(usize::MAX, size)?, Some(BEST_QUALITY));
         Ok(())
     }
 }

@@ -19,7 +19,7 @@ pub const DESCRIPTION: &str = "4:2:0 JPEG with the standard's tables, encoded an
      highest quality that fits; its bytes are counted as RTP carries them (RFC 2435), without tables";
 
 /// One picture of each group of this many is enough for the mean.
-const SAMPLED: usize = 9;
+const SAMPLED_PICTURES: usize = 9;
 
 /// The JPEGs of a clip's pictures, encoded when they are first asked for.
 #[derive(Debug)]
@@ -96,7 +96,7 @@ impl MotionJpeg {
     /// # Errors
     /// Those of [`jpeg::encode`].
     pub fn fitting_in_the_mean(&self, bytes: usize) -> Result<Option<u8>> {
-        let sampled: Vec<usize> = (0..self.clip.pictures().len()).step_by(SAMPLED).collect();
+        let sampled: Vec<usize> = (0..self.clip.pictures().len()).step_by(SAMPLED_PICTURES).collect();
         jpeg::highest(bytes * sampled.len(), |quality| sampled.iter().map(|&index| self.bytes(index, quality)).sum())
     }
 }

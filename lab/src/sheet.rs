@@ -5,11 +5,11 @@ use nestcast_codec::{Error, Picture};
 use crate::canvas::{Canvas, Colour, Style};
 
 /// Pixels around the sheet.
-const MARGIN: usize = 28;
+const MARGIN_PIXELS: usize = 28;
 /// Pixels between columns, and between rows.
-const GAP: usize = 16;
+const GAP_PIXELS: usize = 16;
 /// Pixels between a text and its picture.
-const CLOSE: usize = 6;
+const CLOSE_PIXELS: usize = 6;
 
 const PAPER: Colour = [250, 250, 248];
 const INK: Colour = [28, 28, 30];
@@ -47,26 +47,35 @@ pub fn draw(title: &str, rows: &[Row], (width, height): (usize, usize)) -> Resul
     let captions = rows.iter().flat_map(|row| &row.cells).flat_map(|cell| [&cell.name, &cell.figures]);
     let caption = captions.map(|caption| Style::Caption.width(caption)).max().unwrap_or(0);
     // Columns of narrow pictures are wide enough for their captions.
-    let column = width.max(caption).max((widest + GAP).div_ceil(columns).saturating_sub(GAP));
-    let below = CLOSE + 2 * Style::Caption.height();
-    let title_height = if title.is_empty() { 0 } else { Style::Heading.height() + GAP };
-    let row_height = |row: &Row| heading_height(row) + height + below + GAP;
+    let column = width.max(caption).max((widest + GAP_PIXELS).div_ceil(columns).saturating_sub(GAP_PIXELS));
+    let below = CLOSE_PIXELS + 2 * Style::Caption.height();
+    let title_height = if title.is_empty() { 0 } else { Style::Heading.height() + GAP_PIXELS };
+    let row_height = |row: &Row| heading_height(row) + height + below + GAP_PIXELS;
     let total: usize = rows.iter().map(row_height).sum();
 
-    let mut canvas = Canvas::new(2 * MARGIN + columns * (column + GAP) - GAP, 2 * MARGIN + title_height + total, PAPER);
-    canvas.write((MARGIN, MARGIN), title, Style::Heading, FAINT);
-    let mut y = MARGIN + title_height;
+    let mut canvas = Canvas::new(
+        2 * MARGIN_PIXELS + columns * (column + GAP_PIXELS) - GAP_PIXELS,
+        2 * MARGIN_PIXELS + title_height + total,
+        PAPER,
+    );
+    canvas.write((MARGIN_PIXELS, MARGIN_PIXELS), title, Style::Heading, FAINT);
+    let mut y = MARGIN_PIXELS + title_height;
     for row in rows {
-        canvas.write((MARGIN, y), &row.heading, Style::Heading, INK);
+        canvas.write((MARGIN_PIXELS, y), &row.heading, Style::Heading, INK);
         for (index, cell) in row.cells.iter().enumerate() {
-            let x = MARGIN + index * (column + GAP);
+            let x = MARGIN_PIXELS + index * (column + GAP_PIXELS);
             let top = y + heading_height(row);
             match &cell.picture {
                 Some(picture) => canvas.place((x, top), picture),
                 None => canvas.fill((x, top), (width, height), EMPTY),
             }
-            canvas.write((x, top + height + CLOSE), &cell.name, Style::Caption, INK);
-            canvas.write((x, top + height + CLOSE + Style::Caption.height()), &cell.figures, Style::Caption, FAINT);
+            canvas.write((x, top + height + CLOSE_PIXELS), &cell.name, Style::Caption, INK);
+            canvas.write(
+                (x, top + height + CLOSE_PIXELS + Style::Caption.height()),
+                &cell.figures,
+                Style::Caption,
+                FAINT,
+            );
         }
         y += row_height(row);
     }
@@ -74,7 +83,7 @@ pub fn draw(title: &str, rows: &[Row], (width, height): (usize, usize)) -> Resul
 }
 
 const fn heading_height(row: &Row) -> usize {
-    if row.heading.is_empty() { 0 } else { Style::Heading.height() + CLOSE }
+    if row.heading.is_empty() { 0 } else { Style::Heading.height() + CLOSE_PIXELS }
 }
 
 #[cfg(test)]
@@ -96,8 +105,11 @@ mod tests {
             |colour: Colour| sheet.samples().as_chunks::<3>().0.iter().filter(|pixel| **pixel == colour).count();
         assert_eq!((count([200, 0, 0]), count(EMPTY)), (2 * 40 * 30, 40 * 30));
         let pixel = |x: usize, y: usize| sheet.samples()[3 * (y * sheet.size().width() + x)];
-        let first = MARGIN + Style::Heading.height() + GAP + Style::Heading.height() + CLOSE;
-        assert_eq!((pixel(MARGIN, first), pixel(MARGIN + 39, first + 29), pixel(MARGIN, first - 1)), (200, 200, 250));
+        let first = MARGIN_PIXELS + Style::Heading.height() + GAP_PIXELS + Style::Heading.height() + CLOSE_PIXELS;
+        assert_eq!(
+            (pixel(MARGIN_PIXELS, first), pixel(MARGIN_PIXELS + 39, first + 29), pixel(MARGIN_PIXELS, first - 1)),
+            (200, 200, 250)
+        );
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use crate::Source;
 use crate::stream::{Error, Reader};
 
 /// The extension of streams.
-const EXTENSION: &str = "nst";
+const FILE_EXTENSION: &str = "nst";
 /// The first bytes of streams of grey and of RGB pictures: a name, the version, the kind. Stored videos have other
 /// kinds.
 const MAGIC: [&[u8]; 2] = [b"nst\x01\x00", b"nst\x01\x01"];
@@ -36,9 +36,9 @@ const MAGIC: [&[u8]; 2] = [b"nst\x01\x00", b"nst\x01\x01"];
 #[must_use]
 pub fn register(codec: Codec) -> bool {
     let codec = Arc::new(codec);
-    let is_new = register_decoding_hook(EXTENSION.into(), Box::new(move |input| open(input, &codec)));
+    let is_new = register_decoding_hook(FILE_EXTENSION.into(), Box::new(move |input| open(input, &codec)));
     if is_new {
-        MAGIC.into_iter().for_each(|magic| register_format_detection_hook(EXTENSION.into(), magic, None));
+        MAGIC.into_iter().for_each(|magic| register_format_detection_hook(FILE_EXTENSION.into(), magic, None));
     }
     is_new
 }

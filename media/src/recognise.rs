@@ -9,7 +9,7 @@ use crate::y4m;
 
 impl Kind {
     /// The number of first bytes that [`Kind::of`] needs.
-    pub const BYTES: usize = if MAGIC_BYTES > MAX_HEADER { MAGIC_BYTES } else { MAX_HEADER };
+    pub const NEEDED_BYTES: usize = if MAGIC_BYTES > MAX_HEADER { MAGIC_BYTES } else { MAX_HEADER };
 
     /// Returns the kind of a file that begins with these bytes.
     #[must_use]

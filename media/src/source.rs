@@ -39,7 +39,7 @@ impl<R: Read> Source<R> {
     /// # Errors
     /// Those of the system.
     pub fn kind(&mut self) -> io::Result<Kind> {
-        Ok(Kind::of(self.read_to(Kind::BYTES as u64)?))
+        Ok(Kind::of(self.read_to(Kind::NEEDED_BYTES as u64)?))
     }
 
     /// Returns all bytes that were read.

@@ -13,15 +13,15 @@ use nestcast_models::{Composed, DeepSynthesis, Package, Runtime};
 
 /// The clip of differences to neighbours where the stream ends, in 1/64: the quantiser's step for a coefficient of norm
 /// 1.
-const STEP: u16 = 256;
+const CLIP_STEP: u16 = 256;
 /// Cuts of each picture, in equal ratios of bytes with a random start.
-const CUTS: u32 = 4;
+const PICTURE_CUTS: u32 = 4;
 /// Least and greatest rate of a cut, in bits a pixel.
-const RATES: [f64; 2] = [0.08, 2.0];
+const CUT_RATES: [f64; 2] = [0.08, 2.0];
 /// Photos are used whole, and shrunk to one over this, which removes the traces of their own compression.
-const SHRINK: [u32; 2] = [1, 2];
+const SHRINK_FACTORS: [u32; 2] = [1, 2];
 /// The step to the next random start: the golden section spreads them evenly.
-const TURN: f64 = 0.618_033_988_749_895;
+const START_STEP: f64 = 0.618_033_988_749_895;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 
@@ -30,7 +30,7 @@ fn main() -> Outcome<()> {
     let path: PathBuf = arguments.next().ok_or("usage: filters TABLES.bin|PACKAGE PHOTO...")?.into();
     let behind_network = path.is_dir();
     let file = if behind_network { path.join("tables.bin") } else { path.clone() };
-    let mut fit = FilterFit::new(STEP);
+    let mut fit = FilterFit::new(CLIP_STEP);
     // Filters that add nothing: decoders then report the inputs of their filters.
     let tables = fit.with_post_filter(&std::fs::read(&file)?)?;
     let linear = Linear::new(Arc::new(Model::from_bytes(&tables)?));
@@ -38,9 +38,9 @@ fn main() -> Outcome<()> {
     let mut start = 0.0;
     for photo in arguments {
         let full = image::open(&photo)?.to_rgb8();
-        for shrink in SHRINK {
+        for shrink in SHRINK_FACTORS {
             add(&mut fit, (&linear, network.as_ref()), &shrunk(&full, shrink), start)?;
-            start = (start + TURN) % 1.0;
+            start = (start + START_STEP) % 1.0;
         }
         eprintln!("{photo}");
     }
@@ -76,8 +76,9 @@ fn add(
     let stream = codec.encode(&picture)?;
     let mut decoder = codec.decoder();
     let mut done = 0;
-    for cut in 0..CUTS {
-        let rate = RATES[0] * (RATES[1] / RATES[0]).powf((f64::from(cut) + start) / f64::from(CUTS));
+    for cut in 0..PICTURE_CUTS {
+        let rate =
+            CUT_RATES[0] * (CUT_RATES[1] / CUT_RATES[0]).powf((f64::from(cut) + start) / f64::from(PICTURE_CUTS));
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a positive number of bytes")]
         let bytes = ((rate * size.pixels() as f64 / 8.0) as usize).clamp(done, stream.bytes().len());
         decoder.push(&stream.bytes()[done..bytes])?;

@@ -9,9 +9,9 @@ use nestcast_codec::{Analysis, Channels, Encoder, Linear, Model, Picture, Size};
 
 /// A picture's weight in a probability grows with its symbols, up to this many: priors matter for the first symbols
 /// only.
-const CAP: f64 = 100.0;
+const MAX_COUNT: f64 = 100.0;
 /// Photos are shrunk to 3/5, which removes the traces of their own compression.
-const SHRINK: (u32, u32) = (3, 5);
+const SHRINK_RATIO: (u32, u32) = (3, 5);
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut arguments = std::env::args().skip(1);
@@ -22,14 +22,15 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut votes: Vec<(f64, f64)> = Vec::new(); // (ones, all), weighed
     for photo in arguments {
         let full = image::open(&photo)?.to_rgb8();
-        let (width, height) = (full.width() * SHRINK.0 / SHRINK.1, full.height() * SHRINK.0 / SHRINK.1);
+        let (width, height) =
+            (full.width() * SHRINK_RATIO.0 / SHRINK_RATIO.1, full.height() * SHRINK_RATIO.0 / SHRINK_RATIO.1);
         let small = image::imageops::resize(&full, width, height, FilterType::Lanczos3);
         let picture = Picture::new(Size::new(width, height)?, Channels::Rgb, small.into_raw())?;
         let counts = encoder.count(&linear.coefficients_of((&picture).into())?)?;
         votes.resize(counts.len(), (0.0, 0.0));
         for ((ones, all), [zeros, met]) in votes.iter_mut().zip(counts) {
             let total = (zeros + met) as f64;
-            let say = total.min(CAP);
+            let say = total.min(MAX_COUNT);
             *ones += if total > 0.0 { say * met as f64 / total } else { 0.0 };
             *all += say;
         }

@@ -16,8 +16,8 @@ use image::imageops::{self, FilterType};
 use nestcast_codec::{Analysis, Channels, Encoder, Linear, Model, Picture, Size, SliceSymbols};
 
 /// Photos are used whole, and shrunk to one over this, which removes the traces of their own compression.
-const SHRINK: [u32; 2] = [1, 2];
-const SIDE: u32 = 64;
+const SHRINK_FACTORS: [u32; 2] = [1, 2];
+const SIDE_PIXELS: u32 = 64;
 
 fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut arguments = std::env::args().skip(1);
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
     for photo in arguments {
         let full = image::open(&photo)?.to_rgb8();
         let name = Path::new(&photo).file_stem().unwrap_or_default().to_string_lossy();
-        for shrink in SHRINK {
+        for shrink in SHRINK_FACTORS {
             let photo = cropped(&full, shrink);
             let size = Size::new(photo.width(), photo.height())?;
             let picture = Picture::new(size, Channels::Rgb, photo.into_raw())?;
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error + Send + Sync>> {
 
 fn cropped(full: &RgbImage, by: u32) -> RgbImage {
     let shrunk = imageops::resize(full, full.width() / by, full.height() / by, FilterType::Lanczos3);
-    let [width, height] = [shrunk.width(), shrunk.height()].map(|side| side / SIDE * SIDE);
+    let [width, height] = [shrunk.width(), shrunk.height()].map(|side| side / SIDE_PIXELS * SIDE_PIXELS);
     imageops::crop_imm(&shrunk, (shrunk.width() - width) / 2, (shrunk.height() - height) / 2, width, height).to_image()
 }
 

@@ -16,22 +16,22 @@ use nestcast_codec::{
 use clip::{Clip, Failure};
 
 /// Rates of the slowest receiver of each population, in bits a pixel and frame.
-const SLOWEST: [f64; 3] = [0.015, 0.045, 0.135];
+const SLOWEST_RATES: [f64; 3] = [0.015, 0.045, 0.135];
 /// The fastest receiver's rate over the slowest one's.
-const SPREAD: f64 = 16.0;
+const RATE_SPREAD: f64 = 16.0;
 /// Receivers of a population.
 const RECEIVERS: u32 = 5;
 /// Frames of a clip, at most.
-const FRAMES: usize = 32;
+const MAX_FRAMES: usize = 32;
 /// One of this many frames of a receiver is used, from the first on; each receiver has others.
 const LOOK_EVERY: usize = 2;
 /// Side of a part in luma, and the grid that it begins on.
-const SIDE: usize = 128;
-const GRID: usize = 16;
+const SIDE_SAMPLES: usize = 128;
+const GRID_SAMPLES: usize = 16;
 /// Parts of a frame that are drawn for each that is kept: that of the greatest error.
-const TRIES: usize = 2;
+const DRAWN_PARTS: usize = 2;
 /// Units of filtered samples.
-const UNIT: f32 = 64.0;
+const SAMPLE_UNITS: f32 = 64.0;
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -42,8 +42,8 @@ fn main() -> Result<(), Failure> {
     for (number, clip) in clips.iter().enumerate() {
         let (parts, path) = clip.split_once(':').ok_or("a clip is PARTS:FILE")?;
         let (parts, clip) = (parts.parse()?, Clip::read(path)?);
-        for (of, slowest) in SLOWEST.iter().enumerate() {
-            let seed = (number * SLOWEST.len() + of) as u64;
+        for (of, slowest) in SLOWEST_RATES.iter().enumerate() {
+            let seed = (number * SLOWEST_RATES.len() + of) as u64;
             let writer = Writer { parts, label: [number, of], random: Random(seed), out: &mut out };
             encode(&clip, *slowest, writer)?;
         }
@@ -55,7 +55,7 @@ fn main() -> Result<(), Failure> {
 /// Encodes a clip for receivers from `slowest` bits a pixel on, and writes parts of what they have.
 fn encode<W: Write>(clip: &Clip, slowest: f64, mut writer: Writer<W>) -> Result<(), Failure> {
     let bits = slowest * clip.size.pixels() as f64 * clip.rate.per_second();
-    let rate = |at: u32| bits * SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
+    let rate = |at: u32| bits * RATE_SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
     let rates: Vec<Bitrate> = (0..RECEIVERS).map(|at| Bitrate::rounded(rate(at))).collect();
     let population = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };
@@ -64,7 +64,7 @@ fn encode<W: Write>(clip: &Clip, slowest: f64, mut writer: Writer<W>) -> Result<
     let decoder = || VideoDecoder::new(VideoModel::built_in(), clip.size, 1).with_restoration(kept.clone());
     let mut receivers: Vec<_> = rates.iter().map(|rate| (decoder(), Budget::new(*rate, clip.rate))).collect();
     let mut unused = clip.frames.first().ok_or("the clip has no frames")?.clone();
-    for (number, picture) in clip.frames.iter().take(FRAMES).enumerate() {
+    for (number, picture) in clip.frames.iter().take(MAX_FRAMES).enumerate() {
         let frame = encoder.encode(picture)?;
         for (receiver, (decoder, budget)) in receivers.iter_mut().enumerate() {
             let cut = budget.cut(&frame.bytes, 0)?;
@@ -121,7 +121,7 @@ impl<W: Write> Writer<'_, W> {
     fn write(&mut self, decoded: &Decoded, original: &Picture, [frame, receiver]: [usize; 2]) -> Result<(), Failure> {
         let Decoded { planes, told } = decoded;
         let [[width, height], ..] = planes.each_ref().map(|plane| plane.0);
-        if width < SIDE || height < SIDE {
+        if width < SIDE_SAMPLES || height < SIDE_SAMPLES {
             return Err("the clip is too small".into());
         }
         let mut rest = original.samples();
@@ -138,9 +138,10 @@ impl<W: Write> Writer<'_, W> {
         let head = [self.label[0] as f32, self.label[1] as f32, frame as f32, receiver as f32];
         let head = [head, told, [mean(0), mean(1), mean(2), 0.0]].concat();
         for _ in 0..self.parts {
-            let tries = [(); TRIES].map(|()| {
-                let at = [width, height].map(|side| self.random.below((side - SIDE) / GRID + 1) * GRID);
-                (squares(&planes[0].1, originals[0], at, [SIDE, SIDE], width), at)
+            let tries = [(); DRAWN_PARTS].map(|()| {
+                let at = [width, height]
+                    .map(|side| self.random.below((side - SIDE_SAMPLES) / GRID_SAMPLES + 1) * GRID_SAMPLES);
+                (squares(&planes[0].1, originals[0], at, [SIDE_SAMPLES, SIDE_SAMPLES], width), at)
             });
             let (_, at) = tries.into_iter().max_by(|a, b| a.0.total_cmp(&b.0)).ok_or("nothing was drawn")?;
             self.write_part(&head, planes, originals, at)?;
@@ -159,7 +160,7 @@ impl<W: Write> Writer<'_, W> {
         // Each plane's part: where it begins, its side, the plane's width.
         let parts: [_; 3] = std::array::from_fn(|plane| {
             let halved = plane.min(1);
-            ([x >> halved, y >> halved], SIDE >> halved, planes[plane].0[0])
+            ([x >> halved, y >> halved], SIDE_SAMPLES >> halved, planes[plane].0[0])
         });
         for (original, part) in originals.into_iter().zip(parts) {
             rows(original, part).for_each(|row| bytes.extend(row));
@@ -182,7 +183,7 @@ impl<W: Write> Writer<'_, W> {
 /// A filtered sample in 16 bits.
 #[expect(clippy::cast_possible_truncation, reason = "samples have nine bits before the point")]
 fn in_units(value: f32) -> i16 {
-    (value * UNIT).round() as i16
+    (value * SAMPLE_UNITS).round() as i16
 }
 
 /// Rows of a square part of a plane.

@@ -15,9 +15,9 @@ use nestcast_codec::{
 use clip::{Clip, Failure};
 
 /// Rates of the slowest receiver of each population, in bits a pixel and frame.
-const SLOWEST: [f64; 2] = [0.03, 0.12];
+const SLOWEST_RATES: [f64; 2] = [0.03, 0.12];
 /// The fastest receiver's rate over the slowest one's.
-const SPREAD: f64 = 16.0;
+const RATE_SPREAD: f64 = 16.0;
 /// Receivers of a population.
 const RECEIVERS: u32 = 5;
 /// One of this many frames is also coded as a key frame.
@@ -27,7 +27,7 @@ const KEY_EVERY: usize = 10;
 const LOOK_EVERY: usize = 3;
 const LOOK_FROM: usize = 4;
 /// The clip of differences to neighbours where the string ends, in 1/64: the best of 16, 32, 64.
-const STEP: u16 = 32;
+const CLIP_STEP: u16 = 32;
 
 /// What all clips met.
 struct Met {
@@ -53,13 +53,13 @@ fn main() -> Result<(), Failure> {
         key: Tally::default(),
         residual: Tally::default(),
         motion: MotionTally::default(),
-        key_filter: FilterFit::new(STEP),
-        residual_filter: FilterFit::new(STEP),
+        key_filter: FilterFit::new(CLIP_STEP),
+        residual_filter: FilterFit::new(CLIP_STEP),
     };
     for clip in clips {
         let (weight, path) = clip.split_once(':').ok_or("a clip is WEIGHT:FILE")?;
         let (weight, clip) = (weight.parse()?, Clip::read(path)?);
-        for slowest in SLOWEST {
+        for slowest in SLOWEST_RATES {
             let pixels_a_second = clip.size.pixels() as f64 * clip.rate.per_second();
             encode(&clip, &model, slowest * pixels_a_second, weight, &mut met)?;
         }
@@ -79,7 +79,7 @@ fn main() -> Result<(), Failure> {
 
 /// Encodes a clip for receivers from `slowest` bits a second on.
 fn encode(clip: &Clip, model: &VideoModel, slowest: f64, weight: f64, met: &mut Met) -> Result<(), Failure> {
-    let rate = |at: u32| slowest * SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
+    let rate = |at: u32| slowest * RATE_SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
     let rates: Vec<Bitrate> = (0..RECEIVERS).map(|at| Bitrate::rounded(rate(at))).collect();
     let population = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };

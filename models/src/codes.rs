@@ -8,4 +8,4 @@ mod uncropped;
 
 pub use coder::{CodeDecoder, CodeEncoder};
 pub use package::{CodeManifest, CodePackage};
-pub use shrink::SIDE;
+pub use shrink::SIDE_PIXELS;

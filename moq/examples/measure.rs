@@ -10,7 +10,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use harness::program::RelayProgram;
-use harness::{Counter, FPS, Got, Made, broadcast, receive_for};
+use harness::{Counter, FRAMES_PER_SECOND, Got, Made, broadcast, receive_for};
 use nestcast_lab::link::{Link, Relay as LinkRelay};
 use nestcast_moq::Rates;
 use nestcast_proto::Bitrate;
@@ -18,10 +18,10 @@ use nestcast_receiver::Trust;
 use tokio::task::JoinSet;
 
 /// The round trip of every link.
-const RTT: Duration = Duration::from_millis(50);
+const ROUND_TRIP: Duration = Duration::from_millis(50);
 /// Frames until a subscriber has settled.
-const SETTLING_FRAMES: u64 = 3 * FPS as u64;
-const LINKS: [u64; 2] = [1_000_000, 4_000_000];
+const SETTLING_FRAMES: u64 = 3 * FRAMES_PER_SECOND as u64;
+const LINK_BITS_PER_SECOND: [u64; 2] = [1_000_000, 4_000_000];
 
 fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<_> = std::env::args().skip(1).collect();
@@ -46,7 +46,7 @@ fn rates() -> Rates {
 }
 
 async fn link(to: SocketAddr, bits: u64) -> LinkRelay {
-    LinkRelay::start(to, Link::constant(bits).with_rtt(RTT)).await.expect("a port")
+    LinkRelay::start(to, Link::constant(bits).with_rtt(ROUND_TRIP)).await.expect("a port")
 }
 
 /// Prints a row of a table.
@@ -73,7 +73,7 @@ async fn links(time: Duration) {
     let (address, trust) = broadcast(&mut tasks, Made::for_time(Duration::from_secs(3600)), &relay.place, rates());
     // Until the publisher is there.
     receive_for(&relay.place, Duration::from_secs(3), Duration::from_secs(9)).await.1.expect("a shutdown");
-    for bits in LINKS {
+    for bits in LINK_BITS_PER_SECOND {
         let direct = link(address, bits).await;
         row("QUIC, direct", bits, &receive_directly(direct.address(), trust.clone(), time).await);
         let over = link(relay.address(), bits).await;
@@ -102,7 +102,7 @@ async fn tree(subscribers: usize, time: Duration) {
     let (began, before) = (Instant::now(), [&root, &leaf].map(RelayProgram::cpu_seconds));
     let mut viewers = JoinSet::new();
     for number in 0..subscribers {
-        let bits = LINKS[number % LINKS.len()];
+        let bits = LINK_BITS_PER_SECOND[number % LINK_BITS_PER_SECOND.len()];
         let place = leaf.place.clone();
         let to = leaf.address();
         viewers.spawn(async move {
@@ -119,7 +119,7 @@ async fn tree(subscribers: usize, time: Duration) {
         "| link | subscribers | bases shown %, mean | least | link used % | capture to hand-over p50 ms | reconnections |"
     );
     println!("|---|---:|---:|---:|---:|---:|---:|");
-    for bits in LINKS {
+    for bits in LINK_BITS_PER_SECOND {
         let got: Vec<_> = all.iter().filter(|(link, _)| *link == bits).map(|(_, got)| got).collect();
         let mean = |of: &dyn Fn(&Got) -> f64| got.iter().map(|got| of(got)).sum::<f64>() / got.len().max(1) as f64;
         let least = got.iter().map(|got| got.shown()).fold(100.0, f64::min);

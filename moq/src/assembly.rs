@@ -282,7 +282,7 @@ impl Open {
 mod tests {
     use super::*;
 
-    const FRAME: Duration = Duration::from_millis(33);
+    const FRAME_TIME: Duration = Duration::from_millis(33);
 
     fn ms(millis: u64) -> Duration {
         Duration::from_millis(millis)
@@ -311,7 +311,7 @@ mod tests {
 
     #[test]
     fn a_frame_is_cut_when_the_next_base_layer_is_there() {
-        let mut it = Assembly::new(FRAME, false);
+        let mut it = Assembly::new(FRAME_TIME, false);
         base(&mut it, ms(0), 5, "base5");
         assert_eq!(steps(&mut it), ["open 7", "7+0 base5", "stop <5"]);
         it.handle_bytes(ms(1), Track::More, 5, bytes("abc"));
@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn enhancement_waits_for_its_base_layer_and_a_late_base_layer_for_nothing() {
-        let mut it = Assembly::new(FRAME, false);
+        let mut it = Assembly::new(FRAME_TIME, false);
         it.handle_bytes(ms(0), Track::More, 5, bytes("abc"));
         assert_eq!(steps(&mut it), [""; 0]);
         it.handle_bytes(ms(1), Track::Base, 5, bytes("ba"));
@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_frame_without_a_successor_is_cut_by_time() {
-        let mut it = Assembly::new(FRAME, false);
+        let mut it = Assembly::new(FRAME_TIME, false);
         base(&mut it, ms(10), 5, "base5");
         it.handle_bytes(ms(11), Track::Base, 6, bytes("stalls"));
         steps(&mut it);
@@ -365,7 +365,7 @@ mod tests {
 
     #[test]
     fn video_begins_with_a_random_access_frame_that_all_later_base_layers_follow() {
-        let mut it = Assembly::new(FRAME, true);
+        let mut it = Assembly::new(FRAME_TIME, true);
         assert!(it.needs_join());
         it.handle_bytes(ms(0), Track::Join, 3, bytes("old"));
         it.handle_end(ms(0), Track::Join, 3);
@@ -397,7 +397,7 @@ mod tests {
 
     #[test]
     fn what_a_relay_makes_it_hold_is_bounded() {
-        let mut it = Assembly::new(FRAME, true);
+        let mut it = Assembly::new(FRAME_TIME, true);
         let piece = Bytes::from(vec![7; 100 * 1024]);
         for group in 0..1000 {
             for _ in 0..5 {

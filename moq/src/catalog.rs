@@ -10,7 +10,7 @@ use crate::error::Fault;
 use crate::mapping::Track;
 
 /// The version of the catalog's format.
-const VERSION: u64 = 1;
+const CATALOG_VERSION: u64 = 1;
 /// The version of the session whose messages and frame heads the tracks contain.
 const SESSION_VERSION: u64 = 1;
 /// The packaging of all tracks: what their objects contain (spec: relay.md).
@@ -85,7 +85,7 @@ pub fn encode(welcome: &Welcome) -> Bytes {
     let depends = vec![Track::Base.name().to_owned()];
     let more = Entry { depends: depends.clone(), ..Entry::of(Track::More) };
     let join = Entry { depends, ..Entry::of(Track::Join) };
-    let catalog = Catalog { version: VERSION, tracks: vec![base, more, join] };
+    let catalog = Catalog { version: CATALOG_VERSION, tracks: vec![base, more, join] };
     // Strings and numbers: nothing that JSON lacks.
     serde_json::to_vec(&catalog).unwrap_or_default().into()
 }
@@ -99,7 +99,7 @@ pub fn decode(bytes: &[u8]) -> Result<Bytes, Fault> {
         return Err(Fault::CatalogTooLong(bytes.len()));
     }
     let catalog: Catalog = serde_json::from_slice(bytes).map_err(|error| Fault::Catalog(error.to_string()))?;
-    if catalog.version != VERSION {
+    if catalog.version != CATALOG_VERSION {
         return Err(Fault::CatalogVersion(catalog.version));
     }
     let named = |track: Track| {

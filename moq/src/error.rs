@@ -5,7 +5,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use nestcast_proto::ReceiverEnd;
+use nestcast_proto::{Cause, ReceiverEnd};
 
 use crate::relay::VERSIONS;
 
@@ -69,7 +69,7 @@ pub enum Error {
     Session(#[from] ReceiverEnd),
     /// The sink cannot continue.
     #[error(transparent)]
-    Sink(Box<dyn StdError + Send + Sync>),
+    Sink(Cause),
     /// All attempts to connect failed.
     #[error("{last}; gave up after {attempts} attempts in {} s", .time.as_secs())]
     GaveUp {
@@ -108,7 +108,7 @@ pub enum Fault {
 
 impl Error {
     pub(crate) fn sink(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::Sink(error.into())
+        Self::Sink(Cause::new(error))
     }
 
     /// Returns whether another attempt may succeed.

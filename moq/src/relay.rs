@@ -28,7 +28,7 @@ const MAX_STREAMS: u32 = 256;
 /// The most bytes that a relay may have in flight.
 const RECEIVE_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
 /// The close code of moq-lite for a client that may not do this.
-const UNAUTHORIZED: u64 = 2;
+const UNAUTHORIZED_CODE: u64 = 2;
 /// TLS's alert 120: the relay speaks none of the offered protocols (RFC 7301).
 const NO_APPLICATION_PROTOCOL: u8 = 120;
 
@@ -90,7 +90,7 @@ impl Relay {
     pub(crate) async fn closed(&self) -> Error {
         let error = self.session.closed().await;
         let told = match self.connection.close_reason() {
-            Some(ConnectionError::ApplicationClosed(close)) => u64::from(close.error_code) == UNAUTHORIZED,
+            Some(ConnectionError::ApplicationClosed(close)) => u64::from(close.error_code) == UNAUTHORIZED_CODE,
             _ => false,
         };
         match error {

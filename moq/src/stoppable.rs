@@ -16,10 +16,10 @@ use crate::mapping::Track;
 /// The most bytes of a head that are looked at: a subscription's has the broadcast's path, which has at most 1 kB.
 const MAX_HEAD_BYTES: usize = 2048;
 /// The message of moq-lite that subscribes to a track, and the stream that has a group.
-const SUBSCRIBE: u64 = 2;
-const GROUP: u64 = 0;
+const SUBSCRIBE_MESSAGE: u64 = 2;
+const GROUP_STREAM: u64 = 0;
 /// The code of a stopped stream: cancelled.
-const CANCELLED: u32 = 1;
+const CANCELLED_CODE: u32 = 1;
 
 /// Stops enhancement groups. Clones share it.
 #[derive(Debug, Clone, Default)]
@@ -137,7 +137,7 @@ impl<E: web_transport_trait::Error> web_transport_trait::Error for ReadError<E> 
     fn stream_error(&self) -> Option<u32> {
         match self {
             Self::Transport(error) => error.stream_error(),
-            Self::Stopped => Some(CANCELLED),
+            Self::Stopped => Some(CANCELLED_CODE),
         }
     }
 }
@@ -299,7 +299,7 @@ impl<R> Drop for Incoming<R> {
 /// subscribes to the enhancement track.
 fn subscription(head: &[u8]) -> Option<Option<u64>> {
     let mut rest = head;
-    if varint(&mut rest)? != SUBSCRIBE {
+    if varint(&mut rest)? != SUBSCRIBE_MESSAGE {
         return Some(None);
     }
     let _length = varint(&mut rest)?;
@@ -312,7 +312,7 @@ fn subscription(head: &[u8]) -> Option<Option<u64>> {
 /// Reads the head of a stream that the relay opened: `None` while it is incomplete.
 fn group(head: &[u8]) -> Option<Option<Group>> {
     let mut rest = head;
-    if varint(&mut rest)? != GROUP {
+    if varint(&mut rest)? != GROUP_STREAM {
         return Some(None);
     }
     let _length = varint(&mut rest)?;

@@ -4,7 +4,7 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{BASE, FRAME, LocalRelay, Made, broadcast, receive_for};
+use harness::{BASE_BYTES, FRAME_BYTES, LocalRelay, Made, broadcast, receive_for};
 use nestcast_moq::{Error, Rates};
 use nestcast_proto::Bitrate;
 use tokio::task::JoinSet;
@@ -24,7 +24,7 @@ async fn a_subscriber_gets_every_frame_from_a_random_access_frame_on() {
     assert!(got.frames.len() > 60, "{} frames", got.frames.len());
     assert_eq!((got.wrong, got.joins, got.breaks), (0, 1, 0));
     assert!((got.shown() - 100.0).abs() < 1e-9, "{}", got.shown());
-    let whole = got.frames.values().filter(|(bytes, _)| *bytes == FRAME).count();
+    let whole = got.frames.values().filter(|(bytes, _)| *bytes == FRAME_BYTES).count();
     assert!(whole * 10 >= got.frames.len() * 8, "{whole} of {} frames are whole", got.frames.len());
 }
 
@@ -37,7 +37,7 @@ async fn frames_are_cut_to_the_greatest_rate() {
     let (got, ended) = receive_for(&relay.place, Duration::from_secs(2), Duration::ZERO).await;
     ended.expect("a shutdown");
     let longest = got.frames.values().map(|(bytes, _)| *bytes).skip(1).max().expect("frames");
-    assert!((BASE..=10_000).contains(&longest), "2.4 Mbit/s at 30 frames a second are 10,000 bytes: {longest}");
+    assert!((BASE_BYTES..=10_000).contains(&longest), "2.4 Mbit/s at 30 frames a second are 10,000 bytes: {longest}");
     assert_eq!((got.wrong, got.breaks), (0, 0));
 }
 

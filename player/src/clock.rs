@@ -41,7 +41,7 @@ const MAX_ADDED: Duration = Duration::from_millis(400);
 /// How long frames may be later than that before the clock begins anew.
 const OUTAGE_TIME: Duration = Duration::from_secs(2);
 /// Frames that are later than presented by at most this are in time: no eye sees it, and timers are no better.
-const TOLERANCE: Duration = Duration::from_millis(1);
+const LATE_TOLERANCE: Duration = Duration::from_millis(1);
 
 /// Maps capture times to presentation times. Times are [`Duration`]s since an origin that the caller chooses, and never
 /// go back; capture times are microseconds of the sender's clock.
@@ -176,7 +176,7 @@ impl PlayoutClock {
 
     /// Returns by how many microseconds a frame may be late without counting as late.
     fn tolerance(&self) -> i64 {
-        micros(if self.latency == Latency::Min { self.grace() } else { TOLERANCE })
+        micros(if self.latency == Latency::Min { self.grace() } else { LATE_TOLERANCE })
     }
 
     /// Moves the offset for a frame with this transit.

@@ -1,12 +1,36 @@
 //! Counts frames that cannot be decoded, and keeps the newest.
 
-use std::error::Error as StdError;
+use nestcast_codec::{DecodeError, Error, TransformError};
 
 /// The most consecutive frames that may fail to decode before the player gives up the sender: three seconds of them.
 pub(crate) const MAX_CORRUPT_FRAMES: u32 = 100;
 
-/// Why a frame cannot be decoded or drawn: an error of the codec, or of the caller's decoder.
-pub type Cause = Box<dyn StdError + Send + Sync>;
+/// Why a frame cannot be decoded or drawn.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum FrameFault {
+    /// The picture has another size than the sender announced.
+    #[error("it has another size than announced")]
+    Size,
+    /// The bytes end inside the picture's header.
+    #[error("it ends inside its header")]
+    InsideHeader,
+    /// The bytes end inside the frame's motion.
+    #[error("it ends inside its motion")]
+    InsideMotion,
+    /// More bytes arrived for a frame of video, which uses none after it is shown.
+    #[error("late bytes came of video")]
+    LateBytes,
+    /// The codec refuses the bytes.
+    #[error(transparent)]
+    Codec(#[from] Error),
+    /// A still picture cannot be drawn.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+    /// The transform or the restoration, of the codec or of the caller, cannot draw a frame of video.
+    #[error(transparent)]
+    Transform(#[from] TransformError),
+}
 
 /// A frame whose bytes are no picture.
 #[derive(Debug)]
@@ -14,7 +38,7 @@ pub struct CorruptFrame {
     /// The frame's number.
     pub id: u64,
     /// The error.
-    pub why: Cause,
+    pub why: FrameFault,
 }
 
 /// Counts corrupt frames since the last picture that could be drawn.
@@ -26,7 +50,7 @@ pub(crate) struct CorruptFrames {
 
 impl CorruptFrames {
     /// Counts another corrupt frame. Returns its cause if there are too many.
-    pub(crate) fn note(&mut self, frame: CorruptFrame) -> Result<(), Cause> {
+    pub(crate) fn note(&mut self, frame: CorruptFrame) -> Result<(), FrameFault> {
         self.in_a_row = self.in_a_row.saturating_add(1);
         if self.in_a_row >= MAX_CORRUPT_FRAMES {
             return Err(frame.why);
@@ -53,11 +77,11 @@ mod tests {
     #[test]
     fn a_hundred_in_a_row_are_too_many_and_the_newest_is_told_once() {
         let mut corrupt = CorruptFrames::default();
-        let mut note = |id: u64| corrupt.note(CorruptFrame { id, why: "it is no frame".into() });
+        let mut note = |id: u64| corrupt.note(CorruptFrame { id, why: FrameFault::InsideMotion });
         assert!((0..99).all(|id| note(id).is_ok()));
-        assert_eq!(note(99).expect_err("too many").to_string(), "it is no frame");
+        assert_eq!(note(99), Err(FrameFault::InsideMotion), "too many");
         corrupt.handle_drawn();
-        assert!(corrupt.note(CorruptFrame { id: 100, why: "nor this".into() }).is_ok());
+        assert!(corrupt.note(CorruptFrame { id: 100, why: FrameFault::Size }).is_ok());
         assert_eq!((corrupt.poll().map(|frame| frame.id), corrupt.poll().map(|frame| frame.id)), (Some(100), None));
     }
 }

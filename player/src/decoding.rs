@@ -7,7 +7,7 @@ use nestcast_codec::{
 };
 
 use crate::announcement::Announcement;
-use crate::corrupt::Cause;
+use crate::corrupt::FrameFault;
 
 /// A decoder of one model's frames.
 pub struct Decoding(Kind);
@@ -68,21 +68,21 @@ impl Decoding {
     }
 
     /// Decodes a frame. Before it allocates memory, it refuses a frame whose header states another size than announced.
-    pub(crate) fn decode(&mut self, size: Size, prefix: &[u8]) -> Result<(), Cause> {
+    pub(crate) fn decode(&mut self, size: Size, prefix: &[u8]) -> Result<(), FrameFault> {
         match &mut self.0 {
             Kind::Pictures { decoder, .. } => {
                 if let Parsed::Complete(header, _) = Header::parse(prefix)?
                     && header.size != size
                 {
-                    return Err("it has another size than announced".into());
+                    return Err(FrameFault::Size);
                 }
                 decoder.reset();
                 decoder.push(prefix)?;
-                decoder.header().ok_or("it ends inside its header")?;
+                decoder.header().ok_or(FrameFault::InsideHeader)?;
             }
             Kind::Video { decoder, .. } => {
                 if decoder.decode(prefix)? == Arrived::Nothing {
-                    return Err("it ends inside its motion".into());
+                    return Err(FrameFault::InsideMotion);
                 }
             }
         }
@@ -90,14 +90,14 @@ impl Decoding {
     }
 
     /// Decodes more of the last decoded frame, a still picture.
-    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), Cause> {
-        let Kind::Pictures { decoder, .. } = &mut self.0 else { return Err("late bytes came of video".into()) };
+    pub(crate) fn append(&mut self, bytes: &[u8]) -> Result<(), FrameFault> {
+        let Kind::Pictures { decoder, .. } = &mut self.0 else { return Err(FrameFault::LateBytes) };
         decoder.push(bytes)?;
         Ok(())
     }
 
     /// Draws the last decoded frame into `picture`, or into a new picture if that has another size or format.
-    pub(crate) fn draw<'a>(&mut self, size: Size, picture: &'a mut Option<Picture>) -> Result<&'a Picture, Cause> {
+    pub(crate) fn draw<'a>(&mut self, size: Size, picture: &'a mut Option<Picture>) -> Result<&'a Picture, FrameFault> {
         let format = match &self.0 {
             Kind::Pictures { decoder, format } => match decoder.header().map(|header| header.channels) {
                 Some(Channels::Grey) => Format::Grey,
@@ -116,7 +116,7 @@ impl Decoding {
 
     /// Draws what a missing frame may look like, `frames` frames after the last decoded one. Returns `false`, and
     /// leaves `picture` unchanged, if nothing moves.
-    pub(crate) fn conceal(&mut self, picture: &mut Picture, frames: u32) -> Result<bool, Cause> {
+    pub(crate) fn conceal(&mut self, picture: &mut Picture, frames: u32) -> Result<bool, FrameFault> {
         match &mut self.0 {
             Kind::Pictures { .. } => Ok(false),
             Kind::Video { decoder, .. } => Ok(decoder.conceal_into(picture, frames)?),

@@ -1,6 +1,6 @@
 //! Errors that end the playback of a broadcast.
 
-use crate::corrupt::{Cause, MAX_CORRUPT_FRAMES};
+use crate::corrupt::{FrameFault, MAX_CORRUPT_FRAMES};
 
 /// An error that ends the playback of a broadcast.
 #[derive(Debug, thiserror::Error)]
@@ -11,5 +11,5 @@ pub enum PlayError {
     Size(#[source] nestcast_codec::Error),
     /// The sender's frames are no pictures.
     #[error("none of the sender's last {MAX_CORRUPT_FRAMES} frames can be decoded: {0}")]
-    Undecodable(#[source] Cause),
+    Undecodable(#[source] FrameFault),
 }

@@ -101,7 +101,7 @@ mod unevenness;
 
 pub use announcement::{AnnouncedVideo, Announcement};
 pub use clock::{Latency, LatencyError, PlayoutClock, Presentation};
-pub use corrupt::{Cause, CorruptFrame};
+pub use corrupt::{CorruptFrame, FrameFault};
 pub use decoding::Decoding;
 pub use error::PlayError;
 pub use latency::LatencyHistogram;

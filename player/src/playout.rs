@@ -8,7 +8,7 @@ use nestcast_proto::{Arrived, More, SoundPacket, Welcome};
 use crate::announcement::Announcement;
 use crate::clock::{Latency, PlayoutClock};
 use crate::concealment::Concealment;
-use crate::corrupt::{Cause, CorruptFrame, CorruptFrames};
+use crate::corrupt::{CorruptFrame, CorruptFrames, FrameFault};
 use crate::deadline::Deadline;
 use crate::decoding::Decoding;
 use crate::error::PlayError;
@@ -373,7 +373,7 @@ impl Playout {
     }
 
     /// Counts a frame that cannot be decoded or drawn.
-    fn refuse(&mut self, id: u64, why: Cause) -> Result<(), PlayError> {
+    fn refuse(&mut self, id: u64, why: FrameFault) -> Result<(), PlayError> {
         self.stats.corrupt += 1;
         self.corrupt.note(CorruptFrame { id, why }).map_err(PlayError::Undecodable)
     }

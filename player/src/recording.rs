@@ -96,7 +96,7 @@ impl Recording {
 mod tests {
     use super::*;
 
-    const BLOCK: u64 = 960;
+    const BLOCK_SAMPLES: u64 = 960;
 
     #[test]
     fn frames_that_are_missing_or_uneven_are_in_place_by_their_capture_times() {
@@ -147,6 +147,6 @@ mod tests {
         }
         let seconds = recording.frames as f64 * 1001.0 / 30_000.0;
         assert!((seconds - recording.samples as f64 / 48_000.0).abs() < 0.04, "{seconds} s");
-        assert_eq!(recording.samples, 3600 * 50 * BLOCK);
+        assert_eq!(recording.samples, 3600 * 50 * BLOCK_SAMPLES);
     }
 }

@@ -34,10 +34,10 @@ const MAX_CONCEALED_PACKETS: u32 = 5;
 const STRETCH_SAMPLES: i64 = 4;
 const FAR_STRETCH_SAMPLES: i64 = 19;
 /// How far that is, and how near the delay need not move at all.
-const FAR: Duration = Duration::from_millis(40);
-const NEAR: Duration = Duration::from_millis(1);
+const FAR_DISTANCE: Duration = Duration::from_millis(40);
+const NEAR_DISTANCE: Duration = Duration::from_millis(1);
 /// What sound waits for beyond the delay that its clock learned: an uneven packet or two.
-const MARGIN: Duration = Duration::from_millis(20);
+const DELAY_MARGIN: Duration = Duration::from_millis(20);
 /// How much later than it should be a packet may still be played.
 const MAX_LATE: Duration = Duration::from_millis(400);
 /// How long a recording waits for a packet after newer ones.
@@ -208,7 +208,7 @@ impl SoundPlayout {
         match self.mode {
             SoundMode::Recorded => 0,
             SoundMode::Live => {
-                let needs = self.clock.learned_micros().unwrap_or_default() + micros(MARGIN);
+                let needs = self.clock.learned_micros().unwrap_or_default() + micros(DELAY_MARGIN);
                 pictures.map_or(needs, |pictures| pictures.min(needs + micros(MAX_LATE)).max(needs))
             }
         }
@@ -264,9 +264,9 @@ impl SoundPlayout {
         let (number, packet) = self.packets.pop_first()?;
         self.offset = self.due() - signed(packet.captured);
         let away = target - self.offset;
-        let most = if away.abs() > micros(FAR) { FAR_STRETCH_SAMPLES } else { STRETCH_SAMPLES };
+        let most = if away.abs() > micros(FAR_DISTANCE) { FAR_STRETCH_SAMPLES } else { STRETCH_SAMPLES };
         let near = away.clamp(-micros(MAX_LATE), micros(MAX_LATE));
-        let wanted = if near.abs() < micros(NEAR) { 0 } else { near * SAMPLES_PER_SECOND / 1_000_000 };
+        let wanted = if near.abs() < micros(NEAR_DISTANCE) { 0 } else { near * SAMPLES_PER_SECOND / 1_000_000 };
         let samples = PACKET_SAMPLES + wanted.clamp(-most, most);
         self.stats.lost += number.saturating_sub(next);
         self.stats.packets += 1;

@@ -18,14 +18,14 @@ use nestcast_proto::{
     PackageHash, PathStats, ReceiverOutput, ReceiverSession, SenderOutput, SenderSession, VersionRange, Welcome,
 };
 
-const FRAMES: u64 = 180;
+const FRAME_COUNT: u64 = 180;
 const FRAME_BYTES: usize = 40_000;
 const BASE_BYTES: usize = 400;
 /// The delay from sender to receiver, and back.
-const DELAY: Duration = Duration::from_millis(20);
+const ONE_WAY_DELAY: Duration = Duration::from_millis(20);
 const PACKET_BYTES: usize = 1200;
 /// The link's rate before and after the fall.
-const RATES: [Bitrate; 2] = [Bitrate::from_bits(3_000_000), Bitrate::from_bits(1_000_000)];
+const LINK_RATES: [Bitrate; 2] = [Bitrate::from_bits(3_000_000), Bitrate::from_bits(1_000_000)];
 
 /// Data that reaches an end.
 enum Arrival {
@@ -92,14 +92,14 @@ fn main() {
         shown: BTreeMap::new(),
         end: None,
     };
-    for id in 0..FRAMES {
+    for id in 0..FRAME_COUNT {
         run.until(interval * u32::try_from(id).expect("few frames"));
         let captured = u64::try_from(run.now.as_micros()).expect("a short run");
         let bytes = Bytes::from(vec![7; FRAME_BYTES]);
         let frame = Frame { id, skipped: 0, captured, since: id, base: BASE_BYTES, bytes, join: None };
         run.sender.handle_frame(run.now, &BroadcastFrame::from(frame), &run.path());
     }
-    run.until(interval * u32::try_from(FRAMES).expect("few frames"));
+    run.until(interval * u32::try_from(FRAME_COUNT).expect("few frames"));
     run.sender.handle_end(Close { code: Code::Done, why: "the broadcast ended" });
     run.until(run.now + Duration::from_secs(2));
     run.report(interval);
@@ -141,7 +141,7 @@ impl Loopback {
                     let clock = u64::try_from(self.now.as_micros()).expect("a short run");
                     self.sender.handle_admitted(self.now, clock, None);
                 }
-                SenderOutput::Say(message) => self.send(self.now + DELAY, Arrival::ToReceiver(message)),
+                SenderOutput::Say(message) => self.send(self.now + ONE_WAY_DELAY, Arrival::ToReceiver(message)),
                 SenderOutput::Open(_) => {
                     let number = 4 * self.streams + 3;
                     self.streams += 1;
@@ -158,7 +158,7 @@ impl Loopback {
                 SenderOutput::Reset(number) => self.unsent.retain(|stream| stream.number != number),
                 // Only reset streams lose data here, so every finished stream arrives.
                 SenderOutput::Await(number) => self.sender.handle_settled(number),
-                SenderOutput::Close(end) => self.send(self.free_at + DELAY, Arrival::Closed(end.close().code)),
+                SenderOutput::Close(end) => self.send(self.free_at + ONE_WAY_DELAY, Arrival::Closed(end.close().code)),
                 _ => {}
             }
             self.transmit();
@@ -216,11 +216,11 @@ impl Loopback {
 
     fn packet(&mut self, number: u64, offset: u64, bytes: Bytes, is_last: bool) {
         let length = bytes.len() as u64 + 45;
-        let rate = RATES[usize::from(self.now >= Duration::from_secs(3))];
+        let rate = LINK_RATES[usize::from(self.now >= Duration::from_secs(3))];
         self.in_flight += length;
         self.controller.handle_sent(self.now, length);
         self.free_at = self.free_at.max(self.now) + rate.time_for(length);
-        let at = self.free_at + DELAY;
+        let at = self.free_at + ONE_WAY_DELAY;
         let sent = self.now;
         if offset == 0 {
             self.send(at, Arrival::Opened(number));
@@ -236,7 +236,7 @@ impl Loopback {
             Arrival::Opened(number) => self.receiver.handle_opened(number),
             Arrival::Stream { number, offset, bytes, is_last, sent } => {
                 let acknowledged = Arrival::Acknowledged { bytes: bytes.len() as u64 + 45, sent };
-                self.send(now + DELAY, acknowledged);
+                self.send(now + ONE_WAY_DELAY, acknowledged);
                 self.receiver.handle_stream_bytes(now, number, offset, bytes);
                 if is_last {
                     self.receiver.handle_stream_end(now, number);
@@ -244,7 +244,7 @@ impl Loopback {
             }
             Arrival::Acknowledged { bytes, sent } => {
                 self.in_flight -= bytes;
-                self.controller.handle_transport(now, now - sent, 2 * DELAY);
+                self.controller.handle_transport(now, now - sent, 2 * ONE_WAY_DELAY);
                 self.controller.handle_ack(now, sent, bytes);
                 self.controller.handle_acks_end(now, self.in_flight);
             }
@@ -256,12 +256,12 @@ impl Loopback {
     }
 
     fn drive_receiver(&mut self) {
-        self.receiver.handle_rtt(2 * DELAY);
+        self.receiver.handle_rtt(2 * ONE_WAY_DELAY);
         while let Some(output) = self.receiver.poll(self.now) {
             match output {
                 ReceiverOutput::Say(message) => {
                     self.receiver.handle_said();
-                    self.send(self.now + DELAY, Arrival::ToSender(message));
+                    self.send(self.now + ONE_WAY_DELAY, Arrival::ToSender(message));
                 }
                 ReceiverOutput::Welcome { welcome, .. } => {
                     println!("welcome: {}x{}, {} frames a second", welcome.width, welcome.height, welcome.rate);
@@ -284,11 +284,11 @@ impl Loopback {
             self.shown.iter().filter(move |(id, _)| is_inside(**id)).map(|(_, shown)| *shown).collect::<Vec<_>>()
         };
         println!("second | link kbit/s | frames | mean bytes | oldest when shown");
-        for second in 0..FRAMES / 30 {
+        for second in 0..FRAME_COUNT / 30 {
             let frames = frames_in(second);
             let bytes: usize = frames.iter().map(|(bytes, _)| bytes).sum();
             let oldest = frames.iter().map(|(_, age)| age.as_millis()).max().unwrap_or(0);
-            let rate = RATES[usize::from(second >= 3)].bits() / 1000;
+            let rate = LINK_RATES[usize::from(second >= 3)].bits() / 1000;
             let mean = bytes.checked_div(frames.len()).unwrap_or(0);
             println!("{second:>6} | {rate:>11} | {:>6} | {mean:>10} | {oldest:>4} ms", frames.len());
         }

@@ -113,6 +113,7 @@
 //! the sessions that cut frames and reassemble them. [`DelayController`] is the congestion control that the session
 //! expects of a transport.
 
+mod cause;
 mod demand;
 mod path;
 mod publish;
@@ -121,6 +122,7 @@ mod source;
 mod subscribe;
 mod wire;
 
+pub use cause::Cause;
 pub use demand::{Demand, DemandEntry, ReceiverDemand};
 pub use nestcast_units::{Bitrate, BitrateError, FrameRate, FrameRateError};
 pub use path::delay_controller::DelayController;

@@ -6,7 +6,7 @@
 //! pictures while the encoder is busy, and measures encoding time. `LiveSource` of `nestcast-sender` is such a driver;
 //! `nestcast-encode` has streams and encoders. To send another codec, implement [`FrameEncoder`] and nothing else.
 
-use std::error::Error as StdError;
+use std::error::Error;
 use std::fmt::Debug;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 
+use crate::cause::Cause;
 use crate::demand::Demand;
 use crate::publish::rendition::BroadcastFrame;
 use crate::wire::message::Welcome;
@@ -25,21 +26,21 @@ use crate::wire::start::Start;
 pub enum SourceError {
     /// The input broke off or is unusable; receivers get [`Code::Source`](crate::Code::Source).
     #[error(transparent)]
-    BrokenOff(Box<dyn StdError + Send + Sync>),
+    BrokenOff(Cause),
     /// A frame cannot be made; receivers get [`Code::Failed`](crate::Code::Failed).
     #[error(transparent)]
-    Failed(Box<dyn StdError + Send + Sync>),
+    Failed(Cause),
 }
 
 impl SourceError {
     /// Returns an error for input that broke off.
-    pub fn broken_off(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::BrokenOff(cause.into())
+    pub fn broken_off(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::BrokenOff(Cause::new(cause))
     }
 
     /// Returns an error for a frame that cannot be made.
-    pub fn failed(cause: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::Failed(cause.into())
+    pub fn failed(cause: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        Self::Failed(Cause::new(cause))
     }
 }
 

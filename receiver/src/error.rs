@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use nestcast_proto::{Code, ReceiverEnd};
+use nestcast_proto::{Cause, Code, ReceiverEnd};
 
 use crate::address::Address;
 
@@ -64,10 +64,10 @@ pub enum Error {
     },
     /// The sink refuses the announced broadcast, or its model package.
     #[error(transparent)]
-    Refused(Box<dyn StdError + Send + Sync>),
+    Refused(Cause),
     /// The sink cannot continue: its output is closed, or too many frames in a row cannot be decoded.
     #[error(transparent)]
-    Sink(Box<dyn StdError + Send + Sync>),
+    Sink(Cause),
     /// All attempts to connect failed.
     #[error("{last}; gave up after {attempts} attempts in {} s", .time.as_secs())]
     GaveUp {
@@ -158,12 +158,12 @@ pub enum AuthoritiesFault {
 impl Error {
     /// Makes an error of a sink that cannot continue.
     pub(crate) fn sink(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::Sink(error.into())
+        Self::Sink(Cause::new(error))
     }
 
     /// Makes an error of a sink that refuses the broadcast.
     pub(crate) fn refused(error: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
-        Self::Refused(error.into())
+        Self::Refused(Cause::new(error))
     }
 
     /// Returns whether a new connection may help although nobody changes anything.

@@ -62,6 +62,7 @@ pub use nestcast_player::{
     AnnouncedVideo, Announcement, Decoding, Latency, LatencyError, LatencyHistogram, Picture, PlayError, PlayStats,
     Recording, SoundBlock, SoundContent, SoundMode, SoundPlace, SoundStats, Unevenness,
 };
+pub use nestcast_proto::Cause;
 pub use player::{Player, view};
 pub use quic::Socket;
 pub use receive::{receive, receive_over};

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_player::{Announcement, Latency, PlayStats, Playout, Present, SoundMode};
-use nestcast_proto::{Arrived, Sound, Welcome};
+use nestcast_proto::{Arrived, Cause, Sound, Welcome};
 
 use crate::mailbox::{Answer, Counts, Mail, Mailbox};
 use crate::sender_clock;
@@ -200,5 +200,5 @@ fn decoding_time(decoded: &mut VecDeque<(u64, Duration)>, id: u64) -> Duration {
 }
 
 fn failed(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> ViewError {
-    ViewError::View(error.into())
+    ViewError::View(Cause::new(error))
 }

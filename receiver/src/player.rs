@@ -130,28 +130,30 @@ impl FrameSink for Player {
 mod tests {
     use std::sync::mpsc;
 
-    use nestcast_player::{Announcement, Cause, Decoding};
+    use nestcast_player::{Announcement, Decoding};
     use nestcast_proto::{FrameHeader, FrameRate, PackageHash};
 
     use super::*;
     use crate::viewer::Shown;
 
+    type Failure = Box<dyn std::error::Error + Send + Sync>;
+
     /// A viewer that waits for a message at each announcement.
     struct Slow(mpsc::Receiver<()>);
 
     impl Viewer for Slow {
-        type Error = Cause;
+        type Error = Failure;
 
-        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Cause> {
+        fn handle_announcement(&mut self, _announced: &Announcement) -> Result<Option<Decoding>, Failure> {
             self.0.recv()?;
             Ok(None)
         }
 
-        fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Cause> {
+        fn handle_package(&mut self, _announced: &Announcement, package: Bytes) -> Result<Option<Decoding>, Failure> {
             Err(format!("a package of {} bytes came", package.len()).into())
         }
 
-        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Cause> {
+        fn show(&mut self, _shown: &Shown<'_>) -> Result<(), Failure> {
             Ok(())
         }
     }

@@ -165,11 +165,11 @@ fn failure(address: SocketAddr, error: &ConnectionError, connecting: bool) -> Er
 
 /// Returns what is wrong with a certificate, by this end's alert and the message of `rustls`, which is for programmers.
 fn certificate_fault(alert: Option<u8>, reason: &str) -> CertificateFault {
-    const EXPIRED: u8 = 45;
-    const UNKNOWN_AUTHORITY: u8 = 48;
+    const EXPIRED_ALERT: u8 = 45;
+    const UNKNOWN_AUTHORITY_ALERT: u8 = 48;
     match alert {
-        Some(EXPIRED) => CertificateFault::Expired,
-        Some(UNKNOWN_AUTHORITY) => CertificateFault::UnknownAuthority,
+        Some(EXPIRED_ALERT) => CertificateFault::Expired,
+        Some(UNKNOWN_AUTHORITY_ALERT) => CertificateFault::UnknownAuthority,
         _ if reason.contains("CaUsedAsEndEntity") => CertificateFault::OfAuthority,
         _ if reason.contains("NotValidYet") || reason.contains("not valid yet") => CertificateFault::NotYetValid,
         _ if reason.contains("not valid for name") || reason.contains("NotValidForName") => CertificateFault::Name,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use nestcast_proto::Start;
 
 /// A smaller difference is no news: a receiver begins with the frame before the moment that a decoder can begin with.
-const TOLERANCE: Duration = Duration::from_secs(3);
+const START_TOLERANCE: Duration = Duration::from_secs(3);
 
 /// The note if the sender grants nothing. It does not say why.
 const NOWHERE_ELSE: &str = "the sender cannot begin elsewhere now: it keeps nothing for that, or too many receivers do";
@@ -13,7 +13,7 @@ const NOWHERE_ELSE: &str = "the sender cannot begin elsewhere now: it keeps noth
 /// Returns a note if the receiver begins elsewhere than it asked for.
 pub(crate) fn note(asked: Start, granted: Option<Start>) -> Option<String> {
     let Some(granted) = granted else { return Some(NOWHERE_ELSE.to_owned()) };
-    let is_near = granted.time().abs_diff(asked.time()) <= TOLERANCE;
+    let is_near = granted.time().abs_diff(asked.time()) <= START_TOLERANCE;
     (!is_near).then(|| match granted {
         Start::BeforeNow(time) => format!("the sender keeps the last {}, and the broadcast begins there", text(time)),
         Start::AfterBeginning(time) => format!("the video has its last frame at {}, and begins there", text(time)),

@@ -1,8 +1,7 @@
 //! Errors that stop a viewer.
 
-use std::error::Error as StdError;
-
 use nestcast_player::PlayError;
+use nestcast_proto::Cause;
 
 /// An error that stops a viewer.
 #[derive(Debug, thiserror::Error)]
@@ -10,7 +9,7 @@ use nestcast_player::PlayError;
 pub enum ViewError {
     /// The viewer cannot continue.
     #[error(transparent)]
-    View(Box<dyn StdError + Send + Sync>),
+    View(Cause),
     /// The sender's frames cannot be shown.
     #[error(transparent)]
     Play(#[from] PlayError),

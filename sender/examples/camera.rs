@@ -22,11 +22,11 @@ use nestcast_sender::{Broadcast, Config, Identity, LiveSource, clock_micros, pla
 const WIDTH: usize = 640;
 const HEIGHT: usize = 360;
 /// Devices begin rows at multiples of some power of two.
-const STRIDE: usize = 704;
+const STRIDE_BYTES: usize = 704;
 /// The most pictures a second.
-const MOST: u32 = 30;
+const MAX_PICTURES_PER_SECOND: u32 = 30;
 /// For this long the scene is bright, then dark for as long.
-const BRIGHT: Duration = Duration::from_secs(4);
+const BRIGHT_TIME: Duration = Duration::from_secs(4);
 
 /// Draws a test picture in place of a device.
 struct TestCamera {
@@ -42,9 +42,9 @@ struct TestCamera {
 impl TestCamera {
     fn open() -> Result<Self, Box<dyn Error>> {
         let size = Size::new(u32::try_from(WIDTH)?, u32::try_from(HEIGHT)?)?;
-        let rate = PictureRate::Variable { most: FrameRate::new(MOST, 1)? };
+        let rate = PictureRate::Variable { most: FrameRate::new(MAX_PICTURES_PER_SECOND, 1)? };
         let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
-        let memory = vec![128; STRIDE * HEIGHT * 3 / 2];
+        let memory = vec![128; STRIDE_BYTES * HEIGHT * 3 / 2];
         Ok(Self { format, size, memory, began: Instant::now(), next: Duration::ZERO })
     }
 
@@ -53,27 +53,27 @@ impl TestCamera {
         let now = self.began.elapsed();
         self.next = self.next.max(now);
         thread::sleep(self.next - now);
-        let is_dark = (self.next.as_millis() / BRIGHT.as_millis()) % 2 == 1;
+        let is_dark = (self.next.as_millis() / BRIGHT_TIME.as_millis()) % 2 == 1;
         self.draw(self.next, is_dark);
         let captured = self.next;
         // In the dark the shutter is open for twice as long.
-        self.next += Duration::from_secs(1) / MOST * if is_dark { 2 } else { 1 };
+        self.next += Duration::from_secs(1) / MAX_PICTURES_PER_SECOND * if is_dark { 2 } else { 1 };
         self.began.elapsed() - captured
     }
 
     /// Stripes that move to the left, a square that moves to the right, and colours that change.
     fn draw(&mut self, time: Duration, is_dark: bool) {
         let step = usize::try_from(time.as_millis() / 10).unwrap_or(0);
-        let (luma, differences) = self.memory.split_at_mut(STRIDE * HEIGHT);
+        let (luma, differences) = self.memory.split_at_mut(STRIDE_BYTES * HEIGHT);
         let square = step % (WIDTH - 100);
-        for (y, row) in luma.chunks_exact_mut(STRIDE).enumerate() {
+        for (y, row) in luma.chunks_exact_mut(STRIDE_BYTES).enumerate() {
             for (x, sample) in row[..WIDTH].iter_mut().enumerate() {
                 let is_square = (square..square + 100).contains(&x) && (130..230).contains(&y);
                 let value = if is_square { 235 } else { 16 + (x + y / 4 + step) % 128 };
                 *sample = u8::try_from(if is_dark { 16 + (value - 16) / 3 } else { value }).unwrap_or(235);
             }
         }
-        for row in differences.chunks_exact_mut(STRIDE) {
+        for row in differences.chunks_exact_mut(STRIDE_BYTES) {
             for (x, pair) in row[..WIDTH].chunks_exact_mut(2).enumerate() {
                 let tint = u8::try_from((x + step / 8) % 64).unwrap_or(0);
                 pair.copy_from_slice(&[96 + tint, 160 - tint]);
@@ -90,8 +90,8 @@ impl PictureSource for TestCamera {
     fn next(&mut self, spent: Option<Picture>) -> Result<Option<StreamPicture<Picture>>, SourceError> {
         let age = self.capture();
         let captured = clock_micros().saturating_sub(u64::try_from(age.as_micros()).unwrap_or(0));
-        let (luma, chroma) = self.memory.split_at(STRIDE * HEIGHT);
-        let [luma, chroma] = [luma, chroma].map(|samples| Plane { samples, stride: STRIDE });
+        let (luma, chroma) = self.memory.split_at(STRIDE_BYTES * HEIGHT);
+        let [luma, chroma] = [luma, chroma].map(|samples| Plane { samples, stride: STRIDE_BYTES });
         let raw = RawPicture::nv12(self.size, Ycbcr::BT601, luma, chroma).map_err(SourceError::broken_off)?;
         let mut picture = spent.unwrap_or_else(|| Picture::zero(self.size, raw.format()));
         raw.copy_into(&mut picture);

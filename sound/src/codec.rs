@@ -7,9 +7,9 @@ use ropus::{Application, Channels, DecodeMode, Decoder, Encoder};
 use crate::error::Error;
 
 /// Samples of each channel in a second.
-pub const RATE: u32 = 48_000;
+pub const SAMPLES_PER_SECOND: u32 = 48_000;
 /// Samples of each channel in a packet.
-pub const SAMPLES: usize = 960;
+pub const PACKET_SAMPLES: usize = 960;
 /// The lowest and the highest bit rate, in bits per second.
 pub const MIN_BITRATE: u64 = 16_000;
 /// See [`MIN_BITRATE`].
@@ -56,7 +56,8 @@ impl SoundEncoder {
         let bits = bitrate.bits();
         let in_range = (MIN_BITRATE..=MAX_BITRATE).contains(&bits);
         let bits = u32::try_from(bits).ok().filter(|_| in_range).ok_or(Error::Bitrate(bits))?;
-        let builder = Encoder::builder(RATE, channels(sound), Application::Audio).bitrate(ropus::Bitrate::Bits(bits));
+        let builder = Encoder::builder(SAMPLES_PER_SECOND, channels(sound), Application::Audio)
+            .bitrate(ropus::Bitrate::Bits(bits));
         let encoder = builder.build().map_err(|error| Error::Opus(error.to_string()))?;
         Ok(Self { encoder, sound, packet: vec![0; MAX_SOUND_PACKET] })
     }
@@ -73,13 +74,13 @@ impl SoundEncoder {
         self.encoder.lookahead()
     }
 
-    /// Encodes 20 ms: [`SAMPLES`] of each channel, left and right in turn if there are two.
+    /// Encodes 20 ms: [`PACKET_SAMPLES`] of each channel, left and right in turn if there are two.
     ///
     /// # Errors
     /// [`Error::Opus`] if there is another number of samples.
     pub fn encode(&mut self, samples: &[i16]) -> Result<Bytes, Error> {
-        if samples.len() != SAMPLES * self.sound.channels() {
-            return Err(Error::Opus(format!("a packet has {SAMPLES} samples of each channel")));
+        if samples.len() != PACKET_SAMPLES * self.sound.channels() {
+            return Err(Error::Opus(format!("a packet has {PACKET_SAMPLES} samples of each channel")));
         }
         let length = self.encoder.encode(samples, &mut self.packet);
         let length = length.map_err(|error| Error::Opus(error.to_string()))?;
@@ -93,8 +94,9 @@ impl SoundDecoder {
     /// # Errors
     /// [`Error::Opus`] if the decoder cannot be made.
     pub fn new(sound: Sound) -> Result<Self, Error> {
-        let decoder = Decoder::new(RATE, channels(sound)).map_err(|error| Error::Opus(error.to_string()))?;
-        Ok(Self { decoder, samples: vec![0; SAMPLES * sound.channels()] })
+        let decoder =
+            Decoder::new(SAMPLES_PER_SECOND, channels(sound)).map_err(|error| Error::Opus(error.to_string()))?;
+        Ok(Self { decoder, samples: vec![0; PACKET_SAMPLES * sound.channels()] })
     }
 
     /// Decodes the next packet, and returns 20 ms of samples.
@@ -119,8 +121,8 @@ impl SoundDecoder {
     fn take(&mut self, packet: &[u8]) -> Result<&[i16], Error> {
         let decoded = self.decoder.decode(packet, &mut self.samples, DecodeMode::Normal);
         match decoded.map_err(|error| Error::Opus(error.to_string()))? {
-            SAMPLES => Ok(&self.samples),
-            other => Err(Error::Opus(format!("a packet has {other} samples, not {SAMPLES}"))),
+            PACKET_SAMPLES => Ok(&self.samples),
+            other => Err(Error::Opus(format!("a packet has {other} samples, not {PACKET_SAMPLES}"))),
         }
     }
 }
@@ -135,7 +137,7 @@ mod tests {
 
     /// Returns the power of a tone of 440 Hz in decoded samples, relative to all of their power.
     fn purity(samples: &[f64]) -> f64 {
-        let angle = std::f64::consts::TAU * 440.0 / f64::from(RATE);
+        let angle = std::f64::consts::TAU * 440.0 / f64::from(SAMPLES_PER_SECOND);
         let part = |wave: fn(f64) -> f64| {
             samples.iter().enumerate().map(|(at, sample)| sample * wave(angle * at as f64)).sum::<f64>()
         };
@@ -146,15 +148,16 @@ mod tests {
 
     #[test]
     fn a_tone_comes_back_at_every_rate_and_a_lost_packet_is_concealed() {
-        let angle = std::f64::consts::TAU * 440.0 / f64::from(RATE);
+        let angle = std::f64::consts::TAU * 440.0 / f64::from(SAMPLES_PER_SECOND);
         for sound in [Sound::Mono, Sound::Stereo] {
             for bits in [16_000, 64_000, 128_000] {
                 let mut encoder = SoundEncoder::new(sound, Bitrate::from_bits(bits)).expect("an encoder");
                 let mut decoder = SoundDecoder::new(sound).expect("a decoder");
                 let (mut bytes, mut came) = (0, Vec::new());
                 for packet in 0..50 {
-                    let sample = |at: usize| ((angle * (packet * SAMPLES + at) as f64).sin() * 10_000.0) as i16;
-                    let samples: Vec<i16> = (0..SAMPLES).flat_map(|at| vec![sample(at); sound.channels()]).collect();
+                    let sample = |at: usize| ((angle * (packet * PACKET_SAMPLES + at) as f64).sin() * 10_000.0) as i16;
+                    let samples: Vec<i16> =
+                        (0..PACKET_SAMPLES).flat_map(|at| vec![sample(at); sound.channels()]).collect();
                     let encoded = encoder.encode(&samples).expect("20 ms");
                     bytes += encoded.len();
                     let decoded = if packet == 25 { decoder.conceal() } else { decoder.decode(&encoded) };
@@ -162,7 +165,7 @@ mod tests {
                     came.extend(decoded.iter().step_by(sound.channels()).map(|sample| f64::from(*sample)));
                 }
                 assert!((bytes as u64) * 8 < bits + bits / 4, "{bytes} bytes in a second at {bits}");
-                let purity = purity(&came[4 * SAMPLES..]);
+                let purity = purity(&came[4 * PACKET_SAMPLES..]);
                 assert!(purity > 0.9, "{purity} at {bits} with {sound:?}");
             }
         }
@@ -186,10 +189,10 @@ mod tests {
         ) {
             let mut encoder = SoundEncoder::new(Sound::Stereo, Bitrate::from_bits(64_000)).expect("an encoder");
             let mut decoder = SoundDecoder::new(Sound::Stereo).expect("a decoder");
-            let good = encoder.encode(&[100; 2 * SAMPLES]).expect("20 ms");
+            let good = encoder.encode(&[100; 2 * PACKET_SAMPLES]).expect("20 ms");
             for packet in packets {
                 let _ = decoder.decode(&packet);
-                prop_assert_eq!(decoder.decode(&good).expect("it goes on").len(), 2 * SAMPLES);
+                prop_assert_eq!(decoder.decode(&good).expect("it goes on").len(), 2 * PACKET_SAMPLES);
             }
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_proto::{Bitrate, Sound, SoundSource, SourceError};
 
-use crate::codec::{RATE, SoundEncoder};
+use crate::codec::{SAMPLES_PER_SECOND, SoundEncoder};
 use crate::error::Error;
 use crate::ogg_opus::OggOpus;
 use crate::pcm::{Blocks, to_i16};
@@ -124,7 +124,7 @@ impl SoundSource for SoundInput {
             Kind::Samples(coding) => coding.encoder.lookahead(),
             Kind::Opus(opus) => opus.skipped().into(),
         };
-        Duration::from_secs(samples.into()) / RATE
+        Duration::from_secs(samples.into()) / SAMPLES_PER_SECOND
     }
 
     fn next(&mut self) -> Result<Option<Bytes>, SourceError> {
@@ -251,7 +251,7 @@ mod tests {
     #![expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
 
     use super::*;
-    use crate::codec::SAMPLES;
+    use crate::codec::PACKET_SAMPLES;
 
     fn tone(samples: usize, channels: usize) -> Vec<u8> {
         let sample = |at: usize| ((at as f64 * 0.05).sin() * 9000.0) as i16;
@@ -262,7 +262,7 @@ mod tests {
     fn header(channels: u16, bytes: u32) -> Vec<u8> {
         let spec = hound::WavSpec {
             channels,
-            sample_rate: RATE,
+            sample_rate: SAMPLES_PER_SECOND,
             bits_per_sample: 16,
             sample_format: hound::SampleFormat::Int,
         };
@@ -291,7 +291,7 @@ mod tests {
     #[test]
     fn wav_and_raw_samples_are_packets_of_20_ms_and_the_last_is_filled() {
         let raw = |rate, channels| Some(RawFormat { rate, channels });
-        let stereo = tone(10 * SAMPLES + 1, 2);
+        let stereo = tone(10 * PACKET_SAMPLES + 1, 2);
         assert_eq!(count(open(stereo.clone(), raw(48_000, 2)).expect("raw")), (Sound::Stereo, 11));
         let whole = [&header(2, stereo.len() as u32)[..], &stereo].concat();
         assert_eq!(count(open(whole.clone(), None).expect("wav")), (Sound::Stereo, 11));
@@ -318,7 +318,7 @@ mod tests {
     #[test]
     fn ogg_opus_is_passed_on_as_it_is_and_begins_again() {
         let mut encoder = SoundEncoder::new(Sound::Mono, Bitrate::from_bits(32_000)).expect("an encoder");
-        let packets: Vec<Bytes> = (0..5).map(|_| encoder.encode(&[300; SAMPLES]).expect("20 ms")).collect();
+        let packets: Vec<Bytes> = (0..5).map(|_| encoder.encode(&[300; PACKET_SAMPLES]).expect("20 ms")).collect();
         let mut bytes = Vec::new();
         let mut writer = ogg::PacketWriter::new(&mut bytes);
         let mut write = |packet: Vec<u8>, end, at| writer.write_packet(packet, 7, end, at).expect("memory");
@@ -327,7 +327,7 @@ mod tests {
         write(b"OpusTags\0\0\0\0\0\0\0\0".to_vec(), ogg::PacketWriteEndInfo::EndPage, 0);
         for (at, packet) in packets.iter().enumerate() {
             let end = if at == 4 { ogg::PacketWriteEndInfo::EndStream } else { ogg::PacketWriteEndInfo::NormalPacket };
-            write(packet.to_vec(), end, (at as u64 + 1) * SAMPLES as u64);
+            write(packet.to_vec(), end, (at as u64 + 1) * PACKET_SAMPLES as u64);
         }
         let input = open(bytes.clone(), None).expect("ogg");
         assert_eq!((input.sound(), input.lag()), (Sound::Mono, Duration::from_micros(6500)));

@@ -14,14 +14,14 @@
 //!
 //! ```
 //! use nestcast_proto::{Bitrate, Sound};
-//! use nestcast_sound::{SAMPLES, SoundDecoder, SoundEncoder};
+//! use nestcast_sound::{PACKET_SAMPLES, SoundDecoder, SoundEncoder};
 //!
 //! # fn main() -> Result<(), nestcast_sound::Error> {
 //! let mut encoder = SoundEncoder::new(Sound::Mono, Bitrate::from_bits(32_000))?;
 //! let mut decoder = SoundDecoder::new(Sound::Mono)?;
-//! let packet = encoder.encode(&[0; SAMPLES])?;
-//! assert_eq!(decoder.decode(&packet)?.len(), SAMPLES);
-//! assert_eq!(decoder.conceal()?.len(), SAMPLES, "in place of a packet that was lost");
+//! let packet = encoder.encode(&[0; PACKET_SAMPLES])?;
+//! assert_eq!(decoder.decode(&packet)?.len(), PACKET_SAMPLES);
+//! assert_eq!(decoder.conceal()?.len(), PACKET_SAMPLES, "in place of a packet that was lost");
 //! # Ok(())
 //! # }
 //! ```
@@ -37,7 +37,7 @@ mod timed;
 mod track;
 mod wav;
 
-pub use codec::{MAX_BITRATE, MIN_BITRATE, RATE, SAMPLES, SoundDecoder, SoundEncoder};
+pub use codec::{MAX_BITRATE, MIN_BITRATE, PACKET_SAMPLES, SAMPLES_PER_SECOND, SoundDecoder, SoundEncoder};
 pub use error::Error;
 pub use input::{RawFormat, SoundInput};
 pub use render::SoundRenderer;

@@ -6,12 +6,12 @@ use bytes::Bytes;
 use nestcast_proto::{MAX_SOUND_PACKET, Sound};
 use ogg::PacketReader;
 
-use crate::codec::SAMPLES;
+use crate::codec::PACKET_SAMPLES;
 use crate::error::Error;
 use crate::rewind::Rewind;
 
 /// The bytes of the first packet that are read (RFC 7845, section 5.1).
-const HEAD: &[u8] = b"OpusHead";
+const HEAD_MAGIC: &[u8] = b"OpusHead";
 const HEAD_BYTES: usize = 19;
 
 /// Reads packets of 20 ms.
@@ -29,7 +29,7 @@ impl<R: Read> OggOpus<R> {
         let mut header = || packets.read_packet_expected().map_err(refuse);
         let head = header()?.data;
         header()?;
-        if head.len() < HEAD_BYTES || !head.starts_with(HEAD) {
+        if head.len() < HEAD_BYTES || !head.starts_with(HEAD_MAGIC) {
             return Err(Error::Ogg("its first stream is not Opus".to_owned()));
         }
         let channels = head[9];
@@ -51,10 +51,10 @@ impl<R: Read> OggOpus<R> {
     pub(crate) fn next(&mut self) -> Result<Option<Bytes>, Error> {
         let Some(packet) = self.packets.read_packet().map_err(refuse)? else { return Ok(None) };
         let bytes = packet.data;
-        if bytes.starts_with(HEAD) {
+        if bytes.starts_with(HEAD_MAGIC) {
             return Err(Error::Ogg("another stream follows the first".to_owned()));
         }
-        if samples(&bytes) != Some(SAMPLES) || bytes.len() > MAX_SOUND_PACKET {
+        if samples(&bytes) != Some(PACKET_SAMPLES) || bytes.len() > MAX_SOUND_PACKET {
             return Err(Error::Ogg("its packets are not of 20 ms: encode it with --framesize 20".to_owned()));
         }
         Ok(Some(bytes.into()))

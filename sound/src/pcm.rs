@@ -3,11 +3,11 @@
 use nestcast_proto::Sound;
 use resampler::{Attenuation, Latency, ResamplerFir};
 
-use crate::codec::{RATE, SAMPLES};
+use crate::codec::{PACKET_SAMPLES, SAMPLES_PER_SECOND};
 use crate::error::Error;
 
 /// The rates that are read.
-const RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
+const SAMPLE_RATES: std::ops::RangeInclusive<u32> = 8_000..=192_000;
 
 /// Collects samples into blocks of 20 ms, and converts their rate.
 pub(crate) struct Blocks {
@@ -19,11 +19,16 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     pub(crate) fn new(rate: u32, channels: u16) -> Result<Self, Error> {
-        let sound = Sound::with_channels(channels.into()).filter(|_| RATES.contains(&rate));
+        let sound = Sound::with_channels(channels.into()).filter(|_| SAMPLE_RATES.contains(&rate));
         let sound = sound.ok_or(Error::Format { rate, channels })?;
-        let resampler = (rate != RATE).then(|| {
-            let resampler =
-                ResamplerFir::new_from_hz(sound.channels(), rate, RATE, Latency::default(), Attenuation::default());
+        let resampler = (rate != SAMPLES_PER_SECOND).then(|| {
+            let resampler = ResamplerFir::new_from_hz(
+                sound.channels(),
+                rate,
+                SAMPLES_PER_SECOND,
+                Latency::default(),
+                Attenuation::default(),
+            );
             let buffer = vec![0.0; resampler.buffer_size_output()];
             (resampler, buffer)
         });
@@ -58,13 +63,13 @@ impl Blocks {
 
     /// Fills the last block with silence.
     pub(crate) fn finish(&mut self) {
-        let block = SAMPLES * self.sound.channels();
+        let block = PACKET_SAMPLES * self.sound.channels();
         self.ready.resize(self.ready.len().next_multiple_of(block), 0);
     }
 
     /// Returns the next block, if it is whole.
     pub(crate) fn pop(&mut self) -> Option<Vec<i16>> {
-        let block = SAMPLES * self.sound.channels();
+        let block = PACKET_SAMPLES * self.sound.channels();
         (self.ready.len() >= block).then(|| self.ready.drain(..block).collect())
     }
 }
@@ -91,7 +96,7 @@ mod tests {
             samples.chunks(882).for_each(|chunk| blocks.push(chunk).expect("samples"));
             blocks.finish();
             let all: Vec<i16> = std::iter::from_fn(|| blocks.pop()).flatten().step_by(2).collect();
-            assert!((49..=50).contains(&(all.len() / SAMPLES)), "{} samples of {rate}", all.len());
+            assert!((49..=50).contains(&(all.len() / PACKET_SAMPLES)), "{} samples of {rate}", all.len());
             let rises = all.windows(2).filter(|pair| pair[0] < 0 && pair[1] >= 0).count();
             assert!((431..=441).contains(&rises), "{rises} periods of {rate}");
         }

@@ -2,7 +2,7 @@
 
 use nestcast_proto::Sound;
 
-use crate::codec::{SAMPLES, SoundDecoder};
+use crate::codec::{PACKET_SAMPLES, SoundDecoder};
 use crate::error::Error;
 use crate::pcm::to_i16;
 
@@ -65,12 +65,12 @@ fn stretch(samples: &[i16], last: &mut [i16], channels: usize, count: usize, out
     out.clear();
     for at in 1..=count {
         // The place among the samples, of which the one before the first has number 0.
-        let (below, part) = (at * SAMPLES / count, at * SAMPLES % count);
+        let (below, part) = (at * PACKET_SAMPLES / count, at * PACKET_SAMPLES % count);
         let part = part as f32 / count as f32;
         for channel in 0..channels {
             let sample = |index: usize| match index.checked_sub(1) {
                 None => f32::from(last[channel]),
-                Some(index) => f32::from(samples[index.min(SAMPLES - 1) * channels + channel]),
+                Some(index) => f32::from(samples[index.min(PACKET_SAMPLES - 1) * channels + channel]),
             };
             out.push(to_i16(sample(below) + (sample(below + 1) - sample(below)) * part));
         }
@@ -88,12 +88,14 @@ mod tests {
 
     #[test]
     fn a_packet_of_its_own_length_stays_as_it_is_and_a_stretched_one_has_no_step_at_its_ends() {
-        let wave: Vec<i16> = (0..3 * SAMPLES).map(|at| ((at as f64 * 0.02).sin() * 10_000.0) as i16).collect();
+        let wave: Vec<i16> = (0..3 * PACKET_SAMPLES).map(|at| ((at as f64 * 0.02).sin() * 10_000.0) as i16).collect();
         let (mut last, mut out) = (vec![0], Vec::new());
-        stretch(&wave[..SAMPLES], &mut last, 1, SAMPLES, &mut out);
-        assert_eq!(out, wave[..SAMPLES]);
+        stretch(&wave[..PACKET_SAMPLES], &mut last, 1, PACKET_SAMPLES, &mut out);
+        assert_eq!(out, wave[..PACKET_SAMPLES]);
         let mut all = out.clone();
-        for (packet, count) in wave[SAMPLES..].chunks(SAMPLES).zip([SAMPLES + 19, SAMPLES - 19]) {
+        for (packet, count) in
+            wave[PACKET_SAMPLES..].chunks(PACKET_SAMPLES).zip([PACKET_SAMPLES + 19, PACKET_SAMPLES - 19])
+        {
             stretch(packet, &mut last, 1, count, &mut out);
             assert_eq!(out.len(), count);
             all.extend(&out);
@@ -105,8 +107,8 @@ mod tests {
     #[test]
     fn what_is_no_packet_is_concealed() {
         let mut renderer = SoundRenderer::new(Sound::Stereo).expect("a decoder");
-        assert_eq!(renderer.packet(&[0xFF; 3], SAMPLES + 4).expect("concealed").len(), 2 * (SAMPLES + 4));
-        assert_eq!(renderer.conceal(SAMPLES).expect("concealed").len(), 2 * SAMPLES);
+        assert_eq!(renderer.packet(&[0xFF; 3], PACKET_SAMPLES + 4).expect("concealed").len(), 2 * (PACKET_SAMPLES + 4));
+        assert_eq!(renderer.conceal(PACKET_SAMPLES).expect("concealed").len(), 2 * PACKET_SAMPLES);
         assert_eq!(renderer.silence(7), [0; 14]);
     }
 }

@@ -5,13 +5,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_proto::{Bitrate, MAX_SOUND_PACKET, Sound, SourceError, TimedSound};
 
-use crate::codec::{RATE, SAMPLES, SoundEncoder};
+use crate::codec::{PACKET_SAMPLES, SAMPLES_PER_SECOND, SoundEncoder};
 use crate::error::Error;
 use crate::ogg_opus::samples;
 use crate::pcm::{Blocks, to_i16};
 
 /// The time of a packet.
-const PACKET: Duration = Duration::from_millis(20);
+const PACKET_TIME: Duration = Duration::from_millis(20);
 /// Sound that is later than this begins anew at its own time: it stopped. Less is rounding, or drift.
 const MAX_DRIFT: Duration = Duration::from_millis(100);
 /// Times move by one part of this number of a packet's time to follow drift: 0.5 %.
@@ -77,7 +77,7 @@ impl TimedPackets {
         let blocks = Blocks::new(rate, channels)?;
         let sound = blocks.sound();
         let encoder = Box::new(SoundEncoder::new(sound, bitrate)?);
-        let lag = Duration::from_secs(encoder.lookahead().into()) / RATE;
+        let lag = Duration::from_secs(encoder.lookahead().into()) / SAMPLES_PER_SECOND;
         Ok(Self { kind: Kind::Samples { format, blocks, encoder }, sound, lag, next: None })
     }
 
@@ -86,7 +86,8 @@ impl TimedPackets {
     /// # Errors
     /// [`Error::Format`] if there are more than two channels.
     pub fn opus(channels: u16, lag: Duration) -> Result<Self, Error> {
-        let sound = Sound::with_channels(channels.into()).ok_or(Error::Format { rate: RATE, channels })?;
+        let sound =
+            Sound::with_channels(channels.into()).ok_or(Error::Format { rate: SAMPLES_PER_SECOND, channels })?;
         Ok(Self { kind: Kind::Opus(None), sound, lag, next: None })
     }
 
@@ -95,7 +96,7 @@ impl TimedPackets {
         let expected = self.next.map(|next| next + waiting);
         self.next = match expected {
             Some(expected) if at.saturating_sub(expected) <= MAX_DRIFT => {
-                let step = PACKET / SLEW_PARTS;
+                let step = PACKET_TIME / SLEW_PARTS;
                 let moved = at.clamp(expected.saturating_sub(step), expected + step);
                 Some(moved.saturating_sub(waiting))
             }
@@ -106,7 +107,7 @@ impl TimedPackets {
     /// Takes bytes, or says why they are no sound.
     fn take(&mut self, at: Duration, bytes: &[u8]) -> Result<(), Error> {
         if let Kind::Opus(packet) = &mut self.kind {
-            if samples(bytes) != Some(SAMPLES) || bytes.len() > MAX_SOUND_PACKET {
+            if samples(bytes) != Some(PACKET_SAMPLES) || bytes.len() > MAX_SOUND_PACKET {
                 return Err(Error::Packets);
             }
             *packet = Some(Bytes::copy_from_slice(bytes));
@@ -121,7 +122,7 @@ impl TimedPackets {
     /// Returns the time of the samples that wait for a packet.
     fn waiting(&self) -> Duration {
         let Kind::Samples { blocks, .. } = &self.kind else { return Duration::ZERO };
-        Duration::from_secs(blocks.waiting() as u64) / RATE
+        Duration::from_secs(blocks.waiting() as u64) / SAMPLES_PER_SECOND
     }
 }
 
@@ -163,7 +164,7 @@ impl TimedSound for TimedPackets {
         };
         let Some(packet) = packet else { return Ok(None) };
         let at = self.next.unwrap_or_default();
-        self.next = Some(at + PACKET);
+        self.next = Some(at + PACKET_TIME);
         Ok(Some((at, packet)))
     }
 
@@ -181,7 +182,7 @@ mod tests {
     const BITRATE: Bitrate = Bitrate::from_bits(64_000);
 
     fn mono() -> TimedPackets {
-        TimedPackets::samples(SampleFormat::Int16, RATE, 1, BITRATE).expect("a format")
+        TimedPackets::samples(SampleFormat::Int16, SAMPLES_PER_SECOND, 1, BITRATE).expect("a format")
     }
 
     /// Pushes bytes, and returns the times of the packets that come, in microseconds.
@@ -199,7 +200,7 @@ mod tests {
         for block in 0..3000 {
             came.extend(times(&mut packets, Duration::from_millis(millis(block)), &[0; 2048]));
         }
-        assert_eq!(came.len(), 3000 * 1024 / SAMPLES);
+        assert_eq!(came.len(), 3000 * 1024 / PACKET_SAMPLES);
         assert!(came.windows(2).all(|pair| (19_800..=20_200).contains(&(pair[1] - pair[0]))));
         let (last, end) = (came[came.len() - 1], u128::from(millis(3000)) * 1000);
         assert!(last.abs_diff(end) < 25_000, "{last} before {end}");
@@ -219,7 +220,7 @@ mod tests {
     #[test]
     fn opus_is_passed_on_and_other_packets_are_refused() {
         let mut encoder = SoundEncoder::new(Sound::Mono, BITRATE).expect("an encoder");
-        let packet = encoder.encode(&[7; SAMPLES]).expect("20 ms");
+        let packet = encoder.encode(&[7; PACKET_SAMPLES]).expect("20 ms");
         let mut packets = TimedPackets::opus(1, Duration::from_micros(6500)).expect("channels");
         assert_eq!((packets.sound(), packets.lag().as_micros()), (Sound::Mono, 6500));
         packets.push(Duration::from_millis(7), &packet).expect("a packet");

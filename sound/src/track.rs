@@ -12,7 +12,7 @@ use crate::render::SoundRenderer;
 use crate::wav::WavFile;
 
 /// Silence is written in pieces of this length.
-const SILENCE: [i16; 4096] = [0; 4096];
+const SILENT_SAMPLES: [i16; 4096] = [0; 4096];
 
 /// Writes the sound of a video to a WAV file. Both are in place by their capture times: the file begins with the first
 /// frame.
@@ -20,7 +20,7 @@ const SILENCE: [i16; 4096] = [0; 4096];
 /// ```
 /// use std::io::Cursor;
 /// use nestcast_proto::{Bitrate, FrameRate, Sound};
-/// use nestcast_sound::{SAMPLES, SoundEncoder, SoundTrack};
+/// use nestcast_sound::{PACKET_SAMPLES, SoundEncoder, SoundTrack};
 ///
 /// # fn main() -> Result<(), nestcast_sound::Error> {
 /// let mut encoder = SoundEncoder::new(Sound::Mono, Bitrate::from_bits(32_000))?;
@@ -31,11 +31,11 @@ const SILENCE: [i16; 4096] = [0; 4096];
 /// for number in 0..4 {
 ///     assert_eq!(track.frame(number * 40_000, rate), Some(0), "it follows the frame before");
 ///     for packet in [0, 20_000] {
-///         track.packet(number * 40_000 + packet, encoder.encode(&[0; SAMPLES])?)?;
+///         track.packet(number * 40_000 + packet, encoder.encode(&[0; PACKET_SAMPLES])?)?;
 ///     }
 /// }
 /// track.finish()?;
-/// assert_eq!(wav.into_inner().len(), 44 + 8 * SAMPLES * 2);
+/// assert_eq!(wav.into_inner().len(), 44 + 8 * PACKET_SAMPLES * 2);
 /// # Ok(())
 /// # }
 /// ```
@@ -94,8 +94,8 @@ impl<W: Write + Seek> SoundTrack<W> {
         let channels = sound.channels();
         let mut silence = place.silence * channels;
         while silence > 0 {
-            let piece = silence.min(SILENCE.len());
-            wav.write(&SILENCE[..piece])?;
+            let piece = silence.min(SILENT_SAMPLES.len());
+            wav.write(&SILENT_SAMPLES[..piece])?;
             silence -= piece;
         }
         wav.write(&samples[place.skipped * channels..])
@@ -159,7 +159,7 @@ mod tests {
     use nestcast_proto::Bitrate;
 
     use super::*;
-    use crate::codec::{SAMPLES, SoundEncoder};
+    use crate::codec::{PACKET_SAMPLES, SoundEncoder};
 
     #[test]
     fn packets_that_are_missing_take_their_time_and_other_channels_end_the_file() {
@@ -174,10 +174,10 @@ mod tests {
         track.begin(Sound::Stereo, || Ok(&mut wav)).expect("memory");
         track.frame(1_000_000, FrameRate::new(1, 1).expect("a rate"));
         for at in (0..100).filter(|at| !(30..33).contains(at) && !(50..80).contains(at)) {
-            let packet = encoder.encode(&[100; 2 * SAMPLES]).expect("a packet");
+            let packet = encoder.encode(&[100; 2 * PACKET_SAMPLES]).expect("a packet");
             track.packet(1_000_000 + at * 20_000, packet).expect("memory");
         }
         track.finish().expect("memory");
-        assert_eq!(wav.into_inner().len(), 44 + 100 * SAMPLES * 4);
+        assert_eq!(wav.into_inner().len(), 44 + 100 * PACKET_SAMPLES * 4);
     }
 }

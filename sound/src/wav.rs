@@ -5,7 +5,7 @@ use std::io::{Seek, Write};
 use hound::{SampleFormat, WavSpec, WavWriter};
 use nestcast_proto::Sound;
 
-use crate::codec::RATE;
+use crate::codec::SAMPLES_PER_SECOND;
 use crate::error::Error;
 
 /// Writes samples of 16 bits as WAV. Its header is right after every [`WavFile::flush`], so a file whose writer was
@@ -25,7 +25,12 @@ impl<W: Write + Seek> WavFile<W> {
     /// If it cannot be written.
     pub fn new(file: W, sound: Sound) -> Result<Self, Error> {
         let channels = if sound == Sound::Mono { 1 } else { 2 };
-        let spec = WavSpec { channels, sample_rate: RATE, bits_per_sample: 16, sample_format: SampleFormat::Int };
+        let spec = WavSpec {
+            channels,
+            sample_rate: SAMPLES_PER_SECOND,
+            bits_per_sample: 16,
+            sample_format: SampleFormat::Int,
+        };
         Ok(Self(WavWriter::new(file, spec)?))
     }
 

@@ -12,10 +12,10 @@ use nestcast_sender::Acknowledge;
 use nestcast_tests::network::{Outcome, Scenario, broadcast, slide, steps};
 
 /// The number of moments of a fall, spread over three frame intervals.
-const FALLS: u32 = 12;
+const FALL_COUNT: u32 = 12;
 /// When receivers join, in milliseconds: the sender's estimates depend on the packets' moments to the microsecond. On
 /// links that lose packets, each moment has a seed of its own.
-const MOMENTS: [u64; 6] = [0, 3, 5, 11, 17, 24];
+const FALL_MOMENTS: [u64; 6] = [0, 3, 5, 11, 17, 24];
 /// Other moments, to show how much the means of six differ.
 const OTHER_MOMENTS: [u64; 6] = [1, 7, 9, 13, 21, 29];
 
@@ -68,7 +68,7 @@ struct Figures {
 
 fn main() {
     let options = Options::parse();
-    let rows = rows(if options.other { OTHER_MOMENTS } else { MOMENTS })
+    let rows = rows(if options.other { OTHER_MOMENTS } else { FALL_MOMENTS })
         .into_iter()
         .filter(|row| row.name.contains(&options.only));
     if options.csv {
@@ -170,12 +170,12 @@ fn rows(moments: [u64; 6]) -> Vec<Row> {
 /// Returns falls at moments spread over three frame intervals, measured from a second later on.
 fn fall(before: u64, after: u64) -> Row {
     let run = |step| {
-        let moment = seconds(4) + Duration::from_millis(100) * step / FALLS;
+        let moment = seconds(4) + Duration::from_millis(100) * step / FALL_COUNT;
         let link = Link::varying(vec![(Duration::ZERO, before), (moment, after)]);
         Run { link, scenario: Scenario::lasting(seconds(7)), from: moment + seconds(1), until: seconds(7) }
     };
     let name = format!("fall from {} to {} Mbit/s", megabits(before), megabits(after));
-    Row { name, runs: (0..FALLS).map(run).collect() }
+    Row { name, runs: (0..FALL_COUNT).map(run).collect() }
 }
 
 impl Row {

@@ -231,12 +231,12 @@ struct Scene {
 }
 
 /// Samples of ground on every side of a frame.
-const MARGIN: usize = 16;
+const MARGIN_SAMPLES: usize = 16;
 
 impl Scene {
     fn new(width: u32, height: u32, seed: u32, negative: bool) -> Self {
         let of = |width, height, seed| pictures::picture(Content::Photo, width, height, Channels::Rgb, seed);
-        let margin = 2 * u32::try_from(MARGIN).expect("small");
+        let margin = 2 * u32::try_from(MARGIN_SAMPLES).expect("small");
         let size = [width as usize, height as usize];
         Self { ground: of(width + margin, height + margin, seed), patch: of(width, height, seed + 1), size, negative }
     }

@@ -16,7 +16,7 @@ use crate::tls;
 /// Longer than anything here lasts.
 const PATIENCE: Duration = Duration::from_secs(30);
 /// Longer than any frame or model.
-const WHOLE: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 /// Returns how hostile receivers connect, with `room` bytes of receive window.
 pub fn client(room: u32) -> quinn::ClientConfig {
@@ -107,7 +107,7 @@ impl HostileReceiver {
         tokio::spawn(async move {
             let mut streams = Vec::new();
             while let Ok(mut stream) = connection.accept_uni().await {
-                streams.push(tokio::spawn(async move { stream.read_to_end(WHOLE).await }));
+                streams.push(tokio::spawn(async move { stream.read_to_end(MAX_BYTES).await }));
             }
             let mut whole = Vec::new();
             for stream in streams {

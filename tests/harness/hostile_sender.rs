@@ -25,7 +25,7 @@ pub const SIZE: (u32, u32) = (320, 240);
 const FASTEST: Result<FrameRate, FrameRateError> = FrameRate::new(1_000_000, 1000);
 const THOUSAND: [u8; 2] = [0x43, 0xE8];
 /// Streams that a receiver grants at once.
-const STREAMS: u64 = 16;
+const MAX_STREAMS: u64 = 16;
 /// A model and a package that no receiver has.
 const UNKNOWN: (ModelId, PackageHash) = (ModelId([9; 6]), PackageHash([9; 32]));
 
@@ -366,7 +366,7 @@ fn endless_frame(id: u64) -> Bytes {
 async fn on_every_stream(connection: &Connection, head: impl Fn(u64) -> Bytes, length: u64) -> Result<(), Ended> {
     let body = Bytes::from(vec![1; usize::try_from(length)? - 1]);
     let mut writing = JoinSet::new();
-    for id in 0..STREAMS {
+    for id in 0..MAX_STREAMS {
         let (connection, head, body) = (connection.clone(), head(id), body.clone());
         writing.spawn(async move {
             let mut stream = connection.open_uni().await?;

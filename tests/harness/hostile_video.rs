@@ -16,9 +16,9 @@ use crate::hostile_sender::{Ended, SIZE};
 /// Frames of each attack.
 const FRAMES: u64 = 30;
 /// The time from one frame to the next.
-const PAUSE: Duration = Duration::from_millis(20);
+const FRAME_PAUSE: Duration = Duration::from_millis(20);
 /// The time until everything in flight is shown.
-const SHOWN: Duration = Duration::from_millis(300);
+const SHOWN_TIME: Duration = Duration::from_millis(300);
 const RATE: FrameRate = match FrameRate::new(30, 1) {
     Ok(rate) => rate,
     Err(_) => panic!("a rate"),
@@ -72,7 +72,7 @@ pub(crate) async fn attack(connection: &Connection, attack: HostileVideo) -> Res
         }
     }
     // The receiver shows what is in flight before the end.
-    sleep(SHOWN).await;
+    sleep(SHOWN_TIME).await;
     connection.close(Code::Done.number().into(), b"");
     Ok(())
 }
@@ -90,7 +90,7 @@ async fn damaged(connection: &Connection) -> Result<(), Ended> {
             bytes[place] = value;
         }
         send(connection, header(id, &frame), &bytes).await?.finish()?;
-        sleep(PAUSE).await;
+        sleep(FRAME_PAUSE).await;
     }
     Ok(())
 }
@@ -113,7 +113,7 @@ async fn no_bases(connection: &Connection) -> Result<(), Ended> {
                     drop(stream);
                 });
             }
-            sleep(PAUSE).await;
+            sleep(FRAME_PAUSE).await;
         }
         Ok::<_, Ended>(())
     };
@@ -131,7 +131,7 @@ async fn leaps(connection: &Connection) -> Result<(), Ended> {
         let honest = header(id, &frame);
         let header = FrameHeader { skipped, captured, full: honest.full + 1_000_000, ..honest };
         send(connection, header, &frame.bytes).await?.finish()?;
-        sleep(PAUSE).await;
+        sleep(FRAME_PAUSE).await;
     }
     Ok(())
 }
@@ -143,40 +143,44 @@ async fn foreign_random_access(connection: &Connection) -> Result<(), Ended> {
         let frame = if id == join { foreign[0].clone() } else { frame };
         send(connection, header(id, &frame), &frame.bytes).await?.finish()?;
         // Even a busy machine then shows a picture before it, the frame itself, and one after it.
-        sleep(if id + 1 == join || id == join { SHOWN } else { PAUSE }).await;
+        sleep(if id + 1 == join || id == join { SHOWN_TIME } else { FRAME_PAUSE }).await;
     }
     Ok(())
 }
 
 /// Sends good frames whose capture times move years apart, forwards and backwards in turn; then ends the broadcast.
 pub(crate) async fn clock_that_jumps(connection: &Connection, from: u64) -> Result<(), Ended> {
-    const YEAR: u64 = 365 * 86_400 * 1_000_000;
+    const YEAR_MICROSECONDS: u64 = 365 * 86_400 * 1_000_000;
     for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
-        let captured = if id % 2 == 0 { from.saturating_sub(id * YEAR) } else { (from + id * YEAR).min((1 << 62) - 1) };
+        let captured = if id % 2 == 0 {
+            from.saturating_sub(id * YEAR_MICROSECONDS)
+        } else {
+            (from + id * YEAR_MICROSECONDS).min((1 << 62) - 1)
+        };
         send(connection, FrameHeader { captured, ..header(id, &frame) }, &frame.bytes).await?.finish()?;
-        sleep(PAUSE).await;
+        sleep(FRAME_PAUSE).await;
     }
-    sleep(SHOWN).await;
+    sleep(SHOWN_TIME).await;
     connection.close(Code::Done.number().into(), b"");
     Ok(())
 }
 
 async fn prefixes(connection: &Connection) -> Result<(), Ended> {
-    const MOST: usize = (1 << 28) - 1;
+    const MAX_BYTES: usize = (1 << 28) - 1;
     for (id, frame) in (0..).zip(frames(0, FRAMES).await?) {
         let honest = header(id, &frame);
         let (bytes, base) = match id % 5 {
             _ if id == 0 => (frame.bytes.to_vec(), honest.base),
             0 => (with_prefixes(&frame, 0, 0), honest.base),
-            1 => (with_prefixes(&frame, MOST, MOST), honest.base),
-            2 => (with_prefixes(&frame, 0, MOST), honest.base),
+            1 => (with_prefixes(&frame, MAX_BYTES, MAX_BYTES), honest.base),
+            2 => (with_prefixes(&frame, 0, MAX_BYTES), honest.base),
             // The whole frame arrives, but the stated base is shorter than its floor.
             3 => (frame.bytes.to_vec(), 1),
             _ => (with_prefixes(&frame, frame.bytes.len(), 0), 0),
         };
         let header = FrameHeader { full: bytes.len() as u64, base, ..honest };
         send(connection, header, &bytes).await?.finish()?;
-        sleep(PAUSE).await;
+        sleep(FRAME_PAUSE).await;
     }
     Ok(())
 }
@@ -205,7 +209,7 @@ async fn unfounded(connection: &Connection) -> Result<(), Ended> {
         let mut bytes = frame.bytes.to_vec();
         bytes[1] |= 0x10;
         send(connection, header(id, &frame), &bytes).await?.finish()?;
-        sleep(PAUSE).await;
+        sleep(FRAME_PAUSE).await;
     }
     Ok(())
 }
@@ -216,7 +220,7 @@ async fn mixed_renditions(connection: &Connection) -> Result<(), Ended> {
         let [one, other] = renditions.each_ref().map(|frames| &frames[usize::try_from(id).expect("few")]);
         let frame = if id % 2 == 0 { one } else { other };
         send(connection, header(id, frame), &frame.bytes).await?.finish()?;
-        sleep(PAUSE).await;
+        sleep(FRAME_PAUSE).await;
     }
     Ok(())
 }

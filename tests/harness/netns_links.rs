@@ -13,9 +13,9 @@ use nix::sched::{CloneFlags, setns};
 use crate::broadcasts::{Plan, Running, config, identity};
 
 /// The longest queue at a bottleneck.
-const LATENCY: &str = "100ms";
+const QUEUE_LATENCY: &str = "100ms";
 /// Two packets: an idle link saves up no more.
-const BURST: &str = "3000";
+const BURST_BYTES: &str = "3000";
 /// The port of a broadcast.
 const PORT: u16 = 4433;
 
@@ -126,8 +126,9 @@ impl NetnsLinks {
     fn shape(&self, verb: &str, link: usize, rate: u64) -> Result<(), String> {
         let sender = self.namespace(End::Sender);
         let rate = rate.max(20_000);
-        let shape =
-            format!("tc -n {sender} qdisc {verb} dev v{link} root tbf rate {rate}bit burst {BURST} latency {LATENCY}");
+        let shape = format!(
+            "tc -n {sender} qdisc {verb} dev v{link} root tbf rate {rate}bit burst {BURST_BYTES} latency {QUEUE_LATENCY}"
+        );
         run(&shape).map(drop)
     }
 

@@ -20,7 +20,7 @@ use crate::tls;
 /// Longer than any wait here.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Longer than any frame.
-const WHOLE: usize = 1 << 25;
+const MAX_BYTES: usize = 1 << 25;
 
 /// Returns the fields of a request that a browser sends for a page of this origin.
 pub const REQUEST: [(&str, &str); 6] = [
@@ -337,7 +337,7 @@ async fn read_streams(connection: Connection, session: VarInt, events: mpsc::Sen
             assert_eq!(came, header, "a stream of the session");
             let _ = events.send(Event::Opened(number)).await;
             let mut at = 0;
-            while let Ok(Some(chunk)) = stream.read_chunk(WHOLE, true).await {
+            while let Ok(Some(chunk)) = stream.read_chunk(MAX_BYTES, true).await {
                 let length = chunk.bytes.len() as u64;
                 let _ = events.send(Event::Bytes(number, at, chunk.bytes)).await;
                 at += length;
@@ -349,7 +349,7 @@ async fn read_streams(connection: Connection, session: VarInt, events: mpsc::Sen
 
 /// Reads the capsule with which a sender closes a session.
 async fn read_close(mut incoming: RecvStream) -> Option<(Code, String)> {
-    let all = incoming.read_to_end(WHOLE).await.ok()?;
+    let all = incoming.read_to_end(MAX_BYTES).await.ok()?;
     let mut rest = &all[..];
     for kind in [0, 0x2843] {
         assert_eq!(VarInt::decode(&mut rest).ok()?.into_inner(), kind);

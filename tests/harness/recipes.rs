@@ -24,7 +24,7 @@ pub struct Recipe {
     masking: f32,
 }
 
-const WHOLE: usize = usize::MAX;
+const WHOLE_STREAM: usize = usize::MAX;
 
 const fn recipe(name: &'static str, content: Content, size: [u32; 2], format: Format, max_bytes: usize) -> Recipe {
     Recipe { name, content, width: size[0], height: size[1], format, max_bytes, masking: 0.0 }
@@ -36,25 +36,25 @@ const fn masked(recipe: Recipe, masking: f32) -> Recipe {
 
 /// All vectors. The first ones are small enough to test every byte.
 pub const RECIPES: [Recipe; 20] = [
-    recipe("one-rgb", Content::Flat, [1, 1], Format::Rgb, WHOLE),
-    recipe("one-grey", Content::Flat, [1, 1], Format::Grey, WHOLE),
-    recipe("tiny", Content::Noise, [5, 3], Format::Rgb, WHOLE),
-    recipe("middle", Content::Middle, [20, 9], Format::Grey, WHOLE),
-    recipe("flat", Content::Flat, [40, 24], Format::Rgb, WHOLE),
-    recipe("grey", Content::Saturated, [17, 33], Format::Grey, WHOLE),
-    recipe("saturated", Content::Saturated, [32, 32], Format::Rgb, WHOLE),
-    recipe("line", Content::Ramp, [1, 200], Format::Rgb, WHOLE),
-    recipe("noise", Content::Noise, [64, 64], Format::Rgb, WHOLE),
-    recipe("photo", Content::Photo, [129, 77], Format::Rgb, WHOLE),
-    recipe("longest", Content::Photo, [16384, 1], Format::Grey, WHOLE),
+    recipe("one-rgb", Content::Flat, [1, 1], Format::Rgb, WHOLE_STREAM),
+    recipe("one-grey", Content::Flat, [1, 1], Format::Grey, WHOLE_STREAM),
+    recipe("tiny", Content::Noise, [5, 3], Format::Rgb, WHOLE_STREAM),
+    recipe("middle", Content::Middle, [20, 9], Format::Grey, WHOLE_STREAM),
+    recipe("flat", Content::Flat, [40, 24], Format::Rgb, WHOLE_STREAM),
+    recipe("grey", Content::Saturated, [17, 33], Format::Grey, WHOLE_STREAM),
+    recipe("saturated", Content::Saturated, [32, 32], Format::Rgb, WHOLE_STREAM),
+    recipe("line", Content::Ramp, [1, 200], Format::Rgb, WHOLE_STREAM),
+    recipe("noise", Content::Noise, [64, 64], Format::Rgb, WHOLE_STREAM),
+    recipe("photo", Content::Photo, [129, 77], Format::Rgb, WHOLE_STREAM),
+    recipe("longest", Content::Photo, [16384, 1], Format::Grey, WHOLE_STREAM),
     recipe("slices", Content::Photo, [700, 600], Format::Rgb, 24_000),
-    masked(recipe("gains", Content::Photo, [64, 61], Format::Rgb, WHOLE), 0.5),
-    masked(recipe("grey-gains", Content::Photo, [50, 70], Format::Grey, WHOLE), 1.0),
+    masked(recipe("gains", Content::Photo, [64, 61], Format::Rgb, WHOLE_STREAM), 0.5),
+    masked(recipe("grey-gains", Content::Photo, [50, 70], Format::Grey, WHOLE_STREAM), 1.0),
     masked(recipe("slices-gains", Content::Photo, [700, 600], Format::Rgb, 6_000), 0.25),
-    recipe("deep", Content::Photo, [64, 61], Format::Rgb16, WHOLE),
-    recipe("deep-grey", Content::Ramp, [40, 30], Format::Grey16, WHOLE),
-    recipe("alpha", Content::Photo, [64, 48], Format::Rgba, WHOLE),
-    recipe("deep-grey-alpha", Content::Ramp, [33, 20], Format::GreyAlpha16, WHOLE),
+    recipe("deep", Content::Photo, [64, 61], Format::Rgb16, WHOLE_STREAM),
+    recipe("deep-grey", Content::Ramp, [40, 30], Format::Grey16, WHOLE_STREAM),
+    recipe("alpha", Content::Photo, [64, 48], Format::Rgba, WHOLE_STREAM),
+    recipe("deep-grey-alpha", Content::Ramp, [33, 20], Format::GreyAlpha16, WHOLE_STREAM),
     masked(recipe("slices-deep-alpha", Content::Photo, [700, 600], Format::Rgba16, 16_000), 0.25),
 ];
 

@@ -20,7 +20,7 @@ pub const RATE: FrameRate = match FrameRate::new(30, 1) {
 };
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
 /// Samples that the ground moves in a frame, in quarters.
-const PAN: u32 = 3;
+const PAN_SAMPLES: u32 = 3;
 
 fn size() -> Size {
     Size::new(SIZE[0], SIZE[1]).expect("a valid size")
@@ -47,7 +47,7 @@ fn draw(id: u64) -> Picture {
     let wave = |at: f64| 30.0 * (at / 9.0).sin() + 16.0 * (at / 3.1).sin();
     let mut samples = picture.samples_mut().iter_mut();
     for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
-        let along = f64::from(4 * x + PAN * time) / 4.0;
+        let along = f64::from(4 * x + PAN_SAMPLES * time) / 4.0;
         let ground = 120.0 + wave(along) + wave(f64::from(y) * 1.7 + along / 2.0) * 0.8;
         let value = if square(x, y) { 200.0 - f64::from(y) } else { ground };
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]

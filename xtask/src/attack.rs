@@ -20,11 +20,11 @@ const ARGUMENTS: [&str; 12] = [
     "--test-threads=1",
 ];
 /// Makes attacks as long and as large as the promised figures assume.
-const FULL: (&str, &str) = ("NESTCAST_ATTACK", "full");
+const FULL_VARIABLE: (&str, &str) = ("NESTCAST_ATTACK", "full");
 
 /// Runs the attacks, and prints a table of figures at the end.
 pub(crate) fn run() -> Result<()> {
-    let variables = [(FULL.0, OsStr::new(FULL.1))];
+    let variables = [(FULL_VARIABLE.0, OsStr::new(FULL_VARIABLE.1))];
     let mut scenarios = Scenarios::default();
     let outcome = testing::run(&ARGUMENTS, &variables, |line| scenarios.read(line))?;
     print!("{}", scenarios.table());

@@ -21,7 +21,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
     ("_nestcast", "usr/share/zsh/vendor-completions/_nestcast"),
 ];
 /// The version marks of the system library's functions in a program.
-const MARK: &[u8] = b"GLIBC_2.";
+const GLIBC_MARK: &[u8] = b"GLIBC_2.";
 
 /// Packages a program with its manual; returns the package's path.
 pub(crate) fn package(program: &Path, pages: &Path) -> Result<PathBuf> {
@@ -128,9 +128,9 @@ Description: Adaptive streaming codec and broadcaster
 
 /// Returns the second number of the newest glibc whose functions a program needs.
 fn newest_glibc(program: &[u8]) -> u32 {
-    let marks = program.windows(MARK.len()).enumerate().filter(|(_, window)| *window == MARK);
+    let marks = program.windows(GLIBC_MARK.len()).enumerate().filter(|(_, window)| *window == GLIBC_MARK);
     let number = |(at, _): (usize, _)| {
-        let digits = program[at + MARK.len()..].iter().take(3).take_while(|byte| byte.is_ascii_digit());
+        let digits = program[at + GLIBC_MARK.len()..].iter().take(3).take_while(|byte| byte.is_ascii_digit());
         digits.fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
     };
     marks.map(number).max().unwrap_or(0)

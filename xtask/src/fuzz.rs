@@ -20,7 +20,7 @@ const CARGO_FUZZ: [&str; 5] = ["install", "cargo-fuzz", "--version", "0.13.2", "
 const BUILD: [&str; 7] =
     ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--no-trace-compares", "--features", "libfuzzer"];
 /// Seconds spent on making a finding smaller.
-const SHRINKING: u32 = 60;
+const SHRINKING_SECONDS: u32 = 60;
 /// The longest input in bytes: longer ones reach nothing more and cost time. An input that needs 10 seconds or a
 /// gigabyte is a finding.
 const LIMITS: [&str; 3] = ["-max_len=1024", "-timeout=10", "-rss_limit_mb=1024"];
@@ -152,7 +152,7 @@ impl<'a> Target<'a> {
         let kept = findings.join(file);
         fs::copy(artifact, &kept).map_err(Failure::at(artifact))?;
         let exact = format!("-exact_artifact_path={}", kept.display());
-        let time = format!("-max_total_time={SHRINKING}");
+        let time = format!("-max_total_time={SHRINKING_SECONDS}");
         // It ends with an error once it finds nothing smaller.
         self.program(&[artifact], &["-minimize_crash=1", &time, &exact])?;
         let kept = format!("fuzz/findings/{}/{}", self.name, file.display());

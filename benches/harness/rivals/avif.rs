@@ -11,7 +11,7 @@ use crate::picture::{Rgb, from_rgb};
 const QUALITIES: [f32; 12] = [5.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0, 82.0, 88.0, 93.0, 97.0];
 
 /// Effort, 0 (slow) to 10 (fast).
-const SPEED: u8 = 6;
+const AVIF_SPEED: u8 = 6;
 
 /// Samples of a pixel in libavif's output: red, green, blue, alpha.
 const DECODED_CHANNELS: usize = 4;
@@ -48,7 +48,7 @@ impl Rival for Avif {
         let image = RgbPixels::new(width, height, samples).context("libavif took no pixels")?.to_image(format);
         let mut encoder = libavif::Encoder::new();
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a quality is 0 to 100")]
-        encoder.set_quality(parameter.round() as u8).set_speed(SPEED).set_max_threads(1);
+        encoder.set_quality(parameter.round() as u8).set_speed(AVIF_SPEED).set_max_threads(1);
         Ok(encoder.encode(&image).context("libavif did not encode")?.to_vec())
     }
 

@@ -21,7 +21,7 @@ use crate::picture::{CHANNELS, Rgb, from_rgb};
 const RATES_BPP: [f32; 14] = [0.1, 0.15, 0.2, 0.25, 0.3, 0.375, 0.5, 0.6, 0.75, 1.0, 1.2, 1.5, 2.0, 2.4];
 
 /// The layers of [`Layered`], bits per pixel: 32 steps in equal ratio.
-const LAYERS: usize = 32;
+const LAYER_COUNT: usize = 32;
 const FIRST_LAYER_BPP: f32 = 0.06;
 const LAST_LAYER_BPP: f32 = 2.5;
 
@@ -35,10 +35,10 @@ const RAW_BPP: f32 = 24.0;
 const LEAST_BPP: f32 = 0.01;
 
 /// OpenJPEG's "true".
-const DONE: i32 = 1;
+const OPJ_TRUE: i32 = 1;
 
 /// Room for the stream's buffer, bytes; most streams are shorter.
-const BUFFER: usize = 1 << 20;
+const BUFFER_BYTES: usize = 1 << 20;
 
 /// One stream for each rate; the parameter is the rate in bits per pixel.
 #[derive(Clone, Copy, Debug)]
@@ -100,7 +100,7 @@ impl Rival for Layered {
 
 fn ladder() -> impl Iterator<Item = f32> {
     let ratio = LAST_LAYER_BPP / FIRST_LAYER_BPP;
-    (0..LAYERS).map(move |layer| FIRST_LAYER_BPP * ratio.powf(layer as f32 / (LAYERS - 1) as f32))
+    (0..LAYER_COUNT).map(move |layer| FIRST_LAYER_BPP * ratio.powf(layer as f32 / (LAYER_COUNT - 1) as f32))
 }
 
 fn compress(picture: &Picture, layers_bpp: &[f32]) -> Result<Vec<u8>> {
@@ -115,11 +115,11 @@ fn compress(picture: &Picture, layers_bpp: &[f32]) -> Result<Vec<u8>> {
     }
     let file = NamedTempFile::new()?;
     let mut codec = Codec::new_encoder(OPJ_CODEC_J2K).context("OpenJPEG has no encoder")?;
-    ensure!(codec.setup_encoder(&mut parameters, &mut image) == DONE, "OpenJPEG refused the settings");
-    let mut stream = Stream::new_file(file.path(), BUFFER, false)?;
-    let done = codec.start_compress(&mut image, &mut stream) == DONE
-        && codec.encode(&mut stream) == DONE
-        && codec.end_compress(&mut stream) == DONE;
+    ensure!(codec.setup_encoder(&mut parameters, &mut image) == OPJ_TRUE, "OpenJPEG refused the settings");
+    let mut stream = Stream::new_file(file.path(), BUFFER_BYTES, false)?;
+    let done = codec.start_compress(&mut image, &mut stream) == OPJ_TRUE
+        && codec.encode(&mut stream) == OPJ_TRUE
+        && codec.end_compress(&mut stream) == OPJ_TRUE;
     ensure!(done, "OpenJPEG did not encode");
     stream.flush()?;
     Ok(std::fs::read(file.path())?)
@@ -144,12 +144,12 @@ fn planes(picture: &Picture) -> Result<Box<opj_image>> {
 fn decompress(bytes: &[u8]) -> Result<Picture> {
     let file = NamedTempFile::new()?;
     std::fs::write(file.path(), bytes)?;
-    let mut stream = Stream::new_file(file.path(), BUFFER, true)?;
+    let mut stream = Stream::new_file(file.path(), BUFFER_BYTES, true)?;
     let mut codec = Codec::new_decoder(OPJ_CODEC_J2K).context("OpenJPEG has no decoder")?;
     let mut parameters = Box::new(opj_dparameters::default());
-    ensure!(codec.setup_decoder(&mut parameters) == DONE, "OpenJPEG refused the settings");
+    ensure!(codec.setup_decoder(&mut parameters) == OPJ_TRUE, "OpenJPEG refused the settings");
     let mut image = codec.read_header(&mut stream).context("OpenJPEG did not read the header")?;
-    ensure!(codec.decode(&mut stream, &mut image) == DONE, "OpenJPEG did not decode");
+    ensure!(codec.decode(&mut stream, &mut image) == OPJ_TRUE, "OpenJPEG did not decode");
     interleave(&image)
 }
 

@@ -5,7 +5,7 @@ use anyhow::{Context, Result};
 use super::{Clip, Run, Scheme, cache::Cached};
 
 /// Rates of the renditions, as multiples of the lowest receiver's.
-const RUNGS: [f64; 3] = [1.0, 3.3, 10.0];
+const RUNG_RATES: [f64; 3] = [1.0, 3.3, 10.0];
 
 /// Three renditions of one rival.
 pub(super) struct Ladder {
@@ -25,7 +25,7 @@ impl Scheme for Ladder {
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
         let lowest = kbps.iter().copied().fold(f64::INFINITY, f64::min);
-        let rungs = RUNGS.map(|factor| factor * lowest);
+        let rungs = RUNG_RATES.map(|factor| factor * lowest);
         let runs = self.rival.run(clip, &rungs)?;
         kbps.iter().map(|&kbps| Ok(runs[best(&rungs, kbps).context("no rendition fits")?].clone())).collect()
     }
@@ -42,7 +42,7 @@ mod tests {
 
     #[test]
     fn the_best_that_fits_is_taken() {
-        let rungs = RUNGS.map(|factor| factor * 75.0);
+        let rungs = RUNG_RATES.map(|factor| factor * 75.0);
         let taken = [74.0, 75.0, 150.0, 300.0, 600.0, 1200.0].map(|kbps| best(&rungs, kbps));
         assert_eq!(taken, [None, Some(0), Some(0), Some(1), Some(1), Some(2)]);
     }

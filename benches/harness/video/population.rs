@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Numbers of renditions.
-const RUNGS: [usize; 3] = [1, 3, 5];
+const RUNG_COUNTS: [usize; 3] = [1, 3, 5];
 /// Id of the row for the clip's mean colour.
 pub const MEAN_COLOUR: &str = "mean-colour";
 /// Id of the rows of the ladders' renditions.
@@ -26,7 +26,7 @@ const RENDITION: &str = "x264";
 /// The time over which bytes are compared with bandwidths.
 const SECOND_MS: f64 = 1000.0;
 /// Bytes a second in a kbit/s.
-const BYTES: f64 = 125.0;
+const BYTES_PER_KBIT: f64 = 125.0;
 
 /// The result of one way to serve everybody.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -98,7 +98,7 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
     let nothing = candidates.iter().find(|row| row.scheme == MEAN_COLOUR).context("no mean colour")?.luma_db;
     let renditions: Vec<Encode> =
         candidates.iter().filter(|row| row.scheme == RENDITION).map(|row| rendition(row)).collect();
-    for rungs in RUNGS {
+    for rungs in RUNG_COUNTS {
         let ladder = ladder::best(&renditions, rungs, -nothing, &receivers, SECOND_MS);
         outcomes.push(outcome("x264-ladder", rungs, -ladder.expected, ladder.unserved));
     }
@@ -107,7 +107,7 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "positive, and saturates")]
 fn rendition(row: &Row) -> Encode {
-    Encode { bytes: (row.link_kbps() * BYTES) as usize, distortion: -row.luma_db }
+    Encode { bytes: (row.link_kbps() * BYTES_PER_KBIT) as usize, distortion: -row.luma_db }
 }
 
 /// Returns the receivers of a clip: the measured ones, with their bandwidth scaled to the clip's rates.

@@ -16,10 +16,10 @@ const LOWEST_KBPS: [(&str, f64); 8] = [
 ];
 
 /// The factor for a rate just below another: a hundredth less.
-const BELOW: f64 = 0.99;
+const BELOW_FACTOR: f64 = 0.99;
 
 /// The number of receivers, each with twice the rate of the one before.
-const RECEIVERS: i32 = 5;
+const RECEIVER_COUNT: i32 = 5;
 
 /// The rates of one clip.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,7 +46,7 @@ impl Rates {
     /// differently.
     #[must_use]
     pub fn below(&self) -> Vec<f64> {
-        self.receivers.iter().skip(1).map(|kbps| BELOW * kbps).collect()
+        self.receivers.iter().skip(1).map(|kbps| BELOW_FACTOR * kbps).collect()
     }
 
     /// Returns the rate of the receiver in the middle.
@@ -59,8 +59,8 @@ impl Rates {
 impl From<f64> for Rates {
     /// Returns the rates that begin at `lowest`.
     fn from(lowest: f64) -> Self {
-        let receivers = (0..RECEIVERS).map(|octave| lowest * 2_f64.powi(octave));
-        let renditions = (0..2 * RECEIVERS - 1).map(|half| (lowest * 2_f64.powf(f64::from(half) / 2.0)).round());
+        let receivers = (0..RECEIVER_COUNT).map(|octave| lowest * 2_f64.powi(octave));
+        let renditions = (0..2 * RECEIVER_COUNT - 1).map(|half| (lowest * 2_f64.powf(f64::from(half) / 2.0)).round());
         Self { receivers: receivers.collect(), renditions: renditions.collect() }
     }
 }

@@ -9,13 +9,13 @@ use nestcast_lab::clip::Clip;
 use nestcast_lab::metrics::luma_psnr;
 
 /// The numbers of successive missing frames.
-const MISSING: [u32; 3] = [1, 2, 4];
+const MISSING_FRAMES: [u32; 3] = [1, 2, 4];
 /// The first frame that counts: before it a decoder has seen little motion.
-const FIRST: usize = 8;
+const FIRST_FRAME: usize = 8;
 /// The difference in dB from which a picture counts as worse.
 const WORSE_DB: f64 = 0.1;
 /// A receiver's rate over the slowest's.
-const RATES: [f64; 2] = [1.5, 8.0];
+const RATE_FACTORS: [f64; 2] = [1.5, 8.0];
 
 /// Lets frames go missing after every frame of y4m clips from the eighth on: PSNR of luma of the picture moved on, less
 /// that of the picture held, as receivers of 1.5 and 8 times the least rate see it.
@@ -58,7 +58,7 @@ fn main() -> Result<()> {
     println!(
         "| clip | 1 frame missing: dB | worse | 2: dB | worse | 4: dB | worse |\n|---|---:|---:|---:|---:|---:|---:|"
     );
-    let mut all = [Gains::default(); MISSING.len()];
+    let mut all = [Gains::default(); MISSING_FRAMES.len()];
     for path in &options.clips {
         let gains = measure(path, options.frames).with_context(|| format!("{} cannot be measured", path.display()))?;
         all.iter_mut().zip(&gains).for_each(|(all, of_clip)| {
@@ -77,7 +77,7 @@ fn line(name: &str, gains: &[Gains]) -> String {
     format!("| {name} |{}", columns.collect::<String>())
 }
 
-fn measure(path: &Path, most: usize) -> Result<[Gains; MISSING.len()]> {
+fn measure(path: &Path, most: usize) -> Result<[Gains; MISSING_FRAMES.len()]> {
     let clip = Clip::read(std::fs::File::open(path)?, u64::MAX)?;
     let pictures = &clip.pictures()[..clip.pictures().len().min(most)];
     let rate = clip.rate();
@@ -86,19 +86,19 @@ fn measure(path: &Path, most: usize) -> Result<[Gains; MISSING.len()]> {
     let settings = VideoSettings { size: clip.size(), rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
     let frames = pictures.iter().map(|picture| encoder.encode(picture)).collect::<Result<Vec<_>, _>>()?;
-    let mut gains = [Gains::default(); MISSING.len()];
-    for factor in RATES {
+    let mut gains = [Gains::default(); MISSING_FRAMES.len()];
+    for factor in RATE_FACTORS {
         let bytes = Bitrate::rounded(factor * least.bits() as f64).bytes_per_frame(rate);
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), clip.size(), 1);
         let mut held = Picture::zero(clip.size(), pictures[0].format());
         let mut moved = held.clone();
         for (number, frame) in frames.iter().enumerate() {
             decoder.decode(&frame.bytes[..bytes.max(frame.base).min(frame.bytes.len())])?;
-            if number < FIRST {
+            if number < FIRST_FRAME {
                 continue;
             }
             decoder.render_into(&mut held)?;
-            for (gains, missing) in gains.iter_mut().zip(MISSING) {
+            for (gains, missing) in gains.iter_mut().zip(MISSING_FRAMES) {
                 let Some(original) = pictures.get(number + missing as usize) else { continue };
                 if !decoder.conceal_into(&mut moved, missing)? {
                     moved.clone_from(&held);

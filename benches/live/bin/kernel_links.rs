@@ -26,7 +26,7 @@ mod linux {
     use tokio::time::sleep;
 
     /// The first count that is used: the sender has found the rate by then.
-    const START: Duration = Duration::from_secs(2);
+    const START_TIME: Duration = Duration::from_secs(2);
 
     /// One broadcast to one receiver for every link, in real time.
     #[derive(Parser)]
@@ -49,7 +49,7 @@ mod linux {
         for scenario in &scenarios {
             let counts = run(scenario)?;
             let end = Duration::from_secs(scenario.seconds.into());
-            let (bits, [first, last]) = counts.goodput(START, end);
+            let (bits, [first, last]) = counts.goodput(START_TIME, end);
             let used = 100.0 * bits / scenario.link.capacity(first, last).max(1.0);
             let received = counts.last().received;
             println!("{:<18}  {used:>3.0} %  {:>6}  {:>17}", scenario.name, received.shown, received.blank);

@@ -14,7 +14,7 @@ pub const SETTLED: Duration = Duration::from_secs(1);
 /// The last part of a run does not count, because its frames may still be in flight.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
 /// A picture that stays for longer is a freeze.
-const FREEZE: Duration = Duration::from_millis(100);
+const FREEZE_TIME: Duration = Duration::from_millis(100);
 
 /// One row of the table.
 #[derive(Debug, Serialize)]
@@ -82,7 +82,7 @@ impl Row {
             shown_late: shown.iter().filter(|(_, shown)| shown.is_late).count(),
             unevenness_p95_ms: quantile(&mut uneven, 95),
             delay_added_ms: milliseconds(waited / u32::try_from(shown.len().max(1)).unwrap_or(u32::MAX)),
-            freezes: stood.iter().filter(|time| **time > FREEZE).count(),
+            freezes: stood.iter().filter(|time| **time > FREEZE_TIME).count(),
             longest_ms: milliseconds(stood.into_iter().max().unwrap_or_default()),
             latency_p50_ms: quantile(&mut latencies, 50),
             latency_p95_ms: quantile(&mut latencies, 95),

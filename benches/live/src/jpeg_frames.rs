@@ -13,7 +13,7 @@ use nestcast_proto::{BroadcastFrame, Demand, Frame, PackageHash, SourceError, We
 use nestcast_sender::FrameSource;
 
 /// The quality that is sent where even it exceeds the available rate.
-const LOWEST: u8 = 1;
+const LOWEST_QUALITY: u8 = 1;
 
 /// The clip as JPEGs.
 pub(crate) struct JpegFrames {
@@ -29,7 +29,7 @@ impl JpegFrames {
     pub(crate) fn new(clip: &Arc<Clip>, jpegs: &Arc<MotionJpeg>, bits_per_second: f64) -> Result<Self> {
         let interval = clip.rate().interval();
         let quality =
-            jpegs.fitting_in_the_mean(whole(bits_per_second / 8.0 * interval.as_secs_f64()))?.unwrap_or(LOWEST);
+            jpegs.fitting_in_the_mean(whole(bits_per_second / 8.0 * interval.as_secs_f64()))?.unwrap_or(LOWEST_QUALITY);
         Ok(Self { clip: Arc::clone(clip), jpegs: Arc::clone(jpegs), quality, id: 0, pace: Pace::new(interval) })
     }
 
@@ -50,7 +50,7 @@ fn whole(bytes: f64) -> usize {
 
 /// Returns the picture of a received frame.
 pub(crate) fn decode(clip: &Clip, jpegs: &MotionJpeg, id: u64, prefix: &[u8]) -> Result<Picture> {
-    jpegs.picture(clip.index(id), prefix.first().copied().unwrap_or(LOWEST))
+    jpegs.picture(clip.index(id), prefix.first().copied().unwrap_or(LOWEST_QUALITY))
 }
 
 impl FrameSource for JpegFrames {

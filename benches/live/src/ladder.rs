@@ -8,11 +8,11 @@ use nestcast_lab::link::Link;
 /// The delay until the rate is known.
 const KNOWN_AFTER: Duration = Duration::from_millis(200);
 /// How long a rate must last before a higher rung is chosen.
-const STEADY: Duration = Duration::from_secs(1);
+const STEADY_TIME: Duration = Duration::from_secs(1);
 /// The number of times that the rate is read in that time.
-const LOOKS: u32 = 50;
+const RATE_READS: u32 = 50;
 /// A rung's fraction of the rate: headers and larger pictures need the rest.
-const SHARE: f64 = 0.9;
+const RATE_SHARE: f64 = 0.9;
 
 /// The rungs for one link.
 #[derive(Debug)]
@@ -30,9 +30,9 @@ impl Ladder {
     /// Returns the highest rung that the link carried all through the last known second; the lowest if none.
     pub(crate) fn rung(&self, now: Duration) -> usize {
         let last = now.saturating_sub(KNOWN_AFTER);
-        let looks = (0..LOOKS).map(|look| last.saturating_sub(STEADY * look / LOOKS));
+        let looks = (0..RATE_READS).map(|look| last.saturating_sub(STEADY_TIME * look / RATE_READS));
         let least = looks.map(|at| self.link.rate(at)).min().unwrap_or(0) as f64;
-        self.rates.iter().rposition(|&rate| rate <= SHARE * least).unwrap_or(0)
+        self.rates.iter().rposition(|&rate| rate <= RATE_SHARE * least).unwrap_or(0)
     }
 }
 

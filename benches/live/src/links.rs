@@ -70,11 +70,11 @@ impl Scenario {
     /// Returns a link with these rates in kbit/s, four seconds each; every change is `later` by this much.
     #[must_use]
     pub fn steps(kilobits: &[u64], later: Duration) -> Self {
-        const SECONDS: u32 = 4;
-        let changes = (1..).map(|change| Duration::from_secs((SECONDS * change).into()) + later);
+        const LINK_SECONDS: u32 = 4;
+        let changes = (1..).map(|change| Duration::from_secs((LINK_SECONDS * change).into()) + later);
         let begins = std::iter::once(Duration::ZERO).chain(changes);
         let rates: Vec<_> = begins.zip(kilobits.iter().map(|rate| rate * 1000)).collect();
-        let seconds = SECONDS * u32::try_from(rates.len()).expect("few rates");
+        let seconds = LINK_SECONDS * u32::try_from(rates.len()).expect("few rates");
         let names: Vec<_> = kilobits.iter().map(|rate| (*rate as f64 / 1000.0).to_string()).collect();
         Self {
             name: format!("{} Mbit/s", names.join("-")),
@@ -92,9 +92,9 @@ impl Scenario {
     }
 
     fn recorded(name: &str, text: &str) -> Result<Self> {
-        const SECONDS: u32 = 15;
+        const LINK_SECONDS: u32 = 15;
         let link = Link::recorded(text)?;
-        Ok(Self { name: name.to_owned(), link, seconds: SECONDS, frames_per_second: None })
+        Ok(Self { name: name.to_owned(), link, seconds: LINK_SECONDS, frames_per_second: None })
     }
 }
 

@@ -16,14 +16,14 @@ use crate::links::over;
 use crate::still_broadcast;
 
 /// The rate of the healthy receiver's link; a slow one's is a tenth of it.
-const LINK: u64 = 4_000_000;
-const TENTH: u64 = LINK / 10;
+const LINK_BITS_PER_SECOND: u64 = 4_000_000;
+const TENTH_BITS_PER_SECOND: u64 = LINK_BITS_PER_SECOND / 10;
 /// As good as no link: for a receiver that vanishes.
-const FAST: u64 = 1_000_000_000;
+const FAST_BITS_PER_SECOND: u64 = 1_000_000_000;
 /// Bytes of a frame: at 9.6 Mbit/s, several times what the link carries.
 const FRAME_BYTES: usize = 40_000;
 /// Time for the sender to find the rates, and for the neighbours to become a burden.
-const SETTLE: Duration = Duration::from_millis(1500);
+const SETTLE_TIME: Duration = Duration::from_millis(1500);
 
 /// The other receivers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,8 +57,8 @@ impl Neighbour {
         let relay = match self {
             Self::Nobody => return Ok(None),
             Self::Deaf => None,
-            Self::Vanished => Some(Relay::start(sender, Link::constant(FAST)).await?),
-            Self::Slow => Some(Relay::start(sender, Link::constant(TENTH)).await?),
+            Self::Vanished => Some(Relay::start(sender, Link::constant(FAST_BITS_PER_SECOND)).await?),
+            Self::Slow => Some(Relay::start(sender, Link::constant(TENTH_BITS_PER_SECOND)).await?),
         };
         let address = relay.as_ref().map_or(sender, Relay::address);
         let (endpoint, connection) = connect(address).await?;
@@ -72,7 +72,7 @@ impl Neighbour {
             crowd::take(&taker, &Counters::default()).await
         });
         if self == Self::Vanished {
-            tokio::time::sleep(SETTLE / 3).await;
+            tokio::time::sleep(SETTLE_TIME / 3).await;
             drop(relay);
             return Ok(Some(Joined { _endpoint: endpoint, _connection: connection, _relay: None, taking }));
         }
@@ -134,7 +134,7 @@ async fn connect(address: SocketAddr) -> Result<(Endpoint, Connection)> {
 
 async fn healthy(sender: SocketAddr, link: Option<(u64, f64)>, time: Duration) -> Result<f64> {
     let relay = match link {
-        Some((rtt, loss)) => Some(Relay::start(sender, over(Link::constant(LINK), rtt, loss)).await?),
+        Some((rtt, loss)) => Some(Relay::start(sender, over(Link::constant(LINK_BITS_PER_SECOND), rtt, loss)).await?),
         None => None,
     };
     let address = relay.as_ref().map_or(sender, Relay::address);
@@ -142,7 +142,7 @@ async fn healthy(sender: SocketAddr, link: Option<(u64, f64)>, time: Duration) -
     let counters: Arc<Counters> = Arc::default();
     let counting = Arc::clone(&counters);
     let taking = tokio::spawn(async move { crowd::take(&connection, &counting).await });
-    tokio::time::sleep(SETTLE).await;
+    tokio::time::sleep(SETTLE_TIME).await;
     let (began, before) = (Instant::now(), counters.bytes.load(Ordering::Relaxed));
     tokio::time::sleep(time).await;
     let bytes = counters.bytes.load(Ordering::Relaxed) - before;

@@ -24,9 +24,9 @@ use crate::recorder::{Recorded, Recorder};
 use crate::x264_frames::{Coder, X264Frames};
 
 /// The fraction of a link's mean rate that a rival is made for: headers and larger pictures need the rest.
-const SHARE: f64 = 0.9;
+const RATE_SHARE: f64 = 0.9;
 /// Bits a second of the ladder's rungs.
-const RUNGS: [f64; 3] = [255e3, 850e3, 3.4e6];
+const RUNG_BITS_PER_SECOND: [f64; 3] = [255e3, 850e3, 3.4e6];
 
 /// The broadcast's codec.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,9 +110,9 @@ impl Studio {
         let links = std::slice::from_ref(&scenario.link);
         let came = match scheme {
             Scheme::Nestcast => broadcast(links, time, self.video(RenditionLimit::default())),
-            Scheme::X264 => broadcast(links, time, x264(&[mean * SHARE])),
-            Scheme::Ladder => broadcast(links, time, x264(&RUNGS)),
-            Scheme::Jpeg => broadcast(links, time, JpegFrames::new(&self.clip, &self.jpegs, mean * SHARE)?),
+            Scheme::X264 => broadcast(links, time, x264(&[mean * RATE_SHARE])),
+            Scheme::Ladder => broadcast(links, time, x264(&RUNG_BITS_PER_SECOND)),
+            Scheme::Jpeg => broadcast(links, time, JpegFrames::new(&self.clip, &self.jpegs, mean * RATE_SHARE)?),
         };
         let (recorded, passages) = came.into_iter().next().context("there is one receiver")?;
         Ok(Outcome { seen: self.look(scheme, &recorded)?, passages })

@@ -8,9 +8,9 @@ use crate::links::Scenario;
 use crate::run::Seen;
 
 /// A rate must last this long for a receiver to settle at it.
-const STAYS: Duration = Duration::from_secs(3);
+const STAY_TIME: Duration = Duration::from_secs(3);
 /// The time after a rise from which the quality counts as settled.
-const SETTLES: Duration = Duration::from_secs(1);
+const SETTLE_TIME: Duration = Duration::from_secs(1);
 /// The difference in dB at which a receiver counts as settled.
 const NEAR_DB: f64 = 1.5;
 /// Successive frames that must be as near: a single one may be an easy one.
@@ -33,7 +33,7 @@ impl Step {
         let end = Duration::from_secs(scenario.seconds.into());
         let rates = &scenario.link.rates;
         let ends = rates.iter().skip(2).map(|(from, _)| *from.min(&end)).chain([end]);
-        let changes = rates.windows(2).zip(ends).filter(|(pair, end)| end.saturating_sub(pair[1].0) >= STAYS);
+        let changes = rates.windows(2).zip(ends).filter(|(pair, end)| end.saturating_sub(pair[1].0) >= STAY_TIME);
         let changes = changes.filter(|(pair, _)| pair[0].1 != pair[1].1);
         let step = |(pair, end): (&[(Duration, u64)], Duration)| {
             let (before, (from, rate)) = (pair[0].1, pair[1]);
@@ -52,7 +52,8 @@ fn fallen(after: &[&Seen], rate: u64) -> Option<usize> {
 
 /// Returns the first of these frames, after a rise at `from`, that begins a long enough run of good ones.
 fn risen(after: &[&Seen], from: Duration) -> Option<usize> {
-    let settled: Vec<f64> = after.iter().filter(|seen| seen.captured >= from + SETTLES).map(|seen| seen.psnr).collect();
+    let settled: Vec<f64> =
+        after.iter().filter(|seen| seen.captured >= from + SETTLE_TIME).map(|seen| seen.psnr).collect();
     if settled.is_empty() {
         return None;
     }

@@ -10,14 +10,14 @@ use crate::codes::Codes;
 use crate::table::{Row, median, rounded};
 
 /// The number of nearest codes that are kept.
-const NEAREST: usize = 32;
+const NEAREST_CODES: usize = 32;
 /// The number of rounds, and the least number of codes compared in each.
 const ROUNDS: usize = 5;
-const CODES: usize = 2_000_000;
+const MIN_CODES: usize = 2_000_000;
 
 pub(crate) fn measure(codes: &Codes) -> Row {
     let all = codes.all();
-    let each = CODES.div_ceil(codes.count);
+    let each = MIN_CODES.div_ceil(codes.count);
     let queries = codes.queries(false, ROUNDS * each);
     let rounds = queries.chunks(each).map(|round| {
         let ((), us) = timed(|| {
@@ -34,7 +34,7 @@ pub(crate) fn measure(codes: &Codes) -> Row {
         count: codes.count,
         queries: "new".to_owned(),
         us: rounded(median(rounds.collect())),
-        found: NEAREST as f64,
+        found: NEAREST_CODES as f64,
         memory: Some(1.0),
         scaled: false,
         recall: None,
@@ -56,13 +56,13 @@ fn word<const BYTES: usize>(code: &[u8]) -> u32 {
 
 #[inline]
 fn nearest(all: &[u8], query: &[u8], distance: impl Fn(&[u8], &[u8]) -> u32) -> BinaryHeap<(u32, usize)> {
-    let mut heap = BinaryHeap::with_capacity(NEAREST + 1);
+    let mut heap = BinaryHeap::with_capacity(NEAREST_CODES + 1);
     let mut worst = u32::MAX;
     for (number, code) in all.chunks_exact(query.len()).enumerate() {
         let distance = distance(code, query);
         if distance < worst {
             heap.push((distance, number));
-            if heap.len() > NEAREST {
+            if heap.len() > NEAREST_CODES {
                 heap.pop();
                 worst = heap.peek().map_or(worst, |(distance, _)| *distance);
             }

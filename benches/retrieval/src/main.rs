@@ -19,9 +19,9 @@ use crate::codes::Codes;
 use crate::table::Row;
 
 /// Lengths of codes, in bits: the paper's and longer ones.
-const LENGTHS: [usize; 8] = [16, 32, 64, 128, 256, 512, 1024, 2048];
+const CODE_BITS: [usize; 8] = [16, 32, 64, 128, 256, 512, 1024, 2048];
 /// Numbers of codes.
-const COUNTS: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
+const CODE_COUNTS: [usize; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 
 /// Measures queries and draws the figure.
 #[derive(Debug, Parser)]
@@ -30,7 +30,7 @@ struct Options {
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../results/retrieval"))]
     results: PathBuf,
     /// Measure no more codes than this
-    #[arg(long, default_value_t = COUNTS[COUNTS.len() - 1])]
+    #[arg(long, default_value_t = CODE_COUNTS[CODE_COUNTS.len() - 1])]
     most: usize,
     /// Only draw what was measured
     #[arg(long)]
@@ -49,8 +49,8 @@ fn main() -> Result<()> {
     let path = options.results.join("queries.csv");
     if !options.draw {
         let mut rows = Vec::new();
-        for count in COUNTS.into_iter().filter(|&count| count <= options.most) {
-            for bits in LENGTHS {
+        for count in CODE_COUNTS.into_iter().filter(|&count| count <= options.most) {
+            for bits in CODE_BITS {
                 let codes = Codes { bits, count };
                 eprintln!("{count} codes of {bits} bits");
                 rows.extend(ordered::measure(&codes, &options.results)?);

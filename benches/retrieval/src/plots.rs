@@ -8,8 +8,8 @@ use nestcast_lab::plot::{Axis, Chart, Curve, Pattern, Stroke};
 use crate::table::Row;
 
 /// The database of the first plot, and the code length of the second: the paper's.
-const COUNT: usize = 1_000_000;
-const BITS: usize = 512;
+const CODE_COUNT: usize = 1_000_000;
+const CODE_BITS: usize = 512;
 
 /// The curves: method, parameter, name, colour and pattern.
 const CURVES: [(&str, &str, &str, usize, Pattern); 10] = [
@@ -28,10 +28,11 @@ const CURVES: [(&str, &str, &str, usize, Pattern); 10] = [
 /// Draws both plots.
 pub(crate) fn draw(rows: &[Row], folder: &Path) -> Result<()> {
     let by_length = plot(rows, ("Time of a query, a million codes", "bits of a code"), &|row| {
-        (row.count == COUNT).then_some(row.bits)
+        (row.count == CODE_COUNT).then_some(row.bits)
     })?;
-    let by_count =
-        plot(rows, ("Time of a query, codes of 512 bits", "codes"), &|row| (row.bits == BITS).then_some(row.count))?;
+    let by_count = plot(rows, ("Time of a query, codes of 512 bits", "codes"), &|row| {
+        (row.bits == CODE_BITS).then_some(row.count)
+    })?;
     std::fs::write(folder.join("length.svg"), by_length)?;
     Ok(std::fs::write(folder.join("count.svg"), by_count)?)
 }

@@ -11,10 +11,10 @@ use crate::clock::timed;
 use crate::codes::Codes;
 use crate::table::{Row, median, rounded};
 
-const RADII: [usize; 3] = [1, 2, 3];
+const SEARCH_RADII: [usize; 3] = [1, 2, 3];
 /// The rounds, and the most probes of each: if a query needs more, its time is scaled up.
 const ROUNDS: usize = 5;
-const PROBES: u64 = 1_000_000;
+const MAX_PROBES: u64 = 1_000_000;
 
 /// A hasher that returns the key itself.
 #[derive(Default)]
@@ -42,16 +42,16 @@ pub(crate) fn measure(codes: &Codes) -> Vec<Row> {
     let table = Table::of(codes);
     let row = |radius| {
         let whole = probes(codes.bits, radius);
-        let each = usize::try_from((PROBES / whole).max(1)).unwrap_or(1);
+        let each = usize::try_from((MAX_PROBES / whole).max(1)).unwrap_or(1);
         let queries = codes.queries(false, ROUNDS * each);
         let (mut found, mut rounds) = (0, Vec::new());
         for round in queries.chunks(each) {
             let mut made = 0;
             let ((), us) = timed(|| {
                 for query in round {
-                    let mut left = PROBES;
+                    let mut left = MAX_PROBES;
                     found += black_box(table.probe(table.hash(query), 0, radius, &mut left));
-                    made += PROBES - left;
+                    made += MAX_PROBES - left;
                 }
             });
             rounds.push(us * whole as f64 / made as f64);
@@ -65,11 +65,11 @@ pub(crate) fn measure(codes: &Codes) -> Vec<Row> {
             us: rounded(median(rounds)),
             found: rounded(f64::from(found) / queries.len() as f64),
             memory: None,
-            scaled: whole > PROBES,
+            scaled: whole > MAX_PROBES,
             recall: None,
         }
     };
-    RADII.into_iter().map(row).collect()
+    SEARCH_RADII.into_iter().map(row).collect()
 }
 
 /// Returns the number of codes within a radius: the sum of C(bits, i) for i up to it.

@@ -1,20 +1,19 @@
 //! A broadcast of pictures that a pipeline hands over, on threads of its own.
 
 use std::net::SocketAddr;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nestcast_codec::{Format, Picture};
-use nestcast_encode::{PictureFormat, PictureRate, PictureSource, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_proto::{SourceError, StreamPicture};
+use nestcast_encode::{Offered, PictureFormat, PictureRate, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
 use nestcast_sender::{Authorizer, Config, Identity, LiveSource, Monitor, SharedToken};
 use tokio::sync::oneshot;
 
 use crate::raw_format::RawFormat;
 
 /// The longest wait for the tasks of a broadcast that is over.
-const SHUTDOWN: Duration = Duration::from_secs(2);
+const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(2);
 
 /// Why a broadcast cannot begin.
 #[derive(Debug, thiserror::Error)]
@@ -42,131 +41,32 @@ pub(crate) struct Settings {
     pub(crate) is_paced: bool,
 }
 
-#[derive(Default)]
-struct State {
-    next: Option<StreamPicture<Picture>>,
-    /// A picture whose memory can be used again.
-    spent: Option<Picture>,
-    /// No further pictures come.
-    closed: bool,
-    /// A call that waits returns at once.
-    unlocked: bool,
-    /// The broadcast is over, with what went wrong.
-    end: Option<Option<String>>,
-}
-
-/// The one picture between the pipeline's thread and the encoder's.
-#[derive(Default)]
-struct Slot {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.changed.notify_all();
-    }
-
-    /// Waits for the next picture; `None` if no further comes.
-    fn take(&self, spent: Option<Picture>) -> Option<StreamPicture<Picture>> {
-        let mut state = self.lock();
-        if spent.is_some() {
-            state.spent = spent;
-        }
-        loop {
-            if let Some(picture) = state.next.take() {
-                self.changed.notify_all();
-                return Some(picture);
-            }
-            if state.closed {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-/// The pictures of the slot as a source.
-struct Source {
-    slot: Arc<Slot>,
-    format: PictureFormat,
-}
-
-impl PictureSource for Source {
-    fn format(&self) -> PictureFormat {
-        self.format
-    }
-
-    fn next(&mut self, spent: Option<Picture>) -> Result<Option<StreamPicture<Picture>>, SourceError> {
-        Ok(self.slot.take(spent))
-    }
-}
-
-/// What became of a picture.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Offered {
-    /// The encoder takes it next.
-    Taken,
-    /// The same, and the picture before it was never encoded.
-    Replaced,
-    /// The wait for the encoder was interrupted.
-    Unlocked,
-    /// The broadcast is over.
-    Over(String),
-}
+/// Why a broadcast is over, from its end on: `None` if nothing went wrong.
+type Outcome = Arc<OnceLock<Option<String>>>;
 
 /// Where the pipeline's thread hands pictures over.
 #[derive(Clone)]
 pub(crate) struct PictureInput {
-    slot: Arc<Slot>,
+    slot: PictureSlot,
+    outcome: Outcome,
     is_paced: bool,
 }
 
 impl PictureInput {
-    /// Returns memory for a picture, if a picture was encoded.
-    pub(crate) fn spent(&self) -> Option<Picture> {
-        self.slot.lock().spent.take()
+    /// Returns the slot.
+    pub(crate) const fn slot(&self) -> &PictureSlot {
+        &self.slot
     }
 
     /// Hands a picture over. If pictures come when they are due, it replaces one that was not encoded yet; otherwise
     /// this call waits.
     pub(crate) fn offer(&self, picture: StreamPicture<Picture>) -> Offered {
-        let mut state = self.slot.lock();
-        while state.next.is_some() && state.end.is_none() && !state.unlocked && !self.is_paced {
-            state = self.slot.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-        if let Some(end) = &state.end {
-            return Offered::Over(end.clone().unwrap_or_else(|| "the broadcast is over".to_owned()));
-        }
-        if state.unlocked {
-            return Offered::Unlocked;
-        }
-        let before = state.next.replace(picture);
-        self.slot.changed.notify_all();
-        match before {
-            Some(before) => {
-                state.spent = Some(before.picture);
-                Offered::Replaced
-            }
-            None => Offered::Taken,
-        }
+        if self.is_paced { self.slot.replace(picture) } else { self.slot.offer(picture, Duration::MAX) }
     }
 
-    /// Interrupts calls that wait, or lets calls wait again.
-    pub(crate) fn set_unlocked(&self, unlocked: bool) {
-        self.slot.lock().unlocked = unlocked;
-        self.slot.changed.notify_all();
-    }
-
-    /// Drops a picture that was not encoded yet.
-    pub(crate) fn flush(&self) {
-        self.slot.lock().next = None;
-        self.slot.changed.notify_all();
+    /// Returns why the broadcast takes no picture.
+    pub(crate) fn ending(&self) -> String {
+        self.outcome.get().cloned().flatten().unwrap_or_else(|| "the broadcast is over".to_owned())
     }
 }
 
@@ -190,8 +90,8 @@ impl Broadcast {
             most => RenditionLimit::AtMost(most),
         };
         let encoding = VideoEncoding::new(format, settings.threads, limit)?;
-        let slot = Arc::new(Slot::default());
-        let pictures = Pictures::new(Source { slot: Arc::clone(&slot), format });
+        let (slot, pictures) = PictureSlot::open(format);
+        let outcome = Outcome::default();
         let token = (!settings.token.is_empty()).then_some(settings.token);
         let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
         let config = Config {
@@ -206,15 +106,15 @@ impl Broadcast {
         };
         let (address, monitor) = (sender.address(), sender.monitor());
         let (stop, stopped) = oneshot::channel();
-        let ended = EndOnDrop(Arc::clone(&slot));
+        let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };
         let thread = std::thread::Builder::new().name("nestcast-send".to_owned()).spawn(move || {
             let outcome = runtime.block_on(sender.run(async { _ = stopped.await }));
-            ended.0.lock().end = Some(outcome.err().map(|error| with_causes(&error)));
-            drop(ended);
+            end.outcome.get_or_init(|| outcome.err().map(|error| with_causes(&error)));
+            drop(end);
             // The next broadcast may use the same port, so the socket must be closed.
-            runtime.shutdown_timeout(SHUTDOWN);
+            runtime.shutdown_timeout(MAX_SHUTDOWN_TIME);
         })?;
-        let input = PictureInput { slot, is_paced: settings.is_paced };
+        let input = PictureInput { slot, outcome, is_paced: settings.is_paced };
         Ok(Self { input, monitor, address, stop: Some(stop), thread: Some(thread) })
     }
 
@@ -237,11 +137,11 @@ impl Broadcast {
     pub(crate) fn finish(mut self) -> Result<(), String> {
         self.input.slot.close();
         let joined = self.thread.take().map_or(Ok(()), JoinHandle::join);
-        let end = self.input.slot.lock().end.clone().flatten();
+        let end = self.input.outcome.get().cloned().flatten();
         match (joined, end) {
             (Ok(()), None) => Ok(()),
             (_, Some(why)) => Err(why),
-            (Err(_), None) => Err(DEFECT.to_owned()),
+            (Err(_), None) => Err(DEFECT_MESSAGE.to_owned()),
         }
     }
 }
@@ -257,16 +157,18 @@ impl Drop for Broadcast {
     }
 }
 
-const DEFECT: &str = "the sender stopped unexpectedly: please report this";
+const DEFECT_MESSAGE: &str = "the sender stopped unexpectedly: please report this";
 
-/// Ends the slot even if the sender panics.
-struct EndOnDrop(Arc<Slot>);
+/// Ends the slot even if the sender panics. Both the pipeline and the encoder may wait for it.
+struct EndOnDrop {
+    slot: PictureSlot,
+    outcome: Outcome,
+}
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        self.0.lock().end.get_or_insert_with(|| Some(DEFECT.to_owned()));
-        // Both the pipeline and the encoder may wait.
-        self.0.close();
+        self.outcome.get_or_init(|| Some(DEFECT_MESSAGE.to_owned()));
+        self.slot.end();
     }
 }
 

@@ -3,12 +3,12 @@
 use gst_video::VideoInfo;
 use nestcast_codec::VideoModel;
 
-const NAME: &str = "video/x-nestcast";
-const MODELS: &str = "models";
+const MEDIA_TYPE: &str = "video/x-nestcast";
+const MODELS_FIELD: &str = "models";
 
 /// Returns the caps of pads with coded frames.
 pub(crate) fn coded_caps() -> gst::Caps {
-    gst::Caps::builder(NAME)
+    gst::Caps::builder(MEDIA_TYPE)
         .field("width", gst::IntRange::new(1, 16_384))
         .field("height", gst::IntRange::new(1, 16_384))
         .build()
@@ -19,15 +19,15 @@ pub(crate) fn describe(info: &VideoInfo, model: &VideoModel) -> Result<gst::Caps
     let raw = info.to_caps()?;
     let fields = raw.structure(0).into_iter().flat_map(|fields| fields.iter());
     let kept = fields.filter(|(name, _)| name.as_str() != "format");
-    let mut coded = gst::Structure::new_empty(NAME);
+    let mut coded = gst::Structure::new_empty(MEDIA_TYPE);
     kept.for_each(|(name, value)| coded.set_value(name, value.clone()));
-    coded.set(MODELS, models(model));
+    coded.set(MODELS_FIELD, models(model));
     Ok(gst::Caps::builder_full().structure(coded).build())
 }
 
 /// Returns the models of coded caps that this decoder lacks.
 pub(crate) fn unknown_models(caps: &gst::CapsRef, model: &VideoModel) -> Option<String> {
-    let stated = caps.structure(0)?.get::<String>(MODELS).ok()?;
+    let stated = caps.structure(0)?.get::<String>(MODELS_FIELD).ok()?;
     (stated != models(model)).then_some(stated)
 }
 

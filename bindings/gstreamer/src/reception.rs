@@ -13,7 +13,7 @@ use crate::broadcast::with_causes;
 use crate::raw_format::RawFormat;
 
 /// The most pictures that wait for the pipeline. A pipeline that is slower misses pictures, and no delay grows.
-const CAPACITY: usize = 4;
+const MAX_WAITING_PICTURES: usize = 4;
 
 /// A picture that was shown.
 pub(crate) struct Received {
@@ -76,7 +76,7 @@ impl Queueing {
     fn queue(&self, picture: &Picture, captured: Option<u64>) {
         let Some(format) = self.format else { return };
         let mut queue = self.shared.lock();
-        if queue.pictures.len() == CAPACITY {
+        if queue.pictures.len() == MAX_WAITING_PICTURES {
             queue.pictures.pop_front();
             queue.dropped += 1;
         }

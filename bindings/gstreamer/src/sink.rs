@@ -11,10 +11,10 @@ use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_codec::{Format, Picture};
-use nestcast_proto::StreamPicture;
+use nestcast_encode::{Offered, StreamPicture};
 use nestcast_sender::{Identity, clock_micros, place_of};
 
-use crate::broadcast::{Broadcast, Offered, PictureInput, Settings as Running, with_causes};
+use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
 use crate::raw_format::{RawFormat, raw_caps};
 use crate::raw_picture::borrow;
 
@@ -223,22 +223,22 @@ impl BaseSinkImpl for Sink {
             // Only this thread and changes of state, which wait for it, replace the broadcast.
             let picture = self.picture(buffer).map_err(|why| failed(&why))?;
             let input = self.input();
-            match input.map(|input| input.offer(StreamPicture { picture, captured: Some(captured) })) {
-                Some(taken @ (Offered::Taken | Offered::Replaced)) => {
+            let Some(input) = input else { return Err(gst::FlowError::Flushing) };
+            match input.offer(StreamPicture { picture, captured: Some(captured) }) {
+                taken @ (Offered::Accepted | Offered::Replaced) => {
                     self.report_skipped(buffer, taken == Offered::Replaced);
                     return Ok(gst::FlowSuccess::Ok);
                 }
-                Some(Offered::Over(why)) => return Err(failed(&why)),
+                Offered::Ended => return Err(failed(&input.ending())),
                 // Waits until it is flushed, or plays again.
-                Some(Offered::Unlocked) => self.obj().wait_preroll()?,
-                None => return Err(gst::FlowError::Flushing),
+                Offered::Refused(_) => self.obj().wait_preroll()?,
             };
         }
     }
 
     fn event(&self, event: gst::Event) -> bool {
         if event.type_() == gst::EventType::FlushStop {
-            self.input().inspect(PictureInput::flush);
+            self.input().inspect(|input| input.slot().clear());
         }
         if event.type_() == gst::EventType::Eos
             && let Err(why) = self.finish()
@@ -250,12 +250,12 @@ impl BaseSinkImpl for Sink {
     }
 
     fn unlock(&self) -> Result<(), gst::ErrorMessage> {
-        self.input().inspect(|input| input.set_unlocked(true));
+        self.input().inspect(|input| input.slot().set_interrupted(true));
         Ok(())
     }
 
     fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
-        self.input().inspect(|input| input.set_unlocked(false));
+        self.input().inspect(|input| input.slot().set_interrupted(false));
         Ok(())
     }
 }
@@ -374,7 +374,7 @@ impl Sink {
         let frame = VideoFrameRef::from_buffer_ref_readable(buffer, info);
         let frame = frame.map_err(|_| "a buffer does not have the planes of its caps")?;
         let raw = borrow(&frame, *size, *colours).map_err(|error| error.to_string())?;
-        let spent = state.broadcast.as_ref().and_then(|broadcast| broadcast.input().spent());
+        let spent = state.broadcast.as_ref().and_then(|broadcast| broadcast.input().slot().spent());
         let mut picture = spent.unwrap_or_else(|| Picture::zero(*size, Format::Ycbcr420(*colours)));
         raw.copy_into(&mut picture);
         Ok(picture)

@@ -1,12 +1,12 @@
 //! A broadcast of frames that Python makes.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
-use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
+use nestcast_codec::{Format, FrameRate, Size, Ycbcr};
+use nestcast_encode::{Offered, PictureFormat, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
 use nestcast_sender::{Authorizer, Broadcast as Sender, Config, Identity, LiveSource, Monitor, SharedToken};
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
@@ -15,79 +15,13 @@ use crate::errors::{Result, SessionError, argument, with_causes};
 use crate::picture::{Planar, colours, size};
 
 /// How often a call that waits lets Python handle signals.
-const SIGNALS: Duration = Duration::from_millis(100);
-
-#[derive(Default)]
-struct State {
-    next: Option<Picture>,
-    /// No further frames come.
-    closed: bool,
-    /// The broadcast is over, with what went wrong.
-    end: Option<Option<String>>,
-}
-
-/// The one frame between Python's thread and the encoder's.
-#[derive(Default)]
-struct Slot {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-impl Slot {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for the next frame; `None` if no further comes.
-    fn take(&self) -> Option<Picture> {
-        let mut state = self.lock();
-        loop {
-            if let Some(picture) = state.next.take() {
-                self.changed.notify_all();
-                return Some(picture);
-            }
-            if state.closed {
-                return None;
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-
-    /// Offers a frame for a while; gives it back if the encoder did not take the one before. The error is what ended
-    /// the broadcast.
-    fn offer(&self, picture: Picture) -> std::result::Result<Option<Picture>, String> {
-        let over = |end: &Option<Option<String>>| {
-            let why = |end: &Option<String>| end.clone().unwrap_or_else(|| "the broadcast is over".to_owned());
-            end.as_ref().map(why)
-        };
-        let mut state = self.lock();
-        if state.next.is_some() && state.end.is_none() {
-            state = self.changed.wait_timeout(state, SIGNALS).unwrap_or_else(PoisonError::into_inner).0;
-        }
-        if let Some(error) = over(&state.end) {
-            return Err(error);
-        }
-        if state.closed {
-            return Err("the broadcast is closed".to_owned());
-        }
-        if state.next.is_some() {
-            return Ok(Some(picture));
-        }
-        state.next = Some(picture);
-        self.changed.notify_all();
-        Ok(None)
-    }
-
-    fn close(&self) {
-        self.lock().closed = true;
-        self.changed.notify_all();
-    }
-}
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Broadcasts frames, encoded once for all receivers, on threads of its own.
 #[pyclass(frozen, module = "nestcast")]
 pub(crate) struct Broadcast {
-    slot: Arc<Slot>,
+    slot: PictureSlot,
+    outcome: Outcome,
     size: Size,
     colours: Ycbcr,
     monitor: Monitor,
@@ -129,10 +63,8 @@ impl Broadcast {
         }
         .map_err(|error| failed(&error))?;
         let fingerprint = identity.fingerprint().to_string();
-        let slot = Arc::new(Slot::default());
-        let pictures = Arc::clone(&slot);
-        let format = PictureFormat::new(size, Format::Ycbcr420(colours), rate);
-        let pictures = Pictures::from_fn(format, move |_| Ok(pictures.take()));
+        let (slot, pictures) = PictureSlot::open(PictureFormat::new(size, Format::Ycbcr420(colours), rate));
+        let outcome = Outcome::default();
         let encoding = VideoEncoding::new(pictures.format(), threads, RenditionLimit::AsNeeded);
         let encoding = encoding.map_err(|error| argument(error.to_string()))?;
         let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
@@ -146,28 +78,35 @@ impl Broadcast {
         let monitor = sender.monitor();
         drop(_entered);
         let (stop, stopped) = oneshot::channel();
-        let ended = Arc::clone(&slot);
+        let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };
         let thread = std::thread::Builder::new().name("nestcast-send".to_owned()).spawn(move || {
-            let end = EndOnDrop(ended);
             let outcome = runtime.block_on(sender.run(async { _ = stopped.await }));
-            end.0.lock().end = Some(outcome.err().map(|error| with_causes(&error)));
-            // The encoder's thread may wait for a frame.
-            end.0.close();
+            end.outcome.get_or_init(|| outcome.err().map(|error| with_causes(&error)));
+            drop(end);
             runtime.shutdown_background();
         })?;
-        Ok(Self { slot, size, colours, monitor, fingerprint, address, running: Mutex::new(Some((stop, thread))) })
+        Ok(Self {
+            slot,
+            outcome,
+            size,
+            colours,
+            monitor,
+            fingerprint,
+            address,
+            running: Mutex::new(Some((stop, thread))),
+        })
     }
 
     /// Hands over the next frame. Waits until the encoder has taken the one before, which it does at the broadcast's
     /// frame rate.
     fn write(&self, frame: &Bound<'_, PyAny>) -> Result<()> {
         let py = frame.py();
-        let mut picture = Planar::of(frame, self.size, self.colours)?.to_picture(py)?;
+        let mut picture = StreamPicture::from(Planar::of(frame, self.size, self.colours)?.to_picture(py)?);
         loop {
-            match py.detach(|| self.slot.offer(picture)) {
-                Ok(None) => return Ok(()),
-                Ok(Some(again)) => picture = again,
-                Err(error) => return Err(SessionError::new_err(error).into()),
+            match py.detach(|| self.slot.offer(picture, SIGNAL_INTERVAL)) {
+                Offered::Accepted | Offered::Replaced => return Ok(()),
+                Offered::Refused(again) => picture = again,
+                Offered::Ended => return Err(SessionError::new_err(self.ending()).into()),
             }
             py.check_signals()?;
         }
@@ -201,6 +140,17 @@ impl Broadcast {
     }
 }
 
+impl Broadcast {
+    /// Returns why no further frame is sent.
+    fn ending(&self) -> String {
+        match self.outcome.get() {
+            Some(Some(why)) => why.clone(),
+            Some(None) => "the broadcast is over".to_owned(),
+            None => "the broadcast is closed".to_owned(),
+        }
+    }
+}
+
 impl Drop for Broadcast {
     fn drop(&mut self) {
         // The threads end by themselves.
@@ -208,12 +158,18 @@ impl Drop for Broadcast {
     }
 }
 
-struct EndOnDrop(Arc<Slot>);
+/// Why a broadcast is over, from its end on: `None` if nothing went wrong.
+type Outcome = Arc<OnceLock<Option<String>>>;
+
+/// Ends the slot even if the sender panics. Python's thread and the encoder's may wait for it.
+struct EndOnDrop {
+    slot: PictureSlot,
+    outcome: Outcome,
+}
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
-        let unexpected = || Some("the sender stopped unexpectedly: please report this".to_owned());
-        self.0.lock().end.get_or_insert_with(unexpected);
-        self.0.close();
+        self.outcome.get_or_init(|| Some("the sender stopped unexpectedly: please report this".to_owned()));
+        self.slot.end();
     }
 }

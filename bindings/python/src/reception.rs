@@ -17,7 +17,7 @@ use crate::picture::{Pixels, Planar};
 use crate::stream::shape_of;
 
 /// How often a call that waits lets Python handle signals.
-const SIGNALS: Duration = Duration::from_millis(100);
+const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// A frame as it was shown.
 struct Frame {
@@ -172,7 +172,7 @@ impl Reception {
             let taken = py.detach(|| {
                 let mut queue = self.frames.lock();
                 if queue.frames.is_empty() && queue.end.is_none() {
-                    let waited = self.frames.changed.wait_timeout(queue, SIGNALS);
+                    let waited = self.frames.changed.wait_timeout(queue, SIGNAL_INTERVAL);
                     queue = waited.unwrap_or_else(PoisonError::into_inner).0;
                 }
                 let dropped = queue.dropped;

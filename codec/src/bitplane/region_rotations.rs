@@ -6,7 +6,7 @@ use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::subband::layout::ChromaFormat;
 use crate::subband::regions::{self, Rotations};
-use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS, Matrix, RANGE, Rotation};
+use crate::subband::rotation::{ANGLE_BITS, ANGLE_RANGE, MAX_ROTATIONS, Matrix, Rotation};
 
 /// Bits of a rotation's number.
 const NUMBER_BITS: u32 = 3;
@@ -128,9 +128,9 @@ impl RegionRotations {
 fn angles(source: Rotation, mut code: impl FnMut(usize, bool) -> Option<bool>) -> Option<Rotation> {
     let mut angles = [0; 3];
     for (axis, (angle, source)) in angles.iter_mut().zip(source.angles).enumerate() {
-        let bits = (source + RANGE).cast_unsigned();
+        let bits = (source + ANGLE_RANGE).cast_unsigned();
         let bits = tree(ANGLE_BITS, bits, |node, bit| code(contexts::angle(axis, node), bit))?;
-        *angle = bits.cast_signed() - RANGE;
+        *angle = bits.cast_signed() - ANGLE_RANGE;
     }
     Some(Rotation { angles })
 }

@@ -13,10 +13,10 @@ use crate::colour::givens::turned;
 const OPPONENT_AXES: [[f64; 3]; 3] = [[1.0, 1.0, 1.0], [-1.0, -1.0, 2.0], [1.0, -1.0, 0.0]];
 /// Steps of an angle in half a turn.
 pub(super) const HALF_TURN: f64 = 1024.0;
-/// Angles are in `-RANGE..RANGE`: a quarter of a turn each way.
-pub(super) const RANGE: i16 = 512;
+/// Angles are in `-ANGLE_RANGE..ANGLE_RANGE`: a quarter of a turn each way.
+pub(super) const ANGLE_RANGE: i16 = 512;
 /// Bits of an angle in a stream.
-const BITS: u32 = 10;
+const ANGLE_BITS: u32 = 10;
 
 /// Three orthogonal directions in RGB: a picture's planes contain its colours along these directions.
 ///
@@ -31,7 +31,7 @@ impl Axes {
     /// Returns the axes of three angles, each -512..=511 in 1/1024 of half a turn; `None` if one is out of range.
     #[must_use]
     pub fn from_angles(angles: [i16; 3]) -> Option<Self> {
-        angles.iter().all(|angle| (-RANGE..RANGE).contains(angle)).then_some(Self { angles })
+        angles.iter().all(|angle| (-ANGLE_RANGE..ANGLE_RANGE).contains(angle)).then_some(Self { angles })
     }
 
     /// Returns how far the default axes were turned: in the planes of the first and second, first and third, second and
@@ -43,17 +43,17 @@ impl Axes {
 
     /// Returns the bits of the header's field.
     pub(crate) fn to_bits(self) -> u32 {
-        let fields = self.angles.map(|angle| u32::from((angle + RANGE).cast_unsigned()));
-        fields[0] | fields[1] << BITS | fields[2] << (2 * BITS)
+        let fields = self.angles.map(|angle| u32::from((angle + ANGLE_RANGE).cast_unsigned()));
+        fields[0] | fields[1] << ANGLE_BITS | fields[2] << (2 * ANGLE_BITS)
     }
 
     /// Reads the bits of the header's field; `None` if a reserved bit is set.
     pub(crate) fn from_bits(bits: u32) -> Option<Self> {
         let field = |index: u32| {
-            let [low, high, ..] = (bits >> (index * BITS) & ((1 << BITS) - 1)).to_le_bytes();
-            i16::from_le_bytes([low, high]) - RANGE
+            let [low, high, ..] = (bits >> (index * ANGLE_BITS) & ((1 << ANGLE_BITS) - 1)).to_le_bytes();
+            i16::from_le_bytes([low, high]) - ANGLE_RANGE
         };
-        (bits >> (3 * BITS) == 0).then(|| Self { angles: [field(0), field(1), field(2)] })
+        (bits >> (3 * ANGLE_BITS) == 0).then(|| Self { angles: [field(0), field(1), field(2)] })
     }
 
     /// The axes as rows, each of length 1.

@@ -1,7 +1,7 @@
 //! The search for a picture's colour axes (spec, "Colour": *informative*): along them, neighbouring pixels differ
 //! little.
 
-use crate::colour::axes::{Axes, HALF_TURN, RANGE};
+use crate::colour::axes::{ANGLE_RANGE, Axes, HALF_TURN};
 use crate::colour::ycbcr;
 use crate::picture::{Channels, Format, Size, View};
 use crate::scratch::Scratch;
@@ -80,7 +80,7 @@ impl Axes {
         let near = |angle: f64| {
             // A direction and its opposite are one axis.
             let within = (angle / std::f64::consts::PI + 0.5).rem_euclid(1.0) - 0.5;
-            ((within * HALF_TURN).round() as i16).clamp(-RANGE, RANGE - 1)
+            ((within * HALF_TURN).round() as i16).clamp(-ANGLE_RANGE, ANGLE_RANGE - 1)
         };
         let default = Self::default().rows();
         let across = |row: [f64; 3], axis: usize| dot(row, default[axis]);
@@ -151,7 +151,7 @@ impl<'a> Differences<'a> {
             let mut moved = false;
             for (angle, change) in (0..3).flat_map(|angle| [(angle, step), (angle, -step)]) {
                 let mut other = best;
-                other.angles[angle] = (best.angles[angle] + change).clamp(-RANGE, RANGE - 1);
+                other.angles[angle] = (best.angles[angle] + change).clamp(-ANGLE_RANGE, ANGLE_RANGE - 1);
                 let cost = self.cost(other);
                 if cost < least {
                     (best, least, moved) = (other, cost, true);

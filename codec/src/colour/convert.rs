@@ -220,13 +220,13 @@ impl FromPlanes {
 }
 
 /// Steps of a sample of 16 bits in one of a sample of 8 bits: 65535 / 255.
-const DEEP_STEPS: f32 = 257.0;
+const DEEP_STEPS_OF_A_BYTE: f32 = 257.0;
 
 /// Returns a sample of a pixel on the scale of 8 bits.
 #[inline(always)]
 pub(crate) fn sample(pixel: &[u8], at: usize, deep: bool) -> f32 {
     if deep {
-        f32::from(u16::from_le_bytes([pixel[2 * at], pixel[2 * at + 1]])) / DEEP_STEPS
+        f32::from(u16::from_le_bytes([pixel[2 * at], pixel[2 * at + 1]])) / DEEP_STEPS_OF_A_BYTE
     } else {
         pixel[at].into()
     }
@@ -236,7 +236,7 @@ pub(crate) fn sample(pixel: &[u8], at: usize, deep: bool) -> f32 {
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and NaN gives 0")]
 fn to_deep_sample(value: f32) -> u16 {
-    ((value + 128.0) * DEEP_STEPS + 0.5).floor() as u16
+    ((value + 128.0) * DEEP_STEPS_OF_A_BYTE + 0.5).floor() as u16
 }
 
 /// Repeats each sample for two pixels, less `zero`.

@@ -11,7 +11,7 @@ pub(crate) const BLOCK: usize = 16;
 /// The side of a partition in luma samples.
 pub(crate) const PARTITION_SIDE: usize = BLOCK / 2;
 /// The number of levels of a constant prediction.
-pub(crate) const CONSTANTS: u8 = 64;
+pub(crate) const CONSTANT_LEVELS: u8 = 64;
 
 /// The references from which a block may be predicted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) enum Block {
     /// The mean of two predictions: by the first vector from the last picture, by the second from the picture before
     /// it.
     Bipredicted([Vector; 2]),
-    /// Luma has this level, 0..[`CONSTANTS`], in steps of four samples; chroma is 128.
+    /// Luma has this level, 0..[`CONSTANT_LEVELS`], in steps of four samples; chroma is 128.
     Constant(u8),
 }
 
@@ -107,7 +107,7 @@ impl Field {
         [self.across, self.down] = Self::grid(size);
         let count = self.across * self.down;
         self.blocks.clear();
-        self.blocks.resize(count, Block::Constant(CONSTANTS / 2));
+        self.blocks.resize(count, Block::Constant(CONSTANT_LEVELS / 2));
         self.sources.clear();
         self.sources.resize(count, Source::EnhancementReference);
         self.bipredicts = false;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::motion::field::{BLOCK, Block, CONSTANTS, Field, PARTITION_SIDE};
+use crate::motion::field::{BLOCK, Block, CONSTANT_LEVELS, Field, PARTITION_SIDE};
 use crate::motion::interpolate::{MAX_SIDE, Window, row_length};
 use crate::motion::reference::{BySource, FRACTION, Past, Plane, RowsMut};
 use crate::motion::vector::Vector;
@@ -252,7 +252,7 @@ pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<
 /// Returns a constant in 1/64 of a step, less 128.
 fn constant(kind: Kind, level: u8) -> i16 {
     match kind {
-        Kind::Luma => (i16::from(level.min(CONSTANTS - 1)) * 4 - 128) << (2 * FRACTION),
+        Kind::Luma => (i16::from(level.min(CONSTANT_LEVELS - 1)) * 4 - 128) << (2 * FRACTION),
         Kind::Chroma => 0,
     }
 }

@@ -7,8 +7,8 @@ use crate::simd::widest;
 /// Fraction bits of a reference's samples.
 pub(crate) const FRACTION: u32 = 3;
 /// The smallest and greatest value of a reference's sample: 0 and 255.
-pub(crate) const LEAST: i16 = -128 << FRACTION;
-pub(crate) const GREATEST: i16 = 127 << FRACTION;
+pub(crate) const MIN_SAMPLE: i16 = -128 << FRACTION;
+pub(crate) const MAX_SAMPLE: i16 = 127 << FRACTION;
 /// The number of samples that continue a plane on every side.
 pub(super) const BORDER: usize = 32;
 
@@ -220,7 +220,7 @@ fn leak(enhancement_reference: &[i16], base_reference: &[i16], out: &mut [i16]) 
 #[inline(always)]
 pub(crate) fn add(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = predicted.saturating_add(*residual).clamp(LEAST, GREATEST);
+        *out = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
     }
 }
 
@@ -228,6 +228,6 @@ pub(crate) fn add(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
 #[inline(always)]
 pub(crate) fn add_to(predicted: &[i16], residual: &mut [i16]) {
     for (residual, predicted) in residual.iter_mut().zip(predicted) {
-        *residual = predicted.saturating_add(*residual).clamp(LEAST, GREATEST);
+        *residual = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
     }
 }

@@ -71,11 +71,11 @@ impl PostFilter {
     }
 
     /// The numbers of memory that [`PostFilter::at`] takes.
-    pub(crate) const NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN_SAMPLES;
+    pub(crate) const FILTER_NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN_SAMPLES;
 
-    /// Returns the filters at a position in 2^-20 of a plane, in memory of [`PostFilter::NUMBERS`].
+    /// Returns the filters at a position in 2^-20 of a plane, in memory of [`PostFilter::FILTER_NUMBERS`].
     pub(crate) fn at<'a>(&self, position: i32, memory: &'a mut [i16]) -> Filters<'a> {
-        let (luma, chroma) = memory[..Self::NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN_SAMPLES);
+        let (luma, chroma) = memory[..Self::FILTER_NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN_SAMPLES);
         let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN_SAMPLES);
         let between = Between::new(position);
         let luma = runs(luma);

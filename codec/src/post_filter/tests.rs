@@ -94,7 +94,7 @@ fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: i32) {
         .map(|component| samples.filtered(&table, position, component, &significance[component]))
         .collect();
 
-    let mut memory = vec![0; PostFilter::NUMBERS];
+    let mut memory = vec![0; PostFilter::FILTER_NUMBERS];
     let filters = table.at(position, &mut memory);
     let mut short = vec![i16::MIN; Window::numbers(width, &present)];
     let start = random.below(blocks(height) as u32) as usize * BLOCK;

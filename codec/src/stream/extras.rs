@@ -74,7 +74,7 @@ pub(super) fn add_alpha(alpha: &Picture, out: &mut ViewMut<'_>) {
                 (true, true) => pixel[place.alpha..].copy_from_slice(&opacity.to_le_bytes()),
                 (true, false) => pixel[place.alpha] = nearest_byte(opacity),
                 (false, true) => pixel.as_chunks_mut().0.iter_mut().for_each(|sample| {
-                    *sample = over(u16::from_le_bytes(*sample), MAX, opacity).to_le_bytes();
+                    *sample = over(u16::from_le_bytes(*sample), MAX_SAMPLE, opacity).to_le_bytes();
                 }),
                 (false, false) => pixel.iter_mut().for_each(|sample| *sample = byte_over(*sample, u8::MAX, opacity)),
             }
@@ -84,7 +84,7 @@ pub(super) fn add_alpha(alpha: &Picture, out: &mut ViewMut<'_>) {
 
 /// Lays luma over that of white, and colour differences over grey with the mean opacity of their pixels.
 fn over_white_in_ycbcr(opacity: impl Fn(usize, usize) -> u16, range: Range, out: &mut ViewMut<'_>) {
-    const GREY: u8 = 128;
+    const MIDDLE_SAMPLE: u8 = 128;
     let white = match range {
         Range::Full => u8::MAX,
         Range::Limited => 235,
@@ -101,19 +101,20 @@ fn over_white_in_ycbcr(opacity: impl Fn(usize, usize) -> u16, range: Range, out:
                 let [right, below] = [(2 * x + 1).min(width - 1), (2 * y + 1).min(height - 1)];
                 let four = [[2 * x, 2 * y], [right, 2 * y], [2 * x, below], [right, below]];
                 let sum: u32 = four.into_iter().map(|[x, y]| u32::from(opacity(x, y))).sum();
-                *sample = byte_over(*sample, GREY, u16::try_from(sum / 4).unwrap_or(MAX));
+                *sample = byte_over(*sample, MIDDLE_SAMPLE, u16::try_from(sum / 4).unwrap_or(MAX_SAMPLE));
             }
         }
     }
 }
 
-const MAX: u16 = u16::MAX;
+/// The largest sample of 16 bits.
+const MAX_SAMPLE: u16 = u16::MAX;
 
 /// Returns the sample that shows `sample` over `ground` with this opacity, rounded.
 fn over(sample: u16, ground: u16, opacity: u16) -> u16 {
-    let [sample, ground, opacity, max] = [sample, ground, opacity, MAX].map(u64::from);
+    let [sample, ground, opacity, max] = [sample, ground, opacity, MAX_SAMPLE].map(u64::from);
     let sum = sample * opacity + ground * (max - opacity);
-    u16::try_from((sum + max / 2) / max).unwrap_or(MAX)
+    u16::try_from((sum + max / 2) / max).unwrap_or(MAX_SAMPLE)
 }
 
 /// As [`over`], of 8 bits.
@@ -124,8 +125,8 @@ fn byte_over(sample: u8, ground: u8, opacity: u16) -> u8 {
 
 /// Returns the sample of 8 bits nearest to one of 16 bits.
 fn nearest_byte(sample: u16) -> u8 {
-    const STEPS: u32 = 257;
-    let [byte, ..] = ((u32::from(sample) + STEPS / 2) / STEPS).to_le_bytes();
+    const STEPS_OF_A_BYTE: u32 = 257;
+    let [byte, ..] = ((u32::from(sample) + STEPS_OF_A_BYTE / 2) / STEPS_OF_A_BYTE).to_le_bytes();
     byte
 }
 

@@ -18,7 +18,7 @@ const SMOOTH_VARIANCE: f32 = 16.0;
 /// A region is drawn, not photographed, if at least this share of the coefficients of the finest level is as good as zero:
 /// samples are exactly equal between its edges. Errors at its edges show.
 const DRAWN_SHARE: f32 = 0.25;
-const ZERO: f32 = 0.01;
+const ZERO_MAGNITUDE: f32 = 0.01;
 /// The network decides if fewer than one region in this number is drawn, because it has learned from photos alone.
 const LEARNED_ABOVE_DRAWN: usize = 8;
 /// The largest gain that is chosen, either way.
@@ -98,8 +98,10 @@ impl Activity {
                     for ((energy, zeros), values) in sums.zip(values.chunks(side)) {
                         *energy += x * y * values.iter().map(|value| value * value).sum::<f32>();
                         if level == 1 {
-                            *zeros +=
-                                values.iter().map(|value| if value.abs() < ZERO { 1.0 } else { 0.0 }).sum::<f32>();
+                            *zeros += values
+                                .iter()
+                                .map(|value| if value.abs() < ZERO_MAGNITUDE { 1.0 } else { 0.0 })
+                                .sum::<f32>();
                         }
                     }
                 }

@@ -8,8 +8,8 @@ use crate::colour::givens::turned;
 const HALF_TURN: f64 = 64.0;
 /// Bits of an angle in a stream.
 pub(crate) const ANGLE_BITS: u32 = 6;
-/// Angles are in `-RANGE..RANGE`: a quarter of a turn each way.
-pub(crate) const RANGE: i8 = 1 << (ANGLE_BITS - 1);
+/// Angles are in `-ANGLE_RANGE..ANGLE_RANGE`: a quarter of a turn each way.
+pub(crate) const ANGLE_RANGE: i8 = 1 << (ANGLE_BITS - 1);
 /// The most rotations of a slice, including the identity.
 pub(crate) const MAX_ROTATIONS: usize = 8;
 
@@ -34,7 +34,7 @@ impl Rotation {
     /// Returns this rotation with one angle changed, if the angle stays within its range.
     pub(crate) fn changed(mut self, angle: usize, by: i8) -> Option<Self> {
         self.angles[angle] += by;
-        (-RANGE..RANGE).contains(&self.angles[angle]).then_some(self)
+        (-ANGLE_RANGE..ANGLE_RANGE).contains(&self.angles[angle]).then_some(self)
     }
 }
 

@@ -21,7 +21,7 @@ const COARSEST_LEVEL: usize = 4;
 /// Squares whose components all have a lower mean square, in squared steps, are ignored.
 const MIN_MEAN_SQUARE: f32 = 4.0;
 /// Bit planes that are evaluated together.
-const PLANES: usize = 3;
+const EVALUATED_PLANES: usize = 3;
 /// The finest of them is the first in which a pixel needs, by estimate, at most this many bits.
 const MAX_BITS_A_PIXEL: f32 = 0.8;
 /// The approximate number of chunks in the sketch for the search, and of groups of regions from which it starts.
@@ -74,8 +74,8 @@ struct Squares {
 /// The bit planes that matter, with their weights.
 struct Scale {
     /// By plane: the inverse of its squared step, in squared finest steps.
-    inverses: [f32; PLANES],
-    weights: [f32; PLANES],
+    inverses: [f32; EVALUATED_PLANES],
+    weights: [f32; EVALUATED_PLANES],
 }
 
 impl RotationSearch {
@@ -167,7 +167,7 @@ impl Scale {
     fn of(sketch: &Squares, pixels: f32) -> Self {
         let inverse = |plane: u8| 0.25_f32.powi(i32::from(plane));
         let bits = |plane: u8| {
-            let one = Self { inverses: [inverse(plane); PLANES], weights: [1.0, 0.0, 0.0] };
+            let one = Self { inverses: [inverse(plane); EVALUATED_PLANES], weights: [1.0, 0.0, 0.0] };
             sketch.cost(0..sketch.chunks.len(), &Rotation::default().matrix(), &one) / pixels
         };
         let first = (0..MAX_PLANES).find(|&plane| bits(plane) <= MAX_BITS_A_PIXEL).unwrap_or(0);

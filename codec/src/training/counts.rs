@@ -6,7 +6,7 @@ use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::entropy::record::Record;
 use crate::error::Error;
-use crate::model::{LENGTH, Model, PRIORS};
+use crate::model::{Model, PRIORS, TABLES_BYTES};
 use crate::stream::slice_encoder::SliceEncoder;
 
 impl<R: Record> SliceEncoder<R> {
@@ -33,9 +33,9 @@ impl Model {
         if priors.len() != PRIORS {
             return Err(Error::Argument("there is not one prior for every context"));
         }
-        let mut out = bytes[..LENGTH - 2 * PRIORS].to_vec();
+        let mut out = bytes[..TABLES_BYTES - 2 * PRIORS].to_vec();
         out.extend(priors.iter().flat_map(|prior| prior.to_le_bytes()));
-        out.extend(&bytes[LENGTH..]);
+        out.extend(&bytes[TABLES_BYTES..]);
         Ok(out)
     }
 }

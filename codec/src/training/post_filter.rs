@@ -3,7 +3,7 @@
 use crate::colour::planes::Planes;
 use crate::error::Error;
 use crate::linear::{Linear, is_told};
-use crate::model::{LENGTH, Model};
+use crate::model::{Model, TABLES_BYTES};
 use crate::picture::{Format, Picture, Size};
 use crate::post_filter::naive::Samples;
 use crate::post_filter::table::{Between, CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TAPS};
@@ -128,7 +128,7 @@ impl FilterFit {
     /// As [`Model::from_bytes`].
     pub fn with_post_filter(&self, tables: &[u8]) -> Result<Vec<u8>, Error> {
         Model::from_bytes(tables)?;
-        let mut out = tables[..LENGTH].to_vec();
+        let mut out = tables[..TABLES_BYTES].to_vec();
         out.extend(self.post_filter());
         Model::from_bytes(&out)?;
         Ok(out)

@@ -5,7 +5,7 @@ use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 use crate::entropy::range_coder::Coder;
 use crate::entropy::record::Record;
 use crate::error::Error;
-use crate::model::{HEADER, LENGTH, Model, PLANES, PRIORS, SUBBAND_BYTES, TAP_FLOATS};
+use crate::model::{HEADER_BYTES, Model, PLANES, PRIORS, SUBBAND_BYTES, TABLES_BYTES, TAP_FLOATS};
 use crate::parallel::Threads;
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::stream::slice_encoder::SliceEncoder;
@@ -83,7 +83,7 @@ impl Tally {
         let model = Model::from_bytes(tables)?;
         let mut out = tables.to_vec();
         for (index, (points, subband)) in self.points.iter().zip(&model.subbands).enumerate() {
-            let first = HEADER + 4 * TAP_FLOATS + index * SUBBAND_BYTES + 4;
+            let first = HEADER_BYTES + 4 * TAP_FLOATS + index * SUBBAND_BYTES + 4;
             for (plane, [sum, count]) in points.iter().enumerate() {
                 let before = f64::from(subband.offsets[plane]);
                 #[expect(clippy::cast_possible_truncation, reason = "a mean of numbers from 0 to 1")]
@@ -91,7 +91,7 @@ impl Tally {
                 out[first + 4 * plane..][..4].copy_from_slice(&point.to_le_bytes());
             }
         }
-        let priors = &mut out[LENGTH - 2 * PRIORS..LENGTH];
+        let priors = &mut out[TABLES_BYTES - 2 * PRIORS..TABLES_BYTES];
         for ((out, slope), before) in priors.chunks_exact_mut(2).zip(&self.priors).zip(&model.priors) {
             out.copy_from_slice(&slope.better(*before).to_le_bytes());
         }

@@ -113,7 +113,7 @@ impl VideoHeader {
         let [Some(key), Some(residual)] = models else { return Err(short) };
         let renditions =
             if fixed[4] == VIDEO_KIND { RenditionRates::ONE } else { read_renditions(&mut rest)?.ok_or(short)? };
-        if fixed[5] & Display::ASPECT != 0 {
+        if fixed[5] & Display::ASPECT_BIT != 0 {
             let mut side = || varint(&mut rest)?.ok_or(short);
             display.aspect = [side()?, side()?].map(|side| u16::try_from(side).unwrap_or(0));
             if display.aspect.contains(&0) || display.is_square() {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::motion::reference::{FRACTION, GREATEST, LEAST, Plane, RowsMut};
+use crate::motion::reference::{FRACTION, MAX_SAMPLE, MIN_SAMPLE, Plane, RowsMut};
 use crate::motion::side_info::SideInfo;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Threads;
@@ -313,13 +313,13 @@ impl VideoDecoder {
 #[inline(always)]
 fn show(predicted: &[i16], residual: &[i16], out: &mut [u8]) {
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = eight_bits(predicted.saturating_add(*residual).clamp(LEAST, GREATEST));
+        *out = eight_bits(predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE));
     }
 }
 
 #[inline(always)]
 fn round(samples: &[i16], out: &mut [u8]) {
-    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = eight_bits((*sample).clamp(LEAST, GREATEST)));
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = eight_bits((*sample).clamp(MIN_SAMPLE, MAX_SAMPLE)));
 }
 
 #[inline(always)]

@@ -68,12 +68,12 @@ impl Display {
         };
         let range = u8::from(colours.range == Range::Full);
         let matrix = u8::from(colours.matrix == Matrix::Bt709);
-        let aspect = if self.is_square() { 0 } else { Self::ASPECT };
+        let aspect = if self.is_square() { 0 } else { Self::ASPECT_BIT };
         range | matrix << 1 | siting << 2 | scan << 4 | aspect
     }
 
     /// The bit of [`signal`](Self::signal) that says that pixels are not square, and that their aspect follows.
-    pub const ASPECT: u8 = 1 << 6;
+    pub const ASPECT_BIT: u8 = 1 << 6;
 
     /// Reads that byte; nothing if it has a value that is reserved. Pixels are square.
     #[must_use]
@@ -105,7 +105,7 @@ mod tests {
         let mut known = 0;
         for byte in 0..=u8::MAX {
             let Some((colours, display)) = Display::of_signal(byte) else { continue };
-            let aspect = if byte & Display::ASPECT == 0 { [1, 1] } else { [16, 11] };
+            let aspect = if byte & Display::ASPECT_BIT == 0 { [1, 1] } else { [16, 11] };
             assert_eq!(Display { aspect, ..display }.signal(colours), byte);
             known += 1;
         }

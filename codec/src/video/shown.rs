@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::motion::reference::{FRACTION, GREATEST, LEAST, Reference};
+use crate::motion::reference::{FRACTION, MAX_SAMPLE, MIN_SAMPLE, Reference};
 use crate::parallel::{self, Threads};
 use crate::picture::{PlaneMut, Size, ViewMut};
 use crate::post_filter::table::{Filters, PostFilter};
@@ -119,7 +119,7 @@ impl Memory {
     ) {
         let Self { significance, samples, .. } = self;
         let rows = Division::new(size, threads.count()).rows.next_multiple_of(STRIP_ALIGN_ROWS);
-        samples.lend(PostFilter::NUMBERS, |memory| {
+        samples.lend(PostFilter::FILTER_NUMBERS, |memory| {
             let filters = table.at(position.fixed_point(), memory);
             let division = Division { rows };
             let jobs = division.strips(size.height()).map(|rows| {
@@ -260,7 +260,7 @@ impl Frame<'_> {
 fn sum(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
     const SHIFT: u32 = post_filter::FRACTION - FRACTION;
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = predicted.saturating_add(*residual).clamp(LEAST, GREATEST) << SHIFT;
+        *out = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE) << SHIFT;
     }
 }
 
@@ -269,6 +269,6 @@ fn sum(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
 fn sum_in_steps(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
     const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = f32::from(predicted.saturating_add(*residual).clamp(LEAST, GREATEST)) * UNIT;
+        *out = f32::from(predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE)) * UNIT;
     }
 }

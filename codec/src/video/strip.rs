@@ -4,7 +4,7 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::motion::reference::{GREATEST, LEAST, Plane, RowsMut, add, add_to};
+use crate::motion::reference::{MAX_SAMPLE, MIN_SAMPLE, Plane, RowsMut, add, add_to};
 use crate::residual::synthesis::{Rows, round};
 use crate::simd::widest;
 use crate::video::ages::Gains;
@@ -12,7 +12,7 @@ use crate::video::ages::Gains;
 /// Samples whose squared errors are summed in 32 bits.
 const CHUNK_SAMPLES: usize = 256;
 /// The greatest difference of two samples.
-const MAX_DIFFERENCE: i32 = (GREATEST - LEAST) as i32;
+const MAX_DIFFERENCE: i32 = (MAX_SAMPLE - MIN_SAMPLE) as i32;
 const _: () = assert!(CHUNK_SAMPLES as i64 * (MAX_DIFFERENCE as i64 * MAX_DIFFERENCE as i64) < 1 << 31);
 
 /// Where the rows of a residual go.

@@ -11,7 +11,7 @@ use crate::wavelet::lift::{Direction, LIFTING_STEPS, Sample, Steps, Taps, mirror
 const PAD_SAMPLES: usize = 2;
 /// The samples of a half to which a step, and all steps, carry a sample of either half.
 const STEP_SAMPLES: usize = 2;
-const REACH: usize = LIFTING_STEPS * STEP_SAMPLES;
+const REACH_SAMPLES: usize = LIFTING_STEPS * STEP_SAMPLES;
 
 /// One row during lifting: its even and its odd samples apart, each with room for mirrored ones on both sides, so that
 /// the steps need no special case at a border.
@@ -50,7 +50,7 @@ impl<'a, T: Sample> Line<'a, T> {
     ) -> Segments {
         let [of_left, of_right] = occupied;
         let all = segments::first(left.len().div_ceil(segment));
-        let joined = segments::widened(of_left | of_right, REACH.div_ceil(segment)) & all;
+        let joined = segments::widened(of_left | of_right, REACH_SAMPLES.div_ceil(segment)) & all;
         if self.width < 2 {
             out.copy_from_slice(left);
             return joined;

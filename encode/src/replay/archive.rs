@@ -9,7 +9,7 @@ use nestcast_codec::VideoHeader;
 use nestcast_media::stored::{Error, Position, Reader};
 use nestcast_proto::{Archive, FrameStream, OpenedArchive, Sound, SourceError, Start};
 
-use super::base_layers::WINDOW;
+use super::base_layers::WINDOW_FRAMES;
 use super::schedule::Schedule;
 use super::{Replay, replaced};
 use crate::error::PictureError;
@@ -97,7 +97,7 @@ impl<R: Read + Seek + Send + 'static> StoredArchive<R> {
         }
         let places = places.as_ref().map_or(&[][..], |places| &places.all);
         let at = places.partition_point(|place| place.due <= after).saturating_sub(1);
-        let first = at.saturating_sub(WINDOW - 1);
+        let first = at.saturating_sub(WINDOW_FRAMES - 1);
         Ok(places.get(first).copied().zip(places.get(at).copied()))
     }
 

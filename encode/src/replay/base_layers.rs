@@ -8,7 +8,7 @@ use nestcast_codec::{BaseLayerDecoder, Frame, FrameHead, Size, VideoModel};
 /// The most base layers that wait to be decoded. A decoder that begins with the oldest has, after this number of frames,
 /// almost the reference of one that has all: every block was refreshed three times, once in 128 frames. What is shown
 /// from it is as near to the others' pictures, within 2 % of the squared error; after 256 frames it is not.
-pub(super) const WINDOW: usize = 384;
+pub(super) const WINDOW_FRAMES: usize = 384;
 
 /// The base layers of the last frames, and the reference that they make.
 #[derive(Debug)]
@@ -43,7 +43,7 @@ impl BaseLayers {
         }
         // A copy, because a slice would keep the whole frame.
         self.waiting.push_back(BaseLayer { bytes: Bytes::copy_from_slice(base), renews: !head.stays || head.renews });
-        if self.waiting.len() <= WINDOW {
+        if self.waiting.len() <= WINDOW_FRAMES {
             return;
         }
         if self.waiting.iter().all(|base| base.renews) {

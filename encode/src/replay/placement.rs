@@ -9,7 +9,7 @@ use crate::demand_rate::rate_of;
 
 /// A receiver goes to a faster rendition when its rate is above that rendition's by this factor, and leaves a rendition
 /// when its rate is below that rendition's by this factor. Each change costs a random-access frame.
-const MARGIN: f64 = 1.2;
+const RATE_MARGIN: f64 = 1.2;
 
 /// The rendition of each receiver, by the receivers' numbers.
 #[derive(Debug)]
@@ -29,7 +29,9 @@ impl Placement {
         let place = |(number, wanted): &(u64, ReceiverDemand)| {
             let rate = rate_of(wanted);
             let serving = |rate: f64| self.rates.serving(Bitrate::rounded(rate));
-            let stays = before.get(number).map(|place| (*place).clamp(serving(rate / MARGIN), serving(rate * MARGIN)));
+            let stays = before
+                .get(number)
+                .map(|place| (*place).clamp(serving(rate / RATE_MARGIN), serving(rate * RATE_MARGIN)));
             (*number, stays.unwrap_or_else(|| serving(rate)))
         };
         self.places = receivers.iter().map(place).collect();

@@ -11,9 +11,9 @@ const MIN_POINTS: usize = 4;
 /// The share of the narrower curve's qualities that both curves must cover.
 const MIN_OVERLAP: f64 = 0.25;
 /// The places at which two curves are compared to see whether they cross.
-const PROBES: u32 = 1000;
+const CROSSING_PROBES: u32 = 1000;
 /// Curves that differ by a smaller part of the rate are equal there.
-const EQUAL: f64 = 1e-9;
+const EQUAL_PART: f64 = 1e-9;
 
 /// How the rate's logarithm is interpolated over quality.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,10 +120,10 @@ fn delta([anchor, test]: &[Fit; 2], overlap: (f64, f64)) -> Delta {
 /// Returns the first quality at which the other codec becomes the better one.
 fn crossing([anchor, test]: &[Fit; 2], (low, high): (f64, f64)) -> Option<f64> {
     let mut sign = 0.0;
-    for probe in 0..=PROBES {
-        let quality = low + (high - low) * f64::from(probe) / f64::from(PROBES);
+    for probe in 0..=CROSSING_PROBES {
+        let quality = low + (high - low) * f64::from(probe) / f64::from(CROSSING_PROBES);
         let ahead = test.value(quality) - anchor.value(quality);
-        if ahead.abs() <= EQUAL {
+        if ahead.abs() <= EQUAL_PART {
             continue;
         }
         if sign * ahead < 0.0 {
@@ -251,7 +251,7 @@ fn akima_slopes(x: &[f64], y: &[f64]) -> Vec<f64> {
     let turns: Vec<[f64; 2]> = (0..x.len()).map(|at| [turn(at), turn(at + 2)]).collect();
     let most = turns.iter().map(|[before, after]| before + after).fold(0.0, f64::max);
     let slope = |(at, [before, after]): (usize, &[f64; 2])| {
-        if before + after > EQUAL * most {
+        if before + after > EQUAL_PART * most {
             (after * m[at + 1] + before * m[at + 2]) / (before + after)
         } else {
             f64::midpoint(m[at], m[at + 3])

@@ -8,7 +8,7 @@ use crate::rate_distortion::rounded;
 use crate::video::{Frame, Measured, Run, kbps};
 
 /// The number of rates.
-const RATES: u32 = 5;
+const RATE_COUNT: u32 = 5;
 
 /// The measurements of a video at all rates.
 #[derive(Debug, Serialize)]
@@ -55,8 +55,8 @@ struct FrameRow {
 #[must_use]
 pub fn rates([least, most]: [Bitrate; 2]) -> Vec<Bitrate> {
     let [least, most] = [least, most].map(|rate| rate.bits() as f64);
-    let rate = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(RATES - 1));
-    (0..RATES).map(|number| Bitrate::rounded(rate(number))).collect()
+    let rate = |number: u32| least * (most / least).powf(f64::from(number) / f64::from(RATE_COUNT - 1));
+    (0..RATE_COUNT).map(|number| Bitrate::rounded(rate(number))).collect()
 }
 
 impl Report {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::metrics;
 
 /// The cuts in the table, in percent of the stream.
-const PERCENTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
+const CUT_PERCENTS: [usize; 7] = [1, 2, 5, 10, 20, 50, 100];
 
 /// The report on a stream.
 #[derive(Debug, Serialize)]
@@ -76,7 +76,7 @@ impl Report {
     /// Those of the decoder, except a stream that breaks the specification: the report says so.
     pub fn with_cuts(mut self, stream: &Stream, decoder: &mut Decoder) -> Result<Self, Error> {
         let mut at = 0;
-        for percent in PERCENTS {
+        for percent in CUT_PERCENTS {
             let bytes = stream.bytes().len() * percent / 100;
             if bytes < self.header_bytes {
                 continue;

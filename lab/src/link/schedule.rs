@@ -6,11 +6,11 @@ use std::time::Duration;
 use super::trace;
 
 /// Bytes that UDP and IPv4 add to a packet.
-const OVERHEAD: u64 = 28;
+const OVERHEAD_BYTES: u64 = 28;
 /// Bits per second from clients to the server.
-const BACK: u64 = 1_000_000_000;
+const BACK_BITS_PER_SECOND: u64 = 1_000_000_000;
 /// The longest wait, even where a rate stays at zero.
-const FOREVER: Duration = Duration::from_secs(3600);
+const MAX_WAIT: Duration = Duration::from_secs(3600);
 
 /// A token bucket (RFC 2697).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ impl Link {
     /// Returns the other direction: fast enough not to matter, without a policer, with the same delay, loss and jitter.
     #[must_use]
     pub fn back(&self) -> Self {
-        Self { rates: vec![(Duration::ZERO, BACK)], policer: None, seed: !self.seed, ..self.clone() }
+        Self { rates: vec![(Duration::ZERO, BACK_BITS_PER_SECOND)], policer: None, seed: !self.seed, ..self.clone() }
     }
 
     /// Returns the bits per second at a moment.
@@ -118,7 +118,7 @@ impl Link {
 
     /// Returns when `bits` that begin at `at` have passed.
     fn through(&self, mut at: Duration, bits: u64) -> Duration {
-        let end = at + FOREVER;
+        let end = at + MAX_WAIT;
         let mut left = bits as f64;
         while at < end {
             let rate = self.rate(at) as f64;
@@ -166,7 +166,7 @@ impl<T> Schedule<T> {
         if !self.passes_policer(now, bytes) || wait > self.link.queue {
             return None;
         }
-        self.busy = self.link.through(self.busy.max(now), (bytes as u64 + OVERHEAD) * 8);
+        self.busy = self.link.through(self.busy.max(now), (bytes as u64 + OVERHEAD_BYTES) * 8);
         let lost = self.random(1_000_000) < u64::from(self.link.loss);
         let late = self.random(u64::try_from(self.link.jitter.as_nanos()).unwrap_or(u64::MAX));
         if !lost {
@@ -184,7 +184,7 @@ impl<T> Schedule<T> {
         let (lacking, at) = &mut self.lacking;
         let filled = rate as f64 * now.saturating_sub(std::mem::replace(at, now)).as_secs_f64();
         let taken = (*lacking - filled).max(0.0);
-        let wanted = taken + ((bytes as u64 + OVERHEAD) * 8) as f64;
+        let wanted = taken + ((bytes as u64 + OVERHEAD_BYTES) * 8) as f64;
         let passes = wanted <= (burst * 8) as f64;
         *lacking = if passes { wanted } else { taken };
         passes

@@ -10,9 +10,9 @@ pub const NORWAY_BUS: &str = include_str!("../../traces/norway_bus_14.txt");
 pub const NORWAY_METRO: &str = include_str!("../../traces/norway_metro_2.txt");
 
 /// Bytes of a packet in a mahimahi trace.
-const PACKET: u64 = 1500;
+const PACKET_BYTES: u64 = 1500;
 /// The time over which the packets of a mahimahi trace are counted.
-const SLOT: Duration = Duration::from_millis(100);
+const SLOT_TIME: Duration = Duration::from_millis(100);
 /// The most slots: a trace of a day.
 const MAX_SLOTS: u64 = 24 * 3600 * 10;
 
@@ -51,14 +51,14 @@ fn bits(megabits: f64) -> u64 {
 /// Counts the packets of every slot as a rate.
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates; they are not negative")]
 fn packets(milliseconds: &[f64]) -> Result<Vec<(Duration, u64)>> {
-    let slot = |time: &f64| *time as u64 / SLOT.as_millis() as u64;
+    let slot = |time: &f64| *time as u64 / SLOT_TIME.as_millis() as u64;
     let count = milliseconds.iter().map(slot).max().unwrap_or(0) + 1;
     ensure!(count <= MAX_SLOTS, "the trace is longer than a day");
     let mut rates = vec![0; usize::try_from(count)?];
     for time in milliseconds {
-        rates[usize::try_from(slot(time))?] += PACKET * 8 * 1000 / SLOT.as_millis() as u64;
+        rates[usize::try_from(slot(time))?] += PACKET_BYTES * 8 * 1000 / SLOT_TIME.as_millis() as u64;
     }
-    Ok((0..).map(|slot| SLOT * slot).zip(rates).collect())
+    Ok((0..).map(|slot| SLOT_TIME * slot).zip(rates).collect())
 }
 
 #[cfg(test)]
@@ -70,7 +70,7 @@ mod tests {
         let seconds = Duration::from_secs;
         assert_eq!(parse("0.0 1.5\n2.0 0.25\n\n")?, [(seconds(0), 1_500_000), (seconds(2), 250_000)]);
         let packet = 1500 * 8 * 10;
-        assert_eq!(parse("5\n5\n230\n")?, [(seconds(0), 2 * packet), (SLOT, 0), (2 * SLOT, packet)]);
+        assert_eq!(parse("5\n5\n230\n")?, [(seconds(0), 2 * packet), (SLOT_TIME, 0), (2 * SLOT_TIME, packet)]);
         for trace in [NORWAY_BUS, NORWAY_METRO] {
             assert!(parse(trace)?.len() > 10);
         }

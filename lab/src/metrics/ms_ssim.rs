@@ -12,11 +12,11 @@ use nestcast_media::to_rgb;
 use super::shape::shape;
 
 /// The exponents of the scales, finest first (the paper's cross-scale calibration).
-const EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
+const SCALE_EXPONENTS: [f64; 5] = [0.0448, 0.2856, 0.3001, 0.2363, 0.1333];
 /// Taps of the window along a side.
-const TAPS: usize = 11;
+const WINDOW_TAPS: usize = 11;
 /// The window's standard deviation, pixels.
-const SIGMA: f64 = 1.5;
+const WINDOW_SIGMA: f64 = 1.5;
 /// Keeps the luminance term finite where both pictures are black: (0.01 * 255)^2.
 const C1: f32 = 6.5025;
 /// Keeps the contrast-structure term finite where both pictures are flat: (0.03 * 255)^2.
@@ -46,7 +46,7 @@ struct Scale {
 
 impl MsSsim {
     /// The shortest side that can be measured: the window must fit into the coarsest scale, a sixteenth rounded up.
-    pub const MIN_SIDE: usize = (TAPS - 1) * 16 + 1;
+    pub const MIN_SIDE: usize = (WINDOW_TAPS - 1) * 16 + 1;
 
     /// Prepares an original; `None` if a side is shorter than [`MIN_SIDE`](Self::MIN_SIDE).
     #[must_use]
@@ -83,22 +83,22 @@ impl MsSsim {
 
 /// Returns a channel at all scales, finest first.
 fn scales(plane: Plane) -> impl Iterator<Item = Plane> {
-    std::iter::successors(Some(plane), |plane| Some(plane.halved())).take(EXPONENTS.len())
+    std::iter::successors(Some(plane), |plane| Some(plane.halved())).take(SCALE_EXPONENTS.len())
 }
 
-fn channel(original: &[Scale], decoded: Plane, window: &[f32; TAPS]) -> f64 {
+fn channel(original: &[Scale], decoded: Plane, window: &[f32; WINDOW_TAPS]) -> f64 {
     let mut product = 1.0;
     for (index, (a, b)) in original.iter().zip(scales(decoded)).enumerate() {
         let (structure, similarity) = means(a, &b, window);
-        let coarsest = index + 1 == EXPONENTS.len();
+        let coarsest = index + 1 == SCALE_EXPONENTS.len();
         let mean = if coarsest { similarity } else { structure };
-        product *= mean.max(0.0).powf(EXPONENTS[index]);
+        product *= mean.max(0.0).powf(SCALE_EXPONENTS[index]);
     }
     product
 }
 
 /// Returns the means over one scale of the contrast-structure term, and of that times the luminance term.
-fn means(a: &Scale, b: &Plane, window: &[f32; TAPS]) -> (f64, f64) {
+fn means(a: &Scale, b: &Plane, window: &[f32; WINDOW_TAPS]) -> (f64, f64) {
     let mean = b.blurred(window);
     let mean_square = b.times(b).blurred(window);
     let mean_product = a.plane.times(b).blurred(window);
@@ -138,13 +138,15 @@ impl Plane {
     }
 
     /// Returns the Gaussian mean around every pixel whose whole window is inside.
-    fn blurred(&self, window: &[f32; TAPS]) -> Self {
+    fn blurred(&self, window: &[f32; WINDOW_TAPS]) -> Self {
         let width = self.width;
-        let narrow = width + 1 - TAPS;
-        let rows = self.samples.len() / width + 1 - TAPS;
+        let narrow = width + 1 - WINDOW_TAPS;
+        let rows = self.samples.len() / width + 1 - WINDOW_TAPS;
         let mut column = vec![0.0; width];
         let mut samples = vec![0.0; narrow * rows];
-        for (out, around) in samples.chunks_exact_mut(narrow).zip(self.samples.windows(width * TAPS).step_by(width)) {
+        for (out, around) in
+            samples.chunks_exact_mut(narrow).zip(self.samples.windows(width * WINDOW_TAPS).step_by(width))
+        {
             column.fill(0.0);
             for (row, &weight) in around.chunks_exact(width).zip(window) {
                 add(&mut column, row, weight);
@@ -186,9 +188,10 @@ fn add(sums: &mut [f32], samples: &[f32], weight: f32) {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "weights need no more than f32")]
-fn window() -> [f32; TAPS] {
-    let weight = |tap: usize| (-(tap as f64 - (TAPS / 2) as f64).powi(2) / (2.0 * SIGMA * SIGMA)).exp();
-    let sum: f64 = (0..TAPS).map(weight).sum();
+fn window() -> [f32; WINDOW_TAPS] {
+    let weight =
+        |tap: usize| (-(tap as f64 - (WINDOW_TAPS / 2) as f64).powi(2) / (2.0 * WINDOW_SIGMA * WINDOW_SIGMA)).exp();
+    let sum: f64 = (0..WINDOW_TAPS).map(weight).sum();
     std::array::from_fn(|tap| (weight(tap) / sum) as f32)
 }
 

@@ -6,7 +6,7 @@ use nestcast_media::to_rgb;
 use super::shape::shape;
 
 /// The largest sample.
-const PEAK: f64 = 255.0;
+const PEAK_SAMPLE: f64 = 255.0;
 
 /// Returns the peak signal-to-noise ratio in dB, from the mean squared error over all samples of all channels; infinite
 /// for equal pictures.
@@ -23,7 +23,7 @@ pub fn psnr(original: &Picture, decoded: &Picture) -> f64 {
     let pairs = original.samples().iter().zip(decoded.samples());
     let squares: u64 = pairs.map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
     let mse = squares as f64 / original.samples().len() as f64;
-    10.0 * (PEAK * PEAK / mse).log10()
+    10.0 * (PEAK_SAMPLE * PEAK_SAMPLE / mse).log10()
 }
 
 #[cfg(test)]

@@ -23,14 +23,14 @@ pub fn budget(bpp: f64, size: Size) -> usize {
 #[must_use]
 pub fn jpeg_over_rtp(file: &[u8]) -> Option<usize> {
     /// RFC 2435, section 3.1.
-    const HEADER: usize = 8;
+    const HEADER_BYTES: usize = 8;
     const START_OF_SCAN: u8 = 0xDA;
-    const END: usize = 2;
+    const END_BYTES: usize = 2;
     let mut at = 2;
     while let Some(&[0xFF, marker, high, low]) = file.get(at..at + 4) {
         at += 2 + usize::from(u16::from_be_bytes([high, low]));
         if marker == START_OF_SCAN {
-            return file.len().checked_sub(at + END).map(|scan| scan + HEADER);
+            return file.len().checked_sub(at + END_BYTES).map(|scan| scan + HEADER_BYTES);
         }
     }
     None

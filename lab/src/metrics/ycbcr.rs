@@ -3,9 +3,9 @@
 use nestcast_codec::{Format, Matrix, Picture, Range, Ycbcr};
 
 /// Weights of luma, blue and red difference.
-const WEIGHTS: [f64; 3] = [6.0, 1.0, 1.0];
+const COMPONENT_WEIGHTS: [f64; 3] = [6.0, 1.0, 1.0];
 /// The largest sample.
-const PEAK: f64 = 255.0;
+const PEAK_SAMPLE: f64 = 255.0;
 
 /// PSNR of each plane in dB.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -21,8 +21,8 @@ impl YcbcrPsnr {
     #[must_use]
     pub fn weighted(&self) -> f64 {
         let planes = [self.luma, self.differences[0], self.differences[1]];
-        let sum: f64 = planes.into_iter().zip(WEIGHTS).map(|(db, weight)| db * weight).sum();
-        sum / WEIGHTS.iter().sum::<f64>()
+        let sum: f64 = planes.into_iter().zip(COMPONENT_WEIGHTS).map(|(db, weight)| db * weight).sum();
+        sum / COMPONENT_WEIGHTS.iter().sum::<f64>()
     }
 }
 
@@ -35,7 +35,10 @@ impl YcbcrPsnr {
 pub fn ycbcr_psnr(original: &Picture, decoded: &Picture) -> YcbcrPsnr {
     let shape = |picture: &Picture| (picture.size(), picture.format());
     let (size, format) = shape(original);
-    assert!(shape(decoded) == (size, format) && format.planes() == WEIGHTS.len(), "only frames of one shape compare");
+    assert!(
+        shape(decoded) == (size, format) && format.planes() == COMPONENT_WEIGHTS.len(),
+        "only frames of one shape compare"
+    );
     let mut a = original.samples();
     let mut b = decoded.samples();
     let mut plane = |number: usize| {
@@ -90,7 +93,7 @@ fn psnr(a: &[u8], b: &[u8]) -> f64 {
 }
 
 fn from_squares(squares: f64, samples: usize) -> f64 {
-    10.0 * (PEAK * PEAK * samples as f64 / squares.max(1.0)).log10()
+    10.0 * (PEAK_SAMPLE * PEAK_SAMPLE * samples as f64 / squares.max(1.0)).log10()
 }
 
 #[cfg(test)]

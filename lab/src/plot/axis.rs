@@ -5,9 +5,9 @@ use std::ops::Range;
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
 /// The wanted number of ticks; the real number is within a factor of two.
-const TICKS: f64 = 10.0;
+const WANTED_TICKS: f64 = 10.0;
 /// The margin past the lowest and the highest value, as a fraction of their range.
-const MARGIN: f64 = 0.06;
+const RANGE_MARGIN: f64 = 0.06;
 
 /// One axis of a chart.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +37,7 @@ impl Axis {
         let (low, high) = finite.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), value| {
             (f64::min(low, value), f64::max(high, value))
         });
-        let margin = (high - low) * MARGIN;
+        let margin = (high - low) * RANGE_MARGIN;
         Self::linear(label, if low < high { (low - margin, high + margin) } else { (0.0, 1.0) })
     }
 
@@ -106,7 +106,7 @@ impl ValueFormatter<f64> for Scale {
 
 /// Returns round values in a range (steps of 1, 2 or 5 times a power of ten), with their labels.
 fn steps((low, high): (f64, f64)) -> Vec<(f64, String)> {
-    let rough = (high - low) / TICKS;
+    let rough = (high - low) / WANTED_TICKS;
     let power = 10_f64.powf(rough.log10().floor());
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= 0.999 * rough).unwrap_or(10.0);
     let step = factor * power;

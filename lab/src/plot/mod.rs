@@ -63,22 +63,22 @@ pub fn shown(curves: &[Curve], x: (f64, f64)) -> impl Iterator<Item = f64> {
 // Plotters counts whole pixels, so a drawing has twice the pixels of its size on the page.
 
 /// Width of a drawing.
-const WIDTH: u32 = 1880;
+const WIDTH_PIXELS: u32 = 1880;
 /// Height of a drawing, unless the legend needs more.
-const HEIGHT: u32 = 1112;
+const HEIGHT_PIXELS: u32 = 1112;
 /// The left edge of the legend.
-const LEGEND: i32 = 1410;
+const LEGEND_PIXELS: i32 = 1410;
 /// The distance between lines of the legend.
 const LEGEND_STEP: u32 = 42;
 /// The room above the plot, for the title and the texts of marks.
-const TOP: u32 = 112;
+const TOP_PIXELS: u32 = 112;
 /// The room for an axis's name and tick labels of [`SHORT_LABEL`] letters.
-const LABELS: u32 = 100;
+const LABEL_PIXELS: u32 = 100;
 const SHORT_LABEL: u32 = 3;
 /// The room for each further letter of a label at the y axis.
-const LETTER: u32 = 17;
+const LETTER_PIXELS: u32 = 17;
 /// The room between texts and the drawing's edges.
-const MARGIN: i32 = 32;
+const MARGIN_PIXELS: i32 = 32;
 /// The least distance between two marks that both have a label.
 const MARK_STEP: i32 = 72;
 
@@ -93,7 +93,8 @@ impl Chart {
     pub fn svg(&self) -> Result<String> {
         let legend = LEGEND_STEP * u32::try_from(self.curves.len())?;
         let mut svg = String::new();
-        let root = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT.max(TOP + legend))).into_drawing_area();
+        let root = SVGBackend::with_string(&mut svg, (WIDTH_PIXELS, HEIGHT_PIXELS.max(TOP_PIXELS + legend)))
+            .into_drawing_area();
         self.draw(&root)?;
         root.present()?;
         drop(root);
@@ -103,17 +104,17 @@ impl Chart {
 
     fn draw(&self, root: &Area<'_>) -> Result<()> {
         root.fill(&Part::Paper.colour())?;
-        root.draw_text(&self.title, &title(), (MARGIN, 20))?;
+        root.draw_text(&self.title, &title(), (MARGIN_PIXELS, 20))?;
         let (width, height) = root.dim_in_pixel();
         let y = Scale::from(&self.y);
         let letters = u32::try_from(y.widest())?.saturating_sub(SHORT_LABEL);
-        let area = root.clone().shrink((0, 0), (u32::try_from(LEGEND - MARGIN)?.min(width), height));
+        let area = root.clone().shrink((0, 0), (u32::try_from(LEGEND_PIXELS - MARGIN_PIXELS)?.min(width), height));
         let mut plot = ChartBuilder::on(&area)
-            .margin_top(TOP)
-            .margin_left(MARGIN / 2)
-            .margin_bottom(MARGIN / 2)
-            .y_label_area_size(LABELS + LETTER * letters)
-            .x_label_area_size(LABELS)
+            .margin_top(TOP_PIXELS)
+            .margin_left(MARGIN_PIXELS / 2)
+            .margin_bottom(MARGIN_PIXELS / 2)
+            .y_label_area_size(LABEL_PIXELS + LETTER_PIXELS * letters)
+            .x_label_area_size(LABEL_PIXELS)
             .build_cartesian_2d(Scale::from(&self.x), y)?;
         self.mark(&mut plot)?;
         plot.configure_mesh()
@@ -179,9 +180,9 @@ impl Chart {
 
 /// Draws a line of the legend: a piece of the curve, and its name.
 fn legend(root: &Area<'_>, curve: &Curve, line: i32) -> Result<()> {
-    let y = i32::try_from(TOP + LEGEND_STEP / 2)? + line * i32::try_from(LEGEND_STEP)?;
+    let y = i32::try_from(TOP_PIXELS + LEGEND_STEP / 2)? + line * i32::try_from(LEGEND_STEP)?;
     let colour = curve.stroke.colour();
-    let from = LEGEND + MARGIN;
+    let from = LEGEND_PIXELS + MARGIN_PIXELS;
     root.draw(&PathElement::new([(from, y), (from + 48, y)], colour.stroke_width(width(curve.stroke))))?;
     if curve.stroke.dots {
         root.draw(&Circle::new((from + 24, y), radius(curve.stroke), colour.filled()))?;

@@ -18,9 +18,9 @@ use crate::sheet::{self, Cell, Row};
 use crate::thumbnail::thumbnail;
 
 /// The most pixels of a picture on the sheet, each way; pictures in a row; and letters of a name.
-const CELL: u32 = 180;
-const COLUMNS: usize = 5;
-const NAME: usize = 18;
+const CELL_PIXELS: u32 = 180;
+const SHEET_COLUMNS: usize = 5;
+const NAME_LETTERS: usize = 18;
 
 /// The pictures of an index nearest to one, among those that share its first bits.
 #[derive(Debug, Serialize)]
@@ -96,19 +96,19 @@ impl Report {
     /// If the sheet is larger than a picture may be.
     pub fn sheet(&self, query: &Query, coder: &Coder) -> Result<Picture> {
         let cell = |picture: Option<&Picture>, path: &str, figures: String| {
-            let picture = picture.and_then(|picture| thumbnail(picture, CELL).ok());
+            let picture = picture.and_then(|picture| thumbnail(picture, CELL_PIXELS).ok());
             let name = Path::new(path).file_name().unwrap_or_default().to_string_lossy();
-            Cell { picture, name: name.chars().take(NAME).collect(), figures }
+            Cell { picture, name: name.chars().take(NAME_LETTERS).collect(), figures }
         };
         let found =
             |found: &Found| cell(coder.read(Path::new(&found.picture)).ok().as_ref(), &found.picture, found.figures());
         let searched = vec![cell(Some(&query.picture), &self.query, format!("{} bits", self.bits))];
         let mut rows = vec![Row { heading: "searched".to_owned(), cells: searched }];
-        for (number, row) in self.found.chunks(COLUMNS).enumerate() {
+        for (number, row) in self.found.chunks(SHEET_COLUMNS).enumerate() {
             let cells = row.iter().map(found).collect();
             rows.push(Row { heading: if number == 0 { "found".to_owned() } else { String::new() }, cells });
         }
-        let side = CELL as usize;
+        let side = CELL_PIXELS as usize;
         Ok(sheet::draw("", &rows, (side, side))?)
     }
 }

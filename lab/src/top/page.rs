@@ -5,7 +5,7 @@ use std::net::{TcpStream, ToSocketAddrs as _};
 use std::time::Duration;
 
 /// The time for each step of a request.
-const TIMEOUT: Duration = Duration::from_secs(5);
+const STEP_TIMEOUT: Duration = Duration::from_secs(5);
 /// The most bytes of a page: 1000 receivers have a tenth of that.
 const MAX_PAGE: u64 = 16 * 1024 * 1024;
 
@@ -41,9 +41,9 @@ pub(super) fn get(address: &str) -> Result<String, PageError> {
 fn ask(address: &str) -> io::Result<Vec<u8>> {
     let found = address.to_socket_addrs()?.next();
     let found = found.ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the host has no address"))?;
-    let mut stream = TcpStream::connect_timeout(&found, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
+    let mut stream = TcpStream::connect_timeout(&found, STEP_TIMEOUT)?;
+    stream.set_read_timeout(Some(STEP_TIMEOUT))?;
+    stream.set_write_timeout(Some(STEP_TIMEOUT))?;
     write!(stream, "GET /metrics HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n")?;
     let mut answer = Vec::new();
     stream.take(MAX_PAGE).read_to_end(&mut answer)?;

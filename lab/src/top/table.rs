@@ -5,8 +5,8 @@ use std::time::Instant;
 use super::samples::Samples;
 
 /// The columns of a receiver's address and name.
-const ADDRESS: usize = 27;
-const NAME: usize = 16;
+const ADDRESS_COLUMNS: usize = 27;
+const NAME_COLUMNS: usize = 16;
 
 /// Returns the figures between two moments as at most `rows` lines of at most `columns` characters.
 pub(super) fn table(
@@ -60,8 +60,8 @@ fn receiver(address: &str, name: &str, before: &Samples, now: &Samples, seconds:
     let reason = grown_most.filter(|(_, count)| *count > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
     format!(
         "{:ADDRESS$}{:NAME$}{:>11}{:>11}{:>8}{:>9.1}{:>8}{:>8}  {}",
-        start(address, ADDRESS - 1),
-        start(name, NAME - 1),
+        start(address, ADDRESS_COLUMNS - 1),
+        start(name, NAME_COLUMNS - 1),
         bits(value("nestcast_receiver_delivery_rate_bits_per_second")),
         bits(value("nestcast_receiver_target_rate_bits_per_second")),
         format!("{:.0} %", percent(sent, full)),

@@ -10,20 +10,20 @@ use super::element::{self, Elements, Head};
 use super::layout::picture_bytes;
 use super::tracks::{SoundTrack, Tracks};
 
-const EBML: u32 = 0x1A45_DFA3;
-const SEGMENT: u32 = 0x1853_8067;
-const INFO: u32 = 0x1549_A966;
-const TIMESTAMP_SCALE: u32 = 0x2A_D7B1;
-const TRACKS: u32 = 0x1654_AE6B;
-const CLUSTER: u32 = 0x1F43_B675;
-const TIMESTAMP: u32 = 0xE7;
-const SIMPLE_BLOCK: u32 = 0xA3;
-const BLOCK_GROUP: u32 = 0xA0;
-const BLOCK: u32 = 0xA1;
+const EBML_ID: u32 = 0x1A45_DFA3;
+const SEGMENT_ID: u32 = 0x1853_8067;
+const INFO_ID: u32 = 0x1549_A966;
+const TIMESTAMP_SCALE_ID: u32 = 0x2A_D7B1;
+const TRACKS_ID: u32 = 0x1654_AE6B;
+const CLUSTER_ID: u32 = 0x1F43_B675;
+const TIMESTAMP_ID: u32 = 0xE7;
+const SIMPLE_BLOCK_ID: u32 = 0xA3;
+const BLOCK_GROUP_ID: u32 = 0xA0;
+const BLOCK_ID: u32 = 0xA1;
 /// Ids of this many bytes are of a segment's own elements, and of nothing in a cluster.
 const OF_SEGMENT: std::ops::RangeInclusive<u32> = 0x1000_0000..=0x1FFF_FFFF;
 /// The flags of a block that say how several packets share it.
-const LACING: u8 = 0x06;
+const LACING_FLAGS: u8 = 0x06;
 /// The nanoseconds of a time in the file, unless it says otherwise.
 const USUAL_SCALE: u64 = 1_000_000;
 
@@ -78,10 +78,10 @@ impl<R: Read> Reader<R> {
     pub fn new(input: R, max_pixels: u64) -> Result<Self, Error> {
         let mut input = Elements::new(input);
         match input.head()? {
-            Some(Head { id: EBML, length: Some(length) }) => input.skip(length)?,
+            Some(Head { id: EBML_ID, length: Some(length) }) => input.skip(length)?,
             _ => return Err(input.corrupt("it does not begin as Matroska does")),
         }
-        let Some(Head { id: SEGMENT, length }) = input.head()? else {
+        let Some(Head { id: SEGMENT_ID, length }) = input.head()? else {
             return Err(input.corrupt("it has no segment"));
         };
         let places =
@@ -89,16 +89,16 @@ impl<R: Read> Reader<R> {
         let (mut scale, mut content) = (USUAL_SCALE, Vec::new());
         let tracks = loop {
             let Some(Head { id, length }) = input.head()? else { return Err(Error::NoPictures) };
-            let length = length.filter(|_| id != CLUSTER).ok_or(Error::NoPictures)?;
+            let length = length.filter(|_| id != CLUSTER_ID).ok_or(Error::NoPictures)?;
             match id {
-                INFO => {
+                INFO_ID => {
                     input.content(length, &mut content)?;
                     scale = element::children(&content)
-                        .find(|(id, _)| *id == TIMESTAMP_SCALE)
+                        .find(|(id, _)| *id == TIMESTAMP_SCALE_ID)
                         .and_then(|(_, content)| element::number(content))
                         .unwrap_or(USUAL_SCALE);
                 }
-                TRACKS => {
+                TRACKS_ID => {
                     input.content(length, &mut content)?;
                     break Tracks::parse(&content, max_pixels)?;
                 }
@@ -209,7 +209,7 @@ impl<R: Read> Reader<R> {
                 return if self.places.may_end() { Ok(None) } else { Err(Error::Broken { at }) };
             };
             if self.places.group.is_none() && OF_SEGMENT.contains(&head.id) {
-                if [EBML, SEGMENT].contains(&head.id) {
+                if [EBML_ID, SEGMENT_ID].contains(&head.id) {
                     return Ok(None);
                 }
                 // A cluster of unknown length ends where another element of the segment begins.
@@ -224,7 +224,7 @@ impl<R: Read> Reader<R> {
     /// Reads an element, or begins it; returns the block if it is one.
     fn enter(&mut self, head: Head) -> Result<Option<Block>, Error> {
         let (id, at) = (head.id, self.input.at());
-        let is_cluster = id == CLUSTER && self.places.cluster.is_none();
+        let is_cluster = id == CLUSTER_ID && self.places.cluster.is_none();
         let Some(length) = head.length else {
             if !is_cluster {
                 return Err(self.input.corrupt("an element has no length"));
@@ -235,10 +235,10 @@ impl<R: Read> Reader<R> {
         let end = at.checked_add(length).filter(|end| self.places.end().is_none_or(|outer| *end <= outer));
         let end = end.ok_or_else(|| self.input.corrupt("an element is longer than the one around it"))?;
         match (id, self.places.cluster.is_some(), self.places.group.is_some()) {
-            (CLUSTER, false, _) => self.places.cluster = Some(Some(end)),
-            (TIMESTAMP, true, false) => self.cluster = self.input.number(length)?,
-            (BLOCK_GROUP, true, false) => self.places.group = Some(end),
-            (SIMPLE_BLOCK, true, false) | (BLOCK, true, true) => return self.block_head(end).map(Some),
+            (CLUSTER_ID, false, _) => self.places.cluster = Some(Some(end)),
+            (TIMESTAMP_ID, true, false) => self.cluster = self.input.number(length)?,
+            (BLOCK_GROUP_ID, true, false) => self.places.group = Some(end),
+            (SIMPLE_BLOCK_ID, true, false) | (BLOCK_ID, true, true) => return self.block_head(end).map(Some),
             _ => self.input.skip(length)?,
         }
         Ok(None)
@@ -253,7 +253,7 @@ impl<R: Read> Reader<R> {
         let length = end.checked_sub(self.input.at()).ok_or_else(|| self.input.corrupt("a block has no content"))?;
         let is_ours =
             track == self.tracks.pictures.number || self.tracks.sound.is_some_and(|(sound, _)| sound == track);
-        if is_ours && flags & LACING != 0 {
+        if is_ours && flags & LACING_FLAGS != 0 {
             return Err(Error::Form("packets share blocks"));
         }
         let time = self.cluster.saturating_add_signed(i16::from_be_bytes([high, low]).into());

@@ -10,7 +10,7 @@ use super::layout::Layout;
 use crate::aspect;
 
 /// Nanoseconds in a second.
-const SECOND: u64 = 1_000_000_000;
+const NANOSECONDS_PER_SECOND: u64 = 1_000_000_000;
 /// The rate that is announced where the file has none: times of pictures are in the file anyway.
 const UNKNOWN_RATE: (u32, u32) = (30, 1);
 /// The longest delay of a sound codec.
@@ -210,14 +210,14 @@ fn scan(interlaced: Option<u64>, order: Option<u64>) -> Scan {
 /// divided by 1.001.
 fn rate(interval: u64) -> Option<FrameRate> {
     for seconds in [1, 1001] {
-        let all = SECOND * u64::from(seconds);
+        let all = NANOSECONDS_PER_SECOND * u64::from(seconds);
         let frames = all.checked_add(interval / 2)?.checked_div(interval)?;
         let exact = all.checked_div(frames)?;
         if exact.abs_diff(interval) <= 1 {
             return FrameRate::new(u32::try_from(frames).ok()?, seconds).ok();
         }
     }
-    FrameRate::nearest(SECOND, interval).ok()
+    FrameRate::nearest(NANOSECONDS_PER_SECOND, interval).ok()
 }
 
 #[cfg(test)]

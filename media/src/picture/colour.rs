@@ -12,7 +12,7 @@ use moxcms::{
 };
 
 /// The most samples that are converted at once.
-const PART: usize = 3 * 4 * 1024;
+const PART_SAMPLES: usize = 3 * 4 * 1024;
 /// Reference white of BT.2100's PQ, as a share of its greatest luminance.
 const PQ_WHITE: f64 = 203.0 / 10_000.0;
 /// The signal of reference white in BT.2100's HLG.
@@ -114,14 +114,14 @@ fn set_curve(profile: &mut ColorProfile, curve: ToneReprCurve) {
 
 /// Returns a curve from signal to light. Reference white is 1, and all brighter light too.
 fn hdr_curve(light: impl Fn(f64) -> f64) -> ToneReprCurve {
-    const ENTRIES: u16 = 4096;
+    const CURVE_ENTRIES: u16 = 4096;
     let entry = |at: u16| {
-        let light = light(f64::from(at) / f64::from(ENTRIES - 1)).clamp(0.0, 1.0);
+        let light = light(f64::from(at) / f64::from(CURVE_ENTRIES - 1)).clamp(0.0, 1.0);
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
         let entry = (light * f64::from(u16::MAX)).round() as u16;
         entry
     };
-    ToneReprCurve::Lut((0..ENTRIES).map(entry).collect())
+    ToneReprCurve::Lut((0..CURVE_ENTRIES).map(entry).collect())
 }
 
 /// Returns the light of a PQ signal (ITU-R BT.2100-2, table 4).
@@ -215,7 +215,7 @@ impl Colours {
         let four = Layout::Rgba;
         let transform = self.profile.create_transform_8bit(four, &ColorProfile::new_srgb(), Layout::Rgb, options())?;
         let mut shown = vec![0; ink.len() / 4 * 3];
-        for (ink, shown) in ink.chunks(PART).zip(shown.chunks_mut(PART / 4 * 3)) {
+        for (ink, shown) in ink.chunks(PART_SAMPLES).zip(shown.chunks_mut(PART_SAMPLES / 4 * 3)) {
             transform.transform(ink, shown)?;
         }
         Ok(shown)
@@ -242,8 +242,8 @@ fn in_parts<T: Copy + Default>(
     samples: &mut [T],
     transform: &Arc<dyn TransformExecutor<T> + Send + Sync>,
 ) -> Result<(), CmsError> {
-    let mut before = Vec::with_capacity(PART);
-    for part in samples.chunks_mut(PART) {
+    let mut before = Vec::with_capacity(PART_SAMPLES);
+    for part in samples.chunks_mut(PART_SAMPLES) {
         before.clear();
         before.extend_from_slice(part);
         transform.transform(&before, part)?;

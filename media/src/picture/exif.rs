@@ -7,7 +7,7 @@ const COLOUR_SPACE: u16 = 0xA001;
 const INTEROPERABILITY_INDEX: u16 = 1;
 /// Colour spaces: a value that some cameras write for Adobe RGB, and the standard's value for all but sRGB.
 const ADOBE_RGB: u32 = 2;
-const UNCALIBRATED: u32 = 0xFFFF;
+const UNCALIBRATED_SPACE: u32 = 0xFFFF;
 
 /// Returns whether the colours are Adobe RGB. The data begin with a TIFF header.
 pub(super) fn is_adobe_rgb(data: &[u8]) -> bool {
@@ -32,7 +32,7 @@ impl<'a> Exif<'a> {
         let fields = self.value(self.long(4)?, EXIF_FIELDS)?;
         match self.value(fields, COLOUR_SPACE)? {
             ADOBE_RGB => Some(true),
-            UNCALIBRATED => {
+            UNCALIBRATED_SPACE => {
                 let fields = self.value(fields, INTEROPERABILITY_FIELDS)?;
                 Some(self.field(fields, INTEROPERABILITY_INDEX)?.starts_with(b"R03"))
             }

@@ -66,17 +66,17 @@ fn shown(image: DynamicImage, notes: &mut Vec<Note>) -> Result<Picture, Error> {
 
 /// Blends the first `COLOURS` samples of each pixel with white; the last of its `ALL` samples is its opacity.
 fn over_white<const COLOURS: usize, const ALL: usize>(samples: &[u8], notes: &mut Vec<Note>) -> Vec<u8> {
-    const WHITE: u32 = 255;
+    const WHITE_SAMPLE: u32 = 255;
     let (pixels, _) = samples.as_chunks::<ALL>();
-    if pixels.iter().any(|pixel| u32::from(pixel[COLOURS]) < WHITE) {
+    if pixels.iter().any(|pixel| u32::from(pixel[COLOURS]) < WHITE_SAMPLE) {
         notes.push(Note::Transparency);
     }
     let mut opaque = Vec::with_capacity(pixels.len() * COLOURS);
     for pixel in pixels {
         let alpha = u32::from(pixel[COLOURS]);
         for &sample in &pixel[..COLOURS] {
-            let sum = u32::from(sample) * alpha + WHITE * (WHITE - alpha);
-            opaque.push(u8::try_from((sum + WHITE / 2) / WHITE).expect("a mean of bytes is one"));
+            let sum = u32::from(sample) * alpha + WHITE_SAMPLE * (WHITE_SAMPLE - alpha);
+            opaque.push(u8::try_from((sum + WHITE_SAMPLE / 2) / WHITE_SAMPLE).expect("a mean of bytes is one"));
         }
     }
     opaque

@@ -7,9 +7,9 @@ use super::colour::{self, Colours};
 /// The most pixels per byte: deflate expands a byte to at most 1032, and a pixel needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 1032;
 /// Bytes before the first chunk.
-const SIGNATURE: usize = 8;
+const SIGNATURE_BYTES: usize = 8;
 /// The chunk that ends a file.
-const END: [u8; 12] = [0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xAE, 0x42, 0x60, 0x82];
+const END_CHUNK: [u8; 12] = [0, 0, 0, 0, b'I', b'E', b'N', b'D', 0xAE, 0x42, 0x60, 0x82];
 
 /// Returns whether the palette ends inside an entry of three bytes: `png` 0.18.1 then panics (its issue 694).
 pub(super) fn is_palette_broken(bytes: &[u8]) -> bool {
@@ -18,7 +18,7 @@ pub(super) fn is_palette_broken(bytes: &[u8]) -> bool {
 
 /// Returns the file with its last chunk, and whether that was missing: some writers forget it, and no picture needs it.
 pub(super) fn with_end(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
-    let mut end = SIGNATURE;
+    let mut end = SIGNATURE_BYTES;
     let mut data = false;
     for chunk in chunks(bytes) {
         data |= chunk.kind == *b"IDAT";
@@ -28,7 +28,7 @@ pub(super) fn with_end(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
         end = chunk.end;
     }
     match bytes.get(..end) {
-        Some(whole) if data => (Cow::Owned([whole, &END].concat()), true),
+        Some(whole) if data => (Cow::Owned([whole, &END_CHUNK].concat()), true),
         _ => (Cow::Borrowed(bytes), false),
     }
 }
@@ -86,7 +86,7 @@ fn before_data(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
 
 /// Returns all chunks. The last one may be cut.
 fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
-    let mut at = SIGNATURE;
+    let mut at = SIGNATURE_BYTES;
     std::iter::from_fn(move || {
         let rest = bytes.get(at..)?;
         let &[a, b, c, d, ref kind @ ..] = rest.first_chunk::<8>()?;
@@ -108,7 +108,7 @@ mod tests {
     }
 
     fn file(chunks: &[Vec<u8>]) -> Vec<u8> {
-        [vec![0; SIGNATURE], chunks.concat()].concat()
+        [vec![0; SIGNATURE_BYTES], chunks.concat()].concat()
     }
 
     #[test]
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(told(&[&chunk(b"cICP", &[1, 13, 0, 1])]), Ok(None));
         assert_eq!(told(&[&chunk(b"cICP", &[9, 16, 9, 0])]), Err(()), "no RGB, and nothing else is said");
         assert_eq!(told(&[&chunk(b"IDAT", &[]), &linear]), Ok(None), "behind the data it counts no more");
-        let endless = [&[0; SIGNATURE][..], &u32::MAX.to_be_bytes(), b"gAMA"].concat();
+        let endless = [&[0; SIGNATURE_BYTES][..], &u32::MAX.to_be_bytes(), b"gAMA"].concat();
         assert!(colours(&endless, None).is_ok());
     }
 
@@ -138,20 +138,20 @@ mod tests {
         let with = |matrix: u8| file(&[head.clone(), chunk(b"cICP", &[1, 13, matrix, 1]), data.clone()]);
         assert_eq!(without_matrix(&with(1)), file(&[head.clone(), data.clone()]));
         assert_eq!(without_matrix(&with(0)), with(0));
-        let cut = &with(1)[..SIGNATURE + head.len() + 13];
+        let cut = &with(1)[..SIGNATURE_BYTES + head.len() + 13];
         assert_eq!(without_matrix(cut), cut);
     }
 
     #[test]
     fn a_palette_has_whole_entries() {
-        let file = |length: u32| [&[0; SIGNATURE], &length.to_be_bytes()[..], b"PLTE", &[0; 12]].concat();
+        let file = |length: u32| [&[0; SIGNATURE_BYTES], &length.to_be_bytes()[..], b"PLTE", &[0; 12]].concat();
         assert!(!is_palette_broken(&file(6)) && is_palette_broken(&file(4)) && !is_palette_broken(&[]));
     }
 
     #[test]
     fn a_missing_end_is_added_behind_whole_data() {
         let whole = file(&[chunk(b"IHDR", &[0; 13]), chunk(b"IDAT", &[1, 2, 3])]);
-        let ended = [&whole[..], &END].concat();
+        let ended = [&whole[..], &END_CHUNK].concat();
         assert_eq!(with_end(&whole), (Cow::Owned(ended.clone()), true));
         assert_eq!(with_end(&ended), (Cow::Borrowed(&ended[..]), false));
         let cut = &whole[..whole.len() - 1];

@@ -44,7 +44,7 @@ pub fn read_size(mut source: Source<impl Read>, max_pixels: u64) -> Result<Size,
 
 /// Checks that a file begins like a picture.
 fn check(source: &mut Source<impl Read>) -> Result<(), Error> {
-    let start = source.read_to(Kind::BYTES as u64)?;
+    let start = source.read_to(Kind::NEEDED_BYTES as u64)?;
     if start.is_empty() {
         return Err(Error::Empty);
     }

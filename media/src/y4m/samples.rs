@@ -3,15 +3,15 @@
 use std::io::{self, Read};
 
 /// Samples that are converted at once.
-const PART: usize = 2048;
+const PART_SAMPLES: usize = 2048;
 
 /// Fills `out` with samples of `depth` bits, rounded to 8. A sample of more than 8 has two bytes, the lower one first.
 pub(super) fn read(input: &mut impl Read, depth: u8, out: &mut [u8]) -> io::Result<()> {
     if depth == 8 {
         return input.read_exact(out);
     }
-    let mut bytes = [0; 2 * PART];
-    for part in out.chunks_mut(PART) {
+    let mut bytes = [0; 2 * PART_SAMPLES];
+    for part in out.chunks_mut(PART_SAMPLES) {
         let bytes = &mut bytes[..2 * part.len()];
         input.read_exact(bytes)?;
         let (pairs, _) = bytes.as_chunks::<2>();

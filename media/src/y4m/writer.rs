@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use nestcast_codec::{Display, Format, FrameRate, Picture, Range, Scan, Siting, Size};
 
 /// The line before a picture.
-const FRAME: &[u8] = b"FRAME\n";
+const FRAME_LINE: &[u8] = b"FRAME\n";
 const OTHER_SIZE: &str = "the video changed its size, and y4m cannot: begin again";
 
 /// Writes pictures as a y4m stream. The first one fixes size and format.
@@ -23,11 +23,11 @@ pub struct Writer<W> {
 
 impl<W: Write> Writer<W> {
     /// Progressive, with square pixels and colour differences in the middle.
-    const SQUARE: Display = Display { siting: Siting::Centre, scan: Scan::Progressive, aspect: [1, 1] };
+    const SQUARE_PIXELS: Display = Display { siting: Siting::Centre, scan: Scan::Progressive, aspect: [1, 1] };
 
     /// Writes pictures at `rate`.
     pub const fn new(output: W, rate: FrameRate) -> Self {
-        Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE }
+        Self { output, rate, shape: None, whole: 0, pictures: 0, display: Self::SQUARE_PIXELS }
     }
 
     /// Sets how to show the frames. It has no effect after the first picture.
@@ -78,10 +78,10 @@ impl<W: Write> Writer<W> {
             Some(first) if first == shape => {}
             Some(_) => return Err(refused(OTHER_SIZE)),
         }
-        self.output.write_all(FRAME)?;
+        self.output.write_all(FRAME_LINE)?;
         self.output.write_all(picture.samples())?;
         self.output.flush()?;
-        self.whole += (FRAME.len() + picture.samples().len()) as u64;
+        self.whole += (FRAME_LINE.len() + picture.samples().len()) as u64;
         self.pictures += 1;
         Ok(())
     }

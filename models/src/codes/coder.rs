@@ -2,15 +2,15 @@
 
 use nestcast_codec::{Channels, Picture, Size};
 
-use super::shrink::{SIDE, SIDE_U32, shrink};
+use super::shrink::{SIDE_PIXELS, SIDE_U32, shrink};
 use super::uncropped;
 use crate::onnx::{Network, Tensor};
 use crate::tensor::NetworkError;
 
 /// A picture's samples, by plane.
-const PLANE_SAMPLES: usize = SIDE * SIDE;
+const PLANE_SAMPLES: usize = SIDE_PIXELS * SIDE_PIXELS;
 /// The shape of a picture in a network: count, planes, rows, columns.
-pub(super) const PICTURE_SHAPE: [usize; 4] = [1, 3, SIDE, SIDE];
+pub(super) const PICTURE_SHAPE: [usize; 4] = [1, 3, SIDE_PIXELS, SIDE_PIXELS];
 
 /// Names of the networks' ports.
 pub(super) const PICTURE_PORT: &str = "picture";
@@ -29,7 +29,7 @@ impl CodeEncoder {
     /// # Errors
     /// [`NetworkError`] where ONNX Runtime fails.
     pub fn encode(&self, picture: &Picture) -> Result<Vec<u8>, NetworkError> {
-        self.code(&shrink(picture, SIDE))
+        self.code(&shrink(picture, SIDE_PIXELS))
     }
 
     /// Codes, as [`encode`](Self::encode) gives them, of 18 pictures that this one may be a crop of. Each guesses a

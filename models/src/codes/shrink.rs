@@ -5,7 +5,7 @@ use std::ops::Range;
 use nestcast_codec::{Channels, Picture};
 
 /// Pixels of each side of the pictures that codes are made of.
-pub const SIDE: usize = SIDE_U32 as usize;
+pub const SIDE_PIXELS: usize = SIDE_U32 as usize;
 pub(super) const SIDE_U32: u32 = 32;
 
 /// The whole picture as `side` x `side` RGB samples, rows of red, green, blue, stretched in each direction on its own.
@@ -16,7 +16,7 @@ pub(super) fn shrink(picture: &Picture, side: usize) -> Vec<u8> {
     let height = picture.size().height();
     let channels =
         if picture.channels() == Channels::Rgb && picture.samples().len() == 3 * width * height { 3 } else { 1 };
-    let mut sums = [[0_u64; 3 * SIDE]; SIDE];
+    let mut sums = [[0_u64; 3 * SIDE_PIXELS]; SIDE_PIXELS];
     for (y, row) in picture.samples().chunks_exact(channels * width).take(height).enumerate() {
         let across = across(row, channels, side);
         for (target, weight) in targets(y, height, side) {
@@ -29,9 +29,9 @@ pub(super) fn shrink(picture: &Picture, side: usize) -> Vec<u8> {
 }
 
 /// A row's sums over the widths of `side` pixels, each by red, green and blue.
-fn across(row: &[u8], channels: usize, side: usize) -> [u64; 3 * SIDE] {
+fn across(row: &[u8], channels: usize, side: usize) -> [u64; 3 * SIDE_PIXELS] {
     let width = row.len() / channels;
-    let mut sums = [0; 3 * SIDE];
+    let mut sums = [0; 3 * SIDE_PIXELS];
     for (target, sums) in sums.chunks_exact_mut(3).take(side).enumerate() {
         let (below, first, last) = below(target, width, side);
         for (colour, sum) in sums.iter_mut().enumerate() {
@@ -104,7 +104,7 @@ mod tests {
             let size = Size::new(u32::try_from(width).expect("short"), u32::try_from(height).expect("short"));
             let kind = if channels == 1 { Channels::Grey } else { Channels::Rgb };
             let picture = Picture::new(size.expect("a size"), kind, samples).expect("all samples");
-            for side in [SIDE, 30, 1] {
+            for side in [SIDE_PIXELS, 30, 1] {
                 let small = shrink(&picture, side);
                 let means = defined(&picture, channels, side);
                 assert_eq!(small.len(), means.len());
@@ -116,7 +116,7 @@ mod tests {
                 }
             }
             if (width, height) == (32, 32) {
-                assert_eq!(shrink(&picture, SIDE), picture.samples());
+                assert_eq!(shrink(&picture, SIDE_PIXELS), picture.samples());
             }
         }
     }

@@ -195,8 +195,8 @@ impl<'a> Node<'a> {
 impl<'a> Attribute<'a> {
     /// Reads an `AttributeProto` of the type INT or INTS.
     fn read(value: Value<'a>) -> Result<Self, GraphError> {
-        const INT: i64 = 2;
-        const INTS: i64 = 7;
+        const INT_TYPE: i64 = 2;
+        const INTS_TYPE: i64 = 7;
         let mut name = None;
         let mut kind = None;
         let mut single = None;
@@ -212,8 +212,10 @@ impl<'a> Attribute<'a> {
         }
         let name = name.ok_or(MISSING_FIELD)?;
         match (kind, single) {
-            (Some(INT), Some(single)) if integers.is_empty() => Ok(Self { name, integers: vec![single], list: false }),
-            (Some(INTS), None) => Ok(Self { name, integers, list: true }),
+            (Some(INT_TYPE), Some(single)) if integers.is_empty() => {
+                Ok(Self { name, integers: vec![single], list: false })
+            }
+            (Some(INTS_TYPE), None) => Ok(Self { name, integers, list: true }),
             _ => Err(GraphError::Form("an attribute that is neither an integer nor a list of them")),
         }
     }

@@ -1,6 +1,6 @@
 //! Networks of strangers, written field by field: each breaks one rule of a network that is otherwise sound.
 
-use nestcast_onnx_writer::{FLOAT, Message, PLANES, constant, graph, int, ints, model, port};
+use nestcast_onnx_writer::{FLOAT_TYPE, Message, PLANES, constant, graph, int, ints, model, port};
 
 use super::limits::{MAX_CONSTANTS, MAX_NAME, MAX_NODES, MAX_OPERANDS, MAX_RANK};
 use super::*;
@@ -50,7 +50,7 @@ fn last() -> Message {
 }
 
 fn zero() -> Message {
-    zeros("zero", FLOAT, &[])
+    zeros("zero", FLOAT_TYPE, &[])
 }
 
 /// A sound network with more nodes and constants.
@@ -99,10 +99,10 @@ fn convolution(filters: u64, depth: u64, side: u64, bias: u64) -> (Vec<Message>,
         .put(5, ints("strides", &[1, 1]));
     let quantise = node("", "QuantizeLinear", &["planes", "scale", "byte"], &["x"]);
     let constants = vec![
-        zeros("scale", FLOAT, &[]),
+        zeros("scale", FLOAT_TYPE, &[]),
         zeros("byte", U8, &[]),
         zeros("weights", I8, &[filters, depth, side, side]),
-        zeros("scales", FLOAT, &[filters]),
+        zeros("scales", FLOAT_TYPE, &[filters]),
         zeros("zeros", I8, &[filters]),
         zeros("bias", I32, &[bias]),
     ];
@@ -129,7 +129,8 @@ fn float_convolution(filters: u64, depth: u64, side: u64, bias: u64) -> (Vec<Mes
         .put(5, ints("pads", &[side / 2; 4]))
         .put(5, ints("strides", &[1, 1]));
     let channels_first = node("", "Transpose", &["planes"], &["x"]).put(5, ints("perm", &[0, 3, 1, 2]));
-    let constants = vec![zeros("weights", FLOAT, &[filters, depth, side, side]), zeros("bias", FLOAT, &[bias])];
+    let constants =
+        vec![zeros("weights", FLOAT_TYPE, &[filters, depth, side, side]), zeros("bias", FLOAT_TYPE, &[bias])];
     (vec![channels_first, convolution], constants)
 }
 
@@ -190,7 +191,7 @@ fn convolutions_and_means_of_floats_are_bounded() {
     }
     // Windows that overlap: each value is added up as often as there are windows over it.
     let outer = node("", "Add", &["tall", "wide"], &["square"]);
-    let edges = [zeros("tall", FLOAT, &[1, 1, 1200, 1]), zeros("wide", FLOAT, &[1, 1, 1, 1200])];
+    let edges = [zeros("tall", FLOAT_TYPE, &[1, 1, 1200, 1]), zeros("wide", FLOAT_TYPE, &[1, 1, 1, 1200])];
     assert!(cost(&with(&[outer.clone(), pool("square", &[20, 20], &[20, 20])], &edges)).is_ok());
     assert_limit(&with(&[outer, pool("square", &[600, 600], &[1, 1])], &edges), "multiplications in a run");
     assert_node(&with(&[pool("bytes", &[2, 2], &[2, 2])], &[zeros("bytes", U8, &[1, 1, 4, 4])]));
@@ -201,11 +202,11 @@ fn sizes_and_counts_are_limited() {
     assert_limit(&Message(vec![0; MAX_BYTES + 1]), "bytes");
     let nodes: Vec<_> = (0..MAX_NODES).map(|i| node("", "Relu", &["planes"], &[&format!("{i}")])).collect();
     assert_limit(&with(&nodes, &[]), "nodes");
-    let constants: Vec<_> = (0..MAX_CONSTANTS).map(|i| zeros(&format!("{i}"), FLOAT, &[])).collect();
+    let constants: Vec<_> = (0..MAX_CONSTANTS).map(|i| zeros(&format!("{i}"), FLOAT_TYPE, &[])).collect();
     assert_limit(&with(&[], &constants), "constants");
     let long = "n".repeat(MAX_NAME + 1);
     assert_limit(&with(&[node("", "Relu", &["planes"], &[&long])], &[]), "bytes in a name");
-    assert_limit(&with(&[], &[zeros("deep", FLOAT, &[1; MAX_RANK + 1])]), "dimensions of a value");
+    assert_limit(&with(&[], &[zeros("deep", FLOAT_TYPE, &[1; MAX_RANK + 1])]), "dimensions of a value");
     assert_limit(&with(&[node("", "Sum", &["planes"; MAX_OPERANDS + 1], &["s"])], &[]), "inputs of a node");
     assert_limit(&with(&[node("", "Split", &["planes"], &["s"; MAX_OPERANDS + 1])], &[]), "outputs of a node");
     let order = node("", "Transpose", &["planes"], &["t"]);
@@ -248,9 +249,9 @@ fn functions_subgraphs_and_data_elsewhere_are_refused() {
         assert_form(&with(&[node("", "If", &["planes"], &["x"]).put(5, branch(field))], &[]));
     }
     let external = new().bytes(1, "location").bytes(2, "/etc/passwd");
-    assert_form(&with(&[], &[zeros("w", FLOAT, &[1]).put(13, external)]));
-    assert_form(&with(&[], &[zeros("w", FLOAT, &[1]).int(14, 1)]));
-    assert_form(&with(&[], &[new().int(1, 1).int(2, FLOAT).bytes(8, "w").bytes(4, [0; 4])]));
+    assert_form(&with(&[], &[zeros("w", FLOAT_TYPE, &[1]).put(13, external)]));
+    assert_form(&with(&[], &[zeros("w", FLOAT_TYPE, &[1]).int(14, 1)]));
+    assert_form(&with(&[], &[new().int(1, 1).int(2, FLOAT_TYPE).bytes(8, "w").bytes(4, [0; 4])]));
     for field in [13, 14, 15, 16] {
         assert_form(&model(graph(&[last()], &[zero()]).put(field, new())));
     }
@@ -261,8 +262,8 @@ fn nothing_can_be_read_in_two_ways() {
     let sound = graph(&[last()], &[zero()]);
     assert_form(&model(sound.clone()).put(7, sound.clone()));
     assert_form(&model(sound.clone()).int(1, 8));
-    assert_form(&with(&[], &[zeros("w", FLOAT, &[1]).bytes(9, [1; 4])]));
-    assert_form(&with(&[], &[zeros("w", FLOAT, &[1]).int(2, 1 << 32 | FLOAT)]));
+    assert_form(&with(&[], &[zeros("w", FLOAT_TYPE, &[1]).bytes(9, [1; 4])]));
+    assert_form(&with(&[], &[zeros("w", FLOAT_TYPE, &[1]).int(2, 1 << 32 | FLOAT_TYPE)]));
     assert_form(&with(&[last().bytes(4, "Loop")], &[]));
     assert_form(&with(&[], &[zero()]));
     assert_form(&with(&[last()], &[]));
@@ -280,10 +281,10 @@ fn nothing_can_be_read_in_two_ways() {
 #[test]
 fn constants_fill_their_shapes() {
     for dims in [&[2][..], &[0], &[1 << 40, 1 << 40], &[u64::MAX], &[1 << 63]] {
-        assert_form(&with(&[], &[constant("w", FLOAT, dims, &[0; 4])]));
+        assert_form(&with(&[], &[constant("w", FLOAT_TYPE, dims, &[0; 4])]));
     }
     // It has no elements, so any length fits: ONNX Runtime would multiply it with other lengths.
-    for element in [FLOAT, U8, I8, I32] {
+    for element in [FLOAT_TYPE, U8, I8, I32] {
         assert_form(&with(&[], &[constant("w", element, &[0, 1 << 40], &[])]));
     }
     let (nodes, constants) = convolution(1 << 16, 0, 1, 1 << 16);
@@ -293,11 +294,11 @@ fn constants_fill_their_shapes() {
 #[test]
 fn memory_is_bounded_before_it_is_taken() {
     let side = 20_000;
-    let [tall, wide] = [zeros("tall", FLOAT, &[side, 1]), zeros("wide", FLOAT, &[1, side])];
+    let [tall, wide] = [zeros("tall", FLOAT_TYPE, &[side, 1]), zeros("wide", FLOAT_TYPE, &[1, side])];
     let outer = node("", "Add", &["tall", "wide"], &["outer"]);
     assert_limit(&with(&[outer], &[tall.clone(), wide.clone()]), "bytes of values in a run");
     let product = node("", "Gemm", &["tall", "wide", "bias"], &["product"]);
-    assert_limit(&with(&[product], &[tall, wide, zeros("bias", FLOAT, &[side])]), "bytes of values in a run");
+    assert_limit(&with(&[product], &[tall, wide, zeros("bias", FLOAT_TYPE, &[side])]), "bytes of values in a run");
     // Planes in a column and in a row: the square of the number of pixels.
     let column = node("", "Reshape", &["planes", "to column"], &["column"]);
     let row = node("", "Reshape", &["planes", "to row"], &["row"]);
@@ -321,7 +322,8 @@ fn memory_is_bounded_before_it_is_taken() {
 fn work_is_bounded() {
     let (nodes, constants) = convolution(400, 48, 9, 400);
     assert_limit(&with(&nodes, &constants), "multiplications in a run");
-    let constants = [zeros("a", FLOAT, &[1024, 1000]), zeros("b", FLOAT, &[1000, 1024]), zeros("c", FLOAT, &[1024])];
+    let constants =
+        [zeros("a", FLOAT_TYPE, &[1024, 1000]), zeros("b", FLOAT_TYPE, &[1000, 1024]), zeros("c", FLOAT_TYPE, &[1024])];
     let products: Vec<_> = (0..17).map(|i| node("", "Gemm", &["a", "b", "c"], &[&format!("{i}")])).collect();
     assert!(cost(&with(&products[..16], &constants)).is_ok());
     assert_limit(&with(&products, &constants), "multiplications in a run");
@@ -376,8 +378,8 @@ fn shapes_are_those_of_onnx() {
         numbers("negative", &[-2]),
         numbers("parts", &[24, 25]),
         numbers("back", &[72, -24]),
-        zeros("x", FLOAT, &[4]),
-        zeros("y", FLOAT, &[3]),
+        zeros("x", FLOAT_TYPE, &[4]),
+        zeros("y", FLOAT_TYPE, &[3]),
     ];
     let split = |sizes, axis| node("", "Split", &["planes", sizes], &["a", "b"]).put(5, int("axis", axis));
     let order = |values| node("", "Transpose", &["planes"], &["t"]).put(5, ints("perm", values));

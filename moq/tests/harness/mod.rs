@@ -24,12 +24,12 @@ use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Frames a second.
-pub(crate) const FPS: u32 = 30;
+pub(crate) const FRAMES_PER_SECOND: u32 = 30;
 /// Bytes of a frame, and of its base layer. Together 14.4 Mbit/s.
-pub(crate) const FRAME: usize = 60_000;
-pub(crate) const BASE: usize = 1200;
+pub(crate) const FRAME_BYTES: usize = 60_000;
+pub(crate) const BASE_BYTES: usize = 1200;
 /// Bytes of a random-access frame, and of its base layer.
-const JOIN: usize = 24_000;
+const JOIN_BYTES: usize = 24_000;
 const JOIN_BASE: usize = 6000;
 
 /// Returns the time since 1970.
@@ -47,9 +47,13 @@ pub(crate) struct Made {
 impl Made {
     /// Makes frames for this long.
     pub(crate) fn for_time(time: Duration) -> Self {
-        let mut ticks = interval(Duration::from_secs(1) / FPS);
+        let mut ticks = interval(Duration::from_secs(1) / FRAMES_PER_SECOND);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { ticks, next: 0, end: u64::try_from(time.as_millis()).expect("short") * u64::from(FPS) / 1000 }
+        Self {
+            ticks,
+            next: 0,
+            end: u64::try_from(time.as_millis()).expect("short") * u64::from(FRAMES_PER_SECOND) / 1000,
+        }
     }
 }
 
@@ -66,7 +70,7 @@ pub(crate) fn welcome() -> Welcome {
         package: PackageHash([0; 32]),
         width: 640,
         height: 360,
-        rate: FrameRate::new(FPS, 1).expect("a rate"),
+        rate: FrameRate::new(FRAMES_PER_SECOND, 1).expect("a rate"),
         video: Some(Video::new([2; 6])),
     }
 }
@@ -85,10 +89,10 @@ impl FrameSource for Made {
         self.next += 1;
         let useful = usize::try_from(demand.take_useful_bytes()).expect("small");
         let join = demand.take_random_access_request();
-        let join = join.then(|| RandomAccessFrame { base: JOIN_BASE, bytes: content(id, JOIN, true) });
+        let join = join.then(|| RandomAccessFrame { base: JOIN_BASE, bytes: content(id, JOIN_BYTES, true) });
         let captured = u64::try_from(wall_clock().as_micros()).expect("this century");
-        let bytes = content(id, useful.clamp(BASE, FRAME), false);
-        Ok(Some(Frame { id, skipped: 0, captured, since: id, base: BASE, bytes, join }.into()))
+        let bytes = content(id, useful.clamp(BASE_BYTES, FRAME_BYTES), false);
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base: BASE_BYTES, bytes, join }.into()))
     }
 }
 
@@ -120,7 +124,7 @@ impl Got {
     /// Returns the bits a second that were handed over in time between the first frame and the last.
     pub(crate) fn rate(&self) -> f64 {
         let bytes: usize = self.frames.values().map(|(bytes, _)| bytes).sum();
-        bytes as f64 * 8.0 * f64::from(FPS) / self.frames.len().max(1) as f64
+        bytes as f64 * 8.0 * f64::from(FRAMES_PER_SECOND) / self.frames.len().max(1) as f64
     }
 
     /// Returns this percentile of the time from capture until a frame was handed over.

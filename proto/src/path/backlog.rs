@@ -8,7 +8,7 @@
 use std::time::Duration;
 
 /// The growth of the assumed rate in a round trip, while the path may have become faster.
-const GROWTH: f64 = 1.25;
+const RATE_GROWTH: f64 = 1.25;
 
 /// The link's queue.
 #[derive(Debug, Clone, Copy, Default)]
@@ -37,7 +37,7 @@ impl Backlog {
     /// no faster than it was.
     pub(crate) fn handle_round(&mut self, rate: Option<f64>, shows_queue: bool) {
         self.known = rate.or(self.known);
-        self.rate = if shows_queue { self.known } else { self.rate.or(self.known).map(|rate| rate * GROWTH) };
+        self.rate = if shows_queue { self.known } else { self.rate.or(self.known).map(|rate| rate * RATE_GROWTH) };
     }
 
     /// Notes that `bytes` were sent.
@@ -58,8 +58,8 @@ impl Backlog {
 
 /// Returns how long a link of `rate` bytes a second transmits `bytes`, at most a minute.
 fn time(bytes: u64, rate: f64) -> Duration {
-    const MOST: f64 = 60.0;
-    Duration::from_secs_f64((bytes as f64 / rate.max(1.0)).min(MOST))
+    const MAX_SECONDS: f64 = 60.0;
+    Duration::from_secs_f64((bytes as f64 / rate.max(1.0)).min(MAX_SECONDS))
 }
 
 #[cfg(test)]

@@ -53,7 +53,7 @@ impl DeliveryRateSampler {
 mod tests {
     use super::*;
 
-    const LEAST: Duration = Duration::from_millis(4);
+    const MIN_INTERVAL: Duration = Duration::from_millis(4);
 
     fn at(milliseconds: u64) -> Duration {
         Duration::from_millis(milliseconds)
@@ -62,7 +62,7 @@ mod tests {
     /// Returns the sample after ten batches of `bytes`, one every `every` milliseconds, that met a queue.
     fn rate(every: u64, bytes: u64, queue: u64) -> Option<f64> {
         let mut busy = DeliveryRateSampler::default();
-        (1..=10).for_each(|count| busy.handle_batch(at(count * every), count * bytes, 1200, at(queue), LEAST));
+        (1..=10).for_each(|count| busy.handle_batch(at(count * every), count * bytes, 1200, at(queue), MIN_INTERVAL));
         busy.take(1200)
     }
 

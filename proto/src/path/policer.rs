@@ -160,9 +160,9 @@ impl Interval {
 mod tests {
     use super::*;
 
-    const ROUND: Duration = Duration::from_millis(50);
+    const ROUND_TIME: Duration = Duration::from_millis(50);
     const MTU: u64 = 1200;
-    const RATE: f64 = 240_000.0;
+    const BYTES_PER_SECOND: f64 = 240_000.0;
 
     /// A path's policer, if any, and the detector's results.
     #[derive(Default)]
@@ -177,8 +177,8 @@ mod tests {
         /// Runs rounds in each of which `delivered` bytes arrive and `lost` bytes are lost.
         fn rounds(&mut self, rounds: u32, (delivered, lost): (u64, u64), queue: bool) {
             for _ in 0..rounds {
-                self.now += ROUND;
-                let round = Round::new(self.now - ROUND, 0);
+                self.now += ROUND_TIME;
+                let round = Round::new(self.now - ROUND_TIME, 0);
                 self.delivered += delivered;
                 if lost > 0 {
                     self.policer.handle_loss(self.now, self.delivered, lost);
@@ -187,22 +187,25 @@ mod tests {
             }
         }
 
-        /// Sends what the detector allows for a time; if the policer is `there`, what exceeds [`RATE`] is lost.
+        /// Sends what the detector allows for a time; if the policer is `there`, what exceeds [`BYTES_PER_SECOND`] is lost.
         fn send(&mut self, time: Duration, there: bool) {
             let end = self.now + time;
             while self.now < end {
                 let sent = crate::path::round::whole(
-                    self.policer.rate().map_or(2.0 * RATE, |(rate, _)| rate) * seconds(ROUND),
+                    self.policer.rate().map_or(2.0 * BYTES_PER_SECOND, |(rate, _)| rate) * seconds(ROUND_TIME),
                 );
-                let lost =
-                    if there { sent.saturating_sub(crate::path::round::whole(RATE * seconds(ROUND))) } else { 0 };
+                let lost = if there {
+                    sent.saturating_sub(crate::path::round::whole(BYTES_PER_SECOND * seconds(ROUND_TIME)))
+                } else {
+                    0
+                };
                 self.rounds(1, (sent - lost, lost), false);
             }
         }
 
-        /// Returns the sending rate as a part of [`RATE`].
+        /// Returns the sending rate as a part of [`BYTES_PER_SECOND`].
         fn share(&self) -> Option<f64> {
-            self.policer.rate().map(|(rate, _)| rate / RATE)
+            self.policer.rate().map(|(rate, _)| rate / BYTES_PER_SECOND)
         }
     }
 
@@ -220,7 +223,7 @@ mod tests {
         let mut tried = Vec::new();
         let mut before = SENT_RATE_SHARE;
         while path.now < Duration::from_secs(60) {
-            path.send(ROUND, true);
+            path.send(ROUND_TIME, true);
             let share = path.share().expect("it is there");
             assert!(share < PROBE_STEP, "{share} at {:?}", path.now);
             if share > 1.0 && before < 1.0 {

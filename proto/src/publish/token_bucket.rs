@@ -82,7 +82,7 @@ mod tests {
 
     const INTERVAL: Duration = Duration::from_millis(40);
     /// 5000 bytes in an interval.
-    const RATE: Bitrate = Bitrate::from_bits(1_000_000);
+    const BITS_PER_SECOND: Bitrate = Bitrate::from_bits(1_000_000);
 
     proptest! {
         #[test]
@@ -114,7 +114,7 @@ mod tests {
 
         #[test]
         fn what_was_taken_beyond_it_is_paid_later(bytes in 0..1_000_000_u64) {
-            let mut bucket = TokenBucket::new(INTERVAL, RATE);
+            let mut bucket = TokenBucket::new(INTERVAL, BITS_PER_SECOND);
             bucket.handle_time(Duration::ZERO);
             bucket.take(bytes);
             let paid = (1..100).find(|&at| {
@@ -137,7 +137,7 @@ mod tests {
 
     #[test]
     fn a_clock_that_jumps_fills_it_to_its_depth_at_most_and_takes_nothing_from_it() {
-        let mut bucket = TokenBucket::new(INTERVAL, RATE);
+        let mut bucket = TokenBucket::new(INTERVAL, BITS_PER_SECOND);
         bucket.handle_time(Duration::from_secs(5));
         bucket.handle_time(Duration::ZERO);
         assert_eq!(bucket.bytes(), 5000);

@@ -112,7 +112,7 @@ pub struct Video {
 
 impl Video {
     /// The bit of [`Video::signal`] that says that an aspect follows.
-    const ASPECT: u8 = 1 << 6;
+    const ASPECT_BIT: u8 = 1 << 6;
 
     /// Announces video of limited range by BT.601, with square pixels.
     #[must_use]
@@ -219,7 +219,7 @@ impl Message {
                 if let Some(video) = welcome.video {
                     put_bytes(&mut body, &video.residual);
                     put_varint(&mut body, u64::from(video.signal));
-                    if video.signal & Video::ASPECT != 0 {
+                    if video.signal & Video::ASPECT_BIT != 0 {
                         video.aspect.iter().for_each(|side| put_varint(&mut body, u64::from(*side)));
                     }
                 }
@@ -326,7 +326,7 @@ fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
     let why = "the sender announces samples of a kind that this receiver does not know";
     let signal = signal.ok_or(Close { code: Code::Unsupported, why })?;
     let mut video = Video { residual, signal, aspect: [1, 1] };
-    if signal & Video::ASPECT != 0 {
+    if signal & Video::ASPECT_BIT != 0 {
         for side in &mut video.aspect {
             let number = u16::try_from(reader.varint().ok_or(SHORT_MESSAGE)?).ok().filter(|side| *side > 0);
             *side = number.ok_or(Close::violation("a welcome has an aspect out of range"))?;

@@ -7,7 +7,7 @@ use crate::wire::limits::MAX_SOUND_PACKET;
 use crate::wire::varint::{Reader, put_varint};
 
 /// The number of Opus among the codecs of sound.
-const OPUS: u64 = 1;
+const OPUS_CODEC: u64 = 1;
 
 /// The sound of a broadcast: Opus at 48 kHz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -63,14 +63,14 @@ impl Sound {
 
     /// Appends the body of its announcement.
     pub(crate) fn write(self, out: &mut BytesMut) {
-        put_varint(out, OPUS);
+        put_varint(out, OPUS_CODEC);
         put_varint(out, self.channels() as u64);
     }
 
     /// Reads the body of an announcement; `None` for sound of a kind that this build does not know.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Option<Self>, Close> {
         let (codec, channels) = (reader.varint().ok_or(SHORT_MESSAGE)?, reader.varint().ok_or(SHORT_MESSAGE)?);
-        Ok(usize::try_from(channels).ok().filter(|_| codec == OPUS).and_then(Self::with_channels))
+        Ok(usize::try_from(channels).ok().filter(|_| codec == OPUS_CODEC).and_then(Self::with_channels))
     }
 }
 

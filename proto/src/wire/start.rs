@@ -7,7 +7,7 @@ use bytes::BytesMut;
 use crate::wire::close::{Close, SHORT_MESSAGE};
 use crate::wire::varint::{Reader, put_varint};
 
-const USUAL: u64 = 0;
+const USUAL_START: u64 = 0;
 const AFTER_BEGINNING: u64 = 1;
 const BEFORE_NOW: u64 = 2;
 
@@ -31,7 +31,7 @@ impl Start {
 
     pub(crate) fn write(start: Option<Self>, body: &mut BytesMut) {
         let kind = match start {
-            None => return put_varint(body, USUAL),
+            None => return put_varint(body, USUAL_START),
             Some(Self::AfterBeginning(_)) => AFTER_BEGINNING,
             Some(Self::BeforeNow(_)) => BEFORE_NOW,
         };

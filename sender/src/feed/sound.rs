@@ -12,7 +12,7 @@ use crate::frames::sound::{SoundFanout, SoundReceiver};
 use crate::transport::{Connection, Disconnected, Outgoing};
 
 /// Sound waits for no room: it is a small part of any path, and frames get what it leaves.
-const ROOM: Room = Room { held: u64::MAX >> 2, pending: None };
+const UNLIMITED_ROOM: Room = Room { held: u64::MAX >> 2, pending: None };
 
 /// The packets that are due, and their streams.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl<O: Outgoing> SoundStreams<O> {
         let mut stream = connection.open(Urgency::Sound).await?;
         let mut left = [bytes];
         while !left[0].is_empty() {
-            stream.write(&mut left, ROOM).await?;
+            stream.write(&mut left, UNLIMITED_ROOM).await?;
         }
         stream.finish();
         self.sent.push_back(stream);

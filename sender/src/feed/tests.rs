@@ -24,12 +24,12 @@ use crate::frames::sound::SoundFanout;
 use crate::shared::{Elsewhere, Shared, Station};
 
 const INTERVAL: Duration = Duration::from_millis(33);
-const BASE: usize = 400;
-const FULL: usize = 20_000;
+const BASE_BYTES: usize = 400;
+const FULL_BYTES: usize = 20_000;
 /// Bytes of the model.
-const MODEL: usize = 250_000;
+const MODEL_BYTES: usize = 250_000;
 /// The bytes that a receiver's buffer holds.
-const BUFFER: f64 = 6000.0;
+const BUFFER_BYTES: f64 = 6000.0;
 /// Streams that a receiver counts without a new allocation.
 const MOST_STREAMS: usize = 2000;
 
@@ -78,7 +78,7 @@ impl Taker {
         let now = self.began.elapsed();
         taken.level = (taken.level - self.rate * (now - taken.at).as_secs_f64()).max(0.0);
         taken.at = now;
-        let count = offered.min((BUFFER - taken.level).max(0.0) as usize);
+        let count = offered.min((BUFFER_BYTES - taken.level).max(0.0) as usize);
         taken.level += count as f64;
         taken.streams[stream] += count;
         count
@@ -211,7 +211,7 @@ fn shared() -> Arc<Shared> {
     let counters = Arc::default();
     let demand = Demand::default();
     let end = OnceLock::new();
-    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL].into()), sound: None });
+    let offer = Arc::new(Offer { welcome, package: Some(vec![7; MODEL_BYTES].into()), sound: None });
     let slots = Arc::new(Slots::new(100, 100));
     let cut_off = Arc::new(watch::Sender::new(false));
     let sound = SoundFanout::new();
@@ -231,8 +231,8 @@ fn shared() -> Arc<Shared> {
 }
 
 fn send(fanout: &FrameFanout, id: u64) {
-    let bytes = vec![7; FULL].into();
-    fanout.send(Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None }.into());
+    let bytes = vec![7; FULL_BYTES].into();
+    fanout.send(Frame { id, skipped: 0, captured: 0, since: id, base: BASE_BYTES, bytes, join: None }.into());
 }
 
 /// Returns a sender of this broadcast alone.
@@ -287,8 +287,8 @@ async fn a_feed_that_wakes_late_sends_the_base_of_every_frame_and_the_newest_as_
     (0..5).for_each(|id| send(&fanout, id));
     sleep(INTERVAL).await;
     let streams = taker.streams();
-    assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE), "{streams:?}");
-    assert!(streams[4] > 8 * BASE, "{streams:?}");
+    assert!(streams.len() == 5 && streams.iter().all(|&bytes| bytes >= BASE_BYTES), "{streams:?}");
+    assert!(streams[4] > 8 * BASE_BYTES, "{streams:?}");
     drop(fanout);
     feed.await.expect("it ends with the frames");
 }
@@ -322,7 +322,7 @@ async fn a_model_goes_no_faster_than_the_receiver_takes() {
     let after_a_second = taker.streams()[0];
     assert!((100_000..=125_000).contains(&after_a_second), "{after_a_second} bytes at 125000 bytes a second");
     sleep(Duration::from_millis(1500)).await;
-    assert!(taker.streams()[0] > MODEL, "all of it and its head");
+    assert!(taker.streams()[0] > MODEL_BYTES, "all of it and its head");
     feed.abort();
 }
 
@@ -420,14 +420,14 @@ fn from_fanout_to_transport_a_frame_takes_no_memory_anew() {
     let fanout = FrameFanout::new(INTERVAL);
     let frames = fanout.subscribe();
     let shared = shared();
-    let bytes = Bytes::from(vec![7; FULL]);
+    let bytes = Bytes::from(vec![7; FULL_BYTES]);
     let feeds: Vec<_> = (0..3).map(|_| runtime.spawn(feed(Taker::new(1e9), &shared, &frames))).collect();
     let send_all = |ids: std::ops::Range<u64>| {
         runtime.block_on(async {
             for id in ids {
                 sleep(INTERVAL).await;
                 let bytes = bytes.clone();
-                let frame = Frame { id, skipped: 0, captured: 0, since: id, base: BASE, bytes, join: None };
+                let frame = Frame { id, skipped: 0, captured: 0, since: id, base: BASE_BYTES, bytes, join: None };
                 fanout.send(frame.into());
             }
             sleep(INTERVAL).await;

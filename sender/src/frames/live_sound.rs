@@ -10,14 +10,14 @@ use crate::frames::schedule::Schedule;
 use crate::frames::sound::SoundFanout;
 
 /// The time from one packet to the next.
-const INTERVAL: Duration = Duration::from_millis(20);
+const PACKET_INTERVAL: Duration = Duration::from_millis(20);
 /// How late a packet may be until the schedule moves to it at once. Until then it moves slowly, so that a pipe whose
 /// clock is slower than ours, or whose packets come unevenly, has no gaps.
 const MAX_LAG: Duration = Duration::from_millis(500);
 /// The schedule moves by one part of this number of a packet's time: 0.5 %.
 const SLEW_PARTS: u32 = 200;
 /// A source that waits for longer than this is said to have stopped, once.
-const SILENCE: Duration = Duration::from_secs(2);
+const MAX_SILENCE: Duration = Duration::from_secs(2);
 
 /// When packets are due.
 #[derive(Debug)]
@@ -36,10 +36,10 @@ impl Packets {
     /// let us wait moves the schedule a little: this thread may be late too, and makes that good.
     fn take(&mut self, asked: Duration, read: Duration) -> Duration {
         let due = self.schedule.due(self.after, read);
-        let has_waited = read.saturating_sub(asked) >= INTERVAL / 2;
-        let slew = if has_waited { read.saturating_sub(due).min(INTERVAL / SLEW_PARTS) } else { Duration::ZERO };
+        let has_waited = read.saturating_sub(asked) >= PACKET_INTERVAL / 2;
+        let slew = if has_waited { read.saturating_sub(due).min(PACKET_INTERVAL / SLEW_PARTS) } else { Duration::ZERO };
         self.schedule.delay(slew);
-        self.after += INTERVAL;
+        self.after += PACKET_INTERVAL;
         due + slew
     }
 }
@@ -65,7 +65,7 @@ pub(crate) fn start(
             };
             let read = running_clock::now();
             let silence = read.saturating_sub(asked);
-            if silence > SILENCE && !std::mem::replace(&mut has_said, true) {
+            if silence > MAX_SILENCE && !std::mem::replace(&mut has_said, true) {
                 tracing::warn!("no sound came for {} s: receivers heard silence", silence.as_secs());
             }
             let due = packets.take(asked, read);
@@ -101,14 +101,14 @@ mod tests {
 
     #[test]
     fn a_file_is_due_evenly_and_a_pipe_that_is_slower_is_followed_without_gaps() {
-        assert_eq!(due((0..100).map(|_| Duration::ZERO)), (0..100).map(|at| INTERVAL * at).collect::<Vec<_>>());
+        assert_eq!(due((0..100).map(|_| Duration::ZERO)), (0..100).map(|at| PACKET_INTERVAL * at).collect::<Vec<_>>());
         // 20.05 ms, 0.25 % slower, and up to 10 ms late.
         let read =
             (0..3000_u32).map(|at| Duration::from_micros(20_050) * at + Duration::from_millis(u64::from(at * 7 % 11)));
         let due = due(read.clone());
         for (pair, read) in due.windows(2).zip(read).skip(500) {
             let step = pair[1] - pair[0];
-            assert!(step >= INTERVAL && step <= INTERVAL + INTERVAL / SLEW_PARTS, "{step:?}");
+            assert!(step >= PACKET_INTERVAL && step <= PACKET_INTERVAL + PACKET_INTERVAL / SLEW_PARTS, "{step:?}");
             assert!(pair[0].abs_diff(read) < Duration::from_millis(25), "{:?} for one read at {read:?}", pair[0]);
         }
     }
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn after_a_stop_sound_goes_on_at_once_and_a_thread_that_was_late_moves_nothing() {
         let stopped = Duration::from_secs(3);
-        let due = due((0..10).map(|at| if at < 5 { INTERVAL * at } else { INTERVAL * at + stopped }));
+        let due = due((0..10).map(|at| if at < 5 { PACKET_INTERVAL * at } else { PACKET_INTERVAL * at + stopped }));
         assert_eq!(due[4..], [80, 3100, 3120, 3140, 3160, 3180].map(Duration::from_millis));
         // The thread runs again after 200 ms, and reads a file at once.
         let mut packets = Packets::new(Duration::ZERO);

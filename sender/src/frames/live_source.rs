@@ -32,7 +32,7 @@ const MAX_SPENT_PICTURES: usize = 2;
 /// How late a picture may be until the schedule moves to it at once, and how many pictures in turn are late where the
 /// source is slow. Other delays are this thread's, and it makes them good.
 const MAX_LAG: Duration = Duration::from_millis(250);
-const LAGS: usize = 8;
+const LATE_PICTURES: usize = 8;
 
 /// Encodes the pictures of any stream with any encoder. It reads and encodes nothing before the first frame is
 /// requested.
@@ -274,14 +274,14 @@ struct Due {
     /// When the next is due, after the first.
     after: Duration,
     /// How late the last pictures were.
-    lags: [Duration; LAGS],
+    lags: [Duration; LATE_PICTURES],
     number: usize,
 }
 
 impl Due {
     const fn new(interval: Option<Duration>, began: Duration) -> Self {
         let schedule = Schedule::new(began, MAX_LAG);
-        Self { interval, schedule, after: Duration::ZERO, lags: [Duration::ZERO; LAGS], number: 0 }
+        Self { interval, schedule, after: Duration::ZERO, lags: [Duration::ZERO; LATE_PICTURES], number: 0 }
     }
 
     /// Waits until the picture that was read is due. Returns when that was, in microseconds since 1970, however late the
@@ -298,7 +298,7 @@ impl Due {
     /// is slower than the schedule, which moves by the least of their delays.
     fn next(&mut self, interval: Duration, now: Duration) -> Duration {
         let due = self.schedule.due(self.after, now);
-        self.lags[self.number % LAGS] = now.saturating_sub(due);
+        self.lags[self.number % LATE_PICTURES] = now.saturating_sub(due);
         self.number += 1;
         self.after += interval;
         let least = self.lags.into_iter().min().unwrap_or_default();
@@ -462,7 +462,7 @@ mod tests {
         let slow = due((0..200).map(|at| at * 50));
         let steps: Vec<u128> = slow.windows(2).skip(8).map(|pair| pair[1] - pair[0]).collect();
         assert!(steps.iter().all(|step| *step == 50), "{steps:?}");
-        assert!(slow[199].abs_diff(199 * 50) <= 10 * LAGS as u128, "{slow:?}");
+        assert!(slow[199].abs_diff(199 * 50) <= 10 * LATE_PICTURES as u128, "{slow:?}");
         assert_eq!(due([0, 40, 5000, 5040, 5080]), [0, 40, 5000, 5040, 5080], "the source stopped");
     }
 }

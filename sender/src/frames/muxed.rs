@@ -18,7 +18,7 @@ const MAX_LAG: Duration = Duration::from_millis(250);
 /// The schedule moves by one part of this number of the time that passed: 0.5 %.
 const SLEW_PARTS: u32 = 200;
 /// A stream that let us wait for this long has nothing ready: its clock counts.
-const WAITED: Duration = Duration::from_millis(5);
+const MIN_WAIT: Duration = Duration::from_millis(5);
 /// After a longer pause in the times, the next part is due at once; so it is after times that go back by more. No part is
 /// due later than this after it was read.
 const MAX_PAUSE: Duration = Duration::from_secs(10);
@@ -53,7 +53,7 @@ impl Due {
             self.skipped += due.saturating_sub(read);
             return due.min(read);
         }
-        let has_waited = read.saturating_sub(asked) >= WAITED;
+        let has_waited = read.saturating_sub(asked) >= MIN_WAIT;
         let slew = if has_waited { read.saturating_sub(due).min(passed / SLEW_PARTS) } else { Duration::ZERO };
         self.schedule.delay(slew);
         due.saturating_add(slew).saturating_sub(late).min(read.saturating_add(MAX_PAUSE))

@@ -11,7 +11,7 @@ use std::time::Duration;
 use crate::clock;
 
 /// How often a thread notes that the process runs.
-const BEAT: Duration = Duration::from_millis(20);
+const BEAT_INTERVAL: Duration = Duration::from_millis(20);
 /// A longer time without a note is a pause of the process. A shorter delay is made good.
 const MAX_BEAT: Duration = Duration::from_millis(100);
 
@@ -34,7 +34,7 @@ impl Running {
     fn at(&mut self, now: Duration) -> Duration {
         let unseen = now.saturating_sub(self.seen);
         if self.beats > 0 && unseen > MAX_BEAT {
-            self.paused += unseen - BEAT;
+            self.paused += unseen - BEAT_INTERVAL;
         }
         self.seen = self.seen.max(now);
         now.saturating_sub(self.paused)
@@ -67,7 +67,7 @@ pub(crate) fn find_pauses(is_wanted: impl Fn() -> bool + Send + 'static) {
     process(|running| running.begin(clock::since_start()));
     thread::spawn(move || {
         while is_wanted() {
-            thread::sleep(BEAT);
+            thread::sleep(BEAT_INTERVAL);
             now();
         }
         process(|running| running.beats = running.beats.saturating_sub(1));

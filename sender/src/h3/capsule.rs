@@ -6,7 +6,7 @@ use nestcast_proto::Close;
 use crate::h3::records::put_record;
 
 /// The kind of the frame that carries capsules.
-pub(crate) const DATA: u64 = 0;
+pub(crate) const DATA_FRAME: u64 = 0;
 /// The capsule `CLOSE_WEBTRANSPORT_SESSION`.
 pub(crate) const CLOSE_SESSION: u64 = 0x2843;
 
@@ -17,6 +17,6 @@ pub(crate) fn close_session(close: Close) -> Bytes {
     payload.put_slice(close.why.as_bytes());
     let (mut capsule, mut frame) = (BytesMut::new(), BytesMut::new());
     put_record(&mut capsule, CLOSE_SESSION, &payload);
-    put_record(&mut frame, DATA, &capsule);
+    put_record(&mut frame, DATA_FRAME, &capsule);
     frame.freeze()
 }

@@ -4,11 +4,11 @@ use bytes::BytesMut;
 use quinn_proto::VarInt;
 use quinn_proto::coding::Codec as _;
 
-use crate::h3::capsule::{CLOSE_SESSION, DATA};
+use crate::h3::capsule::{CLOSE_SESSION, DATA_FRAME};
 use crate::h3::error::H3Error;
 use crate::h3::records::{Record, Records};
-use crate::h3::request::{HEADERS, Request};
-use crate::h3::settings::{self, CONTROL_STREAM, SETTINGS};
+use crate::h3::request::{HEADERS_FRAME, Request};
+use crate::h3::settings::{self, CONTROL_STREAM, SETTINGS_FRAME};
 
 /// The kinds of unidirectional streams (RFC 9114, section 6.2; RFC 9204, section 4.2).
 const PUSH_STREAM: u64 = 1;
@@ -17,7 +17,7 @@ const DECODER_STREAM: u64 = 3;
 /// The kinds of frames that a client must not send: PUSH_PROMISE, and those that only HTTP/2 has.
 const FORBIDDEN_FRAMES: [u64; 5] = [2, 5, 6, 8, 9];
 /// The kinds of frames that only the control stream may have: CANCEL_PUSH, SETTINGS, GOAWAY and MAX_PUSH_ID.
-const OF_CONTROL: [u64; 4] = [3, SETTINGS, 7, 13];
+const OF_CONTROL: [u64; 4] = [3, SETTINGS_FRAME, 7, 13];
 
 /// The streams that a peer has opened, of the kinds that it may open once: control, encoder and decoder.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl PeerStream {
             PUSH_STREAM => Err(H3Error::stream_creation("a client pushes nothing")),
             CONTROL_STREAM => {
                 opened.open(kind)?;
-                Ok(Self::Control { frames: Records::new(&[SETTINGS]), has_settings: false })
+                Ok(Self::Control { frames: Records::new(&[SETTINGS_FRAME]), has_settings: false })
             }
             ENCODER_STREAM | DECODER_STREAM => {
                 opened.open(kind)?;
@@ -114,7 +114,7 @@ fn handle_control(record: &Record, has_settings: &mut bool) -> Result<(), H3Erro
             settings::check(payload)
         }
         Record::Part { .. } if !*has_settings => Err(H3Error::missing_settings("the first frame has no settings")),
-        Record::Part { kind, .. } if [DATA, HEADERS].contains(kind) || FORBIDDEN_FRAMES.contains(kind) => {
+        Record::Part { kind, .. } if [DATA_FRAME, HEADERS_FRAME].contains(kind) || FORBIDDEN_FRAMES.contains(kind) => {
             Err(H3Error::unexpected_frame("a frame is none of a control stream"))
         }
         Record::Part { .. } => Ok(()),
@@ -139,7 +139,7 @@ pub(crate) struct RequestStream {
 
 impl Default for RequestStream {
     fn default() -> Self {
-        Self { frames: Records::new(&[HEADERS]), capsules: Records::new(&[CLOSE_SESSION]), has_request: false }
+        Self { frames: Records::new(&[HEADERS_FRAME]), capsules: Records::new(&[CLOSE_SESSION]), has_request: false }
     }
 }
 
@@ -164,9 +164,9 @@ impl RequestStream {
                     self.has_request = true;
                     return Ok(Some(Said::Request(Request::parse(&payload)?)));
                 }
-                Record::Part { kind: DATA, payload } if self.has_request => self.capsules.handle_bytes(&payload),
+                Record::Part { kind: DATA_FRAME, payload } if self.has_request => self.capsules.handle_bytes(&payload),
                 Record::Part { kind, .. }
-                    if kind == DATA || OF_CONTROL.contains(&kind) || FORBIDDEN_FRAMES.contains(&kind) =>
+                    if kind == DATA_FRAME || OF_CONTROL.contains(&kind) || FORBIDDEN_FRAMES.contains(&kind) =>
                 {
                     return Err(H3Error::unexpected_frame("a frame is none of a request"));
                 }

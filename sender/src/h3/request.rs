@@ -6,9 +6,9 @@ use crate::h3::error::H3Error;
 use crate::h3::records::put_record;
 
 /// The kind of the frame that has the fields of a request or an answer.
-pub(crate) const HEADERS: u64 = 1;
+pub(crate) const HEADERS_FRAME: u64 = 1;
 /// The path that a page must request.
-pub(crate) const PATH: &str = "/";
+pub(crate) const SESSION_PATH: &str = "/";
 /// The most bytes of a request's fields. Each field counts 32 bytes more (RFC 9114, section 4.2.2).
 const MAX_FIELD_BYTES: u64 = 16 * 1024;
 /// The names of WebTransport: in drafts up to 13, and from draft 14 on.
@@ -63,7 +63,7 @@ impl Request {
         if !PROTOCOLS.into_iter().any(|name| is(&self.protocol, name)) || !is(&self.scheme, b"https") {
             return 501;
         }
-        if !is(&self.path, PATH.as_bytes()) {
+        if !is(&self.path, SESSION_PATH.as_bytes()) {
             return 404;
         }
         if !origins.is_empty() && !origins.iter().any(|origin| is(&self.origin, origin.as_bytes())) {
@@ -79,6 +79,6 @@ pub(crate) fn answer(status: u16) -> Bytes {
     // Encoding a short name with a short value cannot fail.
     let _ = qpack::encode_stateless(&mut fields, [qpack::HeaderField::new(":status", status.to_string())]);
     let mut frame = BytesMut::new();
-    put_record(&mut frame, HEADERS, &fields);
+    put_record(&mut frame, HEADERS_FRAME, &fields);
     frame.freeze()
 }

@@ -8,7 +8,7 @@ use crate::h3::error::H3Error;
 use crate::h3::records::{put_record, put_varint};
 
 /// The kind of the frame that has the settings.
-pub(crate) const SETTINGS: u64 = 4;
+pub(crate) const SETTINGS_FRAME: u64 = 4;
 /// The kind of the stream that begins with the settings.
 pub(crate) const CONTROL_STREAM: u64 = 0;
 /// The settings that offer one WebTransport session: `ENABLE_CONNECT_PROTOCOL` (RFC 9220), `H3_DATAGRAM` (RFC 9297),
@@ -27,7 +27,7 @@ pub(crate) fn control_stream() -> Bytes {
     }
     let mut out = BytesMut::new();
     put_varint(&mut out, CONTROL_STREAM);
-    put_record(&mut out, SETTINGS, &settings);
+    put_record(&mut out, SETTINGS_FRAME, &settings);
     out.freeze()
 }
 

@@ -1,21 +1,21 @@
 //! Small networks from pictures of 32x32 pixels to binary codes and back.
 
-use crate::{FLOAT, Message, constant, model, node, port};
+use crate::{FLOAT_TYPE, Message, constant, model, node, port};
 
 /// Samples of a picture, and pixels of a side of its cells.
-const SAMPLES: u64 = 3 * 32 * 32;
-const CELL: u64 = 8;
+const PICTURE_SAMPLES: u64 = 3 * 32 * 32;
+const CELL_PIXELS: u64 = 8;
 
 /// Makes an encoder in which each bit says whether some cells of the picture are brighter than others; `seed` chooses
 /// them.
 #[must_use]
 pub fn encoder(bits: u64, seed: u64) -> Vec<u8> {
     let weight = |row: u64, bit: u64| {
-        let cell = row % 1024 / 32 / CELL * 4 + row % 32 / CELL;
+        let cell = row % 1024 / 32 / CELL_PIXELS * 4 + row % 32 / CELL_PIXELS;
         let mixed = (1 + cell + bit * 16 + seed * 65_536).wrapping_mul(0x9E37_79B9_7F4A_7C15);
         f32::from((mixed >> 40).to_le_bytes()[0]) / 127.5 - 1.0
     };
-    let rows = (0..SAMPLES).flat_map(|row| (0..bits).map(move |bit| weight(row, bit)));
+    let rows = (0..PICTURE_SAMPLES).flat_map(|row| (0..bits).map(move |bit| weight(row, bit)));
     layer(("picture", &[1, 3, 32, 32]), ("code", &[1, bits]), rows)
 }
 
@@ -23,7 +23,7 @@ pub fn encoder(bits: u64, seed: u64) -> Vec<u8> {
 #[must_use]
 pub fn decoder(bits: u64) -> Vec<u8> {
     let count = u16::try_from(bits).map_or(f32::INFINITY, f32::from);
-    let rows = (0..bits * SAMPLES).map(|_| 1.0 / count);
+    let rows = (0..bits * PICTURE_SAMPLES).map(|_| 1.0 / count);
     layer(("code", &[1, bits]), ("picture", &[1, 3, 32, 32]), rows)
 }
 
@@ -33,8 +33,8 @@ fn layer(input: (&str, &[u64]), output: (&str, &[u64]), weights: impl Iterator<I
     let shape = |lengths: &[u64]| lengths.iter().flat_map(|length| length.to_le_bytes()).collect::<Vec<_>>();
     let constants = [
         constant("flat", 7, &[2], &shape(&[1, rows])),
-        constant("weights", FLOAT, &[rows, columns], &weights.flat_map(f32::to_le_bytes).collect::<Vec<_>>()),
-        constant("bias", FLOAT, &[columns], &(0..columns).flat_map(|_| [0; 4]).collect::<Vec<_>>()),
+        constant("weights", FLOAT_TYPE, &[rows, columns], &weights.flat_map(f32::to_le_bytes).collect::<Vec<_>>()),
+        constant("bias", FLOAT_TYPE, &[columns], &(0..columns).flat_map(|_| [0; 4]).collect::<Vec<_>>()),
         constant("shape", 7, &[output.1.len() as u64], &shape(output.1)),
     ];
     let nodes = [

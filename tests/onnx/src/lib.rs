@@ -6,7 +6,7 @@
 pub mod codes;
 
 /// ONNX's number of the element type binary32.
-pub const FLOAT: u64 = 1;
+pub const FLOAT_TYPE: u64 = 1;
 /// The dimensions of a network's planes and of its correction; `None` means any.
 pub const PLANES: [Option<u64>; 4] = [Some(1), None, None, Some(48)];
 
@@ -91,7 +91,7 @@ pub fn port(name: &str, dims: &[Option<u64>]) -> Message {
         None => Message::new().bytes(2, "any"),
     });
     let shape = dims.fold(Message::new(), |shape, dim| shape.put(1, dim));
-    let tensor = Message::new().int(1, FLOAT).put(2, shape);
+    let tensor = Message::new().int(1, FLOAT_TYPE).put(2, shape);
     Message::new().bytes(1, name).put(2, Message::new().put(1, tensor))
 }
 

@@ -2,7 +2,7 @@
 //! bits.
 
 use crate::entropy::range_coder::RangeEncoder;
-use crate::motion::field::{BLOCK, Block, CONSTANTS, Field, Source};
+use crate::motion::field::{BLOCK, Block, CONSTANT_LEVELS, Field, Source};
 use crate::motion::reference::BySource;
 use crate::motion::search::block::{Blocks, MotionCandidate};
 use crate::motion::search::cost::{self, COST_PER_BIT, Cost};
@@ -214,6 +214,6 @@ fn split(
 pub(super) fn flat(own: &[[u8; BLOCK]; BLOCK]) -> (u8, u32) {
     let all = || own.as_flattened().iter().copied();
     let mean = all().map(u32::from).sum::<u32>() / BLOCK_PIXELS;
-    let level = ((mean + 2) / 4).min(u32::from(CONSTANTS) - 1) as u8;
+    let level = ((mean + 2) / 4).min(u32::from(CONSTANT_LEVELS) - 1) as u8;
     (level, all().map(|sample| u32::from(sample.abs_diff(level * 4))).sum())
 }

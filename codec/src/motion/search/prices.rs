@@ -19,11 +19,11 @@ pub(super) struct Prices {
     /// Whether a partition's vector is that of the partition before: first the price if it is not.
     same: [[u32; 2]; 3],
     /// Of a component: of whole blocks or partitions, x or y, by activity and by bits of its magnitude.
-    components: [[[u32; LENGTHS]; 3]; 4],
+    components: [[[u32; MAGNITUDE_LENGTHS]; 3]; 4],
 }
 
 /// Numbers of bits of a magnitude: none to 15.
-const LENGTHS: usize = 16;
+const MAGNITUDE_LENGTHS: usize = 16;
 
 /// The neighbourhood of a block.
 #[derive(Debug, Clone, Copy)]

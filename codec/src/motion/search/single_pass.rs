@@ -38,19 +38,19 @@ const STEP_BLOCKS: usize = 8;
 
 /// The worth of a bit is multiplied by the first factor after a frame whose side information had too many bytes, and by
 /// the second after one that had fewer than this part of them. It is this many times the smallest at most.
-const RAISE: [u32; 2] = [5, 4];
-const LOWER: [u32; 2] = [7, 8];
+const RAISE_RATIO: [u32; 2] = [5, 4];
+const LOWER_RATIO: [u32; 2] = [7, 8];
 const LOWER_BELOW: [usize; 2] = [4, 5];
 const MOST_WORTH: u32 = 16;
 /// The unit of worths.
-const ONE: u32 = 256;
+const WORTH_UNIT: u32 = 256;
 
 /// Chooses for one frame after another.
 #[derive(Debug)]
 pub(super) struct SinglePass {
     side_info: SideInfo,
     prices: Prices,
-    /// How many times more a bit is worth than by the slowest receiver's rate, in 1/[`ONE`].
+    /// How many times more a bit is worth than by the slowest receiver's rate, in 1/[`WORTH_UNIT`].
     worth: u32,
     /// The vectors of the last frame's blocks.
     before: Vec<Vector>,
@@ -120,7 +120,7 @@ impl Default for SinglePass {
         Self {
             side_info: SideInfo::default(),
             prices: Prices::default(),
-            worth: ONE,
+            worth: WORTH_UNIT,
             before: Vec::new(),
             rows: Vec::new(),
             above: Vec::new(),
@@ -165,7 +165,7 @@ impl SinglePass {
         rows.resize_with(*down, Progress::default);
         rows.iter_mut().for_each(Progress::clear);
         above.resize(*down, Vec::new());
-        let lambda = inputs.lambda * *worth / ONE;
+        let lambda = inputs.lambda * *worth / WORTH_UNIT;
         // In order: a row waits for rows before it alone.
         let all = blocks.chunks_mut(*across).zip(above).enumerate();
         parallel::for_each(threads, all, |(y, (out, above))| {
@@ -181,9 +181,9 @@ impl SinglePass {
         let bytes = side_info.encode(field, bytes);
         prices.reset(side_info);
         if bytes.len() > most_bytes {
-            *worth = (*worth * RAISE[0] / RAISE[1]).min(MOST_WORTH * ONE);
+            *worth = (*worth * RAISE_RATIO[0] / RAISE_RATIO[1]).min(MOST_WORTH * WORTH_UNIT);
         } else if bytes.len() < most_bytes * LOWER_BELOW[0] / LOWER_BELOW[1] {
-            *worth = (*worth * LOWER[0] / LOWER[1]).max(ONE);
+            *worth = (*worth * LOWER_RATIO[0] / LOWER_RATIO[1]).max(WORTH_UNIT);
         }
         bytes
     }

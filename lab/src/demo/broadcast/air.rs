@@ -10,7 +10,7 @@ use nestcast_receiver::{Trust, receive_over};
 use nestcast_sender::{Broadcast, Identity, Statistics};
 use tokio::runtime::Builder;
 
-use super::schedule::{FALL, SECONDS};
+use super::schedule::{FALL_SECONDS, LENGTH_SECONDS};
 use super::watch::{Seen, Watcher};
 use crate::bottleneck::{Bottleneck, Passage};
 use crate::clip::Clip;
@@ -19,11 +19,11 @@ use crate::link::Link;
 use crate::progress::Progress;
 use crate::video_frames::VideoFrames;
 
-const SLOW: u64 = 300_000;
-const MIDDLE: u64 = 1_000_000;
-const FAST: u64 = 4_000_000;
+const SLOW_BITS_PER_SECOND: u64 = 300_000;
+const MIDDLE_BITS_PER_SECOND: u64 = 1_000_000;
+const FAST_BITS_PER_SECOND: u64 = 4_000_000;
 /// How long the last frames may take to arrive.
-const LAST: Duration = Duration::from_millis(500);
+const LAST_FRAMES_WAIT: Duration = Duration::from_millis(500);
 
 /// One receiver, its link, and what it showed.
 pub(super) struct Receiver {
@@ -44,13 +44,21 @@ pub(super) struct Outcome {
 
 /// Returns the links, with their names.
 fn links() -> [(&'static str, Link); 3] {
-    let fall = Duration::from_secs(FALL.0);
-    let rise = Duration::from_secs(FALL.1);
-    let changing = Link::varying(vec![(Duration::ZERO, FAST), (fall, MIDDLE), (rise, FAST)]);
-    [("0.3 Mbit/s", Link::constant(SLOW)), ("1 Mbit/s", Link::constant(MIDDLE)), ("4 Mbit/s", changing)]
+    let fall = Duration::from_secs(FALL_SECONDS.0);
+    let rise = Duration::from_secs(FALL_SECONDS.1);
+    let changing = Link::varying(vec![
+        (Duration::ZERO, FAST_BITS_PER_SECOND),
+        (fall, MIDDLE_BITS_PER_SECOND),
+        (rise, FAST_BITS_PER_SECOND),
+    ]);
+    [
+        ("0.3 Mbit/s", Link::constant(SLOW_BITS_PER_SECOND)),
+        ("1 Mbit/s", Link::constant(MIDDLE_BITS_PER_SECOND)),
+        ("4 Mbit/s", changing),
+    ]
 }
 
-/// Broadcasts `clip` for [`SECONDS`].
+/// Broadcasts `clip` for [`LENGTH_SECONDS`].
 pub(super) fn broadcast(setup: &Setup<'_>, clip: &Arc<Clip>) -> Result<Outcome> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build()?;
     runtime.block_on(on_air(setup.threads, clip))
@@ -74,7 +82,7 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
         let socket = nestcast_receiver::Socket::simulated(socket, seed);
         let config = nestcast_receiver::Config::new(address, trust.clone());
         let mut watcher = Watcher::new(clip, &network);
-        let end = tokio::time::sleep(Duration::from_secs(SECONDS.into()) + LAST);
+        let end = tokio::time::sleep(Duration::from_secs(LENGTH_SECONDS.into()) + LAST_FRAMES_WAIT);
         let ended = tokio::spawn(async move {
             receive_over(socket, config, &mut watcher, end).await?;
             anyhow::Ok(watcher)
@@ -95,7 +103,7 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
 /// Returns the clip as a camera would deliver it.
 fn source(threads: usize, clip: &Arc<Clip>) -> VideoFrames {
     let playing = Arc::clone(clip);
-    let progress = Progress::of("on air", Some(clip.frames_in(SECONDS)));
+    let progress = Progress::of("on air", Some(clip.frames_in(LENGTH_SECONDS)));
     let format = PictureFormat::of(clip.at(0), clip.rate());
     VideoFrames::new(format, (threads, RenditionLimit::default()), move |id| {
         progress.step();

@@ -18,8 +18,8 @@ use crate::{animation, sheet};
 /// Longest side of a picture in a loop.
 const MAX_SIDE: u32 = 400;
 /// Pixels between pictures that play side by side.
-const GAP: usize = 8;
-const PAPER: Colour = [127, 127, 127];
+const GAP_PIXELS: usize = 8;
+const PAPER_COLOUR: Colour = [127, 127, 127];
 
 /// Pictures that play side by side.
 pub(super) struct Loop {
@@ -96,9 +96,9 @@ pub(super) fn play(
 
 fn strip(reels: &[Reel], at: usize) -> Result<Picture> {
     let size = reels[0].pictures[at].size();
-    let mut canvas = Canvas::new(reels.len() * (size.width() + GAP) - GAP, size.height(), PAPER);
+    let mut canvas = Canvas::new(reels.len() * (size.width() + GAP_PIXELS) - GAP_PIXELS, size.height(), PAPER_COLOUR);
     for (number, reel) in reels.iter().enumerate() {
-        canvas.place((number * (size.width() + GAP), 0), &reel.pictures[at]);
+        canvas.place((number * (size.width() + GAP_PIXELS), 0), &reel.pictures[at]);
     }
     Ok(canvas.finish()?)
 }

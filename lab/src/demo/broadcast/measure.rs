@@ -11,7 +11,7 @@ use super::loops::{self, Loop};
 use super::played;
 use super::row::Row;
 use super::rungs::Ladder;
-use super::schedule::SECONDS;
+use super::schedule::LENGTH_SECONDS;
 use super::video::Video;
 use super::watch::Seen;
 use crate::clip::Clip;
@@ -21,7 +21,7 @@ use crate::progress::Progress;
 use crate::x264::X264;
 
 /// The first second does not count, because the sender is still finding the rate.
-const SETTLED: f64 = 1.0;
+const SETTLED_SECONDS: f64 = 1.0;
 
 /// Everything that the page shows.
 pub(super) struct Report<'a> {
@@ -84,7 +84,7 @@ pub(super) fn measure(video: &Video, outcome: Outcome) -> Result<Report<'_>> {
     let each = |time: Duration, frames: u64| time / u32::try_from(frames).unwrap_or(u32::MAX).max(1);
     let decode = receivers.iter().map(|receiver| receiver.decode).sum();
     let decode = each(decode, receivers.iter().map(|receiver| receiver.seen.len() as u64).sum());
-    let frames = clip.frames_in(SECONDS);
+    let frames = clip.frames_in(LENGTH_SECONDS);
     let encode = each(sent.encode_time, sent.frames);
     Ok(Report { video, columns, frames, encode, decode, missing })
 }
@@ -102,8 +102,8 @@ fn column(
     }
     let (first, last) = rows.first().zip(rows.last()).context("a receiver saw nothing")?;
     let due = last.id - first.id + 1;
-    let from = Duration::from_secs_f64(SETTLED);
-    let to = Duration::from_secs(SECONDS.into());
+    let from = Duration::from_secs_f64(SETTLED_SECONDS);
+    let to = Duration::from_secs(LENGTH_SECONDS.into());
     let payload: usize = settled(&rows).map(|row| row.bytes).sum();
     let mut latencies: Vec<Duration> = settled(&rows).map(|row| row.latency).collect();
     let mut waits: Vec<Duration> =
@@ -140,7 +140,7 @@ fn row(
 }
 
 fn settled(rows: &[Row]) -> impl Iterator<Item = &Row> {
-    rows.iter().filter(|row| row.seconds >= SETTLED)
+    rows.iter().filter(|row| row.seconds >= SETTLED_SECONDS)
 }
 
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {

@@ -20,7 +20,7 @@ use nestcast_media::picture::encode_png;
 
 use self::measure::Report;
 use self::row::figure;
-use self::schedule::SECONDS;
+use self::schedule::LENGTH_SECONDS;
 use super::{File, Setup, Shown};
 
 pub use self::video::Video;
@@ -30,7 +30,7 @@ pub use self::video::Video;
 /// # Errors
 /// Those of the broadcast; also if a receiver shows nothing.
 pub fn run(setup: &Setup<'_>, video: &Video) -> Result<Shown> {
-    (setup.note)(&format!("broadcasting for {} s to three receivers", SECONDS));
+    (setup.note)(&format!("broadcasting for {} s to three receivers", LENGTH_SECONDS));
     let outcome = air::broadcast(setup, &video.clip)?;
     let report = measure::measure(video, outcome)?;
     if let Some(missing) = &report.missing {
@@ -79,7 +79,7 @@ fn describe(report: &Report<'_>) -> String {
         report.video.name,
         size.width(),
         size.height(),
-        SECONDS,
+        LENGTH_SECONDS,
         report.frames
     );
     for column in &report.columns {

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::measure::{Column, Report};
 use super::row::figure as db;
-use super::schedule::SECONDS;
+use super::schedule::LENGTH_SECONDS;
 use super::{charts, rungs};
 use crate::motion_jpeg;
 use crate::page::{Image, Row, chart, figure, grouped, head, page, table};
@@ -17,7 +17,7 @@ pub(super) fn write(report: &Report<'_>) -> Result<String> {
     let size = report.video.clip.size();
     let body = html! {
         p {
-            (video.name) ", " (size.width()) "\u{d7}" (size.height()) " pixels, was broadcast for " (SECONDS) " seconds over QUIC: "
+            (video.name) ", " (size.width()) "\u{d7}" (size.height()) " pixels, was broadcast for " (LENGTH_SECONDS) " seconds over QUIC: "
             (report.frames) " frames of video, each " b { "encoded once" } " and predicted from those before. Three \
              receivers got it at the same time, each behind a simulated link, and of every frame as many bytes as its link carried in \
              time. The fastest link falls to a quarter for three seconds. No frame is encoded twice, and no receiver chooses between versions."

@@ -6,14 +6,14 @@ use std::ops::Range;
 use anyhow::Result;
 use nestcast_codec::{Bitrate, Picture};
 
-use super::schedule::SECONDS;
+use super::schedule::LENGTH_SECONDS;
 use crate::clip::Clip;
 use crate::metrics;
 use crate::progress::Progress;
 use crate::x264::X264;
 
 /// Bits a second of the rungs: 85 % of the links' rates, to leave room for headers and changes of the rate.
-const RATES: [u32; 3] = [255_000, 850_000, 3_400_000];
+const RUNG_BITS_PER_SECOND: [u32; 3] = [255_000, 850_000, 3_400_000];
 
 /// How the rungs are encoded; a page shows it.
 pub(super) const DESCRIPTION: &str = "a ladder of three renditions of 0.255, 0.85 and 3.4 Mbit/s by x264 (medium, zerolatency, a rate buffer of 1.5 frames, a \
@@ -36,8 +36,8 @@ pub(super) struct Rung {
 impl Ladder {
     /// Encodes the broadcast's frames, and keeps the pictures of some.
     pub(super) fn new(clip: &Clip, x264: &X264, kept: &Range<u64>) -> Result<Self> {
-        let progress = Progress::of("x264, three rungs", Some(RATES.len() as u64));
-        let rungs = RATES.into_iter().map(|rate| {
+        let progress = Progress::of("x264, three rungs", Some(RUNG_BITS_PER_SECOND.len() as u64));
+        let rungs = RUNG_BITS_PER_SECOND.into_iter().map(|rate| {
             let rung = Rung::new(clip, x264, rate, kept.clone());
             progress.step();
             rung
@@ -53,7 +53,7 @@ impl Ladder {
 
 impl Rung {
     fn new(clip: &Clip, x264: &X264, rate: u32, kept: Range<u64>) -> Result<Self> {
-        let ids = 0..clip.frames_in(SECONDS);
+        let ids = 0..clip.frames_in(LENGTH_SECONDS);
         let units = x264.encode(ids.map(|id| clip.at(id)), clip.rate(), Bitrate::from_bits(rate.into()))?;
         let mut rung = Self { rate, psnr: Vec::new(), kept, pictures: Vec::new() };
         x264.decode(units.iter().map(|unit| &unit.bytes[..]), |place, picture| {

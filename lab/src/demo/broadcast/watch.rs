@@ -9,7 +9,7 @@ use nestcast_proto::{Arrived, ReceiveStats};
 use nestcast_receiver::FrameSink;
 
 use super::played;
-use super::schedule::SECONDS;
+use super::schedule::LENGTH_SECONDS;
 use crate::bottleneck::Bottleneck;
 use crate::clip::Clip;
 use crate::metrics;
@@ -60,7 +60,7 @@ impl FrameSink for Watcher {
     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), TransformError> {
         let id = frame.header.id;
         let bytes = frame.prefix.len();
-        if id >= self.clip.frames_in(SECONDS) {
+        if id >= self.clip.frames_in(LENGTH_SECONDS) {
             return Ok(());
         }
         let start = Instant::now();

@@ -24,7 +24,7 @@ impl<'a> Ladder<'a> {
     pub(super) fn new(original: &'a Picture) -> Result<Self> {
         let mut steps = Vec::new();
         for sampling in [Sampling::Quarter, Sampling::Full] {
-            for quality in 1..=jpeg::BEST {
+            for quality in 1..=jpeg::BEST_QUALITY {
                 let file = jpeg::encode(original, quality, sampling, Tables::Optimised)?;
                 steps.push(Step { quality, sampling, file });
             }

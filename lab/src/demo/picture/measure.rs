@@ -11,13 +11,13 @@ use crate::metrics;
 use crate::progress::Progress;
 
 /// The cuts shown, in percent of the stream.
-const PERCENTS: [usize; 4] = [1, 5, 20, 100];
+const CUT_PERCENTS: [usize; 4] = [1, 5, 20, 100];
 /// The name of the last column.
 const JPEG: &str = "JPEG";
 /// The curve's rates in hundredths of a bit per pixel: four where quality rises fast, then every 0.05 up to 1.5.
 const SPARSE_RATES: [u32; 4] = [1, 2, 3, 7];
 const RATE_STEP: u32 = 5;
-const STEPS: u32 = 30;
+const RATE_STEPS: u32 = 30;
 
 pub(super) struct Report<'a> {
     pub(super) photo: &'a Photo,
@@ -54,7 +54,7 @@ pub(super) struct Quality {
 pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coders) -> Result<Report<'a>> {
     let package = setup.package;
     let picture = &photo.picture;
-    let progress = Progress::new(coders.decoders.len() * (PERCENTS.len() + rates().count()));
+    let progress = Progress::new(coders.decoders.len() * (CUT_PERCENTS.len() + rates().count()));
     progress.say("encoding");
     let stream = coders.encoder.encode(picture)?;
     let columns = coders.decoders.iter().map(|decoder| decoder.0).chain([JPEG]).collect();
@@ -71,7 +71,7 @@ pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coder
 
 /// Returns the curve's rates in bits per pixel.
 fn rates() -> impl Iterator<Item = f64> {
-    SPARSE_RATES.into_iter().chain((1..=STEPS).map(|step| step * RATE_STEP)).map(|rate| f64::from(rate) / 100.0)
+    SPARSE_RATES.into_iter().chain((1..=RATE_STEPS).map(|step| step * RATE_STEP)).map(|rate| f64::from(rate) / 100.0)
 }
 
 /// A photo, and the coders to measure it with.
@@ -87,7 +87,7 @@ impl Bench<'_> {
     /// Returns the rows of pictures.
     fn rows(&mut self, stream: &Stream) -> Result<Vec<Row>> {
         let mut rows = Vec::new();
-        for percent in PERCENTS {
+        for percent in CUT_PERCENTS {
             // Decoding needs the header; 1 % of a tiny picture's stream may be shorter.
             let prefix = stream.prefix((stream.bytes().len() * percent / 100).max(MAX_HEADER));
             let mut cells = Vec::new();

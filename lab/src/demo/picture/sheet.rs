@@ -8,11 +8,11 @@ use crate::sheet;
 use crate::thumbnail::thumbnail;
 
 /// Longest side of a picture on the sheet.
-const PICTURE: u32 = 512;
+const PICTURE_PIXELS: u32 = 512;
 
 pub(super) fn draw(report: &Report<'_>) -> Result<Picture> {
     let first = report.rows.first().and_then(|row| row.cells.iter().flatten().next()).context("no decoder is shown")?;
-    let shape = thumbnail(&first.picture, PICTURE)?.size();
+    let shape = thumbnail(&first.picture, PICTURE_PIXELS)?.size();
     let size = report.photo.picture.size();
     let title = format!("{}, {}x{}: one stream, encoded once", report.photo.name, size.width(), size.height());
     let rows: Result<Vec<sheet::Row>> = report.rows.iter().map(|row| drawn(report, row)).collect();
@@ -21,7 +21,7 @@ pub(super) fn draw(report: &Report<'_>) -> Result<Picture> {
 
 fn drawn(report: &Report<'_>, row: &Row) -> Result<sheet::Row> {
     let cells = report.columns.iter().zip(&row.cells).map(|(name, cell)| {
-        let picture = cell.as_ref().map(|cell| thumbnail(&cell.picture, PICTURE)).transpose()?;
+        let picture = cell.as_ref().map(|cell| thumbnail(&cell.picture, PICTURE_PIXELS)).transpose()?;
         Ok(sheet::Cell { picture, name: (*name).to_owned(), figures: figures(cell.as_ref()) })
     });
     let heading = format!("{} % of the stream: {} bytes, {:.3} bpp", row.percent, row.bytes, row.bpp);

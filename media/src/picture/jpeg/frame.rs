@@ -7,7 +7,7 @@ const DEFINE_RESTART: u8 = 0xDD;
 const SEQUENTIAL: [u8; 2] = [0xC0, 0xC1];
 const PROGRESSIVE: u8 = 0xC2;
 /// Coefficients of a block.
-pub(super) const COEFFICIENTS: u32 = 64;
+pub(super) const BLOCK_COEFFICIENTS: u32 = 64;
 
 /// A component of the frame.
 pub(super) struct Component {
@@ -112,7 +112,7 @@ impl Settings {
         let coded: Vec<Coded> = named.iter().map(coded).collect::<Option<_>>()?;
         let [first, last] = if frame.progressive { [first, last] } else { [0, 63] };
         let band = Band { first: first.into(), last: last.into(), refines: frame.progressive && bits >> 4 > 0 };
-        let in_order = band.first <= band.last && band.last < COEFFICIENTS;
+        let in_order = band.first <= band.last && band.last < BLOCK_COEFFICIENTS;
         let alone = !frame.progressive || (band.first == 0) == (band.last == 0);
         let sound = in_order && alone && (band.first == 0 || coded.len() == 1);
         let tables = |coded: &Coded| {

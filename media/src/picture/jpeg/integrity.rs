@@ -5,7 +5,7 @@
 //! cut file with an end marker, and a lost restart marker shift all bits that follow. Then bits are missing at the end
 //! of a scan, or are left over, or are no code.
 
-use super::frame::{Band, COEFFICIENTS, Coded, Frame, Settings};
+use super::frame::{BLOCK_COEFFICIENTS, Band, Coded, Frame, Settings};
 use super::huffman::{Bits, Table};
 use super::segments::{END_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
@@ -132,7 +132,7 @@ impl Walk<'_> {
 pub(super) fn sequential(bits: &mut Bits<'_>, table: &Table) -> Option<()> {
     let mut at = 1;
     let mut same = None;
-    while at < COEFFICIENTS {
+    while at < BLOCK_COEFFICIENTS {
         let symbol = bits.symbol(table)?;
         let [run, size] = [u32::from(symbol >> 4), u32::from(symbol & 15)];
         match (run, size) {
@@ -140,7 +140,7 @@ pub(super) fn sequential(bits: &mut Bits<'_>, table: &Table) -> Option<()> {
             (15, 0) => (at, same) = (at + 16, None),
             _ => {
                 at += run;
-                if at >= COEFFICIENTS {
+                if at >= BLOCK_COEFFICIENTS {
                     return None;
                 }
                 let coefficient = (symbol, bits.number(size)?);

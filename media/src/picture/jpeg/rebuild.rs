@@ -251,10 +251,10 @@ impl Data {
     }
 
     fn copy(&mut self, copied: &Copied, block: Block) {
-        const PART: u16 = 32;
+        const PART_BITS: u16 = 32;
         let (mut at, mut left) = (block.start, block.bits);
         while left > 0 {
-            let part = left.min(PART);
+            let part = left.min(PART_BITS);
             self.put((copied.bits(at, part.into()), part.into()));
             at += u64::from(part);
             left -= part;
