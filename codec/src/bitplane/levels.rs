@@ -18,8 +18,8 @@ const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
 impl Slice {
     /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from the
     /// finest step on. If a magnitude does not fit beside the planes below that step, returns `None` and leaves some
-    /// Levels wrong. The slice must be empty except for its regions' rotations and gains, and have the planes below the
-    /// finest step set; `line` is memory for a row.
+    /// Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit
+    /// planes set if some are below that step; `line` is memory for a row.
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
@@ -29,14 +29,14 @@ impl Slice {
     ) -> Option<u8> {
         let width = bands.size.width();
         let height = bands.size.height();
-        let fine_planes = self.fine_planes;
+        let own = self.planes;
         let mut planes = 0;
         // Only its places outside subbands are not written below.
         self.source.resize(self.levels.len(), 0);
         let source = self.source.as_chunks_mut::<CODE_BLOCK_SIDE>().0;
         for map in &mut self.subbands {
             let subband = Subband::at(map.index);
-            let fine = layout::fine_planes(subband.level, fine_planes);
+            let fine = own.fine_at(subband.level);
             let quantiser = Quantiser::new(model.subbands[map.index].fine_step(fine));
             let own = layout::rows(subband, height, rows);
             let stride = subband.size(width, height).0;
@@ -62,7 +62,7 @@ impl Slice {
                 self.row.clear();
                 self.row.resize(map.width.next_multiple_of(CODE_BLOCK_SIDE), 0);
                 quantiser.levels(values, &mut self.row[..map.width]);
-                if fine_planes > 0 && self.row.iter().any(|level| level & !SIGN_BIT == MAX_MAGNITUDE) {
+                if own.fine > 0 && self.row.iter().any(|level| level & !SIGN_BIT == MAX_MAGNITUDE) {
                     return None;
                 }
                 let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
@@ -74,8 +74,8 @@ impl Slice {
                     map.all |= or;
                 }
             }
-            let own = (1..=MAX_PLANES).rev().find(|plane| map.all >> (plane - 1) != 0).unwrap_or(0);
-            planes = planes.max(own.saturating_sub(fine));
+            let bits = (1..=MAX_PLANES).rev().find(|plane| map.all >> (plane - 1) != 0).unwrap_or(0);
+            planes = planes.max(bits.saturating_sub(fine));
         }
         Some(planes)
     }
@@ -90,7 +90,7 @@ impl Slice {
     pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS], used: &[bool; SUBBANDS]) {
         self.write_values(out, used, |index| {
             let tables = &model.subbands[index];
-            let fine = layout::fine_planes(Subband::at(index).level, self.fine_planes);
+            let fine = self.planes.fine_at(Subband::at(index).level);
             let (step, points) = (tables.fine_step(fine), tables.reconstruction_points(fine));
             move |magnitude, plane| f32::from(magnitude) * step + points[plane]
         });

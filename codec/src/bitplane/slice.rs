@@ -9,7 +9,7 @@ use crate::entropy::range_coder::Coder;
 use crate::error::ModelId;
 use crate::model::{Model, Weights};
 use crate::simd::widest;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
 /// An expected magnitude far above the smallest of the last bin, so this bound changes no context. Twice this value,
@@ -100,8 +100,8 @@ pub(crate) struct Slice {
     shape: Option<(ChromaFormat, usize, usize)>,
     /// The model whose weights the subbands have.
     model: Option<ModelId>,
-    /// Planes below the finest step.
-    pub(super) fine_planes: u8,
+    /// The bit planes, if some are below the finest step; else the default.
+    pub(super) planes: BitPlanes,
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
     /// The code blocks with significant coefficients, in the order in which they got the first.
@@ -140,15 +140,16 @@ impl Slice {
         self.probabilities.extend(model.priors.iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)));
         self.rotations.reset(chroma, width, rows);
         self.gains.reset();
-        self.set_fine_planes(0);
+        self.set_planes(BitPlanes::default());
     }
 
-    /// Sets the number of planes below the finest step of a slice that was reset.
-    pub(crate) fn set_fine_planes(&mut self, fine: u8) {
-        if self.fine_planes != fine {
-            self.fine_planes = fine;
+    /// Sets the bit planes of a slice that was reset, if some are below the finest step.
+    pub(crate) fn set_planes(&mut self, planes: BitPlanes) {
+        let planes = if planes.fine > 0 { planes } else { BitPlanes::default() };
+        if self.planes != planes {
+            self.planes = planes;
             for map in &mut self.subbands {
-                map.last_plane = fine - layout::fine_planes(Subband::at(map.index).level, fine);
+                map.last_plane = planes.fine - planes.fine_at(Subband::at(map.index).level);
             }
         }
     }
@@ -160,7 +161,7 @@ impl Slice {
 
     /// Makes the arrays for a slice of these pixels.
     fn lay_out(&mut self, model: &Model, chroma: ChromaFormat, [width, rows]: [usize; 2]) {
-        self.fine_planes = 0;
+        self.planes = BitPlanes::default();
         self.subbands.clear();
         self.blocks.clear();
         let sizes = layout::subbands(chroma).map(|index| Subband::at(index).size(width, rows));

@@ -11,7 +11,7 @@ use crate::stream::extras::add_alpha;
 use crate::stream::header::{AlphaPlanes, Header, MAX_HEADER, Parsed};
 use crate::stream::slice_decoder::{Coding, Layer, SliceDecoder};
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::ChromaFormat;
+use crate::subband::layout::{BitPlanes, ChromaFormat};
 use crate::transform::{Position, Synthesis, TransformError};
 
 /// The reason why a stream could not be decoded. A short stream alone is no reason.
@@ -156,13 +156,12 @@ impl Decoder {
         }
         header.check_pixels(self.max_pixels)?;
         let Header { size, channels, planes, fine_planes, gains, .. } = header;
-        let alpha = header.alpha.map(|AlphaPlanes { planes, fine_planes }| Coding {
-            chroma: ChromaFormat::None,
-            planes,
-            fine_planes,
-            gains: false,
+        let colours = BitPlanes { usual: planes, fine: fine_planes };
+        let alpha = header.alpha.map(|AlphaPlanes { planes, fine_planes }| {
+            let planes = BitPlanes { usual: planes, fine: fine_planes };
+            Coding { chroma: ChromaFormat::None, planes, gains: false }
         });
-        self.slices.start_all(size, Coding { chroma: channels.into(), planes, fine_planes, gains }, alpha);
+        self.slices.start_all(size, Coding { chroma: channels.into(), planes: colours, gains }, alpha);
         self.header = Some(header);
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::parallel::{self, Threads};
 use crate::picture::Size;
 use crate::stream::interleave::{Deinterleaver, Followed};
 use crate::subband::coefficients;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS};
 use crate::subband::sparse::{SparseBands, SparseRows};
 use crate::transform::Position;
 
@@ -33,9 +33,7 @@ pub(crate) struct SliceDecoder {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Coding {
     pub(crate) chroma: ChromaFormat,
-    /// Bit planes from the finest step on, and those below it.
-    pub(crate) planes: u8,
-    pub(crate) fine_planes: u8,
+    pub(crate) planes: BitPlanes,
     /// Whether regions have gains.
     pub(crate) gains: bool,
 }
@@ -61,7 +59,7 @@ struct Part {
 impl Part {
     /// Returns a slice without memory, until [`SliceDecoder::start`].
     fn new() -> Self {
-        let coding = Coding { chroma: ChromaFormat::None, planes: 0, fine_planes: 0, gains: false };
+        let coding = Coding { chroma: ChromaFormat::None, planes: BitPlanes::default(), gains: false };
         Self {
             rows: 0..1,
             coding,
@@ -78,7 +76,7 @@ impl Part {
     /// Begins a slice with these components, width and rows, of which nothing is known.
     fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize)) {
         self.slice.reset(model, chroma, width, rows);
-        self.slice.set_fine_planes(self.coding.fine_planes);
+        self.slice.set_planes(self.coding.planes);
         if self.coding.gains {
             self.slice.gains.start(width, rows);
         }
@@ -118,7 +116,8 @@ impl SliceDecoder {
     /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have gains
     /// are known.
     pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8, gains: bool) {
-        self.start_all(size, Coding { chroma, planes, fine_planes: 0, gains }, None);
+        let planes = BitPlanes { usual: planes, fine: 0 };
+        self.start_all(size, Coding { chroma, planes, gains }, None);
     }
 
     /// As [`SliceDecoder::start`], with planes below the finest step, and with opacity, which is coded as `alpha` says.
@@ -131,7 +130,7 @@ impl SliceDecoder {
         for (number, (part, rows)) in self.parts.iter_mut().zip(slices.chain(layout::slices(size))).enumerate() {
             let coding = alpha.filter(|_| number >= self.colours).unwrap_or(colours);
             (part.rows, part.begun, part.coding) = (rows, false, coding);
-            part.cursor = Cursor::new(coding.planes + coding.fine_planes);
+            part.cursor = Cursor::new(coding.planes.all());
             part.coder.restart();
             (part.bytes, part.symbols) = (0, 0);
         }
@@ -238,7 +237,7 @@ impl Layer<'_> {
             sum += left(part) * part.rows.len() as u64;
             rows += part.rows.len() as u64;
         }
-        let below = self.parts.first().map_or(0, |part| i32::from(part.coding.fine_planes) << 20);
+        let below = self.parts.first().map_or(0, |part| i32::from(part.coding.planes.fine) << 20);
         Position::of_fixed_point(sum.div_ceil(rows.max(1)) as i32 - below)
     }
 

@@ -14,7 +14,7 @@ use crate::stream::interleave::{self, Coded};
 use crate::stream::slice_coder::SliceCoder;
 use crate::subband::activity::{Activity, GainRule, Norms};
 use crate::subband::coefficients::Bands;
-use crate::subband::layout::{self, SUBBANDS};
+use crate::subband::layout::{self, BitPlanes, SUBBANDS};
 use crate::subband::rotation_search::RotationSearch;
 
 /// Codes the coefficients of pictures, one picture after another in the same memory.
@@ -73,16 +73,18 @@ impl<R: Record> SliceEncoder<R> {
             GainRule::new(strength, self.sources.iter().map(|source| &source.activity))
         });
         let steps = choices.rotations.then(|| model.steps());
-        let mut fine = choices.fine_planes;
-        let planes = loop {
-            let work = |source: &mut Source| source.quantise(model, steps.as_ref(), (gains, fine), bands);
+        let mut quantise = |planes: BitPlanes| {
+            let work = |source: &mut Source| source.quantise(model, steps.as_ref(), (gains, planes), bands);
             parallel::for_each(threads, self.sources.iter_mut(), work);
-            let fits = self.sources.iter().all(|source| source.planes.is_some());
-            if fits || fine == 0 {
-                break self.sources.iter().filter_map(|source| source.planes).max().unwrap_or(0);
-            }
-            fine -= 1;
+            self.sources.iter().try_fold(0, |most, source| Some(most.max(source.planes?)))
         };
+        // Without planes below the finest step all magnitudes fit.
+        let planes = quantise(BitPlanes::default()).unwrap_or(0);
+        let finest = (1..=choices.fine_planes).rev().find(|&fine| quantise(BitPlanes { usual: planes, fine }).is_some());
+        if finest.is_none() && choices.fine_planes > 0 {
+            quantise(BitPlanes::default());
+        }
+        let fine = finest.unwrap_or(0);
         self.fine_planes = if self.sources.iter().any(|source| source.slice.has_source()) { fine } else { 0 };
         if !self.have_gains() {
             self.sources.iter_mut().for_each(|source| source.slice.gains.reset());
@@ -141,17 +143,17 @@ impl<R: Record> SliceEncoder<R> {
 
 impl Source {
     /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
-    /// `fine`: the planes below the finest step.
+    /// `bit_planes`: all of them, if some are below the finest step.
     fn quantise(
         &mut self,
         model: &Model,
         steps: Option<&[f32; SUBBANDS]>,
-        (gains, fine): (Option<GainRule>, u8),
+        (gains, bit_planes): (Option<GainRule>, BitPlanes),
         bands: Bands<'_>,
     ) {
         let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
-        slice.set_fine_planes(fine);
+        slice.set_planes(bit_planes);
         if let Some(rule) = gains {
             slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(rule));
         }

@@ -56,7 +56,7 @@ impl Journal {
     pub(super) fn of(tables: &Tables, area: Area, planes: i32, payload: &[u8]) -> Self {
         let mut slice = Slice::new(tables, area, payload);
         // The end of the payload is no error.
-        let _ = slice.planes(planes + area.fine);
+        let _ = slice.planes(planes);
         slice.journal
     }
 
