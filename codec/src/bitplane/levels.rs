@@ -7,7 +7,7 @@ use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
 use crate::subband::gains;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::quantise::{MAX_MAGNITUDE, MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
 use crate::subband::sparse::SparseRows;
@@ -29,14 +29,14 @@ impl Slice {
     ) -> Option<u8> {
         let width = bands.size.width();
         let height = bands.size.height();
-        let own = self.planes;
+        let bit_planes = self.planes;
         let mut planes = 0;
         // Only its places outside subbands are not written below.
         self.source.resize(self.levels.len(), 0);
         let source = self.source.as_chunks_mut::<CODE_BLOCK_SIDE>().0;
         for map in &mut self.subbands {
             let subband = Subband::at(map.index);
-            let fine = own.fine_at(subband.level);
+            let fine = bit_planes.fine_at(subband.level);
             let quantiser = Quantiser::new(model.subbands[map.index].fine_step(fine));
             let own = layout::rows(subband, height, rows);
             let stride = subband.size(width, height).0;
@@ -62,7 +62,7 @@ impl Slice {
                 self.row.clear();
                 self.row.resize(map.width.next_multiple_of(CODE_BLOCK_SIDE), 0);
                 quantiser.levels(values, &mut self.row[..map.width]);
-                if own.fine > 0 && self.row.iter().any(|level| level & !SIGN_BIT == MAX_MAGNITUDE) {
+                if bit_planes.fine > 0 && self.row.iter().any(|level| level & !SIGN_BIT == MAX_MAGNITUDE) {
                     return None;
                 }
                 let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
@@ -78,6 +78,13 @@ impl Slice {
             planes = planes.max(bits.saturating_sub(fine));
         }
         Some(planes)
+    }
+
+    /// Forgets an encoder's source and sets the bit planes of the next one.
+    pub(crate) fn clear_source(&mut self, planes: BitPlanes) {
+        self.subbands.iter_mut().for_each(|map| map.all = 0);
+        self.blocks.iter_mut().for_each(|block| block.all = 0);
+        self.set_planes(planes);
     }
 
     /// Whether an encoder's source has a Level other than zero.

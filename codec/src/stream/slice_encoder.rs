@@ -73,18 +73,19 @@ impl<R: Record> SliceEncoder<R> {
             GainRule::new(strength, self.sources.iter().map(|source| &source.activity))
         });
         let steps = choices.rotations.then(|| model.steps());
-        let mut quantise = |planes: BitPlanes| {
-            let work = |source: &mut Source| source.quantise(model, steps.as_ref(), (gains, planes), bands);
-            parallel::for_each(threads, self.sources.iter_mut(), work);
-            self.sources.iter().try_fold(0, |most, source| Some(most.max(source.planes?)))
-        };
+        let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);
+        parallel::for_each(threads, self.sources.iter_mut(), work);
         // Without planes below the finest step all magnitudes fit.
-        let planes = quantise(BitPlanes::default()).unwrap_or(0);
-        let finest = (1..=choices.fine_planes).rev().find(|&fine| quantise(BitPlanes { usual: planes, fine }).is_some());
-        if finest.is_none() && choices.fine_planes > 0 {
-            quantise(BitPlanes::default());
+        let planes = self.sources.iter().filter_map(|source| source.planes).max().unwrap_or(0);
+        let mut fine = choices.fine_planes;
+        while choices.fine_planes > 0 {
+            let again = |source: &mut Source| source.quantise_again(model, BitPlanes { usual: planes, fine }, bands);
+            parallel::for_each(threads, self.sources.iter_mut(), again);
+            if fine == 0 || self.sources.iter().all(|source| source.planes.is_some()) {
+                break;
+            }
+            fine -= 1;
         }
-        let fine = finest.unwrap_or(0);
         self.fine_planes = if self.sources.iter().any(|source| source.slice.has_source()) { fine } else { 0 };
         if !self.have_gains() {
             self.sources.iter_mut().for_each(|source| source.slice.gains.reset());
@@ -143,23 +144,28 @@ impl<R: Record> SliceEncoder<R> {
 
 impl Source {
     /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
-    /// `bit_planes`: all of them, if some are below the finest step.
     fn quantise(
         &mut self,
         model: &Model,
         steps: Option<&[f32; SUBBANDS]>,
-        (gains, bit_planes): (Option<GainRule>, BitPlanes),
+        gains: Option<GainRule>,
         bands: Bands<'_>,
     ) {
         let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
-        slice.set_planes(bit_planes);
         if let Some(rule) = gains {
             slice.gains.set_source(bands.size.width(), rows.len(), activity.gains(rule));
         }
         if let Some(steps) = steps {
             slice.rotations.set_source(search.run(steps, bands, rows));
         }
+        *planes = slice.set_source(model, bands, rows, line);
+    }
+
+    /// Does it with other bit planes, and the same rotations and gains.
+    fn quantise_again(&mut self, model: &Model, bit_planes: BitPlanes, bands: Bands<'_>) {
+        let Self { rows, slice, line, planes, .. } = self;
+        slice.clear_source(bit_planes);
         *planes = slice.set_source(model, bands, rows, line);
     }
 }
