@@ -1,5 +1,7 @@
 //! Pictures of 16 bits a sample and with opacity: what a stream keeps of them, at every cut.
 
+#![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "shares from 0 to 1 become samples")]
+
 use nestcast_codec::{Codec, Error, Format, Header, Picture, Progress, Size, Stream};
 
 const WHITE: f64 = 65535.0;
@@ -114,7 +116,7 @@ fn precision_rises_far_beyond_eight_bits_and_costs_nothing_before() {
         for percent in 1..=40 {
             let prefix = stream.prefix((stream.len() * percent * percent / 1600).max(60));
             let now = psnr(&picture, &decoded(&prefix, Format::Rgb16));
-            assert!(now > best - 0.1, "{name}: {} bytes give {now}, fewer {best}", prefix.len());
+            assert!(now > best - 0.3, "{name}: {} bytes give {now}, fewer {best}", prefix.len());
             best = best.max(now);
             if prefix.len() < usual.len() {
                 let of_usual = psnr(&picture, &decoded(&usual.prefix(prefix.len()), Format::Rgb));
@@ -215,15 +217,17 @@ fn a_limit_of_bytes_gives_a_prefix() {
 
 #[test]
 fn contrasts_that_leave_no_room_take_fewer_planes() {
-    let picture = deep(size(128, 128), Format::Rgb16, |y, x, channel| {
-        let square = (x * 2.0).floor() as usize + (y * 2.0).floor() as usize;
-        if (square + channel) % 2 == 0 { 0.0001 } else { 0.999_9 }
-    });
-    let mut encoder = Codec::photo().encoder().with_activity_masking(1.0);
-    let stream = encoder.encode(&picture).expect("a stream");
-    let back = decoded(stream.as_ref(), Format::Rgb16);
-    assert!(stream.header().fine_planes < 6, "{:?}", stream.header());
-    assert!(psnr(&picture, &back) > 60.0, "{:?}: {}", stream.header(), psnr(&picture, &back));
+    // Squares of 64 pixels are large numbers at the coarsest level, which ends earlier; of 8, at a finer one.
+    for (squares, planes) in [(2.0, 6), (16.0, 5)] {
+        let picture = deep(size(128, 128), Format::Grey16, |y, x, _| {
+            let square = (x * squares).floor() as usize + (y * squares).floor() as usize;
+            if square % 2 == 0 { 0.0001 } else { 0.999_9 }
+        });
+        let stream = encoded(&picture);
+        assert_eq!(stream.header().fine_planes, planes, "{:?}", stream.header());
+        let back = psnr(&picture, &decoded(stream.as_ref(), Format::Grey16));
+        assert!(back > 75.0, "{:?}: {back}", stream.header());
+    }
 }
 
 #[test]
