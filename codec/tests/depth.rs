@@ -151,12 +151,10 @@ fn a_limit_of_bits_is_kept() {
         encoder.encode(&picture).expect("a stream").header()
     };
     let of = |header: Header| (header.bits, header.fine_planes, header.alpha.map(|alpha| alpha.fine_planes));
-    assert_eq!([8, 10, 12, 16].map(|bits| of(with(bits))), [
-        (8, 0, Some(0)),
-        (10, 2, Some(2)),
-        (12, 4, Some(4)),
-        (16, 6, Some(6))
-    ]);
+    assert_eq!(
+        [8, 10, 12, 16].map(|bits| of(with(bits))),
+        [(8, 0, Some(0)), (10, 2, Some(2)), (12, 4, Some(4)), (16, 6, Some(6))]
+    );
 }
 
 #[test]

@@ -50,7 +50,9 @@ impl ToPlanes {
                     let chroma = [blue.row(y / 2, half), red.row(y / 2, half)];
                     widest!(self.ycbcr_row(luma, chroma, [a, b, c]));
                 }
-                format => self.interleaved_row(picture.planes[0].row(y, format.pixel_bytes() * width), format, [a, b, c]),
+                format => {
+                    self.interleaved_row(picture.planes[0].row(y, format.pixel_bytes() * width), format, [a, b, c])
+                }
             }
         }
     }

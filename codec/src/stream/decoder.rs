@@ -272,5 +272,6 @@ fn write_known(
         out.reset_significance(size.width().div_ceil(4) * size.height().div_ceil(4));
     }
     let Coefficients { subbands, significance, .. } = out;
-    layer.write_to(subbands, &used, significance, synthesis.threads(), |slice, rows| slice.write_to(model, rows, &used));
+    layer
+        .write_to(subbands, &used, significance, synthesis.threads(), |slice, rows| slice.write_to(model, rows, &used));
 }

@@ -190,9 +190,9 @@ impl Encoder {
         let choices = RegionChoices { fine_planes: fine_planes(alpha_bits), ..RegionChoices::default() };
         let alpha_planes = own.slices.quantise(model, own.coefficients.bands(), choices, threads);
         // A segment needs the ends of all payloads, so the limit cuts the stream afterwards.
-        let payloads = self.slices.code(planes, usize::MAX, threads) + own.slices.code(alpha_planes, usize::MAX, threads);
-        let [mut colour, mut alpha] =
-            [[planes, self.slices.fine_planes()], [alpha_planes, own.slices.fine_planes()]];
+        let payloads =
+            self.slices.code(planes, usize::MAX, threads) + own.slices.code(alpha_planes, usize::MAX, threads);
+        let [mut colour, mut alpha] = [[planes, self.slices.fine_planes()], [alpha_planes, own.slices.fine_planes()]];
         if alpha_planes > 0 {
             alpha = [alpha_planes - ALPHA_DELAY_PLANES, alpha[1] + ALPHA_DELAY_PLANES];
         }

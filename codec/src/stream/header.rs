@@ -171,7 +171,8 @@ impl Header {
                 Axes::from_bits(bits).ok_or(corrupt("a reserved bit of its colour axes is set"))?
             }
         };
-        let Some([bits, fine_planes, alpha]) = (if deep { fields.precision()? } else { Some([USUAL_BITS, 0, 0]) }) else {
+        let Some([bits, fine_planes, alpha]) = (if deep { fields.precision()? } else { Some([USUAL_BITS, 0, 0]) })
+        else {
             return Ok(fields.need_more());
         };
         let alpha = match alpha {
@@ -214,7 +215,8 @@ impl Fields<'_> {
     /// end before.
     fn precision(&mut self) -> Result<Option<[u8; 3]>, Error> {
         let Some([byte]) = self.take() else { return Ok(None) };
-        let [bits, fine, alpha] = [USUAL_BITS + (byte & BITS_MASK), (byte & !ALPHA_BIT) >> FINE_SHIFT, byte & ALPHA_BIT];
+        let [bits, fine, alpha] =
+            [USUAL_BITS + (byte & BITS_MASK), (byte & !ALPHA_BIT) >> FINE_SHIFT, byte & ALPHA_BIT];
         if byte == 0 || bits > MAX_BITS || fine > MAX_FINE_PLANES {
             return Err(corrupt("its precision is reserved"));
         }
@@ -316,10 +318,7 @@ mod tests {
     #[test]
     fn what_is_no_stream_is_refused_by_name() {
         assert!(matches!(Header::parse(b"\x89PNG"), Err(Error::Corrupt { .. })));
-        assert_eq!(
-            Header::parse(b"nst\x09"),
-            Err(Error::Version { what: "stream", version: 9, known: DEEP_VERSION })
-        );
+        assert_eq!(Header::parse(b"nst\x09"), Err(Error::Version { what: "stream", version: 9, known: DEEP_VERSION }));
         assert!(matches!(Header::parse(b"nst\x01\x07"), Err(Error::Corrupt { .. })));
         assert!(matches!(Header::parse(b"nst\x01\x01\xFF\xFF\x7F"), Err(Error::Limit { .. })));
     }

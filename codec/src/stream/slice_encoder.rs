@@ -144,13 +144,7 @@ impl<R: Record> SliceEncoder<R> {
 
 impl Source {
     /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
-    fn quantise(
-        &mut self,
-        model: &Model,
-        steps: Option<&[f32; SUBBANDS]>,
-        gains: Option<GainRule>,
-        bands: Bands<'_>,
-    ) {
+    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, gains: Option<GainRule>, bands: Bands<'_>) {
         let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
         if let Some(rule) = gains {

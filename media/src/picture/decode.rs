@@ -327,10 +327,9 @@ mod tests {
 
     #[test]
     fn every_kind_of_samples_round_trips() {
-        for (channels, alpha, deep) in
-            [(false, true), (true, false), (true, true)].into_iter().flat_map(|(alpha, deep)| {
-                [Channels::Grey, Channels::Rgb].map(|channels| (channels, alpha, deep))
-            })
+        for (channels, alpha, deep) in [(false, true), (true, false), (true, true)]
+            .into_iter()
+            .flat_map(|(alpha, deep)| [Channels::Grey, Channels::Rgb].map(|channels| (channels, alpha, deep)))
         {
             let (size, format) = (Size::new(20, 10).expect("a valid size"), Format::interleaved(channels, alpha, deep));
             let samples = (0..=250).cycle().take(format.bytes(size)).collect();

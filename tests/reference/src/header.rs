@@ -37,7 +37,15 @@ impl Header {
 
     /// Returns the header that the opacity would have as a grey picture.
     pub(super) fn of_alpha(&self) -> Option<Self> {
-        let of = |[planes, fine]: [i32; 2]| Self { colour: false, planes, gains: false, axes: [0; 3], fine, alpha: None, ..*self };
+        let of = |[planes, fine]: [i32; 2]| Self {
+            colour: false,
+            planes,
+            gains: false,
+            axes: [0; 3],
+            fine,
+            alpha: None,
+            ..*self
+        };
         self.alpha.map(of)
     }
 
@@ -82,7 +90,19 @@ impl Header {
         };
         let Some(axes) = (if colour { axes(left)? } else { Some([0; 3]) }) else { return Ok(None) };
         let precision = if version == 2 { precision(left)? } else { Some((8, 0, None)) };
-        let header = |(bits, fine, alpha)| Self { colour, width, height, model, planes, gains, axes, bits, fine, alpha, bytes: 0 };
+        let header = |(bits, fine, alpha)| Self {
+            colour,
+            width,
+            height,
+            model,
+            planes,
+            gains,
+            axes,
+            bits,
+            fine,
+            alpha,
+            bytes: 0,
+        };
         Ok(precision.map(header))
     }
 }
