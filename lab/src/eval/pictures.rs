@@ -87,7 +87,7 @@ impl Bench {
         }))
     }
 
-    /// Returns `None`: this build has no measures of how pictures look.
+    /// Returns `None`: this build lacks the feature `perceptual`.
     #[cfg(not(feature = "perceptual"))]
     #[expect(clippy::unused_self, reason = "as with the feature")]
     #[must_use]
