@@ -214,15 +214,15 @@ fn a_limit_of_bytes_gives_a_prefix() {
 }
 
 #[test]
-fn contrasts_that_leave_no_room_take_fewer_planes() {
+fn strong_contrasts_keep_their_precision() {
     // Squares of 64 pixels are large numbers at the coarsest level, which ends earlier; of 8, at a finer one.
-    for (squares, planes) in [(2.0, 6), (16.0, 5)] {
+    for squares in [2.0, 16.0] {
         let picture = deep(size(128, 128), Format::Grey16, |y, x, _| {
             let square = (x * squares).floor() as usize + (y * squares).floor() as usize;
-            if square % 2 == 0 { 0.0001 } else { 0.999_9 }
+            if square.is_multiple_of(2) { 0.0001 } else { 0.999_9 }
         });
         let stream = encoded(&picture);
-        assert_eq!(stream.header().fine_planes, planes, "{:?}", stream.header());
+        assert_eq!(stream.header().fine_planes, 6, "{:?}", stream.header());
         let back = psnr(&picture, &decoded(stream.as_ref(), Format::Grey16));
         assert!(back > 75.0, "{:?}: {back}", stream.header());
     }

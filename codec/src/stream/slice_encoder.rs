@@ -163,3 +163,35 @@ impl Source {
         *planes = slice.set_source(model, bands, rows, line);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::colour::axes::Axes;
+    use crate::picture::{Channels, Size};
+    use crate::subband::coefficients::Coefficients;
+
+    #[test]
+    fn magnitudes_that_leave_no_room_have_fewer_planes_below_the_finest_step() {
+        /// HL of level 1 of luma, and LL.
+        const FINEST_AND_COARSEST: [usize; 2] = [48, 0];
+        let model = Model::photo();
+        let size = Size::new(64, 64).expect("a size");
+        for (subband, steps, expected) in [
+            (FINEST_AND_COARSEST[0], 500.5, (9, 6)),
+            (FINEST_AND_COARSEST[0], 2000.5, (11, 4)),
+            (FINEST_AND_COARSEST[1], 2000.5, (11, 6)),
+            (FINEST_AND_COARSEST[0], 1e9, (15, 0)),
+            (FINEST_AND_COARSEST[0], 0.5, (0, 6)),
+            (FINEST_AND_COARSEST[0], 0.0, (0, 0)),
+        ] {
+            let mut coefficients = Coefficients::default();
+            coefficients.reset_to_zero(model.id(), size, Channels::Grey, Axes::default());
+            coefficients.subbands[subband][0] = -steps * model.subbands[subband].step;
+            let choices = RegionChoices { fine_planes: 6, ..RegionChoices::default() };
+            let mut encoder = SliceEncoder::<()>::default();
+            let planes = encoder.quantise(&model, coefficients.bands(), choices, &Threads::new(1));
+            assert_eq!((planes, encoder.fine_planes()), expected, "{steps} steps of subband {subband}");
+        }
+    }
+}
