@@ -77,15 +77,14 @@ impl<R: Record> SliceEncoder<R> {
         parallel::for_each(threads, self.sources.iter_mut(), work);
         // Without planes below the finest step all magnitudes fit.
         let planes = self.sources.iter().filter_map(|source| source.planes).max().unwrap_or(0);
-        let mut fine = choices.fine_planes;
-        while choices.fine_planes > 0 {
+        let mut fits_with = |fine: u8| {
             let again = |source: &mut Source| source.quantise_again(model, BitPlanes { usual: planes, fine }, bands);
             parallel::for_each(threads, self.sources.iter_mut(), again);
-            if fine == 0 || self.sources.iter().all(|source| source.planes.is_some()) {
-                break;
-            }
-            fine -= 1;
-        }
+            self.sources.iter().all(|source| source.planes.is_some())
+        };
+        let wanted = choices.fine_planes;
+        // With none they fit.
+        let fine = if wanted == 0 { 0 } else { (0..=wanted).rev().find(|&fine| fits_with(fine)).unwrap_or(0) };
         self.fine_planes = if self.sources.iter().any(|source| source.slice.has_source()) { fine } else { 0 };
         if !self.have_gains() {
             self.sources.iter_mut().for_each(|source| source.slice.gains.reset());

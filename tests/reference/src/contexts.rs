@@ -16,7 +16,7 @@ fn bin(expected: u64) -> usize {
         return 0;
     }
     let log = expected.ilog2() as usize;
-    let fraction = if log == 0 { 0 } else { (expected >> (log - 1)) as usize & 1 };
+    let fraction = if log == 0 { 0 } else { usize::from(expected >> (log - 1) & 1 == 1) };
     (1 + 2 * log + fraction).min(19)
 }
 

@@ -69,7 +69,7 @@ pub struct Prefix {
     /// Bit planes below the finest step.
     pub fine: i32,
     /// The opacity, as a grey picture.
-    pub alpha: Option<Box<Prefix>>,
+    pub alpha: Option<Box<Self>>,
     /// Whether the prefix contains a corrupt segment length (section 6). It gives a picture even so.
     pub corrupt: bool,
 }
