@@ -17,7 +17,7 @@ const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
     /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from the
-    /// finest step on. If a magnitude does not fit beside the planes below that step, returns `None` and leaves some
+    /// finest step on. If a magnitude has no room next to the planes below that step, returns `None` and leaves some
     /// Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit
     /// planes set if some are below that step; `line` is memory for a row.
     pub(crate) fn set_source(

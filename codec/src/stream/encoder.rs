@@ -49,7 +49,7 @@ pub struct Encoder {
 }
 
 /// Planes by which opacity comes later than colours. An error of opacity shows as that error times the difference between
-/// the picture and what is behind it, in parts of white, which is about half.
+/// the picture and its ground, in parts of white, which is about half.
 const ALPHA_DELAY_PLANES: u8 = 1;
 
 /// The parts that encode opacity.

@@ -38,7 +38,7 @@ struct Source {
     activity: Activity,
     /// A row of a subband with rotated or scaled regions.
     line: Vec<f32>,
-    /// Bit planes of the Levels from the finest step on; `None` if magnitudes do not fit beside the planes below.
+    /// Bit planes of the Levels from the finest step on; `None` if magnitudes have no room next to the planes below.
     planes: Option<u8>,
 }
 
