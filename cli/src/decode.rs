@@ -1,7 +1,7 @@
 //! `nestcast decode`: a stream, or a prefix of one, to a PNG picture.
 
 use anyhow::{Context, Result, ensure};
-use nestcast_codec::{Decoder, Error, Picture};
+use nestcast_codec::{Decoder, Error};
 use nestcast_lab::metrics;
 use nestcast_media::output::Output;
 use nestcast_media::picture::encode_png;
@@ -39,9 +39,8 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     let model = Model::of_stream(&options.common, header.model).with_context(failed)?;
     let Pushed { mut decoder, fault, count } = pushed(options, &name, stream, &model)?;
     let transform = options.decoder.unwrap_or_else(usual_decoder);
-    let format = header.format();
     let picture = match transform {
-        Transform::Linear => decoder.render_as(format).with_context(failed)?,
+        Transform::Linear => decoder.render_as(header.format()).with_context(failed)?,
         Transform::Deep => {
             let (coefficients, position) = decoder.coefficients().with_context(failed)?;
             let linear = model.package.linear(model.threads);
@@ -51,8 +50,7 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
             };
             let (synthesis, composed) = load_beside(load, || Composed::new(&linear, coefficients, position));
             let (composed, synthesis) = (composed.with_context(failed)?, synthesis?);
-            let mut picture = Picture::zero(composed.planes.size, format);
-            synthesis.complete_into(composed, (&mut picture).into()).with_context(failed)?;
+            let mut picture = synthesis.complete_as(composed, header.format()).with_context(failed)?;
             decoder.render_alpha_into(&mut picture).with_context(failed)?;
             // Networks free their memory more slowly than the system reclaims it when the process ends.
             std::mem::forget(synthesis);
@@ -60,17 +58,14 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
         }
     };
     if let Some(fault) = fault {
-        files::note(&format!(
-            "{name}: {fault}: the picture shows what comes before the fault; get the stream again for the rest"
-        ));
+        let rest = "the picture shows what comes before the fault; get the stream again for the rest";
+        files::note(&format!("{name}: {fault}: {rest}"));
     }
     output.write(&encode_png(&picture)?)?;
     let (path, size, transform) = (options.output.display(), picture.size(), transform.name());
     let (width, height, bpp) = (size.width(), size.height(), metrics::bpp(count, size));
-    files::say_beside(
-        &output,
-        &format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {transform} decoder\n"),
-    )
+    let text = format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {transform} decoder\n");
+    files::say_beside(&output, &text)
 }
 
 /// A linear decoder with a stream in it: before the synthesis, its state is the same for every transform.

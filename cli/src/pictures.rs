@@ -19,14 +19,6 @@ pub(crate) fn read(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
     Ok(decoded.picture)
 }
 
-/// As [`read`], with the bits a sample and the opacity that the file has.
-pub(crate) fn read_all(input: Input<'_>, max_pixels: u64) -> Result<Picture> {
-    let name = input.name();
-    let decoded = input.picture_as(max_pixels, picture::Samples::All)?;
-    files::note_lost(&name, &decoded.notes);
-    Ok(decoded.picture)
-}
-
 /// Returns the given pictures, and those in the given folders, by name.
 pub(crate) fn named(inputs: &[PathBuf]) -> Result<Vec<PathBuf>> {
     let mut all = Vec::new();

@@ -8,8 +8,8 @@ pub(crate) mod tiles;
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Analysis, Axes, Coefficients, Error, Linear, Model, Picture, Planes, Position, PostFilter, Synthesis, Threads,
-    TransformError, View, ViewMut,
+    Analysis, Axes, Coefficients, Error, Format, Linear, Model, Picture, Planes, Position, PostFilter, Synthesis,
+    Threads, TransformError, View, ViewMut,
 };
 
 use crate::package::files::synthesis_file;
@@ -75,7 +75,16 @@ impl DeepSynthesis {
     /// # Errors
     /// As [`DeepSynthesis::prepare`], and if the network fails.
     pub fn complete(&self, composed: Composed) -> Result<Picture, TransformError> {
-        let mut picture = Picture::zero(composed.planes.size, composed.planes.channels);
+        let channels = composed.planes.channels;
+        self.complete_as(composed, channels)
+    }
+
+    /// As [`DeepSynthesis::complete`], in any format of these colours; opacity is the largest.
+    ///
+    /// # Errors
+    /// As [`DeepSynthesis::complete`].
+    pub fn complete_as(&self, composed: Composed, format: impl Into<Format>) -> Result<Picture, TransformError> {
+        let mut picture = Picture::zero(composed.planes.size, format);
         self.complete_into(composed, (&mut picture).into())?;
         Ok(picture)
     }
@@ -116,11 +125,7 @@ impl DeepSynthesis {
         })
     }
 
-    /// Does the same as [`DeepSynthesis::complete`], into a picture of any format of these colours.
-    ///
-    /// # Errors
-    /// As [`DeepSynthesis::complete`].
-    pub fn complete_into(&self, mut composed: Composed, out: ViewMut<'_>) -> Result<(), TransformError> {
+    fn complete_into(&self, mut composed: Composed, out: ViewMut<'_>) -> Result<(), TransformError> {
         self.correct(&mut composed)?;
         let Composed { planes, significance, position } = composed;
         Ok(self.linear.filtered_picture(&planes, &significance, (&self.post_filter, position), out)?)
