@@ -15,7 +15,7 @@ const USUAL_HEADER: u64 = 64 * 1024;
 /// Reads a PNG, JPEG or WebP file of at most `max_pixels` pixels, recognised by its content.
 ///
 /// # Errors
-/// As [`decode`], and the system's; [`Error::Kind`] for another kind of file that this crate reads.
+/// As [`decode_as`], and the system's; [`Error::Kind`] for another kind of file that this crate reads.
 pub fn read(source: Source<impl Read>, max_pixels: u64) -> Result<Decoded, Error> {
     read_as(source, max_pixels, Samples::Shown)
 }
