@@ -117,7 +117,19 @@ const CODEC: Rooms = &[
     ("bitplane", &["error", "simd", "picture", "entropy", "subband", "model"]),
     (
         "stream",
-        &["error", "observer", "parallel", "picture", "colour", "entropy", "subband", "model", "transform", "bitplane"],
+        &[
+            "error",
+            "observer",
+            "parallel",
+            "picture",
+            "colour",
+            "entropy",
+            "subband",
+            "model",
+            "transform",
+            "linear",
+            "bitplane",
+        ],
     ),
     (
         "residual",

@@ -1,6 +1,6 @@
 //! Every prefix decodes to exactly what the specification says, and more bytes are never worse.
 
-use nestcast_codec::{Decoder, Linear, MAX_HEADER};
+use nestcast_codec::{Decoder, Format, Linear, MAX_HEADER, Picture, Synthesis as _};
 use nestcast_tests::reference::Reference;
 use nestcast_tests::vectors::{self, Vector};
 use nestcast_tests::{furthest, mse, probe};
@@ -80,6 +80,7 @@ fn levels_of_the_longest_line() {
 fn levels_of_slices() {
     levels_of_slices_of("slices");
     levels_of_slices_of("slices-gains");
+    levels_of_slices_of("slices-deep-alpha");
 }
 
 fn levels_of_slices_of(name: &str) {
@@ -119,7 +120,7 @@ fn samples_within_one_of_exact_arithmetic() {
     for vector in vectors::read() {
         let reference = Reference::decode(&tables, &vector.stream).expect("valid").expect("whole");
         let step = match vector.recipe.name {
-            "slices" | "slices-gains" => 6007,
+            "slices" | "slices-gains" | "slices-deep-alpha" => 6007,
             "longest" | "photo" | "noise" => 97,
             _ => 1,
         };
@@ -127,7 +128,8 @@ fn samples_within_one_of_exact_arithmetic() {
         for cut in (reference.header().bytes..bytes).step_by(step).chain([bytes]) {
             let mut decoder = Decoder::new(linear.clone());
             decoder.push(&vector.stream[..cut]).expect("a prefix is no error");
-            let picture = decoder.render().expect("a picture");
+            let format = decoder.header().expect("a header").format();
+            let picture = decoder.render_as(format).expect("a picture");
             let planes =
                 linear.compose(decoder.coefficients().expect("a picture").0).expect("the picture's coefficients");
             let planes: Vec<Vec<f64>> =
@@ -137,10 +139,41 @@ fn samples_within_one_of_exact_arithmetic() {
             let pairs = planes.iter().flatten().zip(exact.iter().flatten());
             let off = pairs.fold(0.0_f64, |off, (value, exact)| off.max((value - exact).abs()));
             assert!(off <= TOLERANCE, "{}, {cut} bytes: a plane is off by {off}", vector.recipe.name);
-            let off = furthest(picture.samples(), &reference.picture_of(&prefix, &planes));
+            let off = if format == format.channels().into() {
+                furthest(picture.samples(), &reference.picture_of(&prefix, &planes))
+            } else {
+                let mut colours = Picture::zero(picture.size(), Format::interleaved(format.channels(), false, true));
+                let (coefficients, position) = decoder.coefficients().expect("a picture");
+                linear.synthesise(coefficients, position, (&mut colours).into()).expect("the picture's coefficients");
+                let off = furthest16(colours.samples(), &reference.deep_picture_of(&prefix, &planes));
+                assert!(off <= 257, "{}, {cut} bytes: a sample of 16 bits is off by {off}", vector.recipe.name);
+                alpha_off(&picture, reference.alpha(&prefix).as_deref())
+            };
             assert!(off <= 1, "{}, {cut} bytes: a sample is off by {off}", vector.recipe.name);
         }
     }
+}
+
+/// Returns the largest difference between samples of 16 bits.
+fn furthest16(one: &[u8], other: &[u16]) -> u16 {
+    let samples = one.as_chunks().0.iter().map(|sample| u16::from_le_bytes(*sample));
+    assert_eq!(one.len(), 2 * other.len());
+    samples.zip(other).map(|(one, other)| one.abs_diff(*other)).max().expect("a sample")
+}
+
+/// Returns the largest difference between the opacity of a picture, and this one, in steps of 8 bits, rounded down.
+fn alpha_off(picture: &Picture, expected: Option<&[u16]>) -> u8 {
+    let Some(expected) = expected else { return 0 };
+    let format = picture.format();
+    let count = format.channels().count() + 1;
+    let bytes = if format.is_deep() { 2 } else { 1 };
+    let alphas = picture.samples().chunks(bytes * count).map(|pixel| match pixel[bytes * (count - 1)..] {
+        [low, high] => u16::from_le_bytes([low, high]),
+        [alpha] => 257 * u16::from(alpha),
+        _ => panic!("no sample of 8 or 16 bits"),
+    });
+    let off = alphas.zip(expected).map(|(one, other)| one.abs_diff(*other)).max().expect("a sample");
+    u8::try_from(off / 257).expect("at most 255")
 }
 
 /// More bytes do not make photos worse: the error rises by at most the tolerance from one cut to any later one.
@@ -187,7 +220,7 @@ fn a_tail_that_just_reaches_the_bound() {
             stream.extend(&first.to_be_bytes()[..3]);
             let reference = Reference::decode(&tables, &stream).expect("valid").expect("whole");
             let cut = reference.at(stream.len());
-            let start = u64::try_from(reference.header().planes).expect("planes from 0 on") << 20;
+            let start = i64::from(reference.header().planes) << 20;
             assert_eq!(cut.t < start, determined, "q {q}");
             let mut decoder = probe::decoder(&tables);
             decoder.push(&stream).expect("a prefix is no error");

@@ -35,11 +35,12 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
     let failed = || format!("{name} cannot be decoded");
     let stream = input.stream()?;
     let output = Output::png(&options.output, &[&options.input])?;
-    let model = Model::of_stream(&options.common, stream.header().model).with_context(failed)?;
+    let header = *stream.header();
+    let model = Model::of_stream(&options.common, header.model).with_context(failed)?;
     let Pushed { mut decoder, fault, count } = pushed(options, &name, stream, &model)?;
     let transform = options.decoder.unwrap_or_else(usual_decoder);
     let picture = match transform {
-        Transform::Linear => decoder.render().with_context(failed)?,
+        Transform::Linear => decoder.render_as(header.format()).with_context(failed)?,
         Transform::Deep => {
             let (coefficients, position) = decoder.coefficients().with_context(failed)?;
             let linear = model.package.linear(model.threads);
@@ -49,24 +50,22 @@ fn picture(options: &Decode, input: Input<'_>) -> Result<()> {
             };
             let (synthesis, composed) = load_beside(load, || Composed::new(&linear, coefficients, position));
             let (composed, synthesis) = (composed.with_context(failed)?, synthesis?);
-            let picture = synthesis.complete(composed).with_context(failed)?;
+            let mut picture = synthesis.complete_as(composed, header.format()).with_context(failed)?;
+            decoder.render_alpha_into(&mut picture).with_context(failed)?;
             // Networks free their memory more slowly than the system reclaims it when the process ends.
             std::mem::forget(synthesis);
             picture
         }
     };
     if let Some(fault) = fault {
-        files::note(&format!(
-            "{name}: {fault}: the picture shows what comes before the fault; get the stream again for the rest"
-        ));
+        let rest = "the picture shows what comes before the fault; get the stream again for the rest";
+        files::note(&format!("{name}: {fault}: {rest}"));
     }
     output.write(&encode_png(&picture)?)?;
     let (path, size, transform) = (options.output.display(), picture.size(), transform.name());
     let (width, height, bpp) = (size.width(), size.height(), metrics::bpp(count, size));
-    files::say_beside(
-        &output,
-        &format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {transform} decoder\n"),
-    )
+    let text = format!("{path}: {width}x{height} from {count} bytes, {bpp:.3} bpp, {transform} decoder\n");
+    files::say_beside(&output, &text)
 }
 
 /// A linear decoder with a stream in it: before the synthesis, its state is the same for every transform.
@@ -81,10 +80,7 @@ struct Pushed {
 fn pushed(options: &Decode, name: &str, stream: Reader<Opened>, model: &Model) -> Result<Pushed> {
     let failed = || format!("{name} cannot be decoded");
     // Refuses what the decoder would refuse, after reading only the header.
-    let (given, max) = (stream.header().size.pixels() as u64, options.common.max_pixels);
-    if given > max {
-        return Err(Error::Limit { what: "the picture's number of pixels", given, max }).with_context(failed);
-    }
+    stream.header().check_pixels(options.common.max_pixels).with_context(failed)?;
     let bytes = match options.bytes {
         Some(count) => pictures::prefix(name, stream, count)?,
         None => pictures::stream(name, stream, None)?.bytes().clone(),

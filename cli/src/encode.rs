@@ -5,11 +5,12 @@ use std::time::Instant;
 use anyhow::{Context, Result, ensure};
 use nestcast_lab::encoded::{EncodedPicture, Names};
 use nestcast_media::output::Output;
+use nestcast_media::picture::Samples;
 use nestcast_media::{Input, Kind};
 
 use crate::args::Encode;
 use crate::transforms::Model;
-use crate::{files, pictures, video};
+use crate::{files, video};
 
 pub(crate) fn run(options: &Encode) -> Result<()> {
     let output = Output::stream(&options.output, &[&options.input])?;
@@ -27,12 +28,12 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     }
     let model = Model::open(&options.common)?;
     let names = Names::new(input.name(), output.path());
-    let picture = pictures::read(input, options.common.max_pixels)?;
+    let decoded = input.picture_as(options.common.max_pixels, Samples::All)?;
+    files::note_lost(&names.input, &decoded.notes);
     let (analysis, encoder) = model.encoder(&options.picture)?;
-    let mut encoder = encoder.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX));
-
+    let mut encoder = encoder.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX)).with_max_bits(options.bits);
     let start = Instant::now();
-    let stream = encoder.encode(&picture).with_context(|| format!("{} cannot be encoded", names.input))?;
+    let stream = encoder.encode(&decoded.picture).with_context(|| format!("{} cannot be encoded", names.input))?;
     let took = start.elapsed();
     output.write(stream.bytes())?;
     let summary = EncodedPicture::new(names, &stream, model.package.name(), analysis, took);

@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Inspect) -> Result<()> {
     let model = Model::of_stream(&options.common, header.model).with_context(|| format!("{name} is refused"))?;
     let known = (header.model == model.package.id()).then(|| model.package.name().to_owned());
     // The cuts are found by decoding, which needs the model, and memory for the picture.
-    let decodes = known.is_some() && header.size.pixels() as u64 <= options.common.max_pixels;
+    let decodes = known.is_some() && header.check_pixels(options.common.max_pixels).is_ok();
     let mut report = Report::new(name.clone(), &stream, header_bytes, known);
     if decodes {
         let cut = report.with_cuts(&stream, &mut model.decoder(Transform::Linear)?);

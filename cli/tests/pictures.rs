@@ -1,4 +1,4 @@
-//! Pictures of every kind: unambiguous ones are converted with a note, all others are refused in one line.
+//! Pictures of every kind: unambiguous ones are kept, or converted with a note; all others are refused in one line.
 
 use crate::harness::{Bench, hostile, png, samples};
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
@@ -95,12 +95,22 @@ fn huge_pictures_are_refused_by_their_header() {
 }
 
 #[test]
-fn sixteen_bits_are_rounded_with_a_note() {
+fn sixteen_bits_are_kept_unless_fewer_are_wanted() {
     let bench = Bench::new();
-    let wide = [200, 0, 30, 0, 40, 255].repeat(40 * 24);
+    let wide = [200, 7, 30, 9, 40, 255].repeat(40 * 24);
     let picture = png::file(SIZE, 16, png::RGB, &[(b"IDAT", png::pixels(&wide, 240))]);
     let (back, notes) = round_trip(&bench, &picture);
-    assert!(notes.contains("16 bits") && notes.lines().count() == 1, "{notes}");
+    assert!(notes.is_empty(), "{notes}");
+    assert_eq!(back.color(), image::ColorType::Rgb16);
+    let expected = [200 * 256 + 7, 30 * 256 + 9, 40 * 256 + 255];
+    let pixel = back.to_rgb16().get_pixel(20, 12).0;
+    assert!(pixel.iter().zip(expected).all(|(given, expected)| given.abs_diff(expected) < 24), "{pixel:?}");
+    let (inspected, _) = bench.succeed(&["inspect", "s.nst"]);
+    assert!(inspected.contains("RGB of 16 bits"), "{inspected}");
+    bench.succeed(&["encode", "in", "-o", "s.nst", "--bits", "8", "--analysis", "linear"]);
+    bench.succeed(&["decode", "s.nst", "-o", "back.png", "--decoder", "linear"]);
+    let back = image::load_from_memory(&bench.read("back.png")).expect("a PNG");
+    assert_eq!(back.color(), image::ColorType::Rgb8);
     assert!(near(back.to_rgb8().get_pixel(20, 12).0, [200, 30, 41]), "{:?}", back.to_rgb8().get_pixel(20, 12));
 }
 
@@ -125,14 +135,16 @@ fn grey_stays_grey() {
 }
 
 #[test]
-fn transparency_is_laid_over_white_with_a_note() {
+fn transparency_is_kept() {
     let bench = Bench::new();
-    let clear = png::file(SIZE, 8, png::RGBA, &[(b"IDAT", png::pixels(&[0; 40 * 24 * 4], 160))]);
+    let clear = png::file(SIZE, 8, png::RGBA, &[(b"IDAT", png::pixels(&[40, 90, 160, 0].repeat(40 * 24), 160))]);
     let (back, notes) = round_trip(&bench, &clear);
-    assert!(notes.contains("transparent") && notes.lines().count() == 1, "{notes}");
-    assert!(near(back.to_rgb8().get_pixel(5, 5).0, [255; 3]));
+    assert!(notes.is_empty(), "{notes}");
+    assert_eq!(back.color(), image::ColorType::Rgba8);
+    let [colours @ .., alpha] = back.to_rgba8().get_pixel(5, 5).0;
+    assert!(near(colours, [40, 90, 160]) && alpha == 0, "{colours:?}, {alpha}");
     let opaque = png::file(SIZE, 8, png::RGBA, &[(b"IDAT", png::pixels(&[255; 40 * 24 * 4], 160))]);
-    assert!(round_trip(&bench, &opaque).1.is_empty());
+    assert_eq!(round_trip(&bench, &opaque).0.color(), image::ColorType::Rgb8);
 }
 
 #[test]

@@ -133,7 +133,7 @@ pub use post_filter::table::PostFilter;
 pub use stream::decoder::{DEFAULT_MAX_PIXELS, DecodeError, Decoder, Progress};
 pub use stream::encoded::Stream;
 pub use stream::encoder::{EncodeError, Encoder};
-pub use stream::header::{Header, MAX_HEADER, Parsed};
+pub use stream::header::{AlphaPlanes, Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
 pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
 pub use subband::region_activity::RegionActivity;

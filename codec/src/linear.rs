@@ -25,6 +25,9 @@ mod tests;
 /// Pixels that one thread converts at a time: few enough to stay in cache, enough to justify handing them over.
 const CHUNK_PIXELS: usize = 1 << 15;
 
+/// Below this position the post-filter has faded, and would only round samples.
+const LAST_FILTERED: Position = Position(-2.0);
+
 /// Both halves of a model's linear transform. It needs only this crate.
 #[derive(Debug, Clone)]
 pub struct Linear {
@@ -98,7 +101,7 @@ impl Linear {
 
     /// As [`Linear::picture`], through a post-filter. The caller passes the position of the stream's prefix that the
     /// planes were made of, and `significance`, that of their coefficients. Without significance the planes are not
-    /// filtered.
+    /// filtered, and neither are those of a position below -2.
     ///
     /// # Errors
     /// As [`Linear::picture`]; [`Error::Argument`] if `significance` is neither empty nor for the picture's blocks.
@@ -109,7 +112,7 @@ impl Linear {
         (post_filter, position): (&PostFilter, Position),
         out: impl Into<ViewMut<'a>>,
     ) -> Result<(), Error> {
-        if !is_told(significance, planes.size, planes.channels)? {
+        if !is_told(significance, planes.size, planes.channels)? || position < LAST_FILTERED {
             return self.picture(planes, out);
         }
         planes.check()?;
@@ -221,7 +224,7 @@ impl Synthesis for Linear {
         let taps = &self.model.taps;
         let division = self.division(coefficients.size);
         let told = is_told(&coefficients.significance, coefficients.size, coefficients.channels)?;
-        match self.model.post_filter.as_ref().filter(|_| told) {
+        match self.model.post_filter.as_ref().filter(|_| told && position >= LAST_FILTERED) {
             Some(post_filter) => self.filter(post_filter, position, |filters| {
                 let filter = (filters, coefficients.significance.as_slice());
                 filtered::of_coefficients(taps, coefficients, filter, division, self.memory(), out);

@@ -52,12 +52,19 @@ pub(crate) struct SubbandTables {
 }
 
 impl SubbandTables {
-    /// Returns the offset to add to a magnitude that is known to plane 0, 1, ..., in the subband's own scale.
-    pub(crate) fn reconstruction_points(&self) -> [f32; PLANES + 1] {
+    /// Returns the offset to add to a magnitude that is known to plane 0, 1, ..., in the subband's own scale. The last
+    /// `fine` planes are below the finest step; values are equally likely there.
+    pub(crate) fn reconstruction_points(&self, fine: u8) -> [f32; PLANES + 1] {
+        let step = self.fine_step(fine);
         std::array::from_fn(|plane| {
-            let half = self.offsets[plane.min(PLANES - 1)];
-            half * f32::from(1_u16 << plane.min(PLANES)) * self.step
+            let offset = plane.checked_sub(fine.into()).map_or(0.5, |plane| self.offsets[plane.min(PLANES - 1)]);
+            offset * f32::from(1_u16 << plane.min(PLANES)) * step
         })
+    }
+
+    /// Returns the step of the last of `fine` planes below the finest step.
+    pub(crate) fn fine_step(&self, fine: u8) -> f32 {
+        self.step / f32::from(1_u16 << fine)
     }
 }
 

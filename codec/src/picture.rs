@@ -1,4 +1,4 @@
-//! Pictures in memory: 8-bit samples, owned or borrowed, interleaved or planar.
+//! Pictures in memory: samples of 8 or 16 bits, owned or borrowed, interleaved or planar, opaque or not.
 
 use crate::error::Error;
 
@@ -25,7 +25,11 @@ impl Channels {
     }
 }
 
-/// The layout of 8-bit samples in memory.
+/// The layout of samples in memory. They have 8 bits, or 16 where the name says so: two bytes, the lower one first, with
+/// white at 65535 whatever the depth of the source.
+///
+/// Opacity is the last sample of a pixel, from 0 for a pixel that does not show to the largest value for an opaque one.
+/// Colours are not multiplied by it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Format {
@@ -36,6 +40,18 @@ pub enum Format {
     /// Three planes of luma, blue difference and red difference; the differences have half the width and half the height,
     /// rounded up. Spec, section 19.
     Ycbcr420(Ycbcr),
+    /// One plane of luminance and opacity, interleaved.
+    GreyAlpha,
+    /// One plane of red, green, blue and opacity, interleaved.
+    Rgba,
+    /// [`Format::Grey`] in 16 bits.
+    Grey16,
+    /// [`Format::GreyAlpha`] in 16 bits.
+    GreyAlpha16,
+    /// [`Format::Rgb`] in 16 bits.
+    Rgb16,
+    /// [`Format::Rgba`] in 16 bits.
+    Rgba16,
 }
 
 /// What luma and colour differences mean.
@@ -99,8 +115,47 @@ impl Format {
     #[must_use]
     pub const fn channels(self) -> Channels {
         match self {
-            Self::Grey => Channels::Grey,
-            Self::Rgb | Self::Ycbcr420(_) => Channels::Rgb,
+            Self::Grey | Self::GreyAlpha | Self::Grey16 | Self::GreyAlpha16 => Channels::Grey,
+            Self::Rgb | Self::Ycbcr420(_) | Self::Rgba | Self::Rgb16 | Self::Rgba16 => Channels::Rgb,
+        }
+    }
+
+    /// Returns the format of one plane with these colours, with or without opacity, of 16 bits a sample if `deep`.
+    #[must_use]
+    pub const fn interleaved(channels: Channels, alpha: bool, deep: bool) -> Self {
+        match (channels, alpha, deep) {
+            (Channels::Grey, false, false) => Self::Grey,
+            (Channels::Grey, true, false) => Self::GreyAlpha,
+            (Channels::Grey, false, true) => Self::Grey16,
+            (Channels::Grey, true, true) => Self::GreyAlpha16,
+            (Channels::Rgb, false, false) => Self::Rgb,
+            (Channels::Rgb, true, false) => Self::Rgba,
+            (Channels::Rgb, false, true) => Self::Rgb16,
+            (Channels::Rgb, true, true) => Self::Rgba16,
+        }
+    }
+
+    /// Returns whether pixels have an opacity.
+    #[must_use]
+    pub const fn has_alpha(self) -> bool {
+        matches!(self, Self::GreyAlpha | Self::Rgba | Self::GreyAlpha16 | Self::Rgba16)
+    }
+
+    /// Returns whether samples have 16 bits.
+    #[must_use]
+    pub const fn is_deep(self) -> bool {
+        matches!(self, Self::Grey16 | Self::GreyAlpha16 | Self::Rgb16 | Self::Rgba16)
+    }
+
+    /// Returns the bytes of a pixel of an interleaved format, and of a sample of a planar one.
+    pub(crate) const fn pixel_bytes(self) -> usize {
+        match self {
+            Self::Grey | Self::Ycbcr420(_) => 1,
+            Self::GreyAlpha | Self::Grey16 => 2,
+            Self::Rgb => 3,
+            Self::Rgba | Self::GreyAlpha16 => 4,
+            Self::Rgb16 => 6,
+            Self::Rgba16 => 8,
         }
     }
 
@@ -108,8 +163,8 @@ impl Format {
     #[must_use]
     pub const fn planes(self) -> usize {
         match self {
-            Self::Grey | Self::Rgb => 1,
             Self::Ycbcr420(_) => 3,
+            _ => 1,
         }
     }
 
@@ -117,10 +172,8 @@ impl Format {
     #[must_use]
     pub const fn plane(self, size: Size, plane: usize) -> [usize; 2] {
         match self {
-            Self::Grey => [size.width(), size.height()],
-            Self::Rgb => [3 * size.width(), size.height()],
-            Self::Ycbcr420(_) if plane == 0 => [size.width(), size.height()],
-            Self::Ycbcr420(_) => [size.halved().width(), size.halved().height()],
+            Self::Ycbcr420(_) if plane > 0 => [size.halved().width(), size.halved().height()],
+            _ => [self.pixel_bytes() * size.width(), size.height()],
         }
     }
 
@@ -182,7 +235,7 @@ impl Size {
     }
 }
 
-/// An 8-bit picture that owns its samples: row by row, plane by plane, without padding.
+/// A picture that owns its samples: row by row, plane by plane, without padding.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Picture {
     size: Size,
@@ -191,10 +244,10 @@ pub struct Picture {
 }
 
 impl Picture {
-    /// Wraps `samples`, whose number is [`Format::bytes`].
+    /// Wraps the bytes of the samples, whose number is [`Format::bytes`].
     ///
     /// # Errors
-    /// [`Error::Argument`] if the number of samples does not match.
+    /// [`Error::Argument`] if the number of bytes does not match.
     pub fn new(size: Size, format: impl Into<Format>, samples: Vec<u8>) -> Result<Self, Error> {
         let format = format.into();
         if samples.len() != format.bytes(size) {
@@ -228,13 +281,13 @@ impl Picture {
         self.format.channels()
     }
 
-    /// Returns all samples, row by row and plane by plane.
+    /// Returns the bytes of all samples, row by row and plane by plane.
     #[must_use]
     pub fn samples(&self) -> &[u8] {
         &self.samples
     }
 
-    /// Returns the same samples for writing.
+    /// Returns the same bytes for writing.
     #[must_use]
     pub fn samples_mut(&mut self) -> &mut [u8] {
         &mut self.samples

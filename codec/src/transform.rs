@@ -8,7 +8,7 @@ use crate::model::Model;
 use crate::parallel::Threads;
 use crate::picture::{Picture, View, ViewMut};
 use crate::subband::coefficients::Coefficients;
-use crate::subband::quantise::MAX_PLANES;
+use crate::subband::quantise::{MAX_FINE_PLANES, MAX_PLANES};
 
 /// The reason why a transform failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -23,20 +23,21 @@ pub enum TransformError {
 }
 
 /// The depth that a stream has reached, in bit planes: 3.0 says that every coding pass down to plane 3 arrived, 2.4
-/// that 60 % of plane 2 did too; 0.0 is the complete stream.
+/// that 60 % of plane 2 did too; 0.0 that all down to plane 0 did. A stream of more than 8 bits a sample goes on below 0,
+/// to the negative number of its [`Header::fine_planes`](crate::Header::fine_planes).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Position(pub f32);
 
 impl Position {
     /// Returns the position in 2^-20 of a plane, exact for positions of streams; at most 15 planes.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "clamped; what is not a number is 0")]
-    pub(crate) fn fixed_point(self) -> u32 {
-        (self.0.clamp(0.0, f32::from(MAX_PLANES)) * POSITION_UNIT) as u32
+    #[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number is 0")]
+    pub(crate) fn fixed_point(self) -> i32 {
+        (self.0.clamp(-f32::from(MAX_FINE_PLANES), f32::from(MAX_PLANES)) * POSITION_UNIT) as i32
     }
 
-    /// Converts from 2^-20 of a plane; `position` is less than 2^24.
+    /// Converts from 2^-20 of a plane; `position` is less than 2^24 either way.
     #[expect(clippy::cast_precision_loss, reason = "so many have 24 bits")]
-    pub(crate) fn of_fixed_point(position: u32) -> Self {
+    pub(crate) fn of_fixed_point(position: i32) -> Self {
         Self(position as f32 / POSITION_UNIT)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use jpeg_encoder::{ColorType, Encoder, SamplingFactor};
 use miniz_oxide::deflate::compress_to_vec_zlib;
 use nestcast_codec::{Channels, Picture, Size};
-use nestcast_media::picture::{self, Decoded};
+use nestcast_media::picture::{self, Decoded, Samples};
 
 use crate::bounded;
 use crate::patched::patched;
@@ -19,7 +19,8 @@ const BYTES_PER_PIXEL: usize = 64;
 const BYTES_PER_BYTE: usize = 2 * 1032;
 
 /// Checks that any bytes are a PNG picture within the limit, or are refused in one line. The length of the file and the
-/// limit bound the memory. A picture that was read is written as PNG that reads as the same picture, without a note.
+/// limit bound the memory. A picture that was read is written as PNG that reads as the same picture, without a note; with
+/// all its samples too.
 ///
 /// The input: how the file is made, then its material: the bytes unchanged, or a sound file with parts replaced, or any
 /// chunks and rows, compressed. The checksums are right.
@@ -64,6 +65,12 @@ fn read(file: &[u8]) {
         Err(error) => {
             let line = error.to_string();
             assert!(!line.contains(|c: char| c.is_control()), "no line for a terminal: {line:?}");
+        }
+    });
+    bounded::within(most, "decoding all samples", || {
+        if let Ok(Decoded { picture, .. }) = picture::decode_as(file, MAX_PIXELS, Samples::All) {
+            let again = picture::encode_png(&picture).expect("memory takes it");
+            assert_eq!(picture::decode_as(&again, MAX_PIXELS, Samples::All).expect("it is sound").picture, picture);
         }
     });
 }

@@ -16,7 +16,8 @@ const SIZES: [(usize, usize); 3] = [(6050, 65), (6050, 97), (4608, 129)];
 pub fn segments(data: &[u8]) {
     let Some((&[size, by, planes, threads], body)) = data.split_first_chunk::<4>() else { return };
     let (width, height) = SIZES[usize::from(size >> 1) % SIZES.len()];
-    let shape = Shape { rgb: false, width, height, planes: planes % 4, gains: planes & 4 != 0, axes: [0; 4] };
+    let (gains, axes) = (planes & 4 != 0, [0; 4]);
+    let shape = Shape { rgb: false, width, height, planes: planes % 4, gains, axes, more: None };
     let (stream, header) = shape.stream(MODEL.id(), body);
     // A decoder uses no thread for fewer coefficients than are worth one.
     let mut once = Decoder::new(LINEAR.clone().with_threads(usize::from(threads) % 3 + 1));

@@ -23,6 +23,8 @@ pub(crate) struct Shape {
     pub(crate) planes: u8,
     pub(crate) gains: bool,
     pub(crate) axes: [u8; 4],
+    /// The planes below the finest step, and those of opacity, if the stream has more than usual ones.
+    pub(crate) more: Option<(u8, Option<[u8; 2]>)>,
 }
 
 impl Shape {
@@ -36,7 +38,16 @@ impl Shape {
             planes: planes % 16,
             gains: planes & 16 != 0,
             axes,
+            more: (kind & 0x30 != 0).then_some((
+                if kind & 0x10 != 0 { planes >> 5 } else { 0 } % 7,
+                (kind & 0x20 != 0).then_some([axes[0] % 16, axes[1] % 7]),
+            )),
         }
+    }
+
+    /// Whether its body has lengths, because there are several payloads.
+    pub(crate) const fn has_lengths(self) -> bool {
+        matches!(self.more, Some((_, Some(_))))
     }
 
     pub(crate) const fn pixels(self) -> usize {
@@ -45,7 +56,8 @@ impl Shape {
 
     /// Returns the stream of this shape with `body` after its header, and the header's length.
     pub(crate) fn stream(self, model: ModelId, body: &[u8]) -> (Vec<u8>, usize) {
-        let mut stream = b"nst\x01".to_vec();
+        let mut stream = b"nst".to_vec();
+        stream.push(if self.more.is_some() { 2 } else { 1 });
         stream.push(u8::from(self.rgb));
         for side in [self.width - 1, self.height - 1] {
             let [low, high, ..] = (side << 1).to_le_bytes();
@@ -59,6 +71,11 @@ impl Shape {
         if self.rgb {
             let [a, b, c, d] = self.axes;
             stream.extend([a, b, c, d & 0x3F]);
+        }
+        if let Some((fine, alpha)) = self.more {
+            // 12 bits a sample.
+            stream.push(4 | fine << 4 | if alpha.is_some() { 0x80 } else { 0 });
+            stream.extend(alpha.map(|[planes, fine]| planes | fine << 4));
         }
         let header = stream.len();
         stream.extend_from_slice(body);

@@ -36,6 +36,9 @@ pub struct EncodedPicture {
     width: usize,
     height: usize,
     channels: usize,
+    /// Bits of a sample, and whether there is opacity.
+    bits: u8,
+    alpha: bool,
     bytes: usize,
     bpp: f64,
     model: String,
@@ -86,6 +89,8 @@ impl EncodedPicture {
             width: header.size.width(),
             height: header.size.height(),
             channels: header.channels.count(),
+            bits: header.bits,
+            alpha: header.alpha.is_some(),
             bytes,
             bpp: metrics::bpp(bytes, header.size),
             model: model.to_owned(),
@@ -123,9 +128,11 @@ impl Display for EncodedPicture {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { names: Names { output, .. }, width, height, bytes, bpp, model, model_id, analysis, .. } = self;
         let colours = if self.channels == Channels::Grey.count() { "grey" } else { "RGB" };
+        let deep = if self.bits > 8 { &format!(" of {} bits", self.bits) } else { "" };
+        let alpha = if self.alpha { " with opacity" } else { "" };
         writeln!(
             f,
-            "{output}: {width}x{height} {colours}, {bytes} bytes, {bpp:.3} bpp, model {model} ({model_id}), \
+            "{output}: {width}x{height} {colours}{deep}{alpha}, {bytes} bytes, {bpp:.3} bpp, model {model} ({model_id}), \
              {analysis} analysis, {:.0} ms",
             self.encode_ms
         )

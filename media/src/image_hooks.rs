@@ -6,7 +6,7 @@ use std::sync::Arc;
 use image::error::{DecodingError, ImageFormatHint};
 use image::hooks::{GenericReader, register_decoding_hook, register_format_detection_hook};
 use image::{ColorType, ImageDecoder, ImageError, ImageResult};
-use nestcast_codec::{Channels, Codec, Format, PlaneMut, ViewMut};
+use nestcast_codec::{Codec, Format, PlaneMut, ViewMut};
 
 use crate::Source;
 use crate::stream::{Error, Reader};
@@ -15,7 +15,7 @@ use crate::stream::{Error, Reader};
 const FILE_EXTENSION: &str = "nst";
 /// The first bytes of streams of grey and of RGB pictures: a name, the version, the kind. Stored videos have other
 /// kinds.
-const MAGIC: [&[u8]; 2] = [b"nst\x01\x00", b"nst\x01\x01"];
+const MAGIC: [&[u8]; 4] = [b"nst\x01\x00", b"nst\x01\x01", b"nst\x02\x00", b"nst\x02\x01"];
 
 /// Registers streams with the crate `image`: from then on, `image::open` and `image::ImageReader` read any prefix of a
 /// stream that contains its header, with `codec`. It fails with a stream of another model, and above 100 megapixels.
@@ -62,9 +62,15 @@ impl<R: Read> ImageDecoder for Opened<R> {
     }
 
     fn color_type(&self) -> ColorType {
-        match self.reader.header().channels {
-            Channels::Grey => ColorType::L8,
-            Channels::Rgb => ColorType::Rgb8,
+        match self.reader.header().format() {
+            Format::Grey => ColorType::L8,
+            Format::GreyAlpha => ColorType::La8,
+            Format::Grey16 => ColorType::L16,
+            Format::GreyAlpha16 => ColorType::La16,
+            Format::Rgba => ColorType::Rgba8,
+            Format::Rgb16 => ColorType::Rgb16,
+            Format::Rgba16 => ColorType::Rgba16,
+            _ => ColorType::Rgb8,
         }
     }
 
@@ -73,10 +79,16 @@ impl<R: Read> ImageDecoder for Opened<R> {
         let stream = self.reader.read(None).map_err(refused)?;
         let mut decoder = self.codec.decoder();
         decoder.push(stream.as_ref()).map_err(corrupt)?;
-        let format = Format::from(header.channels);
+        let format = header.format();
         let [stride, _] = format.plane(header.size, 0);
-        let view = ViewMut::new(header.size, format, [PlaneMut { samples, stride }]).map_err(corrupt)?;
-        decoder.render_into(view).map_err(corrupt)
+        let planes = [PlaneMut { samples: &mut *samples, stride }];
+        decoder.render_into(ViewMut::new(header.size, format, planes).map_err(corrupt)?).map_err(corrupt)?;
+        if format.is_deep() {
+            // `image` has samples of 16 bits in the order of this machine.
+            let all = samples.as_chunks_mut().0;
+            all.iter_mut().for_each(|sample| *sample = u16::from_le_bytes(*sample).to_ne_bytes());
+        }
+        Ok(())
     }
 
     fn read_image_boxed(self: Box<Self>, samples: &mut [u8]) -> ImageResult<()> {
@@ -113,13 +125,19 @@ mod tests {
         let _ = register(Codec::photo());
         assert!(!register(Codec::photo()));
         let folder = tempfile::tempdir().expect("a folder");
-        for (format, colour) in [(Format::Grey, ColorType::L8), (Format::Rgb, ColorType::Rgb8)] {
+        for (format, colour) in [
+            (Format::Grey, ColorType::L8),
+            (Format::Rgb, ColorType::Rgb8),
+            (Format::Rgba, ColorType::Rgba8),
+            (Format::GreyAlpha16, ColorType::La16),
+            (Format::Rgb16, ColorType::Rgb16),
+        ] {
             let (_, stream) = encoded(format);
-            for count in [20, 100, stream.len()] {
+            for count in [22, 100, stream.len()] {
                 let prefix = stream.prefix(count);
                 let mut decoder = Codec::photo().decoder();
                 decoder.push(&prefix).expect("a prefix");
-                let expected = decoder.render().expect("a picture");
+                let expected = decoder.render_as(format).expect("a picture");
                 let path = folder.path().join("picture.NST");
                 std::fs::write(&path, &prefix).expect("a file");
                 let by_extension = image::open(&path).expect("a picture");

@@ -6,7 +6,8 @@ use nestcast_codec::{Header, MAX_HEADER, Parsed, Size, Stream};
 
 use crate::{Kind, Source};
 
-/// More bytes than any picture's stream needs: a number for each pixel, and a constant.
+/// More bytes than any opaque picture's stream of 8 bits a sample needs: a number for each pixel, and a constant. Others need
+/// less than twice as many.
 const MOST_PIXEL_BYTES: u64 = 8;
 const MOST_BYTES: u64 = 1 << 20;
 
@@ -94,8 +95,11 @@ impl<R: Read> Reader<R> {
     /// # Errors
     /// [`Error::Io`] from the system; [`Error::Length`] if the file is longer than any stream of such a picture.
     pub fn read(self, most: Option<usize>) -> Result<Stream, Error> {
-        let Self { mut source, header: Header { size, .. }, .. } = self;
-        let limit = size.pixels() as u64 * MOST_PIXEL_BYTES + MOST_BYTES;
+        let Self { mut source, header, .. } = self;
+        let size = header.size;
+        let is_usual = header.format() == header.channels.into();
+        let of_pixel = if is_usual { MOST_PIXEL_BYTES } else { 2 * MOST_PIXEL_BYTES };
+        let limit = size.pixels() as u64 * of_pixel + MOST_BYTES;
         let wanted = most.map_or(u64::MAX, |most| most as u64);
         if source.read_to(wanted.min(limit + 1))?.len() as u64 > limit {
             return Err(Error::Length { most: limit, size });

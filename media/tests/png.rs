@@ -2,8 +2,8 @@
 //! interlacing, filters, palettes, transparency, split data, chunks that viewers ignore, and broken files. The writer
 //! below shares no code with the decoder.
 
-use nestcast_codec::Format;
-use nestcast_media::picture::{Decoded, Error, Note, decode};
+use nestcast_codec::{Channels, Format};
+use nestcast_media::picture::{Decoded, Error, Note, Samples, decode, decode_as};
 
 /// First column and row of each pass of Adam7, and the distances of its columns and rows.
 const ADAM7: [[usize; 4]; 7] =
@@ -219,6 +219,57 @@ fn all_colour_types_depths_and_filters_are_read_interlaced_or_not() {
         for interlaced in [false, true] {
             let file = drawing.file(interlaced, &borrowed(&needed(drawing)), usize::MAX);
             assert_shows(&file, drawing, &drawing.shown(None, |_| 255), &noted(drawing));
+        }
+    }
+}
+
+/// The kinds whose pictures are more than opaque samples of 8 bits keep every bit if you ask for all samples.
+#[test]
+fn all_samples_are_those_of_the_file() {
+    for drawing in drawings(33, 11).filter(|drawing| drawing.depth >= 8 && drawing.colour != PALETTE) {
+        let Drawing { colour, depth, width, height } = drawing;
+        let channels = if matches!(colour, GREY | GREY_ALPHA) { Channels::Grey } else { Channels::Rgb };
+        let format = Format::interleaved(channels, matches!(colour, GREY_ALPHA | RGBA), depth == 16);
+        let mut expected = Vec::new();
+        for (y, x) in (0..height).flat_map(|y| (0..width).map(move |x| (y, x))) {
+            for channel in 0..drawing.channels() {
+                let [low, high, ..] = drawing.sample(x, y, channel).to_le_bytes();
+                expected.push(low);
+                expected.extend((depth == 16).then_some(high));
+            }
+        }
+        for interlaced in [false, true] {
+            let file = drawing.file(interlaced, &[], usize::MAX);
+            let Decoded { picture, notes } = decode_as(&file, 1 << 20, Samples::All).expect("a picture");
+            assert_eq!((picture.format(), notes), (format, Vec::new()), "{drawing:?}");
+            assert!(picture.samples() == expected, "{drawing:?}");
+        }
+    }
+}
+
+#[test]
+fn a_transparent_colour_or_entry_becomes_opacity() {
+    for drawing in drawings(32, 4) {
+        let samples: Vec<u32> = (0..drawing.channels()).map(|channel| drawing.sample(3, 2, channel)).collect();
+        let data: Vec<u8> = match drawing.colour {
+            GREY | RGB => {
+                samples.iter().flat_map(|sample| u16::try_from(*sample).expect("16 bits").to_be_bytes()).collect()
+            }
+            PALETTE => vec![0],
+            _ => continue,
+        };
+        let mut chunks = needed(drawing);
+        chunks.push((b"tRNS", data));
+        let file = drawing.file(false, &borrowed(&chunks), usize::MAX);
+        let Decoded { picture, notes } = decode_as(&file, 1 << 20, Samples::All).expect("a picture");
+        assert!(picture.format().has_alpha() && notes.is_empty(), "{drawing:?}: {notes:?}");
+        assert_eq!(picture.format().is_deep(), drawing.depth == 16, "{drawing:?}");
+        let pixel = picture.format().bytes(picture.size()) / picture.size().pixels();
+        for (at, pixel) in picture.samples().chunks(pixel).enumerate() {
+            let (x, y) = (at % drawing.width, at / drawing.width);
+            let is_same = (0..drawing.channels()).all(|channel| drawing.sample(x, y, channel) == samples[channel]);
+            let is_clear = if drawing.colour == PALETTE { drawing.sample(x, y, 0) == 0 } else { is_same };
+            assert_eq!(pixel.last(), Some(&if is_clear { 0 } else { 255 }), "{drawing:?}, {x}, {y}");
         }
     }
 }

@@ -8,8 +8,8 @@ pub(crate) mod tiles;
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Analysis, Axes, Coefficients, Error, Linear, Model, Picture, Planes, Position, PostFilter, Synthesis, Threads,
-    TransformError, View, ViewMut,
+    Analysis, Axes, Coefficients, Error, Format, Linear, Model, Picture, Planes, Position, PostFilter, Synthesis,
+    Threads, TransformError, View, ViewMut,
 };
 
 use crate::package::files::synthesis_file;
@@ -75,18 +75,37 @@ impl DeepSynthesis {
     /// # Errors
     /// As [`DeepSynthesis::prepare`], and if the network fails.
     pub fn complete(&self, composed: Composed) -> Result<Picture, TransformError> {
-        let mut picture = Picture::zero(composed.planes.size, composed.planes.channels);
+        let channels = composed.planes.channels;
+        self.complete_as(composed, channels)
+    }
+
+    /// As [`DeepSynthesis::complete`], in any format of these colours; opacity is the largest.
+    ///
+    /// # Errors
+    /// As [`DeepSynthesis::complete`].
+    pub fn complete_as(&self, composed: Composed, format: impl Into<Format>) -> Result<Picture, TransformError> {
+        let mut picture = Picture::zero(composed.planes.size, format);
         self.complete_into(composed, (&mut picture).into())?;
         Ok(picture)
     }
 
-    /// Adds the correction of the cut's network to the planes. The post-filter follows.
+    /// Adds the correction of the cut's network to the planes. The post-filter follows. Networks are for streams of 8 bits
+    /// a sample: below position 0 their correction fades, and from -1 on there is none.
     ///
     /// # Errors
     /// As [`DeepSynthesis::complete`].
     pub fn correct(&self, composed: &mut Composed) -> Result<(), TransformError> {
+        let Position(position) = composed.position;
+        if position <= -1.0 {
+            return Ok(());
+        }
         let (correction, cut) = self.at(composed.position)?;
-        Ok(correction.add_to(&mut composed.planes, Some(cut))?)
+        let given = (position < 0.0).then(|| composed.planes.components.clone());
+        correction.add_to(&mut composed.planes, Some(cut))?;
+        for (corrected, given) in composed.planes.components.iter_mut().zip(given.iter().flatten()) {
+            corrected.iter_mut().zip(given).for_each(|(value, given)| *value += position * (*value - given));
+        }
+        Ok(())
     }
 
     /// Loads the network for a stream that ends here, if it is not loaded, so that [`DeepSynthesis::complete`] need not
@@ -158,7 +177,8 @@ impl Analysis for DeepAnalysis {
     fn analyse(&self, picture: View<'_>, out: &mut Coefficients) -> Result<(), TransformError> {
         let mut planes = self.linear.planes(picture, Axes::of(picture));
         let activity = self.gains.as_ref().map(|network| network.activity(&planes)).transpose()?;
-        if let Some(correction) = &self.correction {
+        // The correction is for 8 bits, and larger than the differences between deeper samples.
+        if let Some(correction) = self.correction.as_ref().filter(|_| !picture.format().is_deep()) {
             correction.add_to(&mut planes, None)?;
         }
         self.linear.decompose(&planes, out)?;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nestcast_codec::{Channels, Encoder, Linear, Model, Picture};
+use nestcast_codec::{Channels, Encoder, Format, Linear, Model, Picture};
 
 use crate::pictures::{Content, picture};
 
@@ -16,8 +16,8 @@ pub struct Recipe {
     pub width: u32,
     /// Rows.
     pub height: u32,
-    /// Grey or colour.
-    pub channels: Channels,
+    /// Grey or colour, of 8 or 16 bits, with opacity or without.
+    pub format: Format,
     /// The length at which the stream is cut.
     max_bytes: usize,
     /// The strength of activity masking.
@@ -26,8 +26,8 @@ pub struct Recipe {
 
 const WHOLE_STREAM: usize = usize::MAX;
 
-const fn recipe(name: &'static str, content: Content, size: [u32; 2], channels: Channels, max_bytes: usize) -> Recipe {
-    Recipe { name, content, width: size[0], height: size[1], channels, max_bytes, masking: 0.0 }
+const fn recipe(name: &'static str, content: Content, size: [u32; 2], format: Format, max_bytes: usize) -> Recipe {
+    Recipe { name, content, width: size[0], height: size[1], format, max_bytes, masking: 0.0 }
 }
 
 const fn masked(recipe: Recipe, masking: f32) -> Recipe {
@@ -35,28 +35,53 @@ const fn masked(recipe: Recipe, masking: f32) -> Recipe {
 }
 
 /// All vectors. The first ones are small enough to test every byte.
-pub const RECIPES: [Recipe; 15] = [
-    recipe("one-rgb", Content::Flat, [1, 1], Channels::Rgb, WHOLE_STREAM),
-    recipe("one-grey", Content::Flat, [1, 1], Channels::Grey, WHOLE_STREAM),
-    recipe("tiny", Content::Noise, [5, 3], Channels::Rgb, WHOLE_STREAM),
-    recipe("middle", Content::Middle, [20, 9], Channels::Grey, WHOLE_STREAM),
-    recipe("flat", Content::Flat, [40, 24], Channels::Rgb, WHOLE_STREAM),
-    recipe("grey", Content::Saturated, [17, 33], Channels::Grey, WHOLE_STREAM),
-    recipe("saturated", Content::Saturated, [32, 32], Channels::Rgb, WHOLE_STREAM),
-    recipe("line", Content::Ramp, [1, 200], Channels::Rgb, WHOLE_STREAM),
-    recipe("noise", Content::Noise, [64, 64], Channels::Rgb, WHOLE_STREAM),
-    recipe("photo", Content::Photo, [129, 77], Channels::Rgb, WHOLE_STREAM),
-    recipe("longest", Content::Photo, [16384, 1], Channels::Grey, WHOLE_STREAM),
-    recipe("slices", Content::Photo, [700, 600], Channels::Rgb, 24_000),
-    masked(recipe("gains", Content::Photo, [64, 61], Channels::Rgb, WHOLE_STREAM), 0.5),
-    masked(recipe("grey-gains", Content::Photo, [50, 70], Channels::Grey, WHOLE_STREAM), 1.0),
-    masked(recipe("slices-gains", Content::Photo, [700, 600], Channels::Rgb, 6_000), 0.25),
+pub const RECIPES: [Recipe; 20] = [
+    recipe("one-rgb", Content::Flat, [1, 1], Format::Rgb, WHOLE_STREAM),
+    recipe("one-grey", Content::Flat, [1, 1], Format::Grey, WHOLE_STREAM),
+    recipe("tiny", Content::Noise, [5, 3], Format::Rgb, WHOLE_STREAM),
+    recipe("middle", Content::Middle, [20, 9], Format::Grey, WHOLE_STREAM),
+    recipe("flat", Content::Flat, [40, 24], Format::Rgb, WHOLE_STREAM),
+    recipe("grey", Content::Saturated, [17, 33], Format::Grey, WHOLE_STREAM),
+    recipe("saturated", Content::Saturated, [32, 32], Format::Rgb, WHOLE_STREAM),
+    recipe("line", Content::Ramp, [1, 200], Format::Rgb, WHOLE_STREAM),
+    recipe("noise", Content::Noise, [64, 64], Format::Rgb, WHOLE_STREAM),
+    recipe("photo", Content::Photo, [129, 77], Format::Rgb, WHOLE_STREAM),
+    recipe("longest", Content::Photo, [16384, 1], Format::Grey, WHOLE_STREAM),
+    recipe("slices", Content::Photo, [700, 600], Format::Rgb, 24_000),
+    masked(recipe("gains", Content::Photo, [64, 61], Format::Rgb, WHOLE_STREAM), 0.5),
+    masked(recipe("grey-gains", Content::Photo, [50, 70], Format::Grey, WHOLE_STREAM), 1.0),
+    masked(recipe("slices-gains", Content::Photo, [700, 600], Format::Rgb, 6_000), 0.25),
+    recipe("deep", Content::Photo, [64, 61], Format::Rgb16, WHOLE_STREAM),
+    recipe("deep-grey", Content::Ramp, [40, 30], Format::Grey16, WHOLE_STREAM),
+    recipe("alpha", Content::Photo, [64, 48], Format::Rgba, WHOLE_STREAM),
+    recipe("deep-grey-alpha", Content::Ramp, [33, 20], Format::GreyAlpha16, WHOLE_STREAM),
+    masked(recipe("slices-deep-alpha", Content::Photo, [700, 600], Format::Rgba16, 16_000), 0.25),
 ];
 
 impl Recipe {
-    /// Makes the picture.
+    /// Makes the picture. Samples of 16 bits have those of another picture of the same kind below the usual ones.
+    ///
+    /// # Panics
+    /// Never: the picture has all samples.
     pub fn picture(&self) -> Picture {
-        picture(self.content, self.width, self.height, self.channels, 2)
+        let of = |channels, seed| picture(self.content, self.width, self.height, channels, seed);
+        let colours = of(self.format.channels(), 2);
+        if !self.format.is_deep() && !self.format.has_alpha() {
+            return colours;
+        }
+        let (low, alpha) = (of(self.format.channels(), 3), of(Channels::Grey, 4));
+        let count = self.format.channels().count();
+        let mut samples = Vec::new();
+        for (pixel, (high, low)) in colours.samples().chunks(count).zip(low.samples().chunks(count)).enumerate() {
+            // Opaque above the middle, and all shades below.
+            let alpha = alpha.samples()[pixel].saturating_mul(2);
+            let high = high.iter().copied().chain(self.format.has_alpha().then_some(alpha));
+            for (high, low) in high.zip(low.iter().copied().chain([alpha])) {
+                samples.extend(self.format.is_deep().then_some(low));
+                samples.push(high);
+            }
+        }
+        Picture::new(colours.size(), self.format, samples).expect("all samples")
     }
 
     /// Encodes it with the current codec, on one thread.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use nestcast_codec::{Channels, Decoder, Linear, Model};
+use nestcast_codec::{Decoder, Format, Linear, Model};
 use sha2::{Digest as _, Sha256};
 
 pub use crate::recipes::{RECIPES, Recipe};
@@ -101,7 +101,8 @@ pub fn manifest() -> String {
 pub fn row(stream: &[u8], reference: &Reference, model: &Arc<Model>, cut: usize) -> Row {
     let mut decoder = Decoder::new(Linear::new(Arc::clone(model)));
     decoder.push(&stream[..cut]).unwrap_or_else(|error| panic!("the first {cut} bytes: {error}"));
-    let rendered = decoder.render();
+    let format = decoder.header().expect("a whole header").format();
+    let rendered = decoder.render_as(format);
     let picture = rendered.unwrap_or_else(|error| panic!("the first {cut} bytes: {error}"));
     Row { cut, levels: levels_digest(&reference.at(cut)), samples: sha256(picture.samples()) }
 }
@@ -134,7 +135,17 @@ pub fn write(folder: &Path, tables: &[u8]) -> std::io::Result<()> {
 
 /// Returns the columns of the manifest that are the same for all cuts of a vector.
 pub fn head(recipe: &Recipe, model: &Model, stream: &[u8]) -> String {
-    let kind = if recipe.channels == Channels::Grey { "grey" } else { "rgb" };
+    let kind = match recipe.format {
+        Format::Grey => "grey",
+        Format::Rgb => "rgb",
+        Format::GreyAlpha => "grey-alpha",
+        Format::Rgba => "rgba",
+        Format::Grey16 => "grey16",
+        Format::GreyAlpha16 => "grey-alpha16",
+        Format::Rgb16 => "rgb16",
+        Format::Rgba16 => "rgba16",
+        other => panic!("no format of streams: {other:?}"),
+    };
     let (bytes, digest) = (stream.len(), sha256(stream));
     format!("{}\t{kind}\t{}\t{}\t{}\t{bytes}\t{digest}", recipe.name, recipe.width, recipe.height, model.id())
 }
@@ -142,10 +153,12 @@ pub fn head(recipe: &Recipe, model: &Model, stream: &[u8]) -> String {
 /// Returns the digest of the Levels of a prefix, as `spec/vectors/README.md` defines it.
 pub fn levels_digest(prefix: &Prefix) -> String {
     let mut bytes = Vec::new();
-    for subband in &prefix.subbands {
-        for (level, known) in subband.levels.iter().zip(&subband.known) {
-            bytes.extend(level.to_le_bytes());
-            bytes.extend(known.to_le_bytes());
+    for prefix in [prefix].into_iter().chain(prefix.alpha.as_deref()) {
+        for subband in &prefix.subbands {
+            for (level, known) in subband.levels.iter().zip(&subband.known) {
+                bytes.extend(level.to_le_bytes());
+                bytes.extend(known.to_le_bytes());
+            }
         }
     }
     sha256(&bytes)

@@ -7,8 +7,8 @@ use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
 use crate::subband::gains;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
-use crate::subband::quantise::{MAX_PLANES, Quantiser, SIGN_BIT};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::quantise::{MAX_MAGNITUDE, MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
 use crate::subband::sparse::SparseRows;
 
@@ -16,24 +16,28 @@ use crate::subband::sparse::SparseRows;
 const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
-    /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes. The
-    /// slice must be empty except for its regions' rotations and gains; `line` is memory for a row.
+    /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from the
+    /// finest step on. If a magnitude has no room next to the planes below that step, returns `None` and leaves some
+    /// Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit
+    /// planes set if some are below that step; `line` is memory for a row.
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
         bands: Bands<'_>,
         rows: &Range<usize>,
         line: &mut Vec<f32>,
-    ) -> u8 {
+    ) -> Option<u8> {
         let width = bands.size.width();
         let height = bands.size.height();
-        let mut all = 0;
+        let bit_planes = self.planes;
+        let mut planes = 0;
         // Only its places outside subbands are not written below.
         self.source.resize(self.levels.len(), 0);
         let source = self.source.as_chunks_mut::<CODE_BLOCK_SIDE>().0;
         for map in &mut self.subbands {
             let subband = Subband::at(map.index);
-            let quantiser = Quantiser::new(model.subbands[map.index].step);
+            let fine = bit_planes.fine_at(subband.level);
+            let quantiser = Quantiser::new(model.subbands[map.index].fine_step(fine));
             let own = layout::rows(subband, height, rows);
             let stride = subband.size(width, height).0;
             let rotated = self.rotations.source().filter(|_| regions::rotates(subband));
@@ -58,6 +62,9 @@ impl Slice {
                 self.row.clear();
                 self.row.resize(map.width.next_multiple_of(CODE_BLOCK_SIDE), 0);
                 quantiser.levels(values, &mut self.row[..map.width]);
+                if bit_planes.fine > 0 && self.row.iter().any(|level| level & !SIGN_BIT == MAX_MAGNITUDE) {
+                    return None;
+                }
                 let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
                 let rows = source[first * CODE_BLOCK_SIDE + y % CODE_BLOCK_SIDE..].iter_mut().step_by(CODE_BLOCK_SIDE);
                 for ((eight, row), block) in self.row.as_chunks().0.iter().zip(rows).zip(&mut self.blocks[first..]) {
@@ -67,9 +74,22 @@ impl Slice {
                     map.all |= or;
                 }
             }
-            all |= map.all;
+            let bits = (1..=MAX_PLANES).rev().find(|plane| map.all >> (plane - 1) != 0).unwrap_or(0);
+            planes = planes.max(bits.saturating_sub(fine));
         }
-        (1..=MAX_PLANES).rev().find(|plane| all >> (plane - 1) != 0).unwrap_or(0)
+        Some(planes)
+    }
+
+    /// Forgets an encoder's source and sets the bit planes of the next one.
+    pub(crate) fn clear_source(&mut self, planes: BitPlanes) {
+        self.subbands.iter_mut().for_each(|map| map.all = 0);
+        self.blocks.iter_mut().for_each(|block| block.all = 0);
+        self.set_planes(planes);
+    }
+
+    /// Whether an encoder's source has a Level other than zero.
+    pub(crate) fn has_source(&self) -> bool {
+        self.subbands.iter().any(|map| map.all != 0)
     }
 
     /// Writes the known coefficients into this slice's rows of every subband, by index, with the rotations and gains of
@@ -77,8 +97,9 @@ impl Slice {
     pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS], used: &[bool; SUBBANDS]) {
         self.write_values(out, used, |index| {
             let tables = &model.subbands[index];
-            let points = tables.reconstruction_points();
-            move |magnitude, plane| f32::from(magnitude) * tables.step + points[plane]
+            let fine = self.planes.fine_at(Subband::at(index).level);
+            let (step, points) = (tables.fine_step(fine), tables.reconstruction_points(fine));
+            move |magnitude, plane| f32::from(magnitude) * step + points[plane]
         });
         let width = |index: usize| self.subbands.iter().find(|map| map.index == index).map_or(1, |map| map.width);
         self.rotations.known().undo(width, out);

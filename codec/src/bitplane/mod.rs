@@ -5,7 +5,7 @@ pub(crate) mod contexts;
 mod kept_symbols;
 pub(crate) mod levels;
 mod neighbourhood;
-mod passes;
+pub(crate) mod passes;
 mod region_gains;
 mod region_rotations;
 pub(crate) mod scan;

@@ -15,7 +15,7 @@ use crate::entropy::range_coder::Coder;
 use crate::subband::quantise::SIGN_BIT;
 
 /// Passes over a subband in one plane.
-pub(super) const PASSES_PER_PLANE: usize = 3;
+pub(crate) const PASSES_PER_PLANE: usize = 3;
 /// Codes which coefficients next to a significant one become significant too: these are the most likely.
 pub(super) const SIGNIFICANCE_PASS: usize = 0;
 /// Codes one more bit of the significant coefficients.

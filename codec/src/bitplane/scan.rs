@@ -14,11 +14,12 @@ use crate::bitplane::slice::Slice;
 use crate::entropy::probability::RATE_1_IN_16;
 use crate::entropy::range_coder::Coder;
 use crate::simd::widest;
+use crate::subband::quantise::MAX_PLANES;
 
 /// The next symbol.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cursor {
-    /// Planes not yet finished; the current one is `planes - 1`.
+    /// Planes not yet finished, those below the finest step included; the current one is `planes - 1`.
     pub(crate) planes: u8,
     /// The pass of the current plane, 0..3.
     pass: usize,
@@ -82,8 +83,11 @@ pub(crate) fn run<C: Coder>(
 
 /// Codes one subband in one pass of one plane, from the code block at `cursor` on.
 fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) -> Result<(), Starved> {
-    let plane = cursor.planes - 1;
     let map = &mut slice.subbands[cursor.subband];
+    let plane = (cursor.planes - 1).wrapping_sub(map.last_plane);
+    if plane >= MAX_PLANES {
+        return Ok(());
+    }
     if !map.nonzero {
         if cursor.pass != SIGNIFICANCE_PASS || map.width * map.height == 0 {
             return Ok(());
@@ -96,21 +100,22 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
         }
     }
     match cursor.pass {
-        SIGNIFICANCE_PASS => widest!(code_blocks::<C, SIGNIFICANCE_PASS>(slice, cursor, coder)),
-        REFINEMENT_PASS => widest!(code_blocks::<C, REFINEMENT_PASS>(slice, cursor, coder)),
-        _ => widest!(code_blocks::<C, CLEANUP_PASS>(slice, cursor, coder)),
+        SIGNIFICANCE_PASS => widest!(code_blocks::<C, SIGNIFICANCE_PASS>(slice, plane, cursor, coder)),
+        REFINEMENT_PASS => widest!(code_blocks::<C, REFINEMENT_PASS>(slice, plane, cursor, coder)),
+        _ => widest!(code_blocks::<C, CLEANUP_PASS>(slice, plane, cursor, coder)),
     }
 }
 
-/// Codes all code blocks of a coding pass from the one at `cursor` on. The data for every symbol are on the stack, so
+/// Codes all code blocks of a coding pass from the one at `cursor` on, in this plane of the subband. The data for every symbol are on the stack, so
 /// that they stay in registers.
 #[inline(always)]
 fn code_blocks<C: Coder, const PASS: usize>(
     slice: &mut Slice,
+    plane: u8,
     cursor: &mut Cursor,
     coder: &mut C,
 ) -> Result<(), Starved> {
-    let mut pass = CodingPass::new(slice, cursor.subband, cursor.planes - 1);
+    let mut pass = CodingPass::new(slice, cursor.subband, plane);
     let mut own = std::mem::take(coder);
     let mut within = std::mem::take(&mut cursor.within);
     let mut done = pass.resume(cursor.bx, cursor.by, &mut within, &mut own);

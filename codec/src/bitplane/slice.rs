@@ -9,7 +9,7 @@ use crate::entropy::range_coder::Coder;
 use crate::error::ModelId;
 use crate::model::{Model, Weights};
 use crate::simd::widest;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
 /// An expected magnitude far above the smallest of the last bin, so this bound changes no context. Twice this value,
@@ -27,6 +27,8 @@ pub(super) struct SubbandMap {
     pub(super) grid: Grid,
     pub(super) class: Class,
     pub(super) weights: Weights,
+    /// The last of the slice's planes in which it is coded.
+    pub(super) last_plane: u8,
     /// The code blocks of the next finer subband, and its weight for this one.
     pub(super) child: Option<(Grid, u16)>,
     /// The chroma subbands whose contexts use this one: the distance from its coefficients to theirs, and their weight
@@ -98,6 +100,8 @@ pub(crate) struct Slice {
     shape: Option<(ChromaFormat, usize, usize)>,
     /// The model whose weights the subbands have.
     model: Option<ModelId>,
+    /// The bit planes, if some are below the finest step; else the default.
+    pub(super) planes: BitPlanes,
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
     /// The code blocks with significant coefficients, in the order in which they got the first.
@@ -136,10 +140,28 @@ impl Slice {
         self.probabilities.extend(model.priors.iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)));
         self.rotations.reset(chroma, width, rows);
         self.gains.reset();
+        self.set_planes(BitPlanes::default());
+    }
+
+    /// Sets the bit planes of a slice that was reset, if some are below the finest step.
+    pub(crate) fn set_planes(&mut self, planes: BitPlanes) {
+        let planes = if planes.fine > 0 { planes } else { BitPlanes::default() };
+        if self.planes != planes {
+            self.planes = planes;
+            for map in &mut self.subbands {
+                map.last_plane = planes.fine - planes.fine_at(Subband::at(map.index).level);
+            }
+        }
+    }
+
+    /// The coding passes of each pass over a plane: one for each subband.
+    pub(crate) fn passes(&self) -> usize {
+        self.subbands.len()
     }
 
     /// Makes the arrays for a slice of these pixels.
     fn lay_out(&mut self, model: &Model, chroma: ChromaFormat, [width, rows]: [usize; 2]) {
+        self.planes = BitPlanes::default();
         self.subbands.clear();
         self.blocks.clear();
         let sizes = layout::subbands(chroma).map(|index| Subband::at(index).size(width, rows));
@@ -219,6 +241,7 @@ impl Slice {
             grid,
             class: Class::of(Subband::at(index)),
             weights: model.subbands[index].weights,
+            last_plane: 0,
             child: None,
             followers: [None; 2],
             luma,
@@ -360,7 +383,7 @@ mod tests {
                 let mut slice = fresh.clone();
                 for coded in [1, 40, 300] {
                     let bands = Bands { size, chroma, subbands: &subbands, activity: &[] };
-                    let planes = slice.set_source(&model, bands, &rows, &mut Vec::new());
+                    let planes = slice.set_source(&model, bands, &rows, &mut Vec::new()).expect("no fine planes");
                     let mut passes = 0;
                     let run = scan::run(&mut slice, &mut Cursor::new(planes), &mut RangeEncoder::new(), |_| {
                         passes += 1;

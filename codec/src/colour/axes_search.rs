@@ -3,7 +3,7 @@
 
 use crate::colour::axes::{ANGLE_RANGE, Axes, HALF_TURN};
 use crate::colour::ycbcr;
-use crate::picture::{Format, Size, View};
+use crate::picture::{Channels, Format, Size, View};
 use crate::scratch::Scratch;
 
 /// The approximate number of points that the search samples in a picture.
@@ -33,7 +33,6 @@ impl Axes {
     pub(crate) fn find(picture: &View<'_>, scratch: &Scratch) -> Self {
         let size = picture.size;
         match picture.format {
-            Format::Grey => Self::default(),
             Format::Rgb => Self::find_between(size, scratch, |x, y| {
                 let row = picture.planes[0].row(y, 3 * size.width());
                 [row[3 * x], row[3 * x + 1], row[3 * x + 2]]
@@ -44,6 +43,16 @@ impl Axes {
                 let pixel = |x: usize, y: usize| rgb([at(0, x, y), at(1, x / 2, y / 2), at(2, x / 2, y / 2)]);
                 Self::find_between(size, scratch, pixel)
             }
+            format => match format.channels() {
+                Channels::Grey => Self::default(),
+                Channels::Rgb => Self::find_between(size, scratch, |x, y| {
+                    let bytes = format.pixel_bytes();
+                    let pixel = &picture.planes[0].row(y, (x + 1) * bytes)[x * bytes..];
+                    // The upper byte of a sample of 16 bits is that sample in 8 bits.
+                    let [first, step] = if format.is_deep() { [1, 2] } else { [0, 1] };
+                    [pixel[first], pixel[first + step], pixel[first + 2 * step]]
+                }),
+            },
         }
     }
 

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use crate::colour::axes::Axes;
 use crate::colour::ycbcr;
-use crate::picture::{Format, PlaneMut, View};
+use crate::picture::{Channels, Format, PlaneMut, View};
 use crate::simd::widest;
 
 /// Pixels that are converted together; a multiple of eight.
@@ -26,15 +26,15 @@ pub(crate) struct ToPlanes {
 impl ToPlanes {
     pub(crate) fn new(format: Format, axes: Axes) -> Self {
         match format {
-            Format::Grey | Format::Rgb => Self { matrix: single(axes.analysis()), zero: [128.0; 3] },
             Format::Ycbcr420(colours) => {
                 let matrix = product(&axes.analysis(), &ycbcr::to_rgb(colours));
                 Self { matrix: single(matrix), zero: [ycbcr::middle(colours.range), 128.0, 128.0] }
             }
+            _ => Self { matrix: single(axes.analysis()), zero: [128.0; 3] },
         }
     }
 
-    /// Fills planes, row after row, with these rows of a picture.
+    /// Fills planes, row after row, with the colours of these rows of a picture. Encoders split off opacity before.
     pub(crate) fn rows(&self, picture: &View<'_>, rows: Range<usize>, planes: &mut [&mut [f32]; 3]) {
         let width = picture.size.width();
         for (at, y) in rows.enumerate() {
@@ -49,6 +49,26 @@ impl ToPlanes {
                     let luma = picture.planes[0].row(y, width);
                     let chroma = [blue.row(y / 2, half), red.row(y / 2, half)];
                     widest!(self.ycbcr_row(luma, chroma, [a, b, c]));
+                }
+                format => {
+                    self.interleaved_row(picture.planes[0].row(y, format.pixel_bytes() * width), format, [a, b, c])
+                }
+            }
+        }
+    }
+
+    /// Converts the colours of a row of any interleaved format. It is slower than the functions for usual formats.
+    fn interleaved_row(&self, samples: &[u8], format: Format, [y, u, v]: [&mut [f32]; 3]) {
+        let m = &self.matrix;
+        for (x, pixel) in samples.chunks_exact(format.pixel_bytes()).enumerate() {
+            let channel = |at: usize| sample(pixel, at, format.is_deep()) - 128.0;
+            match format.channels() {
+                Channels::Grey => y[x] = channel(0),
+                Channels::Rgb => {
+                    let [r, g, b] = [0, 1, 2].map(channel);
+                    y[x] = m[0] * r + m[1] * g + m[2] * b;
+                    u[x] = m[3] * r + m[4] * g + m[5] * b;
+                    v[x] = m[6] * r + m[7] * g + m[8] * b;
                 }
             }
         }
@@ -105,11 +125,11 @@ pub(crate) struct FromPlanes {
 impl FromPlanes {
     pub(crate) fn new(format: Format, axes: Axes) -> Self {
         match format {
-            Format::Grey | Format::Rgb => Self { format, matrix: single(axes.synthesis()), zero: [128.0; 3] },
             Format::Ycbcr420(colours) => {
                 let matrix = product(&ycbcr::from_rgb(colours), &axes.synthesis());
                 Self { format, matrix: single(matrix), zero: [ycbcr::middle(colours.range), 128.0, 128.0] }
             }
+            _ => Self { format, matrix: single(axes.synthesis()), zero: [128.0; 3] },
         }
     }
 
@@ -130,6 +150,28 @@ impl FromPlanes {
                         widest!(self.chroma_row(1, [row(at), row(below)], blue.row(y / 2, half)));
                         widest!(self.chroma_row(2, [row(at), row(below)], red.row(y / 2, half)));
                     }
+                }
+                format => self.interleaved_row(row(at), out[0].row(y, format.pixel_bytes() * width)),
+            }
+        }
+    }
+
+    /// Writes a row of any interleaved format, opaque. It is slower than the functions for usual formats.
+    fn interleaved_row(&self, [y, u, v]: [&[f32]; 3], samples: &mut [u8]) {
+        let m = &self.matrix;
+        let (colours, deep) = (self.format.channels().count(), self.format.is_deep());
+        for (x, pixel) in samples.chunks_exact_mut(self.format.pixel_bytes()).enumerate() {
+            pixel.fill(u8::MAX);
+            for channel in 0..colours {
+                let value = if colours == 1 {
+                    y[x]
+                } else {
+                    m[3 * channel] * y[x] + m[3 * channel + 1] * u[x] + m[3 * channel + 2] * v[x]
+                };
+                if deep {
+                    pixel[2 * channel..][..2].copy_from_slice(&to_deep_sample(value).to_le_bytes());
+                } else {
+                    [pixel[channel], ..] = to_sample(value, 128.0).to_le_bytes();
                 }
             }
         }
@@ -177,6 +219,26 @@ impl FromPlanes {
             [*sample, ..] = to_sample(value, self.zero[row]).to_le_bytes();
         }
     }
+}
+
+/// Steps of a sample of 16 bits in one of a sample of 8 bits: 65535 / 255.
+const DEEP_STEPS_OF_A_BYTE: f32 = 257.0;
+
+/// Returns a sample of a pixel on the scale of 8 bits.
+#[inline(always)]
+pub(crate) fn sample(pixel: &[u8], at: usize, deep: bool) -> f32 {
+    if deep {
+        f32::from(u16::from_le_bytes([pixel[2 * at], pixel[2 * at + 1]])) / DEEP_STEPS_OF_A_BYTE
+    } else {
+        pixel[at].into()
+    }
+}
+
+/// As [`to_sample`] of a value itself less 128, in 16 bits.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it saturates, and NaN gives 0")]
+fn to_deep_sample(value: f32) -> u16 {
+    ((value + 128.0) * DEEP_STEPS_OF_A_BYTE + 0.5).floor() as u16
 }
 
 /// Repeats each sample for two pixels, less `zero`.

@@ -73,7 +73,7 @@ impl Samples {
     pub(crate) fn filtered(
         &self,
         table: &crate::post_filter::table::PostFilter,
-        position: u32,
+        position: i32,
         component: usize,
         significance: &[u8],
     ) -> Vec<i32> {

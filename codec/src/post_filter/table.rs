@@ -74,7 +74,7 @@ impl PostFilter {
     pub(crate) const FILTER_NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN_SAMPLES;
 
     /// Returns the filters at a position in 2^-20 of a plane, in memory of [`PostFilter::FILTER_NUMBERS`].
-    pub(crate) fn at<'a>(&self, position: u32, memory: &'a mut [i16]) -> Filters<'a> {
+    pub(crate) fn at<'a>(&self, position: i32, memory: &'a mut [i16]) -> Filters<'a> {
         let (luma, chroma) = memory[..Self::FILTER_NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN_SAMPLES);
         let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN_SAMPLES);
         let between = Between::new(position);
@@ -97,7 +97,7 @@ impl PostFilter {
 
     /// Returns the taps of one filter at a position, in 1/65536, and the clipping limit of differences.
     #[cfg(test)]
-    pub(super) fn filter(&self, position: u32, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
+    pub(super) fn filter(&self, position: i32, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
         let count = TAPS[component];
         let between = Between::new(position);
         let taps = (0..count).map(|tap| self.tap(component, (class * PHASES + phase) * count + tap, between));
@@ -106,17 +106,23 @@ impl PostFilter {
 
     /// Returns the clipping limit of differences at a position, in 1/64.
     #[cfg(feature = "training")]
-    pub(crate) fn step_at(step: u16, position: u32) -> i16 {
+    pub(crate) fn step_at(step: u16, position: i32) -> i16 {
         clipped_step(step, position)
     }
 }
 
-/// Returns `step` times about two to the power of the position; it is linear between whole planes.
+/// Returns `step` times about two to the power of the position, or 16 to that power below 0, where errors are the
+/// quantiser's alone and the filter fades; it is linear between whole planes.
 #[expect(clippy::cast_possible_truncation, reason = "at most MAX_STEP")]
-fn clipped_step(step: u16, position: u32) -> i16 {
+fn clipped_step(step: u16, position: i32) -> i16 {
     let planes = position >> 20;
-    let part = position >> 12 & 255;
-    (((u64::from(step) * u64::from(256 + part)) << planes.min(16)) >> 8).min(u64::from(MAX_STEP)) as i16
+    let part = i64::from(position >> 12 & 255);
+    let limit = if planes < 0 {
+        (i64::from(step) * (256 + 15 * part)) >> (8 - 4 * planes)
+    } else {
+        ((i64::from(step) * (256 + part)) << planes.min(16)) >> 8
+    };
+    limit.min(MAX_STEP.into()) as i16
 }
 
 /// A position between two truncation points that have tables.
@@ -129,11 +135,12 @@ pub(crate) struct Between {
 }
 
 impl Between {
-    pub(crate) fn new(position: u32) -> Self {
+    pub(crate) fn new(position: i32) -> Self {
         let finest = CUTS[0] * 256;
         // The distances between the truncation points are equal.
         let distance = (CUTS[1] - CUTS[0]) * 256;
-        let from_finest = (position >> 12).saturating_sub(finest).min((CUTS[2] - CUTS[0]) * 256);
+        let from_finest = position.max(0).cast_unsigned() >> 12;
+        let from_finest = from_finest.saturating_sub(finest).min((CUTS[2] - CUTS[0]) * 256);
         let first = u32::from(from_finest >= distance);
         let share = (from_finest - first * distance) * 256 / distance;
         Self { first: first as usize, share: share.cast_signed() }

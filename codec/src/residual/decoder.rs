@@ -75,7 +75,7 @@ impl ResidualDecoder {
 
     /// Marks, by component, the blocks of 4 x 4 samples at which the bytes pushed so far have significant coefficients.
     pub(crate) fn write_significance(&self, out: &mut [Vec<u8>; 3]) {
-        self.slices.write_significance(out, &self.threads);
+        self.slices.colours().write_significance(out, &self.threads);
     }
 
     /// Fills `out` with the residual of the bytes pushed so far, in 1/8 of a sample's step, each -4096..=4095.
@@ -88,7 +88,7 @@ impl ResidualDecoder {
     /// [`synthesis::synthesise`] calls it.
     pub(crate) fn residual<R: Rows>(&mut self, model: &Model, rows: impl FnMut(usize, Range<usize>) -> R + Send) {
         let Self { threads, size, slices, subbands, scratch } = self;
-        slices.write_sparse(subbands, threads, |slice, rows| {
+        slices.colours().write_sparse(subbands, threads, |slice, rows| {
             slice.write_sparse(rows, |index| {
                 let dequantiser = &model.subbands[index].dequantiser;
                 |magnitude, plane| dequantiser.value(magnitude, plane)

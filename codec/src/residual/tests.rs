@@ -147,6 +147,7 @@ fn decoded_in_floats(size: Size, planes: u8, string: &[u8]) -> Planes420<f32> {
     decoder.push(&model, string, &Threads::new(1)).expect("a valid string");
     let used = coefficients::resize(&mut subbands, |index| coefficients::count(index, size, ChromaFormat::Half));
     decoder
+        .colours()
         .write_to(&mut subbands, &used, &mut [], &Threads::new(1), |slice, rows| slice.write_to(&model, rows, &used));
     let mut out = Planes420::new(size);
     for (component, plane) in out.planes_mut().into_iter().enumerate() {

@@ -1,11 +1,17 @@
 //! Decodes streams, as far as they arrived, into pictures.
 
+use std::sync::Arc;
+
+use crate::colour::axes::Axes;
 use crate::error::Error;
+use crate::linear::Linear;
 use crate::model::Model;
-use crate::picture::{Picture, ViewMut};
-use crate::stream::header::{Header, MAX_HEADER, Parsed};
-use crate::stream::slice_decoder::SliceDecoder;
+use crate::picture::{Channels, Format, Picture, Size, ViewMut};
+use crate::stream::extras::add_alpha;
+use crate::stream::header::{AlphaPlanes, Header, MAX_HEADER, Parsed};
+use crate::stream::slice_decoder::{Coding, Layer, SliceDecoder};
 use crate::subband::coefficients::Coefficients;
+use crate::subband::layout::{BitPlanes, ChromaFormat};
 use crate::transform::{Position, Synthesis, TransformError};
 
 /// The reason why a stream could not be decoded. A short stream alone is no reason.
@@ -34,7 +40,8 @@ pub enum Progress {
     Complete,
 }
 
-/// The default limit of pixels that a decoder agrees to hold. It needs up to 50 bytes a pixel.
+/// The default limit of pixels that a decoder agrees to hold, counted by [`Header::weighed_pixels`]. It needs up to 50 bytes
+/// for each.
 pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 
 /// Decodes streams with one synthesis, one after another in the same memory. You push bytes as they arrive, and render
@@ -49,8 +56,18 @@ pub struct Decoder {
     slices: SliceDecoder,
     /// Memory of the picture before.
     coefficients: Coefficients,
+    alpha: Alpha,
     /// The reason why the stream was refused; it stays refused.
     refused: Option<Error>,
+}
+
+/// The parts that decode opacity.
+#[derive(Default)]
+struct Alpha {
+    linear: Option<Linear>,
+    coefficients: Coefficients,
+    /// Memory of the opacity, grey in 16 bits.
+    picture: Option<Picture>,
 }
 
 impl std::fmt::Debug for Decoder {
@@ -74,6 +91,7 @@ impl Decoder {
             header: None,
             slices: SliceDecoder::new(),
             coefficients: Coefficients::default(),
+            alpha: Alpha::default(),
             refused: None,
         }
     }
@@ -136,11 +154,14 @@ impl Decoder {
         if header.model != given {
             return Err(Error::Model { needed: header.model, given });
         }
-        let pixels = header.size.pixels() as u64;
-        if pixels > self.max_pixels {
-            return Err(Error::Limit { what: "the picture's number of pixels", given: pixels, max: self.max_pixels });
-        }
-        self.slices.start(header.size, header.channels.into(), header.planes, header.gains);
+        header.check_pixels(self.max_pixels)?;
+        let Header { size, channels, planes, fine_planes, gains, .. } = header;
+        let colours = BitPlanes { usual: planes, fine: fine_planes };
+        let alpha = header.alpha.map(|AlphaPlanes { planes, fine_planes }| {
+            let planes = BitPlanes { usual: planes, fine: fine_planes };
+            Coding { chroma: ChromaFormat::None, planes, gains: false }
+        });
+        self.slices.start_all(size, Coding { chroma: channels.into(), planes: colours, gains }, alpha);
         self.header = Some(header);
         Ok(())
     }
@@ -158,22 +179,14 @@ impl Decoder {
         }
     }
 
-    /// Returns the coefficients as far as they are known, and the stream's position.
+    /// Returns the coefficients of the colours as far as they are known, and the stream's position.
     ///
     /// # Errors
     /// [`DecodeError::IncompleteHeader`] before the header is complete.
     pub fn coefficients(&mut self) -> Result<(&mut Coefficients, Position), DecodeError> {
         let header = self.complete_header()?;
         let Self { synthesis, slices, coefficients, .. } = self;
-        let used = coefficients.reset_some(header.model, header.size, header.channels, header.axes);
-        let model = &**synthesis.model();
-        let threads = synthesis.threads();
-        if model.has_post_filter() {
-            let blocks = header.size.width().div_ceil(4) * header.size.height().div_ceil(4);
-            coefficients.reset_significance(blocks);
-        }
-        let Coefficients { subbands, significance, .. } = &mut *coefficients;
-        slices.write_to(subbands, &used, significance, threads, |slice, rows| slice.write_to(model, rows, &used));
+        write_known(slices.colours(), &**synthesis, coefficients, (header.size, header.channels, header.axes));
         Ok((coefficients, slices.position()))
     }
 
@@ -184,24 +197,81 @@ impl Decoder {
         })
     }
 
-    /// Renders the picture of the bytes that have arrived into `out`.
+    /// Renders the picture of the bytes that have arrived into `out`, in its number of bits a sample whatever the stream's.
+    /// If the stream has opacity and `out` has none, `out` shows the picture over white. If `out` alone has opacity, it is
+    /// opaque.
     ///
     /// # Errors
     /// [`DecodeError::IncompleteHeader`] before the header is complete; [`DecodeError::Synthesis`] if the synthesis fails, or
     /// if the size or channels of `out` differ from the header's.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), DecodeError> {
         let (_, position) = self.coefficients()?;
-        Ok(self.synthesis.synthesise(&mut self.coefficients, position, out.into())?)
+        let mut out = out.into();
+        self.synthesis.synthesise(&mut self.coefficients, position, out.reborrow())?;
+        self.render_alpha_into(out)
     }
 
-    /// Returns the picture of the bytes that have arrived, grey or RGB as the header says.
+    /// Does for `out` what [`Decoder::render_into`] does about opacity, after another synthesis has rendered the colours.
+    ///
+    /// # Errors
+    /// As [`Decoder::render_into`].
+    pub fn render_alpha_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), DecodeError> {
+        let header = self.complete_header()?;
+        let mut out = out.into();
+        if header.alpha.is_none() {
+            return Ok(());
+        }
+        if out.size != header.size {
+            return Err(TransformError::from(Error::Argument("the picture has another size than the stream")).into());
+        }
+        let Self { synthesis, slices, alpha: Alpha { linear, coefficients, picture }, .. } = self;
+        let model = synthesis.model();
+        let threads = synthesis.threads();
+        let linear = linear.get_or_insert_with(|| Linear::new(Arc::clone(model)).with_threads(threads.count()));
+        let layer = slices.alpha();
+        write_known(layer, &**synthesis, coefficients, (header.size, Channels::Grey, Axes::default()));
+        let picture = match picture {
+            Some(picture) if picture.size() == header.size => picture,
+            other => other.insert(Picture::zero(header.size, Format::Grey16)),
+        };
+        linear.synthesise(coefficients, layer.position(), picture.into())?;
+        add_alpha(picture, &mut out);
+        Ok(())
+    }
+
+    /// Returns the picture of the bytes that have arrived, grey or RGB as the header says, opaque and of 8 bits a sample.
     ///
     /// # Errors
     /// As [`Decoder::render_into`].
     pub fn render(&mut self) -> Result<Picture, DecodeError> {
-        let header = self.complete_header()?;
-        let mut picture = Picture::zero(header.size, header.channels);
+        let channels = self.complete_header()?.channels;
+        self.render_as(channels.into())
+    }
+
+    /// As [`Decoder::render`], in another format; [`Header::format`] keeps all that is in the stream.
+    ///
+    /// # Errors
+    /// As [`Decoder::render_into`].
+    pub fn render_as(&mut self, format: Format) -> Result<Picture, DecodeError> {
+        let mut picture = Picture::zero(self.complete_header()?.size, format);
         self.render_into(&mut picture)?;
         Ok(picture)
     }
+}
+
+/// Sets the coefficients of such a picture to what is known of them.
+fn write_known(
+    layer: Layer<'_>,
+    synthesis: &dyn Synthesis,
+    out: &mut Coefficients,
+    (size, channels, axes): (Size, Channels, Axes),
+) {
+    let model = &**synthesis.model();
+    let used = out.reset_some(model.id(), size, channels, axes);
+    if model.has_post_filter() {
+        out.reset_significance(size.width().div_ceil(4) * size.height().div_ceil(4));
+    }
+    let Coefficients { subbands, significance, .. } = out;
+    layer
+        .write_to(subbands, &used, significance, synthesis.threads(), |slice, rows| slice.write_to(model, rows, &used));
 }

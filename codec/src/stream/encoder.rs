@@ -1,15 +1,21 @@
 //! Encodes pictures into streams.
 
+use std::sync::Arc;
+
 use bytes::BytesMut;
 
 use crate::error::Error;
+use crate::linear::Linear;
 use crate::model::Model;
 use crate::picture::View;
 use crate::stream::encoded::Stream;
-use crate::stream::header::{Header, MAX_HEADER};
+use crate::stream::extras::Extras;
+use crate::stream::header::{AlphaPlanes, Header, MAX_BITS, MAX_HEADER, USUAL_BITS};
+use crate::stream::interleave;
 use crate::stream::slice_encoder::{RegionChoices, SliceEncoder};
 use crate::subband::activity::Norms;
 use crate::subband::coefficients::Coefficients;
+use crate::subband::quantise::MAX_FINE_PLANES;
 use crate::transform::{Analysis, TransformError};
 
 /// The reason why a picture could not be encoded.
@@ -34,10 +40,24 @@ pub struct Encoder {
     rotations: bool,
     /// The strength of the gains, above 0, and the norms of the wavelet; `None` for no gains.
     masking: Option<(f32, Norms)>,
+    max_bits: u8,
     /// Memory of the picture before.
     coefficients: Coefficients,
     slices: SliceEncoder,
+    alpha: Alpha,
     bytes: BytesMut,
+}
+
+/// Planes by which opacity comes later than colours. An error of opacity shows as that error times the difference between
+/// the picture and its ground, in parts of white, which is about half.
+const ALPHA_DELAY_PLANES: u8 = 1;
+
+/// The parts that encode opacity.
+#[derive(Debug, Default)]
+struct Alpha {
+    linear: Option<Linear>,
+    coefficients: Coefficients,
+    slices: SliceEncoder,
 }
 
 impl std::fmt::Debug for Encoder {
@@ -55,8 +75,10 @@ impl Encoder {
             max_bytes: usize::MAX,
             rotations: true,
             masking: None,
+            max_bits: MAX_BITS,
             coefficients: Coefficients::default(),
             slices: SliceEncoder::default(),
+            alpha: Alpha::default(),
             bytes: BytesMut::new(),
         }
     }
@@ -98,50 +120,116 @@ impl Encoder {
         self
     }
 
+    /// Sets the most bits of a sample that streams keep, 8..=16; others are clamped. The default is 16. A stream of more
+    /// bits begins like one of 8, and continues after its end with finer planes.
+    #[must_use]
+    pub fn with_max_bits(mut self, bits: u8) -> Self {
+        self.max_bits = bits.clamp(USUAL_BITS, MAX_BITS);
+        self
+    }
+
     /// Returns the model whose tables the streams are coded with.
     #[must_use]
     pub fn model(&self) -> &Model {
         self.analysis.model()
     }
 
-    /// Encodes a picture.
+    /// Encodes a picture. Opacity that is the largest everywhere, and samples of 16 bits that all have an equal in 8 bits,
+    /// cost nothing. Colours of pixels that do not show are kept as they are.
     ///
     /// # Errors
     /// [`EncodeError::Analysis`] if the analysis fails, [`EncodeError::Codec`] if its coefficients do not fit together.
     pub fn encode<'a>(&mut self, picture: impl Into<View<'a>>) -> Result<Stream, EncodeError> {
+        let picture = picture.into();
+        let extras = Extras::of(&picture);
         let mut coefficients = std::mem::take(&mut self.coefficients);
-        let analysed = self.analysis.analyse(picture.into(), &mut coefficients);
-        let stream = analysed.map_err(EncodeError::from).and_then(|()| Ok(self.encode_coefficients(&coefficients)?));
+        let analysed = self.analysis.analyse(picture, &mut coefficients);
+        let stream = analysed.map_err(EncodeError::from).and_then(|()| {
+            let bits = if extras.deep_colour { self.max_bits } else { USUAL_BITS };
+            let Some(alpha) = &extras.alpha else { return Ok(self.encode_deep(&coefficients, bits)?) };
+            let alpha_bits = if extras.deep_alpha { self.max_bits } else { USUAL_BITS };
+            self.encode_with_alpha(&coefficients, bits, (alpha.into(), alpha_bits))
+        });
         self.coefficients = coefficients;
         stream
     }
 
-    /// Encodes the coefficients of an analysis.
+    /// Encodes the coefficients of an analysis, for samples of 8 bits.
     ///
     /// # Errors
     /// As [`Coefficients::check`].
     pub fn encode_coefficients(&mut self, coefficients: &Coefficients) -> Result<Stream, Error> {
-        let planes = self.quantise(coefficients)?;
-        let threads = self.analysis.threads();
-        let Self { slices, bytes, .. } = self;
-        let gains = slices.have_gains();
-        let payloads = slices.code(planes, self.max_bytes, threads);
-        let Coefficients { model, size, channels, axes, .. } = *coefficients;
-        bytes.reserve(MAX_HEADER + payloads + payloads / 8);
-        Header { size, channels, model, planes, gains, axes }.write(bytes);
-        let least = bytes.len();
-        slices.write(bytes);
-        bytes.truncate(self.max_bytes.max(least));
-        Ok(Stream::of(bytes.split().freeze()))
+        self.encode_deep(coefficients, USUAL_BITS)
     }
 
-    /// Makes the slices of these coefficients and returns the number of their bit planes.
-    fn quantise(&mut self, coefficients: &Coefficients) -> Result<u8, Error> {
+    /// Encodes coefficients of an opaque picture of `bits` a sample.
+    fn encode_deep(&mut self, coefficients: &Coefficients, bits: u8) -> Result<Stream, Error> {
+        let planes = self.quantise(coefficients, fine_planes(bits))?;
+        let threads = self.analysis.threads();
+        let payloads = self.slices.code(planes, self.max_bytes, threads);
+        self.bytes.reserve(MAX_HEADER + payloads + payloads / 8);
+        self.header(coefficients, planes, bits, None).write(&mut self.bytes);
+        let least = self.bytes.len();
+        self.slices.write(&mut self.bytes);
+        Ok(self.finish(least))
+    }
+
+    /// Encodes coefficients of a picture of `bits` a sample, with its opacity as a grey picture and the bits of that.
+    fn encode_with_alpha(
+        &mut self,
+        coefficients: &Coefficients,
+        bits: u8,
+        (alpha, alpha_bits): (View<'_>, u8),
+    ) -> Result<Stream, EncodeError> {
+        let planes = self.quantise(coefficients, fine_planes(bits))?;
+        let model = self.analysis.model();
+        let threads = self.analysis.threads();
+        let own = &mut self.alpha;
+        let linear = own.linear.get_or_insert_with(|| Linear::new(Arc::clone(model)).with_threads(threads.count()));
+        linear.analyse(alpha, &mut own.coefficients)?;
+        let choices = RegionChoices { fine_planes: fine_planes(alpha_bits), ..RegionChoices::default() };
+        let alpha_planes = own.slices.quantise(model, own.coefficients.bands(), choices, threads);
+        // A segment needs the ends of all payloads, so the limit cuts the stream afterwards.
+        let payloads =
+            self.slices.code(planes, usize::MAX, threads) + own.slices.code(alpha_planes, usize::MAX, threads);
+        let [mut colour, mut alpha] = [[planes, self.slices.fine_planes()], [alpha_planes, own.slices.fine_planes()]];
+        if alpha_planes > 0 {
+            alpha = [alpha_planes - ALPHA_DELAY_PLANES, alpha[1] + ALPHA_DELAY_PLANES];
+        }
+        let both = [0, 1].map(|end| colour[end].max(alpha[end]));
+        colour = [0, 1].map(|end| both[end] - colour[end]);
+        alpha = [0, 1].map(|end| both[end] - alpha[end]);
+        self.slices.align(colour);
+        own.slices.align(alpha);
+        let coded = AlphaPlanes { planes: alpha_planes, fine_planes: own.slices.fine_planes() };
+        self.bytes.reserve(MAX_HEADER + payloads + payloads / 8);
+        self.header(coefficients, planes, bits.max(alpha_bits), Some(coded)).write(&mut self.bytes);
+        let least = self.bytes.len();
+        let all: Vec<_> = self.slices.coded().chain(self.alpha.slices.coded()).collect();
+        interleave::write(&mut self.bytes, all.into_iter());
+        Ok(self.finish(least))
+    }
+
+    fn header(&self, coefficients: &Coefficients, planes: u8, bits: u8, alpha: Option<AlphaPlanes>) -> Header {
+        let Coefficients { model, size, channels, axes, .. } = *coefficients;
+        let (gains, fine_planes) = (self.slices.have_gains(), self.slices.fine_planes());
+        Header { size, channels, model, planes, gains, axes, bits, fine_planes, alpha }
+    }
+
+    /// Returns the stream in memory, within the limit of bytes but with its `least` first ones.
+    fn finish(&mut self, least: usize) -> Stream {
+        self.bytes.truncate(self.max_bytes.max(least));
+        Stream::of(self.bytes.split().freeze())
+    }
+
+    /// Makes the slices of these coefficients, with planes below the finest step, and returns the number of the planes
+    /// from that step on.
+    fn quantise(&mut self, coefficients: &Coefficients, fine_planes: u8) -> Result<u8, Error> {
         let Self { analysis, slices, rotations, masking, .. } = self;
         let model = &**analysis.model();
         coefficients.check(model.id())?;
         let masking = masking.as_ref().map(|(strength, norms)| (*strength, norms));
-        let choices = RegionChoices { rotations: *rotations, masking };
+        let choices = RegionChoices { rotations: *rotations, masking, fine_planes };
         Ok(slices.quantise(model, coefficients.bands(), choices, analysis.threads()))
     }
 
@@ -152,14 +240,19 @@ impl Encoder {
     /// As [`Encoder::encode_coefficients`].
     #[cfg(feature = "training")]
     pub fn count(&mut self, coefficients: &Coefficients) -> Result<Vec<[u64; 2]>, Error> {
-        let planes = self.quantise(coefficients)?;
+        let planes = self.quantise(coefficients, 0)?;
         Ok(self.slices.count(planes))
     }
 
     /// Returns the slices of these coefficients before they are coded, and the number of their bit planes.
     #[cfg(feature = "training")]
     pub(crate) fn quantised(&mut self, coefficients: &Coefficients) -> Result<(&mut SliceEncoder, u8), Error> {
-        let planes = self.quantise(coefficients)?;
+        let planes = self.quantise(coefficients, 0)?;
         Ok((&mut self.slices, planes))
     }
+}
+
+/// Returns the planes below the finest step that samples of so many bits need.
+fn fine_planes(bits: u8) -> u8 {
+    bits.saturating_sub(USUAL_BITS).min(MAX_FINE_PLANES)
 }

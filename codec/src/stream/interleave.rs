@@ -19,6 +19,8 @@ const MIN_SLICE_BYTES: usize = 512;
 const DOUBLING_SLICE_BYTES: usize = 4096;
 /// A segment has at least one byte for this many bytes before it.
 const BYTES_BEFORE_A_BYTE: usize = 4;
+/// The most payloads of a stream: of every slice's colours, and of its opacity.
+const MAX_PAYLOADS: usize = 2 * MAX_SLICES;
 /// Chunks into which a segment divides each payload.
 const SHARES_PER_SEGMENT: usize = 16;
 
@@ -69,7 +71,7 @@ pub(super) fn write<'a, R: 'a>(out: &mut BytesMut, slices: impl ExactSizeIterato
     }
     let passes = slices.clone().map(|slice| slice.marks.len()).min().unwrap_or(0);
     let complete = slices.clone().all(|slice| slice.complete);
-    let mut sent = [0; MAX_SLICES];
+    let mut sent = [0; MAX_PAYLOADS];
     let mut closing = Ends::new(count);
     for pass in 0..passes {
         let last = complete && pass + 1 == passes;
@@ -100,7 +102,7 @@ const fn share(length: usize, number: usize) -> Range<usize> {
 #[derive(Debug)]
 pub(super) struct Deinterleaver {
     /// Bytes for each slice in this segment.
-    lengths: [usize; MAX_SLICES],
+    lengths: [usize; MAX_PAYLOADS],
     /// Number of slices.
     count: usize,
     /// The segment's lengths that were read so far; all of them while its chunks are read.
@@ -115,7 +117,7 @@ pub(super) struct Deinterleaver {
 
 impl Deinterleaver {
     pub(super) fn new(slices: usize) -> Self {
-        Self { lengths: [0; MAX_SLICES], count: slices, read: 0, share: 0, slice: 0, left: 0, partial: (0, 0) }
+        Self { lengths: [0; MAX_PAYLOADS], count: slices, read: 0, share: 0, slice: 0, left: 0, partial: (0, 0) }
     }
 
     /// Hands `bytes` to their slices by calls of `give(slice, bytes)`.

@@ -3,6 +3,7 @@
 pub(crate) mod decoder;
 pub(crate) mod encoded;
 pub(crate) mod encoder;
+mod extras;
 pub(crate) mod header;
 pub(crate) mod interleave;
 mod slice_coder;

@@ -78,6 +78,16 @@ impl<R: Record> SliceCoder<R> {
         self.jobs.iter_mut().for_each(Job::finish);
     }
 
+    /// Keeps the end of every coding pass number `passes` alone, after some ends without bytes and before some more ends
+    /// with all bytes.
+    pub(super) fn align(&mut self, [above, below]: [usize; 2], passes: usize) {
+        for Job { coded, .. } in &mut self.jobs {
+            let ends = coded.marks.iter().skip(passes - 1).step_by(passes);
+            let aligned = std::iter::repeat_n(&0, above).chain(ends);
+            coded.marks = aligned.chain(std::iter::repeat_n(&coded.bytes.len(), below)).copied().collect();
+        }
+    }
+
     /// The coded slices.
     pub(super) fn coded(&self) -> impl ExactSizeIterator<Item = &Coded<R>> + Clone {
         self.jobs.iter().map(|job| &job.coded)

@@ -10,7 +10,7 @@ use crate::parallel::{self, Threads};
 use crate::picture::Size;
 use crate::stream::interleave::{Deinterleaver, Followed};
 use crate::subband::coefficients;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS};
 use crate::subband::sparse::{SparseBands, SparseRows};
 use crate::transform::Position;
 
@@ -22,17 +22,28 @@ const MIN_PARALLEL_BYTES: usize = 4096;
 pub(crate) struct SliceDecoder {
     size: Size,
     chroma: ChromaFormat,
-    /// Whether regions have gains.
-    gains: bool,
     deinterleaver: Deinterleaver,
+    /// The slices of the colours, then those of the opacity, if there is some.
     parts: Vec<Part>,
+    /// The number of the former.
+    colours: usize,
+}
+
+/// How slices are coded.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Coding {
+    pub(crate) chroma: ChromaFormat,
+    pub(crate) planes: BitPlanes,
+    /// Whether regions have gains.
+    pub(crate) gains: bool,
 }
 
 /// A slice, as far as it arrived.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Part {
     /// The pixel rows of the slice.
     rows: Range<usize>,
+    coding: Coding,
     slice: Slice,
     /// Components, width and rows that the slice has memory for.
     shape: Option<(ChromaFormat, usize, usize)>,
@@ -46,10 +57,27 @@ struct Part {
 }
 
 impl Part {
+    /// Returns a slice without memory, until [`SliceDecoder::start`].
+    fn new() -> Self {
+        let coding = Coding { chroma: ChromaFormat::None, planes: BitPlanes::default(), gains: false };
+        Self {
+            rows: 0..1,
+            coding,
+            slice: Slice::default(),
+            shape: None,
+            begun: false,
+            cursor: Cursor::default(),
+            coder: RangeDecoder::default(),
+            bytes: 0,
+            symbols: 0,
+        }
+    }
+
     /// Begins a slice with these components, width and rows, of which nothing is known.
-    fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize), gains: bool) {
+    fn begin(&mut self, model: &Model, (chroma, width, rows): (ChromaFormat, usize, usize)) {
         self.slice.reset(model, chroma, width, rows);
-        if gains {
+        self.slice.set_planes(self.coding.planes);
+        if self.coding.gains {
             self.slice.gains.start(width, rows);
         }
         self.begun = true;
@@ -57,17 +85,17 @@ impl Part {
 
     /// Allocates the memory of a slice that has its first bytes, unless there is some. The thread that fills it does not
     /// do that: its memory returns to the system when it ends.
-    fn prepare(&mut self, model: &Model, chroma: ChromaFormat, width: usize, gains: bool) {
-        let shape = (chroma, width, self.rows.len());
+    fn prepare(&mut self, model: &Model, width: usize) {
+        let shape = (self.coding.chroma, width, self.rows.len());
         if !self.begun && self.shape.replace(shape) != Some(shape) {
-            self.begin(model, shape, gains);
+            self.begin(model, shape);
         }
     }
 
     /// Begins the slice, unless it has begun.
-    fn begin_once(&mut self, model: &Model, gains: bool) {
+    fn begin_once(&mut self, model: &Model) {
         if let (false, Some(shape)) = (self.begun, self.shape) {
-            self.begin(model, shape, gains);
+            self.begin(model, shape);
         }
     }
 
@@ -81,27 +109,28 @@ impl Part {
 impl SliceDecoder {
     /// Returns the decoder of a grey picture of one pixel without planes, until [`SliceDecoder::start`].
     pub(crate) fn new() -> Self {
-        let size = Size::ONE;
-        let chroma = ChromaFormat::None;
-        let gains = false;
-        Self {
-            size,
-            chroma,
-            gains,
-            deinterleaver: Deinterleaver::new(1),
-            parts: vec![Part { rows: 0..1, ..Part::default() }],
-        }
+        let parts = vec![Part::new()];
+        Self { size: Size::ONE, chroma: ChromaFormat::None, deinterleaver: Deinterleaver::new(1), parts, colours: 1 }
     }
 
     /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have gains
     /// are known.
     pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8, gains: bool) {
+        let planes = BitPlanes { usual: planes, fine: 0 };
+        self.start_all(size, Coding { chroma, planes, gains }, None);
+    }
+
+    /// As [`SliceDecoder::start`], with planes below the finest step, and with opacity, which is coded as `alpha` says.
+    pub(crate) fn start_all(&mut self, size: Size, colours: Coding, alpha: Option<Coding>) {
         let slices = layout::slices(size);
-        (self.size, self.chroma, self.gains) = (size, chroma, gains);
-        self.deinterleaver = Deinterleaver::new(slices.len());
-        self.parts.resize_with(slices.len(), Part::default);
-        for (part, rows) in self.parts.iter_mut().zip(slices) {
-            (part.rows, part.begun, part.cursor) = (rows, false, Cursor::new(planes));
+        (self.size, self.chroma, self.colours) = (size, colours.chroma, slices.len());
+        let all = if alpha.is_some() { 2 * slices.len() } else { slices.len() };
+        self.deinterleaver = Deinterleaver::new(all);
+        self.parts.resize_with(all, Part::new);
+        for (number, (part, rows)) in self.parts.iter_mut().zip(slices.chain(layout::slices(size))).enumerate() {
+            let coding = alpha.filter(|_| number >= self.colours).unwrap_or(colours);
+            (part.rows, part.begun, part.coding) = (rows, false, coding);
+            part.cursor = Cursor::new(coding.planes.all());
             part.coder.restart();
             (part.bytes, part.symbols) = (0, 0);
         }
@@ -112,19 +141,19 @@ impl SliceDecoder {
     /// # Errors
     /// If a length in them is corrupt; the bytes before it are decoded all the same.
     pub(crate) fn push(&mut self, model: &Model, bytes: &[u8], threads: &Threads) -> Result<(), &'static str> {
-        let Self { size, chroma, gains, deinterleaver, parts } = self;
+        let Self { size, deinterleaver, parts, .. } = self;
         let given = deinterleaver.push(bytes, |slice, bytes| {
             if parts[slice].cursor.planes > 0 {
                 parts[slice].coder.push(bytes);
             }
         });
         for part in parts.iter_mut().filter(|part| part.coder.has_news()) {
-            part.prepare(model, *chroma, size.width(), *gains);
+            part.prepare(model, size.width());
         }
         let waiting = parts.iter().filter(|part| part.coder.has_news()).count();
         let threads = threads.at_most(if bytes.len() < MIN_PARALLEL_BYTES { 1 } else { waiting });
         parallel::for_each(&threads, parts.iter_mut().filter(|part| part.coder.has_news()), |part| {
-            part.begin_once(model, *gains);
+            part.begin_once(model);
             // A decoder that starves goes on from here when more bytes arrive.
             let _ = scan::run(&mut part.slice, &mut part.cursor, &mut part.coder, |_| true);
             part.coder.wait();
@@ -144,14 +173,14 @@ impl SliceDecoder {
         bytes: &[u8],
         threads: &Threads,
     ) -> Result<(), &'static str> {
-        let Self { size, chroma, gains, deinterleaver, parts } = self;
+        let Self { size, deinterleaver, parts, .. } = self;
         deinterleaver.push(bytes, |slice, bytes| parts[slice].bytes += bytes.len())?;
         for part in parts.iter_mut().filter(|part| part.bytes > 0) {
-            part.prepare(model, *chroma, size.width(), *gains);
+            part.prepare(model, size.width());
         }
         let begun = parts.iter_mut().zip(coded).filter(|(part, _)| part.bytes > 0);
         parallel::for_each(threads, begun, |(part, coded)| {
-            part.begin_once(model, *gains);
+            part.begin_once(model);
             let symbols = coded.record.determined(&coded.bytes[..part.bytes], &mut part.coder);
             let mut replay = coded.record.replay(part.symbols, symbols);
             let _ = scan::run(&mut part.slice, &mut part.cursor, &mut replay, |_| true);
@@ -165,8 +194,33 @@ impl SliceDecoder {
         self.parts.iter().all(|part| part.cursor.planes == 0)
     }
 
-    /// The depth that all slices have reached (spec, "Position").
-    #[expect(clippy::cast_possible_truncation, reason = "at most 15 planes, in 2^-20")]
+    /// The depth that all slices of the colours have reached (spec, "Position").
+    pub(crate) fn position(&self) -> Position {
+        self.colours().position()
+    }
+
+    /// The slices of the colours.
+    pub(crate) fn colours(&self) -> Layer<'_> {
+        Layer { size: self.size, chroma: self.chroma, parts: &self.parts[..self.colours] }
+    }
+
+    /// The slices of the opacity; none if there is none.
+    pub(crate) fn alpha(&self) -> Layer<'_> {
+        Layer { size: self.size, chroma: ChromaFormat::None, parts: &self.parts[self.colours..] }
+    }
+}
+
+/// The slices of a picture's colours, or of its opacity.
+#[derive(Clone, Copy)]
+pub(crate) struct Layer<'a> {
+    size: Size,
+    chroma: ChromaFormat,
+    parts: &'a [Part],
+}
+
+impl Layer<'_> {
+    /// The depth that all slices have reached.
+    #[expect(clippy::cast_possible_truncation, reason = "at most 21 planes, in 2^-20")]
     pub(crate) fn position(&self) -> Position {
         let passes = 3 * layout::subbands(self.chroma).count() as u64;
         let left = |part: &Part| {
@@ -179,11 +233,12 @@ impl SliceDecoder {
         };
         let mut sum = 0;
         let mut rows = 0;
-        for part in &self.parts {
+        for part in self.parts {
             sum += left(part) * part.rows.len() as u64;
             rows += part.rows.len() as u64;
         }
-        Position::of_fixed_point(sum.div_ceil(rows) as u32)
+        let below = self.parts.first().map_or(0, |part| i32::from(part.coding.planes.fine) << 20);
+        Position::of_fixed_point(sum.div_ceil(rows.max(1)) as i32 - below)
     }
 
     /// Marks, by component, the blocks of 4 x 4 samples at which coefficients of the finest levels are significant, as
@@ -240,7 +295,7 @@ impl SliceDecoder {
     }
 
     fn blocks(&self) -> Blocks<'_> {
-        Blocks { width: self.size.width(), chroma: self.chroma, parts: &self.parts }
+        Blocks { width: self.size.width(), chroma: self.chroma, parts: self.parts }
     }
 }
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use bytes::BytesMut;
 
+use crate::bitplane::passes::PASSES_PER_PLANE;
 use crate::bitplane::slice::Slice;
 use crate::entropy::record::Record;
 use crate::entropy::symbols::Symbols;
@@ -13,7 +14,7 @@ use crate::stream::interleave::{self, Coded};
 use crate::stream::slice_coder::SliceCoder;
 use crate::subband::activity::{Activity, GainRule, Norms};
 use crate::subband::coefficients::Bands;
-use crate::subband::layout::{self, SUBBANDS};
+use crate::subband::layout::{self, BitPlanes, SUBBANDS};
 use crate::subband::rotation_search::RotationSearch;
 
 /// Codes the coefficients of pictures, one picture after another in the same memory.
@@ -21,6 +22,8 @@ use crate::subband::rotation_search::RotationSearch;
 pub(crate) struct SliceEncoder<R = ()> {
     sources: Vec<Source>,
     coder: SliceCoder<R>,
+    /// Planes of the Levels below the finest step.
+    fine_planes: u8,
 }
 
 /// As [`SliceEncoder`]; the symbols of its slices can be followed.
@@ -35,8 +38,8 @@ struct Source {
     activity: Activity,
     /// A row of a subband with rotated or scaled regions.
     line: Vec<f32>,
-    /// Bit planes of the Levels.
-    planes: u8,
+    /// Bit planes of the Levels from the finest step on; `None` if magnitudes have no room next to the planes below.
+    planes: Option<u8>,
 }
 
 /// What an encoder may choose for the regions of a picture.
@@ -46,10 +49,12 @@ pub(crate) struct RegionChoices<'a> {
     pub(crate) rotations: bool,
     /// The strength of the gains by activity, and the norms of the wavelet; `None` for no gains.
     pub(crate) masking: Option<(f32, &'a Norms)>,
+    /// Planes below the finest step, unless magnitudes are too large for as many.
+    pub(crate) fine_planes: u8,
 }
 
 impl<R: Record> SliceEncoder<R> {
-    /// Makes the Levels of these coefficients and returns the number of their bit planes.
+    /// Makes the Levels of these coefficients and returns the number of their bit planes from the finest step on.
     pub(crate) fn quantise(
         &mut self,
         model: &Model,
@@ -70,10 +75,26 @@ impl<R: Record> SliceEncoder<R> {
         let steps = choices.rotations.then(|| model.steps());
         let work = |source: &mut Source| source.quantise(model, steps.as_ref(), gains, bands);
         parallel::for_each(threads, self.sources.iter_mut(), work);
+        // Without planes below the finest step all magnitudes fit.
+        let planes = self.sources.iter().filter_map(|source| source.planes).max().unwrap_or(0);
+        let mut fits_with = |fine: u8| {
+            let again = |source: &mut Source| source.quantise_again(model, BitPlanes { usual: planes, fine }, bands);
+            parallel::for_each(threads, self.sources.iter_mut(), again);
+            self.sources.iter().all(|source| source.planes.is_some())
+        };
+        let wanted = choices.fine_planes;
+        // With none they fit.
+        let fine = if wanted == 0 { 0 } else { (0..=wanted).rev().find(|&fine| fits_with(fine)).unwrap_or(0) };
+        self.fine_planes = if self.sources.iter().any(|source| source.slice.has_source()) { fine } else { 0 };
         if !self.have_gains() {
             self.sources.iter_mut().for_each(|source| source.slice.gains.reset());
         }
-        self.sources.iter().map(|source| source.planes).max().unwrap_or(0)
+        planes
+    }
+
+    /// Returns the planes of these Levels below the finest step.
+    pub(crate) const fn fine_planes(&self) -> u8 {
+        self.fine_planes
     }
 
     /// Returns whether the regions of these Levels have gains.
@@ -81,17 +102,25 @@ impl<R: Record> SliceEncoder<R> {
         self.sources.iter().any(|source| source.slice.gains.is_any())
     }
 
-    /// Codes these Levels from plane `planes` - 1 down to the last, or until `bytes` bytes of a prefix are final.
+    /// Codes these Levels from plane `planes` - 1 down to the last below the finest step, or until `bytes` bytes of a prefix are final.
     /// Returns the bytes of all payloads.
     pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: &Threads) -> usize {
-        let Self { sources, coder } = self;
-        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, bytes, threads);
+        let Self { sources, coder, fine_planes } = self;
+        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes + *fine_planes, bytes, threads);
         coder.coded().map(|slice| slice.bytes.len()).sum()
     }
 
     /// Appends the coded slices, interleaved.
     pub(crate) fn write(&self, out: &mut BytesMut) {
         interleave::write(out, self.coder.coded());
+    }
+
+    /// Replaces the ends of coding passes by those of passes over whole planes, with `above` planes before these and
+    /// `below` planes after them, so that slices of other components and planes have as many. All planes were coded.
+    pub(crate) fn align(&mut self, [above, below]: [u8; 2]) {
+        let ends = [above, below].map(|planes| PASSES_PER_PLANE * usize::from(planes));
+        let passes = self.sources.first().map_or(1, |source| source.slice.passes());
+        self.coder.align(ends, passes);
     }
 
     /// The coded slices.
@@ -124,5 +153,44 @@ impl Source {
             slice.rotations.set_source(search.run(steps, bands, rows));
         }
         *planes = slice.set_source(model, bands, rows, line);
+    }
+
+    /// Does it with other bit planes, and the same rotations and gains.
+    fn quantise_again(&mut self, model: &Model, bit_planes: BitPlanes, bands: Bands<'_>) {
+        let Self { rows, slice, line, planes, .. } = self;
+        slice.clear_source(bit_planes);
+        *planes = slice.set_source(model, bands, rows, line);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::colour::axes::Axes;
+    use crate::picture::{Channels, Size};
+    use crate::subband::coefficients::Coefficients;
+
+    #[test]
+    fn magnitudes_that_leave_no_room_have_fewer_planes_below_the_finest_step() {
+        /// HL of level 1 of luma, and LL.
+        const FINEST_AND_COARSEST: [usize; 2] = [48, 0];
+        let model = Model::photo();
+        let size = Size::new(64, 64).expect("a size");
+        for (subband, steps, expected) in [
+            (FINEST_AND_COARSEST[0], 500.5, (9, 6)),
+            (FINEST_AND_COARSEST[0], 2000.5, (11, 4)),
+            (FINEST_AND_COARSEST[1], 2000.5, (11, 6)),
+            (FINEST_AND_COARSEST[0], 1e9, (15, 0)),
+            (FINEST_AND_COARSEST[0], 0.5, (0, 6)),
+            (FINEST_AND_COARSEST[0], 0.0, (0, 0)),
+        ] {
+            let mut coefficients = Coefficients::default();
+            coefficients.reset_to_zero(model.id(), size, Channels::Grey, Axes::default());
+            coefficients.subbands[subband][0] = -steps * model.subbands[subband].step;
+            let choices = RegionChoices { fine_planes: 6, ..RegionChoices::default() };
+            let mut encoder = SliceEncoder::<()>::default();
+            let planes = encoder.quantise(&model, coefficients.bands(), choices, &Threads::new(1));
+            assert_eq!((planes, encoder.fine_planes()), expected, "{steps} steps of subband {subband}");
+        }
     }
 }

@@ -4,6 +4,7 @@
 //! using zerotrees of wavelet coefficients", IEEE Trans. Signal Processing 41(12), 1993).
 
 use crate::picture::{Channels, Size};
+use crate::subband::quantise::MAX_PLANES;
 
 /// Wavelet levels of every model: a low-pass sample covers 64 x 64 pixels.
 pub const LEVELS: usize = 6;
@@ -15,6 +16,28 @@ const SLICE_ROWS: usize = 1 << LEVELS;
 const SLICE_PIXELS: usize = 196_608;
 /// The most slices of a picture.
 pub(crate) const MAX_SLICES: usize = 64;
+
+/// The bit planes of a stream.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct BitPlanes {
+    /// Those from the finest step on.
+    pub(crate) usual: u8,
+    /// Those below it.
+    pub(crate) fine: u8,
+}
+
+impl BitPlanes {
+    /// Returns how many of the planes below the finest step subbands of this level have. The coarsest have those that 15
+    /// bits leave, and each finer level has one more: its coefficients are smaller, and many.
+    pub(crate) fn fine_at(self, level: usize) -> u8 {
+        let most = usize::from(MAX_PLANES - self.usual) + LEVELS - level;
+        u8::try_from(most).map_or(self.fine, |most| most.min(self.fine))
+    }
+
+    pub(crate) const fn all(self) -> u8 {
+        self.usual + self.fine
+    }
+}
 
 /// The components of a picture, and the size of the chroma ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

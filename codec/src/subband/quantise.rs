@@ -12,8 +12,10 @@ use crate::simd::widest;
 pub(crate) const SIGN_BIT: u16 = 1 << 15;
 /// Bit planes of the largest magnitude.
 pub(crate) const MAX_PLANES: u8 = 15;
+/// The most bit planes below the finest step, in streams of more than 8 bits a sample.
+pub(crate) const MAX_FINE_PLANES: u8 = 6;
 /// Largest magnitude, in steps.
-const MAX_MAGNITUDE: u16 = SIGN_BIT - 1;
+pub(crate) const MAX_MAGNITUDE: u16 = SIGN_BIT - 1;
 
 /// Fraction bits of an integer coefficient, and of a sample that is made from such coefficients.
 pub(crate) const COEFFICIENT_FRACTION: u32 = 4;

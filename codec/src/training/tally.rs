@@ -129,7 +129,7 @@ impl Tally {
         decoder.start(bands.size, bands.chroma, planes.min(MAX_PLANES), false);
         decoder.push(model, prefix, &Threads::new(1)).map_err(|why| Error::Corrupt { what: "frame", why })?;
         let used = coefficients::resize(&mut known, |index| bands.subbands[index].len());
-        decoder.write_to(&mut known, &used, &mut [], &Threads::new(1), |slice, rows| {
+        decoder.colours().write_to(&mut known, &used, &mut [], &Threads::new(1), |slice, rows| {
             slice.write_values(rows, &used, |_| {
                 |magnitude, plane| i32::from(magnitude) << PLANE_BITS | known_plane(plane)
             });

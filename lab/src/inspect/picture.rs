@@ -21,6 +21,12 @@ pub struct Report {
     height: usize,
     channels: usize,
     planes: u8,
+    /// Bits of a sample in the source.
+    bits: u8,
+    /// Bit planes below the finest step.
+    fine_planes: u8,
+    /// Whether there is opacity.
+    alpha: bool,
     /// Whether regions have gains.
     gains: bool,
     /// Angles of the colour axes, in 1/1024 of half a turn; absent for grey.
@@ -59,6 +65,9 @@ impl Report {
             height: header.size.height(),
             channels: header.channels.count(),
             planes: header.planes,
+            bits: header.bits,
+            fine_planes: header.fine_planes,
+            alpha: header.alpha.is_some(),
             gains: header.gains,
             axes: (header.channels == Channels::Rgb).then(|| header.axes.angles()),
             model_id: header.model.to_string(),
@@ -92,7 +101,7 @@ impl Report {
             at = bytes;
             self.whole = Some(progress == Progress::Complete);
             let planes_left = match progress {
-                Progress::Picture(cut) => cut.0,
+                Progress::Picture(cut) => cut.0 + f32::from(self.fine_planes),
                 _ => 0.0,
             };
             let bpp = metrics::bpp(bytes, stream.header().size);
@@ -108,6 +117,9 @@ impl Display for Report {
         let Self { file, width, height, bytes, header_bytes, bpp, planes, model_id, .. } = self;
         let gains = if self.gains { ", regions with gains" } else { "" };
         let colours = if self.axes.is_some() { "RGB" } else { "grey" };
+        let deep = if self.bits > 8 { &format!(" of {} bits", self.bits) } else { "" };
+        let alpha = if self.alpha { " with opacity" } else { "" };
+        let fine = if self.fine_planes > 0 { &format!(" and {} finer", self.fine_planes) } else { "" };
         let turns = |angle: i16| f32::from(angle) * 180.0 / 1024.0;
         let axes = self.axes.map_or_else(String::new, |axes| {
             let [a, b, c] = axes.map(turns);
@@ -125,8 +137,8 @@ impl Display for Report {
         };
         write!(
             f,
-            "{file}\n  picture   {width}x{height} {colours}{axes}\n  bytes     {bytes}, {header_bytes} of them header\n  \
-             rate      {bpp:.3} bpp\n  planes    {planes}{gains}\n  model     {model}\n  progress  {progress}\n"
+            "{file}\n  picture   {width}x{height} {colours}{deep}{alpha}{axes}\n  bytes     {bytes}, {header_bytes} of them header\n  \
+             rate      {bpp:.3} bpp\n  planes    {planes}{fine}{gains}\n  model     {model}\n  progress  {progress}\n"
         )?;
         if !self.cuts.is_empty() {
             f.write_str("\n    cut       bytes      bpp  planes left\n")?;

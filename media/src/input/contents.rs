@@ -3,7 +3,7 @@
 use nestcast_codec::Size;
 
 use super::{Input, InputError, Opened};
-use crate::picture::{self, Decoded};
+use crate::picture::{self, Decoded, Samples};
 use crate::{FrameRange, Replayed, stored, stream, y4m};
 
 /// Every method checks before it allocates memory for pixels. It refuses a file of another kind, a damaged file, and a
@@ -14,8 +14,16 @@ impl Input<'_> {
     /// # Errors
     /// As [`picture::read`].
     pub fn picture(self, max_pixels: u64) -> Result<Decoded, InputError> {
+        self.picture_as(max_pixels, Samples::Shown)
+    }
+
+    /// As [`picture`](Self::picture), with these samples.
+    ///
+    /// # Errors
+    /// As [`picture::read`].
+    pub fn picture_as(self, max_pixels: u64, samples: Samples) -> Result<Decoded, InputError> {
         let name = self.name();
-        picture::read(self.source, max_pixels).map_err(|error| InputError::named(&name, error))
+        picture::read_as(self.source, max_pixels, samples).map_err(|error| InputError::named(&name, error))
     }
 
     /// Returns the size of the picture that [`picture`](Self::picture) would read, in most cases from the file's first

@@ -12,6 +12,7 @@ use nestcast_codec::{MAX_SIDE, Picture, Size};
 
 use super::colour::{self, Colours};
 use super::error::{Cost, Error, Note};
+use super::opaque::Samples;
 use super::{exif, formats, jpeg, opaque, partial, png, webp};
 
 /// The most bytes of a pixel in a file: RGBA of 16 bits.
@@ -27,7 +28,7 @@ pub const MAGIC_BYTES: usize = 16;
 /// A decoded picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Decoded {
-    /// The picture: 8 bits a sample, grey or sRGB, turned as the file says.
+    /// The picture: grey or sRGB, turned as the file says.
     pub picture: Picture,
     /// Properties of the file that the picture does not show.
     pub notes: Vec<Note>,
@@ -47,8 +48,8 @@ pub fn check_magic(start: &[u8]) -> Result<(), Error> {
     format(start).map(drop)
 }
 
-/// Decodes the bytes of a PNG, JPEG or WebP file of at most `max_pixels` pixels, recognised by its content. Converts
-/// its colours to sRGB.
+/// Decodes the bytes of a PNG, JPEG or WebP file of at most `max_pixels` pixels, recognised by its content, as the picture
+/// of 8 bits a sample that a viewer without transparency shows. Converts its colours to sRGB.
 ///
 /// The length of the file bounds memory and time; for WebP, `max_pixels` does. In addition there are 32 MB of metadata,
 /// and 24 passes over a JPEG.
@@ -57,10 +58,18 @@ pub fn check_magic(start: &[u8]) -> Result<(), Error> {
 /// [`Error`] if the file is of another format, none of it can be decoded, it has too many pixels, or it would cost too
 /// much.
 pub fn decode(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+    decode_as(bytes, max_pixels, Samples::Shown)
+}
+
+/// As [`decode`], with these samples.
+///
+/// # Errors
+/// As [`decode`].
+pub fn decode_as(bytes: &[u8], max_pixels: u64, samples: Samples) -> Result<Decoded, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(bytes)? {
-        ImageFormat::Png => decode_png(bytes, max_pixels),
-        ImageFormat::WebP => decode_webp(bytes, max_pixels),
+        ImageFormat::Png => decode_png(bytes, (max_pixels, samples)),
+        ImageFormat::WebP => decode_webp(bytes, (max_pixels, samples)),
         _ => decode_jpeg(bytes, max_pixels),
     }
 }
@@ -108,7 +117,7 @@ fn webp_decoder(bytes: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>, Error> {
     Ok(WebPDecoder::new(Cursor::new(bytes))?)
 }
 
-fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+fn decode_png(bytes: &[u8], limits: (u64, Samples)) -> Result<Decoded, Error> {
     let (bytes, endless) = png::with_end(bytes);
     let cleaned = png::without_matrix(&bytes);
     let mut notes = Vec::new();
@@ -124,20 +133,20 @@ fn decode_png(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
         notes.push(Note::NoEnd);
     }
     let animated = decoder.is_apng()?;
-    let mut decoded = convert(decoder, (bytes.len(), png::MAX_PIXELS), max_pixels, colours, notes)?;
+    let mut decoded = convert(decoder, (bytes.len(), png::MAX_PIXELS), limits, colours, notes)?;
     if animated {
         decoded.notes.push(Note::Animation);
     }
     Ok(decoded)
 }
 
-fn decode_webp(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
+fn decode_webp(bytes: &[u8], limits: (u64, Samples)) -> Result<Decoded, Error> {
     let mut decoder = webp_decoder(bytes)?;
     let mut notes = Vec::new();
     let colours = embedded(&mut decoder, &mut notes);
     let animated = decoder.has_animation();
     // A picture of one colour needs almost no bytes.
-    let mut decoded = convert(decoder, (bytes.len(), u64::MAX), max_pixels, colours, notes)?;
+    let mut decoded = convert(decoder, (bytes.len(), u64::MAX), limits, colours, notes)?;
     if animated {
         decoded.notes.push(Note::Animation);
     }
@@ -168,10 +177,10 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let without_profile = ink && printed.is_none();
     // A profile of ink applies to ink, but the decoder returns RGB.
     let colours = if ink { None } else { embedded(&mut decoder, &mut notes) };
-    let limits = (length, jpeg::MAX_PIXELS);
+    let (density, limits) = ((length, jpeg::MAX_PIXELS), (max_pixels, Samples::Shown));
     let mut decoded = match printed {
-        Some(rgb) => convert(Printed { decoder, rgb }, limits, max_pixels, None, notes)?,
-        None => convert(decoder, limits, max_pixels, colours, notes)?,
+        Some(rgb) => convert(Printed { decoder, rgb }, density, limits, None, notes)?,
+        None => convert(decoder, density, limits, colours, notes)?,
     };
     if damaged {
         decoded.notes.push(Note::Damaged);
@@ -207,7 +216,7 @@ fn known<E>(colours: Result<Option<Colours>, E>, notes: &mut Vec<Note>) -> Optio
 fn convert(
     mut decoder: impl ImageDecoder,
     (bytes, densest): (usize, u64),
-    max_pixels: u64,
+    (max_pixels, samples): (u64, Samples),
     colours: Option<Colours>,
     mut notes: Vec<Note>,
 ) -> Result<Decoded, Error> {
@@ -219,7 +228,7 @@ fn convert(
         notes.push(Note::Profile);
     }
     image.apply_orientation(orientation);
-    Ok(Decoded { picture: opaque::picture(image, &mut notes)?, notes })
+    Ok(Decoded { picture: opaque::picture(image, samples, &mut notes)?, notes })
 }
 
 /// A picture of ink whose colours are converted by its profile.
@@ -296,7 +305,7 @@ fn checked_pixels(decoder: &impl ImageDecoder, max_pixels: u64) -> Result<u64, E
 #[cfg(test)]
 mod tests {
     use image::{ExtendedColorType, ImageEncoder as _};
-    use nestcast_codec::Channels;
+    use nestcast_codec::{Channels, Format};
 
     use super::*;
     use crate::picture::encode_png;
@@ -313,6 +322,26 @@ mod tests {
             let picture = picture(channels);
             let back = decode(&encode_png(&picture).expect("written"), 200).expect("read");
             assert_eq!(back, Decoded { picture, notes: Vec::new() });
+        }
+    }
+
+    #[test]
+    fn every_kind_of_samples_round_trips() {
+        for (channels, alpha, deep) in [(false, true), (true, false), (true, true)]
+            .into_iter()
+            .flat_map(|(alpha, deep)| [Channels::Grey, Channels::Rgb].map(|channels| (channels, alpha, deep)))
+        {
+            let (size, format) = (Size::new(20, 10).expect("a valid size"), Format::interleaved(channels, alpha, deep));
+            let samples = (0..=250).cycle().take(format.bytes(size)).collect();
+            let picture = Picture::new(size, format, samples).expect("the shape fits");
+            let bytes = encode_png(&picture).expect("written");
+            let back = decode_as(&bytes, 200, Samples::All).expect("read");
+            assert_eq!(back, Decoded { picture, notes: Vec::new() });
+            let shown = decode(&bytes, 200).expect("read");
+            assert_eq!(shown.picture.format(), Format::from(channels));
+            let lost: Vec<Note> =
+                [deep.then_some(Note::Depth), alpha.then_some(Note::Transparency)].into_iter().flatten().collect();
+            assert_eq!(shown.notes, lost);
         }
     }
 

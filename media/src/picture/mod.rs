@@ -25,8 +25,9 @@ mod png;
 mod read;
 mod webp;
 
-pub use decode::{Decoded, MAGIC_BYTES, check_magic, decode, max_file_bytes, size};
+pub use decode::{Decoded, MAGIC_BYTES, check_magic, decode, decode_as, max_file_bytes, size};
 pub use encode::encode_png;
 pub use error::{Cost, Error, Note};
 pub use folder::{below, in_folder};
-pub use read::{read, read_size};
+pub use opaque::Samples;
+pub use read::{read, read_as, read_size};

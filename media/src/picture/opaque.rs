@@ -1,12 +1,46 @@
-//! Converts decoded pixels to 8 bits, grey or RGB, opaque.
+//! Converts decoded pixels to a picture, with all that the file has, or of 8 bits a sample and opaque.
 
 use image::DynamicImage;
-use nestcast_codec::{Channels, Picture, Size};
+use nestcast_codec::{Channels, Format, Picture, Size};
 
 use super::{Error, Note};
 
+/// What of a file's samples a picture keeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Samples {
+    /// 8 bits a sample, opaque: what a viewer without transparency shows.
+    Shown,
+    /// 8 or 16 bits a sample, and opacity, as the file has them.
+    All,
+}
+
+/// Converts to the wanted samples, grey or RGB. Notes say what is lost.
+pub(super) fn picture(image: DynamicImage, samples: Samples, notes: &mut Vec<Note>) -> Result<Picture, Error> {
+    match samples {
+        Samples::Shown => shown(image, notes),
+        Samples::All => all(image),
+    }
+}
+
+fn all(image: DynamicImage) -> Result<Picture, Error> {
+    use DynamicImage as Image;
+    let size = Size::new(image.width(), image.height())?;
+    let wide = |samples: &[u16]| samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
+    let (format, samples) = match image {
+        Image::ImageLuma8(image) => (Format::Grey, image.into_raw()),
+        Image::ImageLumaA8(image) => (Format::GreyAlpha, image.into_raw()),
+        Image::ImageRgba8(image) => (Format::Rgba, image.into_raw()),
+        Image::ImageLuma16(image) => (Format::Grey16, wide(&image)),
+        Image::ImageLumaA16(image) => (Format::GreyAlpha16, wide(&image)),
+        Image::ImageRgb16(image) => (Format::Rgb16, wide(&image)),
+        Image::ImageRgba16(image) => (Format::Rgba16, wide(&image)),
+        other => (Format::Rgb, other.into_rgb8().into_raw()),
+    };
+    Ok(Picture::new(size, format, samples)?)
+}
+
 /// Converts to 8 bits, grey or RGB, opaque.
-pub(super) fn picture(image: DynamicImage, notes: &mut Vec<Note>) -> Result<Picture, Error> {
+fn shown(image: DynamicImage, notes: &mut Vec<Note>) -> Result<Picture, Error> {
     use DynamicImage as Image;
     let image = match image {
         Image::ImageLuma16(_) | Image::ImageLumaA16(_) | Image::ImageRgb16(_) | Image::ImageRgba16(_) => {

@@ -4,8 +4,9 @@ use std::io::Read;
 
 use nestcast_codec::Size;
 
-use super::decode::{Decoded, check_magic, decode, max_file_bytes, size};
+use super::decode::{Decoded, check_magic, decode_as, max_file_bytes, size};
 use super::error::Error;
+use super::opaque::Samples;
 use crate::{Kind, Source};
 
 /// Most files have their header in this number of bytes.
@@ -14,10 +15,18 @@ const USUAL_HEADER: u64 = 64 * 1024;
 /// Reads a PNG, JPEG or WebP file of at most `max_pixels` pixels, recognised by its content.
 ///
 /// # Errors
-/// As [`decode`], and the system's; [`Error::Kind`] for another kind of file that this crate reads.
-pub fn read(mut source: Source<impl Read>, max_pixels: u64) -> Result<Decoded, Error> {
+/// As [`decode_as`], and the system's; [`Error::Kind`] for another kind of file that this crate reads.
+pub fn read(source: Source<impl Read>, max_pixels: u64) -> Result<Decoded, Error> {
+    read_as(source, max_pixels, Samples::Shown)
+}
+
+/// As [`read`], with these samples.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_as(mut source: Source<impl Read>, max_pixels: u64, samples: Samples) -> Result<Decoded, Error> {
     check(&mut source)?;
-    decode(&whole(source, max_pixels)?, max_pixels)
+    decode_as(&whole(source, max_pixels)?, max_pixels, samples)
 }
 
 /// Returns the size of the picture that [`read`] would return, in most cases from the file's first 64 kB.

@@ -11,38 +11,38 @@ const PARENT: usize = 3;
 const FROM_LUMA: usize = 4;
 const FROM_U: usize = 5;
 
-fn bin(expected: u32) -> usize {
+fn bin(expected: u64) -> usize {
     if expected == 0 {
         return 0;
     }
     let log = expected.ilog2() as usize;
-    let fraction = if log == 0 { 0 } else { (expected >> (log - 1)) as usize & 1 };
+    let fraction = if log == 0 { 0 } else { usize::from(expected >> (log - 1) & 1 == 1) };
     (1 + 2 * log + fraction).min(19)
 }
 
 impl Slice<'_> {
     /// Returns the weighted sum of the current magnitudes around a coefficient.
-    pub(super) fn expected_magnitude(&self, subband: usize, x: i32, y: i32) -> u32 {
+    pub(super) fn expected_magnitude(&self, subband: usize, x: i32, y: i32) -> u64 {
         let of = &self.subbands[subband];
-        let weights = &self.tables.subbands[subband].weights;
-        let m = |dx: i32, dy: i32| of.magnitude(x + dx, y + dy);
+        let weights: Vec<u64> = self.tables.subbands[subband].weights.iter().map(|&weight| weight.into()).collect();
+        let m = |dx: i32, dy: i32| u64::from(of.magnitude(x + dx, y + dy));
         let mut sum = weights[SIDE] * (m(-1, 0) + m(1, 0));
         sum += weights[ABOVE] * (m(0, -1) + m(0, 1));
         sum += weights[DIAGONAL] * (m(-1, -1) + m(1, -1) + m(-1, 1) + m(1, 1));
         if let Some(parent) = parent(subband) {
-            sum += weights[PARENT] * self.subbands[parent].magnitude(x / 2, y / 2);
+            sum += weights[PARENT] * u64::from(self.subbands[parent].magnitude(x / 2, y / 2));
         }
         if component(subband) > 0 {
-            sum += weights[FROM_LUMA] * self.subbands[sibling(subband, 0)].magnitude(x, y);
+            sum += weights[FROM_LUMA] * u64::from(self.subbands[sibling(subband, 0)].magnitude(x, y));
         }
         if component(subband) == 2 {
-            sum += weights[FROM_U] * self.subbands[sibling(subband, 1)].magnitude(x, y);
+            sum += weights[FROM_U] * u64::from(self.subbands[sibling(subband, 1)].magnitude(x, y));
         }
         sum
     }
 
     /// Returns `expected_magnitude` in steps of the current plane.
-    pub(super) fn expected_magnitude_now(&self, subband: usize, x: i32, y: i32) -> u32 {
+    pub(super) fn expected_magnitude_now(&self, subband: usize, x: i32, y: i32) -> u64 {
         self.expected_magnitude(subband, x, y) >> self.place.plane
     }
 

@@ -20,6 +20,12 @@ pub struct Header {
     pub gains: bool,
     /// Angles of the colour axes, in 1/1024 of half a turn; 0 for grey.
     pub axes: [i32; 3],
+    /// Bits of a sample in the source.
+    pub bits: u32,
+    /// Bit planes below the finest step.
+    pub fine: i32,
+    /// Bit planes of the opacity, and those below its finest step.
+    pub alpha: Option<[i32; 2]>,
     /// Bytes of the header.
     pub bytes: usize,
 }
@@ -27,6 +33,20 @@ pub struct Header {
 impl Header {
     pub(super) fn kind(&self) -> Kind {
         if self.colour { Kind::Rgb } else { Kind::Grey }
+    }
+
+    /// Returns the header that the opacity would have as a grey picture.
+    pub(super) fn of_alpha(&self) -> Option<Self> {
+        let of = |[planes, fine]: [i32; 2]| Self {
+            colour: false,
+            planes,
+            gains: false,
+            axes: [0; 3],
+            fine,
+            alpha: None,
+            ..*self
+        };
+        self.alpha.map(of)
     }
 
     /// Reads the start of a stream. `None` if the header is incomplete and its bytes break no rule.
@@ -44,11 +64,11 @@ impl Header {
                 Some(_) => {}
             }
         }
-        match left.next() {
+        let version = match left.next() {
             None => return Ok(None),
-            Some(1) => {}
+            Some(version @ (1 | 2)) => version,
             Some(_) => return Err(Fault::Unsupported),
-        }
+        };
         let colour = match left.next() {
             None => return Ok(None),
             Some(0) => false,
@@ -68,8 +88,42 @@ impl Header {
             Some(planes @ 16..=31) => (i32::from(planes) - 16, true),
             Some(_) => return Err(Fault::Corrupt),
         };
-        let axes = if colour { axes(left)? } else { Some([0; 3]) };
-        Ok(axes.map(|axes| Self { colour, width, height, model, planes, gains, axes, bytes: 0 }))
+        let Some(axes) = (if colour { axes(left)? } else { Some([0; 3]) }) else { return Ok(None) };
+        let precision = if version == 2 { precision(left)? } else { Some((8, 0, None)) };
+        let header = |(bits, fine, alpha)| Self {
+            colour,
+            width,
+            height,
+            model,
+            planes,
+            gains,
+            axes,
+            bits,
+            fine,
+            alpha,
+            bytes: 0,
+        };
+        Ok(precision.map(header))
+    }
+}
+
+/// The bits of a sample, the planes below the finest step, those of the opacity.
+type Precision = (u32, i32, Option<[i32; 2]>);
+
+fn precision(left: &mut impl Iterator<Item = u8>) -> Result<Option<Precision>, Fault> {
+    let Some(byte) = left.next().map(i32::from) else { return Ok(None) };
+    let [more_bits, fine] = [byte % 16, byte / 16 % 8];
+    if byte == 0 || more_bits > 8 || fine > 6 {
+        return Err(Fault::Corrupt);
+    }
+    let bits = 8 + more_bits.unsigned_abs();
+    if byte < 128 {
+        return Ok(Some((bits, fine, None)));
+    }
+    match left.next().map(i32::from) {
+        None => Ok(None),
+        Some(byte) if byte / 16 > 6 => Err(Fault::Corrupt),
+        Some(byte) => Ok(Some((bits, fine, Some([byte % 16, byte / 16])))),
     }
 }
 

@@ -45,7 +45,7 @@ pub(super) fn significance([width, height]: [usize; 2], levels: [&[Levels]; 3]) 
 
 impl Planes {
     /// Returns all samples of a component, filtered, in 1/64; `t` is in 2^-20 of a plane.
-    pub(super) fn filtered(&self, filter: &Filter, component: usize, t: u64) -> Vec<i64> {
+    pub(super) fn filtered(&self, filter: &Filter, component: usize, t: i64) -> Vec<i64> {
         let m = clip(filter.step, t);
         let across = self.width.div_ceil(4);
         let classes =
@@ -109,14 +109,17 @@ impl Planes {
 }
 
 /// Returns the limit to which differences are clipped.
-fn clip(step: u32, t: u64) -> i64 {
+fn clip(step: u32, t: i64) -> i64 {
     let (planes, part) = (t >> 20, t >> 12 & 255);
-    (((u64::from(step) * (256 + part)) << planes) >> 8).min(8191) as i64
+    if planes < 0 {
+        return (i64::from(step) * (256 + 15 * part)) >> (8 - 4 * planes);
+    }
+    (((i64::from(step) * (256 + part)) << planes) >> 8).min(8191)
 }
 
 /// Returns the taps of a filter, in 1/65536.
 #[expect(clippy::cast_possible_truncation, reason = "it is less than 1024")]
-fn taps(filter: &Filter, component: usize, place: usize, t: u64) -> Vec<i64> {
+fn taps(filter: &Filter, component: usize, place: usize, t: i64) -> Vec<i64> {
     let count = if component == 0 { 12 } else { 14 };
     let from_first = (t >> 12).clamp(256, 1280) - 256;
     let first = (from_first / 512).min(1);

@@ -54,7 +54,7 @@ pub fn decoder(tables: &[u8]) -> Decoder {
 /// If they differ, with the first difference.
 pub fn assert_same(decoder: &mut Decoder, expected: &Prefix, what: &str) {
     let (coefficients, cut) = decoder.coefficients().unwrap_or_else(|error| panic!("{what}: {error}"));
-    let exact = |levels: &Levels| (0..levels.levels.len()).map(|at| exact(levels, at)).collect();
+    let exact = |levels: &Levels| (0..levels.levels.len()).map(|at| exact(levels, expected.fine, at)).collect();
     let mut all: Vec<Vec<f64>> = expected.subbands.iter().map(exact).collect();
     expected.regions.undo(&mut all);
     // After rotations and gains are undone they are no longer exact; a wrong Level or plane moves one by at least 0.018,
@@ -83,7 +83,9 @@ pub fn assert_same(decoder: &mut Decoder, expected: &Prefix, what: &str) {
     assert!(t == expected as f64, "{what}: the position is {t} / 2^20, the reference says {expected}");
 }
 
-fn exact(expected: &Levels, at: usize) -> f64 {
-    let level = f64::from(expected.levels[at]);
-    if level == 0.0 { 0.0 } else { level + level.signum() * f64::from(expected.known[at] + 1) / 32.0 }
+fn exact(expected: &Levels, fine: i32, at: usize) -> f64 {
+    let level = f64::from(expected.levels[at]) / f64::from(1 << fine);
+    let plane = expected.known[at] - fine;
+    let offset = if plane < 0 { 2_f64.powi(plane) / 2.0 } else { f64::from(plane + 1) / 32.0 };
+    if level == 0.0 { 0.0 } else { level + level.signum() * offset }
 }

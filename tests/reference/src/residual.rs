@@ -22,7 +22,7 @@ impl<'a> Residual<'a> {
         let borders = borders(width, height);
         let payloads = Payloads::of(string, borders.len() - 1);
         let slices = borders.windows(2).zip(&payloads.of_slices).map(|(rows, payload)| {
-            let area = Area { width, height: rows[1] - rows[0], kind: Kind::Residual, gains: false };
+            let area = Area { width, height: rows[1] - rows[0], kind: Kind::Residual, gains: false, fine: 0 };
             Journal::of(tables, area, planes, payload)
         });
         let slices = slices.collect();
@@ -33,27 +33,27 @@ impl<'a> Residual<'a> {
     pub(super) fn of(&self, bytes: usize) -> [Vec<i64>; 3] {
         let borders = borders(self.width, self.height);
         let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
-        let levels = known(Kind::Residual, [self.width, self.height], &self.slices, &payloads);
+        let levels = known(Kind::Residual, [self.width, self.height], &self.slices, &payloads.of_slices);
         let records = &self.tables.subbands;
         let values: Vec<Vec<i64>> = levels.iter().zip(records).map(|(levels, record)| values(levels, record)).collect();
         [0, 1, 2].map(|component| self.plane(&values, component))
     }
 
     /// Section 14, for the string's first bytes.
-    pub(super) fn t(&self, bytes: usize) -> u64 {
+    pub(super) fn t(&self, bytes: usize) -> i64 {
         let borders = borders(self.width, self.height);
         let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
         let rows = |index: usize| (borders[index + 1] - borders[index]) as u64;
         let slices = self.slices.iter().enumerate();
         let sum: u64 = slices.map(|(index, slice)| slice.at(payloads.of_slices[index].len()) * rows(index)).sum();
-        sum.div_ceil(self.height as u64)
+        sum.div_ceil(self.height as u64).cast_signed()
     }
 
     /// Section 27: returns the significance of the blocks of a plane.
     pub(super) fn significance(&self, bytes: usize, component: usize) -> Vec<usize> {
         let borders = borders(self.width, self.height);
         let payloads = Payloads::of(&self.string[..bytes], borders.len() - 1);
-        let known = known(Kind::Residual, [self.width, self.height], &self.slices, &payloads);
+        let known = known(Kind::Residual, [self.width, self.height], &self.slices, &payloads.of_slices);
         let finest = usize::from(component > 0);
         let bands = |own_level: usize| &known[3 + 9 * (6 - own_level - finest) + 3 * component..][..3];
         post_filter::significance([low(self.width, finest), low(self.height, finest)], [1, 2, 3].map(bands))

@@ -1,6 +1,6 @@
 //! Section 11: the order of all symbols, line for line.
 
-use super::layout::subbands;
+use super::layout::{level, subbands};
 use super::slice::{Ended, Place, Slice, positions};
 
 /// A code block of a subband.
@@ -11,16 +11,25 @@ struct B {
     by: i32,
 }
 
+/// Returns whether a subband has symbols in a plane.
+fn is_coded(subband: usize, plane: i32, planes: i32, fine: i32) -> bool {
+    let level = i32::try_from(level(subband)).expect("1 to 6");
+    let last = fine - fine.min(21 - planes - level);
+    (last..last + 15).contains(&plane)
+}
+
 impl Slice<'_> {
     pub(super) fn planes(&mut self, planes: i32) -> Result<(), Ended> {
-        for plane in (0..planes).rev() {
+        for plane in (0..planes + self.fine).rev() {
             self.place = Place { plane, ..Place::default() };
             self.regions()?;
             for pass in 0..3 {
                 for (order, subband) in subbands(self.kind).into_iter().enumerate() {
                     let blocks = self.subbands[subband].blocks.len();
                     self.place = Place { plane, pass, order, block: 0, blocks };
-                    self.coding_pass(subband, pass)?;
+                    if is_coded(subband, plane, planes, self.fine) {
+                        self.coding_pass(subband, pass)?;
+                    }
                 }
             }
         }

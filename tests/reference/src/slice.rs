@@ -14,6 +14,8 @@ pub(super) struct Area {
     pub(super) kind: Kind,
     /// Whether its regions have gains.
     pub(super) gains: bool,
+    /// Planes below the finest step.
+    pub(super) fine: i32,
 }
 
 /// A change in what is known of a coefficient's Level.
@@ -192,6 +194,7 @@ pub(super) fn positions(bx: i32, by: i32) -> impl Iterator<Item = (i32, i32)> {
 pub(super) struct Slice<'a> {
     pub(super) tables: &'a Tables,
     pub(super) kind: Kind,
+    pub(super) fine: i32,
     /// All 57 subbands; uncoded ones are never used.
     pub(super) subbands: Vec<Subband>,
     pub(super) numbers: Numbers,
@@ -208,6 +211,7 @@ impl<'a> Slice<'a> {
         Self {
             tables,
             kind: area.kind,
+            fine: area.fine,
             subbands: (0..57).map(|subband| Subband::new(subband, area)).collect(),
             numbers: Numbers::new(area.width, area.height, area.kind == Kind::Rgb),
             gains: Gains::new(area.width, area.height, area.gains),

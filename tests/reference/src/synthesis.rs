@@ -9,28 +9,39 @@ use super::{Header, Levels, Prefix, Tables};
 /// Returns the planes before the post-filter.
 pub(super) fn planes(tables: &Tables, header: &Header, prefix: &Prefix) -> Vec<Vec<f64>> {
     let components = if header.colour { 3 } else { 1 };
-    let mut values: Vec<Vec<f64>> = (0..57).map(|subband| values(tables, &prefix.subbands, subband)).collect();
+    let mut values: Vec<Vec<f64>> =
+        (0..57).map(|subband| values(tables, header.fine, &prefix.subbands, subband)).collect();
     prefix.regions.undo(&mut values);
     (0..components).map(|c| plane(tables, header, &values, c)).collect()
 }
 
 /// Makes the picture from planes before the post-filter.
 pub(super) fn picture(tables: &Tables, header: &Header, prefix: &Prefix, planes: &[Vec<f64>]) -> Vec<u8> {
+    values_of(tables, header, prefix, planes).into_iter().map(sample).collect()
+}
+
+/// Does the same in 16 bits a sample.
+pub(super) fn deep_picture(tables: &Tables, header: &Header, prefix: &Prefix, planes: &[Vec<f64>]) -> Vec<u16> {
+    values_of(tables, header, prefix, planes).into_iter().map(deep_sample).collect()
+}
+
+/// Returns the values that become samples.
+fn values_of(tables: &Tables, header: &Header, prefix: &Prefix, planes: &[Vec<f64>]) -> Vec<f64> {
     let planes = match &tables.filter {
-        Some(filter) => filtered(filter, header, prefix, planes),
-        None => planes.to_vec(),
+        Some(filter) if prefix.t >= -2 << 20 => filtered(filter, header, prefix, planes),
+        _ => planes.to_vec(),
     };
     let axes = axes(header.axes);
     let mut samples = Vec::new();
     for pixel in 0..header.width * header.height {
         let yuv: Vec<f64> = planes.iter().map(|plane| plane[pixel]).collect();
         if !header.colour {
-            samples.push(sample(yuv[0]));
+            samples.push(yuv[0]);
             continue;
         }
         samples.extend([0, 1, 2].map(|channel| {
             let value: f64 = axes.iter().zip(&yuv).map(|(axis, value)| axis[channel] * value).sum();
-            sample(3_f64.sqrt() * value)
+            3_f64.sqrt() * value
         }));
     }
     samples
@@ -63,19 +74,25 @@ fn sample(value: f64) -> u8 {
     (value + 128.5).floor().clamp(0.0, 255.0) as u8
 }
 
+#[expect(clippy::cast_possible_truncation, reason = "it is clamped to 0..=65535")]
+fn deep_sample(value: f64) -> u16 {
+    (257.0 * (value + 128.0) + 0.5).floor().clamp(0.0, 65535.0) as u16
+}
+
 /// Section 12: the value of a coefficient.
-fn value(tables: &Tables, subband: usize, level: i32, known: i32) -> f64 {
+fn value(tables: &Tables, fine: i32, subband: usize, level: i32, known: i32) -> f64 {
     if level == 0 {
         return 0.0;
     }
     let record = &tables.subbands[subband];
-    let offset = record.offsets[known as usize] * f64::from(1 << known);
-    f64::from(level.signum()) * (f64::from(level.abs()) + offset) * record.step
+    let of_plane = usize::try_from(known - fine).map_or(0.5, |plane| record.offsets[plane]);
+    let offset = of_plane * f64::from(1 << known);
+    f64::from(level.signum()) * (f64::from(level.abs()) + offset) * record.step / f64::from(1 << fine)
 }
 
-fn values(tables: &Tables, subbands: &[Levels], subband: usize) -> Vec<f64> {
+fn values(tables: &Tables, fine: i32, subbands: &[Levels], subband: usize) -> Vec<f64> {
     let of = &subbands[subband];
-    of.levels.iter().zip(&of.known).map(|(&level, &known)| value(tables, subband, level, known)).collect()
+    of.levels.iter().zip(&of.known).map(|(&level, &known)| value(tables, fine, subband, level, known)).collect()
 }
 
 fn plane(tables: &Tables, header: &Header, values: &[Vec<f64>], component: usize) -> Vec<f64> {

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from .pictures import Pixels
 
 NAME = "nestcast"
-#: The first bytes of every file of version 1; the next one is 0 or 1 for pictures, and 2 or 3 for videos.
-_MAGIC = b"nst\x01"
+#: The first bytes of every file; the next one is 0 or 1 for pictures, and 2 or 3 for videos, all of version 1.
+_MAGICS = (b"nst\x01", b"nst\x02")
 _VIDEOS = (2, 3)
 
 
@@ -42,8 +42,8 @@ class NestcastPlugin(PluginV3):
                 raise InitializationError("nestcast writes .nst files")
             return
         file = request.get_file()
-        start = file.read(len(_MAGIC) + 1)
-        if start[:-1] != _MAGIC:
+        start = file.read(len(_MAGICS[0]) + 1)
+        if start[:-1] not in _MAGICS:
             raise InitializationError("the resource is no stream and no video of nestcast")
         self._data = start + file.read()
         self._is_video = start[-1] in _VIDEOS

@@ -105,7 +105,8 @@ class Decoder:
     """Decodes streams one after another in the same memory. One thread at a time may use it.
 
     Without `model` the decoder uses the built-in model that the stream names. With `deep`, networks improve the picture;
-    they need the package `onnxruntime`. Pictures of more than `max_pixels` are refused before memory is taken.
+    they need the package `onnxruntime`. Pictures of more than `max_pixels` are refused before memory is taken. Streams of
+    more than 8 bits a sample, or with opacity, give 8 bits over white.
     """
 
     def __init__(

@@ -13,9 +13,9 @@ from . import Decoder, Error, encode
 from ._nestcast import parse_header
 
 FORMAT = "NESTCAST"
-#: The first bytes of a stream of version 1, and the longest header.
-_MAGIC = b"nst\x01"
-_MAX_HEADER = 20
+#: The first bytes of streams of both versions, and the longest header.
+_MAGICS = (b"nst\x01", b"nst\x02")
+_MAX_HEADER = 22
 
 
 class NestcastImageFile(ImageFile.ImageFile):
@@ -64,7 +64,7 @@ def _save(image: Image.Image, file: IO[bytes], filename: str | bytes) -> None:
         raise OSError(str(error)) from error
 
 
-Image.register_open(FORMAT, NestcastImageFile, lambda prefix: prefix[:4] == _MAGIC and prefix[4:5] in (b"\0", b"\1"))
+Image.register_open(FORMAT, NestcastImageFile, lambda prefix: prefix[:4] in _MAGICS and prefix[4:5] in (b"\0", b"\1"))
 Image.register_save(FORMAT, _save)
 Image.register_extension(FORMAT, ".nst")
 Image.register_mime(FORMAT, "image/x-nestcast")
