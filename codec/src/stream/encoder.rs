@@ -7,6 +7,7 @@ use crate::model::Model;
 use crate::picture::View;
 use crate::stream::encoded::Stream;
 use crate::stream::header::{Header, MAX_HEADER};
+use crate::stream::interleave::Limit;
 use crate::stream::slice_encoder::{RegionChoices, SliceEncoder};
 use crate::subband::activity::Norms;
 use crate::subband::coefficients::Coefficients;
@@ -125,7 +126,7 @@ impl Encoder {
         let threads = self.analysis.threads();
         let Self { slices, bytes, .. } = self;
         let gains = slices.have_gains();
-        let payloads = slices.code(planes, self.max_bytes, threads);
+        let payloads = slices.code(planes, Limit::prefix(self.max_bytes), threads);
         let Coefficients { model, size, channels, axes, .. } = *coefficients;
         bytes.reserve(MAX_HEADER + payloads + payloads / 8);
         Header { size, channels, model, planes, gains, axes }.write(bytes);

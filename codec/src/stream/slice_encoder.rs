@@ -9,7 +9,7 @@ use crate::entropy::record::Record;
 use crate::entropy::symbols::Symbols;
 use crate::model::Model;
 use crate::parallel::{self, Threads};
-use crate::stream::interleave::{self, Coded};
+use crate::stream::interleave::{self, Coded, Limit};
 use crate::stream::slice_coder::SliceCoder;
 use crate::subband::activity::{Activity, GainRule, Norms};
 use crate::subband::coefficients::Bands;
@@ -21,6 +21,8 @@ use crate::subband::rotation_search::RotationSearch;
 pub(crate) struct SliceEncoder<R = ()> {
     sources: Vec<Source>,
     coder: SliceCoder<R>,
+    /// Whether the limit of the last [`SliceEncoder::code`] shortens a segment.
+    shortens: bool,
 }
 
 /// As [`SliceEncoder`]; the symbols of its slices can be followed.
@@ -81,17 +83,18 @@ impl<R: Record> SliceEncoder<R> {
         self.sources.iter().any(|source| source.slice.gains.is_any())
     }
 
-    /// Codes these Levels from plane `planes` - 1 down to the last, or until `bytes` bytes of a prefix are final.
+    /// Codes these Levels from plane `planes` - 1 down to the last, or until all bytes within the limit are final.
     /// Returns the bytes of all payloads.
-    pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: &Threads) -> usize {
-        let Self { sources, coder } = self;
-        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, bytes, threads);
-        coder.coded().map(|slice| slice.bytes.len()).sum()
+    pub(crate) fn code(&mut self, planes: u8, limit: Limit, threads: &Threads) -> usize {
+        let Self { sources, coder, .. } = self;
+        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes, limit, threads);
+        self.shortens = limit.shortens;
+        self.coder.coded().map(|slice| slice.bytes.len()).sum()
     }
 
     /// Appends the coded slices, interleaved.
     pub(crate) fn write(&self, out: &mut BytesMut) {
-        interleave::write(out, self.coder.coded());
+        interleave::write(out, self.coder.coded(), self.shortens);
     }
 
     /// The coded slices.
