@@ -52,6 +52,8 @@ pub(crate) struct CodeBlock {
     pub(crate) significant: u64,
     /// Next to a significant one.
     pub(crate) near: u64,
+    /// Something is known around them, apart from [`near`](Self::near) ones where every neighbour counts.
+    pub(crate) known: u64,
     /// Coded in the current plane.
     pub(crate) visited: u64,
     /// An encoder's source: all its magnitudes, or-ed. Zero in a decoder.
@@ -113,25 +115,53 @@ const fn horizontal(mask: u64) -> u64 {
     (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1
 }
 
-/// Makes near, in the eight code blocks around the one at `at`, the neighbours of its coefficients in `mask`.
+/// Calls `mark` for the eight code blocks around the one at `at` with the neighbours of its coefficients in `mask`: left
+/// and right, above and below, diagonal ones.
 #[inline(always)]
-pub(crate) fn mark_outside(blocks: &mut [CodeBlock], at: usize, stride: usize, mask: u64) {
+pub(crate) fn mark_outside(
+    blocks: &mut [CodeBlock],
+    [at, stride]: [usize; 2],
+    mask: u64,
+    kinds: [bool; 3],
+    mark: impl Fn(&mut CodeBlock, u64),
+) {
     if mask & CODE_BLOCK_RIM_MASK == 0 {
         return;
     }
-    let wide = mask | horizontal(mask);
-    let tall = mask | mask << 8 | mask >> 8;
-    let corner = |bit: u32, to: u32| (mask >> bit & 1) << to;
+    let [beside, above, diagonal] = kinds.map(|kind| if kind { u64::MAX } else { 0 });
+    let wide = mask & above | horizontal(mask) & diagonal;
+    let tall = mask & beside | (mask << 8 | mask >> 8) & diagonal;
+    let corner = |bit: u32, to: u32| (mask & diagonal) >> bit << 63 >> (63 - to);
     let rows = [
         (at - stride, [corner(0, 63), wide << 56, corner(7, 56)]),
         (at, [(tall & COLUMN_FIRST) << 7, 0, (tall & COLUMN_LAST) >> 7]),
         (at + stride, [corner(56, 7), wide >> 56, corner(63, 0)]),
     ];
-    for (middle, near) in rows {
-        for (block, near) in blocks[middle - 1..=middle + 1].iter_mut().zip(near) {
-            block.near |= near;
+    for (middle, masks) in rows {
+        for (block, mask) in blocks[middle - 1..=middle + 1].iter_mut().zip(masks) {
+            mark(block, mask);
         }
     }
+}
+
+/// Returns the children of these coefficients in the code blocks of the next finer subband: left and right ones of the
+/// upper, then of the lower two code blocks.
+#[inline(always)]
+pub(crate) fn children(mask: u64) -> [[u64; 2]; 2] {
+    let wide = [mask, mask >> 4].map(|half| {
+        let half = half & 0x0F0F_0F0F_0F0F_0F0F;
+        let half = (half | half << 2) & 0x3333_3333_3333_3333;
+        let half = (half | half << 1) & 0x5555_5555_5555_5555;
+        half | half << 1
+    });
+    [0, 32].map(|first| {
+        wide.map(|half| {
+            let rows = half >> first & 0xFFFF_FFFF;
+            let rows = (rows | rows << 16) & 0x0000_FFFF_0000_FFFF;
+            let rows = (rows | rows << 8) & 0x00FF_00FF_00FF_00FF;
+            rows | rows << 8
+        })
+    })
 }
 
 /// The number of code blocks in a subband of `width` x `height` coefficients, with its border.
@@ -165,7 +195,7 @@ mod tests {
         for bit in 0..64_u32 {
             let mut blocks = [CodeBlock::default(); 9];
             blocks[4].mark_significant(bit);
-            mark_outside(&mut blocks, 4, 3, 1 << bit);
+            mark_outside(&mut blocks, [4, 3], 1 << bit, [true; 3], |block, near| block.near |= near);
             let x = 8 + (bit & 7).cast_signed();
             let y = 8 + (bit >> 3).cast_signed();
             for ((bx, by), block) in (0..9).map(|at| (at % 3, at / 3)).zip(&blocks) {
@@ -175,6 +205,39 @@ mod tests {
                     let next = (dx, dy) != (0, 0) && dx.abs() <= 1 && dy.abs() <= 1;
                     assert_eq!(block.near >> other & 1 == 1, next, "from {bit} to {other} of block {bx}, {by}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn only_neighbours_of_some_kinds_are_marked_outside() {
+        for (bit, kinds) in (0..64).flat_map(|bit| (0..8).map(move |kinds| (bit, [0, 1, 2].map(|i| kinds >> i & 1 == 1)))) {
+            let mut blocks = [CodeBlock::default(); 9];
+            mark_outside(&mut blocks, [4, 3], 1 << bit, kinds, |block, known| block.known |= known);
+            for (at, block) in blocks.iter().enumerate().filter(|(at, _)| *at != 4) {
+                for other in 0..64_usize {
+                    let dx = (8 * (at % 3) + other % 8).abs_diff(8 + bit % 8);
+                    let dy = (8 * (at / 3) + other / 8).abs_diff(8 + bit / 8);
+                    let marked = match (dx, dy) {
+                        (1, 0) => kinds[0],
+                        (0, 1) => kinds[1],
+                        (1, 1) => kinds[2],
+                        _ => false,
+                    };
+                    assert_eq!(block.known >> other & 1 == 1, marked, "from {bit} to {other} of block {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn children_are_two_by_two_coefficients_at_twice_the_place() {
+        for bit in 0..64_usize {
+            let (x, y) = (2 * (bit % 8), 2 * (bit / 8));
+            let found = children(1 << bit);
+            for (by, bx, other) in (0..2).flat_map(|by| (0..2).flat_map(move |bx| (0..64).map(move |o| (by, bx, o)))) {
+                let inside = (8 * bx + other % 8) / 2 * 2 == x && (8 * by + other / 8) / 2 * 2 == y;
+                assert_eq!(found[by][bx] >> other & 1 == 1, inside, "{bit}: {other} of {bx}, {by}");
             }
         }
     }

@@ -3,11 +3,10 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock};
+use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock, children, mark_outside};
 use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
-use crate::model::Weights;
 use crate::subband::gains;
 use crate::subband::layout::Subband;
 use crate::subband::quantise::SIGN_BIT;
@@ -19,6 +18,10 @@ pub(super) struct CodingPass<'a> {
     subband: usize,
     /// The neighbours of each coefficient of a code block whose expected magnitude grows with it.
     pub(super) reached: &'static [u64; CODE_BLOCK_COEFFICIENTS],
+    /// Whether these are all neighbours.
+    pub(super) all_near_known: bool,
+    /// The binary logarithm of the plane's step in the units of expected magnitudes.
+    unit: u32,
     /// The distances from a code block's coefficient to the ones above and below: inside it, and at its border.
     rows: [[usize; 2]; 2],
     pub(super) plane: u8,
@@ -68,18 +71,21 @@ struct Around {
 impl<'a> CodingPass<'a> {
     #[inline(always)]
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
-        let Slice { subbands, blocks, significant, levels, source, expected_magnitude, probabilities, gains, .. } =
+        let Slice { subbands, unit, blocks, significant, levels, source, expected_magnitude, probabilities, gains, .. } =
             slice;
-        let map = subbands[subband];
-        let Weights { side, above, diagonal, .. } = map.weights;
+        let unit = *unit;
+        let map = subbands[subband].in_units(unit);
+        let kinds = map.kinds();
         let border = map.grid.stride * CODE_BLOCK_COEFFICIENTS - (CODE_BLOCK_SIDE - 1) * CODE_BLOCK_SIDE;
-        let reached = code_block::neighbours([side, above, diagonal].map(|weight| weight != 0));
+        let reached = code_block::neighbours(kinds);
         let place = Subband::at(map.index);
         let scaled = (gains.exist() && gains::scales(place)).then(|| (REGION_SIDE >> place.level).ilog2());
         Self {
             map,
             subband,
             reached,
+            all_near_known: kinds == [true; 3],
+            unit,
             rows: [[CODE_BLOCK_SIDE.wrapping_neg(), CODE_BLOCK_SIDE], [border.wrapping_neg(), border]],
             plane,
             blocks,
@@ -162,14 +168,14 @@ impl<'a> CodingPass<'a> {
         if let Some((before, _)) = self.map.luma {
             cross_band = cross_band * 3 + usize::from((self.levels[place - before] & !SIGN_BIT) >> self.plane).min(2);
         }
-        self.map.class.significance(self.expected_magnitude[place], must_hold_one, cross_band)
+        self.map.class.significance(self.expected_magnitude[place] >> self.unit, must_hold_one, cross_band)
     }
 
     /// The context of the next bit of a significant coefficient.
     #[inline(always)]
     pub(super) fn refinement_context(&self, place: usize) -> usize {
         let first = (self.levels[place] & !SIGN_BIT) >> (self.plane + 1) == 1;
-        self.map.class.refinement(self.expected_magnitude[place], first)
+        self.map.class.refinement(self.expected_magnitude[place] >> self.unit, first)
     }
 
     /// Whether a negative sign is coded as a zero, and the context.
@@ -229,8 +235,33 @@ impl<'a> CodingPass<'a> {
 
     /// Returns those of these coefficients around which nothing is known.
     #[inline(always)]
-    pub(super) fn unknown_around(&self, here: Here, mask: u64) -> u64 {
-        mask & !with(&self.expected_magnitude.as_chunks().0[here.at], u16::MAX)
+    pub(super) const fn unknown_around(&self, block: &CodeBlock, mask: u64) -> u64 {
+        let near = if self.all_near_known { block.near } else { 0 };
+        mask & !(block.known | near)
+    }
+
+    /// Marks what is near new significant coefficients of a code block in others, and around what something is known.
+    #[inline(always)]
+    pub(super) fn mark_around(&mut self, here: Here, new: u64) {
+        let map = &self.map;
+        let place = [here.at, map.grid.stride];
+        mark_outside(self.blocks, place, new, [true; 3], |block, near| block.near |= near);
+        if !self.all_near_known {
+            mark_outside(self.blocks, place, new, map.kinds(), |block, known| block.known |= known);
+        }
+        if let Some((grid, 1..)) = map.child {
+            for (y, row) in children(new).into_iter().enumerate() {
+                let first = grid.at(2 * here.bx, 2 * here.by + y);
+                for (block, known) in self.blocks[first..].iter_mut().zip(row) {
+                    block.known |= known;
+                }
+            }
+        }
+        for follower in map.followers {
+            if let Some((offset, 1..)) = follower {
+                self.blocks[here.at + offset / CODE_BLOCK_COEFFICIENTS].known |= new;
+            }
+        }
     }
 
     /// In an encoder: the coefficients of the code block whose levels have any of these bits.

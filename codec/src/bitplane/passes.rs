@@ -8,7 +8,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bitplane::code_block::{CodeBlock, mark_outside};
+use crate::bitplane::code_block::CodeBlock;
 use crate::bitplane::neighbourhood::{CodingPass, Here};
 use crate::entropy::probability::{RATE_1_IN_16, RATE_1_IN_32};
 use crate::entropy::range_coder::Coder;
@@ -77,15 +77,19 @@ impl CodingPass<'_> {
         }
         let has_others = C::USES_CONTEXTS && PASS != REFINEMENT_PASS;
         let here = if has_others { Here { others: self.others(here), ..here } } else { here };
-        let here =
-            if C::WRITES_BITS { Here { ones: self.source_with(here, self.bits::<PASS>()), ..here } } else { here };
         let done = match PASS {
             SIGNIFICANCE_PASS => self.significance_pass(&mut block, here, within, coder),
-            REFINEMENT_PASS => self.refinement_pass(&mut block, here, coder),
+            REFINEMENT_PASS => self.refinement_pass(&mut block, self.with_ones::<C, PASS>(here), coder),
             _ => self.cleanup_pass(&mut block, here, within, coder),
         };
         self.leave(here, block);
         done
+    }
+
+    /// Adds what an encoder needs of its source.
+    #[inline(always)]
+    fn with_ones<C: Coder, const PASS: usize>(&self, here: Here) -> Here {
+        if C::WRITES_BITS { Here { ones: self.source_with(here, self.bits::<PASS>()), ..here } } else { here }
     }
 
     /// The bits of a level of which a pass codes whether one is set.
@@ -104,7 +108,7 @@ impl CodingPass<'_> {
             if before == 0 {
                 self.note_significant(here);
             }
-            mark_outside(self.blocks, here.at, self.map.grid.stride, new);
+            self.mark_around(here, new);
         }
     }
 
@@ -120,6 +124,7 @@ impl CodingPass<'_> {
         if !block.nonzero {
             return Some(());
         }
+        let here = self.with_ones::<C, SIGNIFICANCE_PASS>(here);
         let mut left = block.candidates();
         let mut must_hold_one = block.must_hold_one();
         while left != 0 {
@@ -148,7 +153,9 @@ impl CodingPass<'_> {
             block.visited |= 1 << bit;
             if one {
                 self.levels[place] |= 1 << self.plane;
-                self.spread(here, bit, place);
+                if C::USES_CONTEXTS {
+                    self.spread(here, bit, place);
+                }
             }
         }
         Some(())
@@ -165,7 +172,7 @@ impl CodingPass<'_> {
     ) -> Option<()> {
         self.code_nonzero(block, here, coder)?;
         if block.nonzero {
-            self.clean_up(block, here, within, coder)?;
+            self.clean_up(block, self.with_ones::<C, CLEANUP_PASS>(here), within, coder)?;
         }
         within.run = 0;
         block.finish_plane(self.plane);
@@ -196,7 +203,7 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
-        let mut unknown = self.unknown_around(here, block.undecided());
+        let mut unknown = self.unknown_around(block, block.undecided());
         self.end_run(block, here, &mut unknown, within, coder)?;
         let mut left = block.undecided();
         while left != 0 {
@@ -320,7 +327,12 @@ impl CodingPass<'_> {
         let negative = coder.code_even::<RATE_1_IN_16>(self.probabilities, context, source, turned)?;
         self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
         block.mark_significant(bit);
-        self.spread(here, bit, place);
+        if !self.all_near_known {
+            block.known |= self.reached[(bit & 63) as usize];
+        }
+        if C::USES_CONTEXTS {
+            self.spread(here, bit, place);
+        }
         Some(())
     }
 }

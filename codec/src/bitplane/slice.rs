@@ -12,9 +12,11 @@ use crate::simd::widest;
 use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
-/// An expected magnitude far above the smallest of the last bin, so this bound changes no context. Twice this value,
-/// plus what eleven others add in a plane, 255 each, is less than 65536.
-const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
+/// Planes in which expected magnitudes have the same unit: 1/64 of the last one's step.
+const UNIT_PLANES: u32 = 4;
+/// An expected magnitude above the smallest of the last bin in each plane of the next unit, so this bound changes no
+/// context. In that unit it is 16384; what eleven others add in all planes, 255 steps' units each, is less than 49152.
+const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 10;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
 
@@ -42,6 +44,31 @@ pub(super) struct SubbandMap {
     pub(super) nonzero: bool,
     /// An encoder's source: all its magnitudes, or-ed.
     pub(super) all: u16,
+}
+
+impl SubbandMap {
+    /// Returns this with its weights times 2^`unit`.
+    #[inline(always)]
+    pub(super) fn in_units(mut self, unit: u32) -> Self {
+        let Weights { side, above, diagonal, .. } = &mut self.weights;
+        for weight in [side, above, diagonal] {
+            *weight <<= unit;
+        }
+        if let Some((_, weight)) = &mut self.child {
+            *weight <<= unit;
+        }
+        for (_, weight) in self.followers.iter_mut().flatten() {
+            *weight <<= unit;
+        }
+        self
+    }
+
+    /// Returns which neighbours' expected magnitudes grow with a coefficient: left and right, above and below, diagonal.
+    #[inline(always)]
+    pub(super) const fn kinds(&self) -> [bool; 3] {
+        let Weights { side, above, diagonal, .. } = self.weights;
+        [side != 0, above != 0, diagonal != 0]
+    }
 }
 
 /// One subband's place among the slice's code blocks.
@@ -102,16 +129,19 @@ pub(crate) struct Slice {
     pub(super) blocks: Vec<CodeBlock>,
     /// The code blocks with significant coefficients, in the order in which they got the first.
     pub(super) significant: Vec<BlockPlace>,
+    /// Whether expected magnitudes are kept.
+    pub(super) expects: bool,
     pub(crate) rotations: RegionRotations,
     pub(crate) gains: RegionGains,
+    /// The binary logarithm of the current plane's step, in 64 units of expected magnitudes.
+    pub(super) unit: u32,
     /// Numbers of each code block, one code block after another.
     ///
     /// The known levels: magnitude, and `SIGN_BIT`.
     pub(super) levels: Vec<u16>,
     /// The levels that only an encoder knows; empty in a decoder.
     pub(super) source: Vec<u16>,
-    /// Computed from the known levels around, in 1/64 of the current plane's step, or at least
-    /// [`MAX_EXPECTED_MAGNITUDE`].
+    /// Computed from the known levels around, or large. Nobody keeps them who needs no contexts.
     pub(super) expected_magnitude: Vec<u16>,
     pub(super) probabilities: Vec<Probability>,
     /// Memory for a row of levels.
@@ -132,6 +162,7 @@ impl Slice {
             self.lay_out(model, chroma, [width, rows]);
         }
         self.model = Some(model.id());
+        self.unit = UNIT_PLANES - 1;
         self.probabilities.clear();
         self.probabilities.extend(model.priors.iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)));
         self.rotations.reset(chroma, width, rows);
@@ -171,39 +202,39 @@ impl Slice {
 
     /// Forgets all that is known.
     fn forget(&mut self) {
-        for at in 0..self.significant.len() {
-            let BlockPlace { subband, bx, by } = self.significant[at];
-            self.forget_block(usize::from(subband), [bx, by].map(usize::from));
-        }
         self.significant.clear();
-        let mut rest = self.blocks.as_mut_slice();
-        for map in &mut self.subbands {
-            let own = rest.split_off_mut(..code_block::count(map.width, map.height)).unwrap_or_default();
-            if map.nonzero {
-                own.iter_mut().for_each(|block| *block = CodeBlock { valid: block.valid, ..CodeBlock::default() });
+        // From the last subband on, because those before it say whether something is known around its coefficients.
+        for at in (0..self.subbands.len()).rev() {
+            let is_reached = self.is_reached(at);
+            let map = &mut self.subbands[at];
+            let own = map.grid.first()..map.grid.first() + code_block::count(map.width, map.height);
+            if is_reached {
+                let levels = &mut self.levels.as_chunks_mut().0[own.clone()];
+                let expected = &mut self.expected_magnitude.as_chunks_mut().0[own.clone()];
+                for ((block, levels), expected) in self.blocks[own].iter_mut().zip(levels).zip(expected) {
+                    if block.significant != 0 {
+                        *levels = [0; CODE_BLOCK_COEFFICIENTS];
+                    }
+                    if self.expects && block.near | block.known != 0 {
+                        *expected = [0; CODE_BLOCK_COEFFICIENTS];
+                    }
+                    *block = CodeBlock { valid: block.valid, ..CodeBlock::default() };
+                }
             } else if map.all != 0 {
-                own.iter_mut().for_each(|block| block.all = 0);
+                self.blocks[own].iter_mut().for_each(|block| block.all = 0);
             }
             (map.nonzero, map.all) = (false, 0);
         }
+        self.expects = false;
     }
 
-    /// Sets the levels of a code block, and the expected magnitudes that grew with them, to zero.
-    fn forget_block(&mut self, subband: usize, [bx, by]: [usize; 2]) {
-        let map = &self.subbands[subband];
-        let at = map.grid.at(bx, by);
-        let place = at * CODE_BLOCK_COEFFICIENTS;
-        self.levels[place..][..CODE_BLOCK_COEFFICIENTS].fill(0);
-        for middle in [at - map.grid.stride, at, at + map.grid.stride] {
-            clear::<3>(&mut self.expected_magnitude, middle - 1);
-        }
-        if let Some((grid, _)) = map.child {
-            clear::<2>(&mut self.expected_magnitude, grid.at(2 * bx, 2 * by));
-            clear::<2>(&mut self.expected_magnitude, grid.at(2 * bx, 2 * by + 1));
-        }
-        for (offset, _) in map.followers.into_iter().flatten() {
-            self.expected_magnitude[place + offset..][..CODE_BLOCK_COEFFICIENTS].fill(0);
-        }
+    /// Whether a subband, or one that it depends on, is not zero: only such a one spreads, and it stays so.
+    fn is_reached(&self, at: usize) -> bool {
+        let map = &self.subbands[at];
+        let related =
+            [layout::parent(map.index), Some(layout::sibling(map.index, 0)), Some(layout::sibling(map.index, 1))];
+        let spreads = |other: usize| self.subbands[..=at].iter().any(|map| map.index == other && map.nonzero);
+        map.nonzero || related.into_iter().flatten().any(spreads)
     }
 
     /// Returns the map of the next subband, related to the subbands before it alone.
@@ -248,20 +279,21 @@ impl Slice {
         self.subbands.iter().find(|map| map.index == index)
     }
 
-    /// Goes on to the next finer plane; in its steps every expected magnitude is twice as large.
+    /// Goes on to the next finer plane.
     pub(super) fn descend(&mut self) {
         self.rotations.descend();
+        if let Some(unit) = self.unit.checked_sub(1) {
+            self.unit = unit;
+            return;
+        }
+        self.unit = UNIT_PLANES - 1;
         for at in 0..self.subbands.len() {
-            let map = &self.subbands[at];
-            let related =
-                [layout::parent(map.index), Some(layout::sibling(map.index, 0)), Some(layout::sibling(map.index, 1))];
-            let spread = |other: usize| self.subbands[..=at].iter().any(|map| map.index == other && map.nonzero);
-            // Only a non-zero subband spreads, and it stays non-zero.
-            if map.nonzero || related.into_iter().flatten().any(spread) {
+            if self.expects && self.is_reached(at) {
+                let map = &self.subbands[at];
                 let first = map.grid.first();
                 let count = code_block::count(map.width, map.height);
                 let expected = &mut self.expected_magnitude.as_chunks_mut().0[first..][..count];
-                widest!(double(expected));
+                widest!(refine(expected));
             }
         }
     }
@@ -307,18 +339,11 @@ impl Slice {
     }
 }
 
-/// Sets the numbers of `COUNT` code blocks to zero.
+/// Turns expected magnitudes into those of the next unit, within their bound.
 #[inline(always)]
-fn clear<const COUNT: usize>(numbers: &mut [u16], first: usize) {
-    let blocks = numbers.as_chunks_mut::<CODE_BLOCK_COEFFICIENTS>().0;
-    blocks[first..][..COUNT].fill([0; CODE_BLOCK_COEFFICIENTS]);
-}
-
-/// Doubles expected magnitudes, within their bound.
-#[inline(always)]
-fn double(blocks: &mut [[u16; CODE_BLOCK_COEFFICIENTS]]) {
+fn refine(blocks: &mut [[u16; CODE_BLOCK_COEFFICIENTS]]) {
     for expected in blocks.as_flattened_mut() {
-        *expected = 2 * (*expected).min(MAX_EXPECTED_MAGNITUDE);
+        *expected = (*expected).min(MAX_EXPECTED_MAGNITUDE) << UNIT_PLANES;
     }
 }
 
