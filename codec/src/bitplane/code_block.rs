@@ -56,17 +56,20 @@ pub(crate) struct CodeBlock {
     pub(crate) known: u64,
     /// Coded in the current plane.
     pub(crate) visited: u64,
-    /// An encoder's source: all its magnitudes, or-ed. Zero in a decoder.
-    pub(crate) all: u16,
     /// The plane to which its significant coefficients are known; visited ones are known to the next finer one.
     pub(crate) plane: u8,
-    /// Coded as containing a non-zero coefficient.
-    pub(crate) nonzero: bool,
-    /// Became `nonzero` in the current plane.
+    /// Became [`NONZERO`] in the current plane.
     pub(crate) nonzero_since_plane: bool,
-    /// Whether it is non-zero was coded in the current plane.
-    pub(crate) decided: bool,
 }
+
+/// The states of a code block, which are a byte apart from the others: passes read no more of most code blocks.
+///
+/// Coded as containing a non-zero coefficient.
+pub(crate) const NONZERO: u8 = 1;
+/// Some coefficients are near a significant one of another code block.
+pub(crate) const NEAR: u8 = 2;
+/// Coded as zero in the current plane.
+pub(crate) const ZERO_IN_PLANE: u8 = 4;
 
 impl CodeBlock {
     /// Closes the current plane, to which all significant coefficients are now known.
@@ -74,7 +77,6 @@ impl CodeBlock {
     pub(crate) const fn finish_plane(&mut self, plane: u8) {
         self.visited = 0;
         self.nonzero_since_plane = false;
-        self.decided = false;
         self.plane = plane;
     }
 
@@ -115,15 +117,14 @@ const fn horizontal(mask: u64) -> u64 {
     (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1
 }
 
-/// Calls `mark` for the eight code blocks around the one at `at` with the neighbours of its coefficients in `mask`: left
-/// and right, above and below, diagonal ones.
+/// Calls `mark` with the places of the eight code blocks around the one at `at`, and the neighbours in them of its
+/// coefficients in `mask`: left and right, above and below, diagonal ones.
 #[inline(always)]
 pub(crate) fn mark_outside(
-    blocks: &mut [CodeBlock],
     [at, stride]: [usize; 2],
     mask: u64,
     kinds: [bool; 3],
-    mark: impl Fn(&mut CodeBlock, u64),
+    mut mark: impl FnMut(usize, u64),
 ) {
     if mask & CODE_BLOCK_RIM_MASK == 0 {
         return;
@@ -138,8 +139,8 @@ pub(crate) fn mark_outside(
         (at + stride, [corner(56, 7), wide >> 56, corner(63, 0)]),
     ];
     for (middle, masks) in rows {
-        for (block, mask) in blocks[middle - 1..=middle + 1].iter_mut().zip(masks) {
-            mark(block, mask);
+        for (place, mask) in (middle - 1..).zip(masks) {
+            mark(place, mask);
         }
     }
 }
@@ -195,7 +196,7 @@ mod tests {
         for bit in 0..64_u32 {
             let mut blocks = [CodeBlock::default(); 9];
             blocks[4].mark_significant(bit);
-            mark_outside(&mut blocks, [4, 3], 1 << bit, [true; 3], |block, near| block.near |= near);
+            mark_outside([4, 3], 1 << bit, [true; 3], |at, near| blocks[at].near |= near);
             let x = 8 + (bit & 7).cast_signed();
             let y = 8 + (bit >> 3).cast_signed();
             for ((bx, by), block) in (0..9).map(|at| (at % 3, at / 3)).zip(&blocks) {
@@ -213,7 +214,7 @@ mod tests {
     fn only_neighbours_of_some_kinds_are_marked_outside() {
         for (bit, kinds) in (0..64).flat_map(|bit| (0..8).map(move |kinds| (bit, [0, 1, 2].map(|i| kinds >> i & 1 == 1)))) {
             let mut blocks = [CodeBlock::default(); 9];
-            mark_outside(&mut blocks, [4, 3], 1 << bit, kinds, |block, known| block.known |= known);
+            mark_outside([4, 3], 1 << bit, kinds, |at, known| blocks[at].known |= known);
             for (at, block) in blocks.iter().enumerate().filter(|(at, _)| *at != 4) {
                 for other in 0..64_usize {
                     let dx = (8 * (at % 3) + other % 8).abs_diff(8 + bit % 8);

@@ -60,10 +60,10 @@ impl Slice {
                 quantiser.levels(values, &mut self.row[..map.width]);
                 let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
                 let rows = source[first * CODE_BLOCK_SIDE + y % CODE_BLOCK_SIDE..].iter_mut().step_by(CODE_BLOCK_SIDE);
-                for ((eight, row), block) in self.row.as_chunks().0.iter().zip(rows).zip(&mut self.blocks[first..]) {
+                for ((eight, row), all) in self.row.as_chunks().0.iter().zip(rows).zip(&mut self.all[first..]) {
                     *row = *eight;
                     let or = eight.iter().fold(0, |or, level| or | level) & !SIGN_BIT;
-                    block.all |= or;
+                    *all |= or;
                     map.all |= or;
                 }
             }

@@ -3,7 +3,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock, children, mark_outside};
+use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock, NEAR, NONZERO, children, mark_outside};
 use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
@@ -26,6 +26,8 @@ pub(super) struct CodingPass<'a> {
     rows: [[usize; 2]; 2],
     pub(super) plane: u8,
     pub(super) blocks: &'a mut [CodeBlock],
+    pub(super) states: &'a mut [u8],
+    pub(super) all: &'a [u16],
     significant: &'a mut Vec<BlockPlace>,
     pub(super) levels: &'a mut [u16],
     pub(super) source: &'a [u16],
@@ -71,7 +73,7 @@ struct Around {
 impl<'a> CodingPass<'a> {
     #[inline(always)]
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
-        let Slice { subbands, unit, blocks, significant, levels, source, expected_magnitude, probabilities, gains, .. } =
+        let Slice { subbands, unit, blocks, states, all, significant, levels, source, expected_magnitude, probabilities, gains, .. } =
             slice;
         let unit = *unit;
         let map = subbands[subband].in_units(unit);
@@ -89,6 +91,8 @@ impl<'a> CodingPass<'a> {
             rows: [[CODE_BLOCK_SIDE.wrapping_neg(), CODE_BLOCK_SIDE], [border.wrapping_neg(), border]],
             plane,
             blocks,
+            states,
+            all,
             significant,
             levels,
             source,
@@ -131,11 +135,17 @@ impl<'a> CodingPass<'a> {
         Around { here: row(place), above: row(place.wrapping_add(above)), below: row(place.wrapping_add(below)) }
     }
 
+    /// The significant coefficients of a code block. Most code blocks are zero, and need not be read.
+    #[inline(always)]
+    fn significant_at(&self, at: usize) -> u64 {
+        if self.states[at] & NONZERO == 0 { 0 } else { self.blocks[at].significant }
+    }
+
     /// The significant coefficients at the code block's place in the other two bands.
     #[inline(always)]
     pub(super) fn others(&self, Here { bx, by, .. }: Here) -> [u64; 2] {
         let significant = |grid: Option<Grid>| match grid {
-            Some(grid) if bx < grid.across && by < grid.down => self.blocks[grid.at(bx, by)].significant,
+            Some(grid) if bx < grid.across && by < grid.down => self.significant_at(grid.at(bx, by)),
             _ => 0,
         };
         [significant(self.map.others[0]), significant(self.map.others[1])]
@@ -143,21 +153,21 @@ impl<'a> CodingPass<'a> {
 
     /// The context of whether a code block is non-zero.
     #[inline(always)]
-    pub(super) fn code_block_context(&self, block: &CodeBlock, Here { bx, by, at, others, .. }: Here) -> usize {
+    pub(super) fn code_block_context(&self, Here { bx, by, at, others, .. }: Here) -> usize {
         let map = &self.map;
-        let blocks = &*self.blocks;
         let around = [at - 1, at + 1, at - map.grid.stride, at + map.grid.stride];
-        let nonzero = around.iter().filter(|&&other| blocks[other].nonzero).count();
+        let nonzero = around.iter().map(|&other| usize::from(self.states[other] & NONZERO)).sum();
         let parent = map.parent.map_or(0, |parent| {
             let quarter = 0x0F0F_0F0F_u64 << (4 * (bx & 1) + 32 * (by & 1));
             let px = bx / 2;
             let py = by / 2;
             let inside = px < parent.across && py < parent.down;
-            if inside { (blocks[parent.at(px, py)].significant & quarter).count_ones() } else { 0 }
+            if inside { (self.significant_at(parent.at(px, py)) & quarter).count_ones() } else { 0 }
         });
         let others = others.iter().map(|other| other.count_ones()).sum();
-        let luma = map.luma.map(|(_, grid)| blocks[grid.at(bx, by)].significant.count_ones());
-        map.class.code_block(block.near.count_ones(), nonzero, parent, others, luma)
+        let luma = map.luma.map(|(_, grid)| self.significant_at(grid.at(bx, by)).count_ones());
+        let near = if self.states[at] & NEAR == 0 { 0 } else { self.blocks[at].near.count_ones() };
+        map.class.code_block(near, nonzero, parent, others, luma)
     }
 
     /// The context of whether a coefficient becomes significant.
@@ -241,13 +251,16 @@ impl<'a> CodingPass<'a> {
     }
 
     /// Marks what is near new significant coefficients of a code block in others, and around what something is known.
-    #[inline(always)]
+    #[inline(never)]
     pub(super) fn mark_around(&mut self, here: Here, new: u64) {
         let map = &self.map;
         let place = [here.at, map.grid.stride];
-        mark_outside(self.blocks, place, new, [true; 3], |block, near| block.near |= near);
+        mark_outside(place, new, [true; 3], |at, near| {
+            self.blocks[at].near |= near;
+            self.states[at] |= if near != 0 { NEAR } else { 0 };
+        });
         if !self.all_near_known {
-            mark_outside(self.blocks, place, new, map.kinds(), |block, known| block.known |= known);
+            mark_outside(place, new, map.kinds(), |at, known| self.blocks[at].known |= known);
         }
         if let Some((grid, 1..)) = map.child {
             for (y, row) in children(new).into_iter().enumerate() {

@@ -8,7 +8,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bitplane::code_block::CodeBlock;
+use crate::bitplane::code_block::{CodeBlock, NONZERO, ZERO_IN_PLANE};
 use crate::bitplane::neighbourhood::{CodingPass, Here};
 use crate::entropy::probability::{RATE_1_IN_16, RATE_1_IN_32};
 use crate::entropy::range_coder::Coder;
@@ -66,10 +66,10 @@ impl CodingPass<'_> {
         coder: &mut C,
     ) -> Option<()> {
         let here = self.here(bx, by);
-        let mut block = self.blocks[here.at];
+        let state = self.states[here.at];
         let idle = match PASS {
-            SIGNIFICANCE_PASS => block.candidates() == 0 && (block.nonzero || block.near == 0),
-            REFINEMENT_PASS => !block.nonzero || block.unrefined() == 0,
+            SIGNIFICANCE_PASS => state == 0,
+            REFINEMENT_PASS => state & NONZERO == 0,
             _ => false,
         };
         if idle {
@@ -77,9 +77,31 @@ impl CodingPass<'_> {
         }
         let has_others = C::USES_CONTEXTS && PASS != REFINEMENT_PASS;
         let here = if has_others { Here { others: self.others(here), ..here } } else { here };
+        if PASS != REFINEMENT_PASS && state & NONZERO == 0 {
+            let nonzero = state & ZERO_IN_PLANE == 0 && self.code_nonzero(here, coder)?;
+            if !nonzero {
+                // The last pass closes the plane.
+                let state = if PASS == SIGNIFICANCE_PASS { ZERO_IN_PLANE } else { 0 };
+                self.states[here.at] = self.states[here.at] & !ZERO_IN_PLANE | state;
+                return Some(());
+            }
+            self.states[here.at] |= NONZERO;
+            let block = &mut self.blocks[here.at];
+            (block.nonzero_since_plane, block.plane) = (true, self.plane + 1);
+        }
+        let mut block = self.blocks[here.at];
+        let idle = match PASS {
+            SIGNIFICANCE_PASS => block.candidates() == 0,
+            REFINEMENT_PASS => block.unrefined() == 0,
+            _ => false,
+        };
+        if idle {
+            return Some(());
+        }
+        let here = self.with_ones::<C, PASS>(here);
         let done = match PASS {
             SIGNIFICANCE_PASS => self.significance_pass(&mut block, here, within, coder),
-            REFINEMENT_PASS => self.refinement_pass(&mut block, self.with_ones::<C, PASS>(here), coder),
+            REFINEMENT_PASS => self.refinement_pass(&mut block, here, coder),
             _ => self.cleanup_pass(&mut block, here, within, coder),
         };
         self.leave(here, block);
@@ -120,11 +142,6 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
-        self.code_nonzero(block, here, coder)?;
-        if !block.nonzero {
-            return Some(());
-        }
-        let here = self.with_ones::<C, SIGNIFICANCE_PASS>(here);
         let mut left = block.candidates();
         let mut must_hold_one = block.must_hold_one();
         while left != 0 {
@@ -170,10 +187,7 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
-        self.code_nonzero(block, here, coder)?;
-        if block.nonzero {
-            self.clean_up(block, self.with_ones::<C, CLEANUP_PASS>(here), within, coder)?;
-        }
+        self.clean_up(block, here, within, coder)?;
         within.run = 0;
         block.finish_plane(self.plane);
         Some(())
@@ -181,16 +195,10 @@ impl CodingPass<'_> {
 
     /// Codes, once a plane, whether a code block that was zero so far stays zero in this plane.
     #[inline(always)]
-    fn code_nonzero<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, coder: &mut C) -> Option<()> {
-        if block.nonzero || block.decided {
-            return Some(());
-        }
-        let context = if C::USES_CONTEXTS { self.code_block_context(block, here) } else { 0 };
-        block.nonzero = coder.code::<RATE_1_IN_16>(self.probabilities, context, block.all >> self.plane != 0)?;
-        block.nonzero_since_plane = block.nonzero;
-        block.decided = true;
-        block.plane = self.plane + 1;
-        Some(())
+    fn code_nonzero<C: Coder>(&mut self, here: Here, coder: &mut C) -> Option<bool> {
+        let context = if C::USES_CONTEXTS { self.code_block_context(here) } else { 0 };
+        let source = C::WRITES_BITS && self.all[here.at] >> self.plane != 0;
+        coder.code::<RATE_1_IN_16>(self.probabilities, context, source)
     }
 
     /// Codes the rest. Nothing is known around most coefficients; a row of these is one symbol while it stays zero, for

@@ -127,6 +127,10 @@ pub(crate) struct Slice {
     model: Option<ModelId>,
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
+    /// By code block: its states.
+    pub(super) states: Vec<u8>,
+    /// By code block: all its magnitudes in an encoder's source, or-ed. Zero in a decoder.
+    pub(super) all: Vec<u16>,
     /// The code blocks with significant coefficients, in the order in which they got the first.
     pub(super) significant: Vec<BlockPlace>,
     /// Whether expected magnitudes are kept.
@@ -186,6 +190,9 @@ impl Slice {
         }
         self.significant.clear();
         self.significant.reserve(self.blocks.len());
+        self.states.clear();
+        self.states.resize(self.blocks.len(), 0);
+        zeros(&mut self.all, self.blocks.len());
         let count = self.blocks.len() * CODE_BLOCK_COEFFICIENTS;
         zeros(&mut self.levels, count);
         zeros(&mut self.expected_magnitude, count);
@@ -211,7 +218,7 @@ impl Slice {
             if is_reached {
                 let levels = &mut self.levels.as_chunks_mut().0[own.clone()];
                 let expected = &mut self.expected_magnitude.as_chunks_mut().0[own.clone()];
-                for ((block, levels), expected) in self.blocks[own].iter_mut().zip(levels).zip(expected) {
+                for ((block, levels), expected) in self.blocks[own.clone()].iter_mut().zip(levels).zip(expected) {
                     if block.significant != 0 {
                         *levels = [0; CODE_BLOCK_COEFFICIENTS];
                     }
@@ -220,8 +227,10 @@ impl Slice {
                     }
                     *block = CodeBlock { valid: block.valid, ..CodeBlock::default() };
                 }
-            } else if map.all != 0 {
-                self.blocks[own].iter_mut().for_each(|block| block.all = 0);
+                self.states[own.clone()].fill(0);
+            }
+            if map.all != 0 {
+                self.all[own].fill(0);
             }
             (map.nonzero, map.all) = (false, 0);
         }
@@ -394,9 +403,9 @@ mod tests {
                     assert!(run.is_ok() && (coded < 300 || !slice.significant.is_empty()));
                     slice.reset(&model, chroma, size.width(), size.height());
                     let state = |slice: &Slice| {
-                        let Slice { subbands, blocks, significant, levels, expected_magnitude, .. } = slice;
+                        let Slice { subbands, blocks, states, all, significant, levels, expected_magnitude, .. } = slice;
                         assert!(levels.iter().chain(expected_magnitude).all(|value| *value == 0));
-                        format!("{subbands:?} {blocks:?} {significant:?}")
+                        format!("{subbands:?} {blocks:?} {states:?} {all:?} {significant:?}")
                     };
                     assert!(state(&slice) == state(&fresh), "{size:?}, {chroma:?}, {coded} passes");
                 }
