@@ -52,8 +52,6 @@ pub(crate) struct CodeBlock {
     pub(crate) significant: u64,
     /// Next to a significant one.
     pub(crate) near: u64,
-    /// Something is known around them, apart from [`near`](Self::near) ones where every neighbour counts.
-    pub(crate) known: u64,
     /// Coded in the current plane.
     pub(crate) visited: u64,
     /// The plane to which its significant coefficients are known; visited ones are known to the next finer one.
@@ -145,24 +143,17 @@ pub(crate) fn mark_outside(
     }
 }
 
-/// Returns the children of these coefficients in the code blocks of the next finer subband: left and right ones of the
-/// upper, then of the lower two code blocks.
+/// Returns the children of coefficients in the code block of the next finer subband whose column and row, modulo 2, are
+/// these.
 #[inline(always)]
-pub(crate) fn children(mask: u64) -> [[u64; 2]; 2] {
-    let wide = [mask, mask >> 4].map(|half| {
-        let half = half & 0x0F0F_0F0F_0F0F_0F0F;
-        let half = (half | half << 2) & 0x3333_3333_3333_3333;
-        let half = (half | half << 1) & 0x5555_5555_5555_5555;
-        half | half << 1
-    });
-    [0, 32].map(|first| {
-        wide.map(|half| {
-            let rows = half >> first & 0xFFFF_FFFF;
-            let rows = (rows | rows << 16) & 0x0000_FFFF_0000_FFFF;
-            let rows = (rows | rows << 8) & 0x00FF_00FF_00FF_00FF;
-            rows | rows << 8
-        })
-    })
+pub(crate) const fn children(mask: u64, [column, row]: [usize; 2]) -> u64 {
+    let quarter = mask >> (4 * column + 32 * row) & 0x0F0F_0F0F;
+    let wide = (quarter | quarter << 2) & 0x3333_3333;
+    let wide = (wide | wide << 1) & 0x5555_5555;
+    let wide = wide | wide << 1;
+    let tall = (wide | wide << 16) & 0x0000_FFFF_0000_FFFF;
+    let tall = (tall | tall << 8) & 0x00FF_00FF_00FF_00FF;
+    tall | tall << 8
 }
 
 /// The number of code blocks in a subband of `width` x `height` coefficients, with its border.
@@ -213,9 +204,9 @@ mod tests {
     #[test]
     fn only_neighbours_of_some_kinds_are_marked_outside() {
         for (bit, kinds) in (0..64).flat_map(|bit| (0..8).map(move |kinds| (bit, [0, 1, 2].map(|i| kinds >> i & 1 == 1)))) {
-            let mut blocks = [CodeBlock::default(); 9];
-            mark_outside([4, 3], 1 << bit, kinds, |at, known| blocks[at].known |= known);
-            for (at, block) in blocks.iter().enumerate().filter(|(at, _)| *at != 4) {
+            let mut blocks = [0_u64; 9];
+            mark_outside([4, 3], 1 << bit, kinds, |at, marked| blocks[at] |= marked);
+            for (at, block) in blocks.into_iter().enumerate().filter(|(at, _)| *at != 4) {
                 for other in 0..64_usize {
                     let dx = (8 * (at % 3) + other % 8).abs_diff(8 + bit % 8);
                     let dy = (8 * (at / 3) + other / 8).abs_diff(8 + bit / 8);
@@ -225,7 +216,7 @@ mod tests {
                         (1, 1) => kinds[2],
                         _ => false,
                     };
-                    assert_eq!(block.known >> other & 1 == 1, marked, "from {bit} to {other} of block {at}");
+                    assert_eq!(block >> other & 1 == 1, marked, "from {bit} to {other} of block {at}");
                 }
             }
         }
@@ -235,10 +226,10 @@ mod tests {
     fn children_are_two_by_two_coefficients_at_twice_the_place() {
         for bit in 0..64_usize {
             let (x, y) = (2 * (bit % 8), 2 * (bit / 8));
-            let found = children(1 << bit);
-            for (by, bx, other) in (0..2).flat_map(|by| (0..2).flat_map(move |bx| (0..64).map(move |o| (by, bx, o)))) {
-                let inside = (8 * bx + other % 8) / 2 * 2 == x && (8 * by + other / 8) / 2 * 2 == y;
-                assert_eq!(found[by][bx] >> other & 1 == 1, inside, "{bit}: {other} of {bx}, {by}");
+            for (column, row, other) in (0..2).flat_map(|column| (0..2).flat_map(move |row| (0..64).map(move |o| (column, row, o)))) {
+                let inside = (8 * column + other % 8) / 2 * 2 == x && (8 * row + other / 8) / 2 * 2 == y;
+                let found = children(1 << bit, [column, row]);
+                assert_eq!(found >> other & 1 == 1, inside, "{bit}: {other} of {column}, {row}");
             }
         }
     }

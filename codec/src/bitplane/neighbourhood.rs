@@ -7,6 +7,7 @@ use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE
 use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
+use crate::model::Weights;
 use crate::subband::gains;
 use crate::subband::layout::Subband;
 use crate::subband::quantise::SIGN_BIT;
@@ -48,6 +49,8 @@ pub(super) struct Here {
     pub(super) at: usize,
     /// The significant coefficients at the same place in the other two bands.
     pub(super) others: [u64; 2],
+    /// The place of the first coefficient's parent; that of a zero if it has none.
+    pub(super) parent: usize,
     /// In an encoder: the coefficients of which the pass codes a one.
     pub(super) ones: u64,
 }
@@ -59,6 +62,17 @@ impl Here {
         [self.bx * CODE_BLOCK_SIDE + (bit & 7) as usize, self.by * CODE_BLOCK_SIDE + (bit >> 3) as usize]
     }
 }
+
+/// For each coefficient of a code block, the distance from the first one's parent to its own.
+static PARENTS: [u8; CODE_BLOCK_COEFFICIENTS] = {
+    let mut parents = [0; CODE_BLOCK_COEFFICIENTS];
+    let mut at = 0;
+    while at < CODE_BLOCK_COEFFICIENTS {
+        parents[at] = (at / (2 * CODE_BLOCK_SIDE) * CODE_BLOCK_SIDE + at % CODE_BLOCK_SIDE / 2) as u8;
+        at += 1;
+    }
+    parents
+};
 
 /// The distance between neighbours at the border of two code blocks beside each other.
 const ACROSS_BORDER: usize = CODE_BLOCK_COEFFICIENTS - (CODE_BLOCK_SIDE - 1);
@@ -105,7 +119,7 @@ impl<'a> CodingPass<'a> {
 
     #[inline(always)]
     pub(super) const fn here(&self, bx: usize, by: usize) -> Here {
-        Here { bx, by, at: self.map.grid.at(bx, by), others: [0; 2], ones: 0 }
+        Here { bx, by, at: self.map.grid.at(bx, by), others: [0; 2], parent: 0, ones: 0 }
     }
 
     /// Notes a code block that got its first significant coefficient.
@@ -151,6 +165,13 @@ impl<'a> CodingPass<'a> {
         [significant(self.map.others[0]), significant(self.map.others[1])]
     }
 
+    /// The place of the parent of a code block's first coefficient; that of a zero if there is none.
+    #[inline(always)]
+    pub(super) fn parent(&self, Here { bx, by, .. }: Here) -> usize {
+        let quarter = CODE_BLOCK_SIDE / 2 * (bx & 1) + CODE_BLOCK_COEFFICIENTS / 2 * (by & 1);
+        self.map.parent.map_or(0, |grid| grid.at(bx / 2, by / 2) * CODE_BLOCK_COEFFICIENTS + quarter)
+    }
+
     /// The context of whether a code block is non-zero.
     #[inline(always)]
     pub(super) fn code_block_context(&self, Here { bx, by, at, others, .. }: Here) -> usize {
@@ -173,19 +194,39 @@ impl<'a> CodingPass<'a> {
     /// The context of whether a coefficient becomes significant.
     #[inline(always)]
     pub(super) fn significance_context(&self, here: Here, bit: u32, must_hold_one: bool) -> usize {
-        let place = self.place(here, bit);
         let mut cross_band: usize = here.others.iter().map(|other| usize::from(other >> bit & 1 != 0)).sum();
         if let Some((before, _)) = self.map.luma {
-            cross_band = cross_band * 3 + usize::from((self.levels[place - before] & !SIGN_BIT) >> self.plane).min(2);
+            cross_band = cross_band * 3 + self.steps(self.place(here, bit) - before).min(2) as usize;
         }
-        self.map.class.significance(self.expected_magnitude[place] >> self.unit, must_hold_one, cross_band)
+        self.map.class.significance(self.expected(here, bit), must_hold_one, cross_band)
     }
 
     /// The context of the next bit of a significant coefficient.
     #[inline(always)]
-    pub(super) fn refinement_context(&self, place: usize) -> usize {
-        let first = (self.levels[place] & !SIGN_BIT) >> (self.plane + 1) == 1;
-        self.map.class.refinement(self.expected_magnitude[place] >> self.unit, first)
+    pub(super) fn refinement_context(&self, here: Here, bit: u32) -> usize {
+        let first = self.steps(self.place(here, bit)) >> 1 == 1;
+        self.map.class.refinement(self.expected(here, bit), first)
+    }
+
+    /// The known magnitude at a place, in steps of this plane.
+    #[inline(always)]
+    fn steps(&self, place: usize) -> u32 {
+        u32::from((self.levels[place] & !SIGN_BIT) >> self.plane)
+    }
+
+    /// The expected magnitude of a coefficient, in 1/64 of this plane's step: what neighbours have added to it, and the
+    /// shares of its parent and of its place in the components before.
+    #[inline(always)]
+    fn expected(&self, here: Here, bit: u32) -> u32 {
+        let place = self.place(here, bit);
+        let Weights { parent, from_luma, from_u, .. } = self.map.weights;
+        let of_neighbours = u32::from(self.expected_magnitude[place] >> self.unit);
+        let of_parent = u32::from(parent) * self.steps(here.parent + usize::from(PARENTS[(bit & 63) as usize]));
+        let before = |distance: Option<usize>, weight: u16| {
+            distance.map_or(0, |distance| u32::from(weight) * self.steps(place - distance))
+        };
+        let of_luma = before(self.map.luma.map(|(distance, _)| distance), from_luma);
+        of_neighbours + of_parent + of_luma + before(self.map.blue, from_u)
     }
 
     /// Whether a negative sign is coded as a zero, and the context.
@@ -243,38 +284,52 @@ impl<'a> CodingPass<'a> {
         row(&around.above, 0) | row(&around.here, 1) | row(&around.below, 2)
     }
 
-    /// Returns those of these coefficients around which nothing is known.
+    /// Returns the undecided coefficients around which nothing is known.
     #[inline(always)]
-    pub(super) const fn unknown_around(&self, block: &CodeBlock, mask: u64) -> u64 {
-        let near = if self.all_near_known { block.near } else { 0 };
-        mask & !(block.known | near)
+    pub(super) fn unknown_around(&self, block: &CodeBlock, here: Here) -> u64 {
+        let Here { bx, by, at, .. } = here;
+        let Weights { parent, from_luma, from_u, .. } = self.map.weights;
+        let mut known = if self.all_near_known { block.near } else { self.known_nearby(block, here) };
+        if let (Some(grid), 1..) = (self.map.parent, parent) {
+            known |= children(self.significant_at(grid.at(bx / 2, by / 2)), [bx & 1, by & 1]);
+        }
+        if let (Some((_, grid)), 1..) = (self.map.luma, from_luma) {
+            known |= self.significant_at(grid.at(bx, by));
+        }
+        if let (Some(distance), 1..) = (self.map.blue, from_u) {
+            known |= self.significant_at(at - distance / CODE_BLOCK_COEFFICIENTS);
+        }
+        block.undecided() & !known
     }
 
-    /// Marks what is near new significant coefficients of a code block in others, and around what something is known.
+    /// Returns the coefficients of a code block that have a significant neighbour, where some neighbours do not count.
+    #[inline(never)]
+    fn known_nearby(&self, block: &CodeBlock, here: Here) -> u64 {
+        let mut known = 0;
+        let mut left = block.significant;
+        while left != 0 {
+            known |= self.reached[left.trailing_zeros() as usize];
+            left &= left - 1;
+        }
+        let stride = self.map.grid.stride;
+        for middle in [here.at - stride, here.at, here.at + stride] {
+            for other in [middle - 1, middle, middle + 1] {
+                let significant = self.significant_at(other);
+                mark_outside([other, stride], significant, self.map.kinds(), |at, marked| {
+                    known |= if at == here.at { marked } else { 0 };
+                });
+            }
+        }
+        known
+    }
+
+    /// Makes near what is next to new significant coefficients of a code block in others.
     #[inline(never)]
     pub(super) fn mark_around(&mut self, here: Here, new: u64) {
-        let map = &self.map;
-        let place = [here.at, map.grid.stride];
-        mark_outside(place, new, [true; 3], |at, near| {
+        mark_outside([here.at, self.map.grid.stride], new, [true; 3], |at, near| {
             self.blocks[at].near |= near;
             self.states[at] |= if near != 0 { NEAR } else { 0 };
         });
-        if !self.all_near_known {
-            mark_outside(place, new, map.kinds(), |at, known| self.blocks[at].known |= known);
-        }
-        if let Some((grid, 1..)) = map.child {
-            for (y, row) in children(new).into_iter().enumerate() {
-                let first = grid.at(2 * here.bx, 2 * here.by + y);
-                for (block, known) in self.blocks[first..].iter_mut().zip(row) {
-                    block.known |= known;
-                }
-            }
-        }
-        for follower in map.followers {
-            if let Some((offset, 1..)) = follower {
-                self.blocks[here.at + offset / CODE_BLOCK_COEFFICIENTS].known |= new;
-            }
-        }
     }
 
     /// In an encoder: the coefficients of the code block whose levels have any of these bits.
@@ -283,14 +338,12 @@ impl<'a> CodingPass<'a> {
         with(&self.source.as_chunks().0[here.at], bits)
     }
 
-    /// Adds to the expected magnitudes around a coefficient that grew by one step of this plane: those of neighbours,
-    /// children and other components.
+    /// Adds to the expected magnitudes of the neighbours of a coefficient that grew by one step of this plane.
     #[inline(always)]
-    pub(super) fn spread(&mut self, here: Here, bit: u32, place: usize) {
+    pub(super) fn spread(&mut self, place: usize) {
         let around = self.around(place);
-        let map = &self.map;
         // One value at a time: a processor waits if it loads values that overlap a wider store just made.
-        let weights = &map.weights;
+        let weights = &self.map.weights;
         for [left, middle, right] in [around.above, around.below] {
             self.expected_magnitude[left] += weights.diagonal;
             self.expected_magnitude[middle] += weights.above;
@@ -298,21 +351,6 @@ impl<'a> CodingPass<'a> {
         }
         self.expected_magnitude[around.here[0]] += weights.side;
         self.expected_magnitude[around.here[2]] += weights.side;
-        if let Some((grid, weight)) = map.child {
-            let [x, y] = here.coefficient(bit);
-            let square: &mut [u16; CODE_BLOCK_SIDE + 2] =
-                self.expected_magnitude[grid.place(2 * x, 2 * y)..].first_chunk_mut().expect("a code block's rows");
-            square[0] += weight;
-            square[1] += weight;
-            square[CODE_BLOCK_SIDE] += weight;
-            square[CODE_BLOCK_SIDE + 1] += weight;
-        }
-        if let Some((offset, weight)) = map.followers[0] {
-            self.expected_magnitude[place + offset] += weight;
-        }
-        if let Some((offset, weight)) = map.followers[1] {
-            self.expected_magnitude[place + offset] += weight;
-        }
     }
 }
 

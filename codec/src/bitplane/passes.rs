@@ -75,8 +75,13 @@ impl CodingPass<'_> {
         if idle {
             return Some(());
         }
-        let has_others = C::USES_CONTEXTS && PASS != REFINEMENT_PASS;
-        let here = if has_others { Here { others: self.others(here), ..here } } else { here };
+        let mut here = here;
+        if C::USES_CONTEXTS {
+            here.parent = self.parent(here);
+            if PASS != REFINEMENT_PASS {
+                here.others = self.others(here);
+            }
+        }
         if PASS != REFINEMENT_PASS && state & NONZERO == 0 {
             let nonzero = state & ZERO_IN_PLANE == 0 && self.code_nonzero(here, coder)?;
             if !nonzero {
@@ -165,13 +170,13 @@ impl CodingPass<'_> {
             let bit = left.trailing_zeros();
             left &= left - 1;
             let place = self.place(here, bit);
-            let context = if C::USES_CONTEXTS { self.refinement_context(place) } else { 0 };
+            let context = if C::USES_CONTEXTS { self.refinement_context(here, bit) } else { 0 };
             let one = coder.code::<RATE_1_IN_32>(self.probabilities, context, here.ones >> bit & 1 != 0)?;
             block.visited |= 1 << bit;
             if one {
                 self.levels[place] |= 1 << self.plane;
                 if C::USES_CONTEXTS {
-                    self.spread(here, bit, place);
+                    self.spread(place);
                 }
             }
         }
@@ -211,7 +216,7 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
-        let mut unknown = self.unknown_around(block, block.undecided());
+        let mut unknown = self.unknown_around(block, here);
         self.end_run(block, here, &mut unknown, within, coder)?;
         let mut left = block.undecided();
         while left != 0 {
@@ -335,11 +340,8 @@ impl CodingPass<'_> {
         let negative = coder.code_even::<RATE_1_IN_16>(self.probabilities, context, source, turned)?;
         self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
         block.mark_significant(bit);
-        if !self.all_near_known {
-            block.known |= self.reached[(bit & 63) as usize];
-        }
         if C::USES_CONTEXTS {
-            self.spread(here, bit, place);
+            self.spread(place);
         }
         Some(())
     }

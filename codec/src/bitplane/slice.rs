@@ -15,7 +15,7 @@ use crate::subband::regions::{self, REGION_SIDE};
 /// Planes in which expected magnitudes have the same unit: 1/64 of the last one's step.
 const UNIT_PLANES: u32 = 4;
 /// An expected magnitude above the smallest of the last bin in each plane of the next unit, so this bound changes no
-/// context. In that unit it is 16384; what eleven others add in all planes, 255 steps' units each, is less than 49152.
+/// context. In that unit it is 16384; what eight neighbours add in all planes, 255 / 64 of a step each, is less than 32768.
 const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 10;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
@@ -29,13 +29,10 @@ pub(super) struct SubbandMap {
     pub(super) grid: Grid,
     pub(super) class: Class,
     pub(super) weights: Weights,
-    /// The code blocks of the next finer subband, and its weight for this one.
-    pub(super) child: Option<(Grid, u16)>,
-    /// The chroma subbands whose contexts use this one: the distance from its coefficients to theirs, and their weight
-    /// for it.
-    pub(super) followers: [Option<(usize, u16)>; 2],
     /// For chroma, the luma subband at the same place: the distance back to its coefficients, and its code blocks.
     pub(super) luma: Option<(usize, Grid)>,
+    /// For the red difference, the distance back to the coefficients of the blue one at the same place.
+    pub(super) blue: Option<usize>,
     /// The code blocks of the next coarser subband.
     pub(super) parent: Option<Grid>,
     /// The code blocks of the other two bands of the same level and component.
@@ -47,17 +44,11 @@ pub(super) struct SubbandMap {
 }
 
 impl SubbandMap {
-    /// Returns this with its weights times 2^`unit`.
+    /// Returns this with the neighbours' weights times 2^`unit`.
     #[inline(always)]
     pub(super) fn in_units(mut self, unit: u32) -> Self {
         let Weights { side, above, diagonal, .. } = &mut self.weights;
         for weight in [side, above, diagonal] {
-            *weight <<= unit;
-        }
-        if let Some((_, weight)) = &mut self.child {
-            *weight <<= unit;
-        }
-        for (_, weight) in self.followers.iter_mut().flatten() {
             *weight <<= unit;
         }
         self
@@ -145,7 +136,7 @@ pub(crate) struct Slice {
     pub(super) levels: Vec<u16>,
     /// The levels that only an encoder knows; empty in a decoder.
     pub(super) source: Vec<u16>,
-    /// Computed from the known levels around, or large. Nobody keeps them who needs no contexts.
+    /// Computed from the known levels of neighbours, or large. Nobody keeps them who needs no contexts.
     pub(super) expected_magnitude: Vec<u16>,
     pub(super) probabilities: Vec<Probability>,
     /// Memory for a row of levels.
@@ -202,27 +193,21 @@ impl Slice {
     /// Takes the weights of `model`.
     fn weigh(&mut self, model: &Model) {
         self.subbands.iter_mut().for_each(|map| map.weights = model.subbands[map.index].weights);
-        for at in 0..self.subbands.len() {
-            self.relate(at);
-        }
     }
 
     /// Forgets all that is known.
     fn forget(&mut self) {
         self.significant.clear();
-        // From the last subband on, because those before it say whether something is known around its coefficients.
-        for at in (0..self.subbands.len()).rev() {
-            let is_reached = self.is_reached(at);
-            let map = &mut self.subbands[at];
+        for map in &mut self.subbands {
             let own = map.grid.first()..map.grid.first() + code_block::count(map.width, map.height);
-            if is_reached {
+            if map.nonzero {
                 let levels = &mut self.levels.as_chunks_mut().0[own.clone()];
                 let expected = &mut self.expected_magnitude.as_chunks_mut().0[own.clone()];
                 for ((block, levels), expected) in self.blocks[own.clone()].iter_mut().zip(levels).zip(expected) {
                     if block.significant != 0 {
                         *levels = [0; CODE_BLOCK_COEFFICIENTS];
                     }
-                    if self.expects && block.near | block.known != 0 {
+                    if self.expects && block.near != 0 {
                         *expected = [0; CODE_BLOCK_COEFFICIENTS];
                     }
                     *block = CodeBlock { valid: block.valid, ..CodeBlock::default() };
@@ -237,21 +222,14 @@ impl Slice {
         self.expects = false;
     }
 
-    /// Whether a subband, or one that it depends on, is not zero: only such a one spreads, and it stays so.
-    fn is_reached(&self, at: usize) -> bool {
-        let map = &self.subbands[at];
-        let related =
-            [layout::parent(map.index), Some(layout::sibling(map.index, 0)), Some(layout::sibling(map.index, 1))];
-        let spreads = |other: usize| self.subbands[..=at].iter().any(|map| map.index == other && map.nonzero);
-        map.nonzero || related.into_iter().flatten().any(spreads)
-    }
-
     /// Returns the map of the next subband, related to the subbands before it alone.
     fn place(&self, model: &Model, index: usize, [width, height]: [usize; 2]) -> SubbandMap {
         let across = width.div_ceil(CODE_BLOCK_SIDE);
         let down = height.div_ceil(CODE_BLOCK_SIDE);
         let grid = Grid { across, down, stride: across + 2, origin: self.blocks.len() + across + 3 };
         let luma = self.find(layout::sibling(index, 0)).map(|luma| (luma.grid.before(&grid), luma.grid));
+        let blue = (Subband::at(index).component == 2).then(|| self.find(layout::sibling(index, 1))).flatten();
+        let blue = blue.map(|blue| blue.grid.before(&grid));
         SubbandMap {
             index,
             width,
@@ -259,9 +237,8 @@ impl Slice {
             grid,
             class: Class::of(Subband::at(index)),
             weights: model.subbands[index].weights,
-            child: None,
-            followers: [None; 2],
             luma,
+            blue,
             parent: layout::parent(index).and_then(|parent| self.find(parent)).map(|parent| parent.grid),
             others: [None; 2],
             nonzero: false,
@@ -269,19 +246,10 @@ impl Slice {
         }
     }
 
-    /// Relates a subband to the subbands after it, and to its other bands.
+    /// Relates a subband to its other bands.
     fn relate(&mut self, at: usize) {
-        let SubbandMap { index, grid, .. } = self.subbands[at];
-        let child = layout::child(index).and_then(|child| self.find(child));
-        let child = child.map(|child| (child.grid, child.weights.parent));
-        let component = Subband::at(index).component;
-        let followers = [1, 2].map(|other| {
-            let map = self.find(layout::sibling(index, other)).filter(|_| other > component)?;
-            Some((grid.before(&map.grid), if component == 0 { map.weights.from_luma } else { map.weights.from_u }))
-        });
-        let others = layout::other_bands(index).map(|other| self.find(other?).map(|map| map.grid));
-        let map = &mut self.subbands[at];
-        (map.child, map.followers, map.others) = (child, followers, others);
+        let others = layout::other_bands(self.subbands[at].index);
+        self.subbands[at].others = others.map(|other| self.find(other?).map(|map| map.grid));
     }
 
     fn find(&self, index: usize) -> Option<&SubbandMap> {
@@ -296,9 +264,8 @@ impl Slice {
             return;
         }
         self.unit = UNIT_PLANES - 1;
-        for at in 0..self.subbands.len() {
-            if self.expects && self.is_reached(at) {
-                let map = &self.subbands[at];
+        for map in &self.subbands {
+            if self.expects && map.nonzero {
                 let first = map.grid.first();
                 let count = code_block::count(map.width, map.height);
                 let expected = &mut self.expected_magnitude.as_chunks_mut().0[first..][..count];
