@@ -324,7 +324,7 @@ impl<'a> CodingPass<'a> {
     }
 
     /// Makes near what is next to new significant coefficients of a code block in others.
-    #[inline(never)]
+    #[inline(always)]
     pub(super) fn mark_around(&mut self, here: Here, new: u64) {
         mark_outside([here.at, self.map.grid.stride], new, [true; 3], |at, near| {
             self.blocks[at].near |= near;

@@ -47,7 +47,8 @@ impl CodingPass<'_> {
     /// Codes the sign on which the coder starved, if there is one.
     #[inline(always)]
     pub(super) fn resume<C: Coder>(&mut self, bx: usize, by: usize, within: &mut Within, coder: &mut C) -> Option<()> {
-        let Some(bit) = within.unsigned else { return Some(()) };
+        // An encoder never starves.
+        let Some(bit) = within.unsigned.filter(|_| !C::WRITES_BITS) else { return Some(()) };
         let here = self.here(bx, by);
         let mut block = self.blocks[here.at];
         self.code_sign(&mut block, here, bit, coder)?;
@@ -217,7 +218,9 @@ impl CodingPass<'_> {
         coder: &mut C,
     ) -> Option<()> {
         let mut unknown = self.unknown_around(block, here);
-        self.end_run(block, here, &mut unknown, within, coder)?;
+        if !C::WRITES_BITS {
+            self.end_run(block, here, &mut unknown, within, coder)?;
+        }
         let mut left = block.undecided();
         while left != 0 {
             // A coefficient or a run: which one is unpredictable, so there is no branch on it until there is a one.

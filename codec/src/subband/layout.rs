@@ -105,11 +105,6 @@ impl Subband {
     }
 }
 
-/// Returns the index of the subband one level finer, of the same band and component, if there is one.
-pub(crate) const fn child(index: usize) -> Option<usize> {
-    if index < 3 || index + 9 >= SUBBANDS { None } else { Some(index + 9) }
-}
-
 /// Returns the index of the subband one level coarser, of the same band and component, if there is one.
 pub(crate) const fn parent(index: usize) -> Option<usize> {
     if index < 12 { None } else { Some(index - 9) }
