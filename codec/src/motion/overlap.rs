@@ -81,34 +81,35 @@ pub(crate) fn predict(
     let mut windows = [Window::default(), Window::default()];
     room.lend(reach * width + MAX_SIDE, |all| {
         all.fill(0);
+        let mut done = own.start;
         for by in blocks.start.saturating_sub(1)..blocks.end {
+            let top = (by * 2 * side).cast_signed() - (side / 2).cast_signed();
             for bx in 0..field.across {
                 let at = by * field.across + bx;
                 let from = *references.of(field.sources[at]);
-                let mut sums = Sums { all, width, reach, first: side / 2 };
+                let mut sums = Sums { all, width, top };
                 sums.add(&mut windows, from, field, kind, [bx, by], &field.blocks[at]);
             }
-            for y in rows(kind, &(by..by + 1), field.down, height) {
-                let sums = &mut all[(y + side / 2) % reach * width..][..width];
-                if let Some(row) = y.checked_sub(own.start) {
-                    widest!(round(sums, shift, out.row_mut(row)));
-                }
-                // For the row that takes its place.
-                sums.fill(0);
+            let end = rows(kind, &(by..by + 1), field.down, height).end.max(done);
+            for y in done..end {
+                let out = out.row_mut(y - own.start);
+                let sums = &all[(y.cast_signed() - top).cast_unsigned() * width..][..out.len()];
+                widest!(round(sums, shift, out));
             }
+            done = end;
+            all.copy_within(2 * side * width..reach * width, 0);
+            all[side * width..].fill(0);
         }
     });
 }
 
 /// Sums of samples times weights: rows of `width`.
 struct Sums<'a> {
-    /// The rows, and [`MAX_SIDE`] more sums after the last, to which nothing is added.
+    /// The rows, and [`MAX_SIDE`] more after the last, to which nothing is added.
     all: &'a mut [i32],
     width: usize,
-    /// The number of rows. Each takes the place of the one that is so many above it.
-    reach: usize,
-    /// The place of row 0.
-    first: usize,
+    /// The number of the first row.
+    top: isize,
 }
 
 impl Sums<'_> {
@@ -125,6 +126,8 @@ impl Sums<'_> {
         let ([window, other], luma) = (windows, kind == Kind::Luma);
         for unit in units(block, kind, place).into_iter().flatten() {
             let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, kind);
+            let first = (upper - self.top).cast_unsigned() * self.width + left.cast_unsigned();
+            let all = &mut self.all[first..];
             let down = down.as_slice();
             let corner = [left, upper];
             let sides = [across.count, down.len()];
@@ -133,40 +136,35 @@ impl Sums<'_> {
                 Motion::Bipredicted(vectors) => window.fetch_mean(other, from, luma, corner, vectors, sides),
                 Motion::Constant(level) => {
                     let samples = [level; MAX_SIDE * MAX_SIDE];
-                    widest!(self.add_rows::<MAX_SIDE>(corner, &samples, across.first(), down));
+                    widest!(add_rows::<MAX_SIDE>(all, self.width, &samples, across.first(), down));
                     continue;
                 }
             };
             match row_length(across.count) {
-                8 => widest!(self.add_rows::<8>(corner, samples, across.first(), down)),
-                16 => widest!(self.add_rows::<16>(corner, samples, across.first(), down)),
-                _ => widest!(self.add_rows::<MAX_SIDE>(corner, samples, across.first(), down)),
+                8 => widest!(add_rows::<8>(all, self.width, samples, across.first(), down)),
+                16 => widest!(add_rows::<16>(all, self.width, samples, across.first(), down)),
+                _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, across.first(), down)),
             }
         }
     }
+}
 
-    /// Adds rows of samples times the weights of their column and row, from this column and row on. Weights after a
-    /// block's last column are zero.
-    #[inline(always)]
-    fn add_rows<const LENGTH: usize>(
-        &mut self,
-        [left, upper]: [isize; 2],
-        samples: &[i16],
-        across: &[i16; LENGTH],
-        down: &[i16],
-    ) {
-        let Self { all, width, reach, first } = self;
-        let mut place = first.wrapping_add_signed(upper) % *reach;
-        for (samples, down) in samples.as_chunks::<LENGTH>().0.iter().zip(down) {
-            let row = &mut all[place * *width + left.cast_unsigned()..];
-            let sums: &mut [i32; LENGTH] = row.first_chunk_mut().expect("there are more sums after the last row");
-            let mut new = *sums;
-            for i in 0..LENGTH {
-                new[i] += i32::from(samples[i]) * i32::from(across[i] * down);
-            }
-            *sums = new;
-            place = if place + 1 == *reach { 0 } else { place + 1 };
+/// Adds rows of samples times the weights of their column and row. Weights after a block's last column are zero.
+#[inline(always)]
+fn add_rows<const LENGTH: usize>(
+    sums: &mut [i32],
+    width: usize,
+    samples: &[i16],
+    across: &[i16; LENGTH],
+    down: &[i16],
+) {
+    for (row, (samples, down)) in samples.as_chunks::<LENGTH>().0.iter().zip(down).enumerate() {
+        let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else { return };
+        let mut new = *sums;
+        for i in 0..LENGTH {
+            new[i] += i32::from(samples[i]) * i32::from(across[i] * down);
         }
+        *sums = new;
     }
 }
 
