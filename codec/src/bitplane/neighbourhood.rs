@@ -64,6 +64,7 @@ impl Here {
 }
 
 /// For each coefficient of a code block, the distance from the first one's parent to its own.
+#[expect(clippy::cast_possible_truncation, reason = "less than 64")]
 static PARENTS: [u8; CODE_BLOCK_COEFFICIENTS] = {
     let mut parents = [0; CODE_BLOCK_COEFFICIENTS];
     let mut at = 0;
