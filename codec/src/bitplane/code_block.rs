@@ -60,8 +60,8 @@ pub(crate) struct CodeBlock {
     pub(crate) nonzero_since_plane: bool,
 }
 
-/// The states of a code block, which are a byte apart from the others: passes read no more of most code blocks.
-///
+// The states of a code block are the bits of a byte, apart from the others: passes read no more of most code blocks.
+
 /// Coded as containing a non-zero coefficient.
 pub(crate) const NONZERO: u8 = 1;
 /// Some coefficients are near a significant one of another code block.
@@ -118,12 +118,7 @@ const fn horizontal(mask: u64) -> u64 {
 /// Calls `mark` with the places of the eight code blocks around the one at `at`, and the neighbours in them of its
 /// coefficients in `mask`: left and right, above and below, diagonal ones.
 #[inline(always)]
-pub(crate) fn mark_outside(
-    [at, stride]: [usize; 2],
-    mask: u64,
-    kinds: [bool; 3],
-    mut mark: impl FnMut(usize, u64),
-) {
+pub(crate) fn mark_outside([at, stride]: [usize; 2], mask: u64, kinds: [bool; 3], mut mark: impl FnMut(usize, u64)) {
     if mask & CODE_BLOCK_RIM_MASK == 0 {
         return;
     }
@@ -203,7 +198,9 @@ mod tests {
 
     #[test]
     fn only_neighbours_of_some_kinds_are_marked_outside() {
-        for (bit, kinds) in (0..64).flat_map(|bit| (0..8).map(move |kinds| (bit, [0, 1, 2].map(|i| kinds >> i & 1 == 1)))) {
+        for (bit, kinds) in
+            (0..64).flat_map(|bit| (0..8).map(move |kinds| (bit, [0, 1, 2].map(|i| kinds >> i & 1 == 1))))
+        {
             let mut blocks = [0_u64; 9];
             mark_outside([4, 3], 1 << bit, kinds, |at, marked| blocks[at] |= marked);
             for (at, block) in blocks.into_iter().enumerate().filter(|(at, _)| *at != 4) {
@@ -226,7 +223,9 @@ mod tests {
     fn children_are_two_by_two_coefficients_at_twice_the_place() {
         for bit in 0..64_usize {
             let (x, y) = (2 * (bit % 8), 2 * (bit / 8));
-            for (column, row, other) in (0..2).flat_map(|column| (0..2).flat_map(move |row| (0..64).map(move |o| (column, row, o)))) {
+            for (column, row, other) in
+                (0..2).flat_map(|column| (0..2).flat_map(move |row| (0..64).map(move |o| (column, row, o))))
+            {
                 let inside = (8 * column + other % 8) / 2 * 2 == x && (8 * row + other / 8) / 2 * 2 == y;
                 let found = children(1 << bit, [column, row]);
                 assert_eq!(found >> other & 1 == 1, inside, "{bit}: {other} of {column}, {row}");

@@ -3,7 +3,9 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bitplane::code_block::{self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock, NEAR, NONZERO, children, mark_outside};
+use crate::bitplane::code_block::{
+    self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock, NEAR, NONZERO, children, mark_outside,
+};
 use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
 use crate::entropy::probability::Probability;
@@ -88,8 +90,20 @@ struct Around {
 impl<'a> CodingPass<'a> {
     #[inline(always)]
     pub(super) fn new(slice: &'a mut Slice, subband: usize, plane: u8) -> Self {
-        let Slice { subbands, unit, blocks, states, all, significant, levels, source, expected_magnitude, probabilities, gains, .. } =
-            slice;
+        let Slice {
+            subbands,
+            unit,
+            blocks,
+            states,
+            all,
+            significant,
+            levels,
+            source,
+            expected_magnitude,
+            probabilities,
+            gains,
+            ..
+        } = slice;
         let unit = *unit;
         let map = subbands[subband].in_units(unit);
         let kinds = map.kinds();
@@ -384,7 +398,11 @@ fn with(numbers: &[u16; CODE_BLOCK_COEFFICIENTS], bits: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bitplane::scan::{self, Cursor};
+    use crate::entropy::range_coder::RangeEncoder;
     use crate::model::Model;
+    use crate::picture::Size;
+    use crate::subband::coefficients::{self, Bands};
     use crate::subband::layout::ChromaFormat;
 
     #[test]
@@ -396,6 +414,64 @@ mod tests {
                 assert_eq!(with(&numbers, u16::MAX), pattern);
                 assert_eq!(with(&numbers, !value), 0);
             }
+        }
+    }
+
+    /// Some coefficients, few of which are large.
+    fn sparse(size: Size, chroma: ChromaFormat) -> Vec<Vec<f32>> {
+        let mut subbands = Vec::new();
+        coefficients::resize(&mut subbands, |index| coefficients::count(index, size, chroma));
+        for (index, values) in subbands.iter_mut().enumerate() {
+            for (at, value) in values.iter_mut().enumerate() {
+                let odd = at * 37 + at / 50 * 11 + index;
+                *value = if odd.is_multiple_of(29) { (odd % 1000) as f32 - 500.0 } else { 0.0 };
+            }
+        }
+        subbands
+    }
+
+    #[test]
+    fn nothing_is_known_where_a_coefficient_has_no_expected_magnitude_whatever_weights_are_zero() {
+        let size = Size::new(200, 130).expect("a valid size");
+        let chroma = ChromaFormat::Half;
+        let subbands = sparse(size, chroma);
+        for zeros in 0..64 {
+            let mut model = Model::clone(&Model::photo());
+            for tables in &mut model.subbands {
+                let Weights { side, above, diagonal, parent, from_luma, from_u } = &mut tables.weights;
+                for (at, weight) in [side, above, diagonal, parent, from_luma, from_u].into_iter().enumerate() {
+                    *weight = if zeros >> at & 1 == 1 { 0 } else { 3 };
+                }
+            }
+            let mut slice = Slice::default();
+            slice.reset(&model, chroma, size.width(), size.height());
+            let bands = Bands { size, chroma, subbands: &subbands, activity: &[] };
+            let mut cursor = Cursor::new(slice.set_source(&model, bands, &(0..size.height()), &mut Vec::new()));
+            let mut coder = RangeEncoder::new();
+            let mut known = 0;
+            for _ in 0..3 {
+                let mut passes = 0;
+                let run = scan::run(&mut slice, &mut cursor, &mut coder, |_| {
+                    passes += 1;
+                    passes < 170
+                });
+                assert!(run.is_ok() && cursor.planes > 0);
+                for at in 0..slice.subbands.len() {
+                    let pass = CodingPass::new(&mut slice, at, cursor.planes - 1);
+                    for (bx, by) in (0..pass.down()).flat_map(|by| (0..pass.across()).map(move |bx| (bx, by))) {
+                        let here = pass.here(bx, by);
+                        let here = Here { parent: pass.parent(here), ..here };
+                        let block = pass.blocks[here.at];
+                        let unknown = pass.unknown_around(&block, here);
+                        for bit in (0..64).filter(|bit| block.undecided() >> bit & 1 == 1) {
+                            let expects = pass.expected(here, bit) != 0;
+                            assert_eq!(unknown >> bit & 1 == 0, expects, "{zeros:b}: {bit} of {bx}, {by} in {at}");
+                            known += usize::from(expects);
+                        }
+                    }
+                }
+            }
+            assert!(known > 1000 || zeros & 7 == 7, "{zeros:b}: {known}");
         }
     }
 

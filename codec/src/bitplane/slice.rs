@@ -370,7 +370,8 @@ mod tests {
                     assert!(run.is_ok() && (coded < 300 || !slice.significant.is_empty()));
                     slice.reset(&model, chroma, size.width(), size.height());
                     let state = |slice: &Slice| {
-                        let Slice { subbands, blocks, states, all, significant, levels, expected_magnitude, .. } = slice;
+                        let Slice { subbands, blocks, states, all, significant, levels, expected_magnitude, .. } =
+                            slice;
                         assert!(levels.iter().chain(expected_magnitude).all(|value| *value == 0));
                         format!("{subbands:?} {blocks:?} {states:?} {all:?} {significant:?}")
                     };

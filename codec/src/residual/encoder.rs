@@ -47,12 +47,7 @@ impl ResidualEncoder {
     }
 
     /// As [`ResidualEncoder::encode`], of a residual of this size, row by row.
-    pub(crate) fn encode_from(
-        &mut self,
-        model: &Model,
-        residual: (Size, &impl Source),
-        limit: Limit,
-    ) -> (u8, Bytes) {
+    pub(crate) fn encode_from(&mut self, model: &Model, residual: (Size, &impl Source), limit: Limit) -> (u8, Bytes) {
         let planes = self.quantise(model, residual);
         if planes > 0 {
             let Self { slices, bytes, threads, .. } = self;
