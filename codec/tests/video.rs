@@ -193,7 +193,8 @@ fn bytes_do_not_depend_on_threads_and_a_cut_begins_anew() {
 
 #[test]
 fn no_effort_depends_on_threads() {
-    let size = Size::new(330, 200).expect("a valid size");
+    // Two slices.
+    let size = Size::new(770, 514).expect("a valid size");
     let clip = clip(size, 12, 7);
     for effort in [Effort::Realtime, Effort::Fast] {
         let frames = encode_by(effort, 1.0, &clip, 1);

@@ -54,17 +54,20 @@ pub(crate) struct CodeBlock {
     pub(crate) near: u64,
     /// Coded in the current plane.
     pub(crate) visited: u64,
-    /// An encoder's source: all its magnitudes, or-ed. Zero in a decoder.
-    pub(crate) all: u16,
     /// The plane to which its significant coefficients are known; visited ones are known to the next finer one.
     pub(crate) plane: u8,
-    /// Coded as containing a non-zero coefficient.
-    pub(crate) nonzero: bool,
-    /// Became `nonzero` in the current plane.
+    /// Became [`NONZERO`] in the current plane.
     pub(crate) nonzero_since_plane: bool,
-    /// Whether it is non-zero was coded in the current plane.
-    pub(crate) decided: bool,
 }
+
+// The states of a code block are the bits of a byte, apart from the others: passes read no more of most code blocks.
+
+/// Coded as containing a non-zero coefficient.
+pub(crate) const NONZERO: u8 = 1;
+/// Some coefficients are near a significant one of another code block.
+pub(crate) const NEAR: u8 = 2;
+/// Coded as zero in the current plane.
+pub(crate) const ZERO_IN_PLANE: u8 = 4;
 
 impl CodeBlock {
     /// Closes the current plane, to which all significant coefficients are now known.
@@ -72,7 +75,6 @@ impl CodeBlock {
     pub(crate) const fn finish_plane(&mut self, plane: u8) {
         self.visited = 0;
         self.nonzero_since_plane = false;
-        self.decided = false;
         self.plane = plane;
     }
 
@@ -113,25 +115,40 @@ const fn horizontal(mask: u64) -> u64 {
     (mask & !COLUMN_LAST) << 1 | (mask & !COLUMN_FIRST) >> 1
 }
 
-/// Makes near, in the eight code blocks around the one at `at`, the neighbours of its coefficients in `mask`.
+/// Calls `mark` with the places of the eight code blocks around the one at `at`, and the neighbours in them of its
+/// coefficients in `mask`: left and right, above and below, diagonal ones.
 #[inline(always)]
-pub(crate) fn mark_outside(blocks: &mut [CodeBlock], at: usize, stride: usize, mask: u64) {
+pub(crate) fn mark_outside([at, stride]: [usize; 2], mask: u64, kinds: [bool; 3], mut mark: impl FnMut(usize, u64)) {
     if mask & CODE_BLOCK_RIM_MASK == 0 {
         return;
     }
-    let wide = mask | horizontal(mask);
-    let tall = mask | mask << 8 | mask >> 8;
-    let corner = |bit: u32, to: u32| (mask >> bit & 1) << to;
+    let [beside, above, diagonal] = kinds.map(|kind| if kind { u64::MAX } else { 0 });
+    let wide = mask & above | horizontal(mask) & diagonal;
+    let tall = mask & beside | (mask << 8 | mask >> 8) & diagonal;
+    let corner = |bit: u32, to: u32| (mask & diagonal) >> bit << 63 >> (63 - to);
     let rows = [
         (at - stride, [corner(0, 63), wide << 56, corner(7, 56)]),
         (at, [(tall & COLUMN_FIRST) << 7, 0, (tall & COLUMN_LAST) >> 7]),
         (at + stride, [corner(56, 7), wide >> 56, corner(63, 0)]),
     ];
-    for (middle, near) in rows {
-        for (block, near) in blocks[middle - 1..=middle + 1].iter_mut().zip(near) {
-            block.near |= near;
+    for (middle, masks) in rows {
+        for (place, mask) in (middle - 1..).zip(masks) {
+            mark(place, mask);
         }
     }
+}
+
+/// Returns the children of coefficients in the code block of the next finer subband whose column and row, modulo 2, are
+/// these.
+#[inline(always)]
+pub(crate) const fn children(mask: u64, [column, row]: [usize; 2]) -> u64 {
+    let quarter = mask >> (4 * column + 32 * row) & 0x0F0F_0F0F;
+    let wide = (quarter | quarter << 2) & 0x3333_3333;
+    let wide = (wide | wide << 1) & 0x5555_5555;
+    let wide = wide | wide << 1;
+    let tall = (wide | wide << 16) & 0x0000_FFFF_0000_FFFF;
+    let tall = (tall | tall << 8) & 0x00FF_00FF_00FF_00FF;
+    tall | tall << 8
 }
 
 /// The number of code blocks in a subband of `width` x `height` coefficients, with its border.
@@ -165,7 +182,7 @@ mod tests {
         for bit in 0..64_u32 {
             let mut blocks = [CodeBlock::default(); 9];
             blocks[4].mark_significant(bit);
-            mark_outside(&mut blocks, 4, 3, 1 << bit);
+            mark_outside([4, 3], 1 << bit, [true; 3], |at, near| blocks[at].near |= near);
             let x = 8 + (bit & 7).cast_signed();
             let y = 8 + (bit >> 3).cast_signed();
             for ((bx, by), block) in (0..9).map(|at| (at % 3, at / 3)).zip(&blocks) {
@@ -175,6 +192,43 @@ mod tests {
                     let next = (dx, dy) != (0, 0) && dx.abs() <= 1 && dy.abs() <= 1;
                     assert_eq!(block.near >> other & 1 == 1, next, "from {bit} to {other} of block {bx}, {by}");
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn only_neighbours_of_some_kinds_are_marked_outside() {
+        for (bit, kinds) in
+            (0..64).flat_map(|bit| (0..8).map(move |kinds| (bit, [0, 1, 2].map(|i| kinds >> i & 1 == 1))))
+        {
+            let mut blocks = [0_u64; 9];
+            mark_outside([4, 3], 1 << bit, kinds, |at, marked| blocks[at] |= marked);
+            for (at, block) in blocks.into_iter().enumerate().filter(|(at, _)| *at != 4) {
+                for other in 0..64_usize {
+                    let dx = (8 * (at % 3) + other % 8).abs_diff(8 + bit % 8);
+                    let dy = (8 * (at / 3) + other / 8).abs_diff(8 + bit / 8);
+                    let marked = match (dx, dy) {
+                        (1, 0) => kinds[0],
+                        (0, 1) => kinds[1],
+                        (1, 1) => kinds[2],
+                        _ => false,
+                    };
+                    assert_eq!(block >> other & 1 == 1, marked, "from {bit} to {other} of block {at}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn children_are_two_by_two_coefficients_at_twice_the_place() {
+        for bit in 0..64_usize {
+            let (x, y) = (2 * (bit % 8), 2 * (bit / 8));
+            for (column, row, other) in
+                (0..2).flat_map(|column| (0..2).flat_map(move |row| (0..64).map(move |o| (column, row, o))))
+            {
+                let inside = (8 * column + other % 8) / 2 * 2 == x && (8 * row + other / 8) / 2 * 2 == y;
+                let found = children(1 << bit, [column, row]);
+                assert_eq!(found >> other & 1 == 1, inside, "{bit}: {other} of {column}, {row}");
             }
         }
     }

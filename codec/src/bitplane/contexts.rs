@@ -109,8 +109,8 @@ const SUM_OF_TWO: [i8; 9] = [0, 1, -1, 1, 1, 0, -1, 0, -1];
 
 /// Returns the table's entry for an expected magnitude in 1/64 of a plane's step.
 #[inline(always)]
-fn bin(bins: &Bins, expected_magnitude: u16) -> usize {
-    usize::from(bins[usize::from(expected_magnitude).min(LAST_BIN)])
+fn bin(bins: &Bins, expected_magnitude: u32) -> usize {
+    usize::from(bins[(expected_magnitude as usize).min(LAST_BIN)])
 }
 
 /// The context of whether a region is rotated like the one to its left, by the numbers of the rotations left, above,
@@ -203,7 +203,7 @@ impl Class {
 
     /// `cross_band`: 0 to 2, the number of other bands; in chroma three times that, plus 0 to 2 for luma.
     #[inline(always)]
-    pub(crate) fn significance(self, expected_magnitude: u16, must_hold_one: bool, cross_band: usize) -> usize {
+    pub(crate) fn significance(self, expected_magnitude: u32, must_hold_one: bool, cross_band: usize) -> usize {
         let known = self.significance + if must_hold_one { self.cross_band } else { 0 } + cross_band;
         known + bin(self.significance_bins, expected_magnitude)
     }
@@ -215,7 +215,7 @@ impl Class {
     }
 
     #[inline(always)]
-    pub(crate) fn refinement(self, expected_magnitude: u16, first: bool) -> usize {
+    pub(crate) fn refinement(self, expected_magnitude: u32, first: bool) -> usize {
         let bin = bin(&BIN, expected_magnitude) / 2;
         let bin = bin.saturating_sub(2);
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin

@@ -67,10 +67,10 @@ impl Slice {
                 }
                 let first = map.grid.at(0, y / CODE_BLOCK_SIDE);
                 let rows = source[first * CODE_BLOCK_SIDE + y % CODE_BLOCK_SIDE..].iter_mut().step_by(CODE_BLOCK_SIDE);
-                for ((eight, row), block) in self.row.as_chunks().0.iter().zip(rows).zip(&mut self.blocks[first..]) {
+                for ((eight, row), all) in self.row.as_chunks().0.iter().zip(rows).zip(&mut self.all[first..]) {
                     *row = *eight;
                     let or = eight.iter().fold(0, |or, level| or | level) & !SIGN_BIT;
-                    block.all |= or;
+                    *all |= or;
                     map.all |= or;
                 }
             }
@@ -83,7 +83,7 @@ impl Slice {
     /// Forgets an encoder's source and sets the bit planes of the next one.
     pub(crate) fn clear_source(&mut self, planes: BitPlanes) {
         self.subbands.iter_mut().for_each(|map| map.all = 0);
-        self.blocks.iter_mut().for_each(|block| block.all = 0);
+        self.all.fill(0);
         self.set_planes(planes);
     }
 

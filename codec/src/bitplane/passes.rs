@@ -8,7 +8,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bitplane::code_block::{CodeBlock, mark_outside};
+use crate::bitplane::code_block::{CodeBlock, NONZERO, ZERO_IN_PLANE};
 use crate::bitplane::neighbourhood::{CodingPass, Here};
 use crate::entropy::probability::{RATE_1_IN_16, RATE_1_IN_32};
 use crate::entropy::range_coder::Coder;
@@ -47,7 +47,8 @@ impl CodingPass<'_> {
     /// Codes the sign on which the coder starved, if there is one.
     #[inline(always)]
     pub(super) fn resume<C: Coder>(&mut self, bx: usize, by: usize, within: &mut Within, coder: &mut C) -> Option<()> {
-        let Some(bit) = within.unsigned else { return Some(()) };
+        // An encoder never starves.
+        let Some(bit) = within.unsigned.filter(|_| !C::WRITES_BITS) else { return Some(()) };
         let here = self.here(bx, by);
         let mut block = self.blocks[here.at];
         self.code_sign(&mut block, here, bit, coder)?;
@@ -66,19 +67,44 @@ impl CodingPass<'_> {
         coder: &mut C,
     ) -> Option<()> {
         let here = self.here(bx, by);
-        let mut block = self.blocks[here.at];
+        let state = self.states[here.at];
         let idle = match PASS {
-            SIGNIFICANCE_PASS => block.candidates() == 0 && (block.nonzero || block.near == 0),
-            REFINEMENT_PASS => !block.nonzero || block.unrefined() == 0,
+            SIGNIFICANCE_PASS => state == 0,
+            REFINEMENT_PASS => state & NONZERO == 0,
             _ => false,
         };
         if idle {
             return Some(());
         }
-        let has_others = C::USES_CONTEXTS && PASS != REFINEMENT_PASS;
-        let here = if has_others { Here { others: self.others(here), ..here } } else { here };
-        let here =
-            if C::WRITES_BITS { Here { ones: self.source_with(here, self.bits::<PASS>()), ..here } } else { here };
+        let mut here = here;
+        if C::USES_CONTEXTS {
+            here.parent = self.parent(here);
+            if PASS != REFINEMENT_PASS {
+                here.others = self.others(here);
+            }
+        }
+        if PASS != REFINEMENT_PASS && state & NONZERO == 0 {
+            let nonzero = state & ZERO_IN_PLANE == 0 && self.code_nonzero(here, coder)?;
+            if !nonzero {
+                // The last pass closes the plane.
+                let state = if PASS == SIGNIFICANCE_PASS { ZERO_IN_PLANE } else { 0 };
+                self.states[here.at] = self.states[here.at] & !ZERO_IN_PLANE | state;
+                return Some(());
+            }
+            self.states[here.at] |= NONZERO;
+            let block = &mut self.blocks[here.at];
+            (block.nonzero_since_plane, block.plane) = (true, self.plane + 1);
+        }
+        let mut block = self.blocks[here.at];
+        let idle = match PASS {
+            SIGNIFICANCE_PASS => block.candidates() == 0,
+            REFINEMENT_PASS => block.unrefined() == 0,
+            _ => false,
+        };
+        if idle {
+            return Some(());
+        }
+        let here = self.with_ones::<C, PASS>(here);
         let done = match PASS {
             SIGNIFICANCE_PASS => self.significance_pass(&mut block, here, within, coder),
             REFINEMENT_PASS => self.refinement_pass(&mut block, here, coder),
@@ -86,6 +112,12 @@ impl CodingPass<'_> {
         };
         self.leave(here, block);
         done
+    }
+
+    /// Adds what an encoder needs of its source.
+    #[inline(always)]
+    fn with_ones<C: Coder, const PASS: usize>(&self, here: Here) -> Here {
+        if C::WRITES_BITS { Here { ones: self.source_with(here, self.bits::<PASS>()), ..here } } else { here }
     }
 
     /// The bits of a level of which a pass codes whether one is set.
@@ -104,7 +136,7 @@ impl CodingPass<'_> {
             if before == 0 {
                 self.note_significant(here);
             }
-            mark_outside(self.blocks, here.at, self.map.grid.stride, new);
+            self.mark_around(here, new);
         }
     }
 
@@ -116,10 +148,6 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
-        self.code_nonzero(block, here, coder)?;
-        if !block.nonzero {
-            return Some(());
-        }
         let mut left = block.candidates();
         let mut must_hold_one = block.must_hold_one();
         while left != 0 {
@@ -143,12 +171,14 @@ impl CodingPass<'_> {
             let bit = left.trailing_zeros();
             left &= left - 1;
             let place = self.place(here, bit);
-            let context = if C::USES_CONTEXTS { self.refinement_context(place) } else { 0 };
+            let context = if C::USES_CONTEXTS { self.refinement_context(here, bit) } else { 0 };
             let one = coder.code::<RATE_1_IN_32>(self.probabilities, context, here.ones >> bit & 1 != 0)?;
             block.visited |= 1 << bit;
             if one {
                 self.levels[place] |= 1 << self.plane;
-                self.spread(here, bit, place);
+                if C::USES_CONTEXTS {
+                    self.spread(place);
+                }
             }
         }
         Some(())
@@ -163,10 +193,7 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
-        self.code_nonzero(block, here, coder)?;
-        if block.nonzero {
-            self.clean_up(block, here, within, coder)?;
-        }
+        self.clean_up(block, here, within, coder)?;
         within.run = 0;
         block.finish_plane(self.plane);
         Some(())
@@ -174,16 +201,10 @@ impl CodingPass<'_> {
 
     /// Codes, once a plane, whether a code block that was zero so far stays zero in this plane.
     #[inline(always)]
-    fn code_nonzero<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, coder: &mut C) -> Option<()> {
-        if block.nonzero || block.decided {
-            return Some(());
-        }
-        let context = if C::USES_CONTEXTS { self.code_block_context(block, here) } else { 0 };
-        block.nonzero = coder.code::<RATE_1_IN_16>(self.probabilities, context, block.all >> self.plane != 0)?;
-        block.nonzero_since_plane = block.nonzero;
-        block.decided = true;
-        block.plane = self.plane + 1;
-        Some(())
+    fn code_nonzero<C: Coder>(&mut self, here: Here, coder: &mut C) -> Option<bool> {
+        let context = if C::USES_CONTEXTS { self.code_block_context(here) } else { 0 };
+        let source = C::WRITES_BITS && self.all[here.at] >> self.plane != 0;
+        coder.code::<RATE_1_IN_16>(self.probabilities, context, source)
     }
 
     /// Codes the rest. Nothing is known around most coefficients; a row of these is one symbol while it stays zero, for
@@ -196,8 +217,10 @@ impl CodingPass<'_> {
         within: &mut Within,
         coder: &mut C,
     ) -> Option<()> {
-        let mut unknown = self.unknown_around(here, block.undecided());
-        self.end_run(block, here, &mut unknown, within, coder)?;
+        let mut unknown = self.unknown_around(block, here);
+        if !C::WRITES_BITS {
+            self.end_run(block, here, &mut unknown, within, coder)?;
+        }
         let mut left = block.undecided();
         while left != 0 {
             // A coefficient or a run: which one is unpredictable, so there is no branch on it until there is a one.
@@ -320,7 +343,9 @@ impl CodingPass<'_> {
         let negative = coder.code_even::<RATE_1_IN_16>(self.probabilities, context, source, turned)?;
         self.levels[place] = 1 << self.plane | u16::from(negative) << 15;
         block.mark_significant(bit);
-        self.spread(here, bit, place);
+        if C::USES_CONTEXTS {
+            self.spread(place);
+        }
         Some(())
     }
 }

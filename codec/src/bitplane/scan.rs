@@ -58,6 +58,7 @@ pub(crate) fn run<C: Coder>(
     coder: &mut C,
     mut pass_done: impl FnMut(usize) -> bool,
 ) -> Result<(), Starved> {
+    slice.expects |= C::USES_CONTEXTS;
     while cursor.planes > 0 {
         slice.code_rotations(coder).ok_or(Starved)?;
         coding_pass(slice, cursor, coder)?;

@@ -12,9 +12,11 @@ use crate::simd::widest;
 use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
-/// An expected magnitude far above the smallest of the last bin, so this bound changes no context. Twice this value,
-/// plus what eleven others add in a plane, 255 each, is less than 65536.
-const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 14;
+/// Planes in which expected magnitudes have the same unit: 1/64 of the last one's step.
+const UNIT_PLANES: u32 = 4;
+/// An expected magnitude above the smallest of the last bin in each plane of the next unit, so this bound changes no
+/// context. In that unit it is 16384; what eight neighbours add in all planes, 255 / 64 of a step each, is less than 32768.
+const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 10;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
 
@@ -29,13 +31,12 @@ pub(super) struct SubbandMap {
     pub(super) weights: Weights,
     /// The last of the slice's planes in which it is coded.
     pub(super) last_plane: u8,
-    /// The code blocks of the next finer subband, and its weight for this one.
-    pub(super) child: Option<(Grid, u16)>,
-    /// The chroma subbands whose contexts use this one: the distance from its coefficients to theirs, and their weight
-    /// for it.
-    pub(super) followers: [Option<(usize, u16)>; 2],
+    /// By how many planes its parent ends earlier: 0 or 1.
+    pub(super) parent_shift: u8,
     /// For chroma, the luma subband at the same place: the distance back to its coefficients, and its code blocks.
     pub(super) luma: Option<(usize, Grid)>,
+    /// For the red difference, the distance back to the coefficients of the blue one at the same place.
+    pub(super) blue: Option<usize>,
     /// The code blocks of the next coarser subband.
     pub(super) parent: Option<Grid>,
     /// The code blocks of the other two bands of the same level and component.
@@ -44,6 +45,25 @@ pub(super) struct SubbandMap {
     pub(super) nonzero: bool,
     /// An encoder's source: all its magnitudes, or-ed.
     pub(super) all: u16,
+}
+
+impl SubbandMap {
+    /// Returns this with the neighbours' weights times 2^`unit`.
+    #[inline(always)]
+    pub(super) fn in_units(mut self, unit: u32) -> Self {
+        let Weights { side, above, diagonal, .. } = &mut self.weights;
+        for weight in [side, above, diagonal] {
+            *weight <<= unit;
+        }
+        self
+    }
+
+    /// Returns which neighbours' expected magnitudes grow with a coefficient: left and right, above and below, diagonal.
+    #[inline(always)]
+    pub(super) const fn kinds(&self) -> [bool; 3] {
+        let Weights { side, above, diagonal, .. } = self.weights;
+        [side != 0, above != 0, diagonal != 0]
+    }
 }
 
 /// One subband's place among the slice's code blocks.
@@ -104,18 +124,25 @@ pub(crate) struct Slice {
     pub(super) planes: BitPlanes,
     pub(super) subbands: Vec<SubbandMap>,
     pub(super) blocks: Vec<CodeBlock>,
+    /// By code block: its states.
+    pub(super) states: Vec<u8>,
+    /// By code block: all its magnitudes in an encoder's source, or-ed. Zero in a decoder.
+    pub(super) all: Vec<u16>,
     /// The code blocks with significant coefficients, in the order in which they got the first.
     pub(super) significant: Vec<BlockPlace>,
+    /// Whether expected magnitudes are kept.
+    pub(super) expects: bool,
     pub(crate) rotations: RegionRotations,
     pub(crate) gains: RegionGains,
+    /// The binary logarithm of the current plane's step, in 64 units of expected magnitudes.
+    pub(super) unit: u32,
     /// Numbers of each code block, one code block after another.
     ///
     /// The known levels: magnitude, and `SIGN_BIT`.
     pub(super) levels: Vec<u16>,
     /// The levels that only an encoder knows; empty in a decoder.
     pub(super) source: Vec<u16>,
-    /// Computed from the known levels around, in 1/64 of the current plane's step, or at least
-    /// [`MAX_EXPECTED_MAGNITUDE`].
+    /// Computed from the known levels of neighbours, or large. Nobody keeps them who needs no contexts.
     pub(super) expected_magnitude: Vec<u16>,
     pub(super) probabilities: Vec<Probability>,
     /// Memory for a row of levels.
@@ -136,6 +163,7 @@ impl Slice {
             self.lay_out(model, chroma, [width, rows]);
         }
         self.model = Some(model.id());
+        self.unit = UNIT_PLANES - 1;
         self.probabilities.clear();
         self.probabilities.extend(model.priors.iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)));
         self.rotations.reset(chroma, width, rows);
@@ -148,8 +176,10 @@ impl Slice {
         let planes = if planes.fine > 0 { planes } else { BitPlanes::default() };
         if self.planes != planes {
             self.planes = planes;
+            let last = |index: usize| planes.fine - planes.fine_at(Subband::at(index).level);
             for map in &mut self.subbands {
-                map.last_plane = planes.fine - planes.fine_at(Subband::at(map.index).level);
+                map.last_plane = last(map.index);
+                map.parent_shift = layout::parent(map.index).map_or(0, |parent| last(parent) - map.last_plane);
             }
         }
     }
@@ -177,6 +207,9 @@ impl Slice {
         }
         self.significant.clear();
         self.significant.reserve(self.blocks.len());
+        self.states.clear();
+        self.states.resize(self.blocks.len(), 0);
+        zeros(&mut self.all, self.blocks.len());
         let count = self.blocks.len() * CODE_BLOCK_COEFFICIENTS;
         zeros(&mut self.levels, count);
         zeros(&mut self.expected_magnitude, count);
@@ -186,46 +219,33 @@ impl Slice {
     /// Takes the weights of `model`.
     fn weigh(&mut self, model: &Model) {
         self.subbands.iter_mut().for_each(|map| map.weights = model.subbands[map.index].weights);
-        for at in 0..self.subbands.len() {
-            self.relate(at);
-        }
     }
 
     /// Forgets all that is known.
     fn forget(&mut self) {
-        for at in 0..self.significant.len() {
-            let BlockPlace { subband, bx, by } = self.significant[at];
-            self.forget_block(usize::from(subband), [bx, by].map(usize::from));
-        }
         self.significant.clear();
-        let mut rest = self.blocks.as_mut_slice();
         for map in &mut self.subbands {
-            let own = rest.split_off_mut(..code_block::count(map.width, map.height)).unwrap_or_default();
+            let own = map.grid.first()..map.grid.first() + code_block::count(map.width, map.height);
             if map.nonzero {
-                own.iter_mut().for_each(|block| *block = CodeBlock { valid: block.valid, ..CodeBlock::default() });
-            } else if map.all != 0 {
-                own.iter_mut().for_each(|block| block.all = 0);
+                let levels = &mut self.levels.as_chunks_mut().0[own.clone()];
+                let expected = &mut self.expected_magnitude.as_chunks_mut().0[own.clone()];
+                for ((block, levels), expected) in self.blocks[own.clone()].iter_mut().zip(levels).zip(expected) {
+                    if block.significant != 0 {
+                        *levels = [0; CODE_BLOCK_COEFFICIENTS];
+                    }
+                    if self.expects && block.near != 0 {
+                        *expected = [0; CODE_BLOCK_COEFFICIENTS];
+                    }
+                    *block = CodeBlock { valid: block.valid, ..CodeBlock::default() };
+                }
+                self.states[own.clone()].fill(0);
+            }
+            if map.all != 0 {
+                self.all[own].fill(0);
             }
             (map.nonzero, map.all) = (false, 0);
         }
-    }
-
-    /// Sets the levels of a code block, and the expected magnitudes that grew with them, to zero.
-    fn forget_block(&mut self, subband: usize, [bx, by]: [usize; 2]) {
-        let map = &self.subbands[subband];
-        let at = map.grid.at(bx, by);
-        let place = at * CODE_BLOCK_COEFFICIENTS;
-        self.levels[place..][..CODE_BLOCK_COEFFICIENTS].fill(0);
-        for middle in [at - map.grid.stride, at, at + map.grid.stride] {
-            clear::<3>(&mut self.expected_magnitude, middle - 1);
-        }
-        if let Some((grid, _)) = map.child {
-            clear::<2>(&mut self.expected_magnitude, grid.at(2 * bx, 2 * by));
-            clear::<2>(&mut self.expected_magnitude, grid.at(2 * bx, 2 * by + 1));
-        }
-        for (offset, _) in map.followers.into_iter().flatten() {
-            self.expected_magnitude[place + offset..][..CODE_BLOCK_COEFFICIENTS].fill(0);
-        }
+        self.expects = false;
     }
 
     /// Returns the map of the next subband, related to the subbands before it alone.
@@ -234,6 +254,8 @@ impl Slice {
         let down = height.div_ceil(CODE_BLOCK_SIDE);
         let grid = Grid { across, down, stride: across + 2, origin: self.blocks.len() + across + 3 };
         let luma = self.find(layout::sibling(index, 0)).map(|luma| (luma.grid.before(&grid), luma.grid));
+        let blue = (Subband::at(index).component == 2).then(|| self.find(layout::sibling(index, 1))).flatten();
+        let blue = blue.map(|blue| blue.grid.before(&grid));
         SubbandMap {
             index,
             width,
@@ -242,9 +264,9 @@ impl Slice {
             class: Class::of(Subband::at(index)),
             weights: model.subbands[index].weights,
             last_plane: 0,
-            child: None,
-            followers: [None; 2],
+            parent_shift: 0,
             luma,
+            blue,
             parent: layout::parent(index).and_then(|parent| self.find(parent)).map(|parent| parent.grid),
             others: [None; 2],
             nonzero: false,
@@ -252,39 +274,30 @@ impl Slice {
         }
     }
 
-    /// Relates a subband to the subbands after it, and to its other bands.
+    /// Relates a subband to its other bands.
     fn relate(&mut self, at: usize) {
-        let SubbandMap { index, grid, .. } = self.subbands[at];
-        let child = layout::child(index).and_then(|child| self.find(child));
-        let child = child.map(|child| (child.grid, child.weights.parent));
-        let component = Subband::at(index).component;
-        let followers = [1, 2].map(|other| {
-            let map = self.find(layout::sibling(index, other)).filter(|_| other > component)?;
-            Some((grid.before(&map.grid), if component == 0 { map.weights.from_luma } else { map.weights.from_u }))
-        });
-        let others = layout::other_bands(index).map(|other| self.find(other?).map(|map| map.grid));
-        let map = &mut self.subbands[at];
-        (map.child, map.followers, map.others) = (child, followers, others);
+        let others = layout::other_bands(self.subbands[at].index);
+        self.subbands[at].others = others.map(|other| self.find(other?).map(|map| map.grid));
     }
 
     fn find(&self, index: usize) -> Option<&SubbandMap> {
         self.subbands.iter().find(|map| map.index == index)
     }
 
-    /// Goes on to the next finer plane; in its steps every expected magnitude is twice as large.
+    /// Goes on to the next finer plane.
     pub(super) fn descend(&mut self) {
         self.rotations.descend();
-        for at in 0..self.subbands.len() {
-            let map = &self.subbands[at];
-            let related =
-                [layout::parent(map.index), Some(layout::sibling(map.index, 0)), Some(layout::sibling(map.index, 1))];
-            let spread = |other: usize| self.subbands[..=at].iter().any(|map| map.index == other && map.nonzero);
-            // Only a non-zero subband spreads, and it stays non-zero.
-            if map.nonzero || related.into_iter().flatten().any(spread) {
+        if let Some(unit) = self.unit.checked_sub(1) {
+            self.unit = unit;
+            return;
+        }
+        self.unit = UNIT_PLANES - 1;
+        for map in &self.subbands {
+            if self.expects && map.nonzero {
                 let first = map.grid.first();
                 let count = code_block::count(map.width, map.height);
                 let expected = &mut self.expected_magnitude.as_chunks_mut().0[first..][..count];
-                widest!(double(expected));
+                widest!(refine(expected));
             }
         }
     }
@@ -330,18 +343,11 @@ impl Slice {
     }
 }
 
-/// Sets the numbers of `COUNT` code blocks to zero.
+/// Turns expected magnitudes into those of the next unit, within their bound.
 #[inline(always)]
-fn clear<const COUNT: usize>(numbers: &mut [u16], first: usize) {
-    let blocks = numbers.as_chunks_mut::<CODE_BLOCK_COEFFICIENTS>().0;
-    blocks[first..][..COUNT].fill([0; CODE_BLOCK_COEFFICIENTS]);
-}
-
-/// Doubles expected magnitudes, within their bound.
-#[inline(always)]
-fn double(blocks: &mut [[u16; CODE_BLOCK_COEFFICIENTS]]) {
+fn refine(blocks: &mut [[u16; CODE_BLOCK_COEFFICIENTS]]) {
     for expected in blocks.as_flattened_mut() {
-        *expected = 2 * (*expected).min(MAX_EXPECTED_MAGNITUDE);
+        *expected = (*expected).min(MAX_EXPECTED_MAGNITUDE) << UNIT_PLANES;
     }
 }
 
@@ -392,9 +398,10 @@ mod tests {
                     assert!(run.is_ok() && (coded < 300 || !slice.significant.is_empty()));
                     slice.reset(&model, chroma, size.width(), size.height());
                     let state = |slice: &Slice| {
-                        let Slice { subbands, blocks, significant, levels, expected_magnitude, .. } = slice;
+                        let Slice { subbands, blocks, states, all, significant, levels, expected_magnitude, .. } =
+                            slice;
                         assert!(levels.iter().chain(expected_magnitude).all(|value| *value == 0));
-                        format!("{subbands:?} {blocks:?} {significant:?}")
+                        format!("{subbands:?} {blocks:?} {states:?} {all:?} {significant:?}")
                     };
                     assert!(state(&slice) == state(&fresh), "{size:?}, {chroma:?}, {coded} passes");
                 }

@@ -9,7 +9,7 @@ use crate::picture::Size;
 use crate::residual::analysis::{self, Source};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
-use crate::stream::interleave::Followed;
+use crate::stream::interleave::{Followed, Limit};
 use crate::stream::slice_encoder::{FollowedEncoder, RegionChoices};
 use crate::subband::coefficients::Bands;
 use crate::subband::layout::ChromaFormat;
@@ -43,24 +43,19 @@ impl ResidualEncoder {
     /// bytes, the bitstream is a prefix of the one without. A residual below the finest steps has no planes and no
     /// bytes.
     pub(crate) fn encode(&mut self, model: &Model, residual: &Planes420<i16>, max_bytes: usize) -> (u8, Bytes) {
-        self.encode_from(model, (residual.size(), residual), max_bytes)
+        self.encode_from(model, (residual.size(), residual), Limit::prefix(max_bytes))
     }
 
     /// As [`ResidualEncoder::encode`], of a residual of this size, row by row.
-    pub(crate) fn encode_from(
-        &mut self,
-        model: &Model,
-        residual: (Size, &impl Source),
-        max_bytes: usize,
-    ) -> (u8, Bytes) {
+    pub(crate) fn encode_from(&mut self, model: &Model, residual: (Size, &impl Source), limit: Limit) -> (u8, Bytes) {
         let planes = self.quantise(model, residual);
         if planes > 0 {
             let Self { slices, bytes, threads, .. } = self;
-            let payloads = slices.code(planes, max_bytes, threads);
+            let payloads = slices.code(planes, limit, threads);
             threads.end(Stage::Encode);
             bytes.reserve(payloads + payloads / 8);
             slices.write(bytes);
-            bytes.truncate(max_bytes);
+            bytes.truncate(limit.bytes);
         }
         (planes, self.bytes.split().freeze())
     }

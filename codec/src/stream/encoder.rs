@@ -11,7 +11,7 @@ use crate::picture::View;
 use crate::stream::encoded::Stream;
 use crate::stream::extras::Extras;
 use crate::stream::header::{AlphaPlanes, Header, MAX_BITS, MAX_HEADER, USUAL_BITS};
-use crate::stream::interleave;
+use crate::stream::interleave::{self, Limit};
 use crate::stream::slice_encoder::{RegionChoices, SliceEncoder};
 use crate::subband::activity::Norms;
 use crate::subband::coefficients::Coefficients;
@@ -166,7 +166,7 @@ impl Encoder {
     fn encode_deep(&mut self, coefficients: &Coefficients, bits: u8) -> Result<Stream, Error> {
         let planes = self.quantise(coefficients, fine_planes(bits))?;
         let threads = self.analysis.threads();
-        let payloads = self.slices.code(planes, self.max_bytes, threads);
+        let payloads = self.slices.code(planes, Limit::prefix(self.max_bytes), threads);
         self.bytes.reserve(MAX_HEADER + payloads + payloads / 8);
         self.header(coefficients, planes, bits, None).write(&mut self.bytes);
         let least = self.bytes.len();
@@ -190,8 +190,8 @@ impl Encoder {
         let choices = RegionChoices { fine_planes: fine_planes(alpha_bits), ..RegionChoices::default() };
         let alpha_planes = own.slices.quantise(model, own.coefficients.bands(), choices, threads);
         // A segment needs the ends of all payloads, so the limit cuts the stream afterwards.
-        let payloads =
-            self.slices.code(planes, usize::MAX, threads) + own.slices.code(alpha_planes, usize::MAX, threads);
+        let all = Limit::prefix(usize::MAX);
+        let payloads = self.slices.code(planes, all, threads) + own.slices.code(alpha_planes, all, threads);
         let [mut colour, mut alpha] = [[planes, self.slices.fine_planes()], [alpha_planes, own.slices.fine_planes()]];
         if alpha_planes > 0 {
             alpha = [alpha_planes - ALPHA_DELAY_PLANES, alpha[1] + ALPHA_DELAY_PLANES];
@@ -206,7 +206,7 @@ impl Encoder {
         self.header(coefficients, planes, bits.max(alpha_bits), Some(coded)).write(&mut self.bytes);
         let least = self.bytes.len();
         let all: Vec<_> = self.slices.coded().chain(self.alpha.slices.coded()).collect();
-        interleave::write(&mut self.bytes, all.into_iter());
+        interleave::write(&mut self.bytes, all.into_iter(), false);
         Ok(self.finish(least))
     }
 

@@ -35,6 +35,23 @@ pub(crate) struct Coded<R> {
     pub(super) record: R,
 }
 
+/// Where an encoder stops.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Limit {
+    /// Bytes of all slices after which it needs no more.
+    pub(crate) bytes: usize,
+    /// Whether the segment of the last byte ends with the first coding pass by which all slices have these bytes. If so,
+    /// the encoder stops there. If not, the bytes are a prefix of those without a limit.
+    pub(crate) shortens: bool,
+}
+
+impl Limit {
+    /// The limit of a prefix of the bytes without a limit.
+    pub(crate) const fn prefix(bytes: usize) -> Self {
+        Self { bytes, shortens: false }
+    }
+}
+
 /// A coded slice whose symbols can be followed.
 pub(crate) type Followed = Coded<Symbols>;
 
@@ -63,8 +80,12 @@ impl Ends {
     }
 }
 
-/// Appends the slices' bytes to `out`, interleaved.
-pub(super) fn write<'a, R: 'a>(out: &mut BytesMut, slices: impl ExactSizeIterator<Item = &'a Coded<R>> + Clone) {
+/// Appends the slices' bytes to `out`, interleaved. `shortens`: the last segment ends with the last coding pass.
+pub(super) fn write<'a, R: 'a>(
+    out: &mut BytesMut,
+    slices: impl ExactSizeIterator<Item = &'a Coded<R>> + Clone,
+    shortens: bool,
+) {
     let count = slices.len();
     if count == 1 {
         return slices.for_each(|slice| out.extend_from_slice(&slice.bytes));
@@ -74,8 +95,8 @@ pub(super) fn write<'a, R: 'a>(out: &mut BytesMut, slices: impl ExactSizeIterato
     let mut sent = [0; MAX_PAYLOADS];
     let mut closing = Ends::new(count);
     for pass in 0..passes {
-        let last = complete && pass + 1 == passes;
-        let end = |slice: &Coded<R>| if last { slice.bytes.len() } else { slice.marks[pass] };
+        let last = (complete || shortens) && pass + 1 == passes;
+        let end = |slice: &Coded<R>| if last && complete { slice.bytes.len() } else { slice.marks[pass] };
         let written: usize = slices.clone().map(end).sum();
         if !closing.close(written) && (!last || written == closing.closed) {
             continue;

@@ -9,7 +9,7 @@ use crate::entropy::range_coder::RangeEncoder;
 use crate::entropy::record::Record;
 use crate::observer::Moment;
 use crate::parallel::{self, Threads};
-use crate::stream::interleave::{Coded, Ends};
+use crate::stream::interleave::{Coded, Ends, Limit};
 use crate::subband::layout::MAX_SLICES;
 
 /// Codes the slices of pictures, one picture after another in the same memory.
@@ -29,14 +29,14 @@ struct Job<R> {
 }
 
 impl<R: Record> SliceCoder<R> {
-    /// Codes slices down to the last plane, or to the end of the segment that contains byte number `bytes` of all. A
+    /// Codes slices down to the last plane, or to the end of the segment that contains the last byte within the limit. A
     /// thread always codes a pass of the slice that is least far, so that none is coded much further than needed,
     /// however many threads help.
     pub(super) fn code<'a>(
         &mut self,
         slices: impl ExactSizeIterator<Item = &'a mut Slice>,
         planes: u8,
-        bytes: usize,
+        limit: Limit,
         threads: &Threads,
     ) {
         let Self { jobs, passed } = self;
@@ -60,7 +60,7 @@ impl<R: Record> SliceCoder<R> {
         };
         parallel::for_each(threads, 0..count, |_| {
             while let Some((number, (slice, job))) = take() {
-                if bytes == usize::MAX {
+                if limit.bytes == usize::MAX {
                     // Without a limit, slice after slice: each stays in the cache.
                     while job.cursor.planes > 0 {
                         job.code_pass(slice);
@@ -70,7 +70,7 @@ impl<R: Record> SliceCoder<R> {
                 let pass = job.coded.marks.len();
                 let written = job.code_pass(slice);
                 let (waiting, progress) = &mut *lock();
-                progress.note(pass, written, count, bytes);
+                progress.note(pass, written, count, limit);
                 waiting[number] = Some((slice, job));
                 threads.note(Moment::Item(number));
             }
@@ -132,7 +132,7 @@ struct Progress<'a> {
 
 impl Progress<'_> {
     /// Notes that one of `all` slices has passed a coding pass, with `written` bytes.
-    fn note(&mut self, pass: usize, written: usize, all: usize, bytes: usize) {
+    fn note(&mut self, pass: usize, written: usize, all: usize, limit: Limit) {
         if self.passed.len() == pass {
             self.passed.push((0, 0));
         }
@@ -143,7 +143,8 @@ impl Progress<'_> {
             && !self.reached
         {
             self.done += 1;
-            self.reached = self.ends.close(written) && written >= bytes;
+            let closes = self.ends.close(written);
+            self.reached = (closes || limit.shortens) && written >= limit.bytes;
         }
     }
 }

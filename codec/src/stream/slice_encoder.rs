@@ -10,7 +10,7 @@ use crate::entropy::record::Record;
 use crate::entropy::symbols::Symbols;
 use crate::model::Model;
 use crate::parallel::{self, Threads};
-use crate::stream::interleave::{self, Coded};
+use crate::stream::interleave::{self, Coded, Limit};
 use crate::stream::slice_coder::SliceCoder;
 use crate::subband::activity::{Activity, GainRule, Norms};
 use crate::subband::coefficients::Bands;
@@ -24,6 +24,8 @@ pub(crate) struct SliceEncoder<R = ()> {
     coder: SliceCoder<R>,
     /// Planes of the Levels below the finest step.
     fine_planes: u8,
+    /// Whether the limit of the last [`SliceEncoder::code`] shortens a segment.
+    shortens: bool,
 }
 
 /// As [`SliceEncoder`]; the symbols of its slices can be followed.
@@ -102,17 +104,18 @@ impl<R: Record> SliceEncoder<R> {
         self.sources.iter().any(|source| source.slice.gains.is_any())
     }
 
-    /// Codes these Levels from plane `planes` - 1 down to the last below the finest step, or until `bytes` bytes of a prefix are final.
-    /// Returns the bytes of all payloads.
-    pub(crate) fn code(&mut self, planes: u8, bytes: usize, threads: &Threads) -> usize {
-        let Self { sources, coder, fine_planes } = self;
-        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes + *fine_planes, bytes, threads);
-        coder.coded().map(|slice| slice.bytes.len()).sum()
+    /// Codes these Levels from plane `planes` - 1 down to the last below the finest step, or until all bytes within the
+    /// limit are final. Returns the bytes of all payloads.
+    pub(crate) fn code(&mut self, planes: u8, limit: Limit, threads: &Threads) -> usize {
+        let Self { sources, coder, fine_planes, .. } = self;
+        coder.code(sources.iter_mut().map(|source| &mut source.slice), planes + *fine_planes, limit, threads);
+        self.shortens = limit.shortens;
+        self.coder.coded().map(|slice| slice.bytes.len()).sum()
     }
 
     /// Appends the coded slices, interleaved.
     pub(crate) fn write(&self, out: &mut BytesMut) {
-        interleave::write(out, self.coder.coded());
+        interleave::write(out, self.coder.coded(), self.shortens);
     }
 
     /// Replaces the ends of coding passes by those of passes over whole planes, with `above` planes before these and

@@ -128,11 +128,6 @@ impl Subband {
     }
 }
 
-/// Returns the index of the subband one level finer, of the same band and component, if there is one.
-pub(crate) const fn child(index: usize) -> Option<usize> {
-    if index < 3 || index + 9 >= SUBBANDS { None } else { Some(index + 9) }
-}
-
 /// Returns the index of the subband one level coarser, of the same band and component, if there is one.
 pub(crate) const fn parent(index: usize) -> Option<usize> {
     if index < 12 { None } else { Some(index - 9) }
@@ -204,8 +199,6 @@ mod tests {
         assert_eq!(Subband::at(0), Subband { component: 0, level: 6, band: Band::Low });
         assert_eq!(Subband::at(3), Subband { component: 0, level: 6, band: Band::Hl });
         assert_eq!(Subband::at(SUBBANDS - 1), Subband { component: 2, level: 1, band: Band::Hh });
-        assert_eq!(child(3), Some(12));
-        assert_eq!(child(SUBBANDS - 9), None);
         assert_eq!(sibling(4, 2), 10);
         assert_eq!(other_bands(2), [None; 2]);
         assert_eq!(other_bands(13), [Some(14), Some(12)]);

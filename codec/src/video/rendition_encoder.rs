@@ -18,6 +18,7 @@ use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
+use crate::stream::interleave::Limit;
 use crate::video::ages::Gains;
 use crate::video::difference::{Difference, SkippedBlocks};
 use crate::video::frame::{Frame, base_reference_alone, compose};
@@ -150,7 +151,9 @@ impl RenditionEncoder {
         let (planes, string) = if is_near {
             (0, Bytes::new())
         } else {
-            self.coder.encode_from(model, (self.size, &difference), shares.most)
+            let bytes = shares.most.saturating_sub(self.side.len());
+            let limit = Limit { bytes, shortens: self.effort == Effort::Realtime };
+            self.coder.encode_from(model, (self.size, &difference), limit)
         };
         let predicted = difference.error();
         if stays {

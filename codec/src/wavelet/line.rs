@@ -40,13 +40,14 @@ impl<'a, T: Sample> Line<'a, T> {
     }
 
     /// Synthesis: joins the even half and the odd half into `out`. `occupied` are the segments of both, of `segment`
-    /// samples, that may be other than zero. Returns those of `out`, of twice as many samples.
+    /// samples, that may be other than zero. Returns those of `out`, of twice as many samples. Only those in `before` are
+    /// other than zero now.
     pub(super) fn join(
         &mut self,
         [left, right]: [&[T]; 2],
         occupied: [Segments; 2],
         segment: usize,
-        out: &mut [T],
+        (out, before): (&mut [T], Segments),
     ) -> Segments {
         let [of_left, of_right] = occupied;
         let all = segments::first(left.len().div_ceil(segment));
@@ -55,7 +56,7 @@ impl<'a, T: Sample> Line<'a, T> {
             out.copy_from_slice(left);
             return joined;
         }
-        for run in runs(all & !joined) {
+        for run in runs(all & before & !joined) {
             let end = out.len().min(2 * run.end * segment);
             out[2 * run.start * segment..end].fill(T::default());
         }

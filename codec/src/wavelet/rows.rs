@@ -23,7 +23,7 @@ pub(super) struct Window<'a, T> {
     first: usize,
     /// Row `y` at `y % WINDOW_ROWS`.
     rows: [&'a mut [T]; WINDOW_ROWS],
-    /// The segments of each row that may be other than zero, by half.
+    /// The segments of each row that may be other than zero, by half. All are before the first row enters.
     occupied: [[Segments; 2]; WINDOW_ROWS],
 }
 
@@ -64,7 +64,7 @@ impl<'a, T: Sample> Window<'a, T> {
     ) -> Self {
         let [left, right] = shape.halves;
         let rows = std::array::from_fn(|_| arena.take(left + right));
-        let occupied = [[0; 2]; WINDOW_ROWS];
+        let occupied = [shape.all(); WINDOW_ROWS];
         Self { steps: Steps::new(taps, direction), shape, first, rows, occupied }
     }
 
@@ -81,8 +81,8 @@ impl<'a, T: Sample> Window<'a, T> {
         self.rows[at]
     }
 
-    /// Returns the halves of a row that is about to enter, all of which will be written, and their segments that may be
-    /// other than zero, which the caller sets.
+    /// Returns the halves of a row that is about to enter, and the segments of the row that was in its place that may be
+    /// other than zero. The caller writes these at least, and sets them.
     pub(super) fn halves_mut(&mut self, y: usize) -> [(&mut [T], &mut Segments); 2] {
         let at = y % WINDOW_ROWS;
         let (left, right) = self.rows[at].split_at_mut(self.shape.halves[0]);

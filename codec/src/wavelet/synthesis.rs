@@ -1,6 +1,8 @@
 //! Merges coefficients into planes or pictures, row by row. A level makes a row when the finer level needs it, so no
 //! level is ever stored whole but the last.
 
+use std::ops::Range;
+
 use crate::colour::convert::FromPlanes;
 use crate::colour::planes::Planes;
 use crate::parallel::{self, Threads};
@@ -182,20 +184,27 @@ impl<'a, T: Sample> Component<'a, T> {
 
     /// Writes row `y` of the plane. Callers read rows in order.
     pub(crate) fn row(&mut self, y: usize, out: &mut [T]) {
-        row(&mut self.levels[..self.count], self.low, y, out);
+        row(&mut self.levels[..self.count], self.low, y, (out, Segments::MAX));
     }
 }
 
-/// Writes row `y` of the finest of these levels, and returns the segments that may be other than zero.
-fn row<T: Sample>(levels: &mut [Level<'_, T>], low: Band<'_, T>, y: usize, out: &mut [T]) -> Segments {
+/// Writes row `y` of the finest of these levels, and returns the segments that may be other than zero. Before, only those
+/// in `before` may be.
+fn row<T: Sample>(
+    levels: &mut [Level<'_, T>],
+    low: Band<'_, T>,
+    y: usize,
+    (out, before): (&mut [T], Segments),
+) -> Segments {
     let Some((level, coarser)) = levels.split_first_mut() else {
-        return low.copy_row(y, out);
+        return low.copy_row(y, (out, before));
     };
     while level.next <= y + DELAY_ROWS {
         level.enter(coarser, low);
     }
     let (samples, occupied) = level.window.row(y);
-    let joined = level.line.join(samples.split_at(level.shape.halves[0]).into(), occupied, level.shape.segment, out);
+    let halves = samples.split_at(level.shape.halves[0]).into();
+    let joined = level.line.join(halves, occupied, level.shape.segment, (&mut *out, before));
     if joined != 0 && level.shape.segment < MIN_SEGMENT_SAMPLES {
         let segments = out.chunks(2 * level.shape.segment).enumerate();
         segments.map(|(at, samples)| Segments::from(samples.iter().any(|sample| *sample != T::default())) << at).sum()
@@ -205,14 +214,22 @@ fn row<T: Sample>(levels: &mut [Level<'_, T>], low: Band<'_, T>, y: usize, out: 
 }
 
 impl<T: Sample> Band<'_, T> {
-    /// Copies row `y` into `out`, and returns the segments that may be other than zero.
-    fn copy_row(&self, y: usize, out: &mut [T]) -> Segments {
+    /// Copies row `y` into `out`, and returns the segments that may be other than zero. Before, only those in `before` may
+    /// be.
+    fn copy_row(&self, y: usize, (out, before): (&mut [T], Segments)) -> Segments {
         let segment = self.segment;
+        let all = segments::first(out.len().div_ceil(segment));
+        let columns = |run: Range<usize>, width: usize| run.start * segment..width.min(run.end * segment);
+        let clear = |out: &mut [T], segments: Segments| {
+            for run in runs(segments & all) {
+                let columns = columns(run, out.len());
+                out[columns].fill(T::default());
+            }
+        };
         if self.values.is_empty() {
-            out.fill(T::default());
+            clear(out, before);
             return 0;
         }
-        let all = segments::first(out.len().div_ceil(segment));
         let row = &self.values[y * out.len()..][..out.len()];
         let occupied = match self.occupied {
             Some(occupied) if segment >= MIN_SEGMENT_SAMPLES => occupied[y] & all,
@@ -223,9 +240,9 @@ impl<T: Sample> Band<'_, T> {
             out.copy_from_slice(row);
             return all;
         }
-        out.fill(T::default());
+        clear(out, before & !occupied);
         for run in runs(occupied) {
-            let columns = run.start * segment..out.len().min(run.end * segment);
+            let columns = columns(run, out.len());
             out[columns.clone()].copy_from_slice(&row[columns]);
         }
         occupied
@@ -239,14 +256,14 @@ impl<T: Sample> Level<'_, T> {
         if y < height {
             let [(left, of_left), (right, of_right)] = self.window.halves_mut(y);
             if y.is_multiple_of(2) {
-                *of_left = row(coarser, low, y / 2, left);
+                *of_left = row(coarser, low, y / 2, (left, *of_left));
                 if *of_left != 0 && segment < MIN_SEGMENT_SAMPLES {
                     *of_left = segments::first(left.len().div_ceil(segment));
                 }
-                *of_right = self.bands[0].copy_row(y / 2, right);
+                *of_right = self.bands[0].copy_row(y / 2, (right, *of_right));
             } else {
-                *of_left = self.bands[1].copy_row(y / 2, left);
-                *of_right = self.bands[2].copy_row(y / 2, right);
+                *of_left = self.bands[1].copy_row(y / 2, (left, *of_left));
+                *of_right = self.bands[2].copy_row(y / 2, (right, *of_right));
             }
         }
         self.window.enter(y);
