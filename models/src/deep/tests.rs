@@ -145,13 +145,15 @@ fn grey_is_luma_without_chroma() {
 }
 
 #[test]
-fn the_cut_matters_as_far_as_it_was_trained() {
+fn the_cut_matters_as_far_as_it_was_trained_and_networks_fade_below_the_finest_step() {
     let deep = deep(SMALL, 1);
     let coefficients = deep.coefficients_of((&picture(64, 64, Channels::Rgb)).into()).expect("an analysis");
     let at = |cut| deep.picture_of(coefficients.clone(), Position(cut)).expect("a picture");
     assert_ne!(at(3.0), at(6.0));
     assert_eq!(at(8.0), at(14.5));
-    assert_eq!(at(0.0), at(-1.0));
+    assert_ne!(at(0.0), at(-0.5));
+    assert_ne!(at(-0.5), at(-1.0));
+    assert_eq!(at(-1.0), at(-2.0), "none is left");
 }
 
 #[test]
