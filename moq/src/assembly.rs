@@ -16,6 +16,8 @@ use crate::mapping::Track;
 const MAX_OPEN_FRAMES: usize = 64;
 /// The most bytes of a frame's groups that wait for its base layer, or for a random-access frame before it.
 const MAX_WAITING_BYTES: usize = 256 * 1024;
+/// More than the bytes of a frame's head.
+const MAX_HEAD_BYTES: u64 = 64;
 /// The shortest time after its base layer at which a frame is cut, if no later frame comes.
 const MIN_CUT_TIME: Duration = Duration::from_millis(100);
 /// How long a frame is open after the base layer of a later one, as a part of an interval.
@@ -58,6 +60,8 @@ struct Open {
     closes: Option<Duration>,
     /// Its stream and the bytes passed on.
     stream: Option<(u64, u64)>,
+    /// Of a random-access frame: its first bytes.
+    head: Vec<u8>,
     /// Bytes that wait, by track.
     waiting: BTreeMap<Track, Vec<Bytes>>,
     waiting_bytes: usize,
@@ -279,11 +283,9 @@ impl Assembly {
             let is_based = frame.ended.contains(&main);
             let tracks = if is_based { &[main, Track::More][..] } else { &[main] };
             let (number, mut offset) = stream;
-            if main == Track::Join
-                && offset == 0
-                && let Some(bytes) = frame.waiting.get(&main).and_then(|waiting| waiting.first())
-            {
-                *joined = frame_id(bytes);
+            if main == Track::Join && offset < MAX_HEAD_BYTES {
+                frame.head.extend(frame.waiting.get(&main).into_iter().flatten().flatten());
+                *joined = frame_id(&frame.head);
             }
             for bytes in tracks.iter().filter_map(|track| frame.waiting.remove(track)).flatten() {
                 let length = bytes.len();
@@ -370,7 +372,16 @@ fn frame_id(stream: &[u8]) -> Option<u64> {
 impl Open {
     const fn new(now: Duration) -> Self {
         let waiting = BTreeMap::new();
-        Self { begun: now, based: None, closes: None, stream: None, waiting, waiting_bytes: 0, ended: Vec::new() }
+        Self {
+            begun: now,
+            based: None,
+            closes: None,
+            stream: None,
+            head: Vec::new(),
+            waiting,
+            waiting_bytes: 0,
+            ended: Vec::new(),
+        }
     }
 }
 
@@ -518,7 +529,8 @@ mod tests {
         let header = FrameHeader { id: 40, skipped: 0, captured: 1, full: 9000, base: 3000 };
         let head = StreamHead::Frame(header).encode();
         it.handle_bytes(ms(0), Track::Base, 1040, bytes("replaced"));
-        it.handle_bytes(ms(1), Track::Join, 1040, head);
+        it.handle_bytes(ms(1), Track::Join, 1040, head.slice(..2));
+        it.handle_bytes(ms(1), Track::Join, 1040, head.slice(2..));
         it.handle_end(ms(2), Track::Join, 1040);
         assert!(!it.needs_join());
         it.wait_for_join(39);

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use nestcast_proto::{Message, Sound, Welcome};
+use nestcast_proto::{Control, Message, Sound, Welcome};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Fault;
@@ -127,17 +127,23 @@ pub fn decode(bytes: &[u8]) -> Result<Bytes, Fault> {
     named(Track::More)?;
     named(Track::Join)?;
     let welcome = named(Track::Base)?.init_data.as_deref().ok_or(Fault::OtherBroadcast)?;
-    let sound = named(Track::Sound).ok().and_then(|sound| sound.init_data.as_deref());
-    let mut messages = Vec::new();
-    for message in [Some(welcome), sound].into_iter().flatten() {
-        STANDARD.decode_vec(message, &mut messages).map_err(|error| Fault::Catalog(error.to_string()))?;
-    }
+    let mut messages = STANDARD.decode(welcome).map_err(|error| Fault::Catalog(error.to_string()))?;
+    // Pictures do without sound that this build does not know.
+    let sound = named(Track::Sound).ok().and_then(|sound| STANDARD.decode(sound.init_data.as_deref()?).ok());
+    messages.extend(sound.filter(|message| is_sound(message)).into_iter().flatten());
     Ok(messages.into())
+}
+
+/// Returns whether these bytes announce sound, and nothing else.
+fn is_sound(message: &[u8]) -> bool {
+    let mut control = Control::default();
+    control.handle_bytes(message);
+    matches!(control.poll(), Ok(Some(Message::Sound(sound))) if Message::Sound(sound).encode() == message)
 }
 
 #[cfg(test)]
 mod tests {
-    use nestcast_proto::{Control, FrameRate, PackageHash, Video};
+    use nestcast_proto::{FrameRate, PackageHash, Video};
 
     use super::*;
 

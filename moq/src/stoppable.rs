@@ -25,6 +25,9 @@ const SUBSCRIBE_MESSAGE: u64 = 2;
 const GROUP_STREAM: u64 = 0;
 /// The code of a stopped stream: cancelled.
 const CANCELLED_CODE: u32 = 1;
+/// The most bytes of streams that are open: `moq-net` keeps those of a group until its stream ends. A stream that brings
+/// more is stopped.
+const MAX_OPEN_BYTES: u64 = 32 * 1024 * 1024;
 /// The most groups whose streams are remembered.
 const MAX_KNOWN_GROUPS: usize = 256;
 
@@ -48,6 +51,8 @@ struct State {
     headless: BTreeMap<u64, Waker>,
     /// Streams before it are stopped if they have no head.
     headless_before: u64,
+    /// The bytes that came on streams that are open.
+    open_bytes: u64,
 }
 
 impl State {
@@ -67,16 +72,32 @@ impl Stops {
         wake(stopped);
     }
 
-    /// Stops the streams without a head that were opened before any stream of a group up to this one. Call it when all
-    /// base layers up to it are here, and while no other track than base layers and enhancement is subscribed.
-    pub(crate) fn stop_headless_before(&self, group: u64) {
+    /// Returns the newest stream of a base or enhancement group up to this one.
+    pub(crate) fn newest_stream(&self, group: u64) -> Option<u64> {
+        self.state().known.range(..=group).map(|(_, stream)| *stream).max()
+    }
+
+    /// Stops the streams without a head that were opened before this one. Call it when all base layers up to `complete`
+    /// are here. It does nothing if a later group is known to have begun before that stream: a stream without a head
+    /// may then be its base layer's.
+    pub(crate) fn stop_headless_before(&self, stream: u64, complete: u64) {
         let mut state = self.state();
-        let newest = state.known.range(..=group).map(|(_, stream)| *stream).max().unwrap_or_default();
-        let before = newest.max(state.headless_before);
+        let later = state.known.range(complete.saturating_add(1)..);
+        if later.map(|(_, known)| *known).any(|known| known < stream) {
+            return;
+        }
+        let before = stream.max(state.headless_before);
         state.headless_before = before;
         let stopped = state.headless.extract_if(..before, |_, _| true).collect();
         drop(state);
         wake(stopped);
+    }
+
+    /// Counts bytes of a stream that is open; returns whether they are too many.
+    fn is_flooded(&self, bytes: u64) -> bool {
+        let mut state = self.state();
+        state.open_bytes += bytes;
+        state.open_bytes > MAX_OPEN_BYTES
     }
 
     /// Numbers a stream that the relay opened.
@@ -171,6 +192,10 @@ pub(crate) struct Incoming<R> {
     stops: Stops,
     head: Head,
     kind: Kind,
+    /// The bytes that came.
+    bytes: u64,
+    /// Whether all streams together brought too many.
+    is_flooded: bool,
 }
 
 /// What a stream from the relay is.
@@ -235,7 +260,7 @@ impl<S: poll::Session> Stoppable<S> {
     }
 
     const fn incoming(stream: S::RecvStream, stops: Stops, head: Head, kind: Kind) -> Incoming<S::RecvStream> {
-        Incoming { stream, stops, head, kind }
+        Incoming { stream, stops, head, kind, bytes: 0, is_flooded: false }
     }
 }
 
@@ -345,10 +370,12 @@ impl<R: poll::RecvStream> Incoming<R> {
             Kind::Group(group) => self.stops.is_stopped(group, cx.waker()),
             Kind::Other => false,
         };
-        if is_stopped { Err(ReadError::Stopped) } else { Ok(()) }
+        if is_stopped || self.is_flooded { Err(ReadError::Stopped) } else { Ok(()) }
     }
 
     fn look(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len() as u64;
+        self.is_flooded |= self.stops.is_flooded(bytes.len() as u64);
         if let Some(head) = self.head.add(bytes)
             && let Some(group) = group(head)
         {
@@ -393,6 +420,8 @@ impl<R: poll::RecvStream> poll::RecvStream for Incoming<R> {
 impl<R> Drop for Incoming<R> {
     fn drop(&mut self) {
         self.stops.forget(self.kind);
+        let mut state = self.stops.state();
+        state.open_bytes = state.open_bytes.saturating_sub(self.bytes);
     }
 }
 
@@ -492,6 +521,13 @@ mod tests {
     }
 
     #[test]
+    fn open_streams_have_a_limit_of_bytes_together() {
+        let stops = Stops::default();
+        assert!(!stops.is_flooded(MAX_OPEN_BYTES));
+        assert!(stops.is_flooded(1));
+    }
+
+    #[test]
     fn a_stream_without_a_head_is_stopped_once_it_cannot_be_a_base_layer() {
         let stops = Stops::default();
         stops.handle_subscription(Track::Base, 1);
@@ -502,13 +538,18 @@ mod tests {
         head(5, 3, 13);
         head(9, 3, 16);
         head(12, 7, 14);
-        assert!(!is_stopped(2), "nothing is known of base layers");
-        stops.stop_headless_before(12);
-        assert!(!is_stopped(2), "no group up to 12 has a later stream");
-        stops.stop_headless_before(15);
-        assert!(is_stopped(2) && is_stopped(4) && !is_stopped(6), "group 13 has stream 5; 14 is another track's");
-        stops.stop_headless_before(11);
+        assert_eq!(stops.newest_stream(9), None);
+        assert_eq!(stops.newest_stream(13), Some(5), "14 is another track's");
+        assert!(!is_stopped(2));
+        stops.stop_headless_before(5, 13);
+        assert!(is_stopped(2) && is_stopped(4) && !is_stopped(6));
+        stops.stop_headless_before(1, 13);
         assert!(is_stopped(4), "it never goes back");
+        stops.stop_headless_before(12, 15);
+        assert!(!is_stopped(6), "group 16 began on stream 9: stream 6 may be its base layer's");
+        stops.stop_headless_before(12, 16);
+        assert!(is_stopped(6) && !is_stopped(13));
+        stops.forget(Kind::Headless(13));
         stops.forget(Kind::Headless(6));
         assert!(stops.state().headless.is_empty());
         (0..1000).for_each(|group| head(group, 1, group));

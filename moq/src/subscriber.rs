@@ -1,5 +1,6 @@
 //! Subscribes to a broadcast at a relay: drives a [`ReceiverSession`] with what its tracks bring.
 
+use std::collections::VecDeque;
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
@@ -25,9 +26,9 @@ const MAX_BASE_AGE: Duration = Duration::from_secs(1);
 const MAX_MORE_AGE: Duration = Duration::from_millis(300);
 /// How late a packet of sound may be.
 const MAX_SOUND_AGE: Duration = Duration::from_millis(500);
-/// The frames by which a stream without a head must be older than the newest one to be stopped: its first packet may
-/// have been lost, and it may be a base layer or sound.
-const HEADLESS_FRAMES: u64 = 8;
+/// How long a stream may have no head while later ones have one, or three round trips if that is longer: its first
+/// packet may have been lost, and it may be a base layer or sound.
+const HEADLESS_TIME: Duration = Duration::from_millis(250);
 /// The most pieces of groups that wait to be processed. Readers wait when that many do.
 const MAX_WAITING_EVENTS: usize = 64;
 
@@ -130,6 +131,8 @@ struct Driver<'a, S> {
     inbox: mpsc::Receiver<Event>,
     readers: JoinSet<()>,
     wants_sound: bool,
+    /// When base layers were complete, and the newest stream of a group up to there.
+    completed: VecDeque<(Duration, u64)>,
     /// The readers of two tracks, never of both.
     join: Option<AbortHandle>,
     more: Option<AbortHandle>,
@@ -158,6 +161,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             inbox,
             readers: JoinSet::new(),
             wants_sound: false,
+            completed: VecDeque::new(),
             join: None,
             more: None,
             handed_over: None,
@@ -216,7 +220,8 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             Event::BaseGroup(group) => assembly.handle_base_group(group),
             Event::Bytes(track, group, bytes) => assembly.handle_bytes(now, track, group, bytes),
             Event::GroupEnd(track, group) => assembly.handle_end(now, track, group),
-            Event::TrackEnd(why) => {
+            Event::TrackEnd(Track::Sound, why) => tracing::warn!("the sound ended: {why}"),
+            Event::TrackEnd(_, why) => {
                 tracing::debug!("a track ended: {why}");
                 return ControlFlow::Break(Error::Ended);
             }
@@ -243,7 +248,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                     self.assembly = Some(Assembly::new(welcome.interval(), video));
                     self.read(Track::Base, MAX_BASE_AGE).await?;
                     if self.wants_sound {
-                        self.read(Track::Sound, MAX_SOUND_AGE).await?;
+                        self.read_sound();
                     }
                 }
                 ReceiverOutput::SoundAnnounced(sound) => {
@@ -295,12 +300,23 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 Step::Bytes(stream, offset, bytes) => self.session.handle_stream_bytes(now, stream, offset, bytes),
                 Step::End(stream) => self.session.handle_stream_end(now, stream),
                 Step::StopBefore(track, group) => self.subscription.stops.stop_before(track, group),
-                // A random-access frame is not stopped.
-                Step::Complete(group) if self.join.is_none() => {
-                    self.subscription.stops.stop_headless_before(group.saturating_sub(HEADLESS_FRAMES));
-                }
-                Step::Complete(_) => {}
+                Step::Complete(group) => self.stop_headless(now, group),
             }
+        }
+    }
+
+    /// Stops streams that had no head for a while. All base layers up to `complete` are here.
+    fn stop_headless(&mut self, now: Duration, complete: u64) {
+        // A random-access frame is not stopped.
+        if self.join.is_some() {
+            self.completed.clear();
+            return;
+        }
+        let stops = &self.subscription.stops;
+        self.completed.extend(stops.newest_stream(complete).map(|stream| (now, stream)));
+        let wait = HEADLESS_TIME.max(3 * self.subscription.relay.rtt());
+        while let Some((_, stream)) = self.completed.pop_front_if(|(at, _)| now.saturating_sub(*at) >= wait) {
+            stops.stop_headless_before(stream, complete);
         }
     }
 
@@ -321,6 +337,18 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             *(if track == Track::Join { &mut self.join } else { &mut self.more }) = Some(reader);
         }
         Ok(())
+    }
+
+    /// Reads sound from now on, if the relay has it. Pictures do not wait for that.
+    fn read_sound(&mut self) {
+        let subscribed = self.subscription.track(Track::Sound);
+        let events = self.events.clone();
+        self.readers.spawn(async move {
+            match subscribed.await {
+                Ok(subscriber) => tracks::read(Track::Sound, MAX_SOUND_AGE, subscriber, events).await,
+                Err(error) => tracing::warn!("there is no sound: {error}"),
+            }
+        });
     }
 
     /// Reads a track from now on.

@@ -23,6 +23,8 @@ const CATALOG_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_FIRST_AGE: Duration = Duration::from_millis(50);
 /// How long groups are kept here: they are read at once.
 const KEPT_TIME: Duration = Duration::from_secs(2);
+/// About how many bytes of groups are kept here, those that are still open not counted.
+const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
 /// The most bytes of a packet of sound with its head.
 const MAX_SOUND_OBJECT_BYTES: usize = MAX_SOUND_PACKET + 64;
 /// The most groups of a track that are read at once.
@@ -42,7 +44,8 @@ impl Subscription {
     /// Connects within `time`, and reads the catalog.
     pub(crate) async fn open(url: &RelayUrl, trust: &Trust, time: Duration) -> Result<Self, Error> {
         let mut settings = origin::Config::default();
-        settings.pool = cache::Pool::new(cache::Config::default().with_expiry(KEPT_TIME));
+        let limits = cache::Config::default().with_expiry(KEPT_TIME).with_capacity(MAX_KEPT_BYTES);
+        settings.pool = cache::Pool::new(limits);
         let (origin, driver) = origin::Producer::new(settings);
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
@@ -66,11 +69,13 @@ impl Subscription {
     }
 
     /// Subscribes to a track from now on.
-    pub(crate) async fn track(&self, track: Track) -> Result<track::Subscriber, Error> {
+    pub(crate) fn track(&self, track: Track) -> impl Future<Output = Result<track::Subscriber, Error>> + use<> {
         let gone = |error: moq_net::Error| Error::Lost(error.to_string());
-        let wanted = wanted(track, MAX_FIRST_AGE);
-        let subscribed = self.broadcast.track(track.name()).map_err(gone)?.subscribe(wanted);
-        timeout(CATALOG_TIMEOUT, subscribed).await.map_err(|_| Fault::NoCatalog)?.map_err(gone)
+        let found = self.broadcast.track(track.name()).map_err(gone);
+        async move {
+            let subscribed = found?.subscribe(wanted(track, MAX_FIRST_AGE));
+            timeout(CATALOG_TIMEOUT, subscribed).await.map_err(|_| Fault::NoCatalog)?.map_err(gone)
+        }
     }
 }
 
@@ -98,7 +103,7 @@ pub(crate) enum Event {
     Sound(Bytes),
     /// A group ended, or an object of the base track. Of base layers, only those that are whole count.
     GroupEnd(Track, u64),
-    TrackEnd(String),
+    TrackEnd(Track, String),
 }
 
 fn wanted(track: Track, age: Duration) -> track::Subscription {
@@ -130,7 +135,7 @@ pub(crate) async fn read(track: Track, age: Duration, mut subscriber: track::Sub
     };
     while groups.join_next().await.is_some() {}
     // The driver may have ended.
-    let _ = events.send(Event::TrackEnd(end)).await;
+    let _ = events.send(Event::TrackEnd(track, end)).await;
 }
 
 /// Reads a group as it comes. A group of base layers counts as one group for each of its objects.
