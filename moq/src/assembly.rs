@@ -60,7 +60,7 @@ struct Open {
     closes: Option<Duration>,
     /// Its stream and the bytes passed on.
     stream: Option<(u64, u64)>,
-    /// Of a random-access frame: its first bytes.
+    /// The first bytes of a random-access frame.
     head: Vec<u8>,
     /// Bytes that wait, by track.
     waiting: BTreeMap<Track, Vec<Bytes>>,

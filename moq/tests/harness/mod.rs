@@ -102,7 +102,7 @@ impl FrameSource for Made {
 /// What a subscriber got.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Got {
-    /// Of each frame: bytes, and the time from capture until it was handed over.
+    /// For each frame: its bytes, and the time from capture until it was handed over.
     pub(crate) frames: BTreeMap<u64, (usize, Duration)>,
     /// Frames that came with other bytes than those that were sent.
     pub(crate) wrong: u64,
@@ -110,7 +110,7 @@ pub(crate) struct Got {
     pub(crate) joins: u64,
     pub(crate) breaks: u64,
     pub(crate) stats: ReceiveStats,
-    /// Of each packet of sound: the time from capture until it was handed over.
+    /// For each packet of sound: the time from capture until it was handed over.
     pub(crate) sound: BTreeMap<u64, Duration>,
     pub(crate) connections: u64,
     /// When the first frame came, from the beginning of the subscription.
