@@ -7,7 +7,7 @@ use crate::{
     failure::{Failure, Result},
     manual::{self, Profile},
     programs, runtime,
-    staging::{VERSION, files, install, packages, tar},
+    staging::{VERSION, files, install, install_program, packages, tar},
 };
 
 /// The features of the packaged program: all of them.
@@ -52,7 +52,7 @@ fn archive() -> Result<PathBuf> {
     let packages = packages()?;
     let folder = packages.join(&name);
     manual::clear(&folder)?;
-    install(&program, &folder.join("nestcast"))?;
+    install_program(&program, &folder.join("nestcast"))?;
     for part in ["man", "completions"] {
         for file in files(&manual.join(part))? {
             install(&manual.join(part).join(&file), &folder.join(part).join(&file))?;
