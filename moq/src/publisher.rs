@@ -12,7 +12,7 @@ use nestcast_proto::{
     Welcome,
 };
 use nestcast_receiver::{Retry, Trust};
-use nestcast_sender::{FrameReceiver, NextFrame, SoundReceiver};
+use nestcast_sender::{Broadcast, FrameReceiver, FrameSource, NextFrame, SoundReceiver};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -108,6 +108,15 @@ pub struct Relayed {
     pub demand: Demand,
     /// The sound, if the broadcast announced any, and its packets: [`nestcast_sender::Broadcast::sound`].
     pub sound: Option<(Sound, SoundReceiver)>,
+}
+
+impl Relayed {
+    /// Subscribes to all of a broadcast, whose source has announced this video and perhaps sound.
+    #[must_use]
+    pub fn of(broadcast: &Broadcast<impl FrameSource>, (welcome, sound): (Welcome, Option<Sound>)) -> Self {
+        let sound = sound.map(|sound| (sound, broadcast.sound().subscribe()));
+        Self { welcome, frames: broadcast.frames(), demand: broadcast.demand(), sound }
+    }
 }
 
 /// Publishes `relayed` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the relay

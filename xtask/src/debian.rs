@@ -11,7 +11,7 @@ use crate::{
     cargo,
     failure::{Failure, Result},
     manual,
-    staging::{VERSION, epoch, files, install, packages, succeed, tar},
+    staging::{VERSION, epoch, files, install, install_program, packages, succeed, tar},
 };
 
 /// The places of completions, by their names here.
@@ -48,7 +48,7 @@ pub(crate) fn package(program: &Path, pages: &Path) -> Result<PathBuf> {
 
 /// Puts every file where the package installs it.
 fn lay_out(data: &Path, program: &Path, manual: &Path) -> Result<()> {
-    install(program, &data.join("usr/bin/nestcast"))?;
+    install_program(program, &data.join("usr/bin/nestcast"))?;
     let pages = data.join("usr/share/man/man1");
     for page in files(&manual.join("man"))? {
         install(&manual.join("man").join(&page), &pages.join(&page))?;

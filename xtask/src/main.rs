@@ -72,7 +72,8 @@ cargo xtask COMMAND
                    and documentation; any warning fails; needs cmake, nasm and perl
   manual           man pages and shell completions of the program with all its features, into target/manual; says where to
                    copy them
-  package          a Debian package of the program with its manual, into target/packages; needs tar and gzip
+  package          a Debian package of the program with its manual, into target/packages; needs tar, gzip
+                   and strip (Debian: binutils)
   package --static the same as an archive, with a program that needs no library of the system, for x86-64; it has no decoder
                    by networks; needs rustup, and musl-gcc (Debian: musl-tools)
   runtime          fetch ONNX Runtime if it is not there, as demo, nestcast and test do too

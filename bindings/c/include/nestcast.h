@@ -50,6 +50,37 @@
 #define NESTCAST_FORMAT_YCBCR420_BT709_FULL 5
 
 /**
+ * One plane of luminance and opacity, interleaved. Opacity is 0 for a pixel that does not show, and the largest value for
+ * an opaque one. Colours are not multiplied by it.
+ */
+#define NESTCAST_FORMAT_GREY_ALPHA 6
+
+/**
+ * One plane of red, green, blue and opacity, interleaved.
+ */
+#define NESTCAST_FORMAT_RGBA 7
+
+/**
+ * As NESTCAST_FORMAT_GREY, of 16 bits a sample: two bytes, the lower one first, with white at 65535.
+ */
+#define NESTCAST_FORMAT_GREY16 8
+
+/**
+ * As NESTCAST_FORMAT_GREY_ALPHA, of 16 bits a sample.
+ */
+#define NESTCAST_FORMAT_GREY_ALPHA16 9
+
+/**
+ * As NESTCAST_FORMAT_RGB, of 16 bits a sample.
+ */
+#define NESTCAST_FORMAT_RGB16 10
+
+/**
+ * As NESTCAST_FORMAT_RGBA, of 16 bits a sample.
+ */
+#define NESTCAST_FORMAT_RGBA16 11
+
+/**
  * The result of a call, by who must act.
  */
 typedef enum {
@@ -161,10 +192,14 @@ typedef struct {
    */
   uint32_t height;
   /**
-   * NESTCAST_FORMAT_GREY or NESTCAST_FORMAT_RGB: the format to decode into. An RGB stream also decodes into the
-   * formats of YCbCr.
+   * NESTCAST_FORMAT_GREY or NESTCAST_FORMAT_RGB: a format to decode into, opaque and of 8 bits a sample. The picture
+   * is shown over white. An RGB stream also decodes into the formats of YCbCr.
    */
   uint32_t format;
+  /**
+   * The format that keeps all that the stream has: `format`, or one with opacity, of 16 bits a sample, or both.
+   */
+  uint32_t stored_format;
   /**
    * The first bytes of the SHA-256 of the model's tables.
    */
@@ -217,7 +252,7 @@ typedef struct {
 } NestcastCanvas;
 
 /**
- * A picture to read: 8-bit samples in the caller's memory, which no thread changes during a call.
+ * A picture to read: samples in the caller's memory, of 8 bits unless the format says 16, which no thread changes during a call.
  */
 typedef struct {
   /**
@@ -455,7 +490,8 @@ NestcastStatus nestcast_decoder_push(const NestcastDecoder *decoder,
 NestcastStatus nestcast_decoder_header(const NestcastDecoder *decoder, NestcastHeader *header);
 
 /**
- * Renders the picture of the bytes that have arrived. The canvas has the header's size.
+ * Renders the picture of the bytes that have arrived. The canvas has the header's size, and the colours of its format.
+ * Without opacity it shows the picture over white.
  *
  * # Safety
  * `decoder` is a decoder that is not freed during the call; `canvas` refers to a canvas whose planes have the memory

@@ -6,7 +6,10 @@ use nestcast_codec::{Channels, DEFAULT_MAX_PIXELS, DecodeError, Decoder, Header,
 
 use crate::boundary::{Out, borrowed, bytes, exclusive, free, guard, optional};
 use crate::model::{NestcastModel, codec};
-use crate::picture::{NESTCAST_FORMAT_GREY, NESTCAST_FORMAT_RGB, NestcastCanvas};
+use crate::picture::{
+    NESTCAST_FORMAT_GREY, NESTCAST_FORMAT_GREY_ALPHA, NESTCAST_FORMAT_GREY_ALPHA16, NESTCAST_FORMAT_GREY16,
+    NESTCAST_FORMAT_RGB, NESTCAST_FORMAT_RGB16, NESTCAST_FORMAT_RGBA, NESTCAST_FORMAT_RGBA16, NestcastCanvas,
+};
 use crate::status::NestcastStatus;
 
 /// What the first bytes of a stream say.
@@ -17,9 +20,11 @@ pub struct NestcastHeader {
     pub width: u32,
     /// Pixels from top to bottom.
     pub height: u32,
-    /// NESTCAST_FORMAT_GREY or NESTCAST_FORMAT_RGB: the format to decode into. An RGB stream also decodes into the
-    /// formats of YCbCr.
+    /// NESTCAST_FORMAT_GREY or NESTCAST_FORMAT_RGB: a format to decode into, opaque and of 8 bits a sample. The picture
+    /// is shown over white. An RGB stream also decodes into the formats of YCbCr.
     pub format: u32,
+    /// The format that keeps all that the stream has: `format`, or one with opacity, of 16 bits a sample, or both.
+    pub stored_format: u32,
     /// The first bytes of the SHA-256 of the model's tables.
     pub model: [u8; 6],
 }
@@ -41,14 +46,17 @@ pub struct NestcastDecoder(Mutex<Decoder>);
 
 fn header_of(header: &Header) -> NestcastHeader {
     let side = |side: usize| u32::try_from(side).unwrap_or(u32::MAX);
-    let format = match header.channels {
-        Channels::Grey => NESTCAST_FORMAT_GREY,
-        Channels::Rgb => NESTCAST_FORMAT_RGB,
+    let (format, [opaque, alpha]) = match (header.channels, header.is_deep()) {
+        (Channels::Grey, false) => (NESTCAST_FORMAT_GREY, [NESTCAST_FORMAT_GREY, NESTCAST_FORMAT_GREY_ALPHA]),
+        (Channels::Grey, true) => (NESTCAST_FORMAT_GREY, [NESTCAST_FORMAT_GREY16, NESTCAST_FORMAT_GREY_ALPHA16]),
+        (Channels::Rgb, false) => (NESTCAST_FORMAT_RGB, [NESTCAST_FORMAT_RGB, NESTCAST_FORMAT_RGBA]),
+        (Channels::Rgb, true) => (NESTCAST_FORMAT_RGB, [NESTCAST_FORMAT_RGB16, NESTCAST_FORMAT_RGBA16]),
     };
     NestcastHeader {
         width: side(header.size.width()),
         height: side(header.size.height()),
         format,
+        stored_format: if header.alpha.is_some() { alpha } else { opaque },
         model: header.model.0,
     }
 }
@@ -151,7 +159,8 @@ pub unsafe extern "C" fn nestcast_decoder_header(
     })
 }
 
-/// Renders the picture of the bytes that have arrived. The canvas has the header's size.
+/// Renders the picture of the bytes that have arrived. The canvas has the header's size, and the colours of its format.
+/// Without opacity it shows the picture over white.
 ///
 /// # Safety
 /// `decoder` is a decoder that is not freed during the call; `canvas` refers to a canvas whose planes have the memory

@@ -19,8 +19,21 @@ pub const NESTCAST_FORMAT_YCBCR420_BT709: u32 = 3;
 pub const NESTCAST_FORMAT_YCBCR420_FULL: u32 = 4;
 /// As NESTCAST_FORMAT_YCBCR420_FULL, by BT.709.
 pub const NESTCAST_FORMAT_YCBCR420_BT709_FULL: u32 = 5;
+/// One plane of luminance and opacity, interleaved. Opacity is 0 for a pixel that does not show, and the largest value for
+/// an opaque one. Colours are not multiplied by it.
+pub const NESTCAST_FORMAT_GREY_ALPHA: u32 = 6;
+/// One plane of red, green, blue and opacity, interleaved.
+pub const NESTCAST_FORMAT_RGBA: u32 = 7;
+/// As NESTCAST_FORMAT_GREY, of 16 bits a sample: two bytes, the lower one first, with white at 65535.
+pub const NESTCAST_FORMAT_GREY16: u32 = 8;
+/// As NESTCAST_FORMAT_GREY_ALPHA, of 16 bits a sample.
+pub const NESTCAST_FORMAT_GREY_ALPHA16: u32 = 9;
+/// As NESTCAST_FORMAT_RGB, of 16 bits a sample.
+pub const NESTCAST_FORMAT_RGB16: u32 = 10;
+/// As NESTCAST_FORMAT_RGBA, of 16 bits a sample.
+pub const NESTCAST_FORMAT_RGBA16: u32 = 11;
 
-/// A picture to read: 8-bit samples in the caller's memory, which no thread changes during a call.
+/// A picture to read: samples in the caller's memory, of 8 bits unless the format says 16, which no thread changes during a call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct NestcastPicture {
@@ -70,6 +83,12 @@ impl Layout {
             NESTCAST_FORMAT_YCBCR420_BT709 => Format::Ycbcr420(Ycbcr::BT709),
             NESTCAST_FORMAT_YCBCR420_FULL => Format::Ycbcr420(Ycbcr::BT601_FULL),
             NESTCAST_FORMAT_YCBCR420_BT709_FULL => Format::Ycbcr420(Ycbcr { range: Full, matrix: Matrix::Bt709 }),
+            NESTCAST_FORMAT_GREY_ALPHA => Format::GreyAlpha,
+            NESTCAST_FORMAT_RGBA => Format::Rgba,
+            NESTCAST_FORMAT_GREY16 => Format::Grey16,
+            NESTCAST_FORMAT_GREY_ALPHA16 => Format::GreyAlpha16,
+            NESTCAST_FORMAT_RGB16 => Format::Rgb16,
+            NESTCAST_FORMAT_RGBA16 => Format::Rgba16,
             _ => return Err(argument("the picture's format is not one of NESTCAST_FORMAT_*")),
         };
         let mut lengths = [0; 3];

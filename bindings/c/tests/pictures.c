@@ -65,6 +65,55 @@ static void pictures(void) {
     free(stream);
 }
 
+static uint16_t sample16(const uint8_t *samples, size_t index) {
+    return (uint16_t)(samples[2 * index] | samples[2 * index + 1] << 8);
+}
+
+/* 16 bits a sample, and opacity: nothing of the left half shows. */
+static void deep_pictures(void) {
+    enum { W = 32, H = 24 };
+    static uint8_t deep[W * H * 8], back[W * H * 8], shown[W * H * 3];
+    for (size_t pixel = 0; pixel < W * H; pixel++)
+        for (size_t channel = 0; channel < 4; channel++) {
+            size_t x = pixel % W, value = x * 1200 + pixel / W * 600 + channel * 4001;
+            if (channel == 3) value = x < W / 2 ? 0 : 65535;
+            deep[8 * pixel + 2 * channel] = (uint8_t)value;
+            deep[8 * pixel + 2 * channel + 1] = (uint8_t)(value >> 8);
+        }
+    NestcastPicture picture = {W, H, NESTCAST_FORMAT_RGBA16, {deep}, {W * 8}};
+    NestcastEncoder *encoder = NULL;
+    NestcastDecoder *decoder = NULL;
+    const uint8_t *bytes;
+    size_t length;
+    OK(nestcast_encoder_new(NULL, 1, &encoder));
+    OK(nestcast_decoder_new(NULL, 1, 0, &decoder));
+    OK(nestcast_encoder_encode(encoder, &picture, 0, &bytes, &length));
+    OK(nestcast_decoder_push(decoder, bytes, length, NULL));
+    NestcastHeader header;
+    OK(nestcast_decoder_header(decoder, &header));
+    CHECK(header.format == NESTCAST_FORMAT_RGB && header.stored_format == NESTCAST_FORMAT_RGBA16);
+    NestcastCanvas all = {W, H, header.stored_format, {back}, {W * 8}};
+    OK(nestcast_decoder_render(decoder, &all));
+    double sum = 0;
+    for (size_t index = 0; index < W * H * 4; index++) {
+        double difference = (double)sample16(back, index) - sample16(deep, index);
+        sum += difference * difference;
+    }
+    /* Rounding to 8 bits alone gives a mean square error of 5500. */
+    CHECK(sum / (W * H * 4) < 1000);
+    NestcastCanvas white = {W, H, header.format, {shown}, {W * 3}};
+    OK(nestcast_decoder_render(decoder, &white));
+    for (size_t pixel = 0; pixel < W * H; pixel++)
+        for (size_t channel = 0; channel < 3; channel++) {
+            int expected = pixel % W < W / 2 ? 255 : sample16(deep, 4 * pixel + channel) / 257;
+            CHECK(abs(shown[3 * pixel + channel] - expected) <= 2);
+        }
+    NestcastCanvas wrong = {W, H, NESTCAST_FORMAT_GREY16, {back}, {W * 8}};
+    REFUSED(nestcast_decoder_render(decoder, &wrong), NESTCAST_STATUS_ARGUMENT, "channels");
+    nestcast_encoder_free(encoder);
+    nestcast_decoder_free(decoder);
+}
+
 static void video(void) {
     enum { W = 64, H = 48 };
     static uint8_t planes[W * H * 3 / 2], out[W * H * 3 / 2], grey[W * H * 3 / 2];
@@ -113,6 +162,7 @@ static void video(void) {
 int main(void) {
     CHECK(strlen(nestcast_version()) >= 5);
     pictures();
+    deep_pictures();
     video();
     return 0;
 }

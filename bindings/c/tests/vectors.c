@@ -1,4 +1,4 @@
-/* Decodes prefixes: vectors TABLES, with lines `PATH BYTES` in standard input. Writes the samples of each, after their
+/* Decodes prefixes: vectors TABLES, with lines `PATH BYTES` in standard input. Writes the samples of each as stored, after their
  * number in a line of its own. */
 #include "check.h"
 
@@ -9,6 +9,12 @@ static uint8_t *contents(const char *path, size_t *length) {
     *length = fread(bytes, 1, 1 << 22, file);
     fclose(file);
     return bytes;
+}
+
+static size_t pixel_bytes(uint32_t format) {
+    static const size_t bytes[] = {1, 3, 0, 0, 0, 0, 2, 4, 2, 4, 6, 8};
+    CHECK(format < sizeof bytes / sizeof *bytes && bytes[format]);
+    return bytes[format];
 }
 
 int main(int argc, char **argv) {
@@ -29,9 +35,9 @@ int main(int argc, char **argv) {
         OK(nestcast_decoder_push(decoder, bytes, cut, NULL));
         NestcastHeader header;
         OK(nestcast_decoder_header(decoder, &header));
-        size_t row = (size_t)header.width * (header.format == NESTCAST_FORMAT_RGB ? 3 : 1);
+        size_t row = (size_t)header.width * pixel_bytes(header.stored_format);
         uint8_t *samples = malloc(row * header.height);
-        NestcastCanvas canvas = {header.width, header.height, header.format, {samples}, {row}};
+        NestcastCanvas canvas = {header.width, header.height, header.stored_format, {samples}, {row}};
         OK(nestcast_decoder_render(decoder, &canvas));
         printf("%zu\n", row * header.height);
         fwrite(samples, row, header.height, stdout);

@@ -67,17 +67,17 @@ impl Decoder {
         })
     }
 
-    /// Renders into an array of the stream's shape.
+    /// Renders into an array of the stream's size and colours, of either type, with opacity or without.
     fn render(&self, out: &Bound<'_, PyAny>) -> Result<()> {
         let mut state = exclusive(&self.state, "decoder")?;
         let State::Ready { decoder, .. } = &mut *state else { return Err(incomplete(&state).into()) };
         let header = decoder.header().ok_or_else(|| missing(decoder.progress()))?;
         let out_pixels = Pixels::of(out)?;
-        if out_pixels.size() != header.size || out_pixels.format() != header.channels.into() {
+        if out_pixels.size() != header.size || out_pixels.format().channels() != header.channels {
             let py = out.py();
             return Err(argument(format!(
                 "the stream's picture has the shape {}, not that of the array to write to",
-                shape_of(py, header.size, header.channels)?
+                shape_of(py, header.size, header.channels.into())?
             )));
         }
         out_pixels.draw(out.py(), |view| Ok(decoder.render_into(view)?))
@@ -100,7 +100,16 @@ impl Decoder {
         let state = exclusive(&self.state, "decoder")?;
         let State::Ready { decoder, .. } = &*state else { return Err(incomplete(&state).into()) };
         let header = decoder.header().ok_or_else(|| missing(decoder.progress()))?;
-        Ok(shape_of(py, header.size, header.channels)?)
+        Ok(shape_of(py, header.size, header.channels.into())?)
+    }
+
+    /// The shape of an array for all that the stream has, opacity included, and whether its type is uint16.
+    #[getter]
+    fn stored<'py>(&self, py: Python<'py>) -> Result<(Bound<'py, PyTuple>, bool)> {
+        let state = exclusive(&self.state, "decoder")?;
+        let State::Ready { decoder, .. } = &*state else { return Err(incomplete(&state).into()) };
+        let header = decoder.header().ok_or_else(|| missing(decoder.progress()))?;
+        Ok((shape_of(py, header.size, header.format())?, header.is_deep()))
     }
 
     /// Whether all of the stream has arrived.

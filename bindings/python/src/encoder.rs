@@ -41,7 +41,7 @@ impl Encoder {
         Ok(Self { encoder: Mutex::new(encoder) })
     }
 
-    /// Encodes an array of uint8, (height, width) or (height, width, 3).
+    /// Encodes an array of uint8 or uint16, (height, width) or (height, width, channels).
     #[pyo3(signature = (picture, max_bytes=None))]
     fn encode<'py>(&self, picture: &Bound<'py, PyAny>, max_bytes: Option<usize>) -> Result<Bound<'py, PyBytes>> {
         let py = picture.py();

@@ -9,11 +9,11 @@ use std::ffi::CStr;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use pyo3::buffer::{PyBuffer, PyUntypedBuffer};
+use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyBufferError;
 use pyo3::prelude::*;
 
-use crate::errors::{Result, argument};
+use crate::errors::{Raised, Result, argument};
 
 /// A part of memory, and whether a call writes to it.
 type Loan = (Range<usize>, bool);
@@ -44,7 +44,7 @@ impl Drop for Lent {
     }
 }
 
-/// An array of bytes that a Python object exports; it cannot be resized or freed meanwhile.
+/// An array of uint8 or uint16 that a Python object exports; it cannot be resized or freed meanwhile.
 pub(crate) struct Array(PyUntypedBuffer);
 
 /// The bytes that rows use, from the first to the last, and the step from row to row.
@@ -55,22 +55,43 @@ pub(crate) struct Rows {
 }
 
 impl Array {
-    /// Exports an object's memory.
+    /// Exports an object's memory, an array of uint8.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
+        let array = Self::export(object)?;
+        if array.is_uint8() { Ok(array) } else { Err(array.refused("uint8")) }
+    }
+
+    /// Exports an object's memory, an array of uint8 or uint16.
+    pub(crate) fn of_samples(object: &Bound<'_, PyAny>) -> Result<Self> {
+        let array = Self::export(object)?;
+        if array.is_uint8() || array.is_uint16() { Ok(array) } else { Err(array.refused("uint8 or uint16")) }
+    }
+
+    fn export(object: &Bound<'_, PyAny>) -> Result<Self> {
         let py = object.py();
         let buffer = PyUntypedBuffer::get(object).map_err(|error| {
             let refused = error.is_instance_of::<PyBufferError>(py);
             if refused { argument(format!("the array cannot be used: {}", error.value(py))) } else { error.into() }
         })?;
-        let is_bytes = buffer.item_size() == 1 && matches!(buffer.format().to_bytes(), b"B" | b"@B" | b"=B");
-        if !is_bytes {
-            return Err(argument(format!("an array of uint8 is needed, not of {}", named(buffer.format()))));
-        }
         // None, or an entry for each dimension: pointers to rows somewhere else.
         if buffer.suboffsets().is_some_and(|offsets| offsets.iter().any(|&offset| offset >= 0)) {
             return Err(argument("an array with pointers to rows is not supported: copy it into one piece"));
         }
         Ok(Self(buffer))
+    }
+
+    fn is_uint8(&self) -> bool {
+        self.0.item_size() == 1 && matches!(self.0.format().to_bytes(), b"B" | b"@B" | b"=B")
+    }
+
+    /// Returns whether samples have two bytes, the lower one first, as the codec's have.
+    pub(crate) fn is_uint16(&self) -> bool {
+        let is_named = matches!(self.0.format().to_bytes(), b"H" | b"@H" | b"=H" | b"<H");
+        self.0.item_size() == 2 && is_named && cfg!(target_endian = "little")
+    }
+
+    fn refused(&self, needed: &str) -> Raised {
+        argument(format!("an array of {needed} is needed, not of {}", named(self.0.format())))
     }
 
     pub(crate) fn shape(&self) -> &[usize] {
@@ -81,7 +102,7 @@ impl Array {
     pub(crate) fn rows(&self) -> Option<Rows> {
         let (shape, strides) = (self.0.shape(), self.0.strides());
         let (&[rows, ref inner @ ..], &[stride, ref inner_strides @ ..]) = (shape, strides) else { return None };
-        let mut bytes = 1;
+        let mut bytes = self.0.item_size();
         for (&count, &step) in inner.iter().zip(inner_strides).rev() {
             // A dimension of one has any stride.
             if count != 1 && usize::try_from(step) != Ok(bytes) {
@@ -94,23 +115,27 @@ impl Array {
         (stride >= bytes).then_some(Rows { length, stride })
     }
 
-    /// Returns a copy without gaps, row by row.
+    /// Returns a copy of the bytes without gaps, row by row.
     pub(crate) fn to_vec(&self, py: Python<'_>) -> Result<Vec<u8>> {
-        Ok(self.typed()?.to_vec(py)?)
+        if self.is_uint16() {
+            let samples = self.0.as_typed::<u16>()?.to_vec(py)?;
+            return Ok(samples.into_iter().flat_map(u16::to_le_bytes).collect());
+        }
+        Ok(self.0.as_typed::<u8>()?.to_vec(py)?)
     }
 
-    /// Writes samples without gaps, row by row.
-    pub(crate) fn fill(&self, py: Python<'_>, samples: &[u8]) -> Result<()> {
+    /// Writes the bytes of samples without gaps, row by row.
+    pub(crate) fn fill(&self, py: Python<'_>, bytes: &[u8]) -> Result<()> {
         self.check_writable()?;
-        Ok(self.typed()?.copy_from_slice(py, samples)?)
+        if self.is_uint16() {
+            let samples: Vec<_> = bytes.as_chunks().0.iter().map(|&sample| u16::from_le_bytes(sample)).collect();
+            return Ok(self.0.as_typed::<u16>()?.copy_from_slice(py, &samples)?);
+        }
+        Ok(self.0.as_typed::<u8>()?.copy_from_slice(py, bytes)?)
     }
 
     fn check_writable(&self) -> Result<()> {
         if self.0.readonly() { Err(argument("the array to write to is read-only")) } else { Ok(()) }
-    }
-
-    fn typed(&self) -> Result<&PyBuffer<u8>> {
-        Ok(self.0.as_typed::<u8>()?)
     }
 
     /// Lends the bytes of rows to `work`.

@@ -1,13 +1,13 @@
 //! Arrays as pictures: interleaved grey and RGB, and planar YCbCr 4:2:0.
 
-use nestcast_codec::{Format, Matrix, Picture, Plane, PlaneMut, Range, Size, View, ViewMut, Ycbcr};
+use nestcast_codec::{Channels, Format, Matrix, Picture, Plane, PlaneMut, Range, Size, View, ViewMut, Ycbcr};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 
 use crate::errors::{Result, argument};
 use crate::memory::{Array, Rows};
 
-/// A grey or RGB picture in an array of the shape (height, width) or (height, width, 3).
+/// A grey or RGB picture, with opacity or without, in an array of the shape (height, width) or (height, width, 1 to 4).
 pub(crate) struct Pixels {
     array: Array,
     size: Size,
@@ -17,17 +17,20 @@ pub(crate) struct Pixels {
 impl Pixels {
     /// Exports an array.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> Result<Self> {
-        let array = Array::of(object)?;
-        let (height, width, format) = match *array.shape() {
-            [height, width] | [height, width, 1] => (height, width, Format::Grey),
-            [height, width, 3] => (height, width, Format::Rgb),
+        let array = Array::of_samples(object)?;
+        let (height, width, channels, alpha) = match *array.shape() {
+            [height, width] | [height, width, 1] => (height, width, Channels::Grey, false),
+            [height, width, 2] => (height, width, Channels::Grey, true),
+            [height, width, 3] => (height, width, Channels::Rgb, false),
+            [height, width, 4] => (height, width, Channels::Rgb, true),
             ref shape => {
                 return Err(argument(format!(
-                    "a picture has the shape (height, width) or (height, width, 3), not {}",
+                    "a picture has the shape (height, width) or (height, width, channels) with 1 to 4 channels, not {}",
                     written(shape)
                 )));
             }
         };
+        let format = Format::interleaved(channels, alpha, array.is_uint16());
         Ok(Self { size: size(width, height)?, format, array })
     }
 
@@ -72,7 +75,7 @@ impl Pixels {
 }
 
 impl Pixels {
-    /// Writes the samples of the whole picture, row by row.
+    /// Writes the bytes of the whole picture, row by row.
     pub(crate) fn fill(&self, py: Python<'_>, samples: &[u8]) -> Result<()> {
         self.array.fill(py, samples)
     }

@@ -255,7 +255,7 @@ impl ReceivedFrame {
 
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        shape_of(py, self.frame.picture.size(), self.frame.picture.channels())
+        shape_of(py, self.frame.picture.size(), self.frame.picture.channels().into())
     }
 
     #[getter]
@@ -277,7 +277,7 @@ impl ReceivedFrame {
         }
         let pixels = Pixels::of(out)?;
         if pixels.size() != picture.size() || pixels.format() != picture.format() {
-            return Err(argument("the array to write to has another shape than the frame"));
+            return Err(argument("the array to write to has another shape or type than the frame"));
         }
         pixels.fill(py, picture.samples())
     }

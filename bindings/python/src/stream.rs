@@ -1,6 +1,6 @@
 //! The header of a stream.
 
-use nestcast_codec::{Channels, Header as StreamHeader, Parsed, Size};
+use nestcast_codec::{Format, Header as StreamHeader, Parsed, Size};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -16,6 +16,10 @@ pub(crate) struct Header {
     height: usize,
     /// 1 for grey, 3 for RGB.
     channels: usize,
+    /// Bits of a sample of the source, 8 to 16.
+    bits: u8,
+    /// Whether the picture has opacity.
+    alpha: bool,
     /// The model that decodes the stream, in hexadecimal.
     model: String,
     /// Bytes of the header.
@@ -24,15 +28,19 @@ pub(crate) struct Header {
 
 #[pymethods]
 impl Header {
-    /// The shape of the decoded array.
+    /// The shape of the decoded array without opacity.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
         shape(py, self.height, self.width, self.channels)
     }
 
     fn __repr__(&self) -> String {
-        let Self { width, height, channels, model, length } = self;
-        format!("Header(width={width}, height={height}, channels={channels}, model={model:?}, length={length})")
+        let Self { width, height, channels, bits, alpha, model, length } = self;
+        let alpha = if *alpha { "True" } else { "False" };
+        format!(
+            "Header(width={width}, height={height}, channels={channels}, bits={bits}, alpha={alpha}, model={model:?}, \
+             length={length})"
+        )
     }
 }
 
@@ -41,9 +49,9 @@ pub(crate) fn shape(py: Python<'_>, height: usize, width: usize, channels: usize
     if channels == 1 { PyTuple::new(py, [height, width]) } else { PyTuple::new(py, [height, width, channels]) }
 }
 
-/// Returns a header's shape.
-pub(crate) fn shape_of(py: Python<'_>, size: Size, channels: Channels) -> PyResult<Bound<'_, PyTuple>> {
-    shape(py, size.height(), size.width(), channels.count())
+/// Returns the shape of an array for a picture of such a format, whose samples are in one plane.
+pub(crate) fn shape_of(py: Python<'_>, size: Size, format: Format) -> PyResult<Bound<'_, PyTuple>> {
+    shape(py, size.height(), size.width(), format.channels().count() + usize::from(format.has_alpha()))
 }
 
 /// Reads the header of a stream, or of any part from its beginning. Returns `None` if the header is not complete.
@@ -55,6 +63,8 @@ pub(crate) fn parse_header(data: &Bound<'_, PyAny>) -> Result<Option<Header>> {
         width: header.size.width(),
         height: header.size.height(),
         channels: header.channels.count(),
+        bits: header.bits,
+        alpha: header.alpha.is_some(),
         model: header.model.to_string(),
         length,
     }))

@@ -189,7 +189,7 @@ pub(crate) fn planar_to_rgb(
     let picture = Planar::of(planes, rgb.size(), colours(rgb.size(), Some(matrix), full_range)?)?.to_picture(py)?;
     let converted = py.detach(|| to_rgb(&picture).into_owned());
     if rgb.format() != converted.format() {
-        return Err(argument("the array to write to needs three channels"));
+        return Err(argument("the array to write to needs three channels of uint8"));
     }
     rgb.fill(py, converted.samples())
 }

@@ -32,9 +32,10 @@ def test_the_frozen_vectors_have_their_digests():
         name, kind, width, height, model, _, _, cut, _, digest = line.split("\t")
         stream = (VECTORS / f"{name}.nst").read_bytes()[: int(cut)]
         decoder.reset()
-        samples = decoder.push(stream).render()
-        expected = (int(height), int(width)) if kind == "grey" else (int(height), int(width), 3)
-        assert samples.shape == expected, name
+        samples = decoder.push(stream).render(as_stored=True)
+        channels = {"grey": 1, "grey-alpha": 2, "rgb": 3, "rgba": 4}[kind.removesuffix("16")]
+        assert samples.shape == (int(height), int(width), *([channels] if channels > 1 else [])), name
+        assert samples.dtype == (numpy.uint16 if kind.endswith("16") else numpy.uint8), name
         assert hashlib.sha256(samples.tobytes()).hexdigest() == digest, (name, cut)
         assert nestcast.Stream(stream).header.model == model
     assert len(lines) > 20
@@ -119,13 +120,14 @@ def test_another_model_is_found_by_the_stream(picture):
 @pytest.mark.parametrize(
     ("array", "message"),
     [
-        (numpy.zeros((4, 4), numpy.float32), "an array of uint8 is needed, not of float32"),
-        (numpy.zeros((4, 4), numpy.int8), "an array of uint8 is needed, not of int8"),
-        (numpy.zeros((4, 4), bool), "an array of uint8 is needed, not of bool"),
-        ([[1, 2], [3, 4]], "an array of uint8 is needed, not of int64"),
+        (numpy.zeros((4, 4), numpy.float32), "an array of uint8 or uint16 is needed, not of float32"),
+        (numpy.zeros((4, 4), numpy.int8), "an array of uint8 or uint16 is needed, not of int8"),
+        (numpy.zeros((4, 4), bool), "an array of uint8 or uint16 is needed, not of bool"),
+        ([[1, 2], [3, 4]], "an array of uint8 or uint16 is needed, not of int64"),
         (numpy.zeros(4, numpy.uint8), r"not \(4,\)"),
-        (numpy.zeros((4, 4, 2), numpy.uint8), r"not \(4, 4, 2\)"),
-        (numpy.zeros((4, 4, 4), numpy.uint8), r"not \(4, 4, 4\)"),
+        (numpy.zeros((4, 4), ">u2"), "an array of uint8 or uint16 is needed, not of .*>H"),
+        (numpy.zeros((4, 4, 0), numpy.uint8), r"not \(4, 4, 0\)"),
+        (numpy.zeros((4, 4, 5), numpy.uint8), r"not \(4, 4, 5\)"),
         (numpy.zeros((2, 4, 4, 3), numpy.uint8), r"not \(2, 4, 4, 3\)"),
         (numpy.zeros((), numpy.uint8), "the array cannot be used"),
         (numpy.zeros((0, 4), numpy.uint8), "a picture needs at least one pixel"),
@@ -135,6 +137,62 @@ def test_another_model_is_found_by_the_stream(picture):
 def test_arrays_that_are_no_picture_are_refused(array, message):
     with pytest.raises(nestcast.ArgumentError, match=message):
         nestcast.encode(array)
+
+
+@pytest.fixture(scope="module")
+def deep(picture) -> numpy.ndarray:
+    """Returns colours and opacity of 12 bits, on the scale of 16."""
+    ramp = numpy.linspace(0, 4095, picture.shape[1]).astype(int) + numpy.zeros((picture.shape[0], 1), int)
+    waves = [2048 + 2000 * numpy.sin(ramp / (300 + 90 * channel)) for channel in range(3)]
+    samples = numpy.stack([*waves, ramp], axis=2).astype(int)
+    return (samples << 4 | samples >> 8).astype(numpy.uint16)
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_more_bits_and_opacity_come_back_as_stored(deep, channels):
+    chosen = {1: [0], 2: [0, 3], 3: [0, 1, 2], 4: [0, 1, 2, 3]}[channels]
+    array = numpy.ascontiguousarray(deep[..., chosen])
+    stream = nestcast.encode(array)
+    header = stream.header
+    assert (header.bits, header.alpha, header.channels) == (16, channels in (2, 4), 1 if channels < 3 else 3)
+    stored = nestcast.decode(stream, as_stored=True)
+    assert stored.dtype == numpy.uint16
+    assert stored.shape == (array.shape if channels > 1 else array.shape[:2])
+    # Rounding to 8 bits is an error of 64 in the mean.
+    assert abs(stored.reshape(array.shape).astype(int) - array).mean() < 16
+    # By default 8 bits over white.
+    shown = nestcast.decode(stream)
+    assert shown.dtype == numpy.uint8 and shown.shape == stream.shape
+    colours, opacity = array[..., : header.channels] / 257, array[..., -1:] / 65535 if header.alpha else 1
+    white = colours * opacity + 255 * (1 - opacity)
+    assert abs(white.reshape(shown.shape) - shown).mean() < 0.6
+    # The header alone, as any prefix.
+    assert nestcast.decode(stream.cut(0), as_stored=True).shape == stored.shape
+
+
+def test_an_array_decides_what_is_drawn_into_it(deep, picture):
+    stream = nestcast.encode(deep)
+    stored = nestcast.decode(stream, as_stored=True)
+    decoder = nestcast.Decoder().push(stream)
+    height, width, _ = deep.shape
+    wide = numpy.full((height, width + 3, 4), 7, numpy.uint16)
+    assert (decoder.render(wide[:, 1:-2]) == stored).all() and (wide[:, [0, -2, -1]] == 7).all()
+    # With gaps between samples, so by a copy.
+    assert (decoder.render(numpy.empty((4, height, width), numpy.uint16).transpose(1, 2, 0)) == stored).all()
+    few = decoder.render(numpy.empty(deep.shape, numpy.uint8))
+    assert abs(few.astype(int) * 257 - stored).max() <= 257
+    # An opaque stream of 8 bits in an array of 16 with opacity.
+    whole = nestcast.decode(nestcast.encode(picture), out=numpy.empty((*picture.shape[:2], 4), numpy.uint16))
+    assert (whole[..., 3] == 65535).all()
+    assert abs(whole[..., :3] / 257 - nestcast.decode(nestcast.encode(picture))).max() <= 1
+    assert nestcast.decode(nestcast.encode(picture), as_stored=True).dtype == numpy.uint8
+    with pytest.raises(nestcast.ArgumentError, match="either out or as_stored"):
+        decoder.render(wide[:, 1:-2], as_stored=True)
+    with pytest.raises(nestcast.LimitError, match="with its opacity and its bits a sample"):
+        nestcast.decode(stream, max_pixels=height * width)
+    # Layouts of uint16 give one stream, and samples that 8 bits hold give that of 8 bits.
+    assert nestcast.encode(numpy.asfortranarray(deep)) == stream
+    assert nestcast.encode(picture.astype(numpy.uint16) * 257) == nestcast.encode(picture)
 
 
 def test_a_side_has_a_limit():
@@ -149,7 +207,8 @@ def test_arrays_that_cannot_be_drawn_into_are_refused(picture):
     frozen = numpy.empty_like(picture)
     frozen.flags.writeable = False
     wrong = [numpy.empty(picture.shape[:2], numpy.uint8), numpy.empty((96, 127, 3), numpy.uint8), frozen]
-    wrong += [numpy.empty(picture.shape, numpy.uint16), bytes(picture.size)]
+    wrong += [numpy.empty(picture.shape, numpy.float32), bytes(picture.size)]
+    wrong += [numpy.empty((*picture.shape[:2], 2), numpy.uint8), numpy.empty(picture.shape[:2], numpy.uint16)]
     for out in wrong:
         with pytest.raises(nestcast.ArgumentError):
             decoder.render(out)

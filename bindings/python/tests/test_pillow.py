@@ -40,10 +40,28 @@ def test_pictures_are_saved_as_streams(picture, tmp_path):
     assert (tmp_path / "few.nst").read_bytes() == nestcast.encode(picture, model="photo-ssim")[:200]
     # An array that numpy can take is a picture too.
     assert nestcast.encode(image) == nestcast.encode(picture)
-    with pytest.raises(OSError, match="cannot write mode RGBA"):
-        image.convert("RGBA").save(tmp_path / "alpha.nst")
+    with pytest.raises(OSError, match="cannot write mode CMYK"):
+        image.convert("CMYK").save(tmp_path / "ink.nst")
     with pytest.raises(OSError, match="there is no model"):
         image.save(tmp_path / "wrong.nst", model="nothing")
+
+
+@pytest.mark.parametrize("mode", ["LA", "RGBA"])
+def test_opacity_is_saved_and_opened(picture, mode, tmp_path):
+    image = Image.fromarray(picture).convert(mode[:-1])
+    image.putalpha(Image.fromarray(numpy.ascontiguousarray(picture[..., 0])))
+    image.save(tmp_path / "alpha.nst")
+    with Image.open(tmp_path / "alpha.nst") as opened:
+        assert opened.mode == mode
+        error = numpy.asarray(opened).astype(int) - numpy.asarray(image)
+        assert abs(error).mean() < 2 and abs(error).max() < 16
+
+
+def test_a_stream_of_16_bits_opens_in_8(picture):
+    stream = nestcast.encode(picture.astype(numpy.uint16) * 257 + 1)
+    assert stream.header.bits == 16
+    image = Image.open(io.BytesIO(stream))
+    assert image.mode == "RGB" and (numpy.asarray(image) == nestcast.decode(stream)).all()
 
 
 def test_what_is_no_stream_does_not_open():

@@ -220,12 +220,7 @@ pub(crate) fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, ra
     let welcome = source.welcome();
     let broadcast = Broadcast::listen(config, source).expect("a port");
     let sound = broadcast.sound();
-    let relayed = Relayed {
-        welcome,
-        frames: broadcast.frames(),
-        demand: broadcast.demand(),
-        sound: Some((Sound::Mono, sound.subscribe())),
-    };
+    let relayed = Relayed::of(&broadcast, (welcome, Some(Sound::Mono)));
     tasks.spawn(async move {
         let mut ticks = interval(Duration::from_millis(20));
         loop {

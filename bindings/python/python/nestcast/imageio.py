@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import islice
 from types import EllipsisType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 from imageio.config import FileExtension, PluginConfig, extension_list, known_extensions, known_plugins
@@ -17,9 +17,6 @@ from imageio.core.v3_plugin_api import ImageProperties, PluginV3
 from . import Decoder, Error, VideoReader, encode, open_video
 from ._nestcast import count_frames, parse_header
 from .pictures import MAX_PIXELS
-
-if TYPE_CHECKING:
-    from .pictures import Pixels
 
 NAME = "nestcast"
 #: The first bytes of every file; the next one is 0 or 1 for pictures, and 2 or 3 for videos, all of version 1.
@@ -119,7 +116,7 @@ class NestcastPlugin(PluginV3):
 
     def _frames(
         self, start: int, *, bitrate: float | None = None, threads: int = 1, max_pixels: int = MAX_PIXELS
-    ) -> Iterator[Pixels]:
+    ) -> Iterator[numpy.ndarray]:
         options = {"threads": threads, "max_pixels": max_pixels}
         try:
             if self._is_video:

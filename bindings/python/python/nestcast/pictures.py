@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from typing_extensions import Buffer
 
     Pixels: TypeAlias = NDArray[numpy.uint8]
+    #: Samples of 8 or 16 bits.
+    Samples: TypeAlias = NDArray[numpy.uint8] | NDArray[numpy.uint16]
 
 #: Pixels that a decoder agrees to hold, unless told otherwise. It needs up to 50 bytes a pixel.
 MAX_PIXELS = 100_000_000
@@ -40,7 +42,7 @@ class Stream(bytes):
 
     @cached_property
     def header(self) -> Header:
-        """Width, height, channels and model."""
+        """Width, height, channels, bits a sample, opacity and model."""
         header = parse_header(self)
         if header is None:
             raise IncompleteHeaderError("the stream ends inside its header")
@@ -48,7 +50,7 @@ class Stream(bytes):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the decoded array: (height, width), or (height, width, 3)."""
+        """The shape of the decoded array without opacity: (height, width), or (height, width, 3)."""
         return self.header.shape
 
     @property
@@ -93,7 +95,11 @@ class Encoder:
         self._native = _nestcast.Encoder(model, threads, deep, max_bytes, rotations, activity_masking)
 
     def encode(self, picture: Any, *, max_bytes: int | None = None) -> Stream:
-        """Encodes an array of uint8 of the shape (height, width) or (height, width, 3), RGB.
+        """Encodes an array of the shape (height, width) or (height, width, 3), RGB.
+
+        Samples are uint8, or uint16 with white at 65535. In an array of the shape (height, width, 2) or (height, width, 4)
+        the last channel is opacity, from 0 for a pixel that does not show to the largest value. Colours are not
+        multiplied by it.
 
         Rows may have any distance, so a part of a larger array is not copied. An array with gaps between samples is
         copied. Any object that numpy takes as an array will do, for example a picture of Pillow.
@@ -105,8 +111,8 @@ class Decoder:
     """Decodes streams one after another in the same memory. One thread at a time may use it.
 
     Without `model` the decoder uses the built-in model that the stream names. With `deep`, networks improve the picture;
-    they need the package `onnxruntime`. Pictures of more than `max_pixels` are refused before memory is taken. Streams of
-    more than 8 bits a sample, or with opacity, give 8 bits over white.
+    they need the package `onnxruntime`. Pictures of more than `max_pixels` are refused before memory is taken; opacity
+    counts as half a pixel, and more than 8 bits a sample as an eighth.
     """
 
     def __init__(
@@ -124,16 +130,22 @@ class Decoder:
         self._native.push(data)
         return self
 
-    def render(self, out: Any = None) -> Pixels:
+    def render(self, out: Any = None, *, as_stored: bool = False) -> Samples:
         """Renders the picture of the bytes that have arrived, into `out` or into a new array, and returns it.
 
-        `out` has the shape `Decoder.shape`; its rows may have any distance. Raises `IncompleteHeaderError` before the
-        header is complete.
+        A new array is uint8, and shows opacity over white. With `as_stored` it has all that the stream has: it is uint16
+        if the stream has more than 8 bits a sample, and its last channel is opacity if the stream has some.
+
+        `out` decides by its own type and shape: uint8 or uint16, and the shape `Decoder.shape`, or one channel more for
+        opacity. Its rows may have any distance. Raises `IncompleteHeaderError` before the header is complete.
         """
         if out is None:
             import numpy
 
-            out = numpy.empty(self._native.shape, numpy.uint8)
+            shape, is_deep = self._native.stored if as_stored else (self._native.shape, False)
+            out = numpy.empty(shape, numpy.uint16 if is_deep else numpy.uint8)
+        elif as_stored:
+            raise ArgumentError("give either out or as_stored: an array decides by its own type and shape")
         self._native.render(out)
         return out
 
@@ -143,7 +155,7 @@ class Decoder:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The shape of the picture. Raises `IncompleteHeaderError` before the header is complete."""
+        """The shape of the picture without opacity. Raises `IncompleteHeaderError` before the header is complete."""
         return self._native.shape
 
     @property
@@ -187,9 +199,14 @@ def decode(
     deep: bool = False,
     max_pixels: int = MAX_PIXELS,
     out: Any = None,
-) -> Pixels:
-    """Decodes one stream, or any prefix of one that contains its header; `Decoder` says what the arguments mean."""
-    return Decoder(model, threads=threads, deep=deep, max_pixels=max_pixels).push(data).render(out)
+    as_stored: bool = False,
+) -> Samples:
+    """Decodes one stream, or any prefix of one that contains its header, into an array of numpy or into `out`.
+
+    `Decoder` and `Decoder.render` say what the arguments mean.
+    """
+    decoder = Decoder(model, threads=threads, deep=deep, max_pixels=max_pixels)
+    return decoder.push(data).render(out, as_stored=as_stored)
 
 
 def cut(

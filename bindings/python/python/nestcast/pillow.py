@@ -7,6 +7,7 @@ from __future__ import annotations
 from io import BytesIO
 from typing import IO, Any
 
+import numpy
 from PIL import Image, ImageFile
 
 from . import Decoder, Error, encode
@@ -16,6 +17,8 @@ FORMAT = "NESTCAST"
 #: The first bytes of streams of both versions, and the longest header.
 _MAGICS = (b"nst\x01", b"nst\x02")
 _MAX_HEADER = 22
+#: The modes by the number of channels and opacity. They have 8 bits a sample: Pillow has none of 16 for colours.
+_MODES = {(1, False): "L", (3, False): "RGB", (1, True): "LA", (3, True): "RGBA"}
 
 
 class NestcastImageFile(ImageFile.ImageFile):
@@ -34,15 +37,16 @@ class NestcastImageFile(ImageFile.ImageFile):
             raise SyntaxError("the stream ends inside its header")
         self.fp.seek(0)
         self._size = header.width, header.height
-        self._mode = "L" if header.channels == 1 else "RGB"
+        self._mode = _MODES[header.channels, header.alpha]
         self.info["model"] = header.model
 
     def load(self) -> Any:
         if self.fp is not None and not self.tile and self._im is None:
-            # Pillow has checked the size against its own limit.
-            decoder = Decoder(max_pixels=self.width * self.height)
+            # Pillow has checked the size against its own limit. Opacity and more bits count for less than once more.
+            decoder = Decoder(max_pixels=2 * self.width * self.height)
+            canvas = numpy.empty((self.height, self.width, len(self.mode)), numpy.uint8)
             try:
-                samples = decoder.push(self.fp.read()).render()
+                samples = decoder.push(self.fp.read()).render(canvas)
             except Error as error:
                 raise OSError(str(error)) from error
             if self._exclusive_fp:
@@ -54,8 +58,8 @@ class NestcastImageFile(ImageFile.ImageFile):
 
 def _save(image: Image.Image, file: IO[bytes], filename: str | bytes) -> None:
     """Writes a stream. `image.save(..., max_bytes=, model=, threads=, deep=)` are those of `nestcast.encode`."""
-    if image.mode not in ("L", "RGB"):
-        raise OSError(f"cannot write mode {image.mode} as nestcast: convert it to L or RGB")
+    if image.mode not in _MODES.values():
+        raise OSError(f"cannot write mode {image.mode} as nestcast: convert it to {', '.join(_MODES.values())}")
     known = ("max_bytes", "model", "threads", "deep", "rotations", "activity_masking")
     options = {name: image.encoderinfo[name] for name in known if name in image.encoderinfo}
     try:
