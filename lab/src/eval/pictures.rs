@@ -89,7 +89,6 @@ impl Bench {
 
     /// Returns `None`: this build lacks the feature `perceptual`.
     #[cfg(not(feature = "perceptual"))]
-    #[expect(clippy::unused_self, reason = "as with the feature")]
     #[must_use]
     pub const fn look(&self, _: &Picture) -> Option<Look> {
         None
