@@ -35,6 +35,8 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let start = Instant::now();
     let stream = encoder.encode(&decoded.picture).with_context(|| format!("{} cannot be encoded", names.input))?;
     let took = start.elapsed();
+    let refused = || format!("`decode` would refuse the stream of {}, unless both get --max-pixels", names.input);
+    stream.header().check_pixels(options.common.max_pixels).with_context(refused)?;
     output.write(stream.bytes())?;
     let summary = EncodedPicture::new(names, &stream, model.package.name(), analysis, took);
     files::conclude(&output, options.json, &summary)

@@ -95,6 +95,19 @@ fn huge_pictures_are_refused_by_their_header() {
 }
 
 #[test]
+fn what_decode_refuses_is_not_encoded() {
+    let bench = Bench::new();
+    let deep = [200, 7, 30, 9, 40, 255, 9, 1].repeat(40 * 24);
+    bench.write("in", &png::file(SIZE, 16, png::RGBA, &[(b"IDAT", png::pixels(&deep, 320))]));
+    // With its opacity and its bits, the picture counts as 960 + 480 + 120 pixels.
+    let encode = |max| ["encode", "in", "-o", "s.nst", "--analysis", "linear", "--max-pixels", max];
+    let line = bench.refuse(&encode("1559"));
+    assert!(line.contains("1560") && line.contains("both get --max-pixels"), "{line}");
+    bench.succeed(&encode("1560"));
+    bench.succeed(&["decode", "s.nst", "-o", "back.png", "--decoder", "linear", "--max-pixels", "1560"]);
+}
+
+#[test]
 fn sixteen_bits_are_kept_unless_fewer_are_wanted() {
     let bench = Bench::new();
     let wide = [200, 7, 30, 9, 40, 255].repeat(40 * 24);
