@@ -128,6 +128,21 @@ fn sixteen_bits_are_kept_unless_fewer_are_wanted() {
 }
 
 #[test]
+fn the_summary_names_the_analysis_that_a_picture_got() {
+    let bench = Bench::new();
+    for (row, used) in [([200, 7, 30, 9, 40, 255], "linear"), ([200, 200, 30, 30, 40, 40], "deep")] {
+        let picture = png::file(SIZE, 16, png::RGB, &[(b"IDAT", png::pixels(&row.repeat(40 * 24), 240))]);
+        bench.write("in", &picture);
+        for bits in ["8", "16"] {
+            let encode = ["encode", "in", "-o", "s.nst", "--analysis", "deep", "--bits", bits];
+            let output = bench.command_with_networks().args(encode).output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains(&format!("{used} analysis")), "{bits} bits: {said}{output:?}");
+        }
+    }
+}
+
+#[test]
 fn a_palette_becomes_rgb() {
     let bench = Bench::new();
     let palette = vec![200, 30, 40, 20, 60, 220];
