@@ -167,7 +167,9 @@ fn the_cut_matters_as_far_as_it_was_trained() {
     let at = |cut| deep.picture_of(coefficients.clone(), Position(cut)).expect("a picture");
     assert_ne!(at(3.0), at(6.0));
     assert_eq!(at(8.0), at(14.5));
-    assert_eq!(at(0.0), at(-1.0));
+    assert_ne!(at(0.0), at(-0.5));
+    let linear = deep.synthesis.linear.picture_of(coefficients.clone(), Position(-1.0)).expect("a picture");
+    assert_eq!(at(-1.0), linear);
 }
 
 #[test]
