@@ -25,11 +25,8 @@ pub(crate) fn key(options: &Key) -> Result<()> {
     write_secret(&options.key, &pem)
         .with_context(|| format!("{} cannot be written: name a new file", options.key.display()))?;
     output.write(set.as_bytes())?;
-    files::print(&format!(
-        "{}: sign tokens with it; {}: give it to nestcast send --keys\n",
-        options.key.display(),
-        options.keys.display()
-    ))
+    let (private, public) = (options.key.display(), options.keys.display());
+    files::print(&format!("{private}: sign tokens with it; {public}: give it to nestcast send --keys\n"))
 }
 
 /// Prints a signed token.

@@ -94,7 +94,7 @@ fn of_y4m(error: &y4m::Error) -> Option<&'static str> {
 fn of_codec(error: &CodecError) -> Option<&'static str> {
     Some(match error {
         CodecError::Model { .. } => ": name the folder of the model it needs with --model",
-        CodecError::Limit { .. } => ": if you trust the stream, raise --max-pixels",
+        CodecError::Limit { .. } => ": if you trust it, raise --max-pixels",
         CodecError::Corrupt { .. } => ": get the stream again",
         _ => return None,
     })

@@ -30,11 +30,14 @@ pub(crate) fn run(options: &Encode) -> Result<()> {
     let names = Names::new(input.name(), output.path());
     let decoded = input.picture_as(options.common.max_pixels, Samples::All)?;
     files::note_lost(&names.input, &decoded.notes);
-    let (analysis, encoder) = model.encoder(&options.picture)?;
+    let (asked, encoder) = model.encoder(&options.picture)?;
+    let analysis = model.used_analysis(asked, &decoded.picture);
     let mut encoder = encoder.with_max_bytes(options.max_bytes.unwrap_or(usize::MAX)).with_max_bits(options.bits);
     let start = Instant::now();
     let stream = encoder.encode(&decoded.picture).with_context(|| format!("{} cannot be encoded", names.input))?;
     let took = start.elapsed();
+    let refused = || format!("`decode` would refuse the stream of {}, unless both get --max-pixels", names.input);
+    stream.header().check_pixels(options.common.max_pixels).with_context(refused)?;
     output.write(stream.bytes())?;
     let summary = EncodedPicture::new(names, &stream, model.package.name(), analysis, took);
     files::conclude(&output, options.json, &summary)

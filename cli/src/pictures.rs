@@ -46,10 +46,8 @@ pub(crate) fn prefix(name: &str, reader: stream::Reader<Opened>, count: usize) -
     ensure!(count >= least, "{count} bytes end inside the stream's header: ask for {least} or more");
     let bytes = stream(name, reader, Some(count))?.prefix(count);
     if count > bytes.len() {
-        files::note(&format!(
-            "the stream has {} bytes, fewer than you asked for: nestcast uses all of it",
-            bytes.len()
-        ));
+        let there = bytes.len();
+        files::note(&format!("the stream has {there} bytes, fewer than you asked for: nestcast uses all of it"));
     }
     Ok(bytes)
 }

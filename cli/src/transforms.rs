@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, ensure};
-use nestcast_codec::{Decoder, Encoder, Error, ModelId, Restoration};
+use nestcast_codec::{Decoder, Encoder, Error, ModelId, Picture, Restoration, View};
 use nestcast_models::{DeepSynthesis, Package, Runtime, VideoPackage};
 
 use crate::args::{Analysis, BOTH_DECODERS, Common, PictureCoding, Transform};
@@ -50,6 +50,13 @@ impl Model {
             Analysis::Deep => Encoder::new(self.package.deep_analysis(&runtime()?, self.threads)?),
         };
         Ok((analysis.name(), encoder.with_activity_masking(strength)))
+    }
+
+    /// Returns the name of the transform that a picture gets: the deep one corrects only colours of 8 bits.
+    pub(crate) fn used_analysis(&self, asked: &'static str, picture: &Picture) -> &'static str {
+        let is_left_out = asked == Analysis::Deep.name() && View::from(picture).has_deep_colour();
+        let other = if self.package.has_gain_network() { Analysis::Masked } else { Analysis::Linear };
+        if is_left_out { other.name() } else { asked }
     }
 
     /// Returns the transform to encode with: with the network for activity masking of this strength, if the model has one and

@@ -95,6 +95,19 @@ fn huge_pictures_are_refused_by_their_header() {
 }
 
 #[test]
+fn what_decode_refuses_is_not_encoded() {
+    let bench = Bench::new();
+    let deep = [200, 7, 30, 9, 40, 255, 9, 1].repeat(40 * 24);
+    bench.write("in", &png::file(SIZE, 16, png::RGBA, &[(b"IDAT", png::pixels(&deep, 320))]));
+    // With its opacity and its bits, the picture counts as 960 + 480 + 120 pixels.
+    let encode = |max| ["encode", "in", "-o", "s.nst", "--analysis", "linear", "--max-pixels", max];
+    let line = bench.refuse(&encode("1559"));
+    assert!(line.contains("1560") && line.contains("both get --max-pixels"), "{line}");
+    bench.succeed(&encode("1560"));
+    bench.succeed(&["decode", "s.nst", "-o", "back.png", "--decoder", "linear", "--max-pixels", "1560"]);
+}
+
+#[test]
 fn sixteen_bits_are_kept_unless_fewer_are_wanted() {
     let bench = Bench::new();
     let wide = [200, 7, 30, 9, 40, 255].repeat(40 * 24);
@@ -112,6 +125,21 @@ fn sixteen_bits_are_kept_unless_fewer_are_wanted() {
     let back = image::load_from_memory(&bench.read("back.png")).expect("a PNG");
     assert_eq!(back.color(), image::ColorType::Rgb8);
     assert!(near(back.to_rgb8().get_pixel(20, 12).0, [200, 30, 41]), "{:?}", back.to_rgb8().get_pixel(20, 12));
+}
+
+#[test]
+fn the_summary_names_the_analysis_that_a_picture_got() {
+    let bench = Bench::new();
+    for (row, used) in [([200, 7, 30, 9, 40, 255], "linear"), ([200, 200, 30, 30, 40, 40], "deep")] {
+        let picture = png::file(SIZE, 16, png::RGB, &[(b"IDAT", png::pixels(&row.repeat(40 * 24), 240))]);
+        bench.write("in", &picture);
+        for bits in ["8", "16"] {
+            let encode = ["encode", "in", "-o", "s.nst", "--analysis", "deep", "--bits", bits];
+            let output = bench.command_with_networks().args(encode).output().expect("it starts");
+            let said = String::from_utf8_lossy(&output.stdout);
+            assert!(said.contains(&format!("{used} analysis")), "{bits} bits: {said}{output:?}");
+        }
+    }
 }
 
 #[test]

@@ -369,6 +369,18 @@ impl<'a> View<'a> {
     pub const fn format(&self) -> Format {
         self.format
     }
+
+    /// Returns whether a colour has no equal in 8 bits. Samples of 16 bits are equal to one of 8 if their bytes are equal.
+    #[must_use]
+    pub fn has_deep_colour(&self) -> bool {
+        let is_deep = |pixel: &[u8]| {
+            let colours = pixel.split_at(2 * self.format.channels().count()).0;
+            colours.as_chunks().0.iter().any(|[low, high]| low != high)
+        };
+        let pixel = self.format.pixel_bytes();
+        let mut rows = (0..self.size.height()).map(|y| self.planes[0].row(y, pixel * self.size.width()));
+        self.format.is_deep() && rows.any(|row| row.chunks_exact(pixel).any(is_deep))
+    }
 }
 
 impl<'a> From<&'a Picture> for View<'a> {

@@ -256,3 +256,18 @@ fn a_decoder_is_reused_for_every_kind_of_stream() {
         assert!(error > if format == Format::Rgb { 45.0 } else { 75.0 }, "{format:?}: {error}");
     }
 }
+
+#[test]
+fn the_missing_planes_fall_to_none_at_the_end() {
+    let stream = encoded(&photo(size(70, 50), Format::Rgb16));
+    let mut decoder = Codec::photo().decoder();
+    assert_eq!(decoder.planes_left(), None);
+    let mut before = f32::INFINITY;
+    for piece in stream.bytes().chunks(50) {
+        decoder.push(piece).expect("a valid stream");
+        let left = decoder.planes_left().expect("a header");
+        assert!((0.0..=before).contains(&left), "{left} planes after {before}");
+        before = left;
+    }
+    assert_eq!((before, decoder.progress()), (0.0, Progress::Complete));
+}

@@ -10,7 +10,7 @@ use crate::format::PictureFormat;
 use crate::source::{PictureSource, Pictures};
 
 /// A slot for one picture. Whoever gets pictures from outside, by a callback or from another language, puts them here;
-/// the encoder's thread takes them. Clones are the same slot.
+/// the encoder's thread takes them. Clones are the same slot; dropping the last one closes it.
 ///
 /// A source that cannot wait calls [`replace`](Self::replace): the encoder gets the newest picture. A source that can
 /// wait calls [`offer`](Self::offer): the encoder gets every picture, at the frame rate of its driver.
@@ -31,7 +31,17 @@ use crate::source::{PictureSource, Pictures};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone)]
-pub struct PictureSlot(Arc<Slot>);
+pub struct PictureSlot(Arc<Giver>);
+
+/// The side of a slot that gives pictures, shared by its clones.
+#[derive(Debug)]
+struct Giver(Arc<Slot>);
+
+impl Drop for Giver {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 /// What became of a picture that was handed over.
 #[derive(Debug, PartialEq, Eq)]
@@ -73,21 +83,29 @@ impl Slot {
         change(&mut self.lock());
         self.changed.notify_all();
     }
+
+    fn close(&self) {
+        self.change(|state| state.is_closed = true);
+    }
+
+    fn end(&self) {
+        self.change(|state| (state.is_closed, state.is_over) = (true, true));
+    }
 }
 
 impl PictureSlot {
     /// Returns an empty slot, and the pictures that are put into it. Each must have the format `format`; another one
-    /// breaks the pictures off.
+    /// breaks the pictures off. Dropping the pictures [ends](Self::end) the slot.
     #[must_use]
     pub fn open(format: PictureFormat) -> (Self, Pictures) {
         let slot = Arc::new(Slot::default());
-        (Self(Arc::clone(&slot)), Pictures::new(Taken { slot, format }))
+        (Self(Arc::new(Giver(Arc::clone(&slot)))), Pictures::new(Taken { slot, format }))
     }
 
     /// Returns a picture that was encoded or replaced, to draw the next one into its memory.
     #[must_use]
     pub fn spent(&self) -> Option<Picture> {
-        self.0.lock().spent.take()
+        self.slot().lock().spent.take()
     }
 
     /// Hands over the next picture. Waits until the encoder has taken the one before, at most for `patience`;
@@ -95,7 +113,7 @@ impl PictureSlot {
     pub fn offer(&self, picture: impl Into<StreamPicture<Picture>>, patience: Duration) -> Offered {
         let is_full =
             |state: &mut State| state.next.is_some() && !state.is_closed && !state.is_over && !state.is_interrupted;
-        let waited = self.0.changed.wait_timeout_while(self.0.lock(), patience, is_full);
+        let waited = self.slot().changed.wait_timeout_while(self.slot().lock(), patience, is_full);
         let mut state = waited.unwrap_or_else(PoisonError::into_inner).0;
         let is_full = state.next.is_some();
         self.put(&mut state, picture.into(), is_full)
@@ -103,7 +121,7 @@ impl PictureSlot {
 
     /// Hands over the next picture at once. If the encoder has not taken the one before, it never does.
     pub fn replace(&self, picture: impl Into<StreamPicture<Picture>>) -> Offered {
-        self.put(&mut self.0.lock(), picture.into(), false)
+        self.put(&mut self.slot().lock(), picture.into(), false)
     }
 
     fn put(&self, state: &mut State, picture: StreamPicture<Picture>, is_full: bool) -> Offered {
@@ -114,7 +132,7 @@ impl PictureSlot {
             return Offered::Refused(picture);
         }
         let before = state.next.replace(picture);
-        self.0.changed.notify_all();
+        self.slot().changed.notify_all();
         match before {
             Some(before) => {
                 state.spent = Some(before.picture);
@@ -126,22 +144,26 @@ impl PictureSlot {
 
     /// Interrupts [`offer`](Self::offer) where it waits, and refuses pictures, until this is called with `false`.
     pub fn set_interrupted(&self, is_interrupted: bool) {
-        self.0.change(|state| state.is_interrupted = is_interrupted);
+        self.slot().change(|state| state.is_interrupted = is_interrupted);
     }
 
     /// Drops a picture that the encoder has not taken.
     pub fn clear(&self) {
-        self.0.change(|state| state.next = None);
+        self.slot().change(|state| state.next = None);
     }
 
     /// Ends the pictures after the one that is in the slot.
     pub fn close(&self) {
-        self.0.change(|state| state.is_closed = true);
+        self.slot().close();
     }
 
     /// Says that the encoder takes no picture any more, because the broadcast is over. Both ends stop waiting.
     pub fn end(&self) {
-        self.0.change(|state| (state.is_closed, state.is_over) = (true, true));
+        self.slot().end();
+    }
+
+    fn slot(&self) -> &Slot {
+        &self.0.0
     }
 }
 
@@ -149,6 +171,12 @@ impl PictureSlot {
 struct Taken {
     slot: Arc<Slot>,
     format: PictureFormat,
+}
+
+impl Drop for Taken {
+    fn drop(&mut self) {
+        self.slot.end();
+    }
 }
 
 impl PictureSource for Taken {

@@ -81,3 +81,18 @@ fn the_end_of_a_broadcast_ends_both_waits() {
     slot.end();
     assert_eq!(waiting.join().expect("an answer"), Offered::Ended);
 }
+
+#[test]
+fn either_side_that_is_dropped_ends_the_wait_of_the_other() {
+    let (slot, pictures) = open();
+    assert_eq!(slot.offer(picture(1), Duration::MAX), Offered::Accepted);
+    let waiting = thread::spawn(move || slot.offer(picture(2), Duration::MAX));
+    drop(pictures);
+    assert_eq!(waiting.join().expect("an answer"), Offered::Ended);
+    let (slot, mut pictures) = open();
+    let other = slot.clone();
+    drop(slot);
+    assert_eq!(other.offer(picture(1), Duration::MAX), Offered::Accepted);
+    drop(other);
+    assert_eq!([taken(&mut pictures), taken(&mut pictures)], [Some(1), None]);
+}

@@ -28,6 +28,7 @@ pub struct Deep {
 }
 
 /// Planes, corrected, then decomposed; and how much of errors each region hides. A package has either network or both.
+/// Planes of a picture with colours of more than 8 bits stay as they are.
 #[derive(Debug)]
 pub struct DeepAnalysis {
     pub(crate) linear: Linear,
@@ -178,7 +179,7 @@ impl Analysis for DeepAnalysis {
         let mut planes = self.linear.planes(picture, Axes::of(picture));
         let activity = self.gains.as_ref().map(|network| network.activity(&planes)).transpose()?;
         // The correction is for 8 bits, and larger than the differences between deeper samples.
-        if let Some(correction) = self.correction.as_ref().filter(|_| !picture.format().is_deep()) {
+        if let Some(correction) = self.correction.as_ref().filter(|_| !picture.has_deep_colour()) {
             correction.add_to(&mut planes, None)?;
         }
         self.linear.decompose(&planes, out)?;

@@ -215,7 +215,7 @@ typedef struct {
    */
   size_t missing_header_bytes;
   /**
-   * Bit planes that are still missing; 0 for all of the stream.
+   * Bit planes that are still missing, those below the finest step included; 0 for all of the stream.
    */
   float position;
   /**

@@ -29,13 +29,16 @@ pub struct NestcastHeader {
     pub model: [u8; 6],
 }
 
+/// The most bit planes that a stream can have: 15, and 6 below the finest step.
+const MOST_PLANES: f32 = 21.0;
+
 /// How far a stream has arrived.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct NestcastProgress {
     /// Bytes that the header still needs, at least; 0 if it is complete.
     pub missing_header_bytes: usize,
-    /// Bit planes that are still missing; 0 for all of the stream.
+    /// Bit planes that are still missing, those below the finest step included; 0 for all of the stream.
     pub position: f32,
     /// Whether all of the stream has arrived: further bytes change nothing.
     pub complete: bool,
@@ -61,13 +64,11 @@ fn header_of(header: &Header) -> NestcastHeader {
     }
 }
 
-fn progress_of(progress: Progress) -> NestcastProgress {
-    let (missing_header_bytes, position, complete) = match progress {
-        Progress::NeedMore(count) => (count, 15.0, false),
-        Progress::Picture(position) => (0, position.0, false),
-        Progress::Complete => (0, 0.0, true),
-    };
-    NestcastProgress { missing_header_bytes, position, complete }
+fn progress_of(decoder: &Decoder) -> NestcastProgress {
+    let progress = decoder.progress();
+    let missing_header_bytes = if let Progress::NeedMore(count) = progress { count } else { 0 };
+    let position = decoder.planes_left().unwrap_or(MOST_PLANES);
+    NestcastProgress { missing_header_bytes, position, complete: progress == Progress::Complete }
 }
 
 /// Reads the header of a stream, or of any part from its beginning.
@@ -130,10 +131,11 @@ pub unsafe extern "C" fn nestcast_decoder_push(
     guard(|| {
         // SAFETY: this function's contract.
         let (decoder, data) = unsafe { (borrowed(decoder, "decoder")?, bytes(data, length)?) };
-        let reached = exclusive(&decoder.0)?.push(data)?;
+        let mut decoder = exclusive(&decoder.0)?;
+        decoder.push(data)?;
         if !progress.is_null() {
             // SAFETY: this function's contract.
-            unsafe { Out::new(progress, "progress")? }.put(progress_of(reached));
+            unsafe { Out::new(progress, "progress")? }.put(progress_of(&decoder));
         }
         Ok(())
     })
@@ -152,7 +154,7 @@ pub unsafe extern "C" fn nestcast_decoder_header(
         // SAFETY: this function's contract.
         let (out, decoder) = unsafe { (Out::new(header, "header")?, borrowed(decoder, "decoder")?) };
         let decoder = exclusive(&decoder.0)?;
-        let missing = progress_of(decoder.progress()).missing_header_bytes.max(1);
+        let missing = progress_of(&decoder).missing_header_bytes.max(1);
         let header = decoder.header().ok_or(DecodeError::IncompleteHeader { missing })?;
         out.put(header_of(&header));
         Ok(())

@@ -27,12 +27,14 @@ int main(int argc, char **argv) {
     free(bytes);
     OK(nestcast_decoder_new(model, 2, 0, &decoder));
     nestcast_model_free(model); /* the decoder goes on */
+    NestcastProgress progress;
     char path[4096];
     while (scanf("%4095s %zu", path, &cut) == 2) {
         bytes = contents(path, &length);
         CHECK(cut <= length);
         OK(nestcast_decoder_reset(decoder));
-        OK(nestcast_decoder_push(decoder, bytes, cut, NULL));
+        OK(nestcast_decoder_push(decoder, bytes, cut, &progress));
+        CHECK(progress.position >= 0 && (progress.position == 0 || !progress.complete));
         NestcastHeader header;
         OK(nestcast_decoder_header(decoder, &header));
         size_t row = (size_t)header.width * pixel_bytes(header.stored_format);

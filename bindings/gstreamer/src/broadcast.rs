@@ -66,7 +66,8 @@ impl PictureInput {
 
     /// Returns why the broadcast takes no picture.
     pub(crate) fn ending(&self) -> String {
-        self.outcome.get().cloned().flatten().unwrap_or_else(|| "the broadcast is over".to_owned())
+        // The encoder may be gone before the sender has said why.
+        self.outcome.wait().clone().unwrap_or_else(|| "the broadcast is over".to_owned())
     }
 }
 

@@ -106,7 +106,7 @@ impl Broadcast {
             match py.detach(|| self.slot.offer(picture, SIGNAL_INTERVAL)) {
                 Offered::Accepted | Offered::Replaced => return Ok(()),
                 Offered::Refused(again) => picture = again,
-                Offered::Ended => return Err(SessionError::new_err(self.ending()).into()),
+                Offered::Ended => return Err(SessionError::new_err(self.ending(py)).into()),
             }
             py.check_signals()?;
         }
@@ -142,8 +142,10 @@ impl Broadcast {
 
 impl Broadcast {
     /// Returns why no further frame is sent.
-    fn ending(&self) -> String {
-        match self.outcome.get() {
+    fn ending(&self, py: Python<'_>) -> String {
+        let is_closed = self.running.lock().unwrap_or_else(PoisonError::into_inner).is_none();
+        // The encoder may be gone before the sender has said why.
+        match if is_closed { self.outcome.get() } else { Some(py.detach(|| self.outcome.wait())) } {
             Some(Some(why)) => why.clone(),
             Some(None) => "the broadcast is over".to_owned(),
             None => "the broadcast is closed".to_owned(),

@@ -119,16 +119,13 @@ impl Decoder {
         Ok(matches!(&*state, State::Ready { decoder, .. } if decoder.progress() == Progress::Complete))
     }
 
-    /// Bit planes that are still missing, 0.0 for all of the stream; `None` before the header is complete.
+    /// Bit planes that are still missing, those below the finest step included; 0.0 for all of the stream, `None` before
+    /// the header is complete.
     #[getter]
     fn position(&self) -> Result<Option<f32>> {
         let state = exclusive(&self.state, "decoder")?;
         let State::Ready { decoder, .. } = &*state else { return Ok(None) };
-        Ok(match decoder.progress() {
-            Progress::NeedMore(_) => None,
-            Progress::Picture(position) => Some(position.0),
-            Progress::Complete => Some(0.0),
-        })
+        Ok(decoder.planes_left())
     }
 }
 

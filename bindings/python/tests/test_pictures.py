@@ -36,6 +36,7 @@ def test_the_frozen_vectors_have_their_digests():
         channels = {"grey": 1, "grey-alpha": 2, "rgb": 3, "rgba": 4}[kind.removesuffix("16")]
         assert samples.shape == (int(height), int(width), *([channels] if channels > 1 else [])), name
         assert samples.dtype == (numpy.uint16 if kind.endswith("16") else numpy.uint8), name
+        assert 0 <= decoder.position <= 21, (name, cut)
         assert hashlib.sha256(samples.tobytes()).hexdigest() == digest, (name, cut)
         assert nestcast.Stream(stream).header.model == model
     assert len(lines) > 20

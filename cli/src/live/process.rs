@@ -85,11 +85,8 @@ pub(super) fn token(path: Option<&Path>) -> Result<Option<Bytes>> {
     let Some(path) = path else { return Ok(None) };
     let mut input = Input::open(path)?;
     let bytes = input.read_to(MAX_TOKEN as u64 + 3)?.trim_ascii();
-    ensure!(!bytes.is_empty(), "{} contains no token: write one into it", path.display());
-    ensure!(
-        bytes.len() <= MAX_TOKEN,
-        "{} is longer than a token of {MAX_TOKEN} bytes: write a shorter one into it",
-        path.display()
-    );
+    let place = path.display();
+    ensure!(!bytes.is_empty(), "{place} contains no token: write one into it");
+    ensure!(bytes.len() <= MAX_TOKEN, "{place} is longer than a token of {MAX_TOKEN} bytes: write a shorter one");
     Ok(Some(Bytes::copy_from_slice(bytes)))
 }

@@ -170,10 +170,8 @@ impl Viewer for Screen {
         let package = self.wanted(announced).open(&archive)?;
         let decoding = self.decoding(package.clone(), announced.size)?;
         if let Err(error) = self.packages.keep(&package) {
-            files::note(&format!(
-                "nestcast uses the fetched model, but cannot keep it: {:#}",
-                anyhow::Error::from(error)
-            ));
+            let why = anyhow::Error::from(error);
+            files::note(&format!("nestcast uses the fetched model, but cannot keep it: {why:#}"));
         }
         Ok(Some(decoding))
     }

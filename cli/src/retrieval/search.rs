@@ -37,9 +37,8 @@ pub(crate) fn run(options: &Search) -> Result<()> {
         sheet.write(&encode_png(&report.sheet(&query, &coder)?)?)?;
         let (missing, all) = report.missing();
         if missing > 0 && !options.json {
-            files::note(&format!(
-                "{missing} of {all} pictures found are not there, seen from this folder: search from where they were indexed"
-            ));
+            let lost = format!("{missing} of {all} pictures found are not there, seen from this folder");
+            files::note(&format!("{lost}: search from where they were indexed"));
         }
         if sheet.is_standard() && !options.json {
             return Ok(());

@@ -28,9 +28,8 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
     clip::end(&name, &video, frames)?;
     pieces.finish()?;
     if uncut > 0 {
-        files::note(&format!(
-            "{uncut} of the {frames} frames are broken, and nestcast keeps them whole: get the video again"
-        ));
+        let broken = format!("{uncut} of the {frames} frames are broken");
+        files::note(&format!("{broken}, and nestcast keeps them whole: get the video again"));
     }
     let [kept, least] = [bytes, bases].map(|bytes| kbps(bytes, frames, frame_rate));
     if least > rate.bits() as f64 / 1e3 * BASE_RATE_TOLERANCE {

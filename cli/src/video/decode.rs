@@ -54,22 +54,17 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let Played { frames: shown, bytes, repeated } = player.played();
     clip::end(&name, player.frames(), shown)?;
     if repeated > 0 {
-        files::note(&format!(
-            "{name}: nestcast cannot decode {repeated} of the {shown} frames: each shows the frame before it"
-        ));
+        let lost = format!("{repeated} of the {shown} frames");
+        files::note(&format!("{name}: nestcast cannot decode {lost}: each shows the frame before it"));
     }
     if place.is_standard() {
         return Ok(());
     }
     let elapsed = start.elapsed().as_secs_f64();
-    files::print(&format!(
-        "{}: {}x{}, {shown} frames from {bytes} bytes, {:.0} kbit/s, {elapsed:.1} s, {:.1} frames/s\n",
-        options.output.display(),
-        header.size.width(),
-        header.size.height(),
-        kbps(bytes, shown, header.rate),
-        shown as f64 / elapsed
-    ))
+    let (path, width, height) = (options.output.display(), header.size.width(), header.size.height());
+    let (rate, speed) = (kbps(bytes, shown, header.rate), shown as f64 / elapsed);
+    let frames = format!("{shown} frames from {bytes} bytes, {rate:.0} kbit/s, {elapsed:.1} s, {speed:.1} frames/s");
+    files::print(&format!("{path}: {width}x{height}, {frames}\n"))
 }
 
 type Video = Player<Replayed<Opened>>;

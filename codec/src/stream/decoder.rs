@@ -179,6 +179,17 @@ impl Decoder {
         }
     }
 
+    /// Returns the bit planes that are still missing, those below the finest step included; 0.0 for all of the stream,
+    /// `None` before the header is complete.
+    #[must_use]
+    pub fn planes_left(&self) -> Option<f32> {
+        let fine_planes = self.header?.fine_planes;
+        Some(match self.progress() {
+            Progress::Picture(position) => position.0 + f32::from(fine_planes),
+            _ => 0.0,
+        })
+    }
+
     /// Returns the coefficients of the colours as far as they are known, and the stream's position.
     ///
     /// # Errors

@@ -83,8 +83,8 @@ impl Encoder {
         }
     }
 
-    /// Stops after `max_bytes`, but not inside the header. The stream is a prefix of the one without a limit, and takes
-    /// less time to make.
+    /// Stops after `max_bytes`, but not inside the header. The stream is a prefix of the one without a limit. It
+    /// takes less time to make, unless the picture has opacity: how bytes are shared with it is known only at the end.
     #[must_use]
     pub fn with_max_bytes(mut self, max_bytes: usize) -> Self {
         self.set_max_bytes(max_bytes);
@@ -120,8 +120,9 @@ impl Encoder {
         self
     }
 
-    /// Sets the most bits of a sample that streams keep, 8..=16; others are clamped. The default is 16. A stream of more
-    /// bits begins like one of 8, and continues after its end with finer planes.
+    /// Sets the most bits of a sample that streams keep, 8..=16; others are clamped. The default is 16. At the same cut,
+    /// a stream of more bits shows the same picture as one of 8, though its bytes differ. It continues after that one's end
+    /// with finer planes.
     #[must_use]
     pub fn with_max_bits(mut self, bits: u8) -> Self {
         self.max_bits = bits.clamp(USUAL_BITS, MAX_BITS);

@@ -24,7 +24,7 @@ impl Extras {
         let rows = 0..picture.size.height();
         let is_finer = |samples: &[u8]| format.is_deep() && samples.as_chunks().0.iter().any(|[low, high]| low != high);
         let any = |is: &dyn Fn(&[u8]) -> bool| rows.clone().any(|y| pixels(y).any(is));
-        let deep_colour = any(&|pixel| is_finer(&pixel[..place.alpha]));
+        let deep_colour = picture.has_deep_colour();
         if !any(&|pixel| pixel[place.alpha..].iter().any(|&byte| byte < u8::MAX)) {
             return Self { deep_colour, ..Self::default() };
         }

@@ -100,10 +100,7 @@ impl Report {
             };
             at = bytes;
             self.whole = Some(progress == Progress::Complete);
-            let planes_left = match progress {
-                Progress::Picture(cut) => cut.0 + f32::from(self.fine_planes),
-                _ => 0.0,
-            };
+            let planes_left = decoder.planes_left().unwrap_or_default();
             let bpp = metrics::bpp(bytes, stream.header().size);
             self.cuts.push(Cut { percent, bytes, bpp, planes_left });
         }

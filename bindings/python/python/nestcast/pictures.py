@@ -165,7 +165,10 @@ class Decoder:
 
     @property
     def position(self) -> float | None:
-        """Bit planes that are still missing, 0.0 for all of the stream; None before the header is complete."""
+        """Bit planes that are still missing, those below the finest step included; 0.0 for all of the stream.
+
+        None before the header is complete.
+        """
         return self._native.position
 
 
