@@ -65,7 +65,7 @@ fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
             &["send", "one.png", "--listen", "127.0.0.1:0", "--cert", "one.pem", "--key", "other.key"],
             "the certificate and the private key do not belong together: name with --key the private key",
         ),
-        (&["send", "one.png", "--token-file", "long"], ": write a shorter one into it"),
+        (&["send", "one.png", "--token-file", "long"], ": write a shorter one"),
         (&[&receive[..], &["none"]].concat(), "so name a PEM file with certificates: No such file"),
         (&[&receive[..], &["words"]].concat(), "no certificate is in it: name a PEM file"),
         (&[&receive[..], &["cut.pem"]].concat(), ": get it again"),
