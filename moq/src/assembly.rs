@@ -17,7 +17,7 @@ const MAX_OPEN_FRAMES: usize = 64;
 /// The most bytes of a frame's groups that wait for its base layer, or for a random-access frame before it.
 const MAX_WAITING_BYTES: usize = 256 * 1024;
 /// More than the bytes of a frame's head.
-const MAX_HEAD_BYTES: u64 = 64;
+const MAX_HEAD_BYTES: usize = 64;
 /// The shortest time after its base layer at which a frame is cut, if no later frame comes.
 const MIN_CUT_TIME: Duration = Duration::from_millis(100);
 /// How long a frame is open after the base layer of a later one, as a part of an interval.
@@ -283,8 +283,9 @@ impl Assembly {
             let is_based = frame.ended.contains(&main);
             let tracks = if is_based { &[main, Track::More][..] } else { &[main] };
             let (number, mut offset) = stream;
-            if main == Track::Join && offset < MAX_HEAD_BYTES {
-                frame.head.extend(frame.waiting.get(&main).into_iter().flatten().flatten());
+            if main == Track::Join && frame.head.len() < MAX_HEAD_BYTES {
+                let waiting = frame.waiting.get(&main).into_iter().flatten().flatten();
+                frame.head.extend(waiting.take(MAX_HEAD_BYTES - frame.head.len()));
                 *joined = frame_id(&frame.head);
             }
             for bytes in tracks.iter().filter_map(|track| frame.waiting.remove(track)).flatten() {

@@ -4,7 +4,8 @@
 //! Broadcast::frames, sound -> publish -> relay -> relay -> receive -> FrameSink
 //! ```
 //!
-//! [`publish`] writes a broadcast's frames and sound at a relay, next to the broadcast's own receivers: one encode serves both.
+//! [`publish`] writes a broadcast's frames and sound at a relay, next to the broadcast's own receivers: one encode serves
+//! both.
 //! [`receive`] reads them and feeds any sink of `nestcast-receiver`, so a player shows a relayed broadcast as it shows
 //! a direct one. A relay copies groups and knows nothing of frames. The subscriber cuts each frame itself: it stops a
 //! frame's enhancement group when the next frame is there.

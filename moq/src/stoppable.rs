@@ -374,8 +374,11 @@ impl<R: poll::RecvStream> Incoming<R> {
     }
 
     fn look(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len() as u64;
-        self.is_flooded |= self.stops.is_flooded(bytes.len() as u64);
+        // Control messages are read and dropped; what comes on other streams is kept.
+        if !matches!(self.kind, Kind::Other) {
+            self.bytes += bytes.len() as u64;
+            self.is_flooded |= self.stops.is_flooded(bytes.len() as u64);
+        }
         if let Some(head) = self.head.add(bytes)
             && let Some(group) = group(head)
         {

@@ -117,7 +117,7 @@ async fn on_air(
         page.allow(&mut browsers.origins);
     }
     #[cfg(feature = "moq")]
-    let format = (source.welcome(), config.sound);
+    let announced = (source.welcome(), config.sound);
     let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?, channels)?);
     let recorder = options.record.as_deref().map(record).transpose()?;
     let mut broadcast = others.into_iter().fold(Broadcast::listen(config, source)?.named(name), with);
@@ -125,7 +125,7 @@ async fn on_air(
         broadcast = broadcast.with_sound(sound);
     }
     #[cfg(feature = "moq")]
-    publish(options, format, &broadcast);
+    publish(options, announced, &broadcast);
     let recording = recorder.map(|it| {
         let (frames, sound) = (broadcast.recorded_frames(), broadcast.sound().subscribe());
         tokio::spawn(record::keep(it, frames, sound, options.json))
@@ -253,9 +253,13 @@ fn serve_page(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCe
 
 /// Publishes the broadcast at a relay too, if the options name one. Its own receivers go on if the relay is of no use.
 #[cfg(feature = "moq")]
-fn publish(options: &Send, format: (nestcast_proto::Welcome, Option<Sound>), broadcast: &Broadcast<impl FrameSource>) {
+fn publish(
+    options: &Send,
+    announced: (nestcast_proto::Welcome, Option<Sound>),
+    broadcast: &Broadcast<impl FrameSource>,
+) {
     let Some((url, trust)) = options.relay.place() else { return };
-    let (relayed, rates) = (nestcast_moq::Relayed::of(broadcast, format), options.relay.relay_rates);
+    let (relayed, rates) = (nestcast_moq::Relayed::of(broadcast, announced), options.relay.relay_rates);
     files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
     tokio::spawn(async move {
         let never = std::future::pending();
