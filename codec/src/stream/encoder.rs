@@ -253,7 +253,7 @@ impl Encoder {
     }
 }
 
-/// Returns the planes below the finest step that samples of so many bits need.
+/// Returns how many planes below the finest step samples of this many bits need.
 fn fine_planes(bits: u8) -> u8 {
     bits.saturating_sub(USUAL_BITS).min(MAX_FINE_PLANES)
 }

@@ -60,7 +60,7 @@ pub struct AccessRequest {
     pub max_bitrate: Option<Bitrate>,
     /// The broadcast that it asks for; the empty name if the sender has one alone.
     pub broadcast: BroadcastName,
-    /// Whether the sender has that broadcast. If it has not, an admission changes nothing: the receiver is told so, and
+    /// Whether the sender has that broadcast. Otherwise an admission changes nothing: the receiver is told so, and
     /// an authorizer must not count the admission against its token.
     pub is_there: bool,
 }
