@@ -111,7 +111,7 @@ fn a_fall_to_a_tenth_loses_no_base() {
             // lasts a second.
             let gaps = [4000, 4037, 4074, 4111].map(|fall| {
                 let link = Link::varying(vec![(ms(0), before), (ms(fall), before / 10)]).with_rtt(ms(rtt));
-                let watchers = watch(&link, ms(8000), &[(ms(0), None)]);
+                let watchers = watch(&link, ms(6000), &[(ms(0), None)]);
                 assert_whole(&watchers[0], &format!("{before} bit/s to a tenth, {rtt} ms"));
                 watchers[0].longest_gap()
             });

@@ -88,7 +88,7 @@ fn levels_of_slices_of(name: &str) {
     let (tables, stream, reference) = probed(&vector);
     let mut decoder = probe::decoder(&tables);
     let mut before = 0;
-    for bytes in cuts(reference.header().bytes, 300, stream.len()) {
+    for bytes in cuts(reference.header().bytes, 100, stream.len()) {
         decoder.push(&stream[before..bytes]).expect("a prefix is no error");
         before = bytes;
         probe::assert_same(&mut decoder, &reference.at(bytes), &format!("{name}, {bytes} bytes"));
@@ -122,7 +122,7 @@ fn samples_within_one_of_exact_arithmetic() {
         let step = match vector.recipe.name {
             "slices" | "slices-gains" | "slices-deep-alpha" => 6007,
             "longest" | "photo" | "noise" | "deep" => 97,
-            _ => 1,
+            _ => 3,
         };
         let bytes = vector.stream.len();
         for cut in (reference.header().bytes..bytes).step_by(step).chain([bytes]) {

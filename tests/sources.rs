@@ -2,6 +2,7 @@
 
 mod arrows;
 mod constants;
+mod messages;
 mod monitoring;
 mod security;
 mod structure;

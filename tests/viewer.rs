@@ -13,7 +13,7 @@ use nestcast_media::to_rgb;
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{Browsers, PageFile, PageServer};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
-use nestcast_tests::browser::{self, Browser, Files};
+use nestcast_tests::browser::{self, Browser, Engine, Files};
 use nestcast_tests::clips::CLIPS;
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_web::FILES;
@@ -99,6 +99,15 @@ fn files(page: [(&str, &'static str, &[u8]); 2]) -> Files {
 
 #[test]
 fn chromium_shows_every_picture_as_the_native_decoder_makes_it() {
+    shows_every_picture_as_the_native_decoder_makes_it(Engine::Chromium);
+}
+
+#[test]
+fn firefox_shows_every_picture_as_the_native_decoder_makes_it() {
+    shows_every_picture_as_the_native_decoder_makes_it(Engine::Firefox);
+}
+
+fn shows_every_picture_as_the_native_decoder_makes_it(engine: Engine) {
     let samples = samples();
     let mut files = files([
         ("check.html", "text/html", include_bytes!("web/check.html")),
@@ -110,8 +119,8 @@ fn chromium_shows_every_picture_as_the_native_decoder_makes_it() {
     files
         .extend(samples.iter().map(|sample| (sample.name.clone(), ("application/octet-stream", sample.bytes.clone()))));
     let (address, posted) = browser::serve(files);
-    let Some(_browser) = Browser::open(&format!("http://{address}/check.html")) else {
-        return skip("the viewer in Chromium, which is not installed");
+    let Some(_browser) = Browser::open(engine, &format!("http://{address}/check.html")) else {
+        return skip(&format!("the viewer in {engine}, which is not installed"));
     };
     let shown = browser::lines(&posted, PATIENCE);
     let renderers = ["webgl", "2d"];
@@ -157,7 +166,7 @@ async fn a_viewer_waits_for_a_place_and_does_what_its_user_asks() {
         ("full.js", "text/javascript", include_bytes!("web/full.js")),
     ]));
     let link = format!("src=https://{}/&fingerprint={fingerprint}", running.address);
-    let Some(_browser) = Browser::open(&format!("http://{address}/full.html#{link}")) else {
+    let Some(_browser) = Browser::open(Engine::Chromium, &format!("http://{address}/full.html#{link}")) else {
         return skip("a viewer's user in Chromium, which is not installed");
     };
     let lines = tokio::task::spawn_blocking(move || browser::lines(&posted, PATIENCE)).await.expect("results");
@@ -205,7 +214,7 @@ fn an_open_page_goes_on_after_its_sender_began_anew_with_another_certificate() {
     let [before, after] = [(); 2].map(|()| Runtime::new().expect("a runtime"));
     let free = ([127, 0, 0, 1], 0).into();
     let (first, link, page, _) = before.block_on(sender_with_page([free, free]));
-    let Some(_browser) = Browser::open(&link) else {
+    let Some(_browser) = Browser::open(Engine::Chromium, &link) else {
         return skip("the sender's own page in Chromium, which is not installed");
     };
     before.block_on(until_watched(&first));

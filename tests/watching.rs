@@ -1,5 +1,5 @@
 //! The viewer, in browsers and without one.
 
 mod browsers;
-mod chromium;
+mod live_pages;
 mod viewer;

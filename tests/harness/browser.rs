@@ -1,6 +1,7 @@
 //! A real browser without a window, and a small HTTP server that serves its pages and receives its results.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -8,11 +9,13 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// The names of the program in different distributions.
+/// The names of Chromium in different distributions.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+/// The names of Firefox in different distributions.
+const FIREFOX: [&str; 2] = ["firefox-esr", "firefox"];
 /// Runs without a window, as root, without a profile's first questions, with WebGL even without a graphics card, and with
 /// sound though nobody touched the page.
-const SWITCHES: [&str; 8] = [
+const CHROMIUM_SWITCHES: [&str; 8] = [
     "--headless=new",
     "--no-sandbox",
     "--no-first-run",
@@ -22,6 +25,34 @@ const SWITCHES: [&str; 8] = [
     "--use-angle=swiftshader",
     "--autoplay-policy=no-user-gesture-required",
 ];
+
+/// The same for Firefox, as a profile's file of preferences. Firefox also reports nothing to its makers.
+const FIREFOX_PREFERENCES: &str = r#"
+user_pref("media.autoplay.default", 0);
+user_pref("webgl.force-enabled", true);
+user_pref("browser.shell.checkDefaultBrowser", false);
+user_pref("browser.aboutwelcome.enabled", false);
+user_pref("datareporting.policy.dataSubmissionEnabled", false);
+user_pref("toolkit.telemetry.enabled", false);
+user_pref("app.normandy.enabled", false);
+user_pref("network.captive-portal-service.enabled", false);
+user_pref("network.connectivity-service.enabled", false);
+"#;
+
+/// A browser's program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Chromium, or a browser made of it.
+    Chromium,
+    /// Firefox.
+    Firefox,
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
 
 /// The files of a server: by name, their media type and bytes.
 pub type Files = HashMap<String, (&'static str, Vec<u8>)>;
@@ -88,23 +119,31 @@ pub struct Browser {
 }
 
 impl Browser {
-    /// Opens a page; `None` if Chromium is not installed.
+    /// Opens a page; `None` if the browser is not installed.
     ///
     /// # Panics
     /// If there is no room for a profile.
-    pub fn open(address: &str) -> Option<Self> {
+    pub fn open(engine: Engine, address: &str) -> Option<Self> {
         let profile = tempfile::tempdir().expect("a folder for a profile");
-        let start = |name: &&str| {
-            Command::new(name)
-                .args(SWITCHES)
-                .arg(format!("--user-data-dir={}", profile.path().display()))
-                .arg(address)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn()
-                .ok()
+        let folder = profile.path();
+        let (names, arguments) = match engine {
+            Engine::Chromium => {
+                let data = format!("--user-data-dir={}", folder.display());
+                (&CHROMIUM[..], CHROMIUM_SWITCHES.map(str::to_owned).into_iter().chain([data]).collect::<Vec<_>>())
+            }
+            Engine::Firefox => {
+                std::fs::write(folder.join("user.js"), FIREFOX_PREFERENCES).expect("room for preferences");
+                let profile = ["--profile".to_owned(), folder.display().to_string()];
+                (&FIREFOX[..], ["--headless", "--new-instance"].map(str::to_owned).into_iter().chain(profile).collect())
+            }
         };
-        let process = CHROMIUM.iter().find_map(start)?;
+        let start = |name: &&str| {
+            let mut command = Command::new(name);
+            // Firefox refuses to run as root in another user's home.
+            command.args(&arguments).arg(address).env("HOME", folder);
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()
+        };
+        let process = names.iter().find_map(start)?;
         Some(Self { process, _profile: profile })
     }
 }

@@ -124,6 +124,11 @@ class SynthesisSettings(Settings):
         """The cuts of each network."""
         return list(zip(self.cuts, self.cuts[1:]))
 
+    def within(self, network: int) -> tuple[float, float]:
+        """The cuts that a network is trained for: its own and the margin."""
+        (low, high), (least, *_, most) = self.ranges()[network], self.cuts
+        return max(low - self.margin, least), min(high + self.margin, most)
+
     def shortened(self, steps: int) -> Settings:
         return dataclasses.replace(super().shortened(steps), calibration=min(self.calibration, DRY_CALIBRATION))
 

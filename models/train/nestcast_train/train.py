@@ -231,8 +231,12 @@ def main() -> None:
     if arguments.threads:
         torch.set_num_threads(arguments.threads)
     run = start(settings, arguments.data, arguments.out, arguments.resume)
-    if to_its_end(run):
-        run.task.export(run.averaged(), arguments.out)
+    if not to_its_end(run):
+        return
+    if arguments.device != "cpu":  # what an export looks at is drawn on the CPU
+        torch.set_default_device("cpu")
+        run = start(settings, arguments.data, arguments.out, resume=True)
+    run.task.export(run.averaged(), arguments.out)
 
 
 if __name__ == "__main__":

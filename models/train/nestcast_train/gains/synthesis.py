@@ -22,7 +22,7 @@ from nestcast_train.gains.gains import FOUND, frozen_coder, planes_of
 from nestcast_train.gains.network import REGION, ruled
 from nestcast_train.gains.pictures import Crops, Pictures
 from nestcast_train.photo.model import Correction
-from nestcast_train.settings import MaskedSettings, Phase
+from nestcast_train.settings import MaskedSettings, Phase, phase_at
 from nestcast_train.synthesis import perceptual, synthesis
 
 VALIDATION_SIZE = 384, 576
@@ -44,11 +44,13 @@ class Task(perceptual.Task):
         self.wide = frozen_coder(settings, VALIDATION_SIZE)
 
     def batch(self, step: int) -> tuple[Crops, torch.Tensor, torch.Tensor, torch.Tensor]:
-        """Crops, their cuts, the strength of their gains, and the noise of these (B, h, w)."""
+        """Crops, their cuts within the range of the phase's network, the strength of their gains, and the noise of
+        these (B, h, w)."""
         settings, drawn = self.settings, np.random.default_rng([self.settings.seed, step])
+        phase, _ = phase_at(settings, min(step, settings.steps - 1))  # train.py asks for one after the last, too
         count, regions = settings.batch, settings.crop // REGION
         crops = self.pictures.crops(count, settings.crop, random.Random(f"{settings.seed} {step}"))
-        cuts = [draw_cut(settings, drawn, (settings.cuts[0], settings.cuts[-1])) for _ in range(count)]
+        cuts = [draw_cut(settings, drawn, settings.within(int(phase.stage))) for _ in range(count)]
         strengths = drawn.uniform(*settings.strengths, count)
         noise = drawn.normal(0, settings.noise, (count, regions, regions)) * drawn.random((count, 1, 1))
         return crops, *(torch.from_numpy(np.asarray(part, np.float32)) for part in (cuts, strengths, noise))

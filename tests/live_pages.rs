@@ -1,5 +1,5 @@
-//! Broadcasts in a real browser. The viewer in Chromium shows every picture as the native decoder decodes the same
-//! bytes, and says why a broadcast ended. Without Chromium the tests are skipped, with a message.
+//! Broadcasts in real browsers. The viewer in Chromium and in Firefox shows every picture as the native decoder decodes
+//! the same bytes, and says why a broadcast ended. Without a browser its tests are skipped, with a message.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use nestcast_proto::{Bitrate, Frame, Sound};
 use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame};
 use nestcast_sound::{PACKET_SAMPLES, SoundEncoder};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
-use nestcast_tests::browser::{self, Browser, Files};
+use nestcast_tests::browser::{self, Browser, Engine, Files};
 use nestcast_tests::video_frames::{SIZE, picture};
 use nestcast_web::FILES;
 use sha2::{Digest as _, Sha256};
@@ -45,18 +45,18 @@ impl Recorded {
         Self { frames: tokio::spawn(record(frames)), certificate, running: Running::run(broadcast) }
     }
 
-    /// Returns what the viewer in Chromium posts about it, and the broadcast's frames; `None` if Chromium is not
+    /// Returns what the viewer in a browser posts about it, and the broadcast's frames; `None` if the browser is not
     /// installed.
-    async fn watch(self, token: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
-        self.watch_with(token, &format!("&frames={MIN_FRAMES}")).await
+    async fn watch(self, engine: Engine, token: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
+        self.watch_with(engine, token, &format!("&frames={MIN_FRAMES}")).await
     }
 
     /// Does the same with more in the page's link.
-    async fn watch_with(self, token: &str, more: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
+    async fn watch_with(self, engine: Engine, token: &str, more: &str) -> Option<(Vec<String>, BTreeMap<u64, Frame>)> {
         let address = self.running.address;
         let fingerprint = self.certificate.made().expect("one is made").0;
         let link = format!("src=https://{address}/&fingerprint={fingerprint}&token={token}{more}");
-        let lines = tokio::task::spawn_blocking(move || watch(&link)).await.expect("no panic");
+        let lines = tokio::task::spawn_blocking(move || watch(engine, &link)).await.expect("no panic");
         self.running.stop().await;
         let frames = self.frames.await.expect("no panic");
         Some((lines?, frames))
@@ -74,7 +74,7 @@ async fn record(mut frames: FrameReceiver) -> BTreeMap<u64, Frame> {
     }
 }
 
-fn watch(link: &str) -> Option<Vec<String>> {
+fn watch(engine: Engine, link: &str) -> Option<Vec<String>> {
     let page = [
         ("live.html", "text/html", include_bytes!("web/live.html").to_vec()),
         ("live.js", "text/javascript", include_bytes!("web/live.js").to_vec()),
@@ -83,9 +83,9 @@ fn watch(link: &str) -> Option<Vec<String>> {
         FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
     files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
     let (address, posted) = browser::serve(files);
-    let Some(_browser) = Browser::open(&format!("http://{address}/live.html#{link}")) else {
+    let Some(_browser) = Browser::open(engine, &format!("http://{address}/live.html#{link}")) else {
         // Visible even if output is captured.
-        let _ = writeln!(std::io::stderr(), "skipped: a broadcast in Chromium, which is not installed");
+        let _ = writeln!(std::io::stderr(), "skipped: a broadcast in {engine}, which is not installed");
         return None;
     };
     Some(browser::lines(&posted, PATIENCE))
@@ -105,9 +105,8 @@ fn parse(line: &str) -> (u64, usize, &str) {
     (word().parse().expect("a number"), word().parse().expect("a number"), word())
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn chromium_shows_the_pictures_of_a_broadcast_bit_for_bit() {
-    let Some((lines, frames)) = Recorded::start(plan().listen()).watch("").await else { return };
+async fn shows_pictures_bit_for_bit(engine: Engine) {
+    let Some((lines, frames)) = Recorded::start(plan().listen()).watch(engine, "").await else { return };
     let (end, shown) = lines.split_last().expect("a line");
     assert_eq!((end.as_str(), shown.len()), ("enough", MIN_FRAMES));
     for line in shown {
@@ -118,14 +117,13 @@ async fn chromium_shows_the_pictures_of_a_broadcast_bit_for_bit() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn chromium_shows_video_bit_for_bit() {
+async fn shows_video_bit_for_bit(engine: Engine) {
     let size = Size::new(SIZE[0], SIZE[1]).expect("a valid size");
     let format = Format::Ycbcr420(Ycbcr::BT601);
     let shape = PictureFormat::new(size, format, FrameRate::new(VIDEO_RATE, 1).expect("a valid rate"));
     for _ in 0..MAX_ATTEMPTS {
         let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
-        let Some((lines, frames)) = Recorded::start(plan().listen_to(source)).watch("").await else { return };
+        let Some((lines, frames)) = Recorded::start(plan().listen_to(source)).watch(engine, "").await else { return };
         let (end, shown) = lines.split_last().expect("a line");
         assert_eq!((end.as_str(), shown.len()), ("enough", MIN_FRAMES));
         let Err(unlike) = compare(shown, &frames, Picture::zero(size, format)) else { return };
@@ -160,8 +158,7 @@ fn compare(shown: &[String], frames: &BTreeMap<u64, Frame>, mut picture: Picture
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]
-#[tokio::test(flavor = "multi_thread")]
-async fn chromium_plays_the_sound_of_a_broadcast() {
+async fn plays_sound(engine: Engine) {
     let mut encoder = SoundEncoder::new(Sound::Stereo, Bitrate::from_bits(64_000)).expect("an encoder");
     let tone = |at: usize| ((at as f64 * std::f64::consts::TAU * 450.0 / 48_000.0).sin() * 15_000.0) as i16;
     // A whole number of periods, so that the packets fit together again and again.
@@ -169,13 +166,48 @@ async fn chromium_plays_the_sound_of_a_broadcast() {
         |number: usize| (0..2 * PACKET_SAMPLES).map(|at| tone(number * PACKET_SAMPLES + at / 2)).collect::<Vec<_>>();
     let sound = (0..10).map(|number| encoder.encode(&block(number)).expect("20 ms")).collect();
     let running = Recorded::start(Plan { sound, ..plan() }.listen());
-    let Some((lines, _)) = running.watch_with("", "&sound=1&frames=100000").await else { return };
+    let Some((lines, _)) = running.watch_with(engine, "", "&sound=1&frames=100000").await else { return };
     assert_eq!(lines.last().map(String::as_str), Some("heard"), "{lines:?}");
+}
+
+async fn is_told_that_a_token_is_wrong(engine: Engine) {
+    let broadcast = Plan { token: Some(b"secret"), ..plan() }.listen();
+    let Some((lines, _)) = Recorded::start(broadcast).watch(engine, "wrong").await else { return };
+    assert_eq!(lines, ["ended 3"]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_shows_the_pictures_of_a_broadcast_bit_for_bit() {
+    shows_pictures_bit_for_bit(Engine::Chromium).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn firefox_shows_the_pictures_of_a_broadcast_bit_for_bit() {
+    shows_pictures_bit_for_bit(Engine::Firefox).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_shows_video_bit_for_bit() {
+    shows_video_bit_for_bit(Engine::Chromium).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn firefox_shows_video_bit_for_bit() {
+    shows_video_bit_for_bit(Engine::Firefox).await;
+}
+
+/// Firefox plays it too, but only on a machine that has a device for sound.
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_plays_the_sound_of_a_broadcast() {
+    plays_sound(Engine::Chromium).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn chromium_is_told_that_a_token_is_wrong() {
-    let broadcast = Plan { token: Some(b"secret"), ..plan() }.listen();
-    let Some((lines, _)) = Recorded::start(broadcast).watch("wrong").await else { return };
-    assert_eq!(lines, ["ended 3"]);
+    is_told_that_a_token_is_wrong(Engine::Chromium).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn firefox_is_told_that_a_token_is_wrong() {
+    is_told_that_a_token_is_wrong(Engine::Firefox).await;
 }
