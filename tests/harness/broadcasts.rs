@@ -11,7 +11,9 @@ use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{PackageHash, Sound, SoundSource, SourceError};
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
-use nestcast_sender::{Authorizer, Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor, SharedToken};
+use nestcast_sender::{
+    AnySource, Authorizer, Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor, SharedToken,
+};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -71,13 +73,13 @@ impl Plan {
     }
 
     /// Listens; call it in a runtime.
-    pub fn listen(self) -> Broadcast<LiveSource<Picture>> {
+    pub fn listen(self) -> Broadcast<AnySource> {
         let pictures = self.pictures();
         self.listen_with(pictures)
     }
 
     /// Listens with other pictures.
-    pub fn listen_with(self, pictures: Pictures) -> Broadcast<LiveSource<Picture>> {
+    pub fn listen_with(self, pictures: Pictures) -> Broadcast<AnySource> {
         let package = Package::builtin("photo").expect("it is built in");
         let hash = self.package.unwrap_or(PackageHash(package.hash()));
         let mut encoding = PictureEncoding::new(pictures.format(), hash, Encoder::new(package.linear(1)));
@@ -88,7 +90,7 @@ impl Plan {
     }
 
     /// Listens with frames of another source.
-    pub fn listen_to<S: FrameSource>(self, source: S) -> Broadcast<S> {
+    pub fn listen_to(self, source: impl FrameSource) -> Broadcast<AnySource> {
         let Self { listen, identity, token, max_receivers, browsers, sound, .. } = self;
         let authorizers = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
         let authorizers = authorizers.into_iter().collect();
@@ -96,11 +98,9 @@ impl Plan {
         let config = nestcast_sender::Config::new(listen, identity);
         let config =
             nestcast_sender::Config { authorizers, max_receivers, max_receivers_per_address, browsers, ..config };
-        if sound.is_empty() {
-            return Broadcast::listen(config, source).expect("a free port");
-        }
-        let config = nestcast_sender::Config { sound: Some(Sound::Stereo), ..config };
-        Broadcast::listen(config, source).expect("a free port").with_sound(Packets { packets: sound, next: 0 })
+        let source = AnySource::new(source);
+        let source = if sound.is_empty() { source } else { source.with_sound(Packets { packets: sound, next: 0 }) };
+        Broadcast::listen(config, source).expect("a free port")
     }
 }
 

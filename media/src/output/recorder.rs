@@ -103,6 +103,15 @@ impl Recorder {
         drop(queue);
         thread.map(join).transpose().map_err(|ended| failed(&path, ended))
     }
+
+    /// Removes the file, for a recording that is not wanted after all.
+    pub fn discard(self) {
+        let Self { path, queue, thread, .. } = self;
+        drop(queue);
+        let _ = thread.map(join);
+        // The caller has another error to report.
+        let _ = std::fs::remove_file(path);
+    }
 }
 
 fn join(thread: JoinHandle<Outcome>) -> Outcome {
