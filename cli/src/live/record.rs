@@ -53,8 +53,9 @@ async fn keep(
 ) -> Result<()> {
     loop {
         let next = tokio::select! {
-            frame = frames.next() => frame.map(|Frame { id: number, captured, bytes, .. }| {
-                Recorded::Frame(RecordedFrame { number, captured, bytes })
+            frame = frames.next() => frame.map(|Frame { id: number, captured, bytes, join, .. }| {
+                let random_access = join.map(|join| join.bytes);
+                Recorded::Frame(RecordedFrame { number, captured, bytes, random_access })
             }),
             Some(packet) = async { sound.as_mut()?.next().await } => Some(stored(packet)),
         };
@@ -62,6 +63,7 @@ async fn keep(
         let is_frame = matches!(next, Recorded::Frame(_));
         match put(&mut recorder, next) {
             Ok(false) if is_frame => frames.handle_lost(),
+            Ok(_) if recorder.needs_random_access() => frames.request_random_access(),
             Ok(_) => {}
             Err(error) => {
                 files::note(&format!("{}; the broadcast goes on", advice::told(&error)));
@@ -157,7 +159,7 @@ impl FrameSink for Keeper {
 
     fn handle_frame(&mut self, Arrived { header, prefix, .. }: Arrived, _stats: ReceiveStats) -> Result<()> {
         let Some((_, recorder)) = &mut self.recording else { return Ok(()) };
-        let frame = RecordedFrame { number: header.id, captured: header.captured, bytes: prefix };
+        let frame = RecordedFrame { number: header.id, captured: header.captured, bytes: prefix, random_access: None };
         let kept = put(recorder, Recorded::Frame(frame))?;
         self.lost = Some(header.id).filter(|_| !kept);
         Ok(())
