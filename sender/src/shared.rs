@@ -106,6 +106,12 @@ impl Station {
         Some((self.shared.offer.sound?, self.shared.sound.subscribe()))
     }
 
+    /// Returns whether receivers may begin elsewhere: at another place of a stored video, or earlier.
+    #[must_use]
+    pub fn can_rewind(&self) -> bool {
+        self.shared.elsewhere.is_some()
+    }
+
     /// Subscribes a local consumer, such as a relay. From the newest frame on, it gets every frame that receivers get,
     /// until the broadcast ends.
     #[must_use]

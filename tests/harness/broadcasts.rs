@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Picture, Size};
+use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Size};
 use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{PackageHash, Sound, SoundSource, SourceError};
@@ -46,6 +46,8 @@ pub struct Plan {
     pub browsers: Option<Browsers>,
     /// Packets of sound, sent again and again; if empty, there is no sound.
     pub sound: Vec<Bytes>,
+    /// How far back receivers may begin.
+    pub rewind: Option<Duration>,
 }
 
 impl Plan {
@@ -54,8 +56,8 @@ impl Plan {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
         let max_receivers = 500;
-        let (give_model, browsers, sound) = (false, None, Vec::new());
-        Self { listen, identity, token: None, package: None, size, give_model, max_receivers, browsers, sound }
+        let (give_model, browsers, sound, rewind) = (false, None, Vec::new(), None);
+        Self { listen, identity, token: None, package: None, size, give_model, max_receivers, browsers, sound, rewind }
     }
 
     /// Returns its pictures, which are noise.
@@ -91,13 +93,19 @@ impl Plan {
 
     /// Listens with frames of another source.
     pub fn listen_to(self, source: impl FrameSource) -> Broadcast<AnySource> {
-        let Self { listen, identity, token, max_receivers, browsers, sound, .. } = self;
+        let Self { listen, identity, token, max_receivers, browsers, sound, rewind, .. } = self;
         let authorizers = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
         let authorizers = authorizers.into_iter().collect();
         let max_receivers_per_address = max_receivers;
         let config = nestcast_sender::Config::new(listen, identity);
-        let config =
-            nestcast_sender::Config { authorizers, max_receivers, max_receivers_per_address, browsers, ..config };
+        let config = nestcast_sender::Config {
+            authorizers,
+            max_receivers,
+            max_receivers_per_address,
+            browsers,
+            rewind,
+            ..config
+        };
         let source = AnySource::new(source);
         let source = if sound.is_empty() { source } else { source.with_sound(Packets { packets: sound, next: 0 }) };
         Broadcast::listen(config, source).expect("a free port")

@@ -340,7 +340,9 @@ class NestcastPlayer extends Picture {
     this.begins = begins && { ...begins, at: performance.now() };
     this.pausedAt &&= performance.now();
     this.showPlace();
-    return this.isPaused ? Promise.resolve() : this.play();
+    if (this.isPaused || !this.network) return Promise.resolve();
+    this.screen?.postMessage({ rest: true });
+    return this.play();
   }
 
   // Takes what the sender grants: [kind, milliseconds].
@@ -357,7 +359,7 @@ class NestcastPlayer extends Picture {
       this.begins = { ...this.begins, time: position ?? behind, at: performance.now() };
     }
     this.pausedAt = null;
-    this.isPaused = false;
+    this.isPaused = this.isWelcomed = false;
     this.showToggle();
     const [src, fingerprint] = [this.getAttribute('src'), this.getAttribute('fingerprint')];
     const hash = fingerprint ? bytesOf(fingerprint) : null;
@@ -411,13 +413,15 @@ class NestcastPlayer extends Picture {
 
   handle(data) {
     super.handle(data);
-    const { state, code, why, frame, network, screen, sound, heard, start } = data;
+    const { state, code, why, frame, network, screen, sound, heard, start, welcomed } = data;
+    if (welcomed) this.isWelcomed = true;
     if (start) this.handleStart(start);
     // Where the browser cannot decode Opus, pictures are shown without sound.
     if (sound) this.soundButton.hidden = !('AudioDecoder' in window);
     if (heard) this.hear(heard);
     if (frame && !this.isPaused) {
-      if (!frame.concealed && this.state !== 'playing') {
+      // Until the sender answers, pictures are those of the connection before.
+      if (!frame.concealed && this.isWelcomed && this.state !== 'playing') {
         this.setState('playing');
         this.say(this.notice ?? '');
         if (this.notice) setTimeout(() => this.state === 'playing' && this.say(''), NOTICE_MS);

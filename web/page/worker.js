@@ -161,7 +161,10 @@ class Connection {
     const { wasm } = this.viewer;
     for (let step; (step = this.x.network_poll(clock())) !== NOTHING; ) {
       if (step === SAY) this.writer.write(wasm.output()).then(() => this.isOpen && this.x.network_said(), () => {});
-      if (step === WELCOME) this.ahead = wasm.numbers()[0];
+      if (step === WELCOME) {
+        this.ahead = wasm.numbers()[0];
+        postMessage({ welcomed: true });
+      }
       if (step === SOUND) postMessage({ sound: { channels: wasm.numbers()[0] } });
       if (step === START) postMessage({ start: [...wasm.numbers().slice(0, 2)] });
       if (step === STOP) this.readers.get(wasm.numbers()[0])?.cancel().catch(() => {});

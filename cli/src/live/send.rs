@@ -10,11 +10,9 @@ use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
 use nestcast_proto::BroadcastName;
-#[cfg(feature = "moq")]
-use nestcast_sender::Station;
 use nestcast_sender::{
     AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, PageFile, PageServer,
-    SharedToken, Statistics, place_of,
+    SharedToken, Station, Statistics, place_of,
 };
 #[cfg(feature = "access")]
 use nestcast_sender::{HttpCallback, SignedTokens};
@@ -119,8 +117,11 @@ async fn on_air(
     // A log may keep what is printed elsewhere, and a token is a secret.
     let shown = token.filter(|_| !options.json && io::stderr().is_terminal());
     let links = |certificate: &BrowserCertificate| -> Vec<String> {
-        let link = |name| page.as_ref()?.link(address, name, certificate, shown.as_deref());
-        monitors.keys().filter_map(link).collect()
+        let link = |(name, station): (_, &Station)| {
+            let link = page.as_ref()?.link(address, name, certificate, shown.as_deref())?;
+            Some(if station.can_rewind() { link + "&rewind=1" } else { link })
+        };
+        stations.iter().filter_map(link).collect()
     };
     let web = links(&certificate);
     if options.json {
