@@ -150,10 +150,8 @@ class Picture extends HTMLElement {
     if (event.ctrlKey || event.metaKey || event.altKey || event.composedPath()[0].matches('input, select')) return;
     const isOnButton = event.key === ' ' && event.composedPath()[0].matches('button');
     const key = isOnButton ? undefined : this.keys[event.key.toLowerCase()];
-    if (key) {
-      event.preventDefault();
-      key();
-    }
+    // A key that does nothing here keeps its meaning on the page.
+    if (key && key() !== false) event.preventDefault();
   }
 
   // Makes a new canvas, and a worker that draws on it.
@@ -219,7 +217,7 @@ class NestcastPlayer extends Picture {
     super();
     const step = (seconds) => () => this.hasAttribute('rewind') && this.step(seconds);
     this.keys = {
-      arrowleft: step(-STEP_S), j: step(-STEP_S), arrowright: step(STEP_S), l: step(STEP_S), end: () => this.live(),
+      arrowleft: step(-STEP_S), j: step(-STEP_S), arrowright: step(STEP_S), l: step(STEP_S), end: () => this.hasAttribute('rewind') && this.live(),
       ' ': () => this.toggle(), k: () => this.toggle(), f: () => this.toggleFullscreen(),
       i: () => this.toggleStatistics(), m: () => this.toggleSound(), s: () => this.saveSnapshot(), p: () => this.togglePictureInPicture(),
     };
@@ -358,8 +356,8 @@ class NestcastPlayer extends Picture {
       const { position, behind } = this;
       this.begins = { ...this.begins, time: position ?? behind, at: performance.now() };
     }
-    this.pausedAt = null;
-    this.isPaused = this.isWelcomed = false;
+    this.pausedAt = this.connection = null;
+    this.isPaused = false;
     this.showToggle();
     const [src, fingerprint] = [this.getAttribute('src'), this.getAttribute('fingerprint')];
     const hash = fingerprint ? bytesOf(fingerprint) : null;
@@ -413,15 +411,15 @@ class NestcastPlayer extends Picture {
 
   handle(data) {
     super.handle(data);
-    const { state, code, why, frame, network, screen, sound, heard, start, welcomed } = data;
-    if (welcomed) this.isWelcomed = true;
+    const { state, code, why, frame, network, screen, sound, heard, start, welcomed, of } = data;
+    if (welcomed) this.connection = welcomed;
     if (start) this.handleStart(start);
     // Where the browser cannot decode Opus, pictures are shown without sound.
     if (sound) this.soundButton.hidden = !('AudioDecoder' in window);
     if (heard) this.hear(heard);
     if (frame && !this.isPaused) {
-      // Until the sender answers, pictures are those of the connection before.
-      if (!frame.concealed && this.isWelcomed && this.state !== 'playing') {
+      // At first, pictures are those of the connection before.
+      if (!frame.concealed && of === this.connection && this.state !== 'playing') {
         this.setState('playing');
         this.say(this.notice ?? '');
         if (this.notice) setTimeout(() => this.state === 'playing' && this.say(''), NOTICE_MS);

@@ -163,7 +163,7 @@ class Connection {
       if (step === SAY) this.writer.write(wasm.output()).then(() => this.isOpen && this.x.network_said(), () => {});
       if (step === WELCOME) {
         this.ahead = wasm.numbers()[0];
-        postMessage({ welcomed: true });
+        postMessage({ welcomed: this.number });
       }
       if (step === SOUND) postMessage({ sound: { channels: wasm.numbers()[0] } });
       if (step === START) postMessage({ start: [...wasm.numbers().slice(0, 2)] });
@@ -292,6 +292,8 @@ class Screen {
       const began = performance.now();
       await this.withTables(first, resume);
       this.decoding = performance.now() - began;
+      // From a connection's first mail on, pictures are its own.
+      this.connection = connection;
       if (!this.x.screen_has_mail()) break;
       await this.showFirst();
     }
@@ -349,7 +351,8 @@ class Screen {
       const [id, isConcealed, captured, bytes, full, receiving] = numbers;
       if (id >= 0) {
         this.upload(numbers);
-        this.shown = { id, concealed: isConcealed === 1, captured, bytes, full, receiving, decoding: this.decoding };
+        const { decoding, connection } = this;
+        this.shown = { id, concealed: isConcealed === 1, captured, bytes, full, receiving, decoding, connection };
         this.drawing ??= requestAnimationFrame(() => this.draw());
       }
     }
@@ -371,10 +374,10 @@ class Screen {
   draw() {
     this.drawing = null;
     this.painter.draw();
-    const { captured, ...frame } = this.shown;
+    const { captured, connection, ...frame } = this.shown;
     if (captured > 0) this.x.screen_shown((frame.latency = Math.max(0, clock() + this.ahead - captured)));
     if (this.checks) frame.pixels = this.painter.pixels();
-    postMessage({ frame });
+    postMessage({ frame, of: connection });
   }
 
   report() {

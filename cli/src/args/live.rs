@@ -118,10 +118,11 @@ pub(crate) struct Receive {
     /// standard output, 16 bits at 48 kHz in two channels
     #[arg(long, value_name = "FILE.wav|-")]
     pub(crate) sound: Option<PathBuf>,
-    /// Begin this long after the beginning of a stored video, as in 1m30s
+    /// Begin this long after the beginning of a stored video, as in 1m30s, or up to two seconds earlier
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) start: Option<Duration>,
-    /// Begin this long ago in a live broadcast whose sender has `--rewind`, and stay that much later
+    /// Begin this long ago in a live broadcast whose sender has `--rewind`, or in one of a stored video, and stay that much
+    /// later
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "start")]
     pub(crate) rewind: Option<Duration>,
     #[command(flatten)]
