@@ -2,15 +2,19 @@
 //! the same bytes, and says why a broadcast ended. Without a browser its tests are skipped, with a message.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
+use std::io::{Cursor, Write as _};
 use std::time::Duration;
 
-use nestcast_codec::{Codec, Format, FrameRate, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
-use nestcast_encode::{PictureFormat, RenditionLimit};
+use nestcast_codec::{
+    Codec, Display, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoHeader, VideoModel,
+    VideoRenditions, VideoSettings, Ycbcr,
+};
+use nestcast_encode::{PictureFormat, RenditionLimit, Replay, StoredArchive};
 use nestcast_lab::video_frames::VideoFrames;
+use nestcast_media::stored::Writer;
 use nestcast_media::to_rgb;
 use nestcast_proto::{Bitrate, Frame, Sound};
-use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame};
+use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame, PacedSource};
 use nestcast_sound::{PACKET_SAMPLES, SoundEncoder};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Engine, Files};
@@ -210,4 +214,87 @@ async fn chromium_is_told_that_a_token_is_wrong() {
 #[tokio::test(flavor = "multi_thread")]
 async fn firefox_is_told_that_a_token_is_wrong() {
     is_told_that_a_token_is_wrong(Engine::Firefox).await;
+}
+
+/// Returns what each step of `steps` did in the page: the seconds behind and the position, if there are any, and the
+/// number of the picture after it.
+fn walked(lines: &[String]) -> Vec<(Option<f64>, Option<f64>, u64)> {
+    let walked = lines[..lines.len() - 1].iter().map(|line| {
+        let words: Vec<_> = line.split(' ').collect();
+        assert_eq!((words.len(), words[4]), (5, "playing"), "{lines:?}");
+        (words[1].parse().ok(), words[2].parse().ok(), words[3].parse().expect("a number"))
+    });
+    walked.collect()
+}
+
+/// Encodes a video of 30 s as a file.
+fn film() -> Vec<u8> {
+    let (size, rate) = (Size::new(SIZE[0], SIZE[1]).expect("a valid size"), FrameRate::new(VIDEO_RATE, 1));
+    let (rate, model) = (rate.expect("a valid rate"), VideoModel::built_in());
+    let population = Population::log_uniform(Bitrate::from_bits(50_000)..=Bitrate::from_bits(500_000));
+    let encoder = VideoRenditions::new(&model, VideoSettings { size, rate, population, threads: 1 }, 1);
+    let encoder = encoder.expect("one rendition");
+    let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), encoder.rates());
+    let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions };
+    let mut writer = Writer::new(encoder, &header, Vec::new());
+    (0..30 * VIDEO_RATE).for_each(|number| writer.write(&picture(number.into())).expect("memory"));
+    writer.finish().expect("memory").0
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_begins_anywhere_in_a_stored_video_and_returns_to_all_others() {
+    let film = film();
+    let (again, opened) = (film.clone(), film.clone());
+    let again = Box::new(move || Ok(Cursor::new(again.clone())));
+    let replay = Replay::new("film.nst", u64::MAX, Cursor::new(film), Some(again)).expect("a stored video");
+    let archive = StoredArchive::new(&replay, move || Ok(Cursor::new(opened.clone())));
+    let broadcast = plan().listen_to(PacedSource::new(replay).with_archive(archive));
+    let steps = "&steps=seek:20,ArrowLeft,pause:1,l,seek:1000000,End,ArrowLeft";
+    let Some((lines, _)) = Recorded::start(broadcast).watch_with(Engine::Chromium, "", steps).await else { return };
+    let steps = walked(&lines);
+    let near = |step: usize, seconds: f64| {
+        let (behind, Some(position), id) = steps[step] else { panic!("step {step}: {lines:?}") };
+        // A frame to begin with comes every two seconds, and busy machines show pictures late.
+        let is_near = (seconds - 2.5..seconds + 30.0).contains(&position);
+        let shows = id as f64 / f64::from(VIDEO_RATE);
+        assert!(behind.is_none() && is_near && (shows - position).abs() < 2.5, "step {step}: {lines:?}");
+        position
+    };
+    let position = near(1, 20.0);
+    let position = near(2, position - 10.0);
+    let position = near(3, position);
+    near(4, position + 10.0);
+    let (_, last, id) = steps[5];
+    assert!(last.is_some_and(|last| (28.0..31.0).contains(&last)) && id >= 140, "beyond the end: {lines:?}");
+    assert_eq!((steps[6].0, steps[6].1), (Some(0.0), None), "with all others: {lines:?}");
+    let (behind, position, _) = steps[7];
+    assert!(behind.is_some_and(|behind| behind > 0.0 && behind < 13.0) && position.is_none(), "{lines:?}");
+    assert!(lines.last().expect("a line").starts_with('\u{2212}'), "{lines:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_goes_back_in_a_live_broadcast_and_says_where_none_is_kept() {
+    let size = Size::new(SIZE[0], SIZE[1]).expect("a valid size");
+    let shape =
+        PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), FrameRate::new(VIDEO_RATE, 1).expect("a rate"));
+    let source = || VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
+    let kept = Plan { rewind: Some(Duration::from_secs(3600)), ..plan() };
+    let steps = "&steps=seek:-2,ArrowLeft,End";
+    let Some((lines, _)) = Recorded::start(kept.listen_to(source())).watch_with(Engine::Chromium, "", steps).await
+    else {
+        return;
+    };
+    let steps = walked(&lines);
+    let behind = |step: usize| steps[step].0.unwrap_or_else(|| panic!("step {step}: {lines:?}"));
+    assert!(behind(1) > 0.0 && behind(2) >= behind(1) && steps[2].2 <= steps[1].2, "{lines:?}");
+    assert!(behind(3) == 0.0 && steps[3].2 > steps[0].2, "{lines:?}");
+
+    let steps = "&steps=ArrowLeft,seek:5";
+    let Some((lines, _)) = Recorded::start(plan().listen_to(source())).watch_with(Engine::Chromium, "", steps).await
+    else {
+        return;
+    };
+    let steps = walked(&lines);
+    assert!(steps.iter().all(|step| (step.0, step.1) == (Some(0.0), None)), "{lines:?}");
+    assert_eq!(lines.last().map(String::as_str), Some("Live"), "{lines:?}");
 }

@@ -118,7 +118,7 @@ async fn record(mut frames: RecordedFrames, welcome: Welcome) -> (Vec<u8>, Vec<u
     let mut recording = Recording::begin(&header, Vec::new()).expect("memory");
     let mut ends = Vec::new();
     while let Some(Frame { id: number, captured, bytes, .. }) = frames.next().await {
-        recording.write(&RecordedFrame { number, captured, bytes }).expect("memory");
+        recording.write(&RecordedFrame { number, captured, bytes, random_access: None }).expect("memory");
         ends.push(recording.get_ref().len());
     }
     (recording.finish().expect("memory").0, ends)

@@ -8,6 +8,7 @@ mod live_recording;
 mod live_records;
 mod live_refusals;
 mod live_rewinding;
+mod live_several;
 mod live_sound;
 mod live_sources;
 mod live_waiting;

@@ -39,7 +39,8 @@ fn encoded(sender: &mut Sender, count: u64) {
 fn a_receiver_begins_earlier_in_a_live_broadcast_and_at_most_as_early_as_it_is_kept() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(30));
-    let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--rewind", "1h"]);
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--rewind", "1h", "--web", "127.0.0.1:0"]);
+    assert!(sender.web.ends_with("&rewind=1"), "{}", sender.web);
     encoded(&mut sender, 90);
     // Both count in the figures while they are there.
     let both = [&["-o", "live"][..], &["-o", "late", "--rewind", "2s"]].map(|options| {
@@ -68,18 +69,50 @@ fn a_receiver_begins_anywhere_in_a_stored_video_and_its_end_is_the_last_moment()
     bench.write("clip.y4m", &clip(150));
     let made = bench.run(&["encode", "clip.y4m", "-o", "film.nst", "--effort", "realtime"], &[]);
     assert!(made.status.success(), "{made:?}");
-    let sender = Sender::start(&bench, &["film.nst", "--repeat"]);
-    let (numbers, said) = frames(&bench, &sender, &["--start", "4s"], 20);
-    assert_eq!((numbers.first(), said.as_str()), (Some(&120), ""), "{numbers:?}");
+    let mut sender = Sender::start(&bench, &["film.nst", "--repeat", "--web", "127.0.0.1:0"]);
+    assert!(sender.web.ends_with("&rewind=1"), "{}", sender.web);
+    // The frames to begin with are 60 and 120, and the first.
+    for (start, first) in [("4s", 120), ("3s", 60), ("1s", 0)] {
+        let (numbers, said) = frames(&bench, &sender, &["--start", start], 20);
+        assert_eq!((numbers.first(), said.as_str()), (Some(&first), ""), "{start}: {numbers:?}");
+    }
     let (numbers, said) = frames(&bench, &sender, &["--start", "1h"], 3);
     assert!(
-        numbers.first() == Some(&149) && said.contains("the video has its last frame at 4s"),
+        numbers.first() == Some(&120) && said.contains("the video has its last frame at 4s"),
         "{numbers:?}: {said}"
     );
-    let (_, said) = frames(&bench, &sender, &["--rewind", "10m"], 3);
-    assert!(said.contains("the sender cannot begin elsewhere now"), "{said}");
+    encoded(&mut sender, 60);
+    let (numbers, said) = frames(&bench, &sender, &["--rewind", "10m"], 3);
+    assert!(numbers.first() == Some(&0) && said.contains("the sender keeps the last"), "{numbers:?}: {said}");
     let said = bench.misuse(&["receive", "127.0.0.1:1", "-o", "-", "--start", "1m", "--rewind", "1m"]);
     assert!(said.contains("cannot be used with"), "{said}");
+}
+
+#[test]
+fn a_recording_has_frames_to_begin_with_and_what_a_receiver_kept_begins_without_them() {
+    use std::io::Cursor;
+
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(250));
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--record", "sent.nst"]);
+    let kept = bench.run(&sender.receive(&["-o", "kept.nst"]), &[]);
+    assert!(kept.status.success() && sender.wait().0.success(), "{kept:?}");
+    let begins = |name: &str| -> Vec<u64> {
+        let mut reader = nestcast_media::stored::Reader::new(Cursor::new(bench.read(name)), 10_000).expect("a video");
+        let positions = reader.positions().expect("it seeks");
+        positions.iter().filter(|position| position.has_random_access()).map(|position| position.number).collect()
+    };
+    let sent = begins("sent.nst");
+    assert!((2..=4).contains(&sent.len()) && sent.windows(2).all(|pair| pair[1] - pair[0] >= 55), "{sent:?}");
+    assert!(begins("kept.nst").is_empty());
+    for name in ["sent.nst", "kept.nst"] {
+        let sender = Sender::start(&bench, &[name, "--repeat"]);
+        let (numbers, said) = frames(&bench, &sender, &["--start", "5s"], 10);
+        let first = *numbers.first().expect("frames come");
+        let nearest = sent.iter().rfind(|begins| **begins <= 151).copied();
+        assert!(said.is_empty() && (60..=152).contains(&first), "{name}: {numbers:?}: {said}");
+        assert!(name == "kept.nst" || Some(first) == nearest, "{first} of {sent:?}");
+    }
 }
 
 #[test]

@@ -7,7 +7,8 @@ mod schedule;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read, Seek};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -87,8 +88,11 @@ pub struct Replay<R> {
     skipped: u64,
     /// Frames since the video began the last time.
     frames: u64,
-    /// The frame that was read last, in all renditions.
-    read: Option<Vec<Stored>>,
+    /// When the video began the last time, and how long after that its last frame was due, in microseconds.
+    began: Duration,
+    place: Arc<AtomicU64>,
+    /// The frame that was read last, in all renditions, and when it is due.
+    read: Option<(Vec<Stored>, Duration)>,
     sound: Option<Sound>,
     /// The packets of sound that were read and not taken yet, and when they are due.
     packets: VecDeque<(Duration, Bytes)>,
@@ -137,6 +141,8 @@ impl<R: Read> Replay<R> {
             next: 0,
             skipped: 0,
             frames: 0,
+            began: Duration::ZERO,
+            place: Arc::default(),
             read: None,
             sound,
             packets: VecDeque::new(),
@@ -201,8 +207,11 @@ impl<R: Read> Replay<R> {
             for (base_layers, frame) in self.base_layers.iter_mut().zip(&stored) {
                 base_layers.push(&frame.bytes[..frame.base], &frame.head);
             }
-            self.read = Some(stored);
             let due = self.schedule.next(self.reader.captured());
+            if self.frames == 1 {
+                self.began = due;
+            }
+            self.read = Some((stored, due));
             self.queue_sound();
             return Ok(Some(due));
         }
@@ -264,10 +273,14 @@ impl<R: Read> Replay<R> {
 }
 
 impl<R: Read + Seek> Replay<R> {
-    /// Begins with the frame `shown`, as a random-access frame that this makes from the base layers from `first` on. Returns
-    /// false if the receiver left before.
+    /// Begins with the frame `shown`, as a random-access frame that this makes from the base layers from `first` on, or from
+    /// the random-access frame that the file has in place of that one. Returns false if the receiver left before.
     fn begin_at(&mut self, first: &Position, shown: &Position, has_left: &AtomicBool) -> Result<bool, Error> {
-        self.reader.go_to(first)?;
+        if first.has_random_access() {
+            self.reader.begin_at(first)?
+        } else {
+            self.reader.go_to(first)?
+        }
         for _ in first.number..shown.number {
             if has_left.load(Ordering::Relaxed) {
                 return Ok(false);
@@ -322,7 +335,9 @@ impl<R: Read + Send> FrameStream for Replay<R> {
     }
 
     fn take(&mut self, captured: u64, demand: &Demand) -> Option<BroadcastFrame> {
-        let stored = self.read.take()?;
+        let (stored, due) = self.read.take()?;
+        let place = due.saturating_sub(self.began).as_micros();
+        self.place.store(u64::try_from(place).unwrap_or(u64::MAX), Ordering::Relaxed);
         self.joins.handle_frame();
         self.wanted.append(&mut demand.take_random_access_requests());
         let receivers = demand.receivers();

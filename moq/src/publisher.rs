@@ -12,7 +12,7 @@ use nestcast_proto::{
     Welcome,
 };
 use nestcast_receiver::{Retry, Trust};
-use nestcast_sender::{Broadcast, FrameReceiver, FrameSource, NextFrame, SoundReceiver};
+use nestcast_sender::{FrameReceiver, NextFrame, SoundReceiver, Station};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
@@ -102,20 +102,20 @@ impl Rates {
 pub struct Relayed {
     /// The source's announcement.
     pub welcome: Welcome,
-    /// The frames: [`nestcast_sender::Broadcast::frames`].
+    /// The frames: [`Station::frames`].
     pub frames: FrameReceiver,
-    /// What receivers want: [`nestcast_sender::Broadcast::demand`].
+    /// What receivers want: [`Station::demand`].
     pub demand: Demand,
-    /// The sound, if the broadcast announced any, and its packets: [`nestcast_sender::Broadcast::sound`].
+    /// The sound, if the broadcast announced any, and its packets: [`Station::sound`].
     pub sound: Option<(Sound, SoundReceiver)>,
 }
 
 impl Relayed {
-    /// Subscribes to all of a broadcast, whose source has announced this video and perhaps sound.
+    /// Subscribes to all of a broadcast.
     #[must_use]
-    pub fn of(broadcast: &Broadcast<impl FrameSource>, (welcome, sound): (Welcome, Option<Sound>)) -> Self {
-        let sound = sound.map(|sound| (sound, broadcast.sound().subscribe()));
-        Self { welcome, frames: broadcast.frames(), demand: broadcast.demand(), sound }
+    pub fn of(station: &Station) -> Self {
+        let (frames, demand) = (station.frames(), station.demand());
+        Self { welcome: station.welcome(), frames, demand, sound: station.sound() }
     }
 }
 

@@ -124,7 +124,7 @@ mod wire;
 
 pub use cause::Cause;
 pub use demand::{Demand, DemandEntry, ReceiverDemand};
-pub use nestcast_units::{Bitrate, BitrateError, FrameRate, FrameRateError};
+pub use nestcast_units::{Bitrate, BitrateError, FrameRate, FrameRateError, TimeSpan, TimeSpanError};
 pub use path::delay_controller::DelayController;
 pub use path::limits::{INITIAL_WINDOW, QUEUE_TARGET};
 pub use path::stats::PathStats;

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use nestcast_proto::{
-    Archive, BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SoundSource, SourceError,
+    Archive, BroadcastFrame, BroadcastName, Close, Code, Demand, DemandEntry, Offer, Sound, SourceError,
 };
 use tokio::sync::{Semaphore, oneshot, watch};
 use tokio::task::JoinSet;
@@ -25,7 +25,6 @@ use crate::feed;
 use crate::figures::monitor::Monitor;
 use crate::figures::statistics::Counters;
 use crate::frames::fanout::{FrameFanout, FrameReceiver};
-use crate::frames::live_sound;
 use crate::frames::recorded_frames::RecordedFrames;
 use crate::frames::rewind::{self, Rewindable};
 use crate::frames::rewind_store::RewindStore;
@@ -48,7 +47,6 @@ pub struct Broadcast<S> {
     /// Keeps the fan-out open before the first receiver connects.
     frames: FrameReceiver,
     shared: Arc<Shared>,
-    sound: Option<Box<dyn SoundSource>>,
     name: BroadcastName,
     others: BTreeMap<BroadcastName, Other>,
     /// How far back receivers may begin.
@@ -111,7 +109,7 @@ impl<S: FrameSource> Broadcast<S> {
         let (shared, fanout) = share(&mut source, sound, common);
         let frames = fanout.subscribe();
         let (name, others) = (BroadcastName::default(), BTreeMap::new());
-        Ok(Self { listener, rotation, source, fanout, frames, shared, sound: None, name, others, rewind })
+        Ok(Self { listener, rotation, source, fanout, frames, shared, name, others, rewind })
     }
 
     /// Gives the broadcast a name. Receivers must then ask for it.
@@ -167,37 +165,39 @@ impl<S: FrameSource> Broadcast<S> {
         others.chain([(self.name.clone(), self.monitor())]).collect()
     }
 
-    /// Subscribes a local consumer, such as a recorder or a relay. From the newest frame on, it gets every frame that
-    /// receivers get, until the broadcast ends. To subscribe more consumers, clone it while the broadcast runs.
+    /// Returns all broadcasts at this address, by name, as local consumers such as recorders and relays see them.
+    #[must_use]
+    pub fn stations(&self) -> BTreeMap<BroadcastName, Station> {
+        let others = self.others.iter().map(|(name, it)| (name.clone(), it.station.clone()));
+        others.chain([(self.name.clone(), self.station())]).collect()
+    }
+
+    /// Returns the broadcast of the first source, as local consumers see it.
+    #[must_use]
+    pub fn station(&self) -> Station {
+        Station { shared: Arc::clone(&self.shared), frames: self.frames.clone() }
+    }
+
+    /// Does what [`Station::frames`] does, for the first source.
     #[must_use]
     pub fn frames(&self) -> FrameReceiver {
         self.frames.clone()
     }
 
-    /// Returns the frames as a recorder keeps them, from the first or the newest on: all bytes of the rendition that has
-    /// the most.
+    /// Does what [`Station::recorded_frames`] does, for the first source.
     #[must_use]
     pub fn recorded_frames(&self) -> RecordedFrames {
-        RecordedFrames::new(self.frames.clone(), self.shared.demand.register())
+        self.station().recorded_frames()
     }
 
-    /// Returns the handle that takes packets of sound, before the broadcast runs and while it runs, from any thread.
-    /// Receivers get them if [`Config::sound`] announced sound. Subscribe to it to record or relay them.
+    /// Returns the handle that takes packets of sound for the first source, before the broadcast runs and while it runs,
+    /// from any thread. Receivers get them if [`Config::sound`] announced sound.
     #[must_use]
     pub fn sound(&self) -> SoundFanout {
         self.shared.sound.clone()
     }
 
-    /// Sends this sound from the moment at which the broadcast runs, on a thread of its own. When it ends or breaks off,
-    /// pictures go on. Announce it by [`Config::sound`].
-    #[must_use]
-    pub fn with_sound(mut self, source: impl SoundSource + 'static) -> Self {
-        self.sound = Some(Box::new(source));
-        self
-    }
-
-    /// Returns what receivers want, as the source sees it. If a consumer of [`frames`](Self::frames) wants frames made
-    /// for it too, [register](Demand::register) it and state what it wants after each frame.
+    /// Does what [`Station::demand`] does, for the first source.
     #[must_use]
     pub fn demand(&self) -> Demand {
         self.shared.demand.clone()
@@ -208,7 +208,7 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::Source`] if the source fails before its end.
     pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-        let Self { listener, rotation, source, fanout, frames, shared, sound, name, others, rewind: _ } = self;
+        let Self { listener, rotation, source, fanout, frames, shared, name, others, rewind: _ } = self;
         let mut rotation = std::pin::pin!(rotation.run());
         let mut admission = Admission::new(listener, Arc::clone(&shared.counters));
         let rewound = Arc::new(Semaphore::new(MAX_REWOUND));
@@ -217,7 +217,6 @@ impl<S: FrameSource> Broadcast<S> {
         // The error of a broadcast that is alone is what this returns, at once if no receiver watches later.
         let of_several = (!others.is_empty()).then(|| name.clone());
         sources.spawn(of_several, |stopped| hand_out(source, fanout, first, stopped));
-        start_sound(sound, &shared);
         let mut stations = BTreeMap::new();
         for (name, Other { station, hand_out }) in others {
             sources.spawn(Some(name.clone()), hand_out);
@@ -337,15 +336,6 @@ impl Sources {
             outcome = outcome.and(ended);
         }
         outcome
-    }
-}
-
-/// Starts the broadcast's sound, if it has any. It ends with the frames.
-fn start_sound(sound: Option<Box<dyn SoundSource>>, shared: &Arc<Shared>) {
-    let of_thread = Arc::downgrade(shared);
-    let is_wanted = move || of_thread.upgrade().is_some_and(|shared| shared.end.get().is_none());
-    if let Some(sound) = sound {
-        live_sound::start(sound, shared.sound.clone(), is_wanted);
     }
 }
 

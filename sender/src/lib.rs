@@ -84,6 +84,7 @@ pub use figures::monitor::Monitor;
 #[cfg(feature = "metrics")]
 pub use figures::open_metrics::OpenMetrics;
 pub use figures::statistics::{ReceiverStatistics, Statistics};
+pub use frames::any_source::AnySource;
 pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};
 pub use frames::live_source::LiveSource;
 pub use frames::paced_source::PacedSource;
@@ -94,3 +95,4 @@ pub use identity::{Fingerprint, Identity};
 pub use page::{CERTIFICATE_FILE, PageFile, PageServer};
 pub use quic::endpoint::Socket;
 pub use rotation::BrowserCertificate;
+pub use shared::Station;

@@ -3,14 +3,15 @@
 use std::net::SocketAddr;
 use std::sync::{Arc, OnceLock};
 
-use nestcast_proto::{Archive, Close, Code, Demand, Hello, Offer};
+use nestcast_proto::{Archive, Close, Code, Demand, Hello, Offer, Sound, Welcome};
 use tokio::sync::{Semaphore, watch};
 
 use crate::access::{self, AccessRequest, Authorizer, Grant};
 use crate::door::slots::{Place, Slots};
 use crate::figures::statistics::Counters;
 use crate::frames::fanout::FrameReceiver;
-use crate::frames::sound::SoundFanout;
+use crate::frames::recorded_frames::RecordedFrames;
+use crate::frames::sound::{SoundFanout, SoundReceiver};
 
 /// State that all feeds share.
 #[derive(Debug)]
@@ -85,9 +86,50 @@ impl Shared {
     }
 }
 
-/// A broadcast, as feeds see it.
+/// A broadcast, as its feeds and local consumers see it.
 #[derive(Debug, Clone)]
-pub(crate) struct Station {
+pub struct Station {
     pub(crate) shared: Arc<Shared>,
     pub(crate) frames: FrameReceiver,
+}
+
+impl Station {
+    /// Returns what receivers learn of the frames before the first.
+    #[must_use]
+    pub fn welcome(&self) -> Welcome {
+        self.shared.offer.welcome.clone()
+    }
+
+    /// Returns the sound that is announced, and subscribes to its packets; `None` if the broadcast has none.
+    #[must_use]
+    pub fn sound(&self) -> Option<(Sound, SoundReceiver)> {
+        Some((self.shared.offer.sound?, self.shared.sound.subscribe()))
+    }
+
+    /// Returns whether receivers may begin elsewhere: at another place of a stored video, or earlier.
+    #[must_use]
+    pub fn can_rewind(&self) -> bool {
+        self.shared.elsewhere.is_some()
+    }
+
+    /// Subscribes a local consumer, such as a relay. From the newest frame on, it gets every frame that receivers get,
+    /// until the broadcast ends.
+    #[must_use]
+    pub fn frames(&self) -> FrameReceiver {
+        self.frames.clone()
+    }
+
+    /// Returns the frames as a recorder keeps them, from the first or the newest on: all bytes of the rendition that has
+    /// the most.
+    #[must_use]
+    pub fn recorded_frames(&self) -> RecordedFrames {
+        RecordedFrames::new(self.frames.clone(), self.shared.demand.register())
+    }
+
+    /// Returns what receivers want, as the source sees it. If a consumer of [`frames`](Self::frames) wants frames made
+    /// for it too, [register](Demand::register) it and state what it wants after each frame.
+    #[must_use]
+    pub fn demand(&self) -> Demand {
+        self.shared.demand.clone()
+    }
 }

@@ -30,6 +30,27 @@ pub enum SampleFormat {
     Float32,
 }
 
+impl SampleFormat {
+    /// Returns the format of samples with this number of bits, 16, 24 or 32, which may be floating-point numbers.
+    ///
+    /// ```
+    /// use nestcast_sound::SampleFormat;
+    ///
+    /// assert_eq!(SampleFormat::new(24, false), Some(SampleFormat::Int24));
+    /// assert_eq!(SampleFormat::new(20, false), None);
+    /// ```
+    #[must_use]
+    pub const fn new(bits: u16, is_float: bool) -> Option<Self> {
+        match (bits, is_float) {
+            (16, false) => Some(Self::Int16),
+            (24, false) => Some(Self::Int24),
+            (32, false) => Some(Self::Int32),
+            (32, true) => Some(Self::Float32),
+            _ => None,
+        }
+    }
+}
+
 /// Makes packets of samples or of Opus. Between the times in the file, the number of samples counts, because times are
 /// rounded; where both drift apart, packets follow the file's times slowly.
 ///

@@ -6,12 +6,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Picture, Size};
+use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Size};
 use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{PackageHash, Sound, SoundSource, SourceError};
 use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
-use nestcast_sender::{Authorizer, Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor, SharedToken};
+use nestcast_sender::{
+    AnySource, Authorizer, Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor, SharedToken,
+};
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
@@ -44,6 +46,8 @@ pub struct Plan {
     pub browsers: Option<Browsers>,
     /// Packets of sound, sent again and again; if empty, there is no sound.
     pub sound: Vec<Bytes>,
+    /// How far back receivers may begin.
+    pub rewind: Option<Duration>,
 }
 
 impl Plan {
@@ -52,8 +56,8 @@ impl Plan {
         let listen = ([127, 0, 0, 1], 0).into();
         let (identity, size) = (identity.clone(), (160, 120));
         let max_receivers = 500;
-        let (give_model, browsers, sound) = (false, None, Vec::new());
-        Self { listen, identity, token: None, package: None, size, give_model, max_receivers, browsers, sound }
+        let (give_model, browsers, sound, rewind) = (false, None, Vec::new(), None);
+        Self { listen, identity, token: None, package: None, size, give_model, max_receivers, browsers, sound, rewind }
     }
 
     /// Returns its pictures, which are noise.
@@ -71,13 +75,13 @@ impl Plan {
     }
 
     /// Listens; call it in a runtime.
-    pub fn listen(self) -> Broadcast<LiveSource<Picture>> {
+    pub fn listen(self) -> Broadcast<AnySource> {
         let pictures = self.pictures();
         self.listen_with(pictures)
     }
 
     /// Listens with other pictures.
-    pub fn listen_with(self, pictures: Pictures) -> Broadcast<LiveSource<Picture>> {
+    pub fn listen_with(self, pictures: Pictures) -> Broadcast<AnySource> {
         let package = Package::builtin("photo").expect("it is built in");
         let hash = self.package.unwrap_or(PackageHash(package.hash()));
         let mut encoding = PictureEncoding::new(pictures.format(), hash, Encoder::new(package.linear(1)));
@@ -88,19 +92,23 @@ impl Plan {
     }
 
     /// Listens with frames of another source.
-    pub fn listen_to<S: FrameSource>(self, source: S) -> Broadcast<S> {
-        let Self { listen, identity, token, max_receivers, browsers, sound, .. } = self;
+    pub fn listen_to(self, source: impl FrameSource) -> Broadcast<AnySource> {
+        let Self { listen, identity, token, max_receivers, browsers, sound, rewind, .. } = self;
         let authorizers = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
         let authorizers = authorizers.into_iter().collect();
         let max_receivers_per_address = max_receivers;
         let config = nestcast_sender::Config::new(listen, identity);
-        let config =
-            nestcast_sender::Config { authorizers, max_receivers, max_receivers_per_address, browsers, ..config };
-        if sound.is_empty() {
-            return Broadcast::listen(config, source).expect("a free port");
-        }
-        let config = nestcast_sender::Config { sound: Some(Sound::Stereo), ..config };
-        Broadcast::listen(config, source).expect("a free port").with_sound(Packets { packets: sound, next: 0 })
+        let config = nestcast_sender::Config {
+            authorizers,
+            max_receivers,
+            max_receivers_per_address,
+            browsers,
+            rewind,
+            ..config
+        };
+        let source = AnySource::new(source);
+        let source = if sound.is_empty() { source } else { source.with_sound(Packets { packets: sound, next: 0 }) };
+        Broadcast::listen(config, source).expect("a free port")
     }
 }
 

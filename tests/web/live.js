@@ -34,6 +34,38 @@ if (link.has('sound')) {
   };
   player.addEventListener('statistics', ({ detail }) => isLoud && detail.soundHeard > 25 && post('heard'));
 }
+// With steps, such as `ArrowLeft,seek:20,live`: does each, and posts what it did and where the pictures are after it.
+async function walk(steps) {
+  const next = (name, is = () => true) =>
+    new Promise((resolve) => player.addEventListener(name, function handle({ detail }) {
+      if (!is(detail)) return;
+      player.removeEventListener(name, handle);
+      resolve(detail);
+    }));
+  // Before it plays, pictures are those of the connection before.
+  const picture = async () => (await next('frame', ({ concealed }) => !concealed && player.state === 'playing')).id;
+  const round = (seconds) => (seconds === null ? 'null' : seconds.toFixed(1));
+  const lines = [`begin 0.0 null ${await picture()} ${player.state}`];
+  for (const step of steps) {
+    const [word, number] = step.split(':');
+    const connects = next('state', ({ state }) => state === 'connecting');
+    if (word === 'seek') player.seek(Number(number));
+    else if (word === 'pause') {
+      player.pause();
+      setTimeout(() => player.play(), 1e3 * number);
+    } else player.dispatchEvent(new KeyboardEvent('keydown', { key: word }));
+    await connects;
+    const id = await picture();
+    lines.push(`${step} ${round(player.behind)} ${round(player.position)} ${id} ${player.state}`);
+  }
+  const place = player.shadowRoot.querySelector('.live').textContent;
+  shown.length = 0;
+  await fetch('result', { method: 'POST', body: [...lines, place].join('\n') });
+}
+if (link.has('steps')) {
+  player.setAttribute('rewind', '');
+  walk(link.get('steps').split(','));
+}
 player.setAttribute('checks', '');
 for (const name of ['src', 'fingerprint', 'token']) if (link.has(name)) player.setAttribute(name, link.get(name));
 document.body.append(player);

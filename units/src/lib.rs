@@ -1,4 +1,4 @@
-//! Units that the crates of nestcast share: [`FrameRate`] and [`Bitrate`].
+//! Units that the crates of nestcast share: [`FrameRate`], [`Bitrate`] and [`TimeSpan`].
 //!
 //! ```
 //! use nestcast_units::{Bitrate, FrameRate};
@@ -12,6 +12,8 @@
 
 mod bitrate;
 mod frame_rate;
+mod time_span;
 
 pub use bitrate::{Bitrate, BitrateError};
 pub use frame_rate::{FrameRate, FrameRateError};
+pub use time_span::{TimeSpan, TimeSpanError};

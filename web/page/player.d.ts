@@ -30,6 +30,13 @@ export interface FrameDetail {
   pixels?: Uint8Array;
 }
 
+/** Sent as `seek` when the sender has answered where it begins. */
+export interface SeekDetail {
+  /** As in `NestcastPlayer`. Both are 0 and null where the sender cannot begin elsewhere. */
+  behind: number | null;
+  position: number | null;
+}
+
 /** Sent as `statistics` once a second. Counts include all connections so far. */
 export interface Statistics {
   /** Bits per second received in the last second. */
@@ -76,6 +83,7 @@ export interface Statistics {
  * - `token`: the secret that admits this viewer
  * - `max-bitrate`: the most bits per second, 0 for no limit
  * - `latency`: `smooth` delays pictures by as little as keeps them even, `min` not at all, a number by so many milliseconds
+ * - `rewind`: shows the controls to go back, for a sender with `--rewind` or of a stored video
  * - `expires`: seconds since 1970; after this time the link is invalid
  * - `from-link`: reads all of these from the fragment of the page's address
  * - `muted`: without it, sound begins at once where the browser allows it; else it begins with the button or the key `m`
@@ -92,6 +100,17 @@ export class NestcastPlayer extends HTMLElement {
   play(): Promise<void>;
   /** Stops receiving until `play`; the last picture stays. */
   pause(): void;
+  /**
+   * Begins elsewhere: this many seconds after the beginning of a stored video, or, for a negative number, so long before
+   * now. The sender begins up to two seconds earlier, and at the nearest moment that it has; the event `seek` says where.
+   */
+  seek(seconds: number): Promise<void>;
+  /** Goes where all others are. */
+  live(): Promise<void>;
+  /** Seconds after the beginning of a stored video, after `seek` to such a time; otherwise null. */
+  readonly position: number | null;
+  /** Seconds by which the pictures are later than those of all others; null where `position` is a number. */
+  readonly behind: number | null;
   /** Returns a PNG of the picture. */
   snapshot(): Promise<Blob>;
 }
@@ -134,6 +153,7 @@ export class NestcastFile extends HTMLElement {
 export interface PlayerEvents {
   state: CustomEvent<StateDetail>;
   frame: CustomEvent<FrameDetail>;
+  seek: CustomEvent<SeekDetail>;
   statistics: CustomEvent<Statistics>;
 }
 

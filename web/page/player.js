@@ -36,6 +36,10 @@ output { font-variant-numeric: tabular-nums; padding: 0 6px; }
 
 const CAPS = [[0, 'Auto'], [300_000, '300 kbit/s'], [1_000_000, '1 Mbit/s'], [2_500_000, '2.5 Mbit/s'], [5_000_000, '5 Mbit/s']];
 const LINK_DAYS = 14;
+// Where a viewer begins: with all others, some time after the beginning of a stored video, or some time before now.
+const [WITH_ALL, AFTER_BEGINNING, BEFORE_NOW] = [0, 1, 2];
+// Seconds of a step back or forward; milliseconds for which a message about it stays.
+const [STEP_S, NOTICE_MS] = [10, 4000];
 const SAMPLE_RATE = 48_000;
 // Seconds: the latency of a device that is made up for, and how far packets are from their moment and still played in a row.
 const [MAX_OUTPUT_LATENCY_S, MAX_SOUND_STEP_S] = [0.05, 0.03];
@@ -61,6 +65,7 @@ const WORDS = {
   4: 'The sender has as many viewers as it takes. Trying again …',
   6: 'The sender uses a model that this viewer does not have.',
   8: 'The broadcast broke off: the sender lost its source.',
+  start: 'The sender cannot begin elsewhere now, so this is what all others see.',
 };
 
 const compiled = (() => {
@@ -90,6 +95,8 @@ const ICONS = {
   muted: 'M4 9v6h4l5 4V5L8 9zM15 9l1.4-1.4 2.1 2.1 2.1-2.1L22 9l-2.1 2.1L22 13.2l-1.4 1.4-2.1-2.1-2.1 2.1L15 13.2l2.1-2.1z',
   inset: 'M3 4h18v16H3zM5 6v12h6v-6h8V6z',
   full: 'M4 4h6v2H6v4H4zM14 4h6v6h-2V6h-4zM4 14h2v4h4v2H4zM18 14h2v6h-6v-2h4z',
+  back: 'M11 5v14L2 12zM21 5v14l-9-7z',
+  forward: 'M13 5v14l9-7zM3 5v14l9-7z',
   less: 'M5 11h14v2H5z',
   more: 'M11 5h2v6h6v2h-6v6h-2v-6H5v-2h6z',
 };
@@ -101,6 +108,12 @@ function icon(name) {
   for (const [key, value] of [['d', ICONS[name]], ['fill', 'currentColor'], ['fill-rule', 'evenodd']]) path.setAttribute(key, value);
   svg.append(path);
   return svg;
+}
+
+// Returns a time in minutes and seconds.
+function minutes(seconds) {
+  const whole = Math.max(0, Math.round(seconds));
+  return `${Math.floor(whole / 60)}:${`${whole % 60}`.padStart(2, '0')}`;
 }
 
 // Makes a button with an icon, or with a word if no icon has that name.
@@ -137,10 +150,8 @@ class Picture extends HTMLElement {
     if (event.ctrlKey || event.metaKey || event.altKey || event.composedPath()[0].matches('input, select')) return;
     const isOnButton = event.key === ' ' && event.composedPath()[0].matches('button');
     const key = isOnButton ? undefined : this.keys[event.key.toLowerCase()];
-    if (key) {
-      event.preventDefault();
-      key();
-    }
+    // A key that does nothing here keeps its meaning on the page.
+    if (key && key() !== false) event.preventDefault();
   }
 
   // Makes a new canvas, and a worker that draws on it.
@@ -200,11 +211,13 @@ class Picture extends HTMLElement {
 }
 
 class NestcastPlayer extends Picture {
-  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency'];
+  static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind'];
 
   constructor() {
     super();
+    const step = (seconds) => () => this.hasAttribute('rewind') && this.step(seconds);
     this.keys = {
+      arrowleft: step(-STEP_S), j: step(-STEP_S), arrowright: step(STEP_S), l: step(STEP_S), end: () => this.hasAttribute('rewind') && this.live(),
       ' ': () => this.toggle(), k: () => this.toggle(), f: () => this.toggleFullscreen(),
       i: () => this.toggleStatistics(), m: () => this.toggleSound(), s: () => this.saveSnapshot(), p: () => this.togglePictureInPicture(),
     };
@@ -213,13 +226,17 @@ class NestcastPlayer extends Picture {
     this.isMuted = true;
     this.soundButton = button('Sound on', 'muted', 'Sound on or off (m)', () => this.toggleSound());
     this.soundButton.hidden = true;
-    this.live = element('span', { className: 'live' }, 'Live');
+    this.place = element('span', { className: 'live' }, 'Live');
+    this.backButton = button('10 seconds back', 'back', '10 s back (left arrow or j)', step(-STEP_S));
+    this.forwardButton = button('10 seconds forward', 'forward', '10 s forward (right arrow or l)', step(STEP_S));
+    this.liveButton = button('To live', 'Live', 'To live (end)', () => this.live());
+    this.showPlace();
     this.caps = element('select', { 'aria-label': 'Highest bit rate', title: 'Highest bit rate' },
       ...CAPS.map(([value, text]) => element('option', { value }, text)));
     this.caps.onchange = () => this.setAttribute('max-bitrate', this.caps.value);
     this.statistics = element('dl', { className: 'statistics', hidden: true, 'aria-label': 'Statistics' });
     const hasPictureInPicture = document.pictureInPictureEnabled && HTMLCanvasElement.prototype.captureStream;
-    this.bar.append(this.toggleButton, this.soundButton, this.live, element('span', { className: 'space' }), this.caps,
+    this.bar.append(this.toggleButton, this.backButton, this.forwardButton, this.soundButton, this.place, this.liveButton, element('span', { className: 'space' }), this.caps,
       button('Statistics', 'statistics', 'Statistics (i)', () => this.toggleStatistics()),
       button('Save a snapshot', 'snapshot', 'Snapshot (s)', () => this.saveSnapshot()),
       ...(hasPictureInPicture
@@ -254,9 +271,11 @@ class NestcastPlayer extends Picture {
     this.network = null;
   }
 
-  attributeChangedCallback(_name, before, now) {
+  attributeChangedCallback(name, before, now) {
     this.caps.value = this.getAttribute('max-bitrate') ?? 0;
-    if (before === now || !this.isConnected || this.isTakingLink || this.isPaused) return;
+    if (name === 'src' && before !== now) this.begins = null;
+    this.showPlace();
+    if (name === 'rewind' || before === now || !this.isConnected || this.isTakingLink || this.isPaused) return;
     // Several attributes may change at once.
     clearTimeout(this.changing);
     this.changing = setTimeout(() => this.hasAttribute('src') && this.play());
@@ -283,7 +302,61 @@ class NestcastPlayer extends Picture {
     return { ...this.figures };
   }
 
+  // Seconds after the beginning of a stored video, for a viewer that began by such a time; otherwise null.
+  get position() {
+    if (this.begins?.kind !== AFTER_BEGINNING) return null;
+    const { time, at } = this.begins;
+    return time + ((this.pausedAt ?? performance.now()) - at) / 1e3;
+  }
+
+  // Seconds by which the pictures are later than those of all others; null for a viewer that has a `position`.
+  get behind() {
+    if (!this.begins) return 0;
+    if (this.begins.kind !== BEFORE_NOW) return null;
+    return this.begins.time + (this.pausedAt ? (performance.now() - this.pausedAt) / 1e3 : 0);
+  }
+
+  // Begins this many seconds after the beginning of a stored video; a negative number is a time before now.
+  seek(seconds) {
+    if (!Number.isFinite(seconds)) throw new TypeError('seek needs a number of seconds');
+    return this.beginAt(seconds < 0 ? { kind: BEFORE_NOW, time: -seconds } : { kind: AFTER_BEGINNING, time: seconds });
+  }
+
+  // Goes where all others are.
+  live() {
+    return this.begins ? this.beginAt(null) : Promise.resolve();
+  }
+
+  step(seconds) {
+    const { position } = this;
+    if (position !== null) return this.seek(Math.max(0, position + seconds));
+    const behind = this.behind - seconds;
+    return behind > 0 ? this.seek(-behind) : this.live();
+  }
+
+  beginAt(begins) {
+    this.begins = begins && { ...begins, at: performance.now() };
+    this.pausedAt &&= performance.now();
+    this.showPlace();
+    if (this.isPaused || !this.network) return Promise.resolve();
+    this.screen?.postMessage({ rest: true });
+    return this.play();
+  }
+
+  // Takes what the sender grants: [kind, milliseconds].
+  handleStart([kind, time]) {
+    this.begins = kind === WITH_ALL ? null : { kind, time: time / 1e3, at: performance.now() };
+    if (!this.begins) this.notice = WORDS.start;
+    this.showPlace();
+    this.emit('seek', { position: this.position, behind: this.behind });
+  }
+
   async play() {
+    if (this.pausedAt && this.begins) {
+      const { position, behind } = this;
+      this.begins = { ...this.begins, time: position ?? behind, at: performance.now() };
+    }
+    this.pausedAt = this.connection = null;
     this.isPaused = false;
     this.showToggle();
     const [src, fingerprint] = [this.getAttribute('src'), this.getAttribute('fingerprint')];
@@ -302,7 +375,8 @@ class NestcastPlayer extends Picture {
     const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
     const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
     this.network?.postMessage({ sound: !this.isMuted });
-    this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate } });
+    const start = this.begins ? [this.begins.kind, this.begins.time * 1e3] : [WITH_ALL, 0];
+    this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate, start } });
   }
 
   hasExpired() {
@@ -318,6 +392,7 @@ class NestcastPlayer extends Picture {
 
   // Stops receiving until `play`; the last picture stays.
   pause() {
+    this.pausedAt ??= performance.now();
     this.isPaused = true;
     this.rest();
     this.say('');
@@ -336,14 +411,19 @@ class NestcastPlayer extends Picture {
 
   handle(data) {
     super.handle(data);
-    const { state, code, why, frame, network, screen, sound, heard } = data;
+    const { state, code, why, frame, network, screen, sound, heard, start, welcomed, of } = data;
+    if (welcomed) this.connection = welcomed;
+    if (start) this.handleStart(start);
     // Where the browser cannot decode Opus, pictures are shown without sound.
     if (sound) this.soundButton.hidden = !('AudioDecoder' in window);
     if (heard) this.hear(heard);
     if (frame && !this.isPaused) {
-      if (!frame.concealed && this.state !== 'playing') {
+      // At first, pictures are those of the connection before.
+      if (!frame.concealed && of === this.connection && this.state !== 'playing') {
         this.setState('playing');
-        this.say('');
+        this.say(this.notice ?? '');
+        if (this.notice) setTimeout(() => this.state === 'playing' && this.say(''), NOTICE_MS);
+        this.notice = null;
       }
       const { latency, bytes: frameBytes, full: frameFull, decoding } = frame;
       if (!frame.concealed) Object.assign(this.figures, { latency, frameBytes, frameFull, decoding });
@@ -352,6 +432,7 @@ class NestcastPlayer extends Picture {
     if (network || screen) {
       Object.assign(this.figures, network, screen);
       this.showStatistics();
+      this.showPlace();
       this.emit('statistics', this.statisticsNow);
     }
     if (state && !(this.isPaused && state !== 'failed')) this.handleState(state, code, why);
@@ -388,8 +469,18 @@ class NestcastPlayer extends Picture {
     this.showToggle();
     this.classList.toggle('playing', state === 'playing');
     this.classList.toggle('paused', state !== 'playing');
-    this.live.textContent = { playing: 'Live', connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[state] ?? 'Ended';
+    this.showPlace();
     this.emit('state', { state, ...detail, message: this.message.textContent });
+  }
+
+  // Says where the viewer is, and offers the ways from there.
+  showPlace() {
+    const { position, behind } = this;
+    const playing = position !== null ? minutes(position) : behind > 0 ? `−${minutes(behind)}` : 'Live';
+    this.place.textContent =
+      { idle: 'Live', playing, connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[this.state] ?? 'Ended';
+    this.backButton.hidden = !this.hasAttribute('rewind');
+    for (const way of [this.forwardButton, this.liveButton]) way.hidden = !this.hasAttribute('rewind') || !this.begins;
   }
 
   showToggle() {

@@ -4,7 +4,7 @@
 
 import * as painters from './painter.js';
 
-const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND] = Array(10).keys();
+const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND, START] = Array(11).keys();
 // Samples of a packet of sound, at 48 kHz.
 const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
 // Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
@@ -72,6 +72,7 @@ class Connection {
       this.writer = control.writable.getWriter();
       this.viewer.wasm.put(new TextEncoder().encode(name));
       this.x.network_broadcast();
+      this.x.network_start(...this.options.start);
       this.viewer.wasm.put(token);
       this.x.network_open(clock(), maxBitrate);
       this.x.network_sound(clock(), this.viewer.wantsSound ? 1 : 0);
@@ -160,8 +161,12 @@ class Connection {
     const { wasm } = this.viewer;
     for (let step; (step = this.x.network_poll(clock())) !== NOTHING; ) {
       if (step === SAY) this.writer.write(wasm.output()).then(() => this.isOpen && this.x.network_said(), () => {});
-      if (step === WELCOME) this.ahead = wasm.numbers()[0];
+      if (step === WELCOME) {
+        this.ahead = wasm.numbers()[0];
+        postMessage({ welcomed: this.number });
+      }
       if (step === SOUND) postMessage({ sound: { channels: wasm.numbers()[0] } });
+      if (step === START) postMessage({ start: [...wasm.numbers().slice(0, 2)] });
       if (step === STOP) this.readers.get(wasm.numbers()[0])?.cancel().catch(() => {});
       if (step === CLOSE) {
         const [code, retry] = wasm.numbers();
@@ -214,7 +219,10 @@ class Network {
       postMessage({ state: 'connecting' });
       const end = await connection.run();
       if (this.connection !== connection) return;
-      if (connection.playedFrom && clock() - connection.playedFrom > STEADY_MS) pause = FIRST_PAUSE_MS;
+      const played = connection.playedFrom && clock() - connection.playedFrom;
+      if (played > STEADY_MS) pause = FIRST_PAUSE_MS;
+      // A stored video goes on where it broke.
+      if (options.start[0] === 1) options.start[1] += played;
       postMessage({ state: end.retry ? 'waiting' : 'ended', ...end });
       if (!end.retry) return;
       await sleep(pause * (1 + JITTER * Math.random()));
@@ -284,6 +292,8 @@ class Screen {
       const began = performance.now();
       await this.withTables(first, resume);
       this.decoding = performance.now() - began;
+      // From a connection's first mail on, pictures are its own.
+      this.connection = connection;
       if (!this.x.screen_has_mail()) break;
       await this.showFirst();
     }
@@ -341,7 +351,8 @@ class Screen {
       const [id, isConcealed, captured, bytes, full, receiving] = numbers;
       if (id >= 0) {
         this.upload(numbers);
-        this.shown = { id, concealed: isConcealed === 1, captured, bytes, full, receiving, decoding: this.decoding };
+        const { decoding, connection } = this;
+        this.shown = { id, concealed: isConcealed === 1, captured, bytes, full, receiving, decoding, connection };
         this.drawing ??= requestAnimationFrame(() => this.draw());
       }
     }
@@ -363,10 +374,10 @@ class Screen {
   draw() {
     this.drawing = null;
     this.painter.draw();
-    const { captured, ...frame } = this.shown;
+    const { captured, connection, ...frame } = this.shown;
     if (captured > 0) this.x.screen_shown((frame.latency = Math.max(0, clock() + this.ahead - captured)));
     if (this.checks) frame.pixels = this.painter.pixels();
-    postMessage({ frame });
+    postMessage({ frame, of: connection });
   }
 
   report() {

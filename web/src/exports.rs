@@ -8,10 +8,10 @@ use bytes::Bytes;
 use nestcast_codec::{Bitrate, Format, Matrix, Range, Ycbcr};
 use nestcast_media::to_rgb;
 use nestcast_player::{Picture, PlayStats};
-use nestcast_proto::{BroadcastName, Code};
+use nestcast_proto::{BroadcastName, Code, Hello, Start};
 
 use crate::file::{Content, File};
-use crate::milliseconds::milliseconds;
+use crate::milliseconds::{duration, milliseconds};
 use crate::network::{Network, Step};
 use crate::screen::{Presented, Screen, ScreenError};
 use crate::tables::{Tables, Wanted};
@@ -27,6 +27,7 @@ const PICTURE: u32 = 6;
 const WANTS_PHOTO: u32 = 7;
 const WANTS_VIDEO: u32 = 8;
 const SOUND: u32 = 9;
+const START: u32 = 10;
 
 #[derive(Default)]
 struct State {
@@ -35,6 +36,7 @@ struct State {
     numbers: [f64; 16],
     network: Option<Network>,
     broadcast: BroadcastName,
+    start: Option<Start>,
     screen: Screen,
     tables: Tables,
     file: Option<File>,
@@ -155,9 +157,20 @@ exports! {
         state.broadcast = str::from_utf8(&name).ok().and_then(|name| name.parse().ok()).unwrap_or_default();
     }
 
+    /// Chooses where the sessions from now on begin: 0, where all others do; 1, this many milliseconds after the
+    /// beginning; 2, this many before now.
+    fn network_start(state, kind: u32, time: f64) {
+        state.start = match kind {
+            1 => Some(Start::AfterBeginning(duration(time))),
+            2 => Some(Start::BeforeNow(duration(time))),
+            _ => None,
+        };
+    }
+
     /// Begins a session. In: the token.
     fn network_open(state, now: f64, max_bitrate: f64) {
         let hello = Network::hello(&state.input(), whole(max_bitrate), state.broadcast.clone());
+        let hello = Hello { start: state.start, ..hello };
         match &mut state.network {
             Some(network) => network.handle_connection(now, hello),
             none => *none = Some(Network::new(now, hello)),
@@ -216,7 +229,7 @@ exports! {
     }
 
     /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `SOUND`
-    /// (numbers: channels), `CLOSE` (numbers: code, whether to retry; out: why) or `NOTHING`.
+    /// (numbers: channels), `START` (numbers: as the arguments of `network_start`), `CLOSE` (numbers: code, whether to retry; out: why) or `NOTHING`.
     fn network_poll(state, now: f64) -> u32 {
         match state.network.as_mut().and_then(|network| network.poll(now)) {
             None => NOTHING,
@@ -227,6 +240,14 @@ exports! {
             Some(Step::Welcome(ahead)) => {
                 state.set(&[ahead]);
                 WELCOME
+            }
+            Some(Step::Start(start)) => {
+                state.set(&match start {
+                    None => [0.0, 0.0],
+                    Some(Start::AfterBeginning(time)) => [1.0, milliseconds(time)],
+                    Some(Start::BeforeNow(time)) => [2.0, milliseconds(time)],
+                });
+                START
             }
             Some(Step::Sound(sound)) => {
                 state.set(&[sound.channels() as f64]);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bytes::Bytes;
 use nestcast_proto::{
     Bitrate, BroadcastName, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound,
-    VersionRange,
+    Start, VersionRange,
 };
 
 use crate::mail::Mail;
@@ -25,6 +25,8 @@ pub enum Step {
     /// The mail has a welcome. Answer with [`Network::handle_ready`] or [`Network::handle_model_missing`], and then
     /// read streams. The sender's clock is this many milliseconds ahead of the page's.
     Welcome(f64),
+    /// The session begins here, after a hello with a start; `None`: where all others do.
+    Start(Option<Start>),
     /// The broadcast has this sound. The page may let its user choose it.
     Sound(Sound),
     /// Stop reading this stream.
@@ -170,6 +172,7 @@ impl Network {
                     }
                     return Some(Step::Welcome(milliseconds(sender_clock) - now));
                 }
+                ReceiverOutput::Start(granted) => return Some(Step::Start(granted)),
                 ReceiverOutput::Frame(frame) => {
                     if let Some(lost) = self.mail.push_frame(frame) {
                         self.session.handle_undecoded(lost);

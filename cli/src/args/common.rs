@@ -13,6 +13,7 @@ use nestcast_codec::DEFAULT_MAX_PIXELS;
 use nestcast_models::Package;
 #[cfg(feature = "retrieval")]
 use nestcast_models::codes::CodePackage;
+use nestcast_proto::{TimeSpan, TimeSpanError};
 use nestcast_receiver::Trust;
 
 /// The most threads that you may ask for: more would only need memory.
@@ -192,50 +193,13 @@ pub(super) fn count(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "give a whole number, 1 or more".to_owned())
 }
 
-/// Parses a time: seconds, or numbers with s, m, h and d, the largest first or not.
-pub(super) fn time(text: &str) -> Result<Duration, String> {
-    let mut seconds = Some(0_u64);
-    let mut rest = text;
-    while !rest.is_empty() {
-        let (number, unit) = rest.split_at(rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len()));
-        let factor = match unit.chars().next() {
-            None | Some('s') => 1,
-            Some('m') => 60,
-            Some('h') => 3600,
-            Some('d') => 86400,
-            _ => 0,
-        };
-        let part = number.parse().ok().and_then(|number: u64| number.checked_mul(factor)).filter(|_| factor > 0);
-        seconds = seconds.zip(part).and_then(|(sum, part)| sum.checked_add(part));
-        rest = unit.get(1..).unwrap_or_default();
-        if seconds.is_none() {
-            break;
-        }
-    }
-    let seconds = seconds.filter(|seconds| (1..=u64::from(u32::MAX)).contains(seconds));
-    seconds.map(Duration::from_secs).ok_or_else(|| "give a time such as 90s, 15m, 12h or 30d".to_owned())
+pub(super) fn time(text: &str) -> Result<Duration, TimeSpanError> {
+    text.parse().map(TimeSpan::into)
 }
 
 pub(super) fn positive(text: &str) -> Result<f64, String> {
     match text.trim().parse() {
         Ok(value) if value > 0.0 && f64::is_finite(value) => Ok(value),
         _ => Err(format!("`{text}` is not a number above 0")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::time;
-
-    #[test]
-    fn times_have_units_or_are_seconds() {
-        for (text, seconds) in
-            [("90", 90), ("90s", 90), ("1m30s", 90), ("12h", 43_200), ("1d1h", 90_000), ("1h30", 3630)]
-        {
-            assert_eq!(time(text).map(|time| time.as_secs()), Ok(seconds), "{text}");
-        }
-        for wrong in ["", "0", "m", "1x", "-1", "1.5h", "1m\u{20ac}", "99999999999999999999", "4294967296"] {
-            assert!(time(wrong).is_err(), "{wrong}");
-        }
     }
 }

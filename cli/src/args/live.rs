@@ -13,7 +13,7 @@ use nestcast_sound::RawFormat;
 
 use super::common::{Common, PictureCoding, Transform, count, fingerprint, time};
 use super::relay::{Place, Relay, place};
-use super::source::{NamedSource, named_source};
+use super::source::{Named, NamedSource, named};
 use super::video::{MatrixChoice, effort, renditions};
 
 #[derive(Debug, Args)]
@@ -21,8 +21,9 @@ pub(crate) struct Send {
     /// A y4m video, raw Matroska with or without sound, `-` for either on standard input, a stored video, which is sent
     /// as it is, a picture or a folder of pictures
     ///
-    /// Several sources are several broadcasts at one address, each with a name: cam1=a.y4m cam2=b.y4m
-    #[arg(value_name = "[NAME=]SOURCE", required = true, value_parser = named_source)]
+    /// Several sources are several broadcasts at one address, each with a name: cam1=a.y4m cam2=b.y4m. An option that is
+    /// for one of them has the name too, and may be given for each: --record cam1=a.nst --record cam2=b.nst
+    #[arg(value_name = "[NAME=]SOURCE", required = true, value_parser = named::<PathBuf>)]
     pub(crate) sources: Vec<NamedSource>,
     /// The address to listen on; `[::]:4433` accepts receivers from anywhere
     #[arg(long, value_name = "ADDR", default_value = "127.0.0.1:4433", value_parser = address)]
@@ -31,8 +32,8 @@ pub(crate) struct Send {
     #[arg(long)]
     pub(crate) repeat: bool,
     /// Keep the encoded video in this new file, as a stored video with capture times, even if nestcast is killed
-    #[arg(long, value_name = "FILE.nst")]
-    pub(crate) record: Option<PathBuf>,
+    #[arg(long, value_name = "[NAME=]FILE.nst", value_parser = named::<PathBuf>)]
+    pub(crate) record: Vec<NamedSource>,
     /// Let receivers of a live video begin up to this long ago, at most 12h: keep all of it that long in temporary files
     #[arg(long, value_name = "TIME", value_parser = kept_time)]
     pub(crate) rewind: Option<Duration>,
@@ -88,11 +89,11 @@ pub(crate) struct Send {
     #[command(flatten)]
     pub(crate) matrix: MatrixChoice,
     /// Sound with the pictures: a WAV or Ogg Opus file or pipe; Opus stays as it is
-    #[arg(long, value_name = "FILE")]
-    pub(crate) sound: Option<PathBuf>,
+    #[arg(long, value_name = "[NAME=]FILE", value_parser = named::<PathBuf>)]
+    pub(crate) sound: Vec<NamedSource>,
     /// The sound is raw samples of 16 bits with this rate and these channels, as in 48000:2
-    #[arg(long, value_name = "HZ:CHANNELS", requires = "sound")]
-    pub(crate) sound_raw: Option<RawFormat>,
+    #[arg(long, value_name = "[NAME=]HZ:CHANNELS", requires = "sound", value_parser = named::<RawFormat>)]
+    pub(crate) sound_raw: Vec<Named<RawFormat>>,
     /// Encode sound at this bit rate, 16k to 128k
     #[arg(long, value_name = "RATE", default_value = "64k")]
     pub(crate) sound_bitrate: Bitrate,
@@ -117,10 +118,11 @@ pub(crate) struct Receive {
     /// standard output, 16 bits at 48 kHz in two channels
     #[arg(long, value_name = "FILE.wav|-")]
     pub(crate) sound: Option<PathBuf>,
-    /// Begin this long after the beginning of a stored video, as in 1m30s
+    /// Begin this long after the beginning of a stored video, as in 1m30s, or up to two seconds earlier
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) start: Option<Duration>,
-    /// Begin this long ago in a live broadcast whose sender has `--rewind`, and stay that much later
+    /// Begin this long ago in a live broadcast whose sender has `--rewind`, or in one of a stored video, and stay that much
+    /// later
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "start")]
     pub(crate) rewind: Option<Duration>,
     #[command(flatten)]
@@ -181,7 +183,8 @@ impl Trusted {
 
 fn kept_time(text: &str) -> Result<Duration, String> {
     let most = Duration::from_secs(12 * 3600);
-    time(text).and_then(|time| if time <= most { Ok(time) } else { Err("12h is the longest".to_owned()) })
+    let time = time(text).map_err(|error| error.to_string())?;
+    if time <= most { Ok(time) } else { Err("12h is the longest".to_owned()) }
 }
 
 fn address(text: &str) -> Result<SocketAddr, String> {

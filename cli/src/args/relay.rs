@@ -47,14 +47,15 @@ mod with {
     use nestcast_receiver::Trust;
 
     use crate::args::common::fingerprint;
+    use crate::args::source::{Named, named};
 
     /// A relay to publish at.
     #[derive(Debug, Args)]
     pub(crate) struct Relay {
         /// Publish at a relay too, as the broadcast of this name there: moq://HOST:PORT/NAME, or https for WebTransport;
-        /// give the relay's token in the URL
-        #[arg(long, value_name = "URL", requires = "relay_trust")]
-        pub(crate) relay: Option<RelayUrl>,
+        /// give the relay's token in the URL; for one of several sources cam1=moq://HOST:PORT/NAME
+        #[arg(long, value_name = "[NAME=]URL", requires = "relay_trust", value_parser = named::<RelayUrl>)]
+        pub(crate) relay: Vec<Named<RelayUrl>>,
         /// Trust the relay whose certificate has this SHA-256
         #[arg(long, value_name = "HEX", group = "relay_trust", requires = "relay", value_parser = fingerprint)]
         relay_fingerprint: Option<Trust>,
@@ -68,14 +69,9 @@ mod with {
     }
 
     impl Relay {
-        pub(crate) const fn is_asked_for(&self) -> bool {
-            self.relay.is_some()
-        }
-
-        /// Returns the broadcast at the relay and which relay is trusted, if one is named.
-        pub(crate) fn place(&self) -> Option<(RelayUrl, Trust)> {
-            let authorities = || self.relay_ca.clone().map(Trust::Authorities);
-            Some((self.relay.clone()?, self.relay_fingerprint.clone().or_else(authorities)?))
+        /// Returns which relays are trusted, if one is named.
+        pub(crate) fn trust(&self) -> Option<Trust> {
+            self.relay_fingerprint.clone().or_else(|| self.relay_ca.clone().map(Trust::Authorities))
         }
     }
 }
@@ -94,12 +90,6 @@ mod without {
     pub(crate) struct Relay {
         #[arg(long, hide = true, value_parser = refuse)]
         relay: Option<Infallible>,
-    }
-
-    impl Relay {
-        pub(crate) const fn is_asked_for(&self) -> bool {
-            self.relay.is_some()
-        }
     }
 
     fn refuse(_url: &str) -> Result<Infallible, String> {

@@ -34,6 +34,8 @@ pub(super) enum Line<'a> {
     },
     Received(&'a Totals),
     Recorded {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        broadcast: Option<&'a str>,
         frames: u64,
         bytes: u64,
     },

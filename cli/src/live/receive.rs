@@ -63,7 +63,7 @@ fn keep(options: &Receive, runtime: &Runtime) -> Result<()> {
     note_wait(options, address);
     let ended = runtime.block_on(nestcast_receiver::receive(config, &mut keeper, process::interrupted()));
     let written = keeper.finish()?.filter(|written| written.frames > 0);
-    written.map_or(Ok(()), |written| record::tell(place.path(), written, options.json))?;
+    written.map_or(Ok(()), |written| record::tell(place.path(), address.broadcast(), written, options.json))?;
     conclude(ended.map_err(anyhow::Error::from), written.is_some())
 }
 

@@ -7,32 +7,63 @@ use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::VideoHeader;
 use nestcast_media::output::Recorder;
 use nestcast_media::stored::{Recorded, RecordedFrame, StoredSound, Written};
-use nestcast_proto::{Arrived, Frame, ReceiveStats, Sound, SoundPacket, Welcome};
+use nestcast_proto::{Arrived, BroadcastName, Frame, ReceiveStats, Sound, SoundPacket, Welcome};
 use nestcast_receiver::{Announcement, FrameSink, Readiness};
-use nestcast_sender::{RecordedFrames, SoundReceiver};
+use nestcast_sender::{RecordedFrames, SoundReceiver, Station};
+use tokio::task::JoinHandle;
 
 use super::lines::Line;
+use crate::args::{self, NamedSource};
 use crate::files::Lines;
 use crate::{advice, files};
 
+/// Creates the recordings that the options ask for, and keeps each broadcast in its own until it ends.
+pub(super) fn start<'a>(
+    options: &args::Send,
+    station: impl Fn(&NamedSource) -> &'a Station,
+) -> Result<Vec<JoinHandle<Result<()>>>> {
+    args::differ(&options.record, "--record")?;
+    let files = args::assign(&options.sources, "--record", &options.record)?;
+    let mut created = Vec::new();
+    for (source, path) in options.sources.iter().zip(files) {
+        let Some(path) = path else { continue };
+        let (station, name) = (station(source), source.name.clone());
+        let sound = station.sound();
+        let channels = sound.as_ref().map(|(sound, _)| sound.channels());
+        let header = header(&station.welcome());
+        match header.and_then(|header| Ok(Recorder::create(path, &header, channels)?)) {
+            Ok(recorder) => created.push((name, recorder, station.recorded_frames(), sound.map(|it| it.1))),
+            Err(error) => {
+                created.into_iter().for_each(|(_, recorder, ..)| recorder.discard());
+                return Err(error);
+            }
+        }
+    }
+    let start = |(name, recorder, frames, sound)| tokio::spawn(keep(name, recorder, frames, sound, options.json));
+    Ok(created.into_iter().map(start).collect())
+}
+
 /// Keeps the frames and the sound of a broadcast until it ends. If they cannot be written, the broadcast goes on.
-pub(super) async fn keep(
+async fn keep(
+    name: BroadcastName,
     mut recorder: Recorder,
     mut frames: RecordedFrames,
-    mut sound: SoundReceiver,
+    mut sound: Option<SoundReceiver>,
     json: bool,
 ) -> Result<()> {
     loop {
         let next = tokio::select! {
-            frame = frames.next() => frame.map(|Frame { id: number, captured, bytes, .. }| {
-                Recorded::Frame(RecordedFrame { number, captured, bytes })
+            frame = frames.next() => frame.map(|Frame { id: number, captured, bytes, join, .. }| {
+                let random_access = join.map(|join| join.bytes);
+                Recorded::Frame(RecordedFrame { number, captured, bytes, random_access })
             }),
-            Some(packet) = sound.next() => Some(stored(packet)),
+            Some(packet) = async { sound.as_mut()?.next().await } => Some(stored(packet)),
         };
         let Some(next) = next else { break };
         let is_frame = matches!(next, Recorded::Frame(_));
         match put(&mut recorder, next) {
             Ok(false) if is_frame => frames.handle_lost(),
+            Ok(_) if recorder.needs_random_access() => frames.request_random_access(),
             Ok(_) => {}
             Err(error) => {
                 files::note(&format!("{}; the broadcast goes on", advice::told(&error)));
@@ -41,7 +72,7 @@ pub(super) async fn keep(
         }
     }
     let path = recorder.path().to_owned();
-    recorder.finish()?.map_or(Ok(()), |written| tell(&path, written, json))
+    recorder.finish()?.map_or(Ok(()), |written| tell(&path, &name, written, json))
 }
 
 fn stored(SoundPacket { captured, bytes, .. }: SoundPacket) -> Recorded {
@@ -58,10 +89,12 @@ fn put(recorder: &mut Recorder, next: Recorded) -> Result<bool> {
     Ok(kept)
 }
 
-pub(super) fn tell(path: &Path, written: Written, json: bool) -> Result<()> {
+/// Says what a recording has. A broadcast may have a name.
+pub(super) fn tell(path: &Path, name: &BroadcastName, written: Written, json: bool) -> Result<()> {
     let Written { frames, bytes, .. } = written;
     if json {
-        return Lines::Output.print(&Line::Recorded { frames, bytes });
+        let broadcast = Some(name.as_str()).filter(|name| !name.is_empty());
+        return Lines::Output.print(&Line::Recorded { broadcast, frames, bytes });
     }
     files::note(&format!("{}: {frames} frames recorded, {bytes} bytes", path.display()));
     Ok(())
@@ -126,7 +159,7 @@ impl FrameSink for Keeper {
 
     fn handle_frame(&mut self, Arrived { header, prefix, .. }: Arrived, _stats: ReceiveStats) -> Result<()> {
         let Some((_, recorder)) = &mut self.recording else { return Ok(()) };
-        let frame = RecordedFrame { number: header.id, captured: header.captured, bytes: prefix };
+        let frame = RecordedFrame { number: header.id, captured: header.captured, bytes: prefix, random_access: None };
         let kept = put(recorder, Recorded::Frame(frame))?;
         self.lost = Some(header.id).filter(|_| !kept);
         Ok(())

@@ -5,50 +5,36 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
-use nestcast_media::output::Recorder;
-use nestcast_proto::{BroadcastName, Sound, SoundSource};
+use nestcast_proto::BroadcastName;
 use nestcast_sender::{
-    Authorizer, Broadcast, BrowserCertificate, Browsers, Config, FrameSource, Identity, PageFile, PageServer,
-    SharedToken, Statistics, place_of,
+    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, PageFile, PageServer,
+    SharedToken, Station, Statistics, place_of,
 };
 #[cfg(feature = "access")]
 use nestcast_sender::{HttpCallback, SignedTokens};
-use nestcast_sound::SoundInput;
 use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::source::{self, Source};
-use super::{process, record};
+use super::{process, record, source};
+#[cfg(feature = "moq")]
+use crate::args;
 #[cfg(feature = "access")]
 use crate::args::Access;
-use crate::args::{self, Send};
+use crate::args::{NamedSource, Send};
 use crate::files::{self, Lines};
 
 pub(crate) fn run(options: &Send) -> Result<()> {
-    args::check_sources(&options.sources)?;
-    let is_for_one = options.sound.is_some() || options.record.is_some() || options.relay.is_asked_for();
-    ensure!(
-        options.sources.len() == 1 || !is_for_one,
-        "--sound, --record and --relay are for one source: leave them out"
-    );
-    let mut sources = options.sources.iter().map(|it| Ok((it.name.clone(), source::open(options, &it.path)?)));
-    let (name, source) = sources.next().context("name a source")??;
-    let others: Vec<_> = sources.collect::<Result<_>>()?;
-    let sound = source::sound(options)?;
+    let sources = source::open_all(options)?;
     let runtime = process::runtime()?;
     let token = process::token(options.token_file.as_deref())?;
-    let config = config(options, token.clone())?;
-    let outcome = match source {
-        Source::Live(source) => runtime.block_on(on_air(options, config, token, (name, source), others, sound)),
-        Source::Stored(source) => runtime.block_on(on_air(options, config, token, (name, source), others, sound)),
-    };
+    let outcome = runtime.block_on(on_air(options, config(options, token.clone())?, token, sources));
     // The process ends even if a thread still waits for standard input.
     runtime.shutdown_background();
     outcome
@@ -102,13 +88,8 @@ async fn on_air(
     options: &Send,
     mut config: Config,
     token: Option<Bytes>,
-    (name, source): (BroadcastName, impl FrameSource),
-    others: Vec<(BroadcastName, Source)>,
-    sound: Option<SoundInput>,
+    sources: Vec<(BroadcastName, AnySource)>,
 ) -> Result<()> {
-    ensure!(sound.is_none() || source.sound().is_none(), "the video has its own sound: leave --sound out");
-    config.sound = sound.as_ref().map(SoundSource::sound).or_else(|| source.sound());
-    let channels = config.sound.map(Sound::channels);
     let fingerprint = config.identity.fingerprint().to_string();
     let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
@@ -116,20 +97,15 @@ async fn on_air(
     if let (Some(browsers), Some(page)) = (&mut config.browsers, &page) {
         page.allow(&mut browsers.origins);
     }
+    let mut sources = sources.into_iter();
+    let (name, first) = sources.next().context("name a source")?;
+    let broadcast = Broadcast::listen(config, first)?.named(name);
+    let broadcast = sources.fold(broadcast, |broadcast, (name, source)| broadcast.with_source(name, source));
+    let stations = broadcast.stations();
+    let station = |named: &NamedSource| &stations[&named.name];
+    let recordings = record::start(options, station)?;
     #[cfg(feature = "moq")]
-    let announced = (source.welcome(), config.sound);
-    let record = |path| anyhow::Ok(Recorder::create(path, &record::header(&source.welcome())?, channels)?);
-    let recorder = options.record.as_deref().map(record).transpose()?;
-    let mut broadcast = others.into_iter().fold(Broadcast::listen(config, source)?.named(name), with);
-    if let Some(sound) = sound {
-        broadcast = broadcast.with_sound(sound);
-    }
-    #[cfg(feature = "moq")]
-    publish(options, announced, &broadcast);
-    let recording = recorder.map(|it| {
-        let (frames, sound) = (broadcast.recorded_frames(), broadcast.sound().subscribe());
-        tokio::spawn(record::keep(it, frames, sound, options.json))
-    });
+    publish(options, station)?;
     let address = broadcast.address().unwrap_or(options.listen);
     let monitors = broadcast.monitors();
     #[cfg(feature = "metrics")]
@@ -141,8 +117,11 @@ async fn on_air(
     // A log may keep what is printed elsewhere, and a token is a secret.
     let shown = token.filter(|_| !options.json && io::stderr().is_terminal());
     let links = |certificate: &BrowserCertificate| -> Vec<String> {
-        let link = |name| page.as_ref()?.link(address, name, certificate, shown.as_deref());
-        monitors.keys().filter_map(link).collect()
+        let link = |(name, station): (_, &Station)| {
+            let link = page.as_ref()?.link(address, name, certificate, shown.as_deref())?;
+            Some(if station.can_rewind() { link + "&rewind=1" } else { link })
+        };
+        stations.iter().filter_map(link).collect()
     };
     let web = links(&certificate);
     if options.json {
@@ -172,25 +151,17 @@ async fn on_air(
             }
         }
     };
-    if let Some(recording) = recording {
+    for recording in recordings {
         recording.await.context("the recording stopped unexpectedly: please report this")??;
     }
     let last: Vec<_> = monitors.iter().map(|(name, monitor)| (name, monitor.read())).collect();
     last.iter().try_for_each(|(name, figures)| tell(options.json, name, figures, Some(figures.to_string())))?;
     let unseen = last.iter().all(|(_, figures)| figures.accepted == 0) && !process::is_asked_to_end();
-    let is_piped = options.sources.iter().any(|source| is_standard(&source.path));
+    let is_piped = options.sources.iter().any(|source| is_standard(&source.value));
     if unseen && ended.is_ok() && !options.repeat && !options.json && !is_piped {
         files::note("the source ended before anyone connected: --repeat starts it again");
     }
     Ok(ended?)
-}
-
-/// Adds another source to a broadcast.
-fn with<S: FrameSource>(broadcast: Broadcast<S>, (name, source): (BroadcastName, Source)) -> Broadcast<S> {
-    match source {
-        Source::Live(source) => broadcast.with_source(name, source),
-        Source::Stored(source) => broadcast.with_source(name, source),
-    }
 }
 
 /// Prints how to receive a broadcast.
@@ -251,22 +222,25 @@ fn serve_page(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCe
     tokio::spawn(Arc::clone(page).serve(files.to_vec(), sender, certificate));
 }
 
-/// Publishes the broadcast at a relay too, if the options name one. Its own receivers go on if the relay is of no use.
+/// Publishes broadcasts at relays too, if the options name some. Their own receivers go on if a relay is of no use.
 #[cfg(feature = "moq")]
-fn publish(
-    options: &Send,
-    announced: (nestcast_proto::Welcome, Option<Sound>),
-    broadcast: &Broadcast<impl FrameSource>,
-) {
-    let Some((url, trust)) = options.relay.place() else { return };
-    let (relayed, rates) = (nestcast_moq::Relayed::of(broadcast, announced), options.relay.relay_rates);
-    files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
-    tokio::spawn(async move {
-        let never = std::future::pending();
-        if let Err(error) = nestcast_moq::publish(&url, &trust, rates, relayed, never).await {
-            files::note(&format!("nothing is published at {url}: {error}"));
-        }
-    });
+fn publish<'a>(options: &Send, station: impl Fn(&NamedSource) -> &'a Station) -> Result<()> {
+    let relays = &options.relay;
+    args::differ(&relays.relay, "--relay")?;
+    let urls = args::assign(&options.sources, "--relay", &relays.relay)?;
+    let Some(trust) = relays.trust() else { return Ok(()) };
+    for (source, url) in options.sources.iter().zip(urls) {
+        let Some(url) = url.cloned() else { continue };
+        let (relayed, rates, trust) = (nestcast_moq::Relayed::of(station(source)), relays.relay_rates, trust.clone());
+        files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
+        tokio::spawn(async move {
+            let never = std::future::pending();
+            if let Err(error) = nestcast_moq::publish(&url, &trust, rates, relayed, never).await {
+                files::note(&format!("nothing is published at {url}: {error}"));
+            }
+        });
+    }
+    Ok(())
 }
 
 /// What reads the figures of each broadcast.

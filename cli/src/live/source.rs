@@ -5,34 +5,44 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use nestcast_codec::{FrameRate, Picture};
+use nestcast_codec::FrameRate;
 use nestcast_encode::{
     Muxed, PictureEncoding, PictureError, PictureFormat, Pictures, RenditionLimit, Replay, StoredArchive, VideoEncoding,
 };
 use nestcast_media::matroska::{SoundFormat, SoundTrack};
 use nestcast_media::{Input, Kind, Opened, Replayed, is_standard};
-use nestcast_proto::PackageHash;
-use nestcast_sender::{LiveSource, PacedSource};
-use nestcast_sound::{SampleFormat, SoundInput, TimedPackets};
+use nestcast_proto::{BroadcastName, PackageHash};
+use nestcast_sender::{AnySource, FrameSource as _, LiveSource, PacedSource};
+use nestcast_sound::{RawFormat, SampleFormat, SoundInput, TimedPackets};
 
-use crate::args::Send;
+use crate::args::{self, NamedSource, Send};
 use crate::transforms::Model;
 use crate::{files, pictures, video};
 
-/// The source of a broadcast.
-pub(super) enum Source {
-    /// Pictures to encode.
-    Live(LiveSource<Picture>),
-    /// Frames that were encoded earlier.
-    Stored(PacedSource),
+/// Opens the sources of all broadcasts with their sound.
+pub(super) fn open_all(options: &Send) -> Result<Vec<(BroadcastName, AnySource)>> {
+    args::check_sources(&options.sources, &options.sound)?;
+    let sounds = args::assign(&options.sources, "--sound", &options.sound)?;
+    let raw = args::assign(&options.sources, "--sound-raw", &options.sound_raw)?;
+    let opened =
+        options.sources.iter().zip(sounds).zip(raw).map(|((NamedSource { name, value: path }, sound), raw)| {
+            let is_raw_sound = raw.is_none() || sound.is_some();
+            ensure!(is_raw_sound, "--sound-raw is for a source without --sound: leave it out");
+            let source = open(options, path, sound.is_some())?;
+            let Some(sound) = sound else { return Ok((name.clone(), source)) };
+            let own = format!("{} has its own sound: leave --sound out", path.display());
+            ensure!(source.sound().is_none(), own);
+            Ok((name.clone(), source.with_sound(self::sound(options, sound, raw.copied())?)))
+        });
+    opened.collect()
 }
 
 /// Opens the source of a broadcast once, because a pipe can be read only once.
-pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
+fn open(options: &Send, path: &Path, has_sound: bool) -> Result<AnySource> {
     let max_pixels = options.common.max_pixels;
     let rate = options.rate.map_or_else(|| FrameRate::new(1, 1), Ok)?;
     if !is_standard(path) && path.is_dir() {
-        return stills(options, folder(path, max_pixels, rate, options.repeat)?).map(Source::Live);
+        return stills(options, folder(path, max_pixels, rate, options.repeat)?);
     }
     let mut input = Input::open(path)?;
     let name = input.name();
@@ -44,7 +54,7 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
     };
     if !matches!(kind, Kind::Y4m | Kind::Matroska | Kind::StoredVideo) {
         ensure!(!options.repeat, "--repeat is for videos and folders, and one picture stays anyway: leave it out");
-        return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate)).map(Source::Live);
+        return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate));
     }
     ensure!(options.rate.is_none(), "--rate is for pictures, but {name} is a video and has its own rate: leave it out");
     ensure!(!options.repeat || input.length().is_some(), "nestcast cannot start {name} again: leave --repeat out");
@@ -65,35 +75,29 @@ pub(super) fn open(options: &Send, path: &Path) -> Result<Source> {
         let archive = StoredArchive::new(&replay, move || Ok(Input::open(&path)?.into_reader()))
             .with_time_of_change(move || named.metadata().ok()?.modified().ok()?.duration_since(UNIX_EPOCH).ok());
         let source = PacedSource::new(replay);
-        return Ok(Source::Stored(if is_file { source.with_archive(archive) } else { source }));
+        return Ok(AnySource::new(if is_file { source.with_archive(archive) } else { source }));
     }
     let (matrix, input) = (options.matrix.asked(), input.into_reader());
     if kind == Kind::Matroska {
         let muxed = Muxed::new(&name, max_pixels, matrix, input, again)?;
-        let muxed = with_sound(options, muxed).with_context(|| format!("{name} cannot be sent with its sound"))?;
+        let failed = || format!("{name} cannot be sent with its sound");
+        let muxed = if has_sound { muxed } else { with_sound(options, muxed).with_context(failed)? };
         let encoding = video(options, muxed.format())?;
-        return Ok(Source::Live(LiveSource::muxed(muxed, encoding)));
+        return Ok(AnySource::new(LiveSource::muxed(muxed, encoding)));
     }
     let pictures = Pictures::y4m(&name, max_pixels, matrix, input, again)?;
     files::note_lost(&name, pictures.notes());
     let encoding = video(options, pictures.format())?;
-    Ok(Source::Live(LiveSource::new(pictures, encoding)))
+    Ok(AnySource::new(LiveSource::new(pictures, encoding)))
 }
 
-/// Adds the sound that a file has with its pictures, unless you name another.
+/// Adds the sound that a file has with its pictures.
 fn with_sound(options: &Send, muxed: Muxed<Replayed<Opened>>) -> Result<Muxed<Replayed<Opened>>> {
-    let Some(SoundTrack { format, delay }) = muxed.sound_track().filter(|_| options.sound.is_none()) else {
-        return Ok(muxed);
-    };
+    let Some(SoundTrack { format, delay }) = muxed.sound_track() else { return Ok(muxed) };
     Ok(muxed.with_sound(match format {
         SoundFormat::Opus { channels } => TimedPackets::opus(channels, delay)?,
         SoundFormat::Samples { rate, channels, bits, is_float } => {
-            let format = match (bits, is_float) {
-                (16, _) => SampleFormat::Int16,
-                (24, _) => SampleFormat::Int24,
-                (_, false) => SampleFormat::Int32,
-                (_, true) => SampleFormat::Float32,
-            };
+            let format = SampleFormat::new(bits, is_float).context("no such samples")?;
             TimedPackets::samples(format, rate, channels, options.sound_bitrate)?
         }
     }))
@@ -105,19 +109,16 @@ fn is_for_encoding(options: &Send) -> bool {
 }
 
 /// Opens the sound with the pictures.
-pub(super) fn sound(options: &Send) -> Result<Option<SoundInput>> {
-    let Some(path) = &options.sound else { return Ok(None) };
-    let is_taken = options.sources.iter().any(|source| is_standard(&source.path));
-    ensure!(!is_standard(path) || !is_taken, "pictures and sound cannot both be standard input");
+fn sound(options: &Send, path: &Path, raw: Option<RawFormat>) -> Result<SoundInput> {
     let input = Input::open(path)?;
     let (name, is_file) = (input.name(), input.length().is_some());
-    let sound = SoundInput::new(input.into_reader(), options.sound_raw, options.sound_bitrate);
+    let sound = SoundInput::new(input.into_reader(), raw, options.sound_bitrate);
     let sound = sound.with_context(|| format!("{name} cannot be sent as sound"))?;
-    let path = path.clone();
-    Ok(Some(match options.repeat && is_file {
+    let path = path.to_owned();
+    Ok(match options.repeat && is_file {
         true => sound.repeated(move || Ok(Box::new(Input::open(&path).map_err(std::io::Error::other)?.into_reader()))),
         false => sound,
-    }))
+    })
 }
 
 /// Encodes pictures that are each predicted from earlier ones.
@@ -129,7 +130,7 @@ fn video(options: &Send, format: PictureFormat) -> Result<VideoEncoding> {
 }
 
 /// Broadcasts pictures that are each encoded independently.
-fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
+fn stills(options: &Send, pictures: Pictures) -> Result<AnySource> {
     ensure!(
         !is_for_encoding(options) && (options.rewind.is_none() || options.sources.len() > 1),
         "--renditions, --effort, --matrix and --rewind are for videos, because nestcast encodes each picture by itself: leave them out"
@@ -138,7 +139,7 @@ fn stills(options: &Send, pictures: Pictures) -> Result<LiveSource<Picture>> {
     let (_, encoder) = model.encoder(&options.picture)?;
     let encoder = encoder.with_max_bytes(PictureEncoding::most_bytes(format.size));
     let encoding = PictureEncoding::new(format, PackageHash(model.package.hash()), encoder);
-    Ok(LiveSource::new(pictures, encoding.with_package(model.package.archive().into())))
+    Ok(AnySource::new(LiveSource::new(pictures, encoding.with_package(model.package.archive().into()))))
 }
 
 /// Reads the pictures of a folder. If one cannot be read, the one before it stays, and a note names it.

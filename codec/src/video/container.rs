@@ -25,6 +25,7 @@ const RENDITIONS_KIND: u8 = 3;
 const INDEX_BLOCK: u64 = 0;
 const TIME_BLOCK: u64 = 1;
 const SOUND_BLOCK: u64 = 2;
+const RANDOM_ACCESS_BLOCK: u64 = 3;
 /// Bytes of a time.
 const TIME_BYTES: usize = 8;
 /// The bytes that end a stored video, after its index.
@@ -171,8 +172,8 @@ pub struct VideoWriter {
     records: u64,
     /// Records where a decoder can begin: their number and first byte.
     keys: Vec<[u64; 2]>,
-    /// The block that the next record follows.
-    block: Vec<u8>,
+    /// The blocks that the next record follows.
+    blocks: Vec<u8>,
 }
 
 impl VideoWriter {
@@ -180,13 +181,19 @@ impl VideoWriter {
     #[must_use]
     pub fn new(header: &VideoHeader) -> (Self, Vec<u8>) {
         let bytes = header.to_bytes();
-        (Self { length: bytes.len() as u64, records: 0, keys: Vec::new(), block: Vec::new() }, bytes)
+        (Self { length: bytes.len() as u64, records: 0, keys: Vec::new(), blocks: Vec::new() }, bytes)
     }
 
     /// States when the next frame was captured, in microseconds since 1970-01-01 UTC. In a video of several renditions
     /// it holds for all records of the frame; call it before the first.
     pub fn captured(&mut self, micros: u64) {
-        self.block = block(TIME_BLOCK, &micros.to_le_bytes());
+        self.blocks = block(TIME_BLOCK, &micros.to_le_bytes());
+    }
+
+    /// States a random-access frame that stands for the next record's frame at a decoder that begins with it. Call it after
+    /// [`VideoWriter::captured`].
+    pub fn random_access(&mut self, frame: &[u8]) {
+        self.blocks.extend(block(RANDOM_ACCESS_BLOCK, frame));
     }
 
     /// Returns a block of sound, which is part of no frame: its time is its own. Blocks of sound are in order.
@@ -210,7 +217,7 @@ impl VideoWriter {
             self.keys.push([self.records, self.length]);
         }
         self.records += 1;
-        let mut out = std::mem::take(&mut self.block);
+        let mut out = std::mem::take(&mut self.blocks);
         out.reserve(frame.len() + MAX_VARINT);
         write_varint(&mut out, frame.len() as u64 + 1);
         out.extend_from_slice(frame);
@@ -275,6 +282,8 @@ pub enum BlockKind {
     Time,
     /// A packet of sound, or the statement that there is sound, see [`SoundBlock::parse`].
     Sound,
+    /// A random-access frame: it stands for the next frame at a decoder that begins with it.
+    RandomAccess,
     /// Something that this build does not know: a reader skips it.
     Unknown,
 }
@@ -300,6 +309,7 @@ impl RecordHead {
                 INDEX_BLOCK => BlockKind::Index,
                 TIME_BLOCK => BlockKind::Time,
                 SOUND_BLOCK => BlockKind::Sound,
+                RANDOM_ACCESS_BLOCK => BlockKind::RandomAccess,
                 _ => BlockKind::Unknown,
             };
             Self::Block(kind, body)
@@ -414,7 +424,7 @@ impl VideoFile {
             match head {
                 RecordHead::Block(BlockKind::Index, _) => break,
                 RecordHead::Block(BlockKind::Time, _) => self.stated = RecordHead::time(&self.bytes[start..end]),
-                RecordHead::Block(BlockKind::Sound | BlockKind::Unknown, _) => {}
+                RecordHead::Block(BlockKind::Sound | BlockKind::RandomAccess | BlockKind::Unknown, _) => {}
                 RecordHead::Frame(_) => {
                     if self.next.is_multiple_of(self.header.renditions.count() as u64) {
                         self.captured = self.stated.take();

@@ -173,10 +173,15 @@ impl RenditionEncoder {
     /// Returns the base-layer reference as a picture of its own, of at most `max_bytes`, in place of the frame of this
     /// phase.
     pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> Frame {
-        let Self { state, residual, coder, model, bytes, choice, renewal, .. } = self;
         // A receiver that joins has no picture before this one.
-        choice.begin_anew();
-        renewal.handle_joined();
+        self.choice.begin_anew();
+        self.renewal.handle_joined();
+        self.random_access_frame(phase, max_bytes)
+    }
+
+    /// Returns the frame of [`Self::join`] for decoders that may begin with it later. The next frames do not change.
+    pub(super) fn random_access_frame(&mut self, phase: u8, max_bytes: usize) -> Frame {
+        let Self { state, residual, coder, model, bytes, .. } = self;
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
             rows.for_each(|(y, out)| out.copy_from_slice(plane.row(y)));

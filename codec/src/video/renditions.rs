@@ -140,6 +140,15 @@ impl VideoRenditions {
         self.renditions.get_mut(at).map(|encoder| encoder.join(phase, max_bytes))
     }
 
+    /// Returns a random-access frame in place of the last frame of rendition `at`, of at most `max_bytes`, for a file in
+    /// which a decoder may begin with it. Unlike [`VideoRenditions::join`], it changes no later frame. Returns `None` if
+    /// there is no such rendition.
+    #[must_use]
+    pub fn random_access_frame(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
+        let phase = self.source.last_phase();
+        self.renditions.get_mut(at).map(|encoder| encoder.random_access_frame(phase, max_bytes))
+    }
+
     /// Begins a switch for receivers that have rendition `at` up to now, at least up to its base. After each
     /// [`VideoRenditions::encode`], [`VideoRenditions::switch_to`] returns a frame for them until they have arrived.
     ///

@@ -12,6 +12,7 @@ use nestcast_proto::ReceiverDemand;
 
 use super::archive::StoredArchive;
 use super::*;
+use crate::repeated::Again;
 
 fn size() -> Size {
     Size::new(64, 48).expect("a size")
@@ -231,7 +232,7 @@ fn a_recording_is_sent_by_its_capture_times_without_the_frames_that_it_lacks() {
     for number in [0, 1, 4, 5] {
         let captured = 70_000_000 + number * 50_000;
         let bytes = frames[usize::try_from(number).expect("few")][0].clone();
-        recording.write(&RecordedFrame { number, captured, bytes }).expect("memory");
+        recording.write(&RecordedFrame { number, captured, bytes, random_access: None }).expect("memory");
     }
     let mut replay = replay(recording.finish().expect("memory").0);
     let demand = Demand::default();
@@ -248,7 +249,7 @@ fn sound_is_due_with_its_frames_and_does_not_pile_up_if_nobody_takes_it() {
     for number in 0..6 {
         let captured = 70_000_000 + number * 40_000;
         let bytes = frames[usize::try_from(number).expect("few")][0].clone();
-        recording.write(&RecordedFrame { number, captured, bytes }).expect("memory");
+        recording.write(&RecordedFrame { number, captured, bytes, random_access: None }).expect("memory");
         for captured in [captured, captured + 20_000] {
             let sound = StoredSound { captured, bytes: Bytes::from_static(b"a packet") };
             recording.write_sound(&sound).expect("memory");
@@ -338,10 +339,115 @@ fn a_receiver_begins_anywhere_in_a_file_and_ends_that_are_passed_are_the_nearest
             mine.samples().iter().zip(theirs.samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
         assert!(error < 300 * mine.samples().len() as u64, "{asked}: {error}");
     }
-    assert!(archive.open(Start::BeforeNow(Duration::ZERO), &stays).expect("it reads").is_none());
     let left = Arc::new(AtomicBool::new(true));
     let start = Start::AfterBeginning(Duration::from_secs(1));
     assert!(archive.open(start, &left).expect("it reads").is_none(), "it decodes nothing for who has left");
+}
+
+#[test]
+fn a_receiver_begins_earlier_than_where_the_broadcast_is_also_after_it_began_again() {
+    use nestcast_proto::{Archive as _, Start};
+
+    let (header, frames) = encoded(60, 1);
+    let bytes = stored(&header, &frames);
+    let (again, opened) = (bytes.clone(), bytes.clone());
+    let again: Again<Cursor<Vec<u8>>> = Box::new(move || Ok(Cursor::new(again.clone())));
+    let mut broadcast = Replay::new("film.nst", u64::MAX, Cursor::new(bytes), Some(again)).expect("a stored video");
+    let archive = StoredArchive::new(&broadcast, move || Ok(Cursor::new(opened.clone())));
+    let demand = Demand::default();
+    for (frames, before, granted, number) in [(41, 400, 400, 30), (10, 3000, 2000, 0), (20, 400, 400, 0)] {
+        (0..frames).for_each(|_| drop(next(&mut broadcast, &demand)));
+        let start = Start::BeforeNow(Duration::from_millis(before));
+        let (mut stream, start) = archive.open(start, &Arc::default()).expect("it reads").expect("it is there");
+        assert_eq!(start, Start::BeforeNow(Duration::from_millis(granted)));
+        stream.read().expect("a whole video").expect("a frame");
+        assert_eq!(stream.take(9, &demand).expect("it was read").frame.id, number);
+    }
+}
+
+/// Encodes a video of this number of frames as a program does, with random-access frames.
+fn film(count: usize, renditions: usize) -> Vec<u8> {
+    let population = Population::log_uniform(Bitrate::from_bits(60_000)..=Bitrate::from_bits(960_000));
+    let settings = VideoSettings { size: size(), rate: RATE, population, threads: 1 };
+    let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, renditions).expect("few renditions");
+    let (header, _) = encoded(0, renditions);
+    let mut writer = nestcast_media::stored::Writer::new(encoder, &header, Vec::new());
+    (0..count).for_each(|number| writer.write(&picture(number)).expect("memory"));
+    writer.finish().expect("memory").0
+}
+
+#[test]
+fn a_receiver_begins_with_a_random_access_frame_of_the_file_up_to_two_seconds_earlier() {
+    use nestcast_proto::{Archive as _, Start};
+
+    for renditions in [1, 2] {
+        let (bytes, (_, frames)) = (film(130, renditions), encoded(130, renditions));
+        let mut plain = replay(bytes.clone());
+        for frame in &frames {
+            let (_, sent) = next(&mut plain, &Demand::default()).expect("a frame");
+            assert_eq!(sent.frame.bytes, frame[0], "who begins at the beginning sees what the encoder made");
+        }
+        let archive = StoredArchive::new(&replay(bytes.clone()), move || Ok(Cursor::new(bytes.clone())));
+        for (asked, granted) in [(1_990, 0), (2_010, 50), (3_990, 50), (4_010, 100), (60_000, 100)] {
+            let start = Start::AfterBeginning(Duration::from_millis(asked));
+            let (mut stream, start) = archive.open(start, &Arc::default()).expect("it reads").expect("it is there");
+            assert_eq!(start, Start::AfterBeginning(Duration::from_millis(granted as u64 * 40)), "{asked}");
+            stream.read().expect("a whole video").expect("a frame");
+            let first = stream.take(9, &Demand::default()).expect("it was read");
+            let all = first
+                .renditions
+                .as_ref()
+                .map_or_else(|| vec![&first.frame], |all| all.iter().map(|it| &it.frame).collect());
+            assert_eq!(all.len(), renditions);
+            for (rendition, frame) in all.iter().enumerate() {
+                let join = frame.join.as_ref().expect("a frame to begin with");
+                assert_eq!(join.bytes, frame.bytes, "nothing was decoded");
+                assert_eq!(frame.id, granted as u64);
+                let mut joiner = decoder();
+                joiner.decode(&join.bytes).expect("a frame");
+                let mut whole = decoder();
+                frames[..=granted].iter().for_each(|frame| _ = whole.decode(&frame[rendition]).expect("a frame"));
+                let [mine, theirs] = [shown(&mut joiner), shown(&mut whole)];
+                let error: u64 =
+                    mine.samples().iter().zip(theirs.samples()).map(|(a, b)| u64::from(a.abs_diff(*b)).pow(2)).sum();
+                assert!(error < 300 * mine.samples().len() as u64, "{asked}: {error}");
+            }
+        }
+    }
+}
+
+#[test]
+fn long_after_a_random_access_frame_base_layers_are_decoded_from_it_on() {
+    use nestcast_proto::{Archive as _, Start};
+
+    let (header, frames) = encoded(130, 1);
+    let (mut writer, mut bytes) = VideoWriter::new(&header);
+    for (at, frame) in frames.iter().enumerate() {
+        if at == 10 {
+            // It shows something else than the video, so that its use can be seen.
+            let (_, other) = encoded_of([Picture::zero(size(), Format::Ycbcr420(Ycbcr::BT601))].into_iter(), 1, false);
+            writer.random_access(&other[0][0]);
+        }
+        bytes.extend(writer.frame(&frame[0], at == 0));
+    }
+    bytes.extend(writer.finish());
+    let open = |bytes: Vec<u8>, asked| {
+        let archive = StoredArchive::new(&replay(bytes.clone()), move || Ok(Cursor::new(bytes.clone())));
+        let start = Start::AfterBeginning(Duration::from_millis(asked));
+        let (mut stream, start) = archive.open(start, &Arc::default()).expect("it reads").expect("it is there");
+        stream.read().expect("a whole video").expect("a frame");
+        (start, stream.take(9, &Demand::default()).expect("it was read").frame)
+    };
+    let (start, frame) = open(bytes.clone(), 5_010);
+    assert_eq!((start, frame.id), (Start::AfterBeginning(Duration::from_secs(5)), 125));
+    let (_, without) = open(stored(&header, &frames), 5_010);
+    let [join, other] = [frame, without].map(|frame| frame.join.expect("a frame to begin with").bytes);
+    assert_ne!(join, other, "they are made of other base layers");
+    // A frame that is damaged stands for nothing.
+    let at = bytes.windows(2).position(|pair| pair == [0, 3]).expect("the block");
+    bytes[at + 4..at + 12].fill(0xff);
+    let (start, _) = open(bytes, 1_000);
+    assert_eq!(start, Start::AfterBeginning(Duration::from_millis(400)));
 }
 
 #[test]

@@ -9,16 +9,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use nestcast_codec::VideoHeader;
+use nestcast_codec::{FrameHead, VideoHeader};
 
 use super::error::Error;
 use super::place::Output;
-use crate::stored::{self, CaptureOrder, Recorded, Recording, Written};
+use crate::stored::{self, CaptureOrder, Recorded, RecordedFrame, Recording, Written};
 
 /// The most bytes that wait for the disk.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 /// The time between two requests that the system write the file to the disk, for machines that lose power.
 const SYNC_TIME: Duration = Duration::from_secs(1);
+
+/// The time from one random-access frame that is kept to the next, in microseconds.
+const RANDOM_ACCESS_MICROS: u64 = 2_000_000;
 
 /// Records frames to a file that is a stored video at any moment.
 #[derive(Debug)]
@@ -29,6 +32,9 @@ pub struct Recorder {
     waiting: Arc<AtomicUsize>,
     /// `None` after a failure.
     thread: Option<JoinHandle<Outcome>>,
+    /// When the last frame was captured with which a decoder can begin.
+    begins: Option<u64>,
+    needs_random_access: bool,
 }
 
 /// Why a recording ended early. The file then ends with its last whole frame.
@@ -66,7 +72,7 @@ impl Recorder {
         let waiting: Arc<AtomicUsize> = Arc::default();
         let written = Arc::clone(&waiting);
         let thread = Some(thread::spawn(move || run(recording, order, &items, &written)));
-        Ok(Self { path: path.to_owned(), queue, waiting, thread })
+        Ok(Self { path: path.to_owned(), queue, waiting, thread, begins: None, needs_random_access: false })
     }
 
     /// Returns the file's path.
@@ -75,12 +81,15 @@ impl Recorder {
         &self.path
     }
 
-    /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not if too many bytes wait
-    /// for a slow disk, and after a failure.
+    /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not if
+    /// too many bytes wait for a slow disk, and after a failure. It keeps a random-access frame every two seconds.
     ///
     /// # Errors
     /// Once, when the file can no longer be written.
-    pub fn put(&mut self, next: Recorded) -> Result<bool, RecordingError> {
+    pub fn put(&mut self, mut next: Recorded) -> Result<bool, RecordingError> {
+        if let Recorded::Frame(frame) = &mut next {
+            self.choose_random_access(frame);
+        }
         let count = next.length();
         if self.thread.is_none() || self.waiting.load(Ordering::Relaxed) + count > MAX_WAITING_BYTES {
             return Ok(false);
@@ -93,6 +102,27 @@ impl Recorder {
         ended.map(|_| false).map_err(|ended| failed(&self.path, ended))
     }
 
+    /// Returns whether the next frame should have a [random-access frame](RecordedFrame::random_access), so that who sends
+    /// the recording can begin there at once. While a picture stays it should not.
+    #[must_use]
+    pub const fn needs_random_access(&self) -> bool {
+        self.needs_random_access
+    }
+
+    /// Leaves out a random-access frame that comes soon after the last.
+    fn choose_random_access(&mut self, frame: &mut RecordedFrame) {
+        let head = FrameHead::parse(&frame.bytes).ok().flatten();
+        let is_due = self.begins.is_none_or(|begins| frame.captured.abs_diff(begins) >= RANDOM_ACCESS_MICROS);
+        if !is_due {
+            frame.random_access = None;
+        }
+        if frame.random_access.is_some() || head.is_some_and(|head| head.key) {
+            (self.begins, self.needs_random_access) = (Some(frame.captured), false);
+        } else {
+            self.needs_random_access = is_due && head.is_some_and(|head| !head.stays);
+        }
+    }
+
     /// Waits until all frames and the index are written. Returns what the file has; `None` after a failure that
     /// [`Recorder::put`] has returned.
     ///
@@ -102,6 +132,15 @@ impl Recorder {
         let Self { path, queue, thread, .. } = self;
         drop(queue);
         thread.map(join).transpose().map_err(|ended| failed(&path, ended))
+    }
+
+    /// Removes the file, for a recording that is not wanted after all.
+    pub fn discard(self) {
+        let Self { path, queue, thread, .. } = self;
+        drop(queue);
+        let _ = thread.map(join);
+        // The caller has another error to report.
+        let _ = std::fs::remove_file(path);
     }
 }
 
@@ -162,10 +201,13 @@ fn write(recording: &mut Recording<File>, next: &Recorded) -> Result<(), (Writte
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
-    use nestcast_codec::{Display, FrameRate, RenditionRates, Size, VideoModel, Ycbcr};
+    use nestcast_codec::{
+        Bitrate, Display, Format, FrameRate, Picture, Population, RenditionRates, Size, VideoEncoder, VideoModel,
+        VideoSettings, Ycbcr,
+    };
 
     use super::*;
-    use crate::stored::{Reader, RecordedFrame, StoredSound};
+    use crate::stored::{Reader, StoredSound};
 
     fn header() -> VideoHeader {
         VideoHeader {
@@ -179,7 +221,12 @@ mod tests {
     }
 
     fn frame(number: u64, bytes: usize) -> Recorded {
-        Recorded::Frame(RecordedFrame { number, captured: number * 40_000, bytes: Bytes::from(vec![7; bytes]) })
+        Recorded::Frame(RecordedFrame {
+            number,
+            captured: number * 40_000,
+            bytes: Bytes::from(vec![7; bytes]),
+            random_access: None,
+        })
     }
 
     #[test]
@@ -203,7 +250,8 @@ mod tests {
         let (queue, items) = channel();
         let full = || Err((Written { frames: 7, ..Written::default() }, ErrorKind::StorageFull.into()));
         let (path, thread) = ("a.nst".into(), Some(thread::spawn(full)));
-        let mut recorder = Recorder { path, queue, waiting: Arc::default(), thread };
+        let waiting = Arc::default();
+        let mut recorder = Recorder { path, queue, waiting, thread, begins: None, needs_random_access: false };
         let megabytes =
             (0..).take_while(|number| recorder.put(frame(*number, 1 << 20)).expect("it takes them")).count();
         assert_eq!(megabytes, 64);
@@ -215,6 +263,56 @@ mod tests {
         assert!(!recorder.put(frame(66, 1)).expect("it was told once"));
         assert!(recorder.finish().expect("it was told").is_none());
     }
+
+    #[test]
+    fn random_access_frames_are_kept_every_two_seconds_and_asked_for_unless_the_picture_stays() {
+        let size = Size::new(64, 48).expect("a size");
+        let population = Population::log_uniform(Bitrate::from_bits(100_000)..=Bitrate::from_bits(1_000_000));
+        let settings = VideoSettings { size, rate: header().rate, population, threads: 1 };
+        let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);
+        let mut frame = |number: u64, shade: u8, has: bool| {
+            let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
+            picture.samples_mut()[..1000].fill(shade);
+            let bytes = encoder.encode(&picture).expect("its size").bytes;
+            let random_access = has.then(|| Bytes::from_static(b"begin"));
+            Recorded::Frame(RecordedFrame { number, captured: number * 500_000, bytes, random_access })
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.nst");
+        let mut recorder = Recorder::create(&path, &header(), None).expect("a file");
+        let asked: Vec<u64> = (0..24)
+            .filter(|number| {
+                // The picture stays from the twelfth frame on. Frames 9 to 12 can be begun with.
+                let next =
+                    frame(*number, u8::try_from(*number.min(&12)).expect("small") * 9, (9..=12).contains(number));
+                assert!(recorder.put(next).expect("room"));
+                recorder.needs_random_access()
+            })
+            .collect();
+        assert_eq!(asked, [4, 5, 6, 7, 8]);
+        recorder.finish().expect("room");
+        let mut reader = Reader::new(File::open(&path).expect("a file"), u64::MAX).expect("a video");
+        let positions = reader.positions().expect("it seeks");
+        let begins: Vec<_> = positions.iter().filter(|position| position.has_random_access()).collect();
+        assert_eq!(begins.iter().map(|position| position.number).collect::<Vec<_>>(), [9]);
+        reader.begin_at(begins[0]).expect("it seeks");
+        assert_eq!((reader.next_number(), reader.next_frame().expect("whole").as_deref()), (9, Some(&b"begin"[..])));
+        assert_eq!(reader.captured(), Some(9 * 500_000));
+        let next = reader.next_frame().expect("whole").expect("a frame");
+        reader.go_to(&positions[10]).expect("it seeks");
+        assert_eq!(reader.next_frame().expect("whole").expect("a frame"), next);
+    }
+
+    #[test]
+    fn a_recording_that_is_not_wanted_leaves_no_file() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("a.nst");
+        let mut recorder = Recorder::create(&path, &header(), None).expect("a file");
+        assert!(recorder.put(frame(0, 100)).expect("room"));
+        recorder.discard();
+        assert!(!path.exists());
+    }
+
     #[test]
     fn sound_is_between_the_frames_that_were_captured_around_it() {
         let folder = tempfile::tempdir().expect("a folder");

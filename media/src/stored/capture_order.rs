@@ -33,7 +33,7 @@ impl Recorded {
     /// Returns the number of bytes.
     pub(crate) fn length(&self) -> usize {
         match self {
-            Self::Frame(frame) => frame.bytes.len(),
+            Self::Frame(frame) => frame.bytes.len() + frame.random_access.as_ref().map_or(0, |bytes| bytes.len()),
             Self::Sound(sound) => sound.bytes.len(),
         }
     }
@@ -101,7 +101,12 @@ mod tests {
     use super::*;
 
     fn frame(millis: u64) -> Recorded {
-        Recorded::Frame(RecordedFrame { number: millis, captured: millis * 1000, bytes: Bytes::from_static(b"frame") })
+        Recorded::Frame(RecordedFrame {
+            number: millis,
+            captured: millis * 1000,
+            bytes: Bytes::from_static(b"frame"),
+            random_access: None,
+        })
     }
 
     fn sound(millis: u64) -> Recorded {
@@ -142,7 +147,8 @@ mod tests {
     fn times_that_stand_still_hold_little() {
         let mut order = CaptureOrder::default();
         let bytes = Bytes::from(vec![7; 100_000]);
-        let frame = |number| Recorded::Frame(RecordedFrame { number, captured: 7, bytes: bytes.clone() });
+        let frame =
+            |number| Recorded::Frame(RecordedFrame { number, captured: 7, bytes: bytes.clone(), random_access: None });
         let out: usize = (0..1000).map(|number| order.push(frame(number)).count()).sum();
         assert!(out >= 1000 - MAX_WAITING_BYTES / 100_000 - 1, "{out}");
         let rest: Vec<_> = order.finish().collect();

@@ -42,6 +42,9 @@ pub struct Reader<R> {
     sound: Sound,
     /// The length of the next frame, if its head was read ahead.
     ahead: Option<u64>,
+    /// Whether a random-access frame stands for the next frame, and its bytes if they were read.
+    begins: bool,
+    random_access: Option<Bytes>,
     end: Option<End>,
 }
 
@@ -52,9 +55,21 @@ pub struct Position {
     pub number: u64,
     /// When it was captured, in microseconds since 1970-01-01 UTC, if the video says so.
     pub captured: Option<u64>,
+    /// Whether a random-access frame can stand for it.
+    has_random_access: bool,
+    /// The byte at which the blocks before its first record begin.
+    blocks: u64,
     /// The byte at which its first record's content begins, and the length of that.
     at: u64,
     length: u64,
+}
+
+impl Position {
+    /// Returns whether a decoder can begin with it: [`Reader::begin_at`].
+    #[must_use]
+    pub const fn has_random_access(&self) -> bool {
+        self.has_random_access
+    }
 }
 
 /// The sound that was read.
@@ -122,6 +137,8 @@ impl<R: Read> Reader<R> {
             stated: None,
             sound: Sound::default(),
             ahead: None,
+            begins: false,
+            random_access: None,
             end: None,
         })
     }
@@ -234,11 +251,13 @@ impl<R: Read> Reader<R> {
             return Err(Error::Frame { frame: self.next / self.renditions(), given });
         }
         let frame = self.take(given)?;
+        let frame = self.random_access.take().filter(|_| self.begins).unwrap_or_else(|| frame.into());
         if self.next.is_multiple_of(self.renditions()) {
             self.captured = self.stated.take();
         }
         self.next += 1;
-        Ok(Some(frame.into()))
+        self.begins = self.begins && !self.next.is_multiple_of(self.renditions());
+        Ok(Some(frame))
     }
 
     /// Reads up to the next frame, and returns its length; `None` if there is no further one.
@@ -254,11 +273,14 @@ impl<R: Read> Reader<R> {
                     let kept = match kind {
                         BlockKind::Time => given.min(MOST_TIME),
                         BlockKind::Sound if self.sound.is_kept && given <= SoundBlock::MAX_BYTES as u64 => given,
+                        BlockKind::RandomAccess if self.begins && given <= most_bytes(self.header.size) => given,
                         _ => 0,
                     };
                     let body = self.take(kept)?;
                     match kind {
                         BlockKind::Time => self.stated = RecordHead::time(&body),
+                        // Its bytes, or none if it stands for nothing.
+                        BlockKind::RandomAccess => self.random_access = Some(body.into()),
                         // A packet that the end cuts is none.
                         BlockKind::Sound if self.end.is_none() => self.sound.handle_block(&body),
                         _ => {}
@@ -338,7 +360,7 @@ impl<R: Read + Seek> Reader<R> {
     /// The system's.
     pub fn positions(&mut self) -> Result<Vec<Position>, Error> {
         let end = self.input.seek(SeekFrom::End(0))?;
-        self.input.seek(SeekFrom::Start(self.start.position()))?;
+        let mut blocks = self.input.seek(SeekFrom::Start(self.start.position()))?;
         self.start = Cursor::new(Vec::new());
         let mut positions = Vec::new();
         while positions.len() < MOST_POSITIONS {
@@ -353,8 +375,11 @@ impl<R: Read + Seek> Reader<R> {
             self.input.seek_relative(step)?;
             if self.next.is_multiple_of(self.renditions()) {
                 let number = self.next / self.renditions();
-                positions.push(Position { number, captured: self.stated.take(), at, length });
+                let (captured, has_random_access) = (self.stated.take(), self.random_access.is_some());
+                positions.push(Position { number, captured, has_random_access, blocks, at, length });
             }
+            self.random_access = None;
+            blocks = at.saturating_add(length);
             self.next += 1;
         }
         Ok(positions)
@@ -369,9 +394,20 @@ impl<R: Read + Seek> Reader<R> {
         self.start = Cursor::new(Vec::new());
         let number = position.number.saturating_mul(self.renditions());
         (self.next, self.captured, self.stated) = (number, None, position.captured);
-        (self.ahead, self.end) = (Some(position.length), None);
+        (self.ahead, self.begins, self.random_access, self.end) = (Some(position.length), false, None, None);
         self.sound.packets.clear();
         self.sound.bytes = 0;
+        Ok(())
+    }
+
+    /// Goes to a frame of this video which has a random-access frame: that stands for it, in each rendition that has one.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn begin_at(&mut self, position: &Position) -> Result<(), Error> {
+        self.go_to(position)?;
+        self.input.seek(SeekFrom::Start(position.blocks))?;
+        (self.ahead, self.begins) = (None, true);
         Ok(())
     }
 

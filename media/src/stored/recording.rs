@@ -21,6 +21,8 @@ pub struct RecordedFrame {
     pub captured: u64,
     /// Its bytes.
     pub bytes: Bytes,
+    /// A random-access frame that can stand for it, if there is one.
+    pub random_access: Option<Bytes>,
 }
 
 /// Writes frames with their capture times. Each is one write, so the output loses no more than the last frame if the
@@ -42,7 +44,7 @@ pub struct RecordedFrame {
 /// let mut recording = Recording::begin(&header, Vec::new())?;
 /// for number in [7, 9] {
 ///     let bytes = Bytes::from_static(b"a frame");
-///     recording.write(&RecordedFrame { number, captured: 1_000_000 + number * 33_333, bytes })?;
+///     recording.write(&RecordedFrame { number, captured: 1_000_000 + number * 33_333, bytes, random_access: None })?;
 /// }
 /// let (bytes, written) = recording.finish()?;
 /// assert_eq!((written.frames, written.bytes), (2, bytes.len() as u64)); // frame 8 is missing, and does not count
@@ -119,6 +121,9 @@ impl<W: Write> Recording<W> {
         let bytes = &frame.bytes[..frame.bytes.len().min(self.most_bytes)];
         let key = FrameHead::parse(bytes).ok().flatten().is_some_and(|head| head.key);
         self.records.captured(frame.captured);
+        if let Some(beginning) = frame.random_access.as_ref().filter(|_| !key) {
+            self.records.random_access(&beginning[..beginning.len().min(self.most_bytes)]);
+        }
         records.extend(self.records.frame(bytes, key));
         self.output.write_all(&records).map_err(Error::Write)?;
         self.next = Some(frame.number.saturating_add(1));
@@ -174,7 +179,12 @@ mod tests {
     }
 
     fn frame(number: u64) -> RecordedFrame {
-        RecordedFrame { number, captured: 1_000_000 + number * 40_000, bytes: Bytes::from(vec![7; 90]) }
+        RecordedFrame {
+            number,
+            captured: 1_000_000 + number * 40_000,
+            bytes: Bytes::from(vec![7; 90]),
+            random_access: None,
+        }
     }
 
     /// Returns the lengths and capture times of all frames, and whether the video has its end.

@@ -6,6 +6,11 @@ use nestcast_codec::{VideoHeader, VideoRenditions, VideoWriter, View};
 
 use super::Error;
 
+/// The seconds of video from one random-access frame to the next.
+const RANDOM_ACCESS_SECONDS: u64 = 2;
+/// The most bytes of a random-access frame: as many as this number of base layers.
+const RANDOM_ACCESS_BASES: usize = 4;
+
 /// Encodes pictures and writes their records.
 #[derive(Debug)]
 pub struct Writer<W> {
@@ -14,6 +19,9 @@ pub struct Writer<W> {
     /// The header, until it is written.
     start: Vec<u8>,
     output: W,
+    /// The number of frames from one random-access frame to the next, and since the last.
+    interval: u64,
+    since: u64,
     written: Written,
 }
 
@@ -36,17 +44,27 @@ impl<W: Write> Writer<W> {
     #[must_use]
     pub fn new(encoder: VideoRenditions, header: &VideoHeader, output: W) -> Self {
         let (records, start) = VideoWriter::new(header);
-        Self { encoder, records, start, output, written: Written::default() }
+        let [frames, seconds] = [header.rate.frames(), header.rate.seconds()].map(u64::from);
+        let interval = (RANDOM_ACCESS_SECONDS * frames).div_ceil(seconds);
+        Self { encoder, records, start, output, interval, since: 0, written: Written::default() }
     }
 
-    /// Encodes a picture and writes its frame for every loop.
+    /// Encodes a picture and writes its frame for every loop. Every two seconds it writes random-access frames too, from
+    /// which a sender finds a later frame's references in little time.
     ///
     /// # Errors
     /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`] from the system.
     pub fn write<'a>(&mut self, picture: impl Into<View<'a>>) -> Result<(), Error> {
         let coded = self.encoder.encode(picture)?;
         put(&std::mem::take(&mut self.start), &mut self.output, &mut self.written)?;
+        let may_begin = !coded[0].key && self.since >= self.interval;
+        self.since = if may_begin { 1 } else { self.since + 1 };
         for (number, frame) in coded.iter().enumerate() {
+            if may_begin
+                && let Some(beginning) = self.encoder.random_access_frame(number, RANDOM_ACCESS_BASES * frame.base)
+            {
+                self.records.random_access(&beginning.bytes);
+            }
             let record = self.records.frame(&frame.bytes, frame.key && number == 0);
             put(&record, &mut self.output, &mut self.written)?;
         }

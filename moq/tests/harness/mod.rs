@@ -217,10 +217,9 @@ pub(crate) fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, ra
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let mut config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
     config.sound = Some(Sound::Mono);
-    let welcome = source.welcome();
     let broadcast = Broadcast::listen(config, source).expect("a port");
     let sound = broadcast.sound();
-    let relayed = Relayed::of(&broadcast, (welcome, Some(Sound::Mono)));
+    let relayed = Relayed::of(&broadcast.station());
     tasks.spawn(async move {
         let mut ticks = interval(Duration::from_millis(20));
         loop {

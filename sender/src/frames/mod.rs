@@ -1,8 +1,9 @@
 //! Sources of frames, and the fan-out to all consumers.
 
+pub(crate) mod any_source;
 pub(crate) mod fanout;
 mod latest_value;
-pub(crate) mod live_sound;
+mod live_sound;
 pub(crate) mod live_source;
 mod muxed;
 pub(crate) mod paced_source;

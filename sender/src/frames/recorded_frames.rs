@@ -43,8 +43,13 @@ impl RecordedFrames {
                 self.needs_random_access = false;
                 return Some(Frame { base, bytes, ..frame.clone() });
             }
-            self.entry.request_random_access(self.follower.rendition());
+            self.request_random_access();
         }
+    }
+
+    /// Asks for a random-access frame with one of the next frames, as [`Frame::join`].
+    pub fn request_random_access(&self) {
+        self.entry.request_random_access(self.follower.rendition());
     }
 
     /// Notes that the last frame was not kept: the next one is a random-access frame.
