@@ -12,8 +12,7 @@ use crate::{
     series::Quality,
     style, timing,
     video::{
-        layers,
-        EMBEDDED,
+        EMBEDDED, layers,
         report::{self as video, ANCHORS, Cost, Planes, frame_plot, percent, rate_plot},
     },
 };

@@ -25,7 +25,8 @@ impl Scheme for Ours {
             streams.extend(some.iter().zip(runs).map(|(&kbps, run)| vec![Stream { kbps, run }]));
         }
         let mut encoder = scheme.encoder(clip, kbps, 1)?;
-        let ((), seconds) = timed(|| clip.frames.iter().try_for_each(|frame| Ok(encoder.encode(frame).map(|_| ())?)))?;
+        let ((), seconds) =
+            timed(|| clip.frames.iter().try_for_each(|frame| Ok(encoder.encode(frame).map(|_| ())?)))?;
         let renditions = encoder.rates();
         let of = |kbps: f64| renditions.serving(Bitrate::rounded(1000.0 * kbps));
         // In each rendition, of each frame, as much as the receiver with the most.

@@ -2,7 +2,7 @@
 
 use super::super::Rates;
 
-/// How many receivers a population has: a handful, and so many that most lie between two streams.
+/// Numbers of receivers: a handful, and a crowd of which most lie between two streams.
 pub(super) const COUNTS: [usize; 2] = [5, 64];
 
 /// Returns the rates in kbit/s of `count` receivers over the range of a clip's rates, rising.

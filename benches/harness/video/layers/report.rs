@@ -40,34 +40,45 @@ pub fn clips(rows: &[Row]) -> Vec<&str> {
     clips
 }
 
+/// One clip's rows, by the number of receivers.
+struct Pair<'a> {
+    rows: [&'a Row; COUNTS.len()],
+    /// Those of [`UNIT`].
+    units: [&'a Row; COUNTS.len()],
+}
+
 /// Returns the figures of all schemes that were measured on all of the clips, in the order of [`IDS`].
 #[must_use]
 pub fn summaries(rows: &[Row], clips: &[&str]) -> Vec<Summary> {
-    let find = |clip: &str, scheme: &str, receivers: usize| {
-        rows.iter().find(|row| row.clip == clip && row.scheme == scheme && row.receivers == receivers)
+    let of = |clip: &str, scheme: &str| -> Option<[&Row; COUNTS.len()]> {
+        let of = |receivers: usize| {
+            rows.iter().find(|row| row.clip == clip && row.scheme == scheme && row.receivers == receivers)
+        };
+        let [few, many] = COUNTS.map(of);
+        Some([few?, many?])
     };
-    let summary = |scheme: &&str| -> Option<Summary> {
-        let mut of = Vec::new();
-        for clip in clips {
-            let counts = COUNTS.map(|receivers| find(clip, scheme, receivers).zip(find(clip, UNIT, receivers)));
-            let [Some(few), Some(many)] = counts else { return None };
-            of.push([few, many]);
-        }
-        let mean = |value: &dyn Fn(&[(&Row, &Row); 2]) -> f64| of.iter().map(value).sum::<f64>() / of.len() as f64;
-        let many = COUNTS.len() - 1;
-        Some(Summary {
-            scheme: (*scheme).to_owned(),
-            db: std::array::from_fn(|n| {
-                let rules: [fn(&Row) -> f64; 3] = [|row| row.mean_db, |row| row.strict_db, |row| row.settled_db];
-                rules.map(|db| mean(&|pairs| db(pairs[n].0)))
-            }),
-            late: [mean(&|pairs| pairs[many].0.late), mean(&|pairs| pairs[many].0.settled_late)],
-            largest_frame: mean(&|pairs| pairs[0].0.largest_frame),
-            bytes: std::array::from_fn(|n| mean(&|pairs| pairs[n].0.sent_kbps / pairs[n].1.sent_kbps)),
-            time: mean(&|pairs| pairs[0].0.encode_s / pairs[0].1.encode_s),
-        })
+    let pair = |clip: &str, scheme: &str| Some(Pair { rows: of(clip, scheme)?, units: of(clip, UNIT)? });
+    let summary = |scheme: &&str| {
+        let pairs: Option<Vec<Pair<'_>>> = clips.iter().map(|clip| pair(clip, scheme)).collect();
+        Some(Summary::new(scheme, &pairs?))
     };
     IDS.iter().filter_map(summary).collect()
+}
+
+impl Summary {
+    fn new(scheme: &str, pairs: &[Pair<'_>]) -> Self {
+        let mean = |value: &dyn Fn(&Pair<'_>) -> f64| pairs.iter().map(value).sum::<f64>() / pairs.len() as f64;
+        let [few, many] = [0, COUNTS.len() - 1];
+        let rules: [fn(&Row) -> f64; 3] = [|row| row.mean_db, |row| row.strict_db, |row| row.settled_db];
+        Self {
+            scheme: scheme.to_owned(),
+            db: std::array::from_fn(|n| rules.map(|db| mean(&|pair| db(pair.rows[n])))),
+            late: [mean(&|pair| pair.rows[many].late), mean(&|pair| pair.rows[many].settled_late)],
+            largest_frame: mean(&|pair| pair.rows[few].largest_frame),
+            bytes: std::array::from_fn(|n| mean(&|pair| pair.rows[n].sent_kbps / pair.units[n].sent_kbps)),
+            time: mean(&|pair| pair.rows[few].encode_s / pair.units[few].encode_s),
+        }
+    }
 }
 
 /// Returns the heads of the columns.
@@ -165,7 +176,10 @@ mod tests {
         assert_eq!(all[1].db, [[70.0, 69.0, 69.5], [35.0, 34.0, 34.5]]);
         assert_eq!((all[1].bytes, all[1].time, all[0].time), ([2.0, 1.0], 2.0, 1.0));
         let text = markdown(&rows).expect("in memory");
-        assert!(text.contains("| 70.0 / 35.0 | 69.0 / 34.0 | 69.5 / 34.5 | 25 %; 12 % | 2.0 | 2.00 / 1.00 | 2.00 |"), "{text}");
+        assert!(
+            text.contains("| 70.0 / 35.0 | 69.0 / 34.0 | 69.5 / 34.5 | 25 %; 12 % | 2.0 | 2.00 / 1.00 | 2.00 |"),
+            "{text}"
+        );
         assert!(text.contains("\n## b\n"), "{text}");
     }
 }

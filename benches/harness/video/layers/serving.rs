@@ -28,7 +28,7 @@ pub(super) enum Rule {
     Mean,
     /// Every frame arrives in time.
     Strict,
-    /// Every frame that quality is measured of arrives in time, behind whatever the first ones have left in the queue.
+    /// Every frame from the ninth on arrives in time. Earlier frames may be late, and delay later ones.
     Settled,
 }
 
@@ -102,7 +102,15 @@ mod tests {
     /// A stream of 30 frames of `bytes`, with `first` and `later` bytes in its first and its twentieth, and a constant
     /// quality.
     fn stream(kbps: f64, [first, bytes, later]: [usize; 3], luma_db: f64) -> Stream {
-        let size = |n| if n == 0 { first } else if n == 20 { later } else { bytes };
+        let size = |n| {
+            if n == 0 {
+                first
+            } else if n == 20 {
+                later
+            } else {
+                bytes
+            }
+        };
         let frame = |n| Frame { bytes: size(n), luma_db, ycbcr_db: luma_db };
         Stream { kbps, run: Run { frames: (0..30).map(frame).collect() } }
     }
@@ -135,13 +143,15 @@ mod tests {
             let Outcome { mean_db, late } = rule.serve(&clip, &[(kbps, &streams)]);
             (mean_db, late)
         };
-        assert_eq!([23.9, 24.0, 47.9, 48.0, 95.9, 96.0].map(|kbps| at(Rule::Mean, kbps).0), [
-            30.0, 30.0, 30.0, 34.0, 34.0, 38.0
-        ]);
+        assert_eq!(
+            [23.9, 24.0, 47.9, 48.0, 95.9, 96.0].map(|kbps| at(Rule::Mean, kbps).0),
+            [30.0, 30.0, 30.0, 34.0, 34.0, 38.0]
+        );
         // 390 bytes arrive within 1.5 frame times if the link carries 260, at 62.4 kbit/s.
-        assert_eq!([48.0, 62.3, 62.5, 96.0, 639.0, 641.0].map(|kbps| at(Rule::Strict, kbps).0), [
-            30.0, 30.0, 34.0, 34.0, 34.0, 38.0
-        ]);
+        assert_eq!(
+            [48.0, 62.3, 62.5, 96.0, 639.0, 641.0].map(|kbps| at(Rule::Strict, kbps).0),
+            [30.0, 30.0, 34.0, 34.0, 34.0, 38.0]
+        );
         // The ninth frame arrives in time if 4000 + 8 * 280 bytes need 9.5 frame times at most: from 157.6 kbit/s on.
         assert_eq!([157.0, 158.0].map(|kbps| at(Rule::Settled, kbps).0), [34.0, 38.0]);
         assert_eq!([23.9, 24.0].map(|kbps| at(Rule::Mean, kbps).1), [1.0, 0.0]);
@@ -158,6 +168,9 @@ mod tests {
         // Ten percent too much in every frame: the queue grows beyond any limit.
         assert_eq!(Rule::Strict.serve(&clip, &receivers).late, 2.0 / 3.0);
         assert_eq!(peak(&over), 1.0);
-        assert_eq!(peak(&[stream(1.0, [100, 100, 100], 30.0), stream(1.0, [590, 90, 90], 30.0)]), 590.0 * 30.0 / 3200.0);
+        assert_eq!(
+            peak(&[stream(1.0, [100, 100, 100], 30.0), stream(1.0, [590, 90, 90], 30.0)]),
+            590.0 * 30.0 / 3200.0
+        );
     }
 }
