@@ -6,9 +6,6 @@ use nestcast_codec::Bitrate;
 use super::super::{Clip, Embedded, predicted::Predicted};
 use super::{Offer, Scheme, serving::Stream, time::timed};
 
-/// The largest number of receivers that are decoded at once, because of their memory.
-const AT_ONCE: usize = 16;
-
 /// nestcast in 1 to 3 renditions.
 pub(super) struct Ours(pub(super) usize);
 
@@ -19,11 +16,8 @@ impl Scheme for Ours {
 
     fn offer(&self, clip: &Clip, kbps: &[f64]) -> Result<Offer> {
         let scheme = Predicted(self.0);
-        let mut streams = Vec::new();
-        for some in kbps.chunks(AT_ONCE) {
-            let runs = (&scheme as &dyn Embedded).at_rates(clip, kbps, some)?;
-            streams.extend(some.iter().zip(runs).map(|(&kbps, run)| vec![Stream { kbps, run }]));
-        }
+        let runs = (&scheme as &dyn Embedded).at_rates(clip, kbps, kbps)?;
+        let streams: Vec<_> = kbps.iter().zip(runs).map(|(&kbps, run)| vec![Stream { kbps, run }]).collect();
         let mut encoder = scheme.encoder(clip, kbps, 1)?;
         let ((), seconds) =
             timed(|| clip.frames.iter().try_for_each(|frame| Ok(encoder.encode(frame).map(|_| ())?)))?;
