@@ -27,6 +27,8 @@ enum Command {
     Population(commands::population::Options),
     /// Video: nestcast and encoders of ffmpeg at five rates, and the population figure.
     Video(commands::video::Options),
+    /// Video for receivers of unequal rates: nestcast, layers of one encode, simulcast, and an encode for each.
+    Layers(commands::layers::Options),
     /// Makes the clips that are derived from published files.
     Clips(commands::clips::Options),
     /// Contact sheets: nestcast next to its rivals at equal bytes.
@@ -48,6 +50,7 @@ fn main() -> Result<()> {
         Command::Perceptual(options) => commands::perceptual::run(&options, &results),
         Command::Population(options) => commands::population::run(&options, &results),
         Command::Video(options) => commands::video::run(&options, &results),
+        Command::Layers(options) => commands::layers::run(&options, &results),
         Command::Clips(options) => commands::clips::run(&options),
         Command::Sheets(options) => commands::sheets::run(&options, &results),
         Command::Scaling(options) => commands::scaling::run(&options, &results),

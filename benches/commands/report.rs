@@ -47,9 +47,13 @@ pub(crate) fn run(results: &Path) -> Result<()> {
         std::fs::write(results.join("scaling-memory.svg"), charts::scaling(&scaling, Growth::Memory).svg()?)?;
     }
     let timings = table::read_if_there(&results.join("timing.csv"))?;
+    let layers: Vec<video::layers::Row> = table::read_if_there(&results.join("video/layers.csv"))?;
+    if !layers.is_empty() {
+        video::layers::report::write(&layers, &results.join("video"))?;
+    }
     let video = video(&results.join("video"))?;
     let (sheets, decoders) = (names_in(&results.join("sheets"))?, names_in(&results.join("decoders"))?);
-    let page = Page { video, report, look, outcomes, sheets, decoders, timings, scaling };
+    let page = Page { video, layers, report, look, outcomes, sheets, decoders, timings, scaling };
     let path = results.join("report.html");
     std::fs::write(&path, page.html()).with_context(|| path.display().to_string())
 }

@@ -46,7 +46,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let rendition = video::rendition(&ffmpeg, &options.cache);
     let folder = results.join("video");
     let mut tables = Tables::read(&folder)?;
-    let paths = files(&options.clips)?;
+    let paths = super::clips(&options.clips)?;
     for (n, path) in paths.iter().enumerate() {
         let clip = Clip::read(&ffmpeg, path)?;
         let rates = Rates::of(&clip.name)?;
@@ -149,19 +149,4 @@ impl Tables {
         self.outcomes.extend(population::outcomes(&clip.name, &self.rows, &self.candidates, receivers)?);
         Ok(())
     }
-}
-
-/// Returns the given files, and the y4m files of given folders by name.
-fn files(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for path in given {
-        if path.is_dir() {
-            let found = super::files(path, "y4m")?;
-            ensure!(!found.is_empty(), "no y4m files in {}", path.display());
-            paths.extend(found);
-        } else {
-            paths.push(path.clone());
-        }
-    }
-    Ok(paths)
 }

@@ -12,7 +12,7 @@ use crate::{
     series::Quality,
     style, timing,
     video::{
-        EMBEDDED,
+        EMBEDDED, layers,
         report::{self as video, ANCHORS, Cost, Planes, frame_plot, percent, rate_plot},
     },
 };
@@ -32,6 +32,8 @@ pub struct Page {
     pub outcomes: Vec<Outcome>,
     /// Video.
     pub video: video::Report,
+    /// Video for receivers of unequal rates.
+    pub layers: Vec<layers::Row>,
     /// Contact sheets: names of the JPEG files in `sheets`.
     pub sheets: Vec<String>,
     /// One stream by both decoders: names of the JPEG files in `decoders`.
@@ -211,6 +213,7 @@ impl Page {
             }
             (self.video_quality())
             (self.video_population())
+            @if !self.layers.is_empty() { (self.video_layers()) }
             @for clip in clips {
                 h3 { (clip) }
                 (linked_chart(&format!("video/{}", rate_plot(clip)), "PSNR over rate"))
@@ -256,6 +259,23 @@ impl Page {
                  of the clip; a ladder's renditions are the best choice with the receivers known."
             }
             (table(&heads(["", "encodes", "mean PSNR of luma", "without a picture"]), rows))
+        }
+    }
+
+    fn video_layers(&self) -> Markup {
+        let clips = layers::report::clips(&self.layers);
+        let rows = layers::report::summaries(&self.layers, &clips).into_iter().map(|summary| {
+            let ours = EMBEDDED.contains(&summary.scheme.as_str());
+            let cells = [style::name(&summary.scheme)].into_iter().chain(layers::report::cells(&summary));
+            Row { ours, ..Row::plain(cells) }
+        });
+        html! {
+            p {
+                "Receivers of unequal rates, a factor of sixteen apart, on " (clips.len()) " clips: each gets the best stream that fits its \
+                 link, by its mean rate, or because every frame arrives within 1.5 frame times. Receivers for whom the lowest stream is \
+                 too late count with its quality. Bytes and processor time are over those of one stream of nestcast."
+            }
+            (table(&heads(layers::report::heads()), rows))
         }
     }
 
@@ -358,6 +378,7 @@ mod tests {
             report,
             look: perceptual::Table::default(),
             video,
+            layers: Vec::new(),
             outcomes,
             sheets,
             decoders,

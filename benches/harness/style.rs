@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODECS: [(&str, &str, usize, Pattern); 40] = [
+const CODECS: [(&str, &str, usize, Pattern); 53] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -42,8 +42,21 @@ const CODECS: [(&str, &str, usize, Pattern); 40] = [
     ("x264-free", "x264 without VBV", 5, Pattern::Dotted),
     ("vp9", "libvpx VP9, realtime", 3, Pattern::Solid),
     ("aom", "libaom AV1, realtime", 7, Pattern::Solid),
+    ("aom-tight", "libaom AV1, buffer of 1.5 frames", 7, Pattern::Dashed),
     ("svt-av1", "SVT-AV1, low delay", 6, Pattern::Solid),
     ("x264-ladder", "ladder of three x264", 8, Pattern::Dashed),
+    ("x264-own", "five x264 zerolatency", 5, Pattern::Solid),
+    ("x264-refresh-own", "five x264 tuned for PSNR, intra refresh", 5, Pattern::Dashed),
+    ("aom-own", "five libaom AV1", 7, Pattern::Solid),
+    ("aom-tight-own", "five libaom AV1, buffer of 1.5 frames", 7, Pattern::Dashed),
+    ("x264-simulcast", "simulcast of three x264 tuned for PSNR", 4, Pattern::Solid),
+    ("vp9-simulcast", "simulcast of three VP9", 3, Pattern::Solid),
+    ("x264-scaled-simulcast", "simulcast of three x264, 1/4, 1/2 and full size", 4, Pattern::Dashed),
+    ("vp9-scaled-simulcast", "simulcast of three VP9, 1/4, 1/2 and full size", 3, Pattern::Dashed),
+    ("vp9-quality-layers", "VP9 SVC, three quality layers", 6, Pattern::Solid),
+    ("av1-quality-layers", "AV1 SVC, three quality layers", 8, Pattern::Solid),
+    ("vp9-spatial-layers", "VP9 SVC, three spatial layers", 6, Pattern::Dashed),
+    ("av1-spatial-layers", "AV1 SVC, three spatial layers", 8, Pattern::Dotted),
 ];
 
 /// Returns whether a codec has a name of its own.

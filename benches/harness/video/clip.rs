@@ -63,6 +63,15 @@ impl Clip {
         Ok(Self { name, size, rate, frames, hash: digits })
     }
 
+    /// Writes the samples of all frames into a file.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub(super) fn write_raw(&self, path: &Path) -> Result<()> {
+        let samples: Vec<u8> = self.frames.iter().flat_map(|frame| frame.samples()).copied().collect();
+        std::fs::write(path, samples).with_context(|| path.display().to_string())
+    }
+
     /// Returns the bytes of one frame at a rate in kbit/s, as a fraction.
     #[must_use]
     pub fn frame_bytes(&self, kbps: f64) -> f64 {

@@ -9,6 +9,7 @@ mod clip;
 mod embedded;
 mod intra;
 mod ladder;
+pub mod layers;
 pub mod population;
 mod predicted;
 mod quality;

@@ -14,6 +14,14 @@ const THREADS: usize = 2;
 /// it first gets switching frames with all the bytes that its link has.
 pub(super) struct Predicted(pub(super) usize);
 
+impl Predicted {
+    /// Returns the encoder for receivers of the rates `kbps` in kbit/s.
+    pub(super) fn encoder(&self, clip: &Clip, kbps: &[f64], threads: usize) -> Result<VideoRenditions> {
+        let settings = VideoSettings { threads, ..settings(clip, kbps) };
+        Ok(VideoRenditions::new(&VideoModel::built_in(), settings, self.0)?)
+    }
+}
+
 impl Embedded for Predicted {
     fn id(&self) -> &'static str {
         ["nestcast", "nestcast-2", "nestcast-3"][self.0 - 1]
@@ -25,7 +33,7 @@ impl Embedded for Predicted {
 
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
         let model = VideoModel::built_in();
-        let mut encoder = VideoRenditions::new(&model, settings(clip, kbps), self.0)?;
+        let mut encoder = self.encoder(clip, kbps, THREADS)?;
         let renditions = encoder.rates();
         let receivers = frame_bytes.iter().map(|frame_bytes| Receiver {
             frame_bytes,

@@ -8,10 +8,11 @@
 //! | `x264-free` | the same | tuned for PSNR, without VBV: a keyframe takes many frame times |
 //! | `vp9` | libvpx, realtime, speed 5 | constant rate with a buffer of 1 s, as in calls |
 //! | `aom` | libaom (AV1), realtime, speed 7 | the same |
+//! | `aom-tight` | the same | a buffer of 1.5 frames, keyframes of at most 1.5 mean frames |
 //! | `svt-av1` | SVT-AV1, preset 8 | low delay, constant rate with a buffer of 1 s |
 //!
-//! The rivals with 1.5 frames have nestcast's latency. `x264-free`, `vp9`, `aom` and `svt-av1` may take longer; the
-//! tables show the largest frame of each run. SVT-AV1 1.4 itself calls its low delay unfinished. Each uses one thread.
+//! x264 with 1.5 frames has nestcast's latency. `x264-free`, `vp9`, `aom` and `svt-av1` may take longer, and so may
+//! `aom-tight`, which keeps to its buffer only in the mean; the tables show the largest frame of each run. SVT-AV1 1.4 itself calls its low delay unfinished. Each uses one thread.
 //! Only the bytes of coded frames count, without x264's notes on its own settings (SEI) and without containers.
 
 use std::path::Path;
@@ -38,9 +39,12 @@ pub(super) struct Rival {
 enum Setting {
     X264 { tune: &'static str, vbv: bool, refresh: bool },
     Vp9,
-    Aom,
+    Aom { tight: bool },
     SvtAv1,
 }
+
+/// The buffer of `aom-tight`, in frames.
+const TIGHT_FRAMES: f64 = 1.5;
 
 impl Rival {
     /// Returns the x264 that the goals name, which also codes the ladder's renditions.
@@ -58,13 +62,19 @@ impl Rival {
             x264("x264-refresh", true, true),
             x264("x264-free", false, false),
             Self::new("vp9", "ivf", Setting::Vp9, ffmpeg),
-            Self::new("aom", "ivf", Setting::Aom, ffmpeg),
+            Self::new("aom", "ivf", Setting::Aom { tight: false }, ffmpeg),
+            Self::new("aom-tight", "ivf", Setting::Aom { tight: true }, ffmpeg),
             Self::new("svt-av1", "ivf", Setting::SvtAv1, ffmpeg),
         ]
     }
 
     fn new(id: &'static str, muxer: &'static str, setting: Setting, ffmpeg: &Ffmpeg) -> Self {
         Self { id, muxer, setting, ffmpeg: ffmpeg.clone() }
+    }
+
+    /// Returns the short name.
+    pub(super) const fn name(&self) -> &'static str {
+        self.id
     }
 
     /// Returns everything except the clip that a run depends on.
@@ -85,10 +95,14 @@ impl Rival {
                 "-c:v libvpx-vp9 -deadline realtime -cpu-used 5 -lag-in-frames 0 -auto-alt-ref 0 \
                  -b:v {rate} -minrate {rate} -maxrate {rate} -bufsize {rate}"
             ),
-            Setting::Aom => format!(
-                "-c:v libaom-av1 -usage realtime -cpu-used 7 -qmin 2 -lag-in-frames 0 -row-mt 0 \
-                 -b:v {rate} -minrate {rate} -maxrate {rate} -bufsize {rate}"
-            ),
+            Setting::Aom { tight } => {
+                let buffer = if tight { (TIGHT_FRAMES * rate / clip.rate.per_second()).round() } else { rate };
+                let keyframes = if tight { "-aom-params max-intra-rate=150" } else { "" };
+                format!(
+                    "-c:v libaom-av1 -usage realtime -cpu-used 7 -qmin 2 -lag-in-frames 0 -row-mt 0 \
+                     -b:v {rate} -minrate {rate} -maxrate {rate} -bufsize {buffer} {keyframes}"
+                )
+            }
             Setting::SvtAv1 => {
                 format!("-c:v libsvtav1 -preset 8 -b:v {rate} -bufsize {rate} -svtav1-params pred-struct=1:rc=2:lp=1")
             }
@@ -98,24 +112,31 @@ impl Rival {
         words.split_whitespace().chain(common).map(str::to_owned).collect()
     }
 
-    /// Codes the raw samples in `raw` at one rate, through a file in `folder`.
-    fn code(&self, clip: &Clip, raw: &Path, folder: &Path, kbps: f64) -> Result<Run> {
-        let coded = folder.join("coded");
+    /// Codes the raw samples in `raw` at one rate, into the file `coded`.
+    pub(super) fn encode(&self, clip: &Clip, raw: &Path, coded: &Path, kbps: f64) -> Result<()> {
         let mut words = input(clip);
         words.extend([raw.display().to_string()]);
         words.extend(self.arguments(clip, kbps));
         words.extend(["-f", self.muxer].map(str::to_owned));
         words.push(coded.display().to_string());
-        self.ffmpeg.run(words)?;
+        self.ffmpeg.run(words).map(|_| ())
+    }
+
+    /// Decodes a file of [`Self::encode`], and compares it with a clip of the same size.
+    fn decode(&self, clip: &Clip, coded: &Path) -> Result<Run> {
         let format = clip.frames[0].format();
-        let decoded = pictures(clip.size, format, &self.ffmpeg.frames(&coded)?)?;
-        let sizes: Vec<usize> = self.ffmpeg.packets(&coded)?.into_iter().map(|(size, _)| size).collect();
-        Run::new(clip, &sizes, &decoded)
+        let decoded = pictures(clip.size, format, &self.ffmpeg.frames(coded)?)?;
+        Run::new(clip, &self.sizes(coded)?, &decoded)
+    }
+
+    /// Returns the bytes of each coded frame of a file, without its container.
+    pub(super) fn sizes(&self, coded: &Path) -> Result<Vec<usize>> {
+        Ok(self.ffmpeg.packets(coded)?.into_iter().map(|(size, _)| size).collect())
     }
 }
 
 /// Returns ffmpeg's arguments for raw samples; their file's name follows.
-fn input(clip: &Clip) -> Vec<String> {
+pub(super) fn input(clip: &Clip) -> Vec<String> {
     let (width, height) = (clip.size.width(), clip.size.height());
     let [frames, seconds] = [clip.rate.frames(), clip.rate.seconds()];
     let text = format!("-f rawvideo -pix_fmt yuv420p -video_size {width}x{height} -framerate {frames}/{seconds} -i");
@@ -129,10 +150,14 @@ impl Scheme for Rival {
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
         let folder = tempfile::tempdir()?;
-        let raw = folder.path().join("raw");
-        std::fs::write(&raw, clip.frames.iter().flat_map(|frame| frame.samples()).copied().collect::<Vec<u8>>())?;
+        let (raw, coded) = (folder.path().join("raw"), folder.path().join("coded"));
+        clip.write_raw(&raw)?;
+        let run = |kbps: f64| {
+            self.encode(clip, &raw, &coded, kbps)?;
+            self.decode(clip, &coded)
+        };
         let name = |kbps: f64| format!("{} by {} at {kbps} kbit/s", clip.name, self.id);
-        kbps.iter().map(|&kbps| self.code(clip, &raw, folder.path(), kbps).with_context(|| name(kbps))).collect()
+        kbps.iter().map(|&kbps| run(kbps).with_context(|| name(kbps))).collect()
     }
 }
 
@@ -162,7 +187,7 @@ mod tests {
         keys.push(Rival::x264(&ffmpeg).settings(&clip, 150.0));
         keys.sort();
         keys.dedup();
-        assert_eq!(keys.len(), 8);
+        assert_eq!(keys.len(), 9);
         let text = keys.into_iter().find(|key| key.contains("intra-refresh")).expect("one of them");
         assert!(text.contains("-b:v 75000 -maxrate 75000 -bufsize 4000"), "{text}");
     }

@@ -34,7 +34,7 @@ pub trait Scheme {
 pub const EMBEDDED: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nestcast-3"];
 
 /// The ids of all schemes, in the order of tables and plots.
-pub const IDS: [&str; 12] = [
+pub const IDS: [&str; 13] = [
     "nestcast",
     "intra",
     "nestcast-2",
@@ -45,6 +45,7 @@ pub const IDS: [&str; 12] = [
     "x264-free",
     "vp9",
     "aom",
+    "aom-tight",
     "svt-av1",
     "x264-ladder",
 ];
