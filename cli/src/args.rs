@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Encode a PNG or JPEG picture as a stream whose every prefix decodes, or a y4m video as one file for all bit rates
+    /// Encode a PNG, JPEG or WebP picture as a stream whose every prefix decodes, or a y4m video as one file for all bit rates
     Encode(Encode),
     /// Decode a stream, or any prefix of one, to a PNG picture, or a stored video to y4m
     Decode(Decode),
@@ -84,7 +84,7 @@ pub(crate) enum Command {
 #[derive(Debug, Args)]
 #[cfg_attr(feature = "retrieval", command(mut_arg("model", common::or_of_codes)))]
 pub(crate) struct Encode {
-    /// The picture, PNG or JPEG, or the video, y4m
+    /// The picture (PNG, JPEG or WebP) or the video (y4m)
     #[arg(value_name = "IN")]
     pub(crate) input: PathBuf,
     /// The stream to write

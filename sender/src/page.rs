@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::Write as _;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -82,7 +82,7 @@ impl PageServer {
 
     /// Returns the link to the broadcast of this name at `sender`, which opens this page. Everyone who has the link can read its
     /// `token`. If an address means all addresses of the machine, the link has `HOST`, for which the reader puts the
-    /// machine's name.
+    /// machine's name; without TLS it has the loopback address, because such a page works on this machine alone.
     #[must_use]
     pub fn link(
         &self,
@@ -92,7 +92,7 @@ impl PageServer {
         token: Option<&[u8]>,
     ) -> Option<String> {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let (page, sender) = (place_of(self.address()?), place_of(sender));
+        let (page, sender) = (place_of(self.browsed(self.address()?)), place_of(self.browsed(sender)));
         let mut link = format!("{scheme}://{page}/#src=https://{sender}/{broadcast}");
         if let Some((fingerprint, expires)) = certificate.made() {
             let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
@@ -109,8 +109,17 @@ impl PageServer {
     /// Lets this page connect too, if only pages of some origins may ([`Browsers::origins`](crate::Browsers::origins)).
     pub fn allow(&self, origins: &mut Vec<String>) {
         if let Some(own) = self.address().filter(|_| !origins.is_empty()) {
-            origins.extend(origins_of(own, self.tls.is_some()));
+            origins.extend(origins_of(self.browsed(own), self.tls.is_some()));
         }
+    }
+
+    /// Returns the address by which browsers reach an address of this machine.
+    fn browsed(&self, address: SocketAddr) -> SocketAddr {
+        if self.tls.is_some() || !address.ip().is_unspecified() {
+            return address;
+        }
+        let loopback = if address.is_ipv4() { Ipv4Addr::LOCALHOST.into() } else { Ipv6Addr::LOCALHOST.into() };
+        SocketAddr::new(loopback, address.port())
     }
 
     /// Answers requests for the files forever, and for the facts of the certificate of the broadcast at `sender`
@@ -231,6 +240,20 @@ mod tests {
         page.allow(&mut all);
         page.allow(&mut some);
         assert_eq!([all.len(), some.len()], [0, 3], "where all may, all may");
+    }
+
+    #[tokio::test]
+    async fn without_tls_a_link_names_this_machine() {
+        let page = PageServer::listen(([0, 0, 0, 0], 0).into(), None).await.expect("a free port");
+        let port = page.address().expect("it is bound").port();
+        let sender = ([0_u16; 8], 4433).into();
+        let link = page.link(sender, &BroadcastName::default(), &BrowserCertificate::none(), None);
+        assert_eq!(link, Some(format!("http://127.0.0.1:{port}/#src=https://[::1]:4433/")));
+        let identity = Identity::generate().expect("random numbers");
+        let page = PageServer::listen(([0, 0, 0, 0], 0).into(), Some(identity)).await.expect("a free port");
+        let port = page.address().expect("it is bound").port();
+        let link = page.link(sender, &BroadcastName::default(), &BrowserCertificate::none(), None);
+        assert_eq!(link, Some(format!("https://HOST:{port}/#src=https://HOST:4433/")));
     }
 
     #[test]

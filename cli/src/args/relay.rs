@@ -82,8 +82,7 @@ mod without {
 
     use clap::Args;
 
-    pub(super) const NO_RELAYS: &str =
-        "this nestcast knows no relays: build it with `cargo install --path cli --features moq`";
+    pub(super) const NO_RELAYS: &str = "this nestcast knows no relays: give a sender as HOST:PORT, or install relays with `cargo install --path cli --features full,moq`";
 
     /// The option of other builds, which says how to get one.
     #[derive(Debug, Args)]
@@ -107,7 +106,7 @@ mod tests {
         #[cfg(feature = "moq")]
         assert!(matches!(place("moq://example.org:4443/garden"), Ok(Place::Relay(_))));
         #[cfg(not(feature = "moq"))]
-        assert!(place("moq://example.org:4443/garden").is_err_and(|error| error.contains("--features moq")));
+        assert!(place("moq://example.org:4443/garden").is_err_and(|error| error.contains("--features full,moq")));
         assert!(place("moq://example.org").is_err() && place("example.org").is_err());
     }
 }

@@ -91,6 +91,7 @@ async fn on_air(
     sources: Vec<(BroadcastName, AnySource)>,
 ) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
+    let needs_token = !config.authorizers.is_empty();
     let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
     let page = listen_for_page(options, identity).await?;
@@ -132,7 +133,7 @@ async fn on_air(
             web: web.first().cloned(),
         })?;
     } else {
-        monitors.keys().for_each(|name| note_place(address, name, &fingerprint));
+        monitors.keys().for_each(|name| note_place(address, name, &fingerprint, needs_token));
         web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
     let (began, mut paces) = (Instant::now(), monitors.keys().map(|_| Pace::default()).collect::<Vec<_>>());
@@ -165,9 +166,10 @@ async fn on_air(
 }
 
 /// Prints how to receive a broadcast.
-fn note_place(address: SocketAddr, name: &BroadcastName, fingerprint: &str) {
+fn note_place(address: SocketAddr, name: &BroadcastName, fingerprint: &str, needs_token: bool) {
     let place = if name.is_empty() { place_of(address) } else { format!("{}/{name}", place_of(address)) };
-    files::note(&format!("receive with: nestcast receive {place} --fingerprint {fingerprint} -o -"));
+    let token = if needs_token { " --token-file FILE" } else { "" };
+    files::note(&format!("receive with: nestcast receive {place} --fingerprint {fingerprint}{token} -o -"));
 }
 
 /// Prints the links that replace those before.

@@ -61,7 +61,7 @@ pub(super) fn end(name: &str, frames: &Frames<Replayed<Opened>>, given: u64) -> 
     match frames.fault() {
         Some(fault) => bail!("{name} contains no whole frame: {fault}: get the video again"),
         None if there <= start && start > 0 => {
-            bail!("{name} has {there} frames: choose a range that --frames begins before their end")
+            bail!("{name} has {there} frames: let the range of --frames begin before frame {there}")
         }
         None => bail!("{name} contains no whole frame: get the video again"),
     }
