@@ -100,12 +100,11 @@ class Task(OneNetwork):
         return {"linear": round(linear, 3), "gain": round(deep - linear, 4)}
 
     def begin(self, start: dict) -> None:
-        """Takes the weights of another such run. The only network of a run, or the synthesis of a photo model, is for
-        all networks of this one."""
-        one = photo_synthesis(start["model"]) or only_network(start["model"])
-        for network in self.model.networks if one else ():
-            network.load_state_dict(one)
-        if not one:
+        """Takes the weights of another such run, or for all networks the synthesis of a photo model."""
+        photo = photo_synthesis(start["model"])
+        for network in self.model.networks if photo else ():
+            network.load_state_dict(photo)
+        if not photo:
             self.model.load_state_dict(start["model"])
 
     def export(self, model: Syntheses, out: Path) -> None:
@@ -129,14 +128,6 @@ class Task(OneNetwork):
             window = self.packed.crop(np.random.default_rng([self.settings.seed, i]), lambda _: cut)
             network(torch.from_numpy(window.planes)[None], torch.full((1,), cut), observer)
         return observer.ranges()
-
-
-def only_network(weights: dict[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """The network of a run that trains one; of a run with several, nothing."""
-    first = "networks.0."
-    if not all(name.startswith(first) for name in weights):
-        return {}
-    return {name.removeprefix(first): value for name, value in weights.items()}
 
 
 def lost(restored: torch.Tensor, batch: Windows) -> torch.Tensor:
