@@ -242,9 +242,10 @@ impl<R: Read> Replay<R> {
         let slowest = waiting.clone().map(rate_of).filter(|rate| *rate > 0.0).min_by(f64::total_cmp);
         let carried = |rate| Bitrate::rounded(rate * RANDOM_ACCESS_INTERVALS).bytes_per_frame(self.welcome.rate);
         if frame.head.key {
-            // All of a random-access frame of the file is base layer, and a slow path needs long for it.
-            let base = slowest.map_or(RANDOM_ACCESS_BASES * MIN_RANDOM_ACCESS_BYTES, carried);
-            let base = frame.base.min(base.max(MIN_RANDOM_ACCESS_BYTES));
+            // All of a random-access frame of the file is base layer, and a slow path would need long for it.
+            let is_all = frame.base == frame.bytes.len();
+            let quick = slowest.map_or(RANDOM_ACCESS_BASES * MIN_RANDOM_ACCESS_BYTES, carried);
+            let base = if is_all { frame.base.min(quick.max(MIN_RANDOM_ACCESS_BYTES)) } else { frame.base };
             self.forget(rendition);
             return Some(RandomAccessFrame { base, bytes: frame.bytes.clone() });
         }
