@@ -216,7 +216,7 @@ async fn firefox_is_told_that_a_token_is_wrong() {
     is_told_that_a_token_is_wrong(Engine::Firefox).await;
 }
 
-/// Returns what each step of `steps` did in the page: the seconds behind and the position, if there are any, and the
+/// Returns what each step of `steps` did in the page: the lag and the position in seconds, if there are any, and the
 /// number of the picture after it.
 fn walked(lines: &[String]) -> Vec<(Option<f64>, Option<f64>, u64)> {
     let walked = lines[..lines.len() - 1].iter().map(|line| {
@@ -253,11 +253,11 @@ async fn chromium_begins_anywhere_in_a_stored_video_and_returns_to_all_others() 
     let Some((lines, _)) = Recorded::start(broadcast).watch_with(Engine::Chromium, "", steps).await else { return };
     let steps = walked(&lines);
     let near = |step: usize, seconds: f64| {
-        let (behind, Some(position), id) = steps[step] else { panic!("step {step}: {lines:?}") };
+        let (lag, Some(position), id) = steps[step] else { panic!("step {step}: {lines:?}") };
         // A frame to begin with comes every two seconds, and busy machines show pictures late.
         let is_near = (seconds - 2.5..seconds + 30.0).contains(&position);
         let shows = id as f64 / f64::from(VIDEO_RATE);
-        assert!(behind.is_none() && is_near && (shows - position).abs() < 2.5, "step {step}: {lines:?}");
+        assert!(lag.is_none() && is_near && (shows - position).abs() < 2.5, "step {step}: {lines:?}");
         position
     };
     let position = near(1, 20.0);
@@ -267,8 +267,8 @@ async fn chromium_begins_anywhere_in_a_stored_video_and_returns_to_all_others() 
     let (_, last, id) = steps[5];
     assert!(last.is_some_and(|last| (28.0..31.0).contains(&last)) && id >= 140, "beyond the end: {lines:?}");
     assert_eq!((steps[6].0, steps[6].1), (Some(0.0), None), "with all others: {lines:?}");
-    let (behind, position, _) = steps[7];
-    assert!(behind.is_some_and(|behind| behind > 0.0 && behind < 13.0) && position.is_none(), "{lines:?}");
+    let (lag, position, _) = steps[7];
+    assert!(lag.is_some_and(|lag| lag > 0.0 && lag < 13.0) && position.is_none(), "{lines:?}");
     assert!(lines.last().expect("a line").starts_with('\u{2212}'), "{lines:?}");
 }
 
@@ -285,9 +285,9 @@ async fn chromium_goes_back_in_a_live_broadcast_and_says_where_none_is_kept() {
         return;
     };
     let steps = walked(&lines);
-    let behind = |step: usize| steps[step].0.unwrap_or_else(|| panic!("step {step}: {lines:?}"));
-    assert!(behind(1) > 0.0 && behind(2) >= behind(1) && steps[2].2 <= steps[1].2, "{lines:?}");
-    assert!(behind(3) == 0.0 && steps[3].2 > steps[0].2, "{lines:?}");
+    let lag = |step: usize| steps[step].0.unwrap_or_else(|| panic!("step {step}: {lines:?}"));
+    assert!(lag(1) > 0.0 && lag(2) >= lag(1) && steps[2].2 <= steps[1].2, "{lines:?}");
+    assert!(lag(3) == 0.0 && steps[3].2 > steps[0].2, "{lines:?}");
 
     let steps = "&steps=ArrowLeft,seek:5";
     let Some((lines, _)) = Recorded::start(plan().listen_to(source())).watch_with(Engine::Chromium, "", steps).await

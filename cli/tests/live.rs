@@ -97,7 +97,7 @@ fn several_broadcasts_are_at_one_address_each_by_its_name() {
     let said = bench.refuse(&["send", "cam1=clip.y4m", "wide.y4m"]);
     assert!(said.contains("each of several sources needs a name of its own"), "{said}");
     let said = bench.refuse(&["send", "cam1=clip.y4m", "cam2=wide.y4m", "--record", "a.nst"]);
-    assert!(said.contains("--sound, --record and --relay are for one source"), "{said}");
+    assert!(said.contains("--record is for one source: say for which, as in --record cam1="), "{said}");
 }
 
 /// Receives into a folder, and waits until there is a picture.

@@ -238,9 +238,16 @@ impl<R: Read> Replay<R> {
         frame: &Stored,
         receivers: &[(u64, ReceiverDemand)],
     ) -> Option<RandomAccessFrame> {
+        let waiting = receivers.iter().map(|(_, wanted)| wanted).filter(|wanted| wanted.needs_random_access);
+        let slowest = waiting.clone().map(rate_of).filter(|rate| *rate > 0.0).min_by(f64::total_cmp);
+        let carried = |rate| Bitrate::rounded(rate * RANDOM_ACCESS_INTERVALS).bytes_per_frame(self.welcome.rate);
         if frame.head.key {
+            // All of a random-access frame of the file is base layer, and a slow path would need long for it.
+            let is_all = frame.base == frame.bytes.len();
+            let quick = slowest.map_or(RANDOM_ACCESS_BASES * MIN_RANDOM_ACCESS_BYTES, carried);
+            let base = if is_all { frame.base.min(quick.max(MIN_RANDOM_ACCESS_BYTES)) } else { frame.base };
             self.forget(rendition);
-            return Some(RandomAccessFrame { base: frame.base, bytes: frame.bytes.clone() });
+            return Some(RandomAccessFrame { base, bytes: frame.bytes.clone() });
         }
         if !self.is_wanted(rendition)
             || self.base_layers[rendition].waiting() > MAX_LATE_BASE_LAYERS
@@ -250,9 +257,6 @@ impl<R: Read> Replay<R> {
         }
         let base_layers = &mut self.base_layers[rendition];
         (0..base_layers.waiting()).for_each(|_| base_layers.decode());
-        let waiting = receivers.iter().map(|(_, wanted)| wanted).filter(|wanted| wanted.needs_random_access);
-        let slowest = waiting.clone().map(rate_of).filter(|rate| *rate > 0.0).min_by(f64::total_cmp);
-        let carried = |rate| Bitrate::rounded(rate * RANDOM_ACCESS_INTERVALS).bytes_per_frame(self.welcome.rate);
         let base = slowest.map_or(frame.base.saturating_mul(RANDOM_ACCESS_BASES), carried);
         let most = usize::try_from(MAX_FRAME).unwrap_or(usize::MAX);
         let base = base.clamp(MIN_RANDOM_ACCESS_BYTES, most);

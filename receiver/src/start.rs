@@ -22,7 +22,8 @@ pub(crate) fn note(asked: Start, granted: Option<Start>) -> Option<String> {
 
 /// Writes a time as options have it, as in 1m30s.
 fn text(time: Duration) -> String {
-    let seconds = time.as_secs();
+    // Frames are a little before a whole second at many rates.
+    let seconds = (time + Duration::from_millis(500)).as_secs();
     let parts = [(seconds / 3600, 'h'), (seconds / 60 % 60, 'm'), (seconds % 60, 's')];
     let parts = parts.into_iter().filter(|(count, unit)| *count > 0 || *unit == 's' && seconds == 0);
     parts.map(|(count, unit)| format!("{count}{unit}")).collect()

@@ -56,7 +56,7 @@ async function walk(steps) {
     } else player.dispatchEvent(new KeyboardEvent('keydown', { key: word }));
     await connects;
     const id = await picture();
-    lines.push(`${step} ${round(player.behind)} ${round(player.position)} ${id} ${player.state}`);
+    lines.push(`${step} ${round(player.lag)} ${round(player.position)} ${id} ${player.state}`);
   }
   const place = player.shadowRoot.querySelector('.live').textContent;
   shown.length = 0;

@@ -33,7 +33,7 @@ export interface FrameDetail {
 /** Sent as `seek` when the sender has answered where it begins. */
 export interface SeekDetail {
   /** As in `NestcastPlayer`. Both are 0 and null where the sender cannot begin elsewhere. */
-  behind: number | null;
+  lag: number | null;
   position: number | null;
 }
 
@@ -110,7 +110,7 @@ export class NestcastPlayer extends HTMLElement {
   /** Seconds after the beginning of a stored video, after `seek` to such a time; otherwise null. */
   readonly position: number | null;
   /** Seconds by which the pictures are later than those of all others; null where `position` is a number. */
-  readonly behind: number | null;
+  readonly lag: number | null;
   /** Returns a PNG of the picture. */
   snapshot(): Promise<Blob>;
 }

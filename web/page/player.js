@@ -310,7 +310,7 @@ class NestcastPlayer extends Picture {
   }
 
   // Seconds by which the pictures are later than those of all others; null for a viewer that has a `position`.
-  get behind() {
+  get lag() {
     if (!this.begins) return 0;
     if (this.begins.kind !== BEFORE_NOW) return null;
     return this.begins.time + (this.pausedAt ? (performance.now() - this.pausedAt) / 1e3 : 0);
@@ -330,8 +330,8 @@ class NestcastPlayer extends Picture {
   step(seconds) {
     const { position } = this;
     if (position !== null) return this.seek(Math.max(0, position + seconds));
-    const behind = this.behind - seconds;
-    return behind > 0 ? this.seek(-behind) : this.live();
+    const lag = this.lag - seconds;
+    return lag > 0 ? this.seek(-lag) : this.live();
   }
 
   beginAt(begins) {
@@ -348,13 +348,13 @@ class NestcastPlayer extends Picture {
     this.begins = kind === WITH_ALL ? null : { kind, time: time / 1e3, at: performance.now() };
     if (!this.begins) this.notice = WORDS.start;
     this.showPlace();
-    this.emit('seek', { position: this.position, behind: this.behind });
+    this.emit('seek', { position: this.position, lag: this.lag });
   }
 
   async play() {
     if (this.pausedAt && this.begins) {
-      const { position, behind } = this;
-      this.begins = { ...this.begins, time: position ?? behind, at: performance.now() };
+      const { position, lag } = this;
+      this.begins = { ...this.begins, time: position ?? lag, at: performance.now() };
     }
     this.pausedAt = this.connection = null;
     this.isPaused = false;
@@ -475,8 +475,8 @@ class NestcastPlayer extends Picture {
 
   // Says where the viewer is, and offers the ways from there.
   showPlace() {
-    const { position, behind } = this;
-    const playing = position !== null ? minutes(position) : behind > 0 ? `−${minutes(behind)}` : 'Live';
+    const { position, lag } = this;
+    const playing = position !== null ? minutes(position) : lag > 0 ? `−${minutes(lag)}` : 'Live';
     this.place.textContent =
       { idle: 'Live', playing, connecting: 'Connecting …', waiting: 'Connecting …', paused: 'Paused' }[this.state] ?? 'Ended';
     this.backButton.hidden = !this.hasAttribute('rewind');
