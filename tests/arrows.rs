@@ -79,6 +79,7 @@ const SENDER: Rooms = &[
             "page",
             "quic",
             "rotation",
+            "shared",
         ],
     ),
 ];
