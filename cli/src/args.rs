@@ -62,7 +62,7 @@ pub(crate) enum Command {
     /// Find the pictures in an index that are most like your picture
     Search(Search),
     /// Broadcast pictures or video, cut to each receiver's bandwidth
-    Send(Send),
+    Send(Box<Send>),
     /// Receive a broadcast at the best quality that your network allows
     Receive(Receive),
     #[cfg(feature = "access")]

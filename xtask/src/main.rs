@@ -124,7 +124,7 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "crates" => crates::check(true),
         "prose" => prose::check(),
         "web" => web::build(),
-        "manual" => manual::write("full"),
+        "manual" => manual::write(package::FEATURES),
         "package" => package::run(&arguments),
         "help" | "-h" | "--help" => {
             println!("{HELP}");

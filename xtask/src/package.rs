@@ -10,8 +10,8 @@ use crate::{
     staging::{VERSION, files, install, install_program, packages, tar},
 };
 
-/// The features of the packaged program: all but relays, which add 80 crates.
-const FEATURES: &str = "full";
+/// The features of the packaged program: all. Relays are apart from the others, because they add 80 crates to a build.
+pub(crate) const FEATURES: &str = "full,moq";
 /// The target of the program that needs no library of the system.
 const STATIC: &str = "x86_64-unknown-linux-musl";
 /// The contents of an archive in addition to the program, its manual and its completions.
