@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::motion::reference::{MAX_SAMPLE, MIN_SAMPLE, Plane, RowsMut, add, add_to};
-use crate::residual::synthesis::{Rows, round};
+use crate::residual::synthesis::{Fine, Rows, round};
 use crate::simd::widest;
 use crate::video::ages::Gains;
 
@@ -66,7 +66,7 @@ pub(super) struct Strip<'a> {
 
 impl Strip<'_> {
     #[inline(always)]
-    fn row(&mut self, y: usize, samples: &[i32]) {
+    fn row<T: Fine>(&mut self, y: usize, samples: &[T]) {
         let row = y - self.first;
         let mut kept = self.residual.chunks_exact_mut(self.width).nth(row);
         if let Some(residual) = kept.as_deref_mut() {
@@ -94,7 +94,7 @@ impl Strip<'_> {
 }
 
 impl Rows for Strip<'_> {
-    fn take(&mut self, y: usize, samples: &[i32]) {
+    fn take<T: Fine>(&mut self, y: usize, samples: &[T]) {
         widest!(self.row(y, samples));
     }
 
