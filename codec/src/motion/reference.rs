@@ -104,6 +104,11 @@ impl<'a> RowsMut<'a> {
         self.samples.len() / self.stride - self.above - self.below
     }
 
+    /// The plane's width.
+    pub(crate) const fn width(&self) -> usize {
+        self.width
+    }
+
     /// Takes the first `count` rows.
     ///
     /// # Panics
@@ -224,10 +229,10 @@ pub(crate) fn add(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
     }
 }
 
-/// Adds a residual's prediction, within the range of samples.
+/// As [`add`], to the prediction in `out`.
 #[inline(always)]
-pub(crate) fn add_to(predicted: &[i16], residual: &mut [i16]) {
-    for (residual, predicted) in residual.iter_mut().zip(predicted) {
-        *residual = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
+pub(crate) fn add_to(residual: &[i16], out: &mut [i16]) {
+    for (out, residual) in out.iter_mut().zip(residual) {
+        *out = out.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
     }
 }

@@ -125,12 +125,7 @@ fn wide_numbers(source: &Source<'_, i32>, width: usize) -> usize {
 }
 
 /// Makes rows in 32 bits.
-fn wide_rows(
-    source: Source<'_, i32>,
-    (strip, width): (Range<usize>, usize),
-    memory: &Memory,
-    rows: &mut impl Rows,
-) {
+fn wide_rows(source: Source<'_, i32>, (strip, width): (Range<usize>, usize), memory: &Memory, rows: &mut impl Rows) {
     memory.numbers.lend(wide_numbers(&source, width), |numbers| {
         let mut arena = Arena(numbers);
         let line = arena.take(width);

@@ -27,7 +27,11 @@ struct Bound {
 
 impl Bound {
     /// Makes it of the factors of the line's samples, enlarged by far more than floats are wrong by.
-    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "sums of absolute taps; a cast saturates")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "sums of absolute taps; a cast saturates"
+    )]
     fn new(factors: [f64; 2], rounding: f64) -> Self {
         let enlarged = |value: f64| (value * f64::from(1 << FRACTION)) as u64 + 2;
         Self { factors: factors.map(enlarged), rounding: enlarged(rounding) }
