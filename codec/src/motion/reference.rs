@@ -1,5 +1,7 @@
 //! Reference pictures: planes of YCbCr 4:2:0 in eighths of a sample's step, less 128.
 
+use std::ops::Range;
+
 use crate::motion::field::Source;
 use crate::picture::Size;
 use crate::simd::widest;
@@ -31,6 +33,13 @@ impl Plane {
     /// Returns a row without its continuation.
     pub(crate) fn row(&self, y: usize) -> &[i16] {
         &self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
+    }
+
+    /// Whether these columns, moved to the right by `x`, are in the plane or continue it, with all that interpolation reads.
+    pub(super) fn reaches(&self, columns: &Range<isize>, x: i16) -> bool {
+        let border = BORDER.cast_signed();
+        columns.start + isize::from(x) >= 4 - border
+            && columns.end + isize::from(x) <= self.width.cast_signed() + border - 5
     }
 
     /// Returns a row without its continuation for writing. Call [`Plane::continue_borders`] afterwards.
