@@ -229,24 +229,15 @@ impl VideoDecoder {
         }
     }
 
-    /// Returns the last frame before the filter, after [`VideoDecoder::make_shown`]; grey before the first frame.
-    const fn frame(&self) -> Frame<'_> {
-        let Self { state, residual, is_enhancement_reference, .. } = self;
-        let picture = if *is_enhancement_reference {
-            Picture::Reference(&state.enhancement_reference)
-        } else {
-            Picture::Sum(residual)
-        };
-        Frame { predicted: &state.predicted, picture }
-    }
-
     /// Returns the last frame before the filter, if there is one.
     #[cfg(feature = "training")]
     pub(crate) fn unfiltered(&mut self) -> Result<Option<shown::Unfiltered>, Error> {
         self.begin()?;
         let Some(head) = self.head else { return Ok(None) };
         self.make_shown(&head);
-        Ok(Some(shown::Unfiltered::new(self.frame(), &self.decoder, self.size)))
+        let Self { state, residual, is_enhancement_reference, decoder, size, .. } = self;
+        let frame = frame(state, residual, *is_enhancement_reference);
+        Ok(Some(shown::Unfiltered::new(frame, decoder, *size)))
     }
 
     /// Renders the last frame into `out`, planar YCbCr 4:2:0; grey before the first frame.
@@ -294,11 +285,10 @@ impl VideoDecoder {
     fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), TransformError> {
         if let Some(head) = self.head {
             self.make_shown(&head);
-            let mut filter = std::mem::take(&mut self.filter);
-            let Self { model, decoder, threads, size, .. } = &*self;
-            let frame = (self.frame(), *size);
+            let Self { model, state, residual, is_enhancement_reference, decoder, filter, threads, .. } = self;
+            let frame = frame(state, residual, *is_enhancement_reference);
             let table = model.of(head.key).post_filter.as_ref();
-            let rendered = if let Some(restoration) = &self.restoration {
+            if let Some(restoration) = &self.restoration {
                 let [base_reference, enhancement_reference] = self.positions;
                 let told = DecodingConditions {
                     key: head.key,
@@ -306,22 +296,28 @@ impl VideoDecoder {
                     enhancement_reference,
                     shown: decoder.position(),
                 };
-                Some(restoration.restore(&filter.filtered(table, decoder, frame, threads, told), out.reborrow()))
-            } else {
-                table.map(|table| {
-                    filter.filter(table, decoder, frame.0, threads, out.reborrow());
-                    Ok(())
-                })
-            };
-            self.filter = filter;
-            if let Some(rendered) = rendered {
-                return rendered;
+                let frame = filter.filtered(table, decoder, (frame, self.size), threads, told);
+                return restoration.restore(&frame, out);
+            }
+            if let Some(table) = table {
+                filter.filter(table, decoder, frame, threads, out);
+                return Ok(());
             }
         }
-        let frame = self.frame();
+        let frame = frame(&self.state, &self.residual, self.is_enhancement_reference);
         for (component, (predicted, out)) in frame.predicted.planes.iter().zip(&mut out.planes).enumerate() {
             (0..predicted.height).for_each(|y| frame.bytes(component, y, out.row(y, predicted.width)));
         }
         Ok(())
     }
+}
+
+/// Returns the last frame before the filter; grey before the first frame.
+const fn frame<'a>(state: &'a State, residual: &'a Planes420<i16>, is_enhancement_reference: bool) -> Frame<'a> {
+    let picture = if is_enhancement_reference {
+        Picture::Reference(&state.enhancement_reference)
+    } else {
+        Picture::Sum(residual)
+    };
+    Frame { predicted: &state.predicted, picture }
 }

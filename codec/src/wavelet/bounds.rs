@@ -33,7 +33,7 @@ impl Bound {
         reason = "sums of absolute taps; a cast saturates"
     )]
     fn new(factors: [f64; 2], rounding: f64) -> Self {
-        let enlarged = |value: f64| (value * f64::from(1 << FRACTION)) as u64 + 2;
+        let enlarged = |value: f64| ((value * f64::from(1 << FRACTION)) as u64).saturating_add(2);
         Self { factors: factors.map(enlarged), rounding: enlarged(rounding) }
     }
 
