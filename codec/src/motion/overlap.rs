@@ -87,7 +87,7 @@ pub(crate) fn predict(
     let shift = kind.weight_bits() + FRACTION;
     let own = rows(kind, &blocks, field.down, height);
     let mut windows = [Window::default(), Window::default()];
-    room.lend(reach * width + MAX_SIDE, |all| {
+    room.lend(reach * width + MAX_ROW, |all| {
         all.fill(0);
         let mut done = own.start;
         for by in blocks.start.saturating_sub(1)..blocks.end {
@@ -126,7 +126,9 @@ fn run(field: &Field, kind: Kind, from: Past<&Plane>, [bx, by]: [usize; 2]) -> u
     let reaches = |plane: &Plane, vector: Vector| {
         plane.reaches(&(first - side / 2..end + side / 2), vector.x >> kind.vector_bits())
     };
+    // A run as wide as the frame has no neighbours and other lengths of rows; such frames are small.
     let are_one = count > 1
+        && count < field.across
         && match (block, block.one_vector()) {
             (Block::Constant(_), _) => true,
             (Block::Bipredicted([last, before]), _) => reaches(from.last, *last) && reaches(from.before, *before),
@@ -137,7 +139,7 @@ fn run(field: &Field, kind: Kind, from: Past<&Plane>, [bx, by]: [usize; 2]) -> u
 
 /// Sums of samples times weights: rows of `width`.
 struct Sums<'a> {
-    /// The rows, and [`MAX_SIDE`] more after the last, to which nothing is added.
+    /// The rows, and [`MAX_ROW`] more after the last, to which nothing is added.
     all: &'a mut [i32],
     width: usize,
     /// The number of the first row.
@@ -194,7 +196,10 @@ fn add_rows<const LENGTH: usize>(
     down: &[i16],
 ) {
     for (row, (samples, down)) in samples.as_chunks::<LENGTH>().0.iter().zip(down).enumerate() {
-        let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else { return };
+        let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else {
+            debug_assert!(false, "the rows have room after the last");
+            return;
+        };
         let mut new = *sums;
         for i in 0..LENGTH {
             new[i] += i32::from(samples[i]) * i32::from(across[i] * down);
@@ -355,7 +360,8 @@ mod tests {
             i16::try_from(*seed >> 20).expect("12 bits")
         };
         let mut seed = 1;
-        for (width, height) in [(1, 1), (17, 16), (50, 37), (64, 33)] {
+        let sizes = [(1, 1), (17, 16), (33, 20), (50, 37), (64, 33), (130, 20)];
+        for (width, height) in std::iter::repeat_n(sizes, 8).flatten() {
             let size = Size::new(width, height).expect("a valid size");
             let mut references = [Reference::new(size), Reference::new(size)];
             for plane in references.iter_mut().flat_map(|reference| &mut reference.planes) {
@@ -366,7 +372,13 @@ mod tests {
             }
             let mut field = Field::default();
             field.reset(size, 0);
+            let mut last = None;
             for block in &mut field.blocks {
+                // Runs of blocks that move alike.
+                if let Some(last) = last.filter(|_| random(&mut seed) & 3 != 0) {
+                    *block = last;
+                    continue;
+                }
                 let mut vector = || Vector { x: random(&mut seed) % 300 - 150, y: random(&mut seed) % 300 - 150 };
                 let vectors = std::array::from_fn(|_| vector());
                 *block = match vectors[0].x & 3 {
@@ -375,6 +387,7 @@ mod tests {
                     2 => Block::Bipredicted([vectors[0], vectors[1]]),
                     _ => Block::whole(vectors[0]),
                 };
+                last = Some(*block);
             }
             for (number, kind) in Kind::ALL.into_iter().enumerate() {
                 let from = Past { last: &references[0].planes[number], before: &references[1].planes[number] };
