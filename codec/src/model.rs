@@ -10,7 +10,8 @@ use crate::subband::layout::{LEVELS, SUBBANDS};
 use crate::subband::quantise::{Dequantiser, MAX_PLANES};
 use crate::tables;
 use crate::wavelet;
-use crate::wavelet::lift::{self, LIFTING_STEPS, Taps};
+use crate::wavelet::integer::IntegerWavelet;
+use crate::wavelet::lift::{LIFTING_STEPS, Taps};
 
 const TABLES_MAGIC: &[u8; 4] = b"NSTM";
 const TABLES_VERSION: u8 = 1;
@@ -75,7 +76,7 @@ pub struct Model {
     /// By level (0 = finest).
     pub(crate) taps: [Taps; LEVELS],
     /// The same taps as integers.
-    pub(crate) integer_taps: [Taps<i32>; LEVELS],
+    pub(crate) integer_wavelet: IntegerWavelet,
     pub(crate) subbands: Vec<SubbandTables>,
     /// The prior probability of a one in each context, in 1/65536.
     pub(crate) priors: Vec<u16>,
@@ -155,11 +156,11 @@ impl Model {
         let id = ModelId(std::array::from_fn(|i| digest[i]));
         let mut reader = Reader(&bytes[HEADER_BYTES..]);
         let taps: [Taps; LEVELS] = std::array::from_fn(|_| std::array::from_fn(|_| reader.floats()));
-        let integer_taps = lift::integers(&taps);
+        let integer_wavelet = IntegerWavelet::new(&taps);
         let subbands = (0..SUBBANDS).map(|_| reader.subband()).collect();
         let priors = (0..PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect();
         let post_filter = filter.first_chunk().map(PostFilter::read).transpose().map_err(corrupt)?;
-        let model = Self { id, taps, integer_taps, subbands, priors, post_filter };
+        let model = Self { id, taps, integer_wavelet, subbands, priors, post_filter };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
         let floats = model.taps.iter().flatten().flatten();
         if !floats.chain(model.subbands.iter().flat_map(|subband| &subband.offsets)).all(sane) {

@@ -10,8 +10,9 @@ use crate::motion::taps::{Sums, with_sums};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
-/// The longest side of a block that is interpolated at once.
+/// The most rows, and the longest row, that are interpolated at once.
 pub(super) const MAX_SIDE: usize = 24;
+pub(super) const MAX_ROW: usize = 56;
 /// The additional rows and columns that the longest filter needs.
 const MAX_BEYOND: usize = 7;
 
@@ -32,6 +33,10 @@ const CHROMA_TAPS: [[i16; 4]; 8] = [
     [-2, 10, 58, -2],
 ];
 
+/// Whether rows are longer than [`MAX_SIDE`]: not in WebAssembly, where the code for them would make the module larger than
+/// it may be.
+pub(super) const HAS_LONG_ROWS: bool = !cfg!(target_family = "wasm");
+
 /// Samples of a row are made in groups of this length, so that no loop has a remainder.
 const GROUP_SAMPLES: usize = 8;
 
@@ -43,19 +48,20 @@ pub(super) const fn row_length(width: usize) -> usize {
 /// Memory for interpolated samples.
 #[derive(Debug)]
 pub(super) struct Window {
-    samples: [i16; MAX_SIDE * MAX_SIDE],
-    between: [i16; MAX_SIDE * (MAX_SIDE + MAX_BEYOND)],
+    samples: [i16; MAX_ROW * MAX_SIDE],
+    between: [i16; MAX_ROW * (MAX_SIDE + MAX_BEYOND)],
 }
 
 impl Default for Window {
     fn default() -> Self {
-        Self { samples: [0; MAX_SIDE * MAX_SIDE], between: [0; MAX_SIDE * (MAX_SIDE + MAX_BEYOND)] }
+        Self { samples: [0; MAX_ROW * MAX_SIDE], between: [0; MAX_ROW * (MAX_SIDE + MAX_BEYOND)] }
     }
 }
 
 impl Window {
     /// Returns the `side[0]` x `side[1]` samples whose first is at `corner` moved by `vector`, row by row, each of
-    /// [`row_length`]; of luma or of a colour difference.
+    /// [`row_length`]; of luma or of a colour difference. Rows of more than [`MAX_SIDE`] samples are in what the plane
+    /// [`reaches`](Plane::reaches).
     pub(super) fn fetch(
         &mut self,
         plane: &Plane,
@@ -65,10 +71,21 @@ impl Window {
         side: [usize; 2],
     ) -> &[i16] {
         let length = row_length(side[0]);
-        match length {
-            8 => self.rows_of::<8>(plane, luma, corner, vector, side),
-            16 => self.rows_of::<16>(plane, luma, corner, vector, side),
-            _ => self.rows_of::<MAX_SIDE>(plane, luma, corner, vector, side),
+        if luma {
+            match length {
+                8 => self.luma::<8>(plane, corner, vector, side),
+                16 => self.luma::<16>(plane, corner, vector, side),
+                40 if HAS_LONG_ROWS => self.luma::<40>(plane, corner, vector, side),
+                MAX_ROW if HAS_LONG_ROWS => self.luma::<MAX_ROW>(plane, corner, vector, side),
+                _ => self.luma::<MAX_SIDE>(plane, corner, vector, side),
+            }
+        } else {
+            match length {
+                8 => self.chroma::<8>(plane, corner, vector, side),
+                16 => self.chroma::<16>(plane, corner, vector, side),
+                32 if HAS_LONG_ROWS => self.chroma::<32>(plane, corner, vector, side),
+                _ => self.chroma::<MAX_SIDE>(plane, corner, vector, side),
+            }
         }
         &self.samples[..length * side[1]]
     }
@@ -91,32 +108,22 @@ impl Window {
         first
     }
 
-    fn rows_of<const LENGTH: usize>(
-        &mut self,
-        plane: &Plane,
-        luma: bool,
-        corner: [isize; 2],
-        vector: Vector,
-        side: [usize; 2],
-    ) {
-        let bits = if luma { 2 } else { 3 };
-        let at = |corner: isize, part: i16, length: usize, side: usize| {
-            let whole = corner + isize::from(part >> bits);
-            // Beyond this, all samples repeat the outermost one.
-            let least = 4 - BORDER.cast_signed();
-            let most = (length + BORDER - 5 - side).cast_signed();
-            (whole.clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
-        };
-        let first = [at(corner[0], vector.x, plane.width, side[0]), at(corner[1], vector.y, plane.height, side[1])];
-        let mask = (1 << bits) - 1;
-        let phases = [(vector.x & mask).cast_unsigned(), (vector.y & mask).cast_unsigned()].map(usize::from);
-        if luma {
-            let taps = phases.map(|phase| (phase != 0).then(|| &LUMA_TAPS[phase]));
-            with_sums!(|sums| self.filter::<8, LENGTH>(sums, plane, first, side[1], taps));
-        } else {
-            let taps = phases.map(|phase| (phase != 0).then(|| &CHROMA_TAPS[phase]));
-            with_sums!(|sums| self.filter::<4, LENGTH>(sums, plane, first, side[1], taps));
-        }
+    /// Sets all samples to `value`, and returns them.
+    pub(super) fn fill(&mut self, value: i16) -> &[i16] {
+        self.samples.fill(value);
+        &self.samples
+    }
+
+    fn luma<const LENGTH: usize>(&mut self, plane: &Plane, corner: [isize; 2], vector: Vector, side: [usize; 2]) {
+        let (first, phases) = place::<2>(plane, corner, vector, side);
+        let taps = phases.map(|phase| (phase != 0).then(|| &LUMA_TAPS[phase]));
+        with_sums!(|sums| self.filter::<8, LENGTH>(sums, plane, first, side[1], taps));
+    }
+
+    fn chroma<const LENGTH: usize>(&mut self, plane: &Plane, corner: [isize; 2], vector: Vector, side: [usize; 2]) {
+        let (first, phases) = place::<3>(plane, corner, vector, side);
+        let taps = phases.map(|phase| (phase != 0).then(|| &CHROMA_TAPS[phase]));
+        with_sums!(|sums| self.filter::<4, LENGTH>(sums, plane, first, side[1], taps));
     }
 
     /// Filters along rows, then along columns; without taps it copies whole samples. The samples that it reads beyond
@@ -150,6 +157,26 @@ impl Window {
             sums.along_columns(rows, taps, out);
         }
     }
+}
+
+/// Returns the column and row of the first sample, with the samples that continue the plane, and the phases of a vector
+/// of `BITS` fraction bits.
+fn place<const BITS: u32>(
+    plane: &Plane,
+    corner: [isize; 2],
+    vector: Vector,
+    side: [usize; 2],
+) -> ([usize; 2], [usize; 2]) {
+    let at = |corner: isize, part: i16, length: usize, side: usize| {
+        let whole = corner + isize::from(part >> BITS);
+        // Beyond this, all samples repeat the outermost one.
+        let least = 4 - BORDER.cast_signed();
+        let most = (length + BORDER - 5).cast_signed() - side.cast_signed();
+        (whole.min(most).max(least) + BORDER.cast_signed()).cast_unsigned()
+    };
+    let first = [at(corner[0], vector.x, plane.width, side[0]), at(corner[1], vector.y, plane.height, side[1])];
+    let mask = (1 << BITS) - 1;
+    (first, [(vector.x & mask).cast_unsigned(), (vector.y & mask).cast_unsigned()].map(usize::from))
 }
 
 /// Stores the means of both in `first`, in 16 bits.

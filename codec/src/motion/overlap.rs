@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use crate::motion::field::{BLOCK, Block, CONSTANT_LEVELS, Field, PARTITION_SIDE};
-use crate::motion::interpolate::{MAX_SIDE, Window, row_length};
+use crate::motion::interpolate::{HAS_LONG_ROWS, MAX_ROW, MAX_SIDE, Window, row_length};
 use crate::motion::reference::{BySource, FRACTION, Past, Plane, RowsMut};
 use crate::motion::vector::Vector;
 use crate::scratch::Scratch;
@@ -30,17 +30,25 @@ impl Kind {
         }
     }
 
+    /// Fraction bits of a vector.
+    const fn vector_bits(self) -> u32 {
+        match self {
+            Self::Luma => 2,
+            Self::Chroma => 3,
+        }
+    }
+
     /// Bits of the sum of the weights at a sample, along one axis.
     const fn weight_bits(self) -> u32 {
         2 * self.partition().ilog2() + 2
     }
 }
 
-/// A block or a partition of it that moves as one.
+/// Partitions that move as one: one, a block, or a run of blocks.
 pub(super) struct Unit {
-    /// The first partition, and the number of partitions along a side.
+    /// The first partition, and the number of partitions across and down.
     partition: [usize; 2],
-    pub(super) partitions: usize,
+    pub(super) partitions: [usize; 2],
     pub(super) motion: Motion,
 }
 
@@ -79,16 +87,19 @@ pub(crate) fn predict(
     let shift = kind.weight_bits() + FRACTION;
     let own = rows(kind, &blocks, field.down, height);
     let mut windows = [Window::default(), Window::default()];
-    room.lend(reach * width + MAX_SIDE, |all| {
+    room.lend(reach * width + MAX_ROW, |all| {
         all.fill(0);
         let mut done = own.start;
         for by in blocks.start.saturating_sub(1)..blocks.end {
             let top = (by * 2 * side).cast_signed() - (side / 2).cast_signed();
-            for bx in 0..field.across {
+            let mut bx = 0;
+            while bx < field.across {
                 let at = by * field.across + bx;
                 let from = *references.of(field.sources[at]);
+                let count = run(field, kind, from, [bx, by]);
                 let mut sums = Sums { all, width, top };
-                sums.add(&mut windows, from, field, kind, [bx, by], &field.blocks[at]);
+                sums.add(&mut windows, from, field, kind, [bx, by], count);
+                bx += count;
             }
             let end = rows(kind, &(by..by + 1), field.down, height).end.max(done);
             for y in done..end {
@@ -103,9 +114,32 @@ pub(crate) fn predict(
     });
 }
 
+/// Returns how many blocks from this column and row on, up to [`MAX_RUN`], move alike and in what their planes reach.
+fn run(field: &Field, kind: Kind, from: Past<&Plane>, [bx, by]: [usize; 2]) -> usize {
+    let at = by * field.across + bx;
+    let (block, source) = (&field.blocks[at], field.sources[at]);
+    let most = if HAS_LONG_ROWS { MAX_RUN.min(field.across - bx) } else { 1 };
+    let alike = |next: &usize| field.blocks[at + next] == *block && field.sources[at + next] == source;
+    let count = 1 + (1..most).take_while(alike).count();
+    let side = kind.partition().cast_signed();
+    let [first, end] = [bx, bx + count].map(|bx| 2 * bx.cast_signed() * side);
+    let reaches = |plane: &Plane, vector: Vector| {
+        plane.reaches(&(first - side / 2..end + side / 2), vector.x >> kind.vector_bits())
+    };
+    // A run as wide as the frame has no neighbours and other lengths of rows; such frames are small.
+    let are_one = count > 1
+        && count < field.across
+        && match (block, block.one_vector()) {
+            (Block::Constant(_), _) => true,
+            (Block::Bipredicted([last, before]), _) => reaches(from.last, *last) && reaches(from.before, *before),
+            (_, vector) => vector.is_some_and(|vector| reaches(from.last, vector)),
+        };
+    if are_one { count } else { 1 }
+}
+
 /// Sums of samples times weights: rows of `width`.
 struct Sums<'a> {
-    /// The rows, and [`MAX_SIDE`] more after the last, to which nothing is added.
+    /// The rows, and [`MAX_ROW`] more after the last, to which nothing is added.
     all: &'a mut [i32],
     width: usize,
     /// The number of the first row.
@@ -113,7 +147,7 @@ struct Sums<'a> {
 }
 
 impl Sums<'_> {
-    /// Adds the contribution of the block in this column and row.
+    /// Adds the contributions of some blocks from the one in this column and row on, all of which move as it does.
     fn add(
         &mut self,
         windows: &mut [Window; 2],
@@ -121,10 +155,12 @@ impl Sums<'_> {
         field: &Field,
         kind: Kind,
         place: [usize; 2],
-        block: &Block,
+        count: usize,
     ) {
         let ([window, other], luma) = (windows, kind == Kind::Luma);
-        for unit in units(block, kind, place).into_iter().flatten() {
+        let block = &field.blocks[place[1] * field.across + place[0]];
+        for mut unit in units(block, kind, place).into_iter().flatten() {
+            unit.partitions[0] *= count;
             let [(left, across), (upper, down)] = Weights::of_unit(&unit, field, kind);
             let first = (upper - self.top).cast_unsigned() * self.width + left.cast_unsigned();
             let all = &mut self.all[first..];
@@ -134,15 +170,16 @@ impl Sums<'_> {
             let samples = match unit.motion {
                 Motion::Moved(vector) => window.fetch(from.last, luma, corner, vector, sides),
                 Motion::Bipredicted(vectors) => window.fetch_mean(other, from, luma, corner, vectors, sides),
-                Motion::Constant(level) => {
-                    let samples = [level; MAX_SIDE * MAX_SIDE];
-                    widest!(add_rows::<MAX_SIDE>(all, self.width, &samples, across.first(), down));
-                    continue;
-                }
+                Motion::Constant(level) => window.fill(level),
             };
             match row_length(across.count) {
                 8 => widest!(add_rows::<8>(all, self.width, samples, across.first(), down)),
                 16 => widest!(add_rows::<16>(all, self.width, samples, across.first(), down)),
+                32 if HAS_LONG_ROWS => widest!(add_rows::<32>(all, self.width, samples, across.first(), down)),
+                40 if HAS_LONG_ROWS => widest!(add_rows::<40>(all, self.width, samples, across.first(), down)),
+                MAX_ROW if HAS_LONG_ROWS => {
+                    widest!(add_rows::<MAX_ROW>(all, self.width, samples, across.first(), down));
+                }
                 _ => widest!(add_rows::<MAX_SIDE>(all, self.width, samples, across.first(), down)),
             }
         }
@@ -159,7 +196,10 @@ fn add_rows<const LENGTH: usize>(
     down: &[i16],
 ) {
     for (row, (samples, down)) in samples.as_chunks::<LENGTH>().0.iter().zip(down).enumerate() {
-        let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else { return };
+        let Some(sums) = sums[row * width..].first_chunk_mut::<LENGTH>() else {
+            debug_assert!(false, "the rows have room after the last");
+            return;
+        };
         let mut new = *sums;
         for i in 0..LENGTH {
             new[i] += i32::from(samples[i]) * i32::from(across[i] * down);
@@ -170,18 +210,23 @@ fn add_rows<const LENGTH: usize>(
 
 /// Weights along one axis, zero after the last.
 pub(super) struct Weights {
-    values: [i16; MAX_SIDE],
+    values: [i16; MAX_ROW],
     count: usize,
 }
 
-/// By kind of plane, by number of partitions less 1, and by whether there is a neighbour before and after.
-static WEIGHTS: [[[[Weights; 2]; 2]; 2]; 2] = {
+/// The most blocks that are predicted at once.
+const MAX_RUN: usize = 3;
+const _: () = assert!(MAX_ROW == MAX_RUN * BLOCK + PARTITION_SIDE, "a run and what its window overlaps");
+
+/// By kind of plane, by number of blocks (or 0 for one partition), and by whether there is a neighbour before and after.
+static WEIGHTS: [[[[Weights; 2]; 2]; MAX_RUN + 1]; 2] = {
     const fn of_partitions(side: usize, partitions: usize) -> [[Weights; 2]; 2] {
         let alone = [Weights::new(side, partitions, false, false), Weights::new(side, partitions, false, true)];
         [alone, [Weights::new(side, partitions, true, false), Weights::new(side, partitions, true, true)]]
     }
-    const fn of_kind(kind: Kind) -> [[[Weights; 2]; 2]; 2] {
-        [of_partitions(kind.partition(), 1), of_partitions(kind.partition(), 2)]
+    const fn of_kind(kind: Kind) -> [[[Weights; 2]; 2]; MAX_RUN + 1] {
+        let side = kind.partition();
+        [of_partitions(side, 1), of_partitions(side, 2), of_partitions(side, 4), of_partitions(side, 6)]
     }
     [of_kind(Kind::Luma), of_kind(Kind::Chroma)]
 };
@@ -191,7 +236,7 @@ impl Weights {
     pub(super) fn of_unit(unit: &Unit, field: &Field, kind: Kind) -> [(isize, &'static Self); 2] {
         [0, 1].map(|axis| {
             let last = 2 * [field.across, field.down][axis];
-            Self::of(unit.partition[axis], unit.partitions, last, kind)
+            Self::of(unit.partition[axis], unit.partitions[axis], last, kind)
         })
     }
 
@@ -211,7 +256,7 @@ impl Weights {
         let before = first > 0;
         let after = first + partitions < last;
         let weights =
-            &WEIGHTS[usize::from(kind == Kind::Chroma)][partitions - 1][usize::from(before)][usize::from(after)];
+            &WEIGHTS[usize::from(kind == Kind::Chroma)][partitions / 2][usize::from(before)][usize::from(after)];
         let overlap = if before { side / 2 } else { 0 };
         ((first * side).cast_signed() - overlap.cast_signed(), weights)
     }
@@ -222,7 +267,7 @@ impl Weights {
         let overlaps = before as usize + after as usize;
         let count = partitions * side + overlaps * (side / 2);
         let full = 2 * side;
-        let mut values = [0; MAX_SIDE];
+        let mut values = [0; MAX_ROW];
         let mut at = 0;
         while at < count {
             let rise = if before { 2 * at + 1 } else { full };
@@ -237,14 +282,14 @@ impl Weights {
 
 /// Returns the parts of a block that each move as one.
 pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<Unit>; 4] {
-    let whole = |motion| [Some(Unit { partition: [2 * bx, 2 * by], partitions: 2, motion }), None, None, None];
+    let whole = |motion| [Some(Unit { partition: [2 * bx, 2 * by], partitions: [2, 2], motion }), None, None, None];
     match (block, block.one_vector()) {
         (Block::Constant(level), _) => whole(Motion::Constant(constant(kind, *level))),
         (Block::Bipredicted(vectors), _) => whole(Motion::Bipredicted(*vectors)),
         (_, Some(vector)) => whole(Motion::Moved(vector)),
         (Block::Moved(vectors), None) => std::array::from_fn(|at| {
             let motion = Motion::Moved(vectors[at]);
-            Some(Unit { partition: [2 * bx + at % 2, 2 * by + at / 2], partitions: 1, motion })
+            Some(Unit { partition: [2 * bx + at % 2, 2 * by + at / 2], partitions: [1, 1], motion })
         }),
     }
 }
@@ -315,7 +360,8 @@ mod tests {
             i16::try_from(*seed >> 20).expect("12 bits")
         };
         let mut seed = 1;
-        for (width, height) in [(1, 1), (17, 16), (50, 37), (64, 33)] {
+        let sizes = [(1, 1), (17, 16), (33, 20), (50, 37), (64, 33), (130, 20)];
+        for (width, height) in std::iter::repeat_n(sizes, 8).flatten() {
             let size = Size::new(width, height).expect("a valid size");
             let mut references = [Reference::new(size), Reference::new(size)];
             for plane in references.iter_mut().flat_map(|reference| &mut reference.planes) {
@@ -326,7 +372,13 @@ mod tests {
             }
             let mut field = Field::default();
             field.reset(size, 0);
+            let mut last = None;
             for block in &mut field.blocks {
+                // Runs of blocks that move alike.
+                if let Some(last) = last.filter(|_| random(&mut seed) & 3 != 0) {
+                    *block = last;
+                    continue;
+                }
                 let mut vector = || Vector { x: random(&mut seed) % 300 - 150, y: random(&mut seed) % 300 - 150 };
                 let vectors = std::array::from_fn(|_| vector());
                 *block = match vectors[0].x & 3 {
@@ -335,6 +387,7 @@ mod tests {
                     2 => Block::Bipredicted([vectors[0], vectors[1]]),
                     _ => Block::whole(vectors[0]),
                 };
+                last = Some(*block);
             }
             for (number, kind) in Kind::ALL.into_iter().enumerate() {
                 let from = Past { last: &references[0].planes[number], before: &references[1].planes[number] };

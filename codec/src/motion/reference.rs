@@ -1,5 +1,7 @@
 //! Reference pictures: planes of YCbCr 4:2:0 in eighths of a sample's step, less 128.
 
+use std::ops::Range;
+
 use crate::motion::field::Source;
 use crate::picture::Size;
 use crate::simd::widest;
@@ -31,6 +33,13 @@ impl Plane {
     /// Returns a row without its continuation.
     pub(crate) fn row(&self, y: usize) -> &[i16] {
         &self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
+    }
+
+    /// Whether these columns, moved to the right by `x`, are in the plane or continue it, with all that interpolation reads.
+    pub(super) fn reaches(&self, columns: &Range<isize>, x: i16) -> bool {
+        let border = BORDER.cast_signed();
+        columns.start + isize::from(x) >= 4 - border
+            && columns.end + isize::from(x) <= self.width.cast_signed() + border - 5
     }
 
     /// Returns a row without its continuation for writing. Call [`Plane::continue_borders`] afterwards.
@@ -102,6 +111,11 @@ impl<'a> RowsMut<'a> {
     /// The number of the plane's rows among them.
     pub(crate) const fn count(&self) -> usize {
         self.samples.len() / self.stride - self.above - self.below
+    }
+
+    /// The plane's width.
+    pub(crate) const fn width(&self) -> usize {
+        self.width
     }
 
     /// Takes the first `count` rows.
@@ -224,10 +238,10 @@ pub(crate) fn add(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
     }
 }
 
-/// Adds a residual's prediction, within the range of samples.
+/// As [`add`], to the prediction in `out`.
 #[inline(always)]
-pub(crate) fn add_to(predicted: &[i16], residual: &mut [i16]) {
-    for (residual, predicted) in residual.iter_mut().zip(predicted) {
-        *residual = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
+pub(crate) fn add_to(residual: &[i16], out: &mut [i16]) {
+    for (out, residual) in out.iter_mut().zip(residual) {
+        *out = out.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
     }
 }

@@ -9,8 +9,7 @@ use crate::parallel::Threads;
 use crate::picture::Size;
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::{Planes420, plane_size};
-use crate::residual::synthesis::{self, Rows, round};
-use crate::scratch::Scratch;
+use crate::residual::synthesis::{self, Fine, Rows, round};
 use crate::simd::widest;
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::layout::ChromaFormat;
@@ -26,7 +25,7 @@ pub(crate) struct ResidualDecoder {
     slices: SliceDecoder,
     /// Memory of the residual before.
     subbands: SparseBands<i32>,
-    scratch: Scratch<i32>,
+    scratch: synthesis::Memory,
 }
 
 impl ResidualDecoder {
@@ -37,7 +36,7 @@ impl ResidualDecoder {
             size: Size::ONE,
             slices: SliceDecoder::new(),
             subbands: SparseBands::default(),
-            scratch: Scratch::default(),
+            scratch: synthesis::Memory::default(),
         }
     }
 
@@ -95,7 +94,7 @@ impl ResidualDecoder {
             });
         });
         threads.end(Stage::Dequantise);
-        synthesis::synthesise(&model.integer_taps, subbands, *size, (threads, scratch), rows);
+        synthesis::synthesise(&model.integer_wavelet, subbands, *size, (threads, scratch), rows);
         threads.end(Stage::Synthesis);
     }
 }
@@ -119,7 +118,7 @@ pub(super) struct Kept<'a> {
 }
 
 impl Rows for Kept<'_> {
-    fn take(&mut self, y: usize, samples: &[i32]) {
+    fn take<T: Fine>(&mut self, y: usize, samples: &[T]) {
         widest!(round(samples, &mut self.samples[(y - self.first) * self.width..][..self.width]));
     }
 }

@@ -6,10 +6,10 @@ use crate::parallel::{self, Threads};
 use crate::picture::Size;
 use crate::residual::planes::plane_size;
 use crate::scratch::{Arena, Scratch};
-use crate::subband::layout::{ChromaFormat, LEVELS};
+use crate::subband::layout::ChromaFormat;
 use crate::subband::quantise::COEFFICIENT_FRACTION;
 use crate::subband::sparse::SparseBands;
-use crate::wavelet::lift::Taps;
+use crate::wavelet::integer::{IntegerWavelet, NarrowComponent};
 use crate::wavelet::strips::Division;
 use crate::wavelet::synthesis::{Component, Source};
 
@@ -19,22 +19,55 @@ const RESIDUAL_FRACTION: u32 = 3;
 const MIN_RESIDUAL: i16 = -(512 << RESIDUAL_FRACTION);
 const MAX_RESIDUAL: i16 = (512 << RESIDUAL_FRACTION) - 1;
 
+/// Samples before they are rounded to residuals, in 1/16 of a step.
+pub(crate) trait Fine: Copy {
+    /// Returns the nearest residual, half up.
+    fn residual(self) -> i16;
+}
+
+const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
+
+impl Fine for i32 {
+    #[inline(always)]
+    #[expect(clippy::cast_possible_truncation, reason = "clamped")]
+    fn residual(self) -> i16 {
+        let nearest = self.wrapping_add(1 << (SHIFT - 1)) >> SHIFT;
+        // Clamped in two steps: processors have an instruction for each.
+        let short = nearest.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
+        short.clamp(MIN_RESIDUAL, MAX_RESIDUAL)
+    }
+}
+
+impl Fine for i16 {
+    #[inline(always)]
+    fn residual(self) -> i16 {
+        (self.saturating_add(1 << (SHIFT - 1)) >> SHIFT).clamp(MIN_RESIDUAL, MAX_RESIDUAL)
+    }
+}
+
 /// Receives some rows of one plane of a residual, from top to bottom.
 pub(crate) trait Rows: Send {
-    /// Takes row `y` of the plane: samples that [`round`] makes residuals of.
-    fn take(&mut self, y: usize, samples: &[i32]);
+    /// Takes row `y` of the plane.
+    fn take<T: Fine>(&mut self, y: usize, samples: &[T]);
 
     /// All rows were taken.
     fn finish(&mut self) {}
 }
 
+/// Memory that is used again: numbers of 32 and of 16 bits.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    numbers: Scratch<i32>,
+    short: Scratch<i16>,
+}
+
 /// Makes the residual of these subbands. `rows` returns what takes these rows of a plane: plane by plane, each from top
 /// to bottom.
 pub(super) fn synthesise<R: Rows>(
-    taps: &[Taps<i32>; LEVELS],
+    wavelet: &IntegerWavelet,
     subbands: &SparseBands<i32>,
     size: Size,
-    (threads, scratch): (&Threads, &Scratch<i32>),
+    (threads, memory): (&Threads, &Memory),
     mut rows: impl FnMut(usize, Range<usize>) -> R + Send,
 ) {
     let (subbands, occupied) = subbands.parts();
@@ -45,32 +78,71 @@ pub(super) fn synthesise<R: Rows>(
     });
     let jobs = strips.map(|(component, width, strip)| {
         let finest = ChromaFormat::Half.finest_level(component);
-        let source = Source { taps, subbands, occupied: Some(occupied), size, component, finest };
+        let source = Source { taps: &wavelet.taps, subbands, occupied: Some(occupied), size, component, finest };
         (source, width, strip.clone(), rows(component, strip))
     });
     parallel::for_each(threads, jobs, |(source, width, strip, mut rows)| {
-        scratch.lend(width + Component::numbers(&source), |numbers| {
-            let mut arena = Arena(numbers);
-            let line = arena.take(width);
-            let mut component = Component::new(source, strip.start, &mut arena);
-            for y in strip {
-                component.row(y, line);
-                rows.take(y, line);
-            }
-        });
+        let done = narrow_rows(wavelet, source, (strip.clone(), width), memory, &mut rows);
+        if done < strip.end {
+            wide_rows(source, (done..strip.end, width), memory, &mut rows);
+        }
         rows.finish();
     });
 }
 
-/// Rounds samples to the nearest residuals, half up.
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, reason = "clamped")]
-pub(crate) fn round(samples: &[i32], residuals: &mut [i16]) {
-    const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
-    for (residual, sample) in residuals.iter_mut().zip(samples) {
-        let nearest = sample.wrapping_add(1 << (SHIFT - 1)) >> SHIFT;
-        // Clamped in two steps: processors have an instruction for each.
-        let short = nearest.clamp(i32::from(i16::MIN), i32::from(i16::MAX)) as i16;
-        *residual = short.clamp(MIN_RESIDUAL, MAX_RESIDUAL);
+/// Makes the rows whose finest level has 16 bits throughout, and returns the row after the last.
+fn narrow_rows(
+    wavelet: &IntegerWavelet,
+    source: Source<'_, i32>,
+    (strip, width): (Range<usize>, usize),
+    memory: &Memory,
+    rows: &mut impl Rows,
+) -> usize {
+    // The code would make the browsers' module larger than it may be.
+    if cfg!(target_family = "wasm") {
+        return strip.start;
     }
+    let [numbers, short] = NarrowComponent::numbers(&source);
+    // As many as [`wide_rows`] takes, so that no later frame takes more memory.
+    memory.numbers.lend(numbers.max(wide_numbers(&source, width)), |numbers| {
+        memory.short.lend(width + short, |short| {
+            let mut short = Arena(short);
+            let line = short.take(width);
+            let arenas = (&mut Arena(numbers), &mut short);
+            let Some(mut component) = NarrowComponent::new(wavelet, source, strip.start, arenas) else {
+                return strip.start;
+            };
+            for y in strip.clone() {
+                if !component.row(y, line) {
+                    return y;
+                }
+                rows.take(y, line);
+            }
+            strip.end
+        })
+    })
+}
+
+/// The numbers that [`wide_rows`] takes.
+fn wide_numbers(source: &Source<'_, i32>, width: usize) -> usize {
+    width + Component::numbers(source)
+}
+
+/// Makes rows in 32 bits.
+fn wide_rows(source: Source<'_, i32>, (strip, width): (Range<usize>, usize), memory: &Memory, rows: &mut impl Rows) {
+    memory.numbers.lend(wide_numbers(&source, width), |numbers| {
+        let mut arena = Arena(numbers);
+        let line = arena.take(width);
+        let mut component = Component::new(source, strip.start, &mut arena);
+        for y in strip {
+            component.row(y, line);
+            rows.take(y, line);
+        }
+    });
+}
+
+/// Rounds samples to residuals.
+#[inline(always)]
+pub(crate) fn round<T: Fine>(samples: &[T], residuals: &mut [i16]) {
+    residuals.iter_mut().zip(samples).for_each(|(residual, sample)| *residual = sample.residual());
 }

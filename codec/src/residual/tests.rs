@@ -10,6 +10,7 @@ use crate::picture::Size;
 use crate::residual::decoder::{ResidualDecoder, keep};
 use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
+use crate::residual::synthesis::Memory;
 use crate::scratch::{Arena, Scratch};
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::subband::coefficients;
@@ -84,11 +85,11 @@ fn check_synthesis(size: Size, value: impl Fn(u32, usize, [usize; 2]) -> i32, th
         }
     }
     let [mut slow, mut fast] = [Planes420::new(size), Planes420::new(size)];
-    naive::synthesise(&model.integer_taps, &plain, &mut slow);
+    naive::synthesise(&model.integer_wavelet.taps, &plain, &mut slow);
     let threads = Threads::new(threads);
-    let memory = (&threads, &Scratch::default());
+    let memory = (&threads, &Memory::default());
     fast.planes_mut().into_iter().for_each(|plane| plane.fill(7));
-    synthesis::synthesise(&model.integer_taps, &sparse, size, memory, keep(&mut fast));
+    synthesis::synthesise(&model.integer_wavelet, &sparse, size, memory, keep(&mut fast));
     assert!(slow == fast, "{size:?}, {threads:?}");
 }
 

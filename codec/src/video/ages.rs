@@ -19,7 +19,7 @@ const AGE_GAINS: [i16; REFRESH_CYCLE_FRAMES] = [201, 215, 231, 247, 265, 284, 30
 pub(super) struct Gains {
     across: usize,
     /// The blocks of the same age, in order, each with its gain.
-    ages: [(Range<usize>, i16); REFRESH_CYCLE_FRAMES],
+    ages: [(Range<usize>, Gain); REFRESH_CYCLE_FRAMES],
 }
 
 impl Gains {
@@ -55,33 +55,42 @@ impl Gains {
         let [across, down] = Field::grid(size);
         let mut ages = std::array::from_fn(|age| {
             let blocks = Field::refreshed(across * down, usize::from(phase) + REFRESH_CYCLE_FRAMES - age);
-            (blocks, by_age[age])
+            (blocks, Gain::new(by_age[age]))
         });
         ages.sort_unstable_by_key(|(blocks, _)| blocks.start);
         Self { across, ages }
     }
 
     /// Returns the parts of row `y` of a plane that have one gain, from left to right.
-    pub(super) fn parts(&self, plane: usize, y: usize, width: usize) -> impl Iterator<Item = (Range<usize>, i16)> {
-        let in_row = move |(blocks, gain): &(Range<usize>, i16)| (columns(blocks, self.across, plane, y, width), *gain);
+    pub(super) fn parts(&self, plane: usize, y: usize, width: usize) -> impl Iterator<Item = (Range<usize>, Gain)> {
+        let in_row =
+            move |(blocks, gain): &(Range<usize>, Gain)| (columns(blocks, self.across, plane, y, width), *gain);
         self.ages.iter().map(in_row).filter(|(columns, _)| !columns.is_empty())
-    }
-
-    /// Multiplies the samples of row `y` of a plane by the gains of their blocks.
-    #[inline(always)]
-    pub(super) fn scale(&self, plane: usize, y: usize, row: &mut [i16]) {
-        for (columns, gain) in self.parts(plane, y, row.len()) {
-            scale(&mut row[columns], gain);
-        }
     }
 }
 
-#[inline(always)]
-fn scale(samples: &mut [i16], gain: i16) {
-    if gain == 0 {
-        return samples.fill(0);
+/// A residual's gain.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Gain {
+    /// In 1/256.
+    gain: i16,
+    /// All bits, or none if the gain is 0.
+    mask: i16,
+}
+
+impl Gain {
+    /// Leaves residuals as they are.
+    pub(super) const ONE: Self = Self { gain: 256, mask: -1 };
+
+    const fn new(gain: i16) -> Self {
+        if gain == 0 { Self { gain: 256, mask: 0 } } else { Self { gain, mask: -1 } }
     }
-    samples.iter_mut().for_each(|sample| *sample = scaled(*sample, gain));
+
+    /// Returns a residual times the gain, as [`scaled`].
+    #[inline(always)]
+    pub(super) const fn times(self, residual: i16) -> i16 {
+        scaled(residual, self.gain) & self.mask
+    }
 }
 
 /// Returns a residual times a gain in 1/256, rounded half up: exact for residuals of up to 7000 in either direction and
@@ -98,11 +107,18 @@ pub(super) const fn scaled(residual: i16, gain: i16) -> i16 {
 mod tests {
     use super::*;
 
+    /// Multiplies the samples of row `y` of a plane by the gains of their blocks.
+    fn scale(gains: &Gains, plane: usize, y: usize, row: &mut [i16]) {
+        for (columns, gain) in gains.parts(plane, y, row.len()) {
+            row[columns].iter_mut().for_each(|sample| *sample = gain.times(*sample));
+        }
+    }
+
     /// Returns rows of a plane of one value, with these gains.
     fn plane_of(gains: &Gains, plane: usize, [width, height]: [usize; 2], value: i16) -> Vec<Vec<i16>> {
         let row = |y: usize| {
             let mut row = vec![value; width];
-            gains.scale(plane, y, &mut row);
+            scale(gains, plane, y, &mut row);
             row
         };
         (0..height).map(row).collect()
@@ -153,7 +169,7 @@ mod tests {
             for value in -4096..=4095 {
                 for y in [0, 40, 127] {
                     let mut row = [value; 64];
-                    gains.scale(0, y, &mut row);
+                    scale(&gains, 0, y, &mut row);
                     let expected = |x: usize| if refreshed.contains(&(y / 16 * across + x / 16)) { value } else { 0 };
                     assert!((0..64).all(|x| row[x] == expected(x)), "{value}, phase {phase}, row {y}: {row:?}");
                 }
@@ -168,8 +184,8 @@ mod tests {
         let mut most = 0;
         for (y, before) in (-2040..2041).collect::<Vec<i16>>().chunks_exact(64).enumerate() {
             let mut row = before.to_vec();
-            weigh.scale(0, y, &mut row);
-            back.scale(0, y, &mut row);
+            scale(&weigh, 0, y, &mut row);
+            scale(&back, 0, y, &mut row);
             most = row.iter().zip(before).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0).max(most);
         }
         assert!((1..=7).contains(&most), "{most}");

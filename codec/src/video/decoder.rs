@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use crate::error::Error;
-use crate::motion::reference::{FRACTION, MAX_SAMPLE, MIN_SAMPLE, Plane, RowsMut};
 use crate::motion::side_info::SideInfo;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Threads;
@@ -19,12 +18,12 @@ use crate::video::concealment::Motion;
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::restoration::{DecodingConditions, Restoration};
-use crate::video::shown::{self, Frame};
+use crate::video::shown::{self, Frame, Picture};
 use crate::video::state::{self, State};
-use crate::video::strip::Targets;
+use crate::video::strip::{NextPlanes, Targets};
 
 /// Returns the planes of a reference that becomes the sum of its prediction and a residual.
-type NextReference = for<'a> fn(&'a mut State) -> [(RowsMut<'a>, &'a Plane); 3];
+type NextReference = for<'a> fn(&'a mut State) -> NextPlanes<'a>;
 
 /// The part of a frame that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -58,7 +57,9 @@ pub struct VideoDecoder {
     filter: shown::Memory,
     restoration: Option<Arc<dyn Restoration>>,
     /// Bytes of the bitstream in `residual`; `None` before there is one.
-    shown: Option<usize>,
+    kept: Option<usize>,
+    /// Whether the enhancement reference has all bytes that arrived of the last frame.
+    is_enhancement_reference: bool,
     /// The current frame's head, and the bytes of its bitstream.
     head: Option<Head>,
     arrived: usize,
@@ -92,7 +93,8 @@ impl VideoDecoder {
             residual: Planes420::default(),
             filter: shown::Memory::default(),
             restoration: None,
-            shown: None,
+            kept: None,
+            is_enhancement_reference: false,
             head: None,
             arrived: 0,
             positions: [Position(0.0); 2],
@@ -169,7 +171,7 @@ impl VideoDecoder {
             }
             threads.end(Stage::Predict);
         }
-        (self.head, self.arrived, self.shown) = (Some(head), string.len(), None);
+        (self.head, self.arrived, self.kept) = (Some(head), string.len(), None);
         self.decoder.start(self.state.size, head.planes);
         self.advance(&head, string);
         Ok(match string.len() {
@@ -189,9 +191,9 @@ impl VideoDecoder {
         self.make(head, base_reference, gains, Some(State::next_base_reference), is_next);
         let of_base_reference = self.decoder.position();
         self.push(head, &string[base_reference..enhancement_reference]);
-        let is_shown = enhancement_reference == string.len();
+        self.is_enhancement_reference = enhancement_reference == string.len();
         let gains = Gains::of_enhancement_reference(self.size, head);
-        self.make(head, enhancement_reference, gains, Some(State::next_enhancement_reference), is_shown);
+        self.make(head, enhancement_reference, gains, Some(State::next_enhancement_reference), false);
         self.positions = [of_base_reference, self.decoder.position()];
         self.push(head, &string[enhancement_reference..]);
     }
@@ -206,7 +208,7 @@ impl VideoDecoder {
     fn make(&mut self, head: &Head, count: usize, gains: Option<Gains>, reference: Option<NextReference>, keeps: bool) {
         let Self { model, size, threads, state, decoder, residual, .. } = self;
         let reference = reference.map(|reference| reference(state));
-        if self.shown == Some(count) {
+        if self.kept == Some(count) {
             if let Some(reference) = reference {
                 state::sum(reference, residual, threads);
                 threads.end(Stage::Add);
@@ -217,12 +219,14 @@ impl VideoDecoder {
         let residual = if keeps { residual.planes_mut() } else { Default::default() };
         let mut targets = Targets { gains: gains.as_ref(), residual, reference, error: None };
         decoder.residual(model.of(head.key), |plane, rows| targets.split_off(plane, rows, widths[plane]));
-        self.shown = keeps.then_some(count);
+        self.kept = keeps.then_some(count);
     }
 
-    /// Computes the residual of all bytes that arrived, unless it is current.
+    /// Computes the residual of all bytes that arrived, unless the enhancement reference has them all.
     fn make_shown(&mut self, head: &Head) {
-        self.make(head, self.arrived, Gains::of_enhancement_reference(self.size, head), None, true);
+        if !self.is_enhancement_reference {
+            self.make(head, self.arrived, Gains::of_enhancement_reference(self.size, head), None, true);
+        }
     }
 
     /// Returns the last frame before the filter, if there is one.
@@ -231,8 +235,9 @@ impl VideoDecoder {
         self.begin()?;
         let Some(head) = self.head else { return Ok(None) };
         self.make_shown(&head);
-        let frame = Frame { predicted: &self.state.predicted, residual: &self.residual };
-        Ok(Some(shown::Unfiltered::new(frame, &self.decoder, self.size)))
+        let Self { state, residual, is_enhancement_reference, decoder, size, .. } = self;
+        let frame = frame(state, residual, *is_enhancement_reference);
+        Ok(Some(shown::Unfiltered::new(frame, decoder, *size)))
     }
 
     /// Renders the last frame into `out`, planar YCbCr 4:2:0; grey before the first frame.
@@ -264,7 +269,7 @@ impl VideoDecoder {
         let Self { state, motion, room, threads, .. } = self;
         let carried = state.carry_on(&motion.next, &out, threads, room);
         for (plane, out) in carried.planes.iter().zip(&mut out.planes) {
-            (0..plane.height).for_each(|y| widest!(round(plane.row(y), out.row(y, plane.width))));
+            (0..plane.height).for_each(|y| widest!(shown::bytes(plane.row(y), out.row(y, plane.width))));
         }
         Ok(true)
     }
@@ -280,9 +285,9 @@ impl VideoDecoder {
     fn render(&mut self, mut out: ViewMut<'_>) -> Result<(), TransformError> {
         if let Some(head) = self.head {
             self.make_shown(&head);
-            let Self { model, state, residual, decoder, filter, threads, .. } = self;
+            let Self { model, state, residual, is_enhancement_reference, decoder, filter, threads, .. } = self;
+            let frame = frame(state, residual, *is_enhancement_reference);
             let table = model.of(head.key).post_filter.as_ref();
-            let frame = Frame { predicted: &state.predicted, residual };
             if let Some(restoration) = &self.restoration {
                 let [base_reference, enhancement_reference] = self.positions;
                 let told = DecodingConditions {
@@ -299,31 +304,20 @@ impl VideoDecoder {
                 return Ok(());
             }
         }
-        let planes = self.state.predicted.planes.iter().zip(self.residual.planes()).zip(&mut out.planes);
-        for ((predicted, residual), out) in planes {
-            let width = predicted.width;
-            for (y, residual) in residual.chunks_exact(width).enumerate() {
-                widest!(show(predicted.row(y), residual, out.row(y, width)));
-            }
+        let frame = frame(&self.state, &self.residual, self.is_enhancement_reference);
+        for (component, (predicted, out)) in frame.predicted.planes.iter().zip(&mut out.planes).enumerate() {
+            (0..predicted.height).for_each(|y| frame.bytes(component, y, out.row(y, predicted.width)));
         }
         Ok(())
     }
 }
 
-#[inline(always)]
-fn show(predicted: &[i16], residual: &[i16], out: &mut [u8]) {
-    for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = eight_bits(predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE));
-    }
-}
-
-#[inline(always)]
-fn round(samples: &[i16], out: &mut [u8]) {
-    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = eight_bits((*sample).clamp(MIN_SAMPLE, MAX_SAMPLE)));
-}
-
-#[inline(always)]
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
-fn eight_bits(sample: i16) -> u8 {
-    (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128) as u8
+/// Returns the last frame before the filter; grey before the first frame.
+const fn frame<'a>(state: &'a State, residual: &'a Planes420<i16>, is_enhancement_reference: bool) -> Frame<'a> {
+    let picture = if is_enhancement_reference {
+        Picture::Reference(&state.enhancement_reference)
+    } else {
+        Picture::Sum(residual)
+    };
+    Frame { predicted: &state.predicted, picture }
 }

@@ -7,7 +7,7 @@ use crate::motion::reference::Reference;
 use crate::residual::analysis::{Source, steps_of_samples};
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
-use crate::video::ages::{Gains, scaled};
+use crate::video::ages::{Gain, Gains};
 use crate::video::strip::squared_error;
 
 /// The greatest mean squared error, in squares of 1/8 of a step, of a refreshed block that a picture that stays leaves
@@ -124,8 +124,8 @@ impl Source for Difference<'_> {
 }
 
 #[inline(always)]
-fn weigh(source: &[i16], predicted: &[i16], gain: i16, out: &mut [f32]) {
+fn weigh(source: &[i16], predicted: &[i16], gain: Gain, out: &mut [f32]) {
     for ((out, a), b) in out.iter_mut().zip(source).zip(predicted) {
-        *out = steps_of_samples(scaled(a - b, gain));
+        *out = steps_of_samples(gain.times(a - b));
     }
 }

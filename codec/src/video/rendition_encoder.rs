@@ -7,7 +7,7 @@ use nestcast_units::FrameRate;
 
 use crate::error::Error;
 use crate::motion::field::Field;
-use crate::motion::reference::{Plane, Reference, RowsMut};
+use crate::motion::reference::{Plane, Reference};
 use crate::motion::search::Choice;
 use crate::motion::search::search_parameters::{Effort, SearchParameters};
 use crate::observer::Stage;
@@ -30,7 +30,7 @@ use crate::video::renewal::Renewal;
 use crate::video::settings::VideoSettings;
 use crate::video::source::{News, Source};
 use crate::video::state::State;
-use crate::video::strip::{self, Targets};
+use crate::video::strip::{self, NextPlanes, Targets};
 use crate::video::switch::Switch;
 
 /// Encodes one rendition, frame by frame.
@@ -261,7 +261,7 @@ impl RenditionEncoder {
         head: &Head,
         (bytes, gains): (&[u8], Option<Gains>),
         source: &Planes420<i16>,
-        reference: for<'a> fn(&'a mut State) -> [(RowsMut<'a>, &'a Plane); 3],
+        reference: for<'a> fn(&'a mut State) -> NextPlanes<'a>,
     ) -> Result<u64, Error> {
         let Self { decoder, coder, state, model, size, .. } = self;
         decoder.follow(model.of(head.key), coder, bytes)?;

@@ -26,7 +26,16 @@ const STRIP_ALIGN_ROWS: usize = 2 * BLOCK;
 #[derive(Clone, Copy)]
 pub(super) struct Frame<'a> {
     pub(super) predicted: &'a Reference,
-    pub(super) residual: &'a Planes420<i16>,
+    pub(super) picture: Picture<'a>,
+}
+
+/// Where the samples of a frame are.
+#[derive(Clone, Copy)]
+pub(super) enum Picture<'a> {
+    /// They are those of the enhancement reference.
+    Reference(&'a Reference),
+    /// They are the sum of the prediction and a residual.
+    Sum(&'a Planes420<i16>),
 }
 
 /// A frame before the filter and the filter's other inputs, for its fit.
@@ -242,33 +251,91 @@ impl<T: Take> FilteredRows for Below<'_, T> {
 
 impl PlaneRows for Frame<'_> {
     fn row(&mut self, component: usize, y: usize, out: &mut [i16]) {
-        let residual = &self.residual.planes()[component][y * out.len()..];
-        widest!(sum(self.predicted.planes[component].row(y), residual, out));
+        match self.picture {
+            Picture::Reference(reference) => widest!(refine(reference.planes[component].row(y), out)),
+            Picture::Sum(residual) => {
+                let residual = &residual.planes()[component][y * out.len()..];
+                widest!(sum(self.predicted.planes[component].row(y), residual, out));
+            }
+        }
     }
 }
 
 impl Frame<'_> {
+    /// Writes row `y` of a component into `out`, rounded.
+    pub(super) fn bytes(&self, component: usize, y: usize, out: &mut [u8]) {
+        match self.picture {
+            Picture::Reference(reference) => widest!(bytes(reference.planes[component].row(y), out)),
+            Picture::Sum(residual) => {
+                let residual = &residual.planes()[component][y * out.len()..];
+                widest!(sum_in_bytes(self.predicted.planes[component].row(y), residual, out));
+            }
+        }
+    }
+
     /// Writes row `y` of a component into `out`, in steps of samples, less 128.
     fn floats(&self, component: usize, y: usize, out: &mut [f32]) {
-        let residual = &self.residual.planes()[component][y * out.len()..];
-        widest!(sum_in_steps(self.predicted.planes[component].row(y), residual, out));
+        match self.picture {
+            Picture::Reference(reference) => widest!(in_steps(reference.planes[component].row(y), out)),
+            Picture::Sum(residual) => {
+                let residual = &residual.planes()[component][y * out.len()..];
+                widest!(sum_in_steps(self.predicted.planes[component].row(y), residual, out));
+            }
+        }
     }
+}
+
+/// Goes from eighths to 1/64.
+const SHIFT: u32 = post_filter::FRACTION - FRACTION;
+
+/// Returns samples in 1/64 of steps, less 128.
+#[inline(always)]
+fn refine(samples: &[i16], out: &mut [i16]) {
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = sample << SHIFT);
 }
 
 /// Adds in 1/64 of samples' steps, less 128.
 #[inline(always)]
 fn sum(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
-    const SHIFT: u32 = post_filter::FRACTION - FRACTION;
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
         *out = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE) << SHIFT;
     }
 }
 
+/// A reference's unit in steps of samples.
+const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
+
+/// Returns samples in steps, less 128.
+#[inline(always)]
+fn in_steps(samples: &[i16], out: &mut [f32]) {
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = f32::from(*sample) * UNIT);
+}
+
 /// Adds in steps of samples, less 128.
 #[inline(always)]
 fn sum_in_steps(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
-    const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
         *out = f32::from(predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE)) * UNIT;
     }
+}
+
+/// Rounds samples of a reference or a prediction.
+#[inline(always)]
+pub(super) fn bytes(samples: &[i16], out: &mut [u8]) {
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = eight_bits(*sample));
+}
+
+/// Adds and rounds.
+#[inline(always)]
+fn sum_in_bytes(predicted: &[i16], residual: &[i16], out: &mut [u8]) {
+    for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
+        *out = eight_bits(predicted.saturating_add(*residual));
+    }
+}
+
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
+fn eight_bits(sample: i16) -> u8 {
+    let sample = sample.clamp(MIN_SAMPLE, MAX_SAMPLE);
+    (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128) as u8
 }

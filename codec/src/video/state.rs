@@ -9,12 +9,13 @@ use std::ops::Range;
 
 use crate::motion::field::{Field, columns};
 use crate::motion::overlap::{self, Kind};
-use crate::motion::reference::{BySource, Leak, Past, Plane, Reference, RowsMut, add};
+use crate::motion::reference::{BySource, Leak, Past, Plane, Reference, RowsMut, add, add_to};
 use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
+use crate::video::strip::NextPlanes;
 
 /// The samples of a reference that a thread moves at a time: fewer take less time than another thread needs to wake.
 const LEAK_SAMPLES: usize = 1 << 18;
@@ -169,15 +170,16 @@ impl State {
         }
     }
 
-    /// Returns the planes of the next base-layer reference and their predictions, whose sum with its bytes of the
-    /// residual it becomes.
-    pub(super) fn next_base_reference(&mut self) -> [(RowsMut<'_>, &Plane); 3] {
+    /// Returns the planes of the next base-layer reference, which hold their prediction. They become its sum with its
+    /// bytes of the residual.
+    pub(super) fn next_base_reference(&mut self) -> NextPlanes<'_> {
         std::mem::swap(&mut self.base_reference, &mut self.base_reference_before);
-        with_prediction(&mut self.base_reference, &self.predicted_base_reference)
+        std::mem::swap(&mut self.base_reference, &mut self.predicted_base_reference);
+        self.base_reference.planes.each_mut().map(|plane| (plane.rows_mut(), None))
     }
 
-    /// As [`State::next_base_reference`], of the enhancement reference.
-    pub(super) fn next_enhancement_reference(&mut self) -> [(RowsMut<'_>, &Plane); 3] {
+    /// As [`State::next_base_reference`], of the enhancement reference, whose prediction stays.
+    pub(super) fn next_enhancement_reference(&mut self) -> NextPlanes<'_> {
         with_prediction(&mut self.enhancement_reference, &self.predicted)
     }
 }
@@ -235,16 +237,19 @@ fn bands<'a>(
 }
 
 /// Returns the rows of a picture's planes, each with its prediction.
-pub(super) fn with_prediction<'a>(out: &'a mut Reference, predicted: &'a Reference) -> [(RowsMut<'a>, &'a Plane); 3] {
+pub(super) fn with_prediction<'a>(out: &'a mut Reference, predicted: &'a Reference) -> NextPlanes<'a> {
     let mut predicted = predicted.planes.each_ref().into_iter();
-    out.planes.each_mut().map(|plane| (plane.rows_mut(), predicted.next().expect("three planes")))
+    out.planes.each_mut().map(|plane| (plane.rows_mut(), predicted.next()))
 }
 
 /// Sets pictures to the sum of their prediction and a residual.
-pub(super) fn sum(out: [(RowsMut<'_>, &Plane); 3], residual: &Planes420<i16>, threads: &Threads) {
+pub(super) fn sum(out: NextPlanes<'_>, residual: &Planes420<i16>, threads: &Threads) {
     parallel::for_each(threads, out.into_iter().zip(residual.planes()), |((mut out, predicted), residual)| {
-        for (y, residual) in residual.chunks_exact(predicted.width).enumerate() {
-            widest!(add(predicted.row(y), residual, out.row_mut(y)));
+        for (y, residual) in residual.chunks_exact(out.width()).enumerate() {
+            match predicted {
+                Some(predicted) => widest!(add(predicted.row(y), residual, out.row_mut(y))),
+                None => widest!(add_to(residual, out.row_mut(y))),
+            }
             out.continue_row(y);
         }
         out.continue_plane();

@@ -6,6 +6,7 @@
 //! ("Biorthogonal bases of compactly supported wavelets", 1992) are four such steps of two taps and a scaling; here
 //! each step has four trained taps, there is no scaling, and every level has taps of its own.
 
+use crate::simd::widest;
 use crate::subband::layout::LEVELS;
 use crate::subband::quantise::fixed_point;
 
@@ -19,7 +20,9 @@ pub(crate) type Taps<T = f32> = [[T; 2]; LIFTING_STEPS];
 pub(super) const STEP_REACH: usize = 3;
 
 /// Fraction bits of an integer tap.
-const TAP_FRACTION: u32 = 12;
+pub(super) const TAP_FRACTION: u32 = 12;
+/// Half of a product's unit.
+pub(super) const HALF: i32 = 1 << (TAP_FRACTION - 1);
 
 /// The samples that are lifted: floats, or integers of any scale.
 pub(crate) trait Sample: Copy + Default + PartialEq {
@@ -28,6 +31,58 @@ pub(crate) trait Sample: Copy + Default + PartialEq {
 
     /// Returns `value` after one step; the neighbours are those at the distances -3, -1, 1, 3.
     fn lifted(value: Self, taps: [Self; 2], neighbours: [Self; 4]) -> Self;
+
+    /// Does one step on `target`; the rows of neighbours have as many samples.
+    fn lift(target: &mut [Self], taps: [Self; 2], neighbours: [&[Self]; 4]) {
+        widest!(lift(target, taps, neighbours));
+    }
+
+    /// Does one step along a line: four samples of `source`, one later each time, are the neighbours of a sample.
+    fn lift_along(target: &mut [Self], taps: [Self; 2], source: &[Self]) {
+        widest!(lift_along(target, taps, source));
+    }
+
+    /// Does as [`Sample::lift_along`] on `values`, whose results it writes to `out`.
+    fn lift_from(values: &[Self], taps: [Self; 2], source: &[Self], out: &mut [Self]) {
+        widest!(lift_from(values, taps, source, out));
+    }
+
+    /// Does as [`Sample::lift_along`] on odd samples, and writes each to `out` after its even one. `even` also has the
+    /// sample before the first.
+    fn interleave(even: &[Self], odd: &[Self], taps: [Self; 2], out: &mut [Self]) {
+        widest!(interleave(even, odd, taps, out));
+    }
+}
+
+#[inline(always)]
+fn lift<T: Sample>(target: &mut [T], taps: [T; 2], neighbours: [&[T]; 4]) {
+    let n = target.len();
+    let [a, b, c, d] = neighbours.map(|row| &row[..n]);
+    for (x, value) in target.iter_mut().enumerate() {
+        *value = T::lifted(*value, taps, [a[x], b[x], c[x], d[x]]);
+    }
+}
+
+#[inline(always)]
+fn lift_along<T: Sample>(target: &mut [T], taps: [T; 2], source: &[T]) {
+    for (value, around) in target.iter_mut().zip(source.array_windows()) {
+        *value = T::lifted(*value, taps, *around);
+    }
+}
+
+#[inline(always)]
+fn lift_from<T: Sample>(values: &[T], taps: [T; 2], source: &[T], out: &mut [T]) {
+    for ((out, value), around) in out.iter_mut().zip(values).zip(source.array_windows()) {
+        *out = T::lifted(*value, taps, *around);
+    }
+}
+
+#[inline(always)]
+fn interleave<T: Sample>(even: &[T], odd: &[T], taps: [T; 2], out: &mut [T]) {
+    let pairs = out.as_chunks_mut::<2>().0.iter_mut();
+    for ((pair, &odd), around) in pairs.zip(odd).zip(even.array_windows()) {
+        *pair = [around[1], T::lifted(odd, taps, *around)];
+    }
 }
 
 impl Sample for f32 {
@@ -49,7 +104,6 @@ impl Sample for i32 {
 
     #[inline(always)]
     fn lifted(value: Self, [near, far]: [Self; 2], [a, b, c, d]: [Self; 4]) -> Self {
-        const HALF: i32 = 1 << (TAP_FRACTION - 1);
         let added = near.wrapping_mul(b.wrapping_add(c)).wrapping_add(far.wrapping_mul(a.wrapping_add(d)));
         value.wrapping_sub(HALF.wrapping_sub(added) >> TAP_FRACTION)
     }

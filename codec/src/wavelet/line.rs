@@ -76,7 +76,7 @@ impl<'a, T: Sample> Line<'a, T> {
             let even = &even[span.even.start + PAD_SAMPLES - 1..];
             let odd = &odd[span.odd.start + PAD_SAMPLES..][..span.odd.len()];
             let out = &mut out[2 * span.even.start..];
-            widest!(interleave(even, odd, last, &mut *out));
+            T::interleave(even, odd, last, out);
             if span.even.len() > span.odd.len() {
                 out[2 * span.odd.len()] = even[span.even.len()];
             }
@@ -99,7 +99,7 @@ impl<'a, T: Sample> Line<'a, T> {
             let run = run.start * segment..even.end.min(run.end * segment);
             halves[PAD_SAMPLES + done..PAD_SAMPLES + run.start].copy_from_slice(&left[done..run.start]);
             let target = &mut halves[PAD_SAMPLES + run.start..PAD_SAMPLES + run.end];
-            widest!(step_from(&left[run.clone()], first, &odd[run.start..], target));
+            T::lift_from(&left[run.clone()], first, &odd[run.start..], target);
             done = run.end;
         }
         halves[PAD_SAMPLES + done..PAD_SAMPLES + even.end].copy_from_slice(&left[done..even.end]);
@@ -129,7 +129,8 @@ impl<'a, T: Sample> Line<'a, T> {
         let [even, odd] = &mut self.halves;
         let (target, source, of) =
             if parity == 0 { (even, &odd[..], &span.even) } else { (odd, &even[1..], &span.odd) };
-        widest!(step(&mut target[PAD_SAMPLES + of.start..PAD_SAMPLES + of.end], taps, &source[of.start..]));
+        let target = &mut target[PAD_SAMPLES + of.start..PAD_SAMPLES + of.end];
+        T::lift_along(target, taps, &source[of.start..]);
     }
 
     /// Sets the samples of a half on both sides of a span: mirrored ones at the ends of the line, elsewhere zeros.
@@ -151,30 +152,6 @@ impl<'a, T: Sample> Line<'a, T> {
                 T::default()
             };
         }
-    }
-}
-
-/// Does as [`step`], but keeps `values` unchanged.
-#[inline(always)]
-fn step_from<T: Sample>(values: &[T], taps: [T; 2], source: &[T], out: &mut [T]) {
-    for ((out, value), around) in out.iter_mut().zip(values).zip(source.array_windows()) {
-        *out = T::lifted(*value, taps, *around);
-    }
-}
-
-#[inline(always)]
-fn step<T: Sample>(target: &mut [T], taps: [T; 2], source: &[T]) {
-    for (value, around) in target.iter_mut().zip(source.array_windows()) {
-        *value = T::lifted(*value, taps, *around);
-    }
-}
-
-/// Interleaves even samples, from the one before the first on, with odd ones, which the step changes.
-#[inline(always)]
-fn interleave<T: Sample>(even: &[T], odd: &[T], taps: [T; 2], out: &mut [T]) {
-    let pairs = out.as_chunks_mut::<2>().0.iter_mut();
-    for ((pair, &odd), around) in pairs.zip(odd).zip(even.array_windows()) {
-        *pair = [around[1], T::lifted(odd, taps, *around)];
     }
 }
 

@@ -1,7 +1,6 @@
 //! Lifting along columns, while the rows pass through a window.
 
 use crate::scratch::Arena;
-use crate::simd::widest;
 use crate::subband::segments::{self, Segments, long_runs};
 use crate::wavelet::lift::{Direction, LIFTING_STEPS, STEP_REACH, Sample, Steps, Taps, mirror};
 
@@ -119,20 +118,11 @@ impl<'a, T: Sample> Window<'a, T> {
                 let columns =
                     end.min(first + run.start * self.shape.segment)..end.min(first + run.end * self.shape.segment);
                 let neighbours = neighbours.map(|row| &row[columns.clone()]);
-                widest!(step(&mut target[columns.clone()], taps, neighbours));
+                T::lift(&mut target[columns.clone()], taps, neighbours);
             }
             self.occupied[own][half] |= changes;
             first = end;
         }
         self.rows[own] = target;
-    }
-}
-
-#[inline(always)]
-fn step<T: Sample>(target: &mut [T], taps: [T; 2], neighbours: [&[T]; 4]) {
-    let n = target.len();
-    let [a, b, c, d] = neighbours.map(|row| &row[..n]);
-    for (x, value) in target.iter_mut().enumerate() {
-        *value = T::lifted(*value, taps, [a[x], b[x], c[x], d[x]]);
     }
 }

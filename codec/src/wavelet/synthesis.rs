@@ -104,7 +104,7 @@ pub(crate) struct Source<'a, T> {
 }
 
 impl<'a, T> Source<'a, T> {
-    fn band(&self, index: usize) -> Band<'a, T> {
+    pub(super) fn band(&self, index: usize) -> Band<'a, T> {
         let occupied = self.occupied.map(|occupied| occupied[index].as_slice());
         Band { values: &self.subbands[index], occupied, segment: self.segment(Subband::at(index).level) }
     }
@@ -132,10 +132,11 @@ pub(crate) struct Component<'a, T> {
     low: Band<'a, T>,
 }
 
+/// A level in progress, from subbands of numbers `C`.
 #[derive(Default)]
-struct Level<'a, T> {
+pub(super) struct Level<'a, T, C = T> {
     /// HL, LH, HH.
-    bands: [Band<'a, T>; 3],
+    bands: [Band<'a, C>; 3],
     shape: Shape,
     /// The row that enters next.
     next: usize,
@@ -145,7 +146,7 @@ struct Level<'a, T> {
 
 /// A subband.
 #[derive(Debug, Clone, Copy, Default)]
-struct Band<'a, T> {
+pub(super) struct Band<'a, T> {
     values: &'a [T],
     /// By row; `None` if all may be other than zero.
     occupied: Option<&'a [Segments]>,
@@ -162,21 +163,13 @@ impl<'a, T: Sample> Component<'a, T> {
 
     /// Its first row is row `first`.
     pub(crate) fn new(source: Source<'a, T>, mut first: usize, arena: &mut Arena<'a, T>) -> Self {
-        let Source { taps, size, component, finest, .. } = source;
+        let Source { taps, component, finest, .. } = source;
         let mut levels: [Level<'a, T>; LEVELS] = Default::default();
         for (level, number) in levels.iter_mut().zip(finest..=LEVELS) {
             first = first.saturating_sub(DELAY_ROWS);
-            let [width, height] = side(size, number - 1);
-            let taps = &taps[number - 1];
             let bands = details(component, number);
-            let shape = Shape { height, halves: [width.div_ceil(2), width / 2], segment: source.segment(number) };
-            *level = Level {
-                bands: [0, 1, 2].map(|band| source.band(bands.start + band)),
-                shape,
-                next: first,
-                window: Window::new(taps, Direction::Synthesis, shape, first, arena),
-                line: Line::new(taps, Direction::Synthesis, width, arena),
-            };
+            let bands = [0, 1, 2].map(|band| source.band(bands.start + band));
+            *level = Level::new(&taps[number - 1], (&source, number), bands, first, arena);
             first = first.div_ceil(2);
         }
         Self { levels, count: LEVELS + 1 - finest, low: source.band(component) }
@@ -184,7 +177,17 @@ impl<'a, T: Sample> Component<'a, T> {
 
     /// Writes row `y` of the plane. Callers read rows in order.
     pub(crate) fn row(&mut self, y: usize, out: &mut [T]) {
-        row(&mut self.levels[..self.count], self.low, y, (out, Segments::MAX));
+        self.sparse_row(y, (out, Segments::MAX));
+    }
+
+    /// As [`Component::row`]. Returns the segments that may be other than zero; before, only those in `before` may be.
+    pub(super) fn sparse_row(&mut self, y: usize, out: (&mut [T], Segments)) -> Segments {
+        row(&mut self.levels[..self.count], self.low, y, out)
+    }
+
+    /// The samples of a row in a segment.
+    pub(super) fn segment(&self) -> usize {
+        2 * self.levels[0].shape.segment
     }
 }
 
@@ -197,26 +200,21 @@ fn row<T: Sample>(
     (out, before): (&mut [T], Segments),
 ) -> Segments {
     let Some((level, coarser)) = levels.split_first_mut() else {
-        return low.copy_row(y, (out, before));
+        return low.copy_row(y, (out, before), |out, row| out.copy_from_slice(row));
     };
-    while level.next <= y + DELAY_ROWS {
-        level.enter(coarser, low);
-    }
-    let (samples, occupied) = level.window.row(y);
-    let halves = samples.split_at(level.shape.halves[0]).into();
-    let joined = level.line.join(halves, occupied, level.shape.segment, (&mut *out, before));
-    if joined != 0 && level.shape.segment < MIN_SEGMENT_SAMPLES {
-        let segments = out.chunks(2 * level.shape.segment).enumerate();
-        segments.map(|(at, samples)| Segments::from(samples.iter().any(|sample| *sample != T::default())) << at).sum()
-    } else {
-        joined
-    }
+    level.enter_until(y + DELAY_ROWS, |y, out| row(coarser, low, y, out), |_, out, row| out.copy_from_slice(row));
+    level.join(y, (out, before))
 }
 
-impl<T: Sample> Band<'_, T> {
-    /// Copies row `y` into `out`, and returns the segments that may be other than zero. Before, only those in `before` may
-    /// be.
-    fn copy_row(&self, y: usize, (out, before): (&mut [T], Segments)) -> Segments {
+impl<C: Copy> Band<'_, C> {
+    /// Copies row `y` into `out` by `copy`, and returns the segments that may be other than zero. Before, only those in
+    /// `before` may be.
+    fn copy_row<T: Sample>(
+        &self,
+        y: usize,
+        (out, before): (&mut [T], Segments),
+        mut copy: impl FnMut(&mut [T], &[C]),
+    ) -> Segments {
         let segment = self.segment;
         let all = segments::first(out.len().div_ceil(segment));
         let columns = |run: Range<usize>, width: usize| run.start * segment..width.min(run.end * segment);
@@ -237,36 +235,79 @@ impl<T: Sample> Band<'_, T> {
             _ => all,
         };
         if occupied == all {
-            out.copy_from_slice(row);
+            copy(out, row);
             return all;
         }
         clear(out, before & !occupied);
         for run in runs(occupied) {
             let columns = columns(run, out.len());
-            out[columns.clone()].copy_from_slice(&row[columns]);
+            copy(&mut out[columns.clone()], &row[columns]);
         }
         occupied
     }
 }
 
-impl<T: Sample> Level<'_, T> {
-    fn enter(&mut self, coarser: &mut [Self], low: Band<'_, T>) {
-        let y = self.next;
-        let Shape { height, segment, .. } = self.shape;
-        if y < height {
-            let [(left, of_left), (right, of_right)] = self.window.halves_mut(y);
-            if y.is_multiple_of(2) {
-                *of_left = row(coarser, low, y / 2, (left, *of_left));
-                if *of_left != 0 && segment < MIN_SEGMENT_SAMPLES {
-                    *of_left = segments::first(left.len().div_ceil(segment));
-                }
-                *of_right = self.bands[0].copy_row(y / 2, (right, *of_right));
-            } else {
-                *of_left = self.bands[1].copy_row(y / 2, (left, *of_left));
-                *of_right = self.bands[2].copy_row(y / 2, (right, *of_right));
-            }
+impl<'a, T: Sample, C: Copy> Level<'a, T, C> {
+    /// Its first row that enters is row `first`.
+    pub(super) fn new(
+        taps: &Taps<T>,
+        (source, number): (&Source<'_, C>, usize),
+        bands: [Band<'a, C>; 3],
+        first: usize,
+        arena: &mut Arena<'a, T>,
+    ) -> Self {
+        let [width, height] = side(source.size, number - 1);
+        let shape = Shape { height, halves: [width.div_ceil(2), width / 2], segment: source.segment(number) };
+        Self {
+            bands,
+            shape,
+            next: first,
+            window: Window::new(taps, Direction::Synthesis, shape, first, arena),
+            line: Line::new(taps, Direction::Synthesis, width, arena),
         }
-        self.window.enter(y);
-        self.next += 1;
+    }
+
+    /// Lets rows enter up to row `last`. `low` writes a row of the low band and returns the segments that may be other than
+    /// zero, as [`row`] does; `copy` copies numbers of HL, LH or HH.
+    pub(super) fn enter_until(
+        &mut self,
+        last: usize,
+        mut low: impl FnMut(usize, (&mut [T], Segments)) -> Segments,
+        mut copy: impl FnMut(usize, &mut [T], &[C]),
+    ) {
+        let Shape { height, segment, .. } = self.shape;
+        while self.next <= last {
+            let y = self.next;
+            if y < height {
+                let [(left, of_left), (right, of_right)] = self.window.halves_mut(y);
+                if y.is_multiple_of(2) {
+                    *of_left = low(y / 2, (left, *of_left));
+                    if *of_left != 0 && segment < MIN_SEGMENT_SAMPLES {
+                        *of_left = segments::first(left.len().div_ceil(segment));
+                    }
+                    *of_right = self.bands[0].copy_row(y / 2, (right, *of_right), |out, row| copy(0, out, row));
+                } else {
+                    *of_left = self.bands[1].copy_row(y / 2, (left, *of_left), |out, row| copy(1, out, row));
+                    *of_right = self.bands[2].copy_row(y / 2, (right, *of_right), |out, row| copy(2, out, row));
+                }
+            }
+            self.window.enter(y);
+            self.next += 1;
+        }
+    }
+
+    /// Writes row `y`, for which all rows have entered, and returns the segments that may be other than zero. Before, only
+    /// those in `before` may be.
+    pub(super) fn join(&mut self, y: usize, (out, before): (&mut [T], Segments)) -> Segments {
+        let (samples, occupied) = self.window.row(y);
+        let halves = samples.split_at(self.shape.halves[0]).into();
+        let joined = self.line.join(halves, occupied, self.shape.segment, (&mut *out, before));
+        if joined != 0 && self.shape.segment < MIN_SEGMENT_SAMPLES {
+            let segments = out.chunks(2 * self.shape.segment).enumerate();
+            let occupied = |samples: &[T]| samples.iter().any(|sample| *sample != T::default());
+            segments.map(|(at, samples)| Segments::from(occupied(samples)) << at).sum()
+        } else {
+            joined
+        }
     }
 }

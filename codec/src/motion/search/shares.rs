@@ -109,7 +109,7 @@ impl Sums<'_> {
             };
             let sides = [across.as_slice().len(), down.len()];
             let samples = sampler.fetch(field.sources[at], [left, upper], moved, sides);
-            if unit.partitions == 1 {
+            if unit.partitions == [1, 1] {
                 widest!(add_rows::<CELL_SIDE>(all, self.width, |y| first(&samples[y]), across.first(), down));
             } else {
                 widest!(add_rows::<OVERLAPPED_SIDE>(all, self.width, |y| samples[y], across.first(), down));
