@@ -26,7 +26,7 @@ pub(crate) use live::{Receive, Send};
 pub(crate) use relay::Place;
 #[cfg(feature = "retrieval")]
 pub(crate) use retrieval::{Index, Search};
-pub(crate) use source::{NamedSource, assign, check as check_sources, differ};
+pub(crate) use source::{NamedSource, assign, assign_apart, check as check_sources};
 pub(crate) use video::VideoCoding;
 
 use common::{decoders, positive};

@@ -78,7 +78,7 @@ fn a_receiver_begins_anywhere_in_a_stored_video_and_its_end_is_the_last_moment()
     }
     let (numbers, said) = frames(&bench, &sender, &["--start", "1h"], 3);
     assert!(
-        numbers.first() == Some(&120) && said.contains("the video has its last frame at 4s"),
+        numbers.first() == Some(&120) && said.contains("the latest beginning of this video is at 4s"),
         "{numbers:?}: {said}"
     );
     encoded(&mut sender, 60);

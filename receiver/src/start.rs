@@ -16,7 +16,9 @@ pub(crate) fn note(asked: Start, granted: Option<Start>) -> Option<String> {
     let is_near = granted.time().abs_diff(asked.time()) <= START_TOLERANCE;
     (!is_near).then(|| match granted {
         Start::BeforeNow(time) => format!("the sender keeps the last {}, and the broadcast begins there", text(time)),
-        Start::AfterBeginning(time) => format!("the video has its last frame at {}, and begins there", text(time)),
+        Start::AfterBeginning(time) => {
+            format!("the latest beginning of this video is at {}, and it begins there", text(time))
+        }
     })
 }
 

@@ -48,6 +48,11 @@ async function walk(steps) {
   const lines = [`begin 0.0 null ${await picture()} ${player.state}`];
   for (const step of steps) {
     const [word, number] = step.split(':');
+    const stuck = () => {
+      shown.length = 0;
+      post(`failed at ${step}: ${player.state}, lag ${player.lag}, position ${player.position}; before: ${lines.join(', ')}`);
+    };
+    const patience = setTimeout(stuck, 60_000);
     const connects = next('state', ({ state }) => state === 'connecting');
     if (word === 'seek') player.seek(Number(number));
     else if (word === 'pause') {
@@ -55,7 +60,10 @@ async function walk(steps) {
       setTimeout(() => player.play(), 1e3 * number);
     } else player.dispatchEvent(new KeyboardEvent('keydown', { key: word }));
     await connects;
+    // The first may be a picture of before that still waited for its moment.
+    await picture();
     const id = await picture();
+    clearTimeout(patience);
     lines.push(`${step} ${round(player.lag)} ${round(player.position)} ${id} ${player.state}`);
   }
   const place = player.shadowRoot.querySelector('.live').textContent;

@@ -102,7 +102,7 @@ export class NestcastPlayer extends HTMLElement {
   pause(): void;
   /**
    * Begins elsewhere: this many seconds after the beginning of a stored video, or, for a negative number, so long before
-   * now. The sender begins up to two seconds earlier, and at the nearest moment that it has; the event `seek` says where.
+   * now. The sender begins about two seconds earlier, and at the nearest moment that it has; the event `seek` says where.
    */
   seek(seconds: number): Promise<void>;
   /** Goes where all others are. */

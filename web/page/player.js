@@ -38,6 +38,8 @@ const CAPS = [[0, 'Auto'], [300_000, '300 kbit/s'], [1_000_000, '1 Mbit/s'], [2_
 const LINK_DAYS = 14;
 // Where a viewer begins: with all others, some time after the beginning of a stored video, or some time before now.
 const [WITH_ALL, AFTER_BEGINNING, BEFORE_NOW] = [0, 1, 2];
+// Times that the viewer asks for, at most: some decades.
+const LONGEST_SECONDS = 1e9;
 // Seconds of a step back or forward; milliseconds for which a message about it stays.
 const [STEP_S, NOTICE_MS] = [10, 4000];
 const SAMPLE_RATE = 48_000;
@@ -211,6 +213,11 @@ class Picture extends HTMLElement {
 }
 
 class NestcastPlayer extends Picture {
+  // A key that is held is one step: each makes a connection.
+  handleKey(event) {
+    if (!event.repeat) super.handleKey(event);
+  }
+
   static observedAttributes = ['src', 'fingerprint', 'token', 'max-bitrate', 'latency', 'rewind'];
 
   constructor() {
@@ -319,7 +326,8 @@ class NestcastPlayer extends Picture {
   // Begins this many seconds after the beginning of a stored video; a negative number is a time before now.
   seek(seconds) {
     if (!Number.isFinite(seconds)) throw new TypeError('seek needs a number of seconds');
-    return this.beginAt(seconds < 0 ? { kind: BEFORE_NOW, time: -seconds } : { kind: AFTER_BEGINNING, time: seconds });
+    const time = Math.min(Math.abs(seconds), LONGEST_SECONDS);
+    return this.beginAt({ kind: seconds < 0 ? BEFORE_NOW : AFTER_BEGINNING, time });
   }
 
   // Goes where all others are.
@@ -352,7 +360,7 @@ class NestcastPlayer extends Picture {
   }
 
   async play() {
-    if (this.pausedAt && this.begins) {
+    if (this.begins) {
       const { position, lag } = this;
       this.begins = { ...this.begins, time: position ?? lag, at: performance.now() };
     }
@@ -376,7 +384,8 @@ class NestcastPlayer extends Picture {
     const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
     this.network?.postMessage({ sound: !this.isMuted });
     const start = this.begins ? [this.begins.kind, this.begins.time * 1e3] : [WITH_ALL, 0];
-    this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate, start } });
+    this.asked = (this.asked ?? 0) + 1;
+    this.network?.postMessage({ watch: { src, fingerprint: hash, token, maxBitrate, start, asked: this.asked } });
   }
 
   hasExpired() {
@@ -411,9 +420,10 @@ class NestcastPlayer extends Picture {
 
   handle(data) {
     super.handle(data);
-    const { state, code, why, frame, network, screen, sound, heard, start, welcomed, of } = data;
+    const { state, code, why, frame, network, screen, sound, heard, start, asked, welcomed, of } = data;
     if (welcomed) this.connection = welcomed;
-    if (start) this.handleStart(start);
+    // An answer that was on its way when the viewer asked for something else is too late.
+    if (start && asked === this.asked) this.handleStart(start);
     // Where the browser cannot decode Opus, pictures are shown without sound.
     if (sound) this.soundButton.hidden = !('AudioDecoder' in window);
     if (heard) this.hear(heard);

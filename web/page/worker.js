@@ -166,7 +166,7 @@ class Connection {
         postMessage({ welcomed: this.number });
       }
       if (step === SOUND) postMessage({ sound: { channels: wasm.numbers()[0] } });
-      if (step === START) postMessage({ start: [...wasm.numbers().slice(0, 2)] });
+      if (step === START) postMessage({ start: [...wasm.numbers().slice(0, 2)], asked: this.options.asked });
       if (step === STOP) this.readers.get(wasm.numbers()[0])?.cancel().catch(() => {});
       if (step === CLOSE) {
         const [code, retry] = wasm.numbers();

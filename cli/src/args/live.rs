@@ -118,7 +118,7 @@ pub(crate) struct Receive {
     /// standard output, 16 bits at 48 kHz in two channels
     #[arg(long, value_name = "FILE.wav|-")]
     pub(crate) sound: Option<PathBuf>,
-    /// Begin this long after the beginning of a stored video, as in 1m30s, or up to two seconds earlier
+    /// Begin this long after the beginning of a stored video, as in 1m30s, or about two seconds earlier
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) start: Option<Duration>,
     /// Begin this long ago in a live broadcast whose sender has `--rewind`, or in one of a stored video, and stay that much

@@ -59,12 +59,16 @@ pub(crate) fn assign<'a, T>(
     Ok(assigned)
 }
 
-/// Checks that the values for several sources differ.
-pub(crate) fn differ<T: PartialEq>(values: &[Named<T>], option: &str) -> Result<()> {
+/// Does the same for an option whose values must differ.
+pub(crate) fn assign_apart<'a, T: PartialEq>(
+    sources: &[NamedSource],
+    option: &str,
+    values: &'a [Named<T>],
+) -> Result<Vec<Option<&'a T>>> {
     let is_repeated = |(at, it): (usize, &Named<T>)| values[..at].iter().any(|before| before.value == it.value);
     let is_any = values.iter().enumerate().any(is_repeated);
     ensure!(!is_any, "{option} names one place for two sources: give each a place of its own");
-    Ok(())
+    assign(sources, option, values)
 }
 
 #[cfg(test)]

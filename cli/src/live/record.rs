@@ -22,8 +22,7 @@ pub(super) fn start<'a>(
     options: &args::Send,
     station: impl Fn(&NamedSource) -> &'a Station,
 ) -> Result<Vec<JoinHandle<Result<()>>>> {
-    args::differ(&options.record, "--record")?;
-    let files = args::assign(&options.sources, "--record", &options.record)?;
+    let files = args::assign_apart(&options.sources, "--record", &options.record)?;
     let mut created = Vec::new();
     for (source, path) in options.sources.iter().zip(files) {
         let Some(path) = path else { continue };

@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
+#[cfg(feature = "moq")]
+use nestcast_moq::RelayUrl;
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{
     AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, PageFile, PageServer,
@@ -104,15 +106,18 @@ async fn on_air(
     let broadcast = sources.fold(broadcast, |broadcast, (name, source)| broadcast.with_source(name, source));
     let stations = broadcast.stations();
     let station = |named: &NamedSource| &stations[&named.name];
-    let recordings = record::start(options, station)?;
-    #[cfg(feature = "moq")]
-    publish(options, station)?;
     let address = broadcast.address().unwrap_or(options.listen);
     let monitors = broadcast.monitors();
     #[cfg(feature = "metrics")]
     let metrics = serve_metrics(options, monitors.clone()).await?;
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
+    #[cfg(feature = "moq")]
+    let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
+    // After all that may be refused, because it creates files.
+    let recordings = record::start(options, station)?;
+    #[cfg(feature = "moq")]
+    publish(options, urls, station);
     let mut certificate = broadcast.browser_certificate();
     page.iter().for_each(|page| serve_page(page, address, certificate.clone()));
     // A log may keep what is printed elsewhere, and a token is a secret.
@@ -152,9 +157,12 @@ async fn on_air(
             }
         }
     };
+    let mut kept = Ok(());
     for recording in recordings {
-        recording.await.context("the recording stopped unexpectedly: please report this")??;
+        let ended = recording.await.context("the recording stopped unexpectedly: please report this");
+        kept = kept.and(ended.flatten());
     }
+    kept?;
     let last: Vec<_> = monitors.iter().map(|(name, monitor)| (name, monitor.read())).collect();
     last.iter().try_for_each(|(name, figures)| tell(options.json, name, figures, Some(figures.to_string())))?;
     let unseen = last.iter().all(|(_, figures)| figures.accepted == 0) && !process::is_asked_to_end();
@@ -224,13 +232,11 @@ fn serve_page(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCe
     tokio::spawn(Arc::clone(page).serve(files.to_vec(), sender, certificate));
 }
 
-/// Publishes broadcasts at relays too, if the options name some. Their own receivers go on if a relay is of no use.
+/// Publishes broadcasts at relays too. Their own receivers go on if a relay is of no use.
 #[cfg(feature = "moq")]
-fn publish<'a>(options: &Send, station: impl Fn(&NamedSource) -> &'a Station) -> Result<()> {
+fn publish<'a>(options: &Send, urls: Vec<Option<&RelayUrl>>, station: impl Fn(&NamedSource) -> &'a Station) {
     let relays = &options.relay;
-    args::differ(&relays.relay, "--relay")?;
-    let urls = args::assign(&options.sources, "--relay", &relays.relay)?;
-    let Some(trust) = relays.trust() else { return Ok(()) };
+    let Some(trust) = relays.trust() else { return };
     for (source, url) in options.sources.iter().zip(urls) {
         let Some(url) = url.cloned() else { continue };
         let (relayed, rates, trust) = (nestcast_moq::Relayed::of(station(source)), relays.relay_rates, trust.clone());
@@ -242,7 +248,6 @@ fn publish<'a>(options: &Send, station: impl Fn(&NamedSource) -> &'a Station) ->
             }
         });
     }
-    Ok(())
 }
 
 /// What reads the figures of each broadcast.

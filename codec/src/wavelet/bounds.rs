@@ -48,7 +48,7 @@ impl Bound {
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
     along: [Bound; NUMBERS],
-    /// Of even and odd samples after all steps.
+    /// The bounds of even and odd samples after all steps.
     last: [Bound; 2],
 }
 

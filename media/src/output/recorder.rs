@@ -116,7 +116,9 @@ impl Recorder {
         if !is_due {
             frame.random_access = None;
         }
-        if frame.random_access.is_some() || head.is_some_and(|head| head.key) {
+        // Who sends the recording begins with the first frame too, but with no other key frame.
+        let is_first = self.begins.is_none() && head.is_some_and(|head| head.key);
+        if frame.random_access.is_some() || is_first {
             (self.begins, self.needs_random_access) = (Some(frame.captured), false);
         } else {
             self.needs_random_access = is_due && head.is_some_and(|head| !head.stays);

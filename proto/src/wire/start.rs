@@ -16,7 +16,7 @@ const BEFORE_NOW: u64 = 2;
 pub enum Start {
     /// This long after the beginning of a stored video.
     AfterBeginning(Duration),
-    /// This long before the newest frame of a live broadcast.
+    /// This long before the newest frame of a live broadcast, or before the frame that a stored video has reached.
     BeforeNow(Duration),
 }
 
