@@ -280,7 +280,7 @@ impl<R: Read> Reader<R> {
                     match kind {
                         BlockKind::Time => self.stated = RecordHead::time(&body),
                         // Its bytes, or none if it stands for nothing.
-                        BlockKind::RandomAccess => self.random_access = Some(body.into()).filter(|_| kept > 0),
+                        BlockKind::RandomAccess => self.random_access = Some(body.into()),
                         // A packet that the end cuts is none.
                         BlockKind::Sound if self.end.is_none() => self.sound.handle_block(&body),
                         _ => {}
