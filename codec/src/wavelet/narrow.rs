@@ -66,14 +66,7 @@ macro_rules! with_groups {
             let $groups = Plain;
             $call;
         }
-        #[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-        if let Some($groups) = fearless_simd::Level::new().as_wasm_simd128() {
-            $call;
-        }
-        #[cfg(not(any(
-            all(target_arch = "x86_64", not(disable_dispatch_avx2)),
-            all(target_arch = "wasm32", target_feature = "simd128")
-        )))]
+        #[cfg(not(all(target_arch = "x86_64", not(disable_dispatch_avx2))))]
         {
             let $groups = Plain;
             $call;
@@ -90,7 +83,6 @@ trait Groups: Copy {
 
 /// Plain loops.
 #[derive(Debug, Clone, Copy)]
-#[cfg_attr(all(target_arch = "wasm32", target_feature = "simd128"), expect(dead_code, reason = "it has dot products"))]
 struct Plain;
 
 impl Groups for Plain {
@@ -196,34 +188,6 @@ mod avx2 {
             lifted.into()
         }
     );
-}
-
-#[cfg(all(target_arch = "wasm32", target_feature = "simd128"))]
-mod dots {
-    use fearless_simd::{Bytes, SimdBase, SimdIntWiden, SimdNarrow, WasmSimd128, i16x8, i32x4};
-
-    use crate::wavelet::lift::{HALF, TAP_FRACTION};
-    use crate::wavelet::narrow::{Group, Groups};
-
-    impl Groups for WasmSimd128 {
-        #[inline(always)]
-        fn lifted(self, values: &Group, taps: [i16; 2], neighbours: [&Group; 4]) -> Group {
-            let [near, far] = taps.map(i16::wrapping_neg);
-            let both = i32::from(near.cast_unsigned()) | i32::from(far) << 16;
-            let taps: i16x8<Self> = i32x4::splat(self, both).bitcast();
-            let half = i32x4::splat(self, HALF);
-            let mut out = *values;
-            for (eight, out) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-                let [a, b, c, d] = neighbours.map(|group| i16x8::from_slice(self, &group[8 * eight..][..8]));
-                let (near, far) = (b + c, a + d);
-                let low = near.zip_low(far).pairwise_dot_product(taps) + half;
-                let high = near.zip_high(far).pairwise_dot_product(taps) + half;
-                let update: i16x8<Self> = (low >> TAP_FRACTION).saturating_narrow(high >> TAP_FRACTION);
-                *out = (i16x8::from_slice(self, &out[..]) - update).into();
-            }
-            out
-        }
-    }
 }
 
 #[cfg(test)]
