@@ -28,7 +28,7 @@ enum Command {
     /// Video: nestcast and encoders of ffmpeg at five rates, and the population figure.
     Video(commands::video::Options),
     /// Video for receivers of unequal rates: nestcast, layers of one encode, simulcast, and an encode for each.
-    Layers(commands::layers::Options),
+    Layers(commands::selection::Selection),
     /// Makes the clips that are derived from published files.
     Clips(commands::clips::Options),
     /// Contact sheets: nestcast next to its rivals at equal bytes.

@@ -1,10 +1,9 @@
 //! `layers`: what layers of one encode, simulcast, an encode for each and one stream of nestcast give to receivers of
 //! unequal rates.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, ensure};
-use clap::Args;
+use anyhow::Result;
 use nestcast_benches::{
     table,
     video::{
@@ -14,27 +13,18 @@ use nestcast_benches::{
 };
 use nestcast_lab::ffmpeg::Ffmpeg;
 
-#[derive(Args)]
-pub(crate) struct Options {
-    /// Clips, or folders of y4m files.
-    #[arg(required = true)]
-    clips: Vec<PathBuf>,
-    /// Measure only this scheme (may be repeated); the rows of the others stay as they are.
-    #[arg(long, value_name = "NAME")]
-    only: Vec<String>,
-}
+use super::selection::Selection;
 
-pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
+pub(crate) fn run(selection: &Selection, results: &Path) -> Result<()> {
     let ffmpeg = Ffmpeg::find()?;
     let (mut schemes, missing) = layers::all(&ffmpeg, std::env::var_os("PATH").as_deref());
     for name in missing {
         eprintln!("without the rows of {name}: it is not on the PATH; benches/README.md says how to build it");
     }
-    schemes.retain(|scheme| options.only.is_empty() || options.only.iter().any(|name| name == scheme.id()));
-    ensure!(!schemes.is_empty(), "no scheme of that name: {}", options.only.join(", "));
+    selection.retain(&mut schemes, |scheme| scheme.id())?;
     let path = results.join("video/layers.csv");
     let mut rows: Vec<Row> = table::read_if_there(&path)?;
-    for file in super::clips(&options.clips)? {
+    for file in selection.clips()? {
         let clip = Clip::read(&ffmpeg, &file)?;
         let rates = Rates::of(&clip.name)?;
         for scheme in &schemes {

@@ -8,13 +8,14 @@ pub(crate) mod population;
 pub(crate) mod report;
 pub(crate) mod rivals;
 pub(crate) mod scaling;
+pub(crate) mod selection;
 pub(crate) mod sheets;
 pub(crate) mod timings;
 pub(crate) mod video;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 /// The committed table of bandwidths.
 const BANDWIDTHS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/bandwidths.csv");
@@ -38,20 +39,5 @@ fn files(folder: &Path, extension: &str) -> Result<Vec<PathBuf>> {
     }
     // By stem, so that `nestcast` precedes `nestcast-ssim`.
     paths.sort_by(|a, b| a.file_stem().cmp(&b.file_stem()));
-    Ok(paths)
-}
-
-/// Returns the given files, and the y4m files of given folders by name.
-fn clips(given: &[PathBuf]) -> Result<Vec<PathBuf>> {
-    let mut paths = Vec::new();
-    for path in given {
-        if path.is_dir() {
-            let found = files(path, "y4m")?;
-            ensure!(!found.is_empty(), "no y4m files in {}", path.display());
-            paths.extend(found);
-        } else {
-            paths.push(path.clone());
-        }
-    }
     Ok(paths)
 }

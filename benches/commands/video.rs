@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, ensure};
+use anyhow::Result;
 use clap::Args;
 use nestcast_benches::{
     receivers, table,
@@ -14,14 +14,12 @@ use nestcast_benches::{
 };
 use nestcast_lab::ffmpeg::Ffmpeg;
 
+use super::selection::Selection;
+
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Clips, or folders of y4m files.
-    #[arg(required = true)]
-    clips: Vec<PathBuf>,
-    /// Measure only this scheme (may be repeated); the rows of the others stay as they are.
-    #[arg(long, value_name = "NAME")]
-    only: Vec<String>,
+    #[command(flatten)]
+    selection: Selection,
     /// Folder of earlier runs of rivals; a run is repeated when its encoder or setting changes.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../target/video-rivals"))]
     cache: PathBuf,
@@ -41,12 +39,11 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let ffmpeg = Ffmpeg::find()?;
     let receivers = receivers::read(Path::new(super::BANDWIDTHS))?;
     let mut schemes = video::all(&ffmpeg, &options.cache);
-    schemes.retain(|scheme| options.only.is_empty() || options.only.iter().any(|name| name == scheme.id()));
-    ensure!(!schemes.is_empty(), "no scheme of that name: {}", options.only.join(", "));
+    options.selection.retain(&mut schemes, |scheme| scheme.id())?;
     let rendition = video::rendition(&ffmpeg, &options.cache);
     let folder = results.join("video");
     let mut tables = Tables::read(&folder)?;
-    let paths = super::clips(&options.clips)?;
+    let paths = options.selection.clips()?;
     for (n, path) in paths.iter().enumerate() {
         let clip = Clip::read(&ffmpeg, path)?;
         let rates = Rates::of(&clip.name)?;
@@ -58,7 +55,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
                 tables.steps(&clip, &rates, scheme)?;
             }
         }
-        if options.only.is_empty() {
+        if options.selection.has_all_schemes() {
             eprintln!("{}/{} {} renditions of ladders", n + 1, paths.len(), clip.name);
             tables.renditions(&clip, &rates, rendition.as_ref())?;
         }
