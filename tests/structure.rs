@@ -59,8 +59,8 @@ const MAX_DRIVER: usize = 310;
 /// recordings, relays, and who may watch: their options, and the files that they are read from and written to. 180 are
 /// for several broadcasts: their names, and their lines on a terminal. 90 are for Matroska with its sound, and for
 /// receivers that begin elsewhere: their options, and how times are written. 60 are for the rivals of `eval`, and for the
-/// network that chooses gains.
-const MAX_PROGRAM: usize = 3935;
+/// network that chooses gains. 65 are for the page on which the reader of the demonstration cuts a picture.
+const MAX_PROGRAM: usize = 4000;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

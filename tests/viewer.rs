@@ -194,8 +194,11 @@ async fn sender_with_page([sender, page]: [SocketAddr; 2]) -> (Running, String, 
     let server = Arc::new(PageServer::listen(page, None).await.expect("a free port"));
     let link = server.link(running.address, &BroadcastName::default(), &certificate, None).expect("it listens");
     let page = server.address().expect("it listens");
-    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
-    let serving = tokio::spawn(server.serve(files.to_vec(), running.address, certificate));
+    let files = FILES.iter().map(|file| {
+        let bytes = Bytes::from_static(file.bytes);
+        PageFile { name: file.name, media_type: file.media_type, bytes }
+    });
+    let serving = tokio::spawn(server.serve(files.collect(), Some((running.address, certificate))));
     (running, link, page, serving)
 }
 

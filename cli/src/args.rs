@@ -244,6 +244,9 @@ pub(crate) struct Demo {
     /// The decoders to show a picture with; a broadcast is always linear [default: both, or linear where ONNX Runtime is missing]
     #[arg(long, value_parser = decoders())]
     pub(crate) decoder: Option<&'static [Transform]>,
+    /// Picture: then serve a page at this address, on which you cut the picture at any byte, until you end the program
+    #[arg(long, value_name = "ADDR", value_parser = live::address)]
+    pub(crate) web: Option<std::net::SocketAddr>,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -1,7 +1,11 @@
 //! `nestcast demo` as a program: its pages load nothing; the tests also cover its refusals. Needs the feature `demo`.
 
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::Stdio;
+
 use crate::harness::live::clip;
-use crate::harness::{Bench, png};
+use crate::harness::{Bench, NESTCAST, png};
 
 #[test]
 fn the_demo_of_a_picture_is_one_page_that_loads_nothing() {
@@ -66,6 +70,30 @@ fn the_demo_takes_pipes() {
 }
 
 #[test]
+fn a_page_of_the_demo_is_served_until_its_user_ends_it() {
+    let bench = Bench::new();
+    bench.write("p.png", &png::rgb(96, 64));
+    let mut command = bench.command(NESTCAST);
+    command.args(["demo", "p.png", "-o", "shown", "--decoder", "linear", "--web", "127.0.0.1:0"]);
+    let mut program = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the program starts");
+    let lines = BufReader::new(program.stderr.take().expect("a pipe")).lines().map_while(Result::ok);
+    let address = lines.into_iter().find_map(|line| Some(line.split_once("http://")?.1.split_once('/')?.0.to_owned()));
+    let address = address.expect("it says where the page is");
+    for (file, has) in
+        [("", "<nestcast-file"), ("slider.js", "'./player.js'"), ("player.js", "customElements"), ("none", "404")]
+    {
+        let mut stream = TcpStream::connect(&address).expect("it listens");
+        write!(stream, "GET /{file} HTTP/1.1\r\nhost: {address}\r\n\r\n").expect("it reads");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).expect("text");
+        assert!(answer.contains(has), "{file}: {answer}");
+    }
+    program.kill().expect("it runs");
+    program.wait().expect("it ended");
+    assert!(bench.path("shown/picture.html").exists());
+}
+
+#[test]
 fn what_the_demo_cannot_do_is_said_before_it_begins() {
     let bench = Bench::new();
     bench.stream("s.nst");
@@ -73,4 +101,11 @@ fn what_the_demo_cannot_do_is_said_before_it_begins() {
     assert!(line.contains("ORT_DYLIB_PATH") && line.contains("`--decoder linear`"), "{line}");
     assert!(!bench.path("folder").exists());
     assert!(bench.refuse(&["demo", "-o", "s.nst", "--decoder", "linear"]).contains("is a file"));
+    bench.write("clip.y4m", &clip(2));
+    let line = bench.refuse(&["demo", "clip.y4m", "-o", "folder", "--decoder", "linear", "--web", "127.0.0.1:0"]);
+    assert!(line.contains("--web cuts a picture"), "{line}");
+    let other = ["demo", "-o", "folder", "--decoder", "linear", "--web", "127.0.0.1:0", "--model", "photo-ssim"];
+    let line = bench.refuse(&other);
+    assert!(line.contains("leave out --model or --web"), "{line}");
+    assert!(!bench.path("folder").exists());
 }

@@ -44,14 +44,14 @@ const SECURITY_FIELDS: [(&str, &str); 8] = [
 pub const CERTIFICATE_FILE: &str = "certificate.json";
 
 /// A file of a page.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct PageFile {
     /// The file's name and path. A browser that asks for no file gets `index.html`.
     pub name: &'static str,
     /// Its media type, as HTTP states it.
     pub media_type: &'static str,
     /// The contents.
-    pub bytes: &'static [u8],
+    pub bytes: Bytes,
 }
 
 /// Serves the files of a page.
@@ -122,14 +122,15 @@ impl PageServer {
         SocketAddr::new(loopback, address.port())
     }
 
-    /// Answers requests for the files forever, and for the facts of the certificate of the broadcast at `sender`
-    /// ([`CERTIFICATE_FILE`]). The number of connections is bounded, for any number of clients.
-    pub async fn serve(self: Arc<Self>, files: Vec<PageFile>, sender: SocketAddr, certificate: BrowserCertificate) {
+    /// Answers requests for the files forever, and for the facts of the certificate that browsers get at the address of
+    /// `broadcast` ([`CERTIFICATE_FILE`]), if the page shows one. The number of connections is bounded, for any number of
+    /// clients.
+    pub async fn serve(self: Arc<Self>, files: Vec<PageFile>, broadcast: Option<(SocketAddr, BrowserCertificate)>) {
         let files: Vec<_> = files.into_iter().map(|file| (file.name, answer_of(file))).collect();
         let answer = move |path: &str| {
             let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("index.html");
-            if name == CERTIFICATE_FILE {
-                let facts = facts_of(sender, &certificate).unwrap_or_else(|| "{}".to_owned());
+            if let Some((sender, certificate)) = broadcast.as_ref().filter(|_| name == CERTIFICATE_FILE) {
+                let facts = facts_of(*sender, certificate).unwrap_or_else(|| "{}".to_owned());
                 return Answer { fields: &SECURITY_FIELDS, ..Answer::ok("application/json", facts) };
             }
             let answer = files.iter().find(|(known, _)| *known == name).map(|(_, answer)| answer.clone());
@@ -153,9 +154,9 @@ fn origins_of(own: SocketAddr, is_https: bool) -> impl Iterator<Item = String> {
 fn answer_of(file: PageFile) -> Answer {
     let mut gzip = GzEncoder::new(Vec::new(), Compression::best());
     // Writing to memory cannot fail.
-    let packed = gzip.write_all(file.bytes).and_then(|()| gzip.finish()).ok();
+    let packed = gzip.write_all(&file.bytes).and_then(|()| gzip.finish()).ok();
     let gzipped = packed.filter(|packed| packed.len() < file.bytes.len()).map(Bytes::from);
-    Answer { fields: &SECURITY_FIELDS, gzipped, ..Answer::ok(file.media_type, Bytes::from_static(file.bytes)) }
+    Answer { fields: &SECURITY_FIELDS, gzipped, ..Answer::ok(file.media_type, file.bytes) }
 }
 
 /// Returns the sender's port, its certificate's fingerprint, and when the next certificate replaces it, as JSON.
@@ -212,10 +213,10 @@ mod tests {
         let listening = PageServer::listen(([127, 0, 0, 1], 0).into(), Some(identity.clone())).await;
         let server = Arc::new(listening.expect("a free port"));
         let address = server.address().expect("it is bound");
-        let index = PageFile { name: "index.html", media_type: "text/html", bytes: b"<p>hello" };
+        let index = PageFile { name: "index.html", media_type: "text/html", bytes: Bytes::from_static(b"<p>hello") };
         let sender = ([127, 0, 0, 1], 4433).into();
         let certificate = BrowserCertificate::none();
-        let serving = tokio::spawn(Arc::clone(&server).serve(vec![index], sender, certificate));
+        let serving = tokio::spawn(Arc::clone(&server).serve(vec![index], Some((sender, certificate))));
         let answer = get(address, &identity, "/").await;
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"), "{answer}");
         assert!(

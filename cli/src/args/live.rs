@@ -187,7 +187,7 @@ fn kept_time(text: &str) -> Result<Duration, String> {
     if time <= most { Ok(time) } else { Err("12h is the longest".to_owned()) }
 }
 
-fn address(text: &str) -> Result<SocketAddr, String> {
+pub(super) fn address(text: &str) -> Result<SocketAddr, String> {
     let zoned = || text.contains('%').then(|| text.parse::<Address>().ok()?.look_up().into_iter().next()).flatten();
     let address = text.parse().ok().or_else(zoned);
     address.ok_or_else(|| {

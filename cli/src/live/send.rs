@@ -13,18 +13,17 @@ use nestcast_media::is_standard;
 use nestcast_moq::RelayUrl;
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{
-    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, PageFile, PageServer,
-    SharedToken, Station, Statistics, place_of,
+    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, SharedToken, Station, Statistics,
+    place_of,
 };
 #[cfg(feature = "access")]
 use nestcast_sender::{HttpCallback, SignedTokens};
-use nestcast_web::FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::lines::Line;
-use super::{process, record, source};
+use super::{page, process, record, source};
 #[cfg(feature = "moq")]
 use crate::args;
 #[cfg(feature = "access")]
@@ -96,7 +95,7 @@ async fn on_air(
     let needs_token = !config.authorizers.is_empty();
     let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
-    let page = listen_for_page(options, identity).await?;
+    let page = page::listen(options.web, identity).await?;
     if let (Some(browsers), Some(page)) = (&mut config.browsers, &page) {
         page.allow(&mut browsers.origins);
     }
@@ -119,7 +118,7 @@ async fn on_air(
     #[cfg(feature = "moq")]
     publish(options, urls, station);
     let mut certificate = broadcast.browser_certificate();
-    page.iter().for_each(|page| serve_page(page, address, certificate.clone()));
+    page.iter().for_each(|page| page::serve_viewer(page, address, certificate.clone()));
     // A log may keep what is printed elsewhere, and a token is a secret.
     let shown = token.filter(|_| !options.json && io::stderr().is_terminal());
     let links = |certificate: &BrowserCertificate| -> Vec<String> {
@@ -207,29 +206,6 @@ fn tell(json: bool, name: &BroadcastName, figures: &Statistics, words: Option<St
         None => {}
     }
     Ok(())
-}
-
-/// Listens for browsers that ask for the page, if the options say so.
-async fn listen_for_page(options: &Send, identity: Option<Identity>) -> Result<Option<Arc<PageServer>>> {
-    let Some(address) = options.web else { return Ok(None) };
-    let is_plain = identity.is_none();
-    let failed = |error| {
-        let error = anyhow::Error::from(error);
-        anyhow::anyhow!("the page cannot be served: {error:#}; choose another address with --web")
-    };
-    let page = Arc::new(PageServer::listen(address, identity).await.map_err(failed)?);
-    if is_plain && !address.ip().is_loopback() {
-        files::note(
-            "browsers watch from this machine alone: for others add --cert, --key and --listen, so that the page is HTTPS",
-        );
-    }
-    Ok(Some(page))
-}
-
-/// Serves the page for browsers as long as the program runs.
-fn serve_page(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCertificate) {
-    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
-    tokio::spawn(Arc::clone(page).serve(files.to_vec(), sender, certificate));
 }
 
 /// Publishes broadcasts at relays too. Their own receivers go on if a relay is of no use.

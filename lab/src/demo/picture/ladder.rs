@@ -46,14 +46,15 @@ impl<'a> Ladder<'a> {
         Ok(best)
     }
 
-    /// Returns bytes and PSNR of all JPEGs of at most `bytes` that are better than every smaller one.
-    pub(super) fn front(&self, bytes: usize) -> Result<Vec<(usize, f64)>> {
+    /// Returns all JPEGs of at most `bytes` that are better than every smaller one, with their PSNR in dB, in the order of
+    /// their bytes.
+    pub(super) fn front(&self, bytes: usize) -> Result<Vec<(&Step, f64)>> {
         let mut front = Vec::new();
         for step in self.steps.iter().filter(|step| step.file.len() <= bytes) {
-            front.push((step.file.len(), self.decode(step)?.1));
+            front.push((step, self.decode(step)?.1));
         }
         // Among equal sizes the best comes first, and the others are dropped.
-        front.sort_by(|a: &(usize, f64), b| a.0.cmp(&b.0).then(b.1.total_cmp(&a.1)));
+        front.sort_by(|a: &(&Step, f64), b| a.0.file.len().cmp(&b.0.file.len()).then(b.1.total_cmp(&a.1)));
         let mut best = f64::NEG_INFINITY;
         front.retain(|&(_, psnr)| {
             let better = psnr > best;
@@ -93,6 +94,6 @@ mod tests {
         let (next, _, less) = fitting(budget).expect("some fit");
         assert!(next.file.len() <= budget && less <= psnr);
         let front = ladder.front(usize::MAX).expect("decodes");
-        assert!(front.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
+        assert!(front.is_sorted_by(|a, b| a.0.file.len() < b.0.file.len() && a.1 < b.1));
     }
 }

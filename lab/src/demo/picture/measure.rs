@@ -26,6 +26,7 @@ pub(super) struct Report<'a> {
     pub(super) columns: Vec<&'static str>,
     pub(super) rows: Vec<Row>,
     pub(super) curves: Vec<Quality>,
+    pub(super) ladder: Ladder<'a>,
 }
 
 /// One cut.
@@ -59,14 +60,9 @@ pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coder
     let stream = coders.encoder.encode(picture)?;
     let columns = coders.decoders.iter().map(|decoder| decoder.0).chain([JPEG]).collect();
     let mut bench = Bench { picture, decoders: coders.decoders, ladder: Ladder::new(picture)?, progress };
-    Ok(Report {
-        photo,
-        model: format!("{} ({})", package.name(), package.id()),
-        stream: stream.bytes().clone(),
-        columns,
-        rows: bench.rows(&stream)?,
-        curves: bench.curves(&stream)?,
-    })
+    let (rows, curves) = (bench.rows(&stream)?, bench.curves(&stream)?);
+    let model = format!("{} ({})", package.name(), package.id());
+    Ok(Report { photo, model, stream: stream.bytes().clone(), columns, rows, curves, ladder: bench.ladder })
 }
 
 /// Returns the curve's rates in bits per pixel.
@@ -116,7 +112,7 @@ impl Bench<'_> {
         self.progress.say(JPEG);
         let most = rates().fold(0.0, f64::max);
         let front = self.ladder.front(metrics::budget(most, self.picture.size()))?;
-        let points = front.into_iter().map(|(bytes, psnr)| (self.bpp(bytes), psnr)).collect();
+        let points = front.into_iter().map(|(step, psnr)| (self.bpp(step.file.len()), psnr)).collect();
         curves.push(Quality { name: JPEG, points: in_order(points) });
         Ok(curves)
     }
