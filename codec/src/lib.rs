@@ -146,7 +146,7 @@ pub use training::tally::Tally;
 #[cfg(feature = "training")]
 pub use training::video::MotionTally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
-pub use video::base_layer::BaseLayerDecoder;
+pub use video::base_layer::{BaseLayerDecoder, MIN_RANDOM_ACCESS_BYTES};
 pub use video::budget::Budget;
 pub use video::container::{BlockKind, RecordHead, VideoFile, VideoHeader, VideoIndex, VideoWriter};
 pub use video::decoder::{Arrived, VideoDecoder};
