@@ -59,8 +59,9 @@ const MAX_DRIVER: usize = 310;
 /// recordings, relays, and who may watch: their options, and the files that they are read from and written to. 180 are
 /// for several broadcasts: their names, and their lines on a terminal. 90 are for Matroska with its sound, and for
 /// receivers that begin elsewhere: their options, and how times are written. 60 are for the rivals of `eval`, and for the
-/// network that chooses gains.
-const MAX_PROGRAM: usize = 3935;
+/// network that chooses gains. 50 are for what a user is told of a token that is needed, and of an option that a command
+/// lacks.
+const MAX_PROGRAM: usize = 3981;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -6,6 +6,7 @@ use std::{env, path::PathBuf};
 use crate::{
     cargo,
     failure::{Failure, Result},
+    package::PACKAGED_FEATURES,
     runtime::target_folder,
 };
 
@@ -27,9 +28,10 @@ const RELAY_VARIABLE: &str = "NESTCAST_MOQ_RELAY";
 
 /// Checks and tests.
 pub(crate) fn test() -> Result<()> {
-    for selected in
-        [&["--package", "nestcast-moq", "--all-targets"][..], &["--package", "nestcast", "--features", "moq"]]
-    {
+    for selected in [
+        &["--package", "nestcast-moq", "--all-targets"][..],
+        &["--package", "nestcast", "--features", PACKAGED_FEATURES],
+    ] {
         cargo::step(&[&["clippy", "--locked"], selected, &["--", "-D", "warnings"]].concat(), &[])?;
     }
     let relay = relay()?;
