@@ -1,7 +1,7 @@
 //! Learns the tables of video by coding clips with those so far:
-//! `cargo run --release -p nestcast-models --example video_tables -- WHAT KEY.bin RESIDUAL.bin WEIGHT:CLIP.y4m...` rewrites both.
-//! WHAT is `priors`, with reconstruction points, which also prints what the priors of the side information should be, or, when these are
-//! done, `filters`: the post-filters.
+//! `cargo run --release -p nestcast-models --example video_tables -- WHAT KEY.bin RESIDUAL.bin WEIGHT:CLIP.y4m...`
+//! rewrites both. WHAT is `priors`, with reconstruction points, which also prints what the priors of the side
+//! information should be, or, when these are done, `filters`: the post-filters.
 
 mod clip;
 

@@ -62,7 +62,8 @@ pub struct Network {
 impl Network {
     /// Loads a model from the bytes of an `.onnx` file. All its inputs and outputs must be float32 tensors.
     ///
-    /// ONNX Runtime trusts them: the networks of a [`Package`](crate::Package) passed [`graph::check`](crate::graph::check).
+    /// ONNX Runtime trusts them: the networks of a [`Package`](crate::Package) passed
+    /// [`graph::check`](crate::graph::check).
     pub fn load(runtime: &Runtime, model: &[u8], workers: Workers) -> Result<Self, NetworkError> {
         let open = || open_session(runtime, model, workers.threads.max(1));
         // Each builds its own graph of the model, and the first run of a process waits for that.

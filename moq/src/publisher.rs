@@ -118,8 +118,8 @@ impl Relayed {
     }
 }
 
-/// Publishes `relayed` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the relay
-/// was away, so it fails only if the relay or the broadcast is of the wrong kind.
+/// Publishes `relayed` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the
+/// relay was away, so it fails only if the relay or the broadcast is of the wrong kind.
 ///
 /// `demand` is the broadcast's: the relay takes part in it as three receivers of `rates`.
 ///

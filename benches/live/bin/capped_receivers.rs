@@ -36,7 +36,8 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const TABLE_HEADING: &str = "| cap, Mbit/s | frames | missing | undecodable | Mbit/s | of the cap | latency p50 / p95 ms | PSNR dB, mean / least |
 |---:|---:|---:|---:|---:|---:|---:|---:|";
 
-/// Broadcasts y4m from standard input, as `nestcast send -` does: `ffmpeg -re -i VIDEO -f yuv4mpegpipe - | capped-receivers`.
+/// Broadcasts y4m from standard input, as `nestcast send -` does: `ffmpeg -re -i VIDEO -f yuv4mpegpipe - |
+/// capped-receivers`.
 #[derive(Parser)]
 struct Options {
     /// A receiver for each of these: the most that it asks for.

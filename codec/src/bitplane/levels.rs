@@ -16,10 +16,10 @@ use crate::subband::sparse::SparseRows;
 const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
-    /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from the
-    /// finest step on. If a magnitude has no room next to the planes below that step, returns `None` and leaves some
-    /// Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit
-    /// planes set if some are below that step; `line` is memory for a row.
+    /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from
+    /// the finest step on. If a magnitude has no room next to the planes below that step, returns `None` and leaves
+    /// some Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit planes
+    /// set if some are below that step; `line` is memory for a row.
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
@@ -106,8 +106,8 @@ impl Slice {
         self.gains.undo(width, out);
     }
 
-    /// Writes the known values into this slice's rows of every subband, by index, all of which are zero. `quantiser` takes
-    /// a subband's index and returns the function from a magnitude and its known plane to the value.
+    /// Writes the known values into this slice's rows of every subband, by index, all of which are zero. `quantiser`
+    /// takes a subband's index and returns the function from a magnitude and its known plane to the value.
     pub(crate) fn write_sparse<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
         out: &mut [SparseRows<'_, T>; SUBBAND_COUNT],
@@ -121,7 +121,8 @@ impl Slice {
         }
     }
 
-    /// As [`Slice::write_sparse`], into plain rows with arbitrary values. Rows of subbands that are not `used` are zero.
+    /// As [`Slice::write_sparse`], into plain rows with arbitrary values. Rows of subbands that are not `used` are
+    /// zero.
     pub(crate) fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
         out: &mut [&mut [T]; SUBBAND_COUNT],

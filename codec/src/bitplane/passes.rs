@@ -329,8 +329,8 @@ impl CodingPass<'_> {
         done
     }
 
-    /// Codes the sign of a coefficient, which makes it significant, and updates its surroundings. Before the first sign of
-    /// a region it codes the region's gain.
+    /// Codes the sign of a coefficient, which makes it significant, and updates its surroundings. Before the first sign
+    /// of a region it codes the region's gain.
     #[inline(always)]
     fn code_sign<C: Coder>(&mut self, block: &mut CodeBlock, here: Here, bit: u32, coder: &mut C) -> Option<()> {
         if let Some(side) = self.scaled {

@@ -15,7 +15,8 @@ use crate::subband::regions::{self, REGION_SIDE};
 /// Planes in which expected magnitudes have the same unit: 1/64 of the last one's step.
 const UNIT_PLANES: u32 = 4;
 /// An expected magnitude above the smallest of the last bin in each plane of the next unit, so this bound changes no
-/// context. In that unit it is 16384; what eight neighbours add in all planes, 255 / 64 of a step each, is less than 32768.
+/// context. In that unit it is 16384; what eight neighbours add in all planes, 255 / 64 of a step each, is less than
+/// 32768.
 const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 10;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
@@ -58,7 +59,8 @@ impl SubbandMap {
         self
     }
 
-    /// Returns which neighbours' expected magnitudes grow with a coefficient: left and right, above and below, diagonal.
+    /// Returns which neighbours' expected magnitudes grow with a coefficient: left and right, above and below,
+    /// diagonal.
     #[inline(always)]
     pub(super) const fn kinds(&self) -> [bool; 3] {
         let Weights { side, above, diagonal, .. } = self.weights;

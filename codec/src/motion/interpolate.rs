@@ -33,8 +33,8 @@ const CHROMA_TAPS: [[i16; 4]; 8] = [
     [-2, 10, 58, -2],
 ];
 
-/// Whether rows are longer than [`MAX_SIDE`]: not in WebAssembly, where the code for them would make the module larger than
-/// it may be.
+/// Whether rows are longer than [`MAX_SIDE`]: not in WebAssembly, where the code for them would make the module larger
+/// than it may be.
 pub(super) const HAS_LONG_ROWS: bool = !cfg!(target_family = "wasm");
 
 /// Samples of a row are made in groups of this length, so that no loop has a remainder.

@@ -218,7 +218,8 @@ pub(super) struct Weights {
 const MAX_RUN: usize = 3;
 const _: () = assert!(MAX_ROW == MAX_RUN * BLOCK_SIDE + PARTITION_SIDE, "a run and what its window overlaps");
 
-/// By kind of plane, by number of blocks (or 0 for one partition), and by whether there is a neighbour before and after.
+/// By kind of plane, by number of blocks (or 0 for one partition), and by whether there is a neighbour before and
+/// after.
 static WINDOW_WEIGHTS: [[[[Weights; 2]; 2]; MAX_RUN + 1]; 2] = {
     const fn of_partitions(side: usize, partitions: usize) -> [[Weights; 2]; 2] {
         let alone = [Weights::new(side, partitions, false, false), Weights::new(side, partitions, false, true)];
@@ -249,8 +250,8 @@ impl Weights {
         self.values.first_chunk().expect("no longer than the longest")
     }
 
-    /// Returns the weights of `partitions` partitions from `first` on, of `last` in the frame, and the place of the first
-    /// weight. Outermost partitions have no neighbour on one side.
+    /// Returns the weights of `partitions` partitions from `first` on, of `last` in the frame, and the place of the
+    /// first weight. Outermost partitions have no neighbour on one side.
     fn of(first: usize, partitions: usize, last: usize, kind: Kind) -> (isize, &'static Self) {
         let side = kind.partition();
         let before = first > 0;

@@ -35,7 +35,8 @@ impl Plane {
         &self.samples[(y + BORDER_SAMPLES) * self.stride + BORDER_SAMPLES..][..self.width]
     }
 
-    /// Whether these columns, moved to the right by `x`, are in the plane or continue it, with all that interpolation reads.
+    /// Whether these columns, moved to the right by `x`, are in the plane or continue it, with all that interpolation
+    /// reads.
     pub(super) fn reaches(&self, columns: &Range<isize>, x: i16) -> bool {
         let border = BORDER_SAMPLES.cast_signed();
         columns.start + isize::from(x) >= 4 - border

@@ -249,8 +249,8 @@ impl SideInfo {
         Some((Block::Bipredicted([first, before.plus(Vector { x, y })]), note))
     }
 
-    /// Codes with `coder` what copying a candidate takes, or copying none. As the functions below, it is for coders that
-    /// count bits and change no probability.
+    /// Codes with `coder` what copying a candidate takes, or copying none. As the functions below, it is for coders
+    /// that count bits and change no probability.
     pub(crate) fn price_of_merge<C: Coder>(&mut self, coder: &mut C, merged: usize, chosen: Option<usize>) {
         let _ = self.merge(coder, merged, MERGE_CANDIDATES - 1, chosen);
     }

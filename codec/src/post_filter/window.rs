@@ -27,7 +27,8 @@ const FIRST_CHANGE: usize = SIDE_COLUMNS - BLOCK_SIDE / 2;
 /// The rows of one component around a row of blocks.
 #[derive(Debug, Default)]
 struct Component<'a> {
-    /// Samples in 1/64, from [`ROWS_AROUND_BLOCK`] rows above the blocks on; the outermost are repeated beyond the picture.
+    /// Samples in 1/64, from [`ROWS_AROUND_BLOCK`] rows above the blocks on; the outermost are repeated beyond the
+    /// picture.
     rows: [&'a mut [i16]; AT_WORK],
     /// Sums of the changes in four rows and four columns, from half a block before the first block on, by direction;
     /// unsigned numbers of 16 bits.

@@ -21,8 +21,8 @@ const MIN_PIXELS_IN_STRIPS: usize = 1 << 17;
 
 /// The rows of a residual.
 pub(crate) trait Source: Sync {
-    /// Fills in row `y` of a plane, in steps of samples ([`steps_of_samples`]). Strips also ask for rows around their own;
-    /// `is_own`: every row of a plane is one strip's own.
+    /// Fills in row `y` of a plane, in steps of samples ([`steps_of_samples`]). Strips also ask for rows around their
+    /// own; `is_own`: every row of a plane is one strip's own.
     fn row(&self, plane: usize, y: usize, is_own: bool, out: &mut [f32]);
 }
 

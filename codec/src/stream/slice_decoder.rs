@@ -83,8 +83,8 @@ impl Part {
         self.begun = true;
     }
 
-    /// Allocates the memory of a slice that has its first bytes, unless there is some. The thread that fills it does not
-    /// do that: its memory returns to the system when it ends.
+    /// Allocates the memory of a slice that has its first bytes, unless there is some. The thread that fills it does
+    /// not do that: its memory returns to the system when it ends.
     fn prepare(&mut self, model: &Model, width: usize) {
         let shape = (self.coding.chroma, width, self.rows.len());
         if !self.begun && self.shape.replace(shape) != Some(shape) {
@@ -113,8 +113,8 @@ impl SliceDecoder {
         Self { size: Size::ONE, chroma: ChromaFormat::None, deinterleaver: Deinterleaver::new(1), parts, colours: 1 }
     }
 
-    /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have gains
-    /// are known.
+    /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have
+    /// gains are known.
     pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8, gains: bool) {
         let planes = BitPlanes { usual: planes, fine: 0 };
         self.start_all(size, Coding { chroma, planes, gains }, None);

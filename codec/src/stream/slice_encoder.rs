@@ -145,7 +145,8 @@ impl<R: Record> SliceEncoder<R> {
 }
 
 impl Source {
-    /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
+    /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are
+    /// scaled.
     fn quantise(
         &mut self,
         model: &Model,

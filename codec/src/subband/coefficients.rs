@@ -27,8 +27,8 @@ pub struct Coefficients {
     /// significant coefficient at that place, 0 if none has. Empty for all components if the coefficients were not
     /// decoded from a stream, or if the model has no post-filter.
     pub significance: Vec<Vec<u8>>,
-    /// What a network of the analysis found of each region of 32 x 32 pixels, row by row; empty if there is none. An encoder
-    /// with activity masking then measures the regions itself.
+    /// What a network of the analysis found of each region of 32 x 32 pixels, row by row; empty if there is none. An
+    /// encoder with activity masking then measures the regions itself.
     pub activity: Vec<RegionActivity>,
 }
 
@@ -45,8 +45,8 @@ impl Default for Coefficients {
 }
 
 impl Coefficients {
-    /// Makes these the coefficients of such a picture, with arbitrary values and without significance and activity, in the
-    /// same memory.
+    /// Makes these the coefficients of such a picture, with arbitrary values and without significance and activity, in
+    /// the same memory.
     pub fn reset(&mut self, model: ModelId, size: Size, channels: Channels, axes: Axes) {
         self.reset_some(model, size, channels, axes);
     }

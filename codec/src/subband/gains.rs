@@ -1,7 +1,7 @@
 //! The gains of regions: powers of two that scale the coefficients of a region (spec, "Regions" and "Quantiser").
 //!
-//! Prior art: adaptive quantisation by macroblock, as in H.264 (Recommendation ITU-T H.264, 2003, `mb_qp_delta`). Here the
-//! gains also decide the order: a coefficient with a higher gain has its bit planes earlier.
+//! Prior art: adaptive quantisation by macroblock, as in H.264 (Recommendation ITU-T H.264, 2003, `mb_qp_delta`). Here
+//! the gains also decide the order: a coefficient with a higher gain has its bit planes earlier.
 
 use std::f32::consts::SQRT_2;
 
@@ -44,8 +44,8 @@ pub(crate) fn apply(gains: &[i8], across: usize, subband: Subband, y: usize, row
     }
 }
 
-/// Undoes the gains in a slice's rows of all subbands; `width` is the width of a subband by its index. `gains` are those of
-/// the regions, row by row, as far as they are known.
+/// Undoes the gains in a slice's rows of all subbands; `width` is the width of a subband by its index. `gains` are
+/// those of the regions, row by row, as far as they are known.
 pub(crate) fn undo(
     gains: &[Option<i8>],
     across: usize,

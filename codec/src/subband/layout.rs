@@ -27,8 +27,8 @@ pub(crate) struct BitPlanes {
 }
 
 impl BitPlanes {
-    /// Returns how many of the planes below the finest step subbands of this level have. The coarsest have those that 15
-    /// bits leave, and each finer level has one more: its coefficients are smaller, and many.
+    /// Returns how many of the planes below the finest step subbands of this level have. The coarsest have those that
+    /// 15 bits leave, and each finer level has one more: its coefficients are smaller, and many.
     pub(crate) fn fine_at(self, level: usize) -> u8 {
         let most = usize::from(MAX_PLANES - self.usual) + WAVELET_LEVELS - level;
         u8::try_from(most).map_or(self.fine, |most| most.min(self.fine))

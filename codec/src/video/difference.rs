@@ -26,8 +26,8 @@ pub(super) struct SkippedBlocks {
 }
 
 impl SkippedBlocks {
-    /// Compares the source with its prediction in a frame of this phase. Returns whether all blocks are predicted so well
-    /// that nothing need be coded.
+    /// Compares the source with its prediction in a frame of this phase. Returns whether all blocks are predicted so
+    /// well that nothing need be coded.
     pub(super) fn compare(&mut self, source: &Planes420<i16>, predicted: &Reference, phase: u8) -> bool {
         let [across, down] = Field::grid(source.size());
         let Self { errors, left_out, .. } = self;

@@ -7,9 +7,9 @@ const _: () = assert!(CONSTANT_CYCLE == u128::BITS as usize, "a bit for each pha
 
 /// What receivers may lack of a picture that stays.
 ///
-/// A receiver that joined has a base-layer reference near to the others', and one that missed a base has another. A part
-/// of the picture is the same for all again once it was predicted from nothing. While the picture moves that happens
-/// anyway; while it stays it happens only to parts that somebody may lack.
+/// A receiver that joined has a base-layer reference near to the others', and one that missed a base has another. A
+/// part of the picture is the same for all again once it was predicted from nothing. While the picture moves that
+/// happens anyway; while it stays it happens only to parts that somebody may lack.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Renewal {
     /// Whether receivers join by the encoder's own frames alone.
@@ -47,9 +47,9 @@ impl Renewal {
         self.stale &= !(1 << phase);
     }
 
-    /// Returns whether both references are the same and as good as they can be at every receiver, so that a picture that
-    /// stays leaves them as they are: every part of the picture was refreshed since anything was left to code, and none
-    /// remains to be renewed.
+    /// Returns whether both references are the same and as good as they can be at every receiver, so that a picture
+    /// that stays leaves them as they are: every part of the picture was refreshed since anything was left to code, and
+    /// none remains to be renewed.
     pub(super) const fn is_settled(&self) -> bool {
         self.settled >= REFRESH_CYCLE_FRAMES && self.stale == 0
     }

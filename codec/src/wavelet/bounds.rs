@@ -91,8 +91,8 @@ impl Bounds {
         Self { along, last }
     }
 
-    /// Whether all numbers have 16 bits if the coefficients of the low band, HL, LH and HH are at most this large. Columns
-    /// are lifted first.
+    /// Whether all numbers have 16 bits if the coefficients of the low band, HL, LH and HH are at most this large.
+    /// Columns are lifted first.
     pub(crate) fn fit(&self, greatest: [u32; 4]) -> bool {
         let [low, hl, lh, hh] = greatest.map(u64::from);
         let fit = |samples: [u64; 2]| self.along.iter().all(|bound| bound.most(samples) <= MAX_SAMPLE);

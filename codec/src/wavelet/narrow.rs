@@ -1,5 +1,5 @@
-//! Lifting in 16 bits, sixteen samples at a time: with AVX2's products of pairs, with those of WebAssembly, and in plain
-//! Rust. All give the numbers that 32 bits give, if the samples stay within [`bounds`](super::bounds).
+//! Lifting in 16 bits, sixteen samples at a time: with AVX2's products of pairs, with those of WebAssembly, and in
+//! plain Rust. All give the numbers that 32 bits give, if the samples stay within [`bounds`](super::bounds).
 
 use crate::wavelet::lift::{HALF_UNIT, Sample, TAP_FRACTION};
 

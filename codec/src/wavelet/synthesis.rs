@@ -191,8 +191,8 @@ impl<'a, T: Sample> Component<'a, T> {
     }
 }
 
-/// Writes row `y` of the finest of these levels, and returns the segments that may be other than zero. Before, only those
-/// in `before` may be.
+/// Writes row `y` of the finest of these levels, and returns the segments that may be other than zero. Before, only
+/// those in `before` may be.
 fn row<T: Sample>(
     levels: &mut [Level<'_, T>],
     low: Band<'_, T>,
@@ -267,8 +267,8 @@ impl<'a, T: Sample, C: Copy> Level<'a, T, C> {
         }
     }
 
-    /// Lets rows enter up to row `last`. `low` writes a row of the low band and returns the segments that may be other than
-    /// zero, as [`row`] does; `copy` copies numbers of HL, LH or HH.
+    /// Lets rows enter up to row `last`. `low` writes a row of the low band and returns the segments that may be other
+    /// than zero, as [`row`] does; `copy` copies numbers of HL, LH or HH.
     pub(super) fn enter_until(
         &mut self,
         last: usize,
@@ -296,8 +296,8 @@ impl<'a, T: Sample, C: Copy> Level<'a, T, C> {
         }
     }
 
-    /// Writes row `y`, for which all rows have entered, and returns the segments that may be other than zero. Before, only
-    /// those in `before` may be.
+    /// Writes row `y`, for which all rows have entered, and returns the segments that may be other than zero. Before,
+    /// only those in `before` may be.
     pub(super) fn join(&mut self, y: usize, (out, before): (&mut [T], Segments)) -> Segments {
         let (samples, occupied) = self.window.row(y);
         let halves = samples.split_at(self.shape.halves[0]).into();

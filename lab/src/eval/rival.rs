@@ -34,9 +34,9 @@ const MAX_SAID: usize = 1 << 16;
 
 /// The commands of a codec; in text `cjxl {in} {out} -q {q} => djxl {in} {out}`.
 ///
-/// `{in}` and `{out}` are files: a PNG and the coded one, and for the second command the coded one and a PNG. A word such
-/// as `{out}.jp2` gives the coded file that ending. Without a second command, the coded file is a PNG, JPEG or WebP. No
-/// shell reads the commands; quotes keep the spaces of a word.
+/// `{in}` and `{out}` are files: a PNG and the coded one, and for the second command the coded one and a PNG. A word
+/// such as `{out}.jp2` gives the coded file that ending. Without a second command, the coded file is a PNG, JPEG or
+/// WebP. No shell reads the commands; quotes keep the spaces of a word.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rival {
     /// The program's name, which tables show.

@@ -376,8 +376,8 @@ fn float_convolution(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Opt
     Ok((Value::of(Element::Float, vec![count, filters, high, wide]), gathered, work))
 }
 
-/// Means of floats, channels first, without padding: the output, and the values that are added up, which cost as much as
-/// multiplications.
+/// Means of floats, channels first, without padding: the output, and the values that are added up, which cost as much
+/// as multiplications.
 fn pooled(node: &Node<'_>, operands: &[&Value]) -> Result<(Value, Option<u64>), Wrong> {
     let [x] = operands else { return Err(WRONG_OPERANDS) };
     let &[count, channels, height, width] = &x.shape[..] else { return Err(WRONG_OPERANDS) };

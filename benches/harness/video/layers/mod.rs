@@ -2,8 +2,8 @@
 //! (simulcast), or by an encode of each receiver's own; and by one stream of nestcast.
 //!
 //! Receivers are a factor of sixteen apart: five, and 64, which nearly all lie between two streams. A receiver gets the
-//! best stream that fits, by two rules. The rates of a rival's streams split the receivers into groups of nearly the same
-//! size, so that each group has a stream of its slowest member's rate.
+//! best stream that fits, by two rules. The rates of a rival's streams split the receivers into groups of nearly the
+//! same size, so that each group has a stream of its slowest member's rate.
 
 mod ivf;
 mod ours;

@@ -1,7 +1,7 @@
 //! Which stream each receiver gets, by two rules.
 //!
-//! A receiver stays in one stream for the whole clip. By the rule of the *mean*, a stream fits if its mean rate does. By
-//! the *strict* rule, it fits if the link delivers every frame within 1.5 frame times of its capture.
+//! A receiver stays in one stream for the whole clip. By the rule of the *mean*, a stream fits if its mean rate does.
+//! By the *strict* rule, it fits if the link delivers every frame within 1.5 frame times of its capture.
 
 use nestcast_lab::video::{FIRST_FRAME, Frame, Summary};
 

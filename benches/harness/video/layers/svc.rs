@@ -9,8 +9,8 @@
 //! quantisers from 2 to 63. Buffer and keyframes are the programs' own and have no option. Each program writes one file
 //! for a layer with all layers below it; a decoder reads that file, and its frames' bytes count.
 //!
-//! A picture of libaom's lowest spatial layer lies one pixel of the full size too far to the right and down. Nobody would
-//! see it, but it costs two decibels; so the picture is moved back.
+//! A picture of libaom's lowest spatial layer lies one pixel of the full size too far to the right and down. Nobody
+//! would see it, but it costs two decibels; so the picture is moved back.
 
 use std::{
     ffi::OsStr,

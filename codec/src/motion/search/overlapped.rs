@@ -267,8 +267,8 @@ fn pairs(
     (all, count)
 }
 
-/// The samples of a frame that a block covers with its overlap. Squares of them have rows of [`OVERLAPPED_SIDE`], with zeros after
-/// the frame's.
+/// The samples of a frame that a block covers with its overlap. Squares of them have rows of [`OVERLAPPED_SIDE`], with
+/// zeros after the frame's.
 #[derive(Clone, Copy)]
 struct Footprint {
     corner: [usize; 2],

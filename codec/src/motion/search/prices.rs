@@ -1,5 +1,5 @@
-//! What a block's motion costs by the probabilities after the last frame, as tables: the same for all blocks of a frame,
-//! whatever their order.
+//! What a block's motion costs by the probabilities after the last frame, as tables: the same for all blocks of a
+//! frame, whatever their order.
 
 use crate::motion::search::cost::Cost;
 use crate::motion::side_info::{self, MERGE_CANDIDATES, Note, SideInfo};

@@ -5,9 +5,9 @@
 //! single and multiple frame motion estimation", Proc. SPIE 4671, 2002). A comparison of a block gives the sums of its
 //! partitions too, so the partitions' vectors are the best ones that the block tried.
 //!
-//! A row of blocks is searched as soon as the blocks above it are decided, so that rows go on side by side, a few blocks
-//! apart (a wavefront). Bits are priced by the probabilities after the last frame, and the field is coded when all its
-//! blocks are known: the result does not depend on threads.
+//! A row of blocks is searched as soon as the blocks above it are decided, so that rows go on side by side, a few
+//! blocks apart (a wavefront). Bits are priced by the probabilities after the last frame, and the field is coded when
+//! all its blocks are known: the result does not depend on threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -172,7 +172,8 @@ impl SinglePass {
             let _end = End(&rows[y]);
             above.clear();
             let row = Row { inputs, lambda, prices, sources, before, rows, y };
-            // A row that cannot go on, because a panic left the row above it, ends too. The panic goes on to the caller.
+            // A row that cannot go on, because a panic left the row above it, ends too. The panic goes on to the
+            // caller.
             let _ = with_instructions!(|all| row.choose(all, out, above));
         });
         before.iter_mut().zip(&field.blocks).for_each(|(before, block)| {
