@@ -19,8 +19,13 @@ pub(crate) fn category(element: &str, content: &str) -> gst::DebugCategory {
     gst::DebugCategory::new(element, gst::DebugColorFlags::empty(), Some(content))
 }
 
-/// Implements the parts that all elements have alike, for an element with a locked `state`: the log `DEBUG_CATEGORY`,
-/// the description, the pads, and how it refuses a format.
+/// Returns the number that a property states, which its minimum and maximum limit.
+pub(crate) fn count(given: u32) -> usize {
+    usize::try_from(given).unwrap_or(usize::MAX)
+}
+
+/// Implements the parts that all elements have alike, for an element with a locked `state` and locked `settings`: the
+/// log `DEBUG_CATEGORY`, the description, the pads, the values of properties, and how it refuses a format.
 macro_rules! element {
     (
         $element:ty,
@@ -53,6 +58,11 @@ macro_rules! element {
         impl $element {
             fn state(&self) -> std::sync::MutexGuard<'_, $state> {
                 self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+            }
+
+            /// Returns the values of the properties.
+            fn given(&self) -> std::sync::MutexGuard<'_, Settings> {
+                self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
             }
 
             /// Posts why the element cannot use a format, and returns it.
