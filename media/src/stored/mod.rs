@@ -57,9 +57,5 @@ pub use player::{Played, Player, Shown};
 pub use reader::{Position, Reader};
 pub use recording::{RecordedFrame, Recording};
 pub use sound::StoredSound;
+pub(crate) use writer::MIN_RANDOM_ACCESS_FRAMES;
 pub use writer::{Writer, Written};
-
-/// The least number of frames from one random-access frame of a stored video to the next. A sender that begins between
-/// two of them decodes at most 7 base layers, so more of them help no viewer, and each has the bytes of several base
-/// layers. At 4 frames a second this number takes two seconds.
-pub(crate) const MIN_RANDOM_ACCESS_FRAMES: u64 = 8;

@@ -4,10 +4,14 @@ use std::io::Write;
 
 use nestcast_codec::{MIN_RANDOM_ACCESS_BYTES, VideoHeader, VideoRenditions, VideoWriter, View};
 
-use super::{Error, MIN_RANDOM_ACCESS_FRAMES};
+use super::Error;
 
 /// The seconds of video from one random-access frame to the next.
 const RANDOM_ACCESS_SECONDS: u64 = 2;
+/// The least number of frames from one random-access frame of a stored video to the next. A sender that begins between
+/// two of them decodes at most 7 base layers, so more of them help no viewer, and each has the bytes of several base
+/// layers. At 4 frames a second this number takes two seconds.
+pub(crate) const MIN_RANDOM_ACCESS_FRAMES: u64 = 8;
 /// The most bytes of a random-access frame: as many as this number of base layers, the largest since the last such
 /// frame, because those of a picture that stays have few bytes. [`MIN_RANDOM_ACCESS_BYTES`] are allowed in any case.
 const RANDOM_ACCESS_BASES: usize = 4;
