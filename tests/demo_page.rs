@@ -13,7 +13,7 @@ use nestcast_lab::metrics::psnr;
 use nestcast_models::Package;
 use nestcast_tests::browser::{self, Browser, Engine, Files};
 use nestcast_tests::pictures::{Content, picture};
-use nestcast_web::FILES;
+use nestcast_web::PAGE_FILES;
 
 const PATIENCE: Duration = Duration::from_secs(240);
 
@@ -33,7 +33,7 @@ fn chromium_cuts_the_demonstrations_picture_and_measures_what_the_program_does()
     let setup = Setup { package: &package, threads: 1, note: |_| {} };
     let photo = Photo::new("A photo".to_owned(), original.clone()).expect("a picture");
     let page = run(&setup, &photo, coders).expect("it is measured").slider().expect("it is drawn");
-    let of_viewer = FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec())));
+    let of_viewer = PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec())));
     let own = page.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec())));
     let mut files: Files = of_viewer.chain(own).collect();
     let stream = files["picture.nst"].1.clone();

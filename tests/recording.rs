@@ -1,5 +1,5 @@
-//! A broadcast that is recorded, and a recording that is broadcast, in virtual time: both show what a receiver on a fast
-//! link saw. A recording that is cut anywhere opens.
+//! A broadcast that is recorded, and a recording that is broadcast, in virtual time: both show what a receiver on a
+//! fast link saw. A recording that is cut anywhere opens.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;

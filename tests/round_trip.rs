@@ -6,9 +6,9 @@ use nestcast_tests::pictures::{CONTENTS, picture};
 use nestcast_tests::vectors;
 use proptest::prelude::*;
 
-/// The frozen tables' finest steps are 0.7 to 2.7. A coefficient in the dead zone is off by up to a whole step. The mean
-/// square of that is a third of the step's square: at most 2.5, or 44 dB, if synthesis and colour preserved squares. They nearly do;
-/// their error, and 8 bits, fit into the other 4 dB.
+/// The frozen tables' finest steps are 0.7 to 2.7. A coefficient in the dead zone is off by up to a whole step. The
+/// mean square of that is a third of the step's square: at most 2.5, or 44 dB, if synthesis and colour preserved
+/// squares. They nearly do; their error, and 8 bits, fit into the other 4 dB.
 const LEAST_DB: f64 = 40.0;
 
 fn round_trip(original: &Picture) -> (Picture, Progress) {

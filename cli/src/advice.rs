@@ -3,10 +3,14 @@
 use std::error::Error as StdError;
 use std::io::{self, ErrorKind};
 
+use clap::CommandFactory as _;
+use clap::error::{ContextKind, ContextValue};
 use nestcast_codec::Error as CodecError;
 use nestcast_encode::PictureError;
 use nestcast_media::{Kind, Refusal, output, picture, stored, stream, y4m};
 use nestcast_proto::{Code, ReceiverEnd};
+
+use crate::args::Arguments;
 
 /// Formats an error in one line, with advice at its end.
 pub(crate) fn told(error: &anyhow::Error) -> String {
@@ -164,4 +168,28 @@ fn of_index(error: &nestcast_retrieval::Error) -> Option<&'static str> {
         Error::Limit { .. } => ": index fewer pictures at once",
         _ => return None,
     })
+}
+
+/// Says which commands have an option that the given one lacks, in place of clap's guess. Also leaves out the tip to pass
+/// an unknown option as a value, because no value begins with two dashes.
+pub(crate) fn of_unknown_option(mut error: clap::Error) -> clap::Error {
+    let given = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(given)) if error.kind() == clap::error::ErrorKind::UnknownArgument => given.clone(),
+        _ => return error,
+    };
+    let long = given.strip_prefix("--");
+    let has =
+        |command: &&clap::Command| long.is_some() && command.get_arguments().any(|option| option.get_long() == long);
+    let program = Arguments::command();
+    let commands = program.get_subcommands().filter(has).map(|command| format!("`nestcast {}`", command.get_name()));
+    let commands: Vec<_> = commands.collect();
+    error.remove(ContextKind::Suggested);
+    let is_near = |near: &ContextValue| matches!(near, ContextValue::String(near) if near.starts_with(&given));
+    if !commands.is_empty() && !error.get(ContextKind::SuggestedArg).is_some_and(is_near) {
+        error.remove(ContextKind::SuggestedArg);
+        error.remove(ContextKind::Usage);
+        let tip = format!("'{given}' is an option of {}", commands.join(", "));
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
 }

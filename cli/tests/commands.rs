@@ -429,6 +429,23 @@ fn wrong_usage_has_its_own_exit_status() {
 }
 
 #[test]
+fn an_unknown_option_is_a_slip_or_one_of_another_command() {
+    let bench = Bench::new();
+    for (arguments, tip) in [
+        (["send", "clip.y4m", "--rewnd"], "  tip: a similar argument exists: '--rewind'"),
+        (["encode", "source.png", "--bitrate"], "  tip: a similar argument exists: '--bitrates'"),
+        (["decode", "s.nst", "--record"], "  tip: '--record' is an option of `nestcast send`"),
+        (["receive", "127.0.0.1:9", "--repeat"], "  tip: '--repeat' is an option of `nestcast send`"),
+    ] {
+        let said = bench.misuse(&arguments);
+        let tips: Vec<_> = said.lines().filter(|line| line.contains("tip:")).collect();
+        assert_eq!(tips, [tip], "{said}");
+    }
+    let said = bench.misuse(&["cut", "s.nst", "--nothing-like-it"]);
+    assert!(!said.contains("tip:") && said.contains("Usage: nestcast cut"), "{said}");
+}
+
+#[test]
 fn the_manual_names_every_option() {
     let bench = Bench::new();
     let manual = include_str!("../../docs/program.md");

@@ -56,6 +56,39 @@ fn a_signed_token_admits_and_another_is_refused_by_name() {
 }
 
 #[test]
+fn the_printed_line_for_receivers_asks_for_the_token_that_this_sender_needs() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(1));
+    bench.write("secret", b"secret");
+    printed(&bench, &["key", "key.pem", "keys.json"]);
+    let (keys, secret, admit) =
+        (["--keys", "keys.json"], ["--token-file", "secret"], ["--admit", "http://127.0.0.1:1/"]);
+    let own = "note: each viewer needs a token of its own: `nestcast token` makes it";
+    for (options, end, next) in [
+        (&[][..], " -o -", None),
+        (&secret, " --token-file FILE -o -", None),
+        (&keys, " --token-file VIEWER.token -o -", Some(own)),
+        (&[keys, admit].concat(), " --token-file VIEWER.token -o -", Some(own)),
+        (&[secret, admit].concat(), " --token-file FILE -o -", None),
+        (
+            &admit,
+            " -o -",
+            Some("note: the web service of --admit decides: if it needs a token, receive with --token-file"),
+        ),
+    ] {
+        let (_, notes) = bench.succeed(&[&["send", "clip.y4m", "--listen", "127.0.0.1:0"], options].concat());
+        let mut lines = notes.lines();
+        let place = lines.next().expect("how to receive");
+        assert!(
+            place.ends_with(end) && place.contains("--token-file") == end.contains("token"),
+            "{options:?}: {place}"
+        );
+        assert_eq!(lines.next().is_some_and(|line| line.contains("token")), next.is_some(), "{options:?}: {notes}");
+        assert!(next.is_none_or(|next| notes.contains(next)), "{options:?}: {notes}");
+    }
+}
+
+#[test]
 fn a_web_service_decides_and_is_told_who_asks() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(20));

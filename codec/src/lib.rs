@@ -135,7 +135,7 @@ pub use stream::encoded::Stream;
 pub use stream::encoder::{EncodeError, Encoder};
 pub use stream::header::{AlphaPlanes, Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
-pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+pub use subband::layout::{Band, SUBBAND_COUNT, Subband, WAVELET_LEVELS};
 pub use subband::region_activity::RegionActivity;
 #[cfg(feature = "training")]
 pub use training::post_filter::FilterFit;
@@ -146,7 +146,7 @@ pub use training::tally::Tally;
 #[cfg(feature = "training")]
 pub use training::video::MotionTally;
 pub use transform::{Analysis, Position, Synthesis, TransformError};
-pub use video::base_layer::BaseLayerDecoder;
+pub use video::base_layer::{BaseLayerDecoder, MIN_RANDOM_ACCESS_BYTES};
 pub use video::budget::Budget;
 pub use video::container::{BlockKind, RecordHead, VideoFile, VideoHeader, VideoIndex, VideoWriter};
 pub use video::decoder::{Arrived, VideoDecoder};

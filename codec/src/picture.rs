@@ -25,8 +25,8 @@ impl Channels {
     }
 }
 
-/// The layout of samples in memory. They have 8 bits, or 16 where the name says so: two bytes, the lower one first, with
-/// white at 65535 whatever the depth of the source.
+/// The layout of samples in memory. They have 8 bits, or 16 where the name says so: two bytes, the lower one first,
+/// with white at 65535 whatever the depth of the source.
 ///
 /// Opacity is the last sample of a pixel, from 0 for a pixel that does not show to the largest value for an opaque one.
 /// Colours are not multiplied by it.
@@ -37,8 +37,8 @@ pub enum Format {
     Grey,
     /// One plane of red, green and blue, interleaved.
     Rgb,
-    /// Three planes of luma, blue difference and red difference; the differences have half the width and half the height,
-    /// rounded up. Spec, section 19.
+    /// Three planes of luma, blue difference and red difference; the differences have half the width and half the
+    /// height, rounded up. Spec, section 19.
     Ycbcr420(Ycbcr),
     /// One plane of luminance and opacity, interleaved.
     GreyAlpha,
@@ -370,7 +370,8 @@ impl<'a> View<'a> {
         self.format
     }
 
-    /// Returns whether a colour has no equal in 8 bits. Samples of 16 bits are equal to one of 8 if their bytes are equal.
+    /// Returns whether a colour has no equal in 8 bits. Samples of 16 bits are equal to one of 8 if their bytes are
+    /// equal.
     #[must_use]
     pub fn has_deep_colour(&self) -> bool {
         let is_deep = |pixel: &[u8]| {

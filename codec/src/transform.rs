@@ -23,8 +23,8 @@ pub enum TransformError {
 }
 
 /// The depth that a stream has reached, in bit planes: 3.0 says that every coding pass down to plane 3 arrived, 2.4
-/// that 60 % of plane 2 did too; 0.0 that all down to plane 0 did. A stream of more than 8 bits a sample goes on below 0,
-/// to the negative number of its [`Header::fine_planes`](crate::Header::fine_planes).
+/// that 60 % of plane 2 did too; 0.0 that all down to plane 0 did. A stream of more than 8 bits a sample goes on below
+/// 0, to the negative number of its [`Header::fine_planes`](crate::Header::fine_planes).
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd, Default)]
 pub struct Position(pub f32);
 

@@ -9,7 +9,7 @@ const WINDOW_TIME: Duration = Duration::from_secs(5);
 const FRAMES_PER_SKIP: u64 = 20;
 
 /// The counts of frames when the last window ended.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Pace {
     at: Duration,
     frames: u64,

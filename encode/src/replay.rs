@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{FrameHead, VideoHeader, VideoModel};
+use nestcast_codec::{FrameHead, MIN_RANDOM_ACCESS_BYTES, VideoHeader, VideoModel};
 use nestcast_media::stored::{Error, Position, Reader, StoredSound};
 use nestcast_proto::{
     Bitrate, BroadcastFrame, Demand, Frame, FrameStream, MAX_FRAME, RandomAccessFrame, ReceiverDemand, Rendition,
@@ -32,10 +32,9 @@ use crate::video;
 /// The most base layers that are decoded when a frame is already due.
 const MAX_LATE_BASE_LAYERS: usize = 4;
 /// The base layer of a random-access frame has what the slowest path that asks carries in this many frame intervals, or
-/// this many times the bytes of a base layer if no path is known, but at least the bytes below.
+/// this many times the bytes of a base layer if no path is known, but at least [`MIN_RANDOM_ACCESS_BYTES`].
 const RANDOM_ACCESS_INTERVALS: f64 = 2.0;
 const RANDOM_ACCESS_BASES: usize = 4;
-const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 
 /// Broadcasts a stored video at its own pace, by its capture times if it has some. It encodes nothing: all receivers get
 /// the frames that the file has, each as far as the receiver's path carries it, and its sound.

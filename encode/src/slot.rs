@@ -44,7 +44,7 @@ impl Drop for Giver {
 }
 
 /// What became of a picture that was handed over.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Offered {
     /// The encoder takes it next.
     Accepted,

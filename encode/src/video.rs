@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nestcast_codec::{
-    Bitrate, Effort, Error, Frame as Coded, FrameRate, MAX_RENDITIONS, Picture, Population, Switch, VideoModel,
-    VideoRenditions, VideoSettings, Ycbcr,
+    Bitrate, Effort, Error, Frame as Coded, FrameRate, MAX_RENDITIONS, MIN_RANDOM_ACCESS_BYTES, Picture, Population,
+    Switch, VideoModel, VideoRenditions, VideoSettings, Ycbcr,
 };
 use nestcast_proto::{
     BroadcastFrame, Captured, Demand, Frame, FrameEncoder, MAX_FRAME, PackageHash, RandomAccessFrame, ReceiverDemand,
@@ -28,9 +28,8 @@ const HOPELESS_RATE_SHARE: f64 = 0.25;
 /// The most growth of the slowest rate from frame to frame: it falls at once, and rises fivefold in a second.
 const MAX_RATE_RISE: f64 = 1.05;
 /// The base layer of a random-access frame has what the slowest path carries in this many frame intervals, but at least
-/// the bytes below.
+/// [`MIN_RANDOM_ACCESS_BYTES`].
 const RANDOM_ACCESS_INTERVALS: f64 = 2.0;
-const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 /// A switching frame has this part of what the slowest path carries in a frame interval, and at most the bytes of a
 /// base layer that may be sent again.
 const SWITCH_INTERVALS: f64 = 0.75;
@@ -485,6 +484,20 @@ mod tests {
         let last = picture(size, 199);
         let apart = shown.samples().iter().zip(last.samples()).map(|(a, b)| a.abs_diff(*b)).take(size.pixels());
         assert!(apart.max() <= Some(12));
+    }
+
+    #[test]
+    fn a_random_access_frame_has_bytes_enough_for_a_picture_however_slow_the_path_is() {
+        let size = Size::new(96, 64).expect("a size");
+        let mut encoding = encoding(size, RenditionLimit::AtMost(1));
+        let demand = Demand::default();
+        let entry = demand.register();
+        state(&entry, 10_000);
+        (0..30).for_each(|_| drop(encode(&mut encoding, size, 0, &demand)));
+        entry.request_random_access(None);
+        let join = encode(&mut encoding, size, 0, &demand).frame.join.expect("it asked for one");
+        assert_eq!(join.base, join.bytes.len());
+        assert!((MIN_RANDOM_ACCESS_BYTES / 2..=MIN_RANDOM_ACCESS_BYTES).contains(&join.base), "{} bytes", join.base);
     }
 
     #[test]

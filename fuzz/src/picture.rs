@@ -19,8 +19,8 @@ const BYTES_PER_PIXEL: usize = 64;
 const BYTES_PER_BYTE: usize = 2 * 1032;
 
 /// Checks that any bytes are a PNG picture within the limit, or are refused in one line. The length of the file and the
-/// limit bound the memory. A picture that was read is written as PNG that reads as the same picture, without a note; with
-/// all its samples too.
+/// limit bound the memory. A picture that was read is written as PNG that reads as the same picture, without a note;
+/// with all its samples too.
 ///
 /// The input: how the file is made, then its material: the bytes unchanged, or a sound file with parts replaced, or any
 /// chunks and rows, compressed. The checksums are right.

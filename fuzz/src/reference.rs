@@ -18,8 +18,8 @@ static PROBE: LazyLock<(Vec<u8>, ModelId)> = LazyLock::new(|| {
     (tables, model)
 });
 
-/// Checks that for any bytes, cut anywhere, the decoder knows the Levels, planes, rotations, gains and cut of the reference
-/// decoder.
+/// Checks that for any bytes, cut anywhere, the decoder knows the Levels, planes, rotations, gains and cut of the
+/// reference decoder.
 ///
 /// The input: a picture's shape, where it is cut, then the stream's body.
 pub fn reference(data: &[u8]) {

@@ -79,7 +79,8 @@ fn read(bytes: &[u8], keeps_sound: bool) -> Option<(Vec<Bytes>, Vec<usize>)> {
 }
 
 /// Checks that any bytes are a stored video, cut or not, or are refused, as the reference decoder decides, one frame
-/// after another. A reader that keeps sound finds the same frames, and packets within their limit. An index leads to records or nowhere. Sizes over the limit allocate no memory.
+/// after another. A reader that keeps sound finds the same frames, and packets within their limit. An index leads to
+/// records or nowhere. Sizes over the limit allocate no memory.
 ///
 /// The input: the place that a reader seeks, then the video.
 pub fn video_file(data: &[u8]) {

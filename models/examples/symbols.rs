@@ -1,6 +1,6 @@
 //! Writes every symbol of photos, for `research/nestcast_research/measuring/guesses.py`:
-//! `cargo run --release -p nestcast-models --example symbols -- TABLES.bin OUT PHOTO...` writes two files a photo into the folder OUT,
-//! at full size and at half, each cropped to sides of a multiple of 64.
+//! `cargo run --release -p nestcast-models --example symbols -- TABLES.bin OUT PHOTO...` writes two files a photo into
+//! the folder OUT, at full size and at half, each cropped to sides of a multiple of 64.
 //!
 //! A file is width and height (32 bits, lowest byte first, as all numbers), then for each slice: number of regions (32
 //! bits) and their rotations (three signed bytes each), the Levels of every subband (16 bits each), number of symbols

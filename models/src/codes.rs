@@ -1,5 +1,5 @@
-//! Packages of binary codes (Rippel, Gelbart, Adams 2014, sections 4.3 and 5): a network from a picture of 32x32 pixels to
-//! ordered bits, and for some a network back from any number of the first bits.
+//! Packages of binary codes (Rippel, Gelbart, Adams 2014, sections 4.3 and 5): a network from a picture of 32x32 pixels
+//! to ordered bits, and for some a network back from any number of the first bits.
 
 mod coder;
 mod package;

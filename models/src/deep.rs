@@ -90,8 +90,8 @@ impl DeepSynthesis {
         Ok(picture)
     }
 
-    /// Adds the correction of the cut's network to the planes. The post-filter follows. Networks are for streams of 8 bits
-    /// a sample: below position 0 their correction fades, and from -1 on there is none.
+    /// Adds the correction of the cut's network to the planes. The post-filter follows. Networks are for streams of 8
+    /// bits a sample: below position 0 their correction fades, and from -1 on there is none.
     ///
     /// # Errors
     /// As [`DeepSynthesis::complete`].
@@ -113,7 +113,8 @@ impl DeepSynthesis {
     /// wait for it.
     ///
     /// # Errors
-    /// [`TransformError::Network`] with the network's file, if ONNX Runtime refuses it or it is not of the kind that a package holds.
+    /// [`TransformError::Network`] with the network's file, if ONNX Runtime refuses it or it is not of the kind that a
+    /// package holds.
     pub fn prepare(&self, position: Position) -> Result<(), TransformError> {
         self.at(position).map(|_| ())
     }

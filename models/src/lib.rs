@@ -23,7 +23,8 @@
 //! If you only decode, load [`Package::deep_synthesis`] alone; if you only encode, [`Package::deep_analysis`], or
 //! [`Package::masked_analysis`] for the network for activity masking alone, with
 //! [`Encoder::with_activity_masking`](nestcast_codec::Encoder::with_activity_masking) of the strength
-//! [`Package::activity_masking`]. Networks never decide a stream's meaning: two machines may differ in a pixel's last bit, never in the order of bytes.
+//! [`Package::activity_masking`]. Networks never decide a stream's meaning: two machines may differ in a pixel's last
+//! bit, never in the order of bytes.
 
 #[cfg(feature = "codes")]
 pub mod codes;

@@ -62,7 +62,8 @@ pub struct Network {
 impl Network {
     /// Loads a model from the bytes of an `.onnx` file. All its inputs and outputs must be float32 tensors.
     ///
-    /// ONNX Runtime trusts them: the networks of a [`Package`](crate::Package) passed [`graph::check`](crate::graph::check).
+    /// ONNX Runtime trusts them: the networks of a [`Package`](crate::Package) passed
+    /// [`graph::check`](crate::graph::check).
     pub fn load(runtime: &Runtime, model: &[u8], workers: Workers) -> Result<Self, NetworkError> {
         let open = || open_session(runtime, model, workers.threads.max(1));
         // Each builds its own graph of the model, and the first run of a process waits for that.
@@ -161,9 +162,9 @@ impl Runtime {
     /// Returns the loaded library; else loads what `find` finds.
     pub(crate) fn loaded_or(find: impl FnOnce() -> Result<PathBuf, RuntimeError>) -> Result<Self, RuntimeError> {
         /// ONNX Runtime allows one environment per process. It is never released, because that is not safe at exit.
-        static LOADED: Mutex<Option<Runtime>> = Mutex::new(None);
+        static LOADED_RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
-        let mut loaded = lock(&LOADED);
+        let mut loaded = lock(&LOADED_RUNTIME);
         if let Some(loaded) = &*loaded {
             return Ok(loaded.clone());
         }

@@ -1,7 +1,7 @@
 //! What an audience takes in relays and bytes: `cargo run -p nestcast-moq --example reach -- [VIEWERS]`.
 //!
-//! The links of the viewers are log-uniform between [`LEAST_LINK_MBIT`] and [`GREATEST_LINK_MBIT`]. Every figure that is not arithmetic is a
-//! constant below, with where it was measured.
+//! The links of the viewers are log-uniform between [`LEAST_LINK_MBIT`] and [`GREATEST_LINK_MBIT`]. Every figure that
+//! is not arithmetic is a constant below, with where it was measured.
 
 /// The viewers' links in Mbit/s.
 const LEAST_LINK_MBIT: f64 = 0.5;

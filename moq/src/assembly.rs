@@ -321,7 +321,8 @@ impl Assembly {
         }
     }
 
-    /// Cuts earlier frames that would close soon: the rest of a later frame is here, and a relay sends that after theirs.
+    /// Cuts earlier frames that would close soon: the rest of a later frame is here, and a relay sends that after
+    /// theirs.
     fn cut_before(&mut self, group: u64) {
         let earlier = self.open.range(..group).filter(|(_, open)| open.closes.is_some());
         let earlier: Vec<_> = earlier.map(|(group, _)| *group).collect();

@@ -4,11 +4,10 @@
 //! Broadcast::frames, sound -> publish -> relay -> relay -> receive -> FrameSink
 //! ```
 //!
-//! [`publish`] writes a broadcast's frames and sound at a relay, next to the broadcast's own receivers: one encode serves
-//! both.
-//! [`receive`] reads them and feeds any sink of `nestcast-receiver`, so a player shows a relayed broadcast as it shows
-//! a direct one. A relay copies groups and knows nothing of frames. The subscriber cuts each frame itself: it stops a
-//! frame's enhancement group when the next frame is there.
+//! [`publish`] writes a broadcast's frames and sound at a relay, next to the broadcast's own receivers: one encode
+//! serves both. [`receive`] reads them and feeds any sink of `nestcast-receiver`, so a player shows a relayed broadcast
+//! as it shows a direct one. A relay copies groups and knows nothing of frames. The subscriber cuts each frame itself:
+//! it stops a frame's enhancement group when the next frame is there.
 //!
 //! [`mapping`] says which bytes of a frame go into which track; [`catalog`] is the broadcast's announcement. Both are
 //! pure, as is the [`Assembly`], which puts frames together again.
@@ -28,6 +27,6 @@ pub use assembly::{Assembly, Step};
 pub use error::{Error, Fault};
 pub use mapping::Track;
 pub use publisher::{Rates, RatesError, Relayed, publish};
-pub use relay::VERSIONS;
+pub use relay::MOQ_LITE_VERSIONS;
 pub use subscriber::{Config, receive, view};
 pub use url::{RelayUrl, RelayUrlError};

@@ -20,8 +20,8 @@ pub const SOUND_GROUP_PACKETS: u64 = 64;
 pub enum Track {
     /// The announcement: one group with one object, as JSON.
     Catalog,
-    /// The base layer of each frame, after the frame's head: one object for each frame, up to [`BASE_GROUP_FRAMES`] in a
-    /// group. Its number is that of its first frame.
+    /// The base layer of each frame, after the frame's head: one object for each frame, up to [`BASE_GROUP_FRAMES`] in
+    /// a group. Its number is that of its first frame.
     Base,
     /// The rest of each frame in embedded order: one group for each frame, in objects of [`OBJECT_BYTES`].
     More,
@@ -94,8 +94,8 @@ pub struct Pieces {
 }
 
 impl Pieces {
-    /// Cuts a frame after `most` bytes and its random-access frame after `most_of_join`, but neither before the end of its
-    /// base layer.
+    /// Cuts a frame after `most` bytes and its random-access frame after `most_of_join`, but neither before the end of
+    /// its base layer.
     #[must_use]
     pub fn cut(frame: &Frame, most: usize, most_of_join: usize) -> Self {
         let header = frame.header();

@@ -8,8 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use moq_net::{Timescale, Timestamp, broadcast, cache, group, origin, track};
 use nestcast_proto::{
-    Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Sound, SoundPacket, StreamHead,
-    Welcome,
+    Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Sound, StreamHead, Welcome,
 };
 use nestcast_receiver::{Retry, Trust};
 use nestcast_sender::{FrameReceiver, NextFrame, SoundReceiver, Station};
@@ -119,8 +118,8 @@ impl Relayed {
     }
 }
 
-/// Publishes `relayed` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the relay
-/// was away, so it fails only if the relay or the broadcast is of the wrong kind.
+/// Publishes `relayed` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the
+/// relay was away, so it fails only if the relay or the broadcast is of the wrong kind.
 ///
 /// `demand` is the broadcast's: the relay takes part in it as three receivers of `rates`.
 ///
@@ -144,8 +143,8 @@ pub async fn publish(
     tasks.spawn(async move {
         moq_net::time::run(driver).await;
     });
-    let tracks = Tracks::create(&origin, url, &welcome, sound.as_ref().map(|(sound, _)| *sound))?;
-    if let (Some(track), Some((_, packets))) = (tracks.sound.clone(), sound) {
+    let mut tracks = Tracks::create(&origin, url, &welcome, sound.as_ref().map(|(sound, _)| *sound))?;
+    if let (Some(track), Some((_, packets))) = (tracks.sound.take(), sound) {
         tasks.spawn(publish_sound(track, packets));
     }
     let publisher = Publisher::new(tracks, rates, welcome.interval(), &demand);
@@ -179,10 +178,10 @@ async fn stay_connected(url: &RelayUrl, trust: &Trust, origin: &origin::Producer
 
 /// The tracks of a broadcast at the relay, until they are dropped.
 struct Tracks {
-    base: track::Producer,
+    base: GroupedTrack,
     more: track::Producer,
     join: track::Producer,
-    sound: Option<track::Producer>,
+    sound: Option<GroupedTrack>,
     _catalog: track::Producer,
     _broadcast: broadcast::Producer,
 }
@@ -204,28 +203,59 @@ impl Tracks {
             broadcast.create_track(track.name(), info).map_err(failed)
         };
         let mut catalog = create(Track::Catalog, MAX_CATALOG_AGE)?;
-        let base = create(Track::Base, MAX_BASE_AGE)?;
+        let base = GroupedTrack::new(create(Track::Base, MAX_BASE_AGE)?, BASE_GROUP_FRAMES);
         let more = create(Track::More, MAX_MORE_AGE)?;
         let join = create(Track::Join, MAX_BASE_AGE)?;
         catalog.write_frame(timestamp(now().as_micros()), catalog::encode(welcome, sound)).map_err(failed)?;
         let sound = sound.map(|_| create(Track::Sound, MAX_SOUND_AGE)).transpose()?;
+        let sound = sound.map(|track| GroupedTrack::new(track, SOUND_GROUP_PACKETS));
         broadcast.announce(origin::Route::default()).map_err(failed)?;
         Ok(Self { base, more, join, sound, _catalog: catalog, _broadcast: broadcast })
     }
 }
 
-/// The open group of base layers.
-struct BaseGroup {
+/// A track whose groups have several objects with numbers in a row: base layers, or packets of sound.
+struct GroupedTrack {
+    track: track::Producer,
+    max_objects: u64,
+    open: Option<OpenGroup>,
+}
+
+struct OpenGroup {
     group: group::Producer,
-    /// Its first frame, and the frame that would continue it.
+    /// The number of its first object, and the number that would continue it.
     first: u64,
     next: u64,
+}
+
+impl GroupedTrack {
+    const fn new(track: track::Producer, max_objects: u64) -> Self {
+        Self { track, max_objects, open: None }
+    }
+
+    /// Writes an object into the open group if it continues that, otherwise or if it `begins` one into a new group.
+    fn write(&mut self, number: u64, at: Timestamp, object: Bytes, begins: bool) -> Result<(), moq_net::Error> {
+        let continues = |open: &OpenGroup| number == open.next && number - open.first < self.max_objects;
+        let mut open = match self.open.take() {
+            Some(open) if continues(&open) && !begins => open,
+            ended => {
+                if let Some(ended) = ended {
+                    ended.group.finish()?;
+                }
+                let group = self.track.create_group(group::Info { sequence: number })?;
+                OpenGroup { group, first: number, next: number }
+            }
+        };
+        open.group.write_frame(at, object)?;
+        open.next = number.saturating_add(1);
+        self.open = Some(open);
+        Ok(())
+    }
 }
 
 /// Writes frames to tracks.
 struct Publisher {
     tracks: Tracks,
-    base: Option<BaseGroup>,
     numbers: GroupNumbers,
     follower: RenditionFollower,
     /// The demand of the viewers behind the relay, in the order of [`Rates::steps`].
@@ -245,7 +275,6 @@ impl Publisher {
         let millis = u64::try_from(now().as_millis()).unwrap_or(u64::MAX);
         Self {
             tracks,
-            base: None,
             numbers: GroupNumbers::beginning_at(millis),
             // That of the slowest viewers, so that its base layers fit all.
             follower: RenditionFollower::new(entries[0].0.receiver()),
@@ -295,27 +324,8 @@ impl Publisher {
         if self.waits_for_join {
             return Ok(());
         }
-        self.write_base(group, at, base, begins_group)?;
+        self.tracks.base.write(group, at, base, begins_group)?;
         write(&self.tracks.more, group, at, more)
-    }
-
-    /// Writes a base layer into the open group if it continues that, otherwise into a new one.
-    fn write_base(&mut self, frame: u64, at: Timestamp, base: Bytes, begins_group: bool) -> Result<(), moq_net::Error> {
-        let continues = |open: &BaseGroup| frame == open.next && frame - open.first < BASE_GROUP_FRAMES;
-        let mut open = match self.base.take() {
-            Some(open) if continues(&open) && !begins_group => open,
-            ended => {
-                if let Some(ended) = ended {
-                    ended.group.finish()?;
-                }
-                let group = self.tracks.base.create_group(group::Info { sequence: frame })?;
-                BaseGroup { group, first: frame, next: frame }
-            }
-        };
-        open.group.write_frame(at, base)?;
-        open.next = frame.saturating_add(1);
-        self.base = Some(open);
-        Ok(())
     }
 
     /// States what the viewers behind the relay want of the next frame.
@@ -339,35 +349,14 @@ impl Publisher {
 }
 
 /// Publishes packets of sound until there are no more.
-async fn publish_sound(track: track::Producer, mut packets: SoundReceiver) {
+async fn publish_sound(mut track: GroupedTrack, mut packets: SoundReceiver) {
     let numbers = GroupNumbers::beginning_at(u64::try_from(now().as_millis()).unwrap_or(u64::MAX));
-    let mut open: Option<(group::Producer, u64)> = None;
     while let Some(packet) = packets.next().await {
-        match write_sound(&track, numbers.of(packet.number), open.take(), &packet) {
-            Ok(group) => open = Some(group),
-            Err(error) => tracing::warn!(packet = packet.number, "sound is not published: {error}"),
+        let at = timestamp(packet.captured.into());
+        if let Err(error) = track.write(numbers.of(packet.number), at, StreamHead::sound_stream(&packet), false) {
+            tracing::warn!(packet = packet.number, "sound is not published: {error}");
         }
     }
-}
-
-/// Writes a packet into the open group if there is room, otherwise into a new one; returns that group and its packets.
-fn write_sound(
-    track: &track::Producer,
-    number: u64,
-    open: Option<(group::Producer, u64)>,
-    packet: &SoundPacket,
-) -> Result<(group::Producer, u64), moq_net::Error> {
-    let (mut group, packets) = match open {
-        Some((group, packets)) if packets < SOUND_GROUP_PACKETS => (group, packets),
-        full => {
-            if let Some((full, _)) = full {
-                full.finish()?;
-            }
-            (track.create_group(group::Info { sequence: number })?, 0)
-        }
-    };
-    group.write_frame(timestamp(packet.captured.into()), StreamHead::sound_stream(packet))?;
-    Ok((group, packets + 1))
 }
 
 /// Writes a group.

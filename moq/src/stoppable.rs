@@ -25,8 +25,8 @@ const SUBSCRIBE_MESSAGE: u64 = 2;
 const GROUP_STREAM: u64 = 0;
 /// The code of a stopped stream: cancelled.
 const CANCELLED_CODE: u32 = 1;
-/// The most bytes of streams that are open: `moq-net` keeps those of a group until its stream ends. A stream that brings
-/// more is stopped.
+/// The most bytes of streams that are open: `moq-net` keeps those of a group until its stream ends. A stream that
+/// brings more is stopped.
 const MAX_OPEN_BYTES: u64 = 32 * 1024 * 1024;
 /// The most groups whose streams are remembered.
 const MAX_KNOWN_GROUPS: usize = 256;

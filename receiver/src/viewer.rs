@@ -9,7 +9,7 @@ use nestcast_player::{Announcement, Decoding, Picture, PlayStats, SoundBlock, So
 use nestcast_proto::{ReceiveStats, Sound};
 
 /// A picture to show.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Shown<'a> {
     /// The frame's number; the same as before if more of a picture that stays has arrived.
     pub id: u64,
@@ -32,7 +32,7 @@ pub struct Shown<'a> {
 
 /// A picture for a frame of video that is missing when it is due: the last picture, moved by its own motion. The frame
 /// may still arrive; the player then shows it unless the screen already shows a later one.
-#[derive(Debug)]
+#[derive(Debug, Clone, Copy)]
 pub struct Concealed<'a> {
     /// The frame's number.
     pub id: u64,

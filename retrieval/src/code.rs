@@ -1,5 +1,5 @@
-//! Codes as bytes: bit 0, the first and most useful, is the highest bit of the first byte. So the order of the bytes is the
-//! order of the paper's binary tree, read from left to right.
+//! Codes as bytes: bit 0, the first and most useful, is the highest bit of the first byte. So the order of the bytes is
+//! the order of the paper's binary tree, read from left to right.
 
 use crate::Error;
 

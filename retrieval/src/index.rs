@@ -54,8 +54,8 @@ impl<B: AsRef<[u8]>> Index<B> {
         self.len() == 0
     }
 
-    /// Ordered retrieval: the neighbourhood N_(b-1) of the query for the first b at which |N_b| < `terminal`, and N_K if there
-    /// is none among the codes' K bits. N_0 is the whole index.
+    /// Ordered retrieval: the neighbourhood N_(b-1) of the query for the first b at which |N_b| < `terminal`, and N_K
+    /// if there is none among the codes' K bits. N_0 is the whole index.
     ///
     /// # Errors
     /// [`Error::Code`] for a query of another length.

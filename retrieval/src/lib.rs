@@ -1,8 +1,9 @@
 //! Ordered binary retrieval (Rippel, Gelbart, Adams 2014, section 5.1): codes are near if they share their first bits.
 //!
-//! A code is a picture's bits, the most useful first. The *b-truncated Hamming neighbourhood* of a query is the set of all
-//! codes that share its first b bits (Equation 15). Retrieval narrows it bit by bit and ends before fewer than R, the
-//! *terminal cardinality*, would be left. Time grows with the logarithm of the number of codes and not with their length.
+//! A code is a picture's bits, the most useful first. The *b-truncated Hamming neighbourhood* of a query is the set of
+//! all codes that share its first b bits (Equation 15). Retrieval narrows it bit by bit and ends before fewer than R,
+//! the *terminal cardinality*, would be left. Time grows with the logarithm of the number of codes and not with their
+//! length.
 //!
 //! ```
 //! use std::num::NonZeroUsize;
@@ -44,7 +45,7 @@ pub use builder::Builder;
 pub use code::{hamming_distance, shared_bits};
 pub use code_file::{CODE_MAGIC, CodeFile};
 pub use error::Error;
-pub use format::{MAGIC, MAX_BITS, ModelId};
+pub use format::{MAGIC_BYTES, MAX_BITS, ModelId};
 pub use index::Index;
 pub use nearest::{Nearest, nearest_of};
 pub use neighbourhood::{Entry, Neighbourhood};

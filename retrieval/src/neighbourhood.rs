@@ -54,8 +54,9 @@ impl<'a> Neighbourhood<'a> {
         kept.chain(self.added.iter().map(|&(code, name)| Entry { code: code.to_vec(), name }))
     }
 
-    /// The first `count` entries by the Hamming distance of whole codes to the query, then by the leading bits that they share
-    /// with it, then by name. The neighbourhood chooses few of many by leading bits; among these few, all bits tell more.
+    /// The first `count` entries by the Hamming distance of whole codes to the query, then by the leading bits that
+    /// they share with it, then by name. The neighbourhood chooses few of many by leading bits; among these few, all
+    /// bits tell more.
     #[must_use]
     pub fn nearest(&self, count: usize) -> Vec<Entry<'a>> {
         let rank = |entry: &Entry<'a>| {

@@ -1,4 +1,5 @@
-//! Codes in the order of their bytes, which is the paper's binary tree laid flat: every neighbourhood is a range of positions.
+//! Codes in the order of their bytes, which is the paper's binary tree laid flat: every neighbourhood is a range of
+//! positions.
 
 use std::cmp::Ordering;
 use std::ops::Range;

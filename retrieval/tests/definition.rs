@@ -1,4 +1,5 @@
-//! Ordered retrieval against the paper's definition, word by word, on random cases; and the bytes of an index at every cut.
+//! Ordered retrieval against the paper's definition, word by word, on random cases; and the bytes of an index at every
+//! cut.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;

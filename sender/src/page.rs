@@ -44,7 +44,7 @@ const SECURITY_FIELDS: [(&str, &str); 8] = [
 pub const CERTIFICATE_FILE: &str = "certificate.json";
 
 /// A file of a page.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PageFile {
     /// The file's name and path. A browser that asks for no file gets `index.html`.
     pub name: &'static str,

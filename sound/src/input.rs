@@ -75,8 +75,8 @@ impl std::fmt::Debug for SoundInput {
 }
 
 impl SoundInput {
-    /// Reads WAV or Ogg Opus, whichever it is, or raw samples if `raw` is there and it is neither. Samples are encoded at
-    /// `bitrate`; Opus stays as it is.
+    /// Reads WAV or Ogg Opus, whichever it is, or raw samples if `raw` is there and it is neither. Samples are encoded
+    /// at `bitrate`; Opus stays as it is.
     ///
     /// # Errors
     /// If it is none of these, or sound that is not supported.

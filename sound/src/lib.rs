@@ -7,8 +7,8 @@
 //! packets -> nestcast-player's SoundPlayout -> SoundBlock -> SoundRenderer -> samples -> WavFile
 //! ```
 //!
-//! [`SoundTrack`] writes a WAV in step with a video. [`SoundInput`] reads a file or a pipe. A program with a microphone uses [`SoundEncoder`] and hands each packet to
-//! `SoundFanout` of `nestcast-sender`.
+//! [`SoundTrack`] writes a WAV in step with a video. [`SoundInput`] reads a file or a pipe. A program with a microphone
+//! uses [`SoundEncoder`] and hands each packet to `SoundFanout` of `nestcast-sender`.
 //!
 //! Packets are untrusted: [`SoundDecoder`] refuses what is no packet, and uses no more memory for it.
 //!

@@ -13,8 +13,8 @@ use std::time::Duration;
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The names of Firefox in different distributions.
 const FIREFOX: [&str; 2] = ["firefox-esr", "firefox"];
-/// Runs without a window, as root, without a profile's first questions, with WebGL even without a graphics card, and with
-/// sound though nobody touched the page.
+/// Runs without a window, as root, without a profile's first questions, with WebGL even without a graphics card, and
+/// with sound though nobody touched the page.
 const CHROMIUM_SWITCHES: [&str; 8] = [
     "--headless=new",
     "--no-sandbox",

@@ -221,8 +221,8 @@ impl Page {
         self.watch_named("", token, enough).await
     }
 
-    /// Watches the broadcast of this name until `enough` has arrived. Returns the welcome, what arrived, and how the sender closed the session, if
-    /// it did.
+    /// Watches the broadcast of this name until `enough` has arrived. Returns the welcome, what arrived, and how the
+    /// sender closed the session, if it did.
     ///
     /// # Panics
     /// If the sender breaks a rule.

@@ -12,8 +12,8 @@ const IN_TEXT: std::ops::RangeInclusive<f64> = 1e3..=1e12;
 
 /// A bitrate in whole bits per second.
 ///
-/// Text is a number from 1000 to 10^12, or one with `k`, `K` or `M`, such as `300k`. Smaller numbers are refused in text
-/// because their unit was probably forgotten.
+/// Text is a number from 1000 to 10^12, or one with `k`, `K` or `M`, such as `300k`. Smaller numbers are refused in
+/// text because their unit was probably forgotten.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bitrate(u64);
 

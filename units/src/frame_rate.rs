@@ -12,7 +12,8 @@ const MAX_TERM: u32 = 1_000_000;
 /// See [`FrameRate::MAX_PER_SECOND`].
 const MAX_PER_SECOND: u32 = 1000;
 
-/// A number of frames in a number of seconds: each number is in 1..=1000000, and there are at most 1000 frames a second.
+/// A number of frames in a number of seconds: each number is in 1..=1000000, and there are at most 1000 frames a
+/// second.
 ///
 /// Two rates are equal if they are the same speed: 50/2 equals 25. Text is a whole number or a fraction, such as `25`,
 /// `30000/1001` or `30000:1001`.

@@ -12,8 +12,9 @@
 //! | `svt-av1` | SVT-AV1, preset 8 | low delay, constant rate with a buffer of 1 s |
 //!
 //! x264 with 1.5 frames has nestcast's latency. `x264-free`, `vp9`, `aom` and `svt-av1` may take longer, and so may
-//! `aom-tight`, which keeps to its buffer only in the mean; the tables show the largest frame of each run. SVT-AV1 1.4 itself calls its low delay unfinished. Each uses one thread.
-//! Only the bytes of coded frames count, without x264's notes on its own settings (SEI) and without containers.
+//! `aom-tight`, which keeps to its buffer only in the mean; the tables show the largest frame of each run. SVT-AV1 1.4
+//! itself calls its low delay unfinished. Each uses one thread. Only the bytes of coded frames count, without x264's
+//! notes on its own settings (SEI) and without containers.
 
 use std::path::Path;
 

@@ -1,5 +1,5 @@
-//! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second, or of a stored
-//! video.
+//! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second, or of a
+//! stored video.
 //!
 //! The sender and the receivers are separate processes, so that the sender's processor time and memory are its own. The
 //! time is what the kernel counted (`/proc/PID/stat`): other work on the machine makes a run longer, but not more

@@ -1,6 +1,6 @@
 //! `nestcastdec`: coded frames, or prefixes of them, to raw video.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gst::glib;
 use gst::glib::Properties;
@@ -13,7 +13,7 @@ use gst_video::{VideoCodecFrame, VideoCodecState, VideoFrameRef, VideoInfo};
 use nestcast_codec::{Arrived, Format, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 
 use crate::coded_format::{coded_caps, unknown_models};
-use crate::element::element;
+use crate::element::{count, element};
 use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
 
@@ -113,8 +113,8 @@ impl VideoDecoderImpl for Decoder {
         obj.negotiate(output).map_err(|error| refused(&error))?;
         let info = obj.output_state().map(|state| state.info().clone());
         let info = info.ok_or_else(|| refused(&"the output has no format"))?;
-        let threads = self.settings.lock().unwrap_or_else(PoisonError::into_inner).threads;
-        *self.state() = Some(State::new(info, size, colours, usize::try_from(threads).unwrap_or(1).max(1)));
+        let threads = self.given().threads;
+        *self.state() = Some(State::new(info, size, colours, count(threads)));
         // A frame's picture leaves before the next frame enters.
         obj.set_latency(gst::ClockTime::ZERO, gst::ClockTime::ZERO);
         Ok(())
@@ -131,7 +131,7 @@ impl VideoDecoderImpl for Decoder {
         match decoded {
             // Later frames need what it holds; its picture would be late, or is the one before.
             Ok(arrived) if is_late || arrived == Arrived::Nothing => {
-                gst::debug!(CATEGORY, imp = self, "shows no frame {}", frame.system_frame_number());
+                gst::debug!(DEBUG_CATEGORY, imp = self, "shows no frame {}", frame.system_frame_number());
                 return obj.drop_frame(frame);
             }
             Ok(_) => {}

@@ -19,8 +19,13 @@ pub(crate) fn category(element: &str, content: &str) -> gst::DebugCategory {
     gst::DebugCategory::new(element, gst::DebugColorFlags::empty(), Some(content))
 }
 
-/// Implements the parts that all elements have alike, for an element with a `state` behind a lock: the log `CATEGORY`,
-/// the description, the pads, and how it refuses a format.
+/// Returns the number that a property states, which its minimum and maximum limit.
+pub(crate) fn count(given: u32) -> usize {
+    usize::try_from(given).unwrap_or(usize::MAX)
+}
+
+/// Implements the parts that all elements have alike, for an element with a locked `state` and locked `settings`: the
+/// log `DEBUG_CATEGORY`, the description, the pads, the values of properties, and how it refuses a format.
 macro_rules! element {
     (
         $element:ty,
@@ -29,7 +34,7 @@ macro_rules! element {
         description: $description:expr,
         pads: [$($direction:ident: $caps:expr),+]
     ) => {
-        static CATEGORY: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
+        static DEBUG_CATEGORY: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
             let [element, content] = $log;
             $crate::element::category(element, content)
         });
@@ -38,15 +43,15 @@ macro_rules! element {
 
         impl ElementImpl for $element {
             fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-                static METADATA: std::sync::LazyLock<gst::subclass::ElementMetadata> =
+                static ELEMENT_METADATA: std::sync::LazyLock<gst::subclass::ElementMetadata> =
                     std::sync::LazyLock::new(|| $crate::element::metadata($description));
-                Some(&METADATA)
+                Some(&ELEMENT_METADATA)
             }
 
             fn pad_templates() -> &'static [gst::PadTemplate] {
-                static TEMPLATES: std::sync::LazyLock<Vec<gst::PadTemplate>> =
+                static PAD_TEMPLATES: std::sync::LazyLock<Vec<gst::PadTemplate>> =
                     std::sync::LazyLock::new(|| $crate::element::pads(&[$((gst::PadDirection::$direction, $caps)),+]));
-                &TEMPLATES
+                &PAD_TEMPLATES
             }
         }
 
@@ -55,10 +60,15 @@ macro_rules! element {
                 self.state.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
             }
 
+            /// Returns the values of the properties.
+            fn given(&self) -> std::sync::MutexGuard<'_, Settings> {
+                self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+            }
+
             /// Posts why the element cannot use a format, and returns it.
             fn refuse_format(&self, why: &dyn std::fmt::Display) -> gst::LoggableError {
                 gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
-                gst::loggable_error!(CATEGORY, "{why}")
+                gst::loggable_error!(DEBUG_CATEGORY, "{why}")
             }
         }
     };

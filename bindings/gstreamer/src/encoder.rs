@@ -1,6 +1,6 @@
 //! `nestcastenc`: raw video to coded frames.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gst::glib;
 use gst::glib::Properties;
@@ -15,7 +15,7 @@ use nestcast_codec::{
 };
 
 use crate::coded_format::{coded_caps, describe};
-use crate::element::element;
+use crate::element::{count, element};
 use crate::raw_format::{RawFormat, raw_caps};
 use crate::raw_picture::borrow;
 
@@ -115,7 +115,7 @@ impl VideoEncoderImpl for Encoder {
         let info = input.info().clone();
         let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
         let settings = self.settings(format).map_err(|error| refused(&error))?;
-        let max_bitrate = self.settings.lock().unwrap_or_else(PoisonError::into_inner).max_bitrate;
+        let max_bitrate = self.given().max_bitrate;
         let model = VideoModel::built_in();
         let caps = describe(&info, &model).map_err(|error| refused(&error))?;
         *self.state() = Some(State {
@@ -138,7 +138,7 @@ impl VideoEncoderImpl for Encoder {
         let is_key = frame.flags().contains(VideoCodecFrameFlags::FORCE_KEYFRAME);
         if !is_key && obj.max_encode_time(&frame) < 0 {
             // It would arrive too late. Without an output buffer, the base class counts it as skipped.
-            gst::debug!(CATEGORY, imp = self, "skips frame {}", frame.system_frame_number());
+            gst::debug!(DEBUG_CATEGORY, imp = self, "skips frame {}", frame.system_frame_number());
             return obj.finish_frame(frame);
         }
         let (encoded, length) = self.encode(&frame, is_key).map_err(|why| {
@@ -164,7 +164,7 @@ impl VideoEncoderImpl for Encoder {
 impl Encoder {
     /// Returns the settings of the codec, from the properties.
     fn settings(&self, format: RawFormat) -> Result<VideoSettings, String> {
-        let given = *self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let given = *self.given();
         let RawFormat { size, rate, .. } = format;
         let [slowest, fastest] = Population::usual_bitrates(size, rate).map(Bitrate::bits);
         let or = |given, usual| if given == 0 { usual } else { given };
@@ -173,7 +173,7 @@ impl Encoder {
             return Err(format!("the slowest receiver, {slowest} bit/s, is faster than the fastest, {fastest} bit/s"));
         }
         let population = Population::log_uniform(Bitrate::from_bits(slowest)..=Bitrate::from_bits(fastest));
-        Ok(VideoSettings { size, rate, population, threads: usize::try_from(given.threads).unwrap_or(1).max(1) })
+        Ok(VideoSettings { size, rate, population, threads: count(given.threads) })
     }
 
     /// Encodes a frame, and returns how many of its bytes to send.

@@ -2,8 +2,8 @@
 //! it, and `nestcastsrc` receives a broadcast. `gst-inspect-1.0 nestcast` lists them.
 //!
 //! Each element is a file, and the threads of a session are files of their own: `broadcast.rs` and `reception.rs` know
-//! no pipeline. `raw_format.rs` and `raw_picture.rs` turn caps and buffers of raw video into the codec's types and back.
-//! `element.rs` has the parts that all elements have alike.
+//! no pipeline. `raw_format.rs` and `raw_picture.rs` turn caps and buffers of raw video into the codec's types and
+//! back. `element.rs` has the parts that all elements have alike.
 
 mod broadcast;
 mod coded_format;

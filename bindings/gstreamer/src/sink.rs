@@ -1,7 +1,7 @@
 //! `nestcastsink`: broadcasts raw video.
 
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use gst::glib;
 use gst::glib::Properties;
@@ -15,7 +15,7 @@ use nestcast_encode::{Offered, StreamPicture};
 use nestcast_sender::{Identity, clock_micros, place_of};
 
 use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
-use crate::element::element;
+use crate::element::{count, element};
 use crate::raw_format::{RawFormat, raw_caps};
 use crate::raw_picture::borrow;
 
@@ -188,7 +188,7 @@ impl BaseSinkImpl for Sink {
         self.finish().map_err(|why| refused(&why))?;
         self.begin().map_err(|why| {
             gst::element_imp_error!(self, gst::ResourceError::OpenWrite, ["{why}"]);
-            gst::loggable_error!(CATEGORY, "{why}")
+            gst::loggable_error!(DEBUG_CATEGORY, "{why}")
         })
     }
 
@@ -283,7 +283,7 @@ impl Sink {
 
     /// Reads the properties.
     fn running(&self) -> Result<Running, String> {
-        let given = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let given = self.given().clone();
         let listen = given.listen.parse();
         let listen = listen.map_err(|_| "give listen an IP address and a port, as in [::]:4433".to_owned())?;
         let identity = match (given.certificate, given.private_key) {
@@ -291,7 +291,6 @@ impl Sink {
             (Some(chain), Some(key)) => Identity::from_pem(&PathBuf::from(chain), &PathBuf::from(key)),
             _ => return Err("give both certificate and private-key, or none".to_owned()),
         };
-        let count = |number: u32| usize::try_from(number).unwrap_or(usize::MAX);
         Ok(Running {
             listen,
             identity: identity.map_err(|error| with_causes(&error))?,
@@ -324,7 +323,7 @@ impl Sink {
         let obj = self.obj();
         obj.notify("address");
         let (address, fingerprint) = (self.address(), self.fingerprint());
-        gst::info!(CATEGORY, imp = self, "receive with: nestcast receive {address} --fingerprint {fingerprint}");
+        gst::info!(DEBUG_CATEGORY, imp = self, "receive with: nestcast receive {address} --fingerprint {fingerprint}");
         let listening = gst::Structure::builder("nestcast-listening")
             .field("address", address)
             .field("fingerprint", fingerprint)

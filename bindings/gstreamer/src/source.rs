@@ -1,7 +1,7 @@
 //! `nestcastsrc`: receives a broadcast as raw video.
 
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex, PoisonError};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use gst::glib;
@@ -15,7 +15,7 @@ use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Config, Latency, Trust};
 
-use crate::element::element;
+use crate::element::{count, element};
 use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
 use crate::reception::{Next, PictureOutput, Received, Reception};
@@ -217,7 +217,7 @@ impl Source {
 
     /// Reads the properties, and begins to receive.
     fn begin(&self) -> Result<Reception, String> {
-        let given = self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let given = self.given().clone();
         let address: Address = given.address.parse().map_err(|error| format!("{error}"))?;
         let trust = match (given.fingerprint, given.authorities) {
             (Some(digits), None) => Trust::fingerprint(&digits).ok_or("a fingerprint has 64 hexadecimal digits")?,
@@ -237,7 +237,7 @@ impl Source {
             latency,
             ..Reception::config(trust)
         };
-        let threads = usize::try_from(given.threads).unwrap_or(1).max(1);
+        let threads = count(given.threads);
         Reception::start(address, config, threads).map_err(|error| format!("a thread cannot be started: {error}"))
     }
 
@@ -259,7 +259,7 @@ impl Source {
             None => fresh.set_flags(gst::BufferFlags::CORRUPTED),
         }
         if received.dropped > 0 {
-            gst::debug!(CATEGORY, imp = self, "{} pictures were dropped", received.dropped);
+            gst::debug!(DEBUG_CATEGORY, imp = self, "{} pictures were dropped", received.dropped);
             fresh.set_flags(gst::BufferFlags::DISCONT);
             self.state().dropped += received.dropped;
         }

@@ -119,8 +119,8 @@ impl Decoder {
         Ok(matches!(&*state, State::Ready { decoder, .. } if decoder.progress() == Progress::Complete))
     }
 
-    /// Bit planes that are still missing, those below the finest step included; 0.0 for all of the stream, `None` before
-    /// the header is complete.
+    /// Bit planes that are still missing, those below the finest step included; 0.0 for all of the stream, `None`
+    /// before the header is complete.
     #[getter]
     fn position(&self) -> Result<Option<f32>> {
         let state = exclusive(&self.state, "decoder")?;

@@ -191,7 +191,8 @@ pub(crate) fn cut_video<'py>(data: &Bound<'py, PyAny>, bitrate: f64) -> Result<B
     Ok(PyBytes::new(py, &bytes))
 }
 
-/// Returns how many frames of a stored video are shown, without decoding them: those from the first on that has its head.
+/// Returns how many frames of a stored video are shown, without decoding them: those from the first on that has its
+/// head.
 #[pyfunction]
 pub(crate) fn count_frames(data: &Bound<'_, PyAny>, max_pixels: u64) -> Result<u64> {
     let py = data.py();

@@ -8,7 +8,7 @@ use anyhow::Context as _;
 use anyhow::{Error, Result, anyhow};
 use bytes::Bytes;
 use nestcast_sender::{BrowserCertificate, Identity, PageFile, PageServer};
-use nestcast_web::{FILES, StaticFile};
+use nestcast_web::{PAGE_FILES, StaticFile};
 
 use crate::files;
 
@@ -29,7 +29,7 @@ pub(super) async fn listen(address: Option<SocketAddr>, identity: Option<Identit
 
 /// Serves the viewer of the broadcast at an address as long as the program runs.
 pub(super) fn serve_viewer(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCertificate) {
-    tokio::spawn(Arc::clone(page).serve(FILES.iter().map(of_viewer).collect(), Some((sender, certificate))));
+    tokio::spawn(Arc::clone(page).serve(PAGE_FILES.iter().map(of_viewer).collect(), Some((sender, certificate))));
 }
 
 fn of_viewer(file: &StaticFile) -> PageFile {
@@ -52,7 +52,7 @@ impl Page {
     pub(crate) fn serve(self, page: Vec<PageFile>) {
         let Self(runtime, server) = self;
         let replaced: Vec<_> = page.iter().map(|file| file.name).collect();
-        let others = FILES.iter().filter(|file| !replaced.contains(&file.name)).map(of_viewer);
+        let others = PAGE_FILES.iter().filter(|file| !replaced.contains(&file.name)).map(of_viewer);
         let all = others.chain(page).collect();
         if let Some(address) = server.address() {
             files::note(&format!("cut the picture in a browser: http://{address}/ (ctrl-c ends this)"));

@@ -92,7 +92,6 @@ async fn on_air(
     sources: Vec<(BroadcastName, AnySource)>,
 ) -> Result<()> {
     let fingerprint = config.identity.fingerprint().to_string();
-    let needs_token = !config.authorizers.is_empty();
     let identity = options.cert.as_ref().map(|_| config.identity.clone());
     // First, because the system may choose the port, which is a part of the page's origin.
     let page = page::listen(options.web, identity).await?;
@@ -137,7 +136,9 @@ async fn on_air(
             web: web.first().cloned(),
         })?;
     } else {
-        monitors.keys().for_each(|name| note_place(address, name, &fingerprint, needs_token));
+        let (token, whose) = token_advice(options);
+        monitors.keys().for_each(|name| note_place(address, name, &fingerprint, token));
+        whose.into_iter().for_each(files::note);
         web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
     let (began, mut paces) = (Instant::now(), monitors.keys().map(|_| Pace::default()).collect::<Vec<_>>());
@@ -172,10 +173,27 @@ async fn on_air(
     Ok(ended?)
 }
 
+/// Returns the option by which a receiver gives its token, and a note on where that token is from.
+const fn token_advice(options: &Send) -> (&'static str, Option<&'static str>) {
+    #[cfg(feature = "access")]
+    if options.access.keys.is_some() {
+        let whose = "each viewer needs a token of its own: `nestcast token` makes it, with the private key of --keys";
+        return (" --token-file VIEWER.token", Some(whose));
+    }
+    if options.token_file.is_some() {
+        return (" --token-file FILE", None);
+    }
+    #[cfg(feature = "access")]
+    if options.access.admit.is_some() {
+        let whose = "the web service of --admit decides: if it needs a token, receive with --token-file FILE";
+        return ("", Some(whose));
+    }
+    ("", None)
+}
+
 /// Prints how to receive a broadcast.
-fn note_place(address: SocketAddr, name: &BroadcastName, fingerprint: &str, needs_token: bool) {
+fn note_place(address: SocketAddr, name: &BroadcastName, fingerprint: &str, token: &str) {
     let place = if name.is_empty() { place_of(address) } else { format!("{}/{name}", place_of(address)) };
-    let token = if needs_token { " --token-file FILE" } else { "" };
     files::note(&format!("receive with: nestcast receive {place} --fingerprint {fingerprint}{token} -o -"));
 }
 

@@ -7,7 +7,7 @@ use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
 use crate::subband::gains;
-use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::quantise::{MAX_MAGNITUDE, MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
 use crate::subband::sparse::SparseRows;
@@ -16,10 +16,10 @@ use crate::subband::sparse::SparseRows;
 const FINEST_LEVEL_MARKS: [u8; 3] = [3, 2, 1];
 
 impl Slice {
-    /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from the
-    /// finest step on. If a magnitude has no room next to the planes below that step, returns `None` and leaves some
-    /// Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit
-    /// planes set if some are below that step; `line` is memory for a row.
+    /// Stores the Levels of these pixel rows as an encoder's source, and returns the number of their bit planes from
+    /// the finest step on. If a magnitude has no room next to the planes below that step, returns `None` and leaves
+    /// some Levels wrong. The slice must be empty except for its regions' rotations and gains, and have its bit planes
+    /// set if some are below that step; `line` is memory for a row.
     pub(crate) fn set_source(
         &mut self,
         model: &Model,
@@ -94,7 +94,7 @@ impl Slice {
 
     /// Writes the known coefficients into this slice's rows of every subband, by index, with the rotations and gains of
     /// its regions undone. Rows of subbands that are not `used` are zero.
-    pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS], used: &[bool; SUBBANDS]) {
+    pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBAND_COUNT], used: &[bool; SUBBAND_COUNT]) {
         self.write_values(out, used, |index| {
             let tables = &model.subbands[index];
             let fine = self.planes.fine_at(Subband::at(index).level);
@@ -106,11 +106,11 @@ impl Slice {
         self.gains.undo(width, out);
     }
 
-    /// Writes the known values into this slice's rows of every subband, by index, all of which are zero. `quantiser` takes
-    /// a subband's index and returns the function from a magnitude and its known plane to the value.
+    /// Writes the known values into this slice's rows of every subband, by index, all of which are zero. `quantiser`
+    /// takes a subband's index and returns the function from a magnitude and its known plane to the value.
     pub(crate) fn write_sparse<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
-        out: &mut [SparseRows<'_, T>; SUBBANDS],
+        out: &mut [SparseRows<'_, T>; SUBBAND_COUNT],
         quantiser: impl Fn(usize) -> V,
     ) {
         for BlockPlace { subband, bx, by } in &self.significant {
@@ -121,11 +121,12 @@ impl Slice {
         }
     }
 
-    /// As [`Slice::write_sparse`], into plain rows with arbitrary values. Rows of subbands that are not `used` are zero.
+    /// As [`Slice::write_sparse`], into plain rows with arbitrary values. Rows of subbands that are not `used` are
+    /// zero.
     pub(crate) fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
-        out: &mut [&mut [T]; SUBBANDS],
-        used: &[bool; SUBBANDS],
+        out: &mut [&mut [T]; SUBBAND_COUNT],
+        used: &[bool; SUBBAND_COUNT],
         quantiser: impl Fn(usize) -> V,
     ) {
         for map in &self.subbands {
@@ -196,7 +197,7 @@ impl Slice {
     /// Returns an encoder's source by subband, row by row.
     #[cfg(feature = "training")]
     pub(crate) fn source_levels(&self) -> Vec<Vec<i16>> {
-        let mut out = vec![Vec::new(); SUBBANDS];
+        let mut out = vec![Vec::new(); SUBBAND_COUNT];
         for map in &self.subbands {
             let levels = (0..map.height).flat_map(|y| (0..map.width).map(move |x| map.grid.place(x, y)));
             let signed = |level: u16| (level & !SIGN_BIT).cast_signed() * if level & SIGN_BIT != 0 { -1 } else { 1 };

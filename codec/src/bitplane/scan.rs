@@ -107,8 +107,8 @@ fn coding_pass<C: Coder>(slice: &mut Slice, cursor: &mut Cursor, coder: &mut C) 
     }
 }
 
-/// Codes all code blocks of a coding pass from the one at `cursor` on, in this plane of the subband. The data for every symbol are on the stack, so
-/// that they stay in registers.
+/// Codes all code blocks of a coding pass from the one at `cursor` on, in this plane of the subband. The data for every
+/// symbol are on the stack, so that they stay in registers.
 #[inline(always)]
 fn code_blocks<C: Coder, const PASS: usize>(
     slice: &mut Slice,

@@ -9,13 +9,14 @@ use crate::entropy::range_coder::Coder;
 use crate::error::ModelId;
 use crate::model::{Model, Weights};
 use crate::simd::widest;
-use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
 /// Planes in which expected magnitudes have the same unit: 1/64 of the last one's step.
 const UNIT_PLANES: u32 = 4;
 /// An expected magnitude above the smallest of the last bin in each plane of the next unit, so this bound changes no
-/// context. In that unit it is 16384; what eight neighbours add in all planes, 255 / 64 of a step each, is less than 32768.
+/// context. In that unit it is 16384; what eight neighbours add in all planes, 255 / 64 of a step each, is less than
+/// 32768.
 const MAX_EXPECTED_MAGNITUDE: u16 = 1 << 10;
 /// The first coefficient of each row of a code block.
 const FIRST_COLUMN: u64 = 0x0101_0101_0101_0101;
@@ -58,7 +59,8 @@ impl SubbandMap {
         self
     }
 
-    /// Returns which neighbours' expected magnitudes grow with a coefficient: left and right, above and below, diagonal.
+    /// Returns which neighbours' expected magnitudes grow with a coefficient: left and right, above and below,
+    /// diagonal.
     #[inline(always)]
     pub(super) const fn kinds(&self) -> [bool; 3] {
         let Weights { side, above, diagonal, .. } = self.weights;
@@ -306,7 +308,7 @@ impl Slice {
     /// yet.
     pub(super) fn code_rotations<C: Coder>(&mut self, coder: &mut C) -> Option<()> {
         let Some(mut region) = self.rotations.next_without() else { return Some(()) };
-        let mut turned: [Option<usize>; SUBBANDS] = [None; SUBBANDS];
+        let mut turned: [Option<usize>; SUBBAND_COUNT] = [None; SUBBAND_COUNT];
         let all = self.subbands.iter().enumerate();
         let nonzero = all.filter(|(_, map)| map.nonzero && regions::rotates(Subband::at(map.index)));
         for (turned, (at, _)) in turned.iter_mut().zip(nonzero) {

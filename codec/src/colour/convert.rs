@@ -312,7 +312,8 @@ fn pack(packed: &[u32; BATCH_PIXELS], samples: &mut [u8]) {
 
 /// Adds `zero`, rounds half up and clips to 0..=255; NaN gives 0.
 ///
-/// Every step has a vector instruction: between 0 and 256 the sum with `ROUNDING_OFFSET` is `ROUNDING_OFFSET` and the nearest integer.
+/// Every step has a vector instruction: between 0 and 256 the sum with `ROUNDING_OFFSET` is `ROUNDING_OFFSET` and the
+/// nearest integer.
 #[inline(always)]
 fn to_sample(value: f32, zero: f32) -> u32 {
     const ROUNDING_OFFSET: f32 = 8_388_608.0;

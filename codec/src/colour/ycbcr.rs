@@ -1,5 +1,5 @@
-//! Matrices between red, green, blue and luma with two colour differences (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6, section 3;
-//! spec, "YCbCr").
+//! Matrices between red, green, blue and luma with two colour differences (ITU-R BT.601-7, section 2.5; ITU-R BT.709-6,
+//! section 3; spec, "YCbCr").
 
 use crate::picture::{Matrix, Range, Ycbcr};
 

@@ -26,8 +26,8 @@ pub(crate) trait Coder: Default {
     /// determine it.
     fn code<const RATES: u32>(&mut self, probabilities: &mut [Probability], context: usize, bit: bool) -> Option<bool>;
 
-    /// Codes a bit that is about as often zero as one, without a branch on it. `inverted`: in its place the opposite bit
-    /// is coded.
+    /// Codes a bit that is about as often zero as one, without a branch on it. `inverted`: in its place the opposite
+    /// bit is coded.
     #[inline(always)]
     fn code_even<const RATES: u32>(
         &mut self,
@@ -127,8 +127,8 @@ impl RangeEncoder {
         self.finish_recorded().0
     }
 
-    /// Writes the fewest bytes that determine every bit to a decoder that knows that [`ZERO_PADDING`] follow. It leaves out no
-    /// more zeros than these, even if a long run of likely bits ends in more.
+    /// Writes the fewest bytes that determine every bit to a decoder that knows that [`ZERO_PADDING`] follow. It leaves
+    /// out no more zeros than these, even if a long run of likely bits ends in more.
     pub(crate) fn finish_before_zeros(mut self) -> Vec<u8> {
         let end = self.low + u64::from(self.range);
         let rounded = (0..32).rev().map(|bits| self.low.next_multiple_of(1 << bits));
@@ -250,8 +250,8 @@ impl RangeDecoder {
         *self = Self { bytes, ..Self::new() };
     }
 
-    /// Begins in the middle, in the same memory: where an encoder had this state. `bytes` are those from the lowest four
-    /// of `low` on.
+    /// Begins in the middle, in the same memory: where an encoder had this state. `bytes` are those from the lowest
+    /// four of `low` on.
     pub(crate) fn begin_at(&mut self, low: u64, range: u32, bytes: &[u8]) {
         self.restart();
         (self.range, self.ones) = (range, 4);
@@ -263,8 +263,8 @@ impl RangeDecoder {
     }
 
     /// Reads a bit with this probability of a one, in 1/32768; `None` if the bytes at hand do not determine it. `learn`
-    /// gets the bit. Two complete paths instead of one with selections: a processor that predicts the bit goes on to the
-    /// next one early.
+    /// gets the bit. Two complete paths instead of one with selections: a processor that predicts the bit goes on to
+    /// the next one early.
     #[inline(always)]
     pub(super) fn read(&mut self, of_one: u32, learn: impl FnOnce(bool)) -> Option<bool> {
         let bound = (self.range >> PROBABILITY_BITS) * of_one;

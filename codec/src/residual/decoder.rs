@@ -56,8 +56,8 @@ impl ResidualDecoder {
         pushed.map_err(|why| Error::Corrupt { what: "frame", why })
     }
 
-    /// As [`ResidualDecoder::push`], of bytes that `encoder` has just made: it follows the encoder's symbols and decodes
-    /// none.
+    /// As [`ResidualDecoder::push`], of bytes that `encoder` has just made: it follows the encoder's symbols and
+    /// decodes none.
     ///
     /// # Errors
     /// As [`ResidualDecoder::push`], which does not happen.

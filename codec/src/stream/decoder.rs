@@ -40,8 +40,8 @@ pub enum Progress {
     Complete,
 }
 
-/// The default limit of pixels that a decoder agrees to hold, counted by [`Header::weighed_pixels`]. It needs up to 50 bytes
-/// for each.
+/// The default limit of pixels that a decoder agrees to hold, counted by [`Header::weighed_pixels`]. It needs up to 50
+/// bytes for each.
 pub const DEFAULT_MAX_PIXELS: u64 = 100_000_000;
 
 /// Decodes streams with one synthesis, one after another in the same memory. You push bytes as they arrive, and render
@@ -208,13 +208,13 @@ impl Decoder {
         })
     }
 
-    /// Renders the picture of the bytes that have arrived into `out`, in its number of bits a sample whatever the stream's.
-    /// If the stream has opacity and `out` has none, `out` shows the picture over white. If `out` alone has opacity, it is
-    /// opaque.
+    /// Renders the picture of the bytes that have arrived into `out`, in its number of bits a sample whatever the
+    /// stream's. If the stream has opacity and `out` has none, `out` shows the picture over white. If `out` alone has
+    /// opacity, it is opaque.
     ///
     /// # Errors
-    /// [`DecodeError::IncompleteHeader`] before the header is complete; [`DecodeError::Synthesis`] if the synthesis fails, or
-    /// if the size or channels of `out` differ from the header's.
+    /// [`DecodeError::IncompleteHeader`] before the header is complete; [`DecodeError::Synthesis`] if the synthesis
+    /// fails, or if the size or channels of `out` differ from the header's.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), DecodeError> {
         let (_, position) = self.coefficients()?;
         let mut out = out.into();
@@ -222,7 +222,8 @@ impl Decoder {
         self.render_alpha_into(out)
     }
 
-    /// Does for `out` what [`Decoder::render_into`] does about opacity, after another synthesis has rendered the colours.
+    /// Does for `out` what [`Decoder::render_into`] does about opacity, after another synthesis has rendered the
+    /// colours.
     ///
     /// # Errors
     /// As [`Decoder::render_into`].
@@ -250,7 +251,8 @@ impl Decoder {
         Ok(())
     }
 
-    /// Returns the picture of the bytes that have arrived, grey or RGB as the header says, opaque and of 8 bits a sample.
+    /// Returns the picture of the bytes that have arrived, grey or RGB as the header says, opaque and of 8 bits a
+    /// sample.
     ///
     /// # Errors
     /// As [`Decoder::render_into`].

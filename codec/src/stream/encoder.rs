@@ -48,8 +48,8 @@ pub struct Encoder {
     bytes: BytesMut,
 }
 
-/// Planes by which opacity comes later than colours. An error of opacity shows as that error times the difference between
-/// the picture and its ground, in parts of white, which is about half.
+/// Planes by which opacity comes later than colours. An error of opacity shows as that error times the difference
+/// between the picture and its ground, in parts of white, which is about half.
 const ALPHA_DELAY_PLANES: u8 = 1;
 
 /// The parts that encode opacity.
@@ -110,19 +110,20 @@ impl Encoder {
         self
     }
 
-    /// Sets the strength of activity masking, 0 to 1: regions of 32 x 32 pixels get coarser steps where they have texture,
-    /// which hides errors, and finer ones where they are smooth. The default is 0, no masking; 0.35 is good for how photos
-    /// look, and lowers their PSNR by 0.2 to 0.3 dB. Drawn regions, such as text, keep their steps. An analysis may say how much
-    /// each region hides ([`Coefficients::activity`]); otherwise the encoder measures it. Decoders read both.
+    /// Sets the strength of activity masking, 0 to 1: regions of 32 x 32 pixels get coarser steps where they have
+    /// texture, which hides errors, and finer ones where they are smooth. The default is 0, no masking; 0.35 is good
+    /// for how photos look, and lowers their PSNR by 0.2 to 0.3 dB. Drawn regions, such as text, keep their steps. An
+    /// analysis may say how much each region hides ([`Coefficients::activity`]); otherwise the encoder measures it.
+    /// Decoders read both.
     #[must_use]
     pub fn with_activity_masking(mut self, strength: f32) -> Self {
         self.masking = (strength > 0.0).then(|| (strength.min(1.0), self.model().norms()));
         self
     }
 
-    /// Sets the most bits of a sample that streams keep, 8..=16; others are clamped. The default is 16. At the same cut,
-    /// a stream of more bits shows the same picture as one of 8, though its bytes differ. It continues after that one's end
-    /// with finer planes.
+    /// Sets the most bits of a sample that streams keep, 8..=16; others are clamped. The default is 16. At the same
+    /// cut, a stream of more bits shows the same picture as one of 8, though its bytes differ. It continues after that
+    /// one's end with finer planes.
     #[must_use]
     pub fn with_max_bits(mut self, bits: u8) -> Self {
         self.max_bits = bits.clamp(USUAL_BITS, MAX_BITS);
@@ -135,8 +136,8 @@ impl Encoder {
         self.analysis.model()
     }
 
-    /// Encodes a picture. Opacity that is the largest everywhere, and samples of 16 bits that all have an equal in 8 bits,
-    /// cost nothing. Colours of pixels that do not show are kept as they are.
+    /// Encodes a picture. Opacity that is the largest everywhere, and samples of 16 bits that all have an equal in 8
+    /// bits, cost nothing. Colours of pixels that do not show are kept as they are.
     ///
     /// # Errors
     /// [`EncodeError::Analysis`] if the analysis fails, [`EncodeError::Codec`] if its coefficients do not fit together.

@@ -52,8 +52,8 @@ impl Place {
     }
 }
 
-/// Writes opacity into `out`, or, if `out` has none, lays its colours over white. `alpha` is a grey picture of 16 bits of
-/// the same size.
+/// Writes opacity into `out`, or, if `out` has none, lays its colours over white. `alpha` is a grey picture of 16 bits
+/// of the same size.
 pub(super) fn add_alpha(alpha: &Picture, out: &mut ViewMut<'_>) {
     let [width, height] = [out.size.width(), out.size.height()];
     let opacity = |x: usize, y: usize| {

@@ -78,8 +78,8 @@ impl Header {
         self.bits > USUAL_BITS
     }
 
-    /// Returns the interleaved format that keeps everything in the stream: grey or RGB, with opacity if there is some, of
-    /// 16 bits a sample if the source has more than 8.
+    /// Returns the interleaved format that keeps everything in the stream: grey or RGB, with opacity if there is some,
+    /// of 16 bits a sample if the source has more than 8.
     #[must_use]
     pub const fn format(&self) -> Format {
         Format::interleaved(self.channels, self.alpha.is_some(), self.is_deep())

@@ -40,8 +40,8 @@ pub(crate) struct Coded<R> {
 pub(crate) struct Limit {
     /// Bytes of all slices after which it needs no more.
     pub(crate) bytes: usize,
-    /// Whether the segment of the last byte ends with the first coding pass by which all slices have these bytes. If so,
-    /// the encoder stops there. If not, the bytes are a prefix of those without a limit.
+    /// Whether the segment of the last byte ends with the first coding pass by which all slices have these bytes. If
+    /// so, the encoder stops there. If not, the bytes are a prefix of those without a limit.
     pub(crate) shortens: bool,
 }
 

@@ -29,8 +29,8 @@ struct Job<R> {
 }
 
 impl<R: Record> SliceCoder<R> {
-    /// Codes slices down to the last plane, or to the end of the segment that contains the last byte within the limit. A
-    /// thread always codes a pass of the slice that is least far, so that none is coded much further than needed,
+    /// Codes slices down to the last plane, or to the end of the segment that contains the last byte within the limit.
+    /// A thread always codes a pass of the slice that is least far, so that none is coded much further than needed,
     /// however many threads help.
     pub(super) fn code<'a>(
         &mut self,
@@ -78,8 +78,8 @@ impl<R: Record> SliceCoder<R> {
         self.jobs.iter_mut().for_each(Job::finish);
     }
 
-    /// Keeps the end of every coding pass number `passes` alone, after some ends without bytes and before some more ends
-    /// with all bytes.
+    /// Keeps the end of every coding pass number `passes` alone, after some ends without bytes and before some more
+    /// ends with all bytes.
     pub(super) fn align(&mut self, [above, below]: [usize; 2], passes: usize) {
         for Job { coded, .. } in &mut self.jobs {
             let ends = coded.marks.iter().skip(passes - 1).step_by(passes);

@@ -10,7 +10,7 @@ use crate::parallel::{self, Threads};
 use crate::picture::Size;
 use crate::stream::interleave::{Deinterleaver, Followed};
 use crate::subband::coefficients;
-use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT};
 use crate::subband::sparse::{SparseBands, SparseRows};
 use crate::transform::Position;
 
@@ -83,8 +83,8 @@ impl Part {
         self.begun = true;
     }
 
-    /// Allocates the memory of a slice that has its first bytes, unless there is some. The thread that fills it does not
-    /// do that: its memory returns to the system when it ends.
+    /// Allocates the memory of a slice that has its first bytes, unless there is some. The thread that fills it does
+    /// not do that: its memory returns to the system when it ends.
     fn prepare(&mut self, model: &Model, width: usize) {
         let shape = (self.coding.chroma, width, self.rows.len());
         if !self.begun && self.shape.replace(shape) != Some(shape) {
@@ -113,8 +113,8 @@ impl SliceDecoder {
         Self { size: Size::ONE, chroma: ChromaFormat::None, deinterleaver: Deinterleaver::new(1), parts, colours: 1 }
     }
 
-    /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have gains
-    /// are known.
+    /// Begins a picture of which only the size, the components, the number of bit planes, and whether regions have
+    /// gains are known.
     pub(crate) fn start(&mut self, size: Size, chroma: ChromaFormat, planes: u8, gains: bool) {
         let planes = BitPlanes { usual: planes, fine: 0 };
         self.start_all(size, Coding { chroma, planes, gains }, None);
@@ -257,10 +257,10 @@ impl Layer<'_> {
     pub(crate) fn write_to<T: Send + Copy + Default>(
         &self,
         subbands: &mut [Vec<T>],
-        used: &[bool; SUBBANDS],
+        used: &[bool; SUBBAND_COUNT],
         significance: &mut [Vec<u8>],
         threads: &Threads,
-        write: impl Fn(&Slice, &mut [&mut [T]; SUBBANDS]) + Sync,
+        write: impl Fn(&Slice, &mut [&mut [T]; SUBBAND_COUNT]) + Sync,
     ) {
         let blocks = self.blocks();
         let rows = coefficients::slices_mut(subbands, self.size, self.parts.iter().map(|part| part.rows.clone()));
@@ -282,7 +282,7 @@ impl Layer<'_> {
         &self,
         subbands: &mut SparseBands<T>,
         threads: &Threads,
-        write: impl Fn(&Slice, &mut [SparseRows<'_, T>; SUBBANDS]) + Sync,
+        write: impl Fn(&Slice, &mut [SparseRows<'_, T>; SUBBAND_COUNT]) + Sync,
     ) {
         subbands.reset(self.size, self.chroma);
         let rows = subbands.slices_mut(self.size, self.parts.iter().map(|part| part.rows.clone()));

@@ -1,5 +1,5 @@
-//! An encoder's choice of the regions' gains (spec, "Encoders"): lower ones where there is texture, which hides errors. A
-//! network of the analysis says how much each region hides, or the rule of variance.
+//! An encoder's choice of the regions' gains (spec, "Encoders"): lower ones where there is texture, which hides errors.
+//! A network of the analysis says how much each region hides, or the rule of variance.
 //!
 //! Prior art: adaptive quantisation by the logarithm of a block's variance, as in the encoders x264 and x265.
 
@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::subband::coefficients::Bands;
 use crate::subband::gains::{self, STEPS_AN_OCTAVE};
-use crate::subband::layout::{self, LEVELS, Subband};
+use crate::subband::layout::{self, Subband, WAVELET_LEVELS};
 use crate::subband::region_activity::RegionActivity;
 use crate::subband::regions::REGION_SIDE;
 
@@ -15,8 +15,8 @@ use crate::subband::regions::REGION_SIDE;
 const COARSEST_LEVEL: usize = 5;
 /// Is added to the variance, in squared steps of a sample: errors show alike in all smoother regions.
 const SMOOTH_VARIANCE: f32 = 16.0;
-/// A region is drawn, not photographed, if at least this share of the coefficients of the finest level is as good as zero:
-/// samples are exactly equal between its edges. Errors at its edges show.
+/// A region is drawn, not photographed, if at least this share of the coefficients of the finest level is as good as
+/// zero: samples are exactly equal between its edges. Errors at its edges show.
 const DRAWN_SHARE: f32 = 0.25;
 const ZERO_MAGNITUDE: f32 = 0.01;
 /// The network decides if fewer than one region in this number is drawn, because it has learned from photos alone.
@@ -24,9 +24,9 @@ const LEARNED_ABOVE_DRAWN: usize = 8;
 /// The largest gain that is chosen, either way.
 const MAX_CHOSEN_GAIN: f32 = 1.5 * STEPS_AN_OCTAVE as f32;
 
-/// The mean square of what a coefficient of size one adds to its pixels' samples, times their number: by level and half,
-/// low or high.
-pub(crate) type Norms = [[f32; 2]; LEVELS];
+/// The mean square of what a coefficient of size one adds to its pixels' samples, times their number: by level and
+/// half, low or high.
+pub(crate) type Norms = [[f32; 2]; WAVELET_LEVELS];
 
 /// The activity of a slice's regions: what a network found, or half the binary logarithm of the variance of luma.
 #[derive(Debug, Default)]

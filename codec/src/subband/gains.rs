@@ -1,12 +1,12 @@
 //! The gains of regions: powers of two that scale the coefficients of a region (spec, "Regions" and "Quantiser").
 //!
-//! Prior art: adaptive quantisation by macroblock, as in H.264 (Recommendation ITU-T H.264, 2003, `mb_qp_delta`). Here the
-//! gains also decide the order: a coefficient with a higher gain has its bit planes earlier.
+//! Prior art: adaptive quantisation by macroblock, as in H.264 (Recommendation ITU-T H.264, 2003, `mb_qp_delta`). Here
+//! the gains also decide the order: a coefficient with a higher gain has its bit planes earlier.
 
 use std::f32::consts::SQRT_2;
 
 use crate::simd::widest;
-use crate::subband::layout::{SUBBANDS, Subband};
+use crate::subband::layout::{SUBBAND_COUNT, Subband};
 use crate::subband::regions::REGION_SIDE;
 
 /// Steps of a gain in an octave.
@@ -29,8 +29,8 @@ pub(crate) const fn count(width: usize, rows: usize) -> (usize, usize) {
 /// Returns 2 to the power of `gain` / 4, the factor that an encoder multiplies coefficients by. A decoder multiplies by
 /// the factor of `-gain`.
 pub(crate) fn factor(gain: i8) -> f32 {
-    const FRACTIONS: [f32; STEPS_AN_OCTAVE as usize] = [1.0, 1.189_207_1, SQRT_2, 1.681_792_9];
-    let fraction = FRACTIONS[usize::from(gain.rem_euclid(STEPS_AN_OCTAVE).unsigned_abs())];
+    const OCTAVE_FRACTIONS: [f32; STEPS_AN_OCTAVE as usize] = [1.0, 1.189_207_1, SQRT_2, 1.681_792_9];
+    let fraction = OCTAVE_FRACTIONS[usize::from(gain.rem_euclid(STEPS_AN_OCTAVE).unsigned_abs())];
     fraction * 2_f32.powi(i32::from(gain.div_euclid(STEPS_AN_OCTAVE)))
 }
 
@@ -44,13 +44,13 @@ pub(crate) fn apply(gains: &[i8], across: usize, subband: Subband, y: usize, row
     }
 }
 
-/// Undoes the gains in a slice's rows of all subbands; `width` is the width of a subband by its index. `gains` are those of
-/// the regions, row by row, as far as they are known.
+/// Undoes the gains in a slice's rows of all subbands; `width` is the width of a subband by its index. `gains` are
+/// those of the regions, row by row, as far as they are known.
 pub(crate) fn undo(
     gains: &[Option<i8>],
     across: usize,
     width: impl Fn(usize) -> usize,
-    subbands: &mut [&mut [f32]; SUBBANDS],
+    subbands: &mut [&mut [f32]; SUBBAND_COUNT],
 ) {
     let factors: [f32; 2 * MAX_GAIN as usize + 1] = {
         let mut gain = MAX_GAIN + 1;

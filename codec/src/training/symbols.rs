@@ -21,7 +21,7 @@ pub struct SliceSymbols {
 }
 
 /// A symbol and its coding state.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Symbol {
     /// The bit plane of the symbol.
     pub plane: u8,

@@ -1,4 +1,5 @@
-//! Temporal-decay weighting of residuals: by how long their effect will last (spec, "Base-layer and enhancement references").
+//! Temporal-decay weighting of residuals: by how long their effect will last (spec, "Base-layer and enhancement
+//! references").
 //!
 //! A correction of a block that was just refreshed serves the seven frames that are predicted from it. A correction of
 //! a block that is about to be refreshed serves none. So the encoder enlarges the residual of the first and reduces
@@ -36,7 +37,8 @@ impl Gains {
         Self::new(size, phase, AGE_GAINS)
     }
 
-    /// Returns the gains of the residual that a frame adds to the enhancement reference; `None` if it is added as it is.
+    /// Returns the gains of the residual that a frame adds to the enhancement reference; `None` if it is added as it
+    /// is.
     pub(super) fn of_enhancement_reference(size: Size, head: &Head) -> Option<Self> {
         head.is_weighted().then(|| Self::weigh_back(size, head.phase))
     }

@@ -18,6 +18,11 @@ use crate::video::model::VideoModel;
 use crate::video::state::State;
 use crate::video::strip::Targets;
 
+/// The least bytes that a sender or a writer should allow a random-access frame. A picture that stays has base layers
+/// of a few bytes, and a slow path carries few in a frame interval; with as few as that, a receiver would begin with a
+/// flat picture. 1000 bytes fit into one packet of most networks.
+pub const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
+
 /// Follows the base-layer reference of a video from the base layers of its frames. It needs less time than a
 /// [`VideoDecoder`](crate::VideoDecoder), because it makes neither the enhancement reference nor a picture to show.
 ///

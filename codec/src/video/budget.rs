@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::video::head::Head;
 
 /// The byte budget of one receiver's rate.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Budget {
     /// Bytes of a frame at this rate, with the fraction of a byte.
     bytes_a_frame: f64,

@@ -190,8 +190,8 @@ impl VideoWriter {
         self.blocks = block(TIME_BLOCK, &micros.to_le_bytes());
     }
 
-    /// States a random-access frame that stands for the next record's frame at a decoder that begins with it. Call it after
-    /// [`VideoWriter::captured`].
+    /// States a random-access frame that stands for the next record's frame at a decoder that begins with it. Call it
+    /// after [`VideoWriter::captured`].
     pub fn random_access(&mut self, frame: &[u8]) {
         self.blocks.extend(block(RANDOM_ACCESS_BLOCK, frame));
     }

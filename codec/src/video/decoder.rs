@@ -203,8 +203,8 @@ impl VideoDecoder {
         let _ = self.decoder.push(self.model.of(head.key), bytes);
     }
 
-    /// Computes the residual of `count` bytes with these gains, unless it is current, and adds it to the prediction of a
-    /// reference; `keeps` the residual for what follows.
+    /// Computes the residual of `count` bytes with these gains, unless it is current, and adds it to the prediction of
+    /// a reference; `keeps` the residual for what follows.
     fn make(&mut self, head: &Head, count: usize, gains: Option<Gains>, reference: Option<NextReference>, keeps: bool) {
         let Self { model, size, threads, state, decoder, residual, .. } = self;
         let reference = reference.map(|reference| reference(state));

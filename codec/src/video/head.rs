@@ -59,8 +59,8 @@ pub struct FrameHead {
     pub side: usize,
     /// Bytes up to the end of the base layer, as [`crate::Frame::base`]; can exceed the bytes of a cut frame.
     pub base: usize,
-    /// Bytes up to the end of the enhancement reference, as [`crate::Frame::enhancement_reference`]; can exceed the bytes of a cut
-    /// frame.
+    /// Bytes up to the end of the enhancement reference, as [`crate::Frame::enhancement_reference`]; can exceed the
+    /// bytes of a cut frame.
     pub enhancement_reference: usize,
 }
 

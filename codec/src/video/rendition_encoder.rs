@@ -253,9 +253,8 @@ impl RenditionEncoder {
         Ok([base_reference, enhancement_reference])
     }
 
-    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual, with these gains, and its
-    /// prediction.
-    /// Returns the squared error of luma.
+    /// Follows the next bytes of the bitstream and sets a reference to the sum of the residual, with these gains, and
+    /// its prediction. Returns the squared error of luma.
     fn push(
         &mut self,
         head: &Head,

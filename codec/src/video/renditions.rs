@@ -40,12 +40,12 @@ impl std::fmt::Debug for VideoRenditions {
 }
 
 impl VideoRenditions {
-    /// Returns an encoder for frames of this size in `renditions` renditions, but no more than the population has receivers;
-    /// [`crate::Population::split`] divides these among them.
+    /// Returns an encoder for frames of this size in `renditions` renditions, but no more than the population has
+    /// receivers; [`crate::Population::split`] divides these among them.
     ///
     /// # Errors
-    /// [`Error::Argument`] if `renditions` is not 1 to [`MAX_RENDITIONS`], or if one of several renditions would serve rates from
-    /// 2^35 bits a second on.
+    /// [`Error::Argument`] if `renditions` is not 1 to [`MAX_RENDITIONS`], or if one of several renditions would serve
+    /// rates from 2^35 bits a second on.
     pub fn new(model: &VideoModel, settings: VideoSettings, renditions: usize) -> Result<Self, Error> {
         if !(1..=MAX_RENDITIONS).contains(&renditions) {
             return Err(Error::Argument("a video has one to three renditions"));
@@ -140,9 +140,9 @@ impl VideoRenditions {
         self.renditions.get_mut(at).map(|encoder| encoder.join(phase, max_bytes))
     }
 
-    /// Returns a random-access frame in place of the last frame of rendition `at`, of at most `max_bytes`, for a file in
-    /// which a decoder may begin with it. Unlike [`VideoRenditions::join`], it changes no later frame. Returns `None` if
-    /// there is no such rendition.
+    /// Returns a random-access frame in place of the last frame of rendition `at`, of at most `max_bytes`, for a file
+    /// in which a decoder may begin with it. Unlike [`VideoRenditions::join`], it changes no later frame. Returns
+    /// `None` if there is no such rendition.
     #[must_use]
     pub fn random_access_frame(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
         let phase = self.source.last_phase();

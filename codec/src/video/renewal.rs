@@ -2,14 +2,14 @@
 
 use crate::motion::field::{CONSTANT_CYCLE, REFRESH_CYCLE_FRAMES};
 
-const ALL: u128 = u128::MAX;
+const ALL_PHASES: u128 = u128::MAX;
 const _: () = assert!(CONSTANT_CYCLE == u128::BITS as usize, "a bit for each phase");
 
 /// What receivers may lack of a picture that stays.
 ///
-/// A receiver that joined has a base-layer reference near to the others', and one that missed a base has another. A part
-/// of the picture is the same for all again once it was predicted from nothing. While the picture moves that happens
-/// anyway; while it stays it happens only to parts that somebody may lack.
+/// A receiver that joined has a base-layer reference near to the others', and one that missed a base has another. A
+/// part of the picture is the same for all again once it was predicted from nothing. While the picture moves that
+/// happens anyway; while it stays it happens only to parts that somebody may lack.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Renewal {
     /// Whether receivers join by the encoder's own frames alone.
@@ -23,7 +23,7 @@ pub(super) struct Renewal {
 impl Renewal {
     /// Notes that a receiver begins here with a reference that is only near to the others'.
     pub(super) const fn handle_joined(&mut self) {
-        (self.stale, self.settled) = (ALL, 0);
+        (self.stale, self.settled) = (ALL_PHASES, 0);
     }
 
     /// Notes a frame that is predicted from nothing: all receivers have it.
@@ -47,9 +47,9 @@ impl Renewal {
         self.stale &= !(1 << phase);
     }
 
-    /// Returns whether both references are the same and as good as they can be at every receiver, so that a picture that
-    /// stays leaves them as they are: every part of the picture was refreshed since anything was left to code, and none
-    /// remains to be renewed.
+    /// Returns whether both references are the same and as good as they can be at every receiver, so that a picture
+    /// that stays leaves them as they are: every part of the picture was refreshed since anything was left to code, and
+    /// none remains to be renewed.
     pub(super) const fn is_settled(&self) -> bool {
         self.settled >= REFRESH_CYCLE_FRAMES && self.stale == 0
     }

@@ -6,7 +6,7 @@ use crate::picture::Size;
 use crate::video::population::Population;
 
 /// The settings of an encode.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct VideoSettings {
     /// Width and height of every frame.
     pub size: Size,

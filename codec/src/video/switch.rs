@@ -1,8 +1,8 @@
 //! Frames that lead from one rendition to another: they replace the new rendition's frames, and are predicted from the
 //! base-layer reference that receivers of the old one have (spec, "Frames").
 //!
-//! Prior art: the switching pictures of H.264 (Karczewicz and Kurceren, "The SP- and SI-frames design for H.264/AVC", IEEE
-//! Trans. Circuits and Systems for Video Technology 13(7), 2003), and the switch frames of AV1.
+//! Prior art: the switching pictures of H.264 (Karczewicz and Kurceren, "The SP- and SI-frames design for H.264/AVC",
+//! IEEE Trans. Circuits and Systems for Video Technology 13(7), 2003), and the switch frames of AV1.
 
 use crate::motion::field::{Block, Field};
 use crate::motion::reference::Reference;
@@ -14,12 +14,12 @@ use crate::video::state;
 
 /// The number of frames after which receivers have arrived, whatever their error.
 const MAX_FRAMES: u8 = 3;
-/// They have arrived when the squared error of their picture exceeds that of the new rendition's base-layer reference by
-/// at most this fraction of the enhancement reference's error.
+/// They have arrived when the squared error of their picture exceeds that of the new rendition's base-layer reference
+/// by at most this fraction of the enhancement reference's error.
 const ARRIVED_ERROR_SHARE: [u64; 2] = [1, 8];
 
-/// Receivers that switch from one rendition of [`VideoRenditions`](crate::VideoRenditions) to another, which takes one to three
-/// frames.
+/// Receivers that switch from one rendition of [`VideoRenditions`](crate::VideoRenditions) to another, which takes one
+/// to three frames.
 pub struct Switch {
     /// Their base-layer reference.
     base_reference: Reference,

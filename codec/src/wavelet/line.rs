@@ -40,8 +40,8 @@ impl<'a, T: Sample> Line<'a, T> {
     }
 
     /// Synthesis: joins the even half and the odd half into `out`. `occupied` are the segments of both, of `segment`
-    /// samples, that may be other than zero. Returns those of `out`, of twice as many samples. Only those in `before` are
-    /// other than zero now.
+    /// samples, that may be other than zero. Returns those of `out`, of twice as many samples. Only those in `before`
+    /// are other than zero now.
     pub(super) fn join(
         &mut self,
         [left, right]: [&[T]; 2],

@@ -80,8 +80,8 @@ impl<'a, T: Sample> Window<'a, T> {
         self.rows[at]
     }
 
-    /// Returns the halves of a row that is about to enter, and the segments of the row that was in its place that may be
-    /// other than zero. The caller writes these at least, and sets them.
+    /// Returns the halves of a row that is about to enter, and the segments of the row that was in its place that may
+    /// be other than zero. The caller writes these at least, and sets them.
     pub(super) fn halves_mut(&mut self, y: usize) -> [(&mut [T], &mut Segments); 2] {
         let at = y % WINDOW_ROWS;
         let (left, right) = self.rows[at].split_at_mut(self.shape.halves[0]);

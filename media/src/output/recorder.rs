@@ -13,7 +13,7 @@ use nestcast_codec::{FrameHead, VideoHeader};
 
 use super::error::Error;
 use super::place::Output;
-use crate::stored::{self, CaptureOrder, Recorded, RecordedFrame, Recording, Written};
+use crate::stored::{self, CaptureOrder, MIN_RANDOM_ACCESS_FRAMES, Recorded, RecordedFrame, Recording, Written};
 
 /// The most bytes that wait for the disk.
 const MAX_WAITING_BYTES: usize = 64 << 20;
@@ -32,8 +32,8 @@ pub struct Recorder {
     waiting: Arc<AtomicUsize>,
     /// `None` after a failure.
     thread: Option<JoinHandle<Outcome>>,
-    /// When the last frame was captured with which a decoder can begin.
-    begins: Option<u64>,
+    /// The number of the last frame with which a decoder can begin, and when it was captured.
+    begins: Option<(u64, u64)>,
     needs_random_access: bool,
 }
 
@@ -82,7 +82,8 @@ impl Recorder {
     }
 
     /// Hands a frame or a packet of sound over, and does not wait. Returns whether the recording keeps it: it does not if
-    /// too many bytes wait for a slow disk, and after a failure. It keeps a random-access frame every two seconds.
+    /// too many bytes wait for a slow disk, and after a failure. It keeps a random-access frame every two seconds, and at most
+    /// one in 8 frames.
     ///
     /// # Errors
     /// Once, when the file can no longer be written.
@@ -112,14 +113,17 @@ impl Recorder {
     /// Leaves out a random-access frame that comes soon after the last.
     fn choose_random_access(&mut self, frame: &mut RecordedFrame) {
         let head = FrameHead::parse(&frame.bytes).ok().flatten();
-        let is_due = self.begins.is_none_or(|begins| frame.captured.abs_diff(begins) >= RANDOM_ACCESS_MICROS);
+        let is_due = self.begins.is_none_or(|(number, captured)| {
+            frame.captured.abs_diff(captured) >= RANDOM_ACCESS_MICROS
+                && frame.number.abs_diff(number) >= MIN_RANDOM_ACCESS_FRAMES
+        });
         if !is_due {
             frame.random_access = None;
         }
         // Who sends the recording begins with the first frame too, but with no other key frame.
         let is_first = self.begins.is_none() && head.is_some_and(|head| head.key);
         if frame.random_access.is_some() || is_first {
-            (self.begins, self.needs_random_access) = (Some(frame.captured), false);
+            (self.begins, self.needs_random_access) = (Some((frame.number, frame.captured)), false);
         } else {
             self.needs_random_access = is_due && head.is_some_and(|head| !head.stays);
         }
@@ -267,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn random_access_frames_are_kept_every_two_seconds_and_asked_for_unless_the_picture_stays() {
+    fn random_access_frames_are_kept_every_two_seconds_and_eight_frames_and_asked_for_unless_the_picture_stays() {
         let size = Size::new(64, 48).expect("a size");
         let population = Population::log_uniform(Bitrate::from_bits(100_000)..=Bitrate::from_bits(1_000_000));
         let settings = VideoSettings { size, rate: header().rate, population, threads: 1 };
@@ -277,7 +281,7 @@ mod tests {
             picture.samples_mut()[..1000].fill(shade);
             let bytes = encoder.encode(&picture).expect("its size").bytes;
             let random_access = has.then(|| Bytes::from_static(b"begin"));
-            Recorded::Frame(RecordedFrame { number, captured: number * 500_000, bytes, random_access })
+            Recorded::Frame(RecordedFrame { number, captured: number * 250_000, bytes, random_access })
         };
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("a.nst");
@@ -291,7 +295,7 @@ mod tests {
                 recorder.needs_random_access()
             })
             .collect();
-        assert_eq!(asked, [4, 5, 6, 7, 8]);
+        assert_eq!(asked, [8]);
         recorder.finish().expect("room");
         let mut reader = Reader::new(File::open(&path).expect("a file"), u64::MAX).expect("a video");
         let positions = reader.positions().expect("it seeks");
@@ -299,7 +303,7 @@ mod tests {
         assert_eq!(begins.iter().map(|position| position.number).collect::<Vec<_>>(), [9]);
         reader.begin_at(begins[0]).expect("it seeks");
         assert_eq!((reader.next_number(), reader.next_frame().expect("whole").as_deref()), (9, Some(&b"begin"[..])));
-        assert_eq!(reader.captured(), Some(9 * 500_000));
+        assert_eq!(reader.captured(), Some(9 * 250_000));
         let next = reader.next_frame().expect("whole").expect("a frame");
         reader.go_to(&positions[10]).expect("it seeks");
         assert_eq!(reader.next_frame().expect("whole").expect("a frame"), next);

@@ -18,7 +18,7 @@ pub struct Frames<R> {
 }
 
 /// A frame, or a prefix of one.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StoredFrame {
     /// From 0.
     pub number: u64,

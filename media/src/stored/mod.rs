@@ -57,4 +57,6 @@ pub use player::{Played, Player, Shown};
 pub use reader::{Position, Reader};
 pub use recording::{RecordedFrame, Recording};
 pub use sound::StoredSound;
+#[cfg(feature = "output")]
+pub(crate) use writer::MIN_RANDOM_ACCESS_FRAMES;
 pub use writer::{Writer, Written};

@@ -2,17 +2,19 @@
 
 use std::io::Write;
 
-use nestcast_codec::{VideoHeader, VideoRenditions, VideoWriter, View};
+use nestcast_codec::{MIN_RANDOM_ACCESS_BYTES, VideoHeader, VideoRenditions, VideoWriter, View};
 
 use super::Error;
 
 /// The seconds of video from one random-access frame to the next.
 const RANDOM_ACCESS_SECONDS: u64 = 2;
+/// The least number of frames from one random-access frame of a stored video to the next. A sender that begins between
+/// two of them decodes at most 7 base layers, so more of them help no viewer, and each has the bytes of several base
+/// layers. At 4 frames a second this number takes two seconds.
+pub(crate) const MIN_RANDOM_ACCESS_FRAMES: u64 = 8;
 /// The most bytes of a random-access frame: as many as this number of base layers, the largest since the last such
-/// frame, because those of a picture that stays have few bytes.
+/// frame, because those of a picture that stays have few bytes. [`MIN_RANDOM_ACCESS_BYTES`] are allowed in any case.
 const RANDOM_ACCESS_BASES: usize = 4;
-/// A random-access frame may have this many bytes, however small base layers are.
-const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 
 /// Encodes pictures and writes their records.
 #[derive(Debug)]
@@ -44,18 +46,18 @@ pub struct Written {
 }
 
 impl<W: Write> Writer<W> {
-    /// Takes an encoder and its header, whose tables and rates of loops must be the encoder's. Writes nothing before
+    /// Takes an encoder and its header, whose tables and rates of renditions must be the encoder's. Writes nothing before
     /// the first frame.
     #[must_use]
     pub fn new(encoder: VideoRenditions, header: &VideoHeader, output: W) -> Self {
         let (records, start) = VideoWriter::new(header);
         let [frames, seconds] = [header.rate.frames(), header.rate.seconds()].map(u64::from);
-        let interval = (RANDOM_ACCESS_SECONDS * frames).div_ceil(seconds);
+        let interval = (RANDOM_ACCESS_SECONDS * frames).div_ceil(seconds).max(MIN_RANDOM_ACCESS_FRAMES);
         Self { encoder, records, start, output, interval, since: 0, largest_base: 0, written: Written::default() }
     }
 
-    /// Encodes a picture and writes its frame for every loop. Every two seconds it writes random-access frames too, from
-    /// which a sender finds a later frame's references in little time.
+    /// Encodes a picture and writes its frame for every rendition. Every two seconds, and at most with one in 8 frames, it
+    /// writes random-access frames too, from which a sender finds a later frame's references in little time.
     ///
     /// # Errors
     /// [`Error::Codec`] if the picture has another size or format; [`Error::Write`] from the system.
@@ -99,4 +101,65 @@ fn put(piece: &[u8], output: &mut impl Write, written: &mut Written) -> Result<(
     output.write_all(piece).map_err(Error::Write)?;
     written.bytes += piece.len() as u64;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use nestcast_codec::{
+        Bitrate, Display, Format, FrameHead, FrameRate, Picture, Population, Size, VideoModel, VideoSettings, Ycbcr,
+    };
+
+    use super::*;
+    use crate::stored::Reader;
+
+    /// Returns a stored video of noise that stays, with this number of frames.
+    fn still(rate: FrameRate, frames: u64) -> Vec<u8> {
+        let (size, model) = (Size::new(96, 64).expect("a size"), VideoModel::built_in());
+        let population = Population::log_uniform(Bitrate::from_bits(10_000)..=Bitrate::from_bits(1_000_000));
+        let encoder =
+            VideoRenditions::new(&model, VideoSettings { size, rate, population, threads: 1 }, 1).expect("one");
+        let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), encoder.rates());
+        let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions };
+        let mut writer = Writer::new(encoder, &header, Vec::new());
+        let mut seed = 1_u32;
+        let noise = std::iter::repeat_with(|| {
+            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            seed.to_be_bytes()[0]
+        });
+        let samples = noise.take(size.pixels() * 3 / 2).collect();
+        let picture = Picture::new(size, Format::Ycbcr420(colours), samples).expect("a picture");
+        (0..frames).try_for_each(|_| writer.write(&picture)).expect("memory");
+        writer.finish().expect("memory").0
+    }
+
+    /// Returns the numbers of the frames that have a random-access frame.
+    fn begins(video: &[u8]) -> Vec<u64> {
+        let positions = Reader::new(Cursor::new(video), u64::MAX).expect("a video").positions().expect("it seeks");
+        positions.iter().filter(|position| position.has_random_access()).map(|position| position.number).collect()
+    }
+
+    #[test]
+    fn random_access_frames_come_every_two_seconds_but_at_most_one_in_eight_frames() {
+        for (frames, seconds, apart) in [(30, 1, 60), (30_000, 1001, 60), (5, 1, 10), (4, 1, 8), (1, 1, 8), (1, 4, 8)] {
+            let video = still(FrameRate::new(frames, seconds).expect("a rate"), 2 * apart + 1);
+            assert_eq!(begins(&video), [apart, 2 * apart], "{frames}/{seconds}");
+        }
+    }
+
+    #[test]
+    fn random_access_frames_of_a_picture_that_stays_have_bytes_enough_to_show_it() {
+        let video = still(FrameRate::new(30, 1).expect("a rate"), 121);
+        let mut reader = Reader::new(Cursor::new(&video), u64::MAX).expect("a video");
+        let positions = reader.positions().expect("it seeks");
+        reader.go_to(&positions[60]).expect("it seeks");
+        let frames: Vec<_> = std::iter::from_fn(|| reader.next_frame().expect("whole")).take(60).collect();
+        let base = |bytes: &[u8]| FrameHead::parse(bytes).expect("a head").map_or(0, |head| head.base);
+        let largest = frames.iter().map(|bytes| base(bytes)).max().expect("frames");
+        reader.begin_at(&positions[120]).expect("it seeks");
+        let begins = reader.next_frame().expect("whole").expect("a frame").len();
+        assert!(RANDOM_ACCESS_BASES * largest < MIN_RANDOM_ACCESS_BYTES / 2, "base layers of {largest} bytes");
+        assert!((MIN_RANDOM_ACCESS_BYTES * 9 / 10..=MIN_RANDOM_ACCESS_BYTES).contains(&begins), "{begins} bytes");
+    }
 }

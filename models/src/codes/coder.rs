@@ -23,8 +23,8 @@ pub struct CodeEncoder {
 }
 
 impl CodeEncoder {
-    /// The code of a picture of any size: it is stretched to 32x32 pixels first, each the mean of the area below it. Bit 0 is the
-    /// highest of the first byte. Planar YCbCr counts as grey: turn it to RGB first.
+    /// The code of a picture of any size: it is stretched to 32x32 pixels first, each the mean of the area below it.
+    /// Bit 0 is the highest of the first byte. Planar YCbCr counts as grey: turn it to RGB first.
     ///
     /// # Errors
     /// [`NetworkError`] where ONNX Runtime fails.

@@ -131,7 +131,8 @@ impl CodePackage {
             || folder.is_dir() && says().is_ok_and(|found| found.kind.as_deref() == Some(PACKAGE_KIND))
     }
 
-    /// The package that `--model` means, or else a built-in one, if its hash begins with the id that a file of one code has.
+    /// The package that `--model` means, or else a built-in one, if its hash begins with the id that a file of one code
+    /// has.
     ///
     /// # Errors
     /// As [`CodePackage::find`], where `--model` means a package of codes.

@@ -93,7 +93,8 @@ fn regions(size: Size) -> [usize; 2] {
     [size.width(), size.height()].map(|side| side.div_ceil(REGION_SIDE))
 }
 
-/// Tiles of at most `longest` regions along an axis of `count`, nearly equal; in whole regions, also where the picture ends.
+/// Tiles of at most `longest` regions along an axis of `count`, nearly equal; in whole regions, also where the picture
+/// ends.
 fn spans(count: usize, longest: usize) -> Vec<Span> {
     let tiles = count.div_ceil(longest);
     let border = |index: usize| index * count / tiles;

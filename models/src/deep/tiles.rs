@@ -20,9 +20,9 @@ pub(crate) const BLOCK_CHANNELS: usize = 3 * BLOCK_SIDE * BLOCK_SIDE;
 
 /// Pixels around a tile that the network also sees.
 ///
-/// A multiple of [`GRID_PIXELS`], so that the network's grid is the same. The analysis reaches exactly 48 pixels far, so
-/// nothing changes at its borders; the synthesis reaches 92, but hardly: in floats it differed from the untiled one at
-/// most by 0.10 of 255 levels at 0.03 bits per pixel, where it corrects 3.3 levels rms, and by 0.02 at 0.4; with 32
+/// A multiple of [`GRID_PIXELS`], so that the network's grid is the same. The analysis reaches exactly 48 pixels far,
+/// so nothing changes at its borders; the synthesis reaches 92, but hardly: in floats it differed from the untiled one
+/// at most by 0.10 of 255 levels at 0.03 bits per pixel, where it corrects 3.3 levels rms, and by 0.02 at 0.4; with 32
 /// pixels by 0.43 and 0.07. In int8 a few roundings fall the other way on such a difference with any overlap: next to a
 /// border the mean difference was 0.20 levels and 0.04, the largest 1.8 and 0.4, which is noise that nobody sees. In a
 /// picture of 768x512, 16 pixels more are 4 % more pixels for the network.

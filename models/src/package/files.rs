@@ -47,7 +47,8 @@ pub(crate) type Bytes = Cow<'static, [u8]>;
 /// Files by name, in the order of an archive.
 pub(super) type Named<'a> = [(&'a str, &'a [u8])];
 
-/// A package of `artifacts/` as part of this build. The codec has the tables of `photo`, the crate of the networks those of the others.
+/// A package of `artifacts/` as part of this build. The codec has the tables of `photo`, the crate of the networks
+/// those of the others.
 macro_rules! built_in {
     ($package:literal, $tables:expr, $($file:literal),*) => {
         ($package, &[

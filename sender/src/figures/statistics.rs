@@ -10,7 +10,7 @@ use std::time::Duration;
 use nestcast_proto::{Bitrate, BroadcastFrame, PathStats, SendStats};
 
 /// The figures at one moment.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Statistics {
     /// Frames that were made.
     pub frames: u64,
@@ -68,7 +68,7 @@ fn counted(count: u64, noun: &str) -> String {
 }
 
 /// One receiver.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ReceiverStatistics {
     /// The sender's number for the receiver, unique within the broadcast.
     pub number: u64,

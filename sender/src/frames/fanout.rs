@@ -53,7 +53,7 @@ pub struct FrameReceiver {
 }
 
 /// What a [`FrameReceiver`] gets next.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NextFrame {
     /// The next frame.
     Frame(BroadcastFrame),

@@ -57,8 +57,8 @@ pub fn assert_same(decoder: &mut Decoder, expected: &Prefix, what: &str) {
     let exact = |levels: &Levels| (0..levels.levels.len()).map(|at| exact(levels, expected.fine, at)).collect();
     let mut all: Vec<Vec<f64>> = expected.subbands.iter().map(exact).collect();
     expected.regions.undo(&mut all);
-    // After rotations and gains are undone they are no longer exact; a wrong Level or plane moves one by at least 0.018,
-    // which gains scale.
+    // After rotations and gains are undone they are no longer exact; a wrong Level or plane moves one by at least
+    // 0.018, which gains scale.
     let tolerance = if expected.regions.change() { 0.01 } else { 0.0 };
     let mut tolerances: Vec<Vec<f64>> = all.iter().map(|values| vec![tolerance; values.len()]).collect();
     expected.regions.undo_gains(&mut tolerances);

@@ -46,8 +46,8 @@ pub(super) struct Journal {
     pub(super) rotations: Vec<(usize, Angles)>,
     /// Region and gain.
     pub(super) gains: Vec<(usize, i32)>,
-    /// The numbers of changes, of rotations and of gains, and the place, at which the first 0, 1, 2, ... bytes determined
-    /// no more. After the last of these: the end.
+    /// The numbers of changes, of rotations and of gains, and the place, at which the first 0, 1, 2, ... bytes
+    /// determined no more. After the last of these: the end.
     stops: Vec<([usize; 3], Place)>,
     subbands: usize,
 }

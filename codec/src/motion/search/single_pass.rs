@@ -5,13 +5,13 @@
 //! single and multiple frame motion estimation", Proc. SPIE 4671, 2002). A comparison of a block gives the sums of its
 //! partitions too, so the partitions' vectors are the best ones that the block tried.
 //!
-//! A row of blocks is searched as soon as the blocks above it are decided, so that rows go on side by side, a few blocks
-//! apart (a wavefront). Bits are priced by the probabilities after the last frame, and the field is coded when all its
-//! blocks are known: the result does not depend on threads.
+//! A row of blocks is searched as soon as the blocks above it are decided, so that rows go on side by side, a few
+//! blocks apart (a wavefront). Bits are priced by the probabilities after the last frame, and the field is coded when
+//! all its blocks are known: the result does not depend on threads.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::motion::field::{BLOCK, Block, Field, Source};
+use crate::motion::field::{BLOCK_SIDE, Block, Field, Source};
 use crate::motion::reference::BySource;
 use crate::motion::search::block::Blocks;
 use crate::motion::search::cost::{self, COST_PER_BIT};
@@ -172,7 +172,8 @@ impl SinglePass {
             let _end = End(&rows[y]);
             above.clear();
             let row = Row { inputs, lambda, prices, sources, before, rows, y };
-            // A row that cannot go on, because a panic left the row above it, ends too. The panic goes on to the caller.
+            // A row that cannot go on, because a panic left the row above it, ends too. The panic goes on to the
+            // caller.
             let _ = with_instructions!(|all| row.choose(all, out, above));
         });
         before.iter_mut().zip(&field.blocks).for_each(|(before, block)| {
@@ -235,8 +236,8 @@ impl Row<'_> {
         let Self { inputs: Inputs { lambda, blocks, quarters, rough }, prices, y, .. } = *self;
         let number = y * across + x;
         let source = self.sources[number];
-        let corner = [x, y].map(|at| at * BLOCK);
-        let own = blocks.square::<BLOCK>(corner);
+        let corner = [x, y].map(|at| at * BLOCK_SIDE);
+        let own = blocks.square::<BLOCK_SIDE>(corner);
         if source == Source::Constant {
             return (Block::Constant(flat(&own).0), Note::default());
         }
