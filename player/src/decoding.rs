@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Arrived, Channels, Decoder, Format, FrameHead, Header, Parsed, Picture, Restoration, Size, VideoDecoder, VideoModel, Ycbcr,
+    Arrived, Channels, Decoder, Format, FrameHead, Header, Parsed, Picture, Restoration, Size, VideoDecoder,
+    VideoModel, Ycbcr,
 };
 
 use crate::announcement::Announcement;

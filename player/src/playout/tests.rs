@@ -487,7 +487,10 @@ fn a_capture_clock_that_is_set_by_an_hour_stops_no_picture_for_long() {
             let captured = if id < 100 { time } else { time.saturating_add_signed(jump) };
             let now = Duration::from_micros(time + 20_000);
             let at = clock.handle_ready(now, captured).at;
-            assert!(at >= before && at <= now + Duration::from_millis(40), "{jump}: frame {id} at {at:?}, ready {now:?}");
+            assert!(
+                at >= before && at <= now + Duration::from_millis(40),
+                "{jump}: frame {id} at {at:?}, ready {now:?}"
+            );
             before = at;
         }
     }
