@@ -8,4 +8,6 @@ mod live_video;
 mod network;
 mod playout;
 mod recording;
+mod returns;
 mod sound;
+mod starts;

@@ -48,6 +48,16 @@ const RANDOM_ACCESS_FRAMES: [(&str, &str, &[&str]); 3] = [
 /// Names that must not appear in a crate that any transport, browser or test can drive.
 const CLOCKS_AND_IO: [&str; 8] =
     ["tokio", "quinn", "std::io", "std::fs", "std::net", "std::thread", "Instant", "SystemTime"];
+/// The files that read the machine's clock, which may be set while they run.
+const WALL_CLOCKS: [(&str, &[&str]); 7] = [
+    ("cli", &["access.rs"]),
+    ("encode", &[]),
+    ("media", &[]),
+    ("moq", &["publisher.rs", "subscriber.rs"]),
+    ("receiver", &["sender_clock.rs"]),
+    ("sender", &["access/signed/mod.rs", "access/signed/tests.rs", "clock.rs", "rotation.rs"]),
+    ("web", &[]),
+];
 /// The crates that may use `lab`, which only shows and measures.
 const SEE_LAB: [&str; 6] = ["benches", "benches/live", "benches/retrieval", "cli", "moq", "tests"];
 /// The drivers of a session over a transport; another transport or language would have such files of its own.
@@ -156,6 +166,15 @@ fn encoding_has_no_clock_and_no_io() {
 fn the_player_has_no_clock_and_no_io() {
     for word in CLOCKS_AND_IO {
         assert_eq!(naming("player", word), [""; 0], "the files of player that name {word}");
+    }
+}
+
+/// A clock that somebody sets must not move pictures, sound or time limits. So times come from the clock that runs evenly,
+/// which these files set once by the machine's. Tokens and certificates are valid by the machine's clock.
+#[test]
+fn the_machines_clock_is_read_by_few_files() {
+    for (folder, files) in WALL_CLOCKS {
+        assert_eq!(naming(folder, "SystemTime::now"), files, "{folder}");
     }
 }
 

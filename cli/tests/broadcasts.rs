@@ -3,6 +3,7 @@
 mod harness;
 mod live;
 mod live_access;
+mod live_clocks;
 mod live_matroska;
 mod live_recording;
 mod live_records;

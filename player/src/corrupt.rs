@@ -18,6 +18,9 @@ pub enum FrameFault {
     /// The bytes end inside the frame's motion.
     #[error("it ends inside its motion")]
     InsideMotion,
+    /// The frame is predicted from earlier ones, and none came.
+    #[error("the frames before it did not come")]
+    NoBeginning,
     /// More bytes arrived for a frame of video, which uses none after it is shown.
     #[error("late bytes came of video")]
     LateBytes,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Restoration, Size, VideoDecoder, VideoModel, Ycbcr,
+    Arrived, Channels, Decoder, Format, FrameHead, Header, Parsed, Picture, Restoration, Size, VideoDecoder,
+    VideoModel, Ycbcr,
 };
 
 use crate::announcement::Announcement;
@@ -21,6 +22,8 @@ enum Kind {
     Video {
         decoder: Box<VideoDecoder>,
         colours: Ycbcr,
+        /// Whether a frame came that is predicted from nothing.
+        has_begun: bool,
     },
 }
 
@@ -53,15 +56,15 @@ impl Decoding {
     pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
-        Some(Self(Kind::Video { decoder, colours: video.colours }))
+        Some(Self(Kind::Video { decoder, colours: video.colours, has_begun: false }))
     }
 
     /// Draws decoded frames of video after `restoration`.
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
-            Kind::Video { decoder, colours } => {
-                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), colours }
+            Kind::Video { decoder, colours, has_begun } => {
+                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), colours, has_begun }
             }
             pictures @ Kind::Pictures { .. } => pictures,
         })
@@ -80,10 +83,15 @@ impl Decoding {
                 decoder.push(prefix)?;
                 decoder.header().ok_or(FrameFault::InsideHeader)?;
             }
-            Kind::Video { decoder, .. } => {
+            Kind::Video { decoder, has_begun, .. } => {
+                let begins = *has_begun || FrameHead::parse(prefix)?.is_none_or(|head| head.key);
+                if !begins {
+                    return Err(FrameFault::NoBeginning);
+                }
                 if decoder.decode(prefix)? == Arrived::Nothing {
                     return Err(FrameFault::InsideMotion);
                 }
+                *has_begun = true;
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use nestcast_codec::Picture;
 use nestcast_proto::{Arrived, More, SoundPacket, Welcome};
 
 use crate::announcement::Announcement;
-use crate::clock::{Latency, PlayoutClock};
+use crate::clock::{Latency, PlayoutClock, Presentation};
 use crate::concealment::Concealment;
 use crate::corrupt::{CorruptFrame, CorruptFrames, FrameFault};
 use crate::deadline::Deadline;
@@ -30,6 +30,8 @@ pub struct Playout {
     queue: Waiting,
     /// The last picture shown.
     picture: Option<Picture>,
+    /// When a new frame was last shown.
+    shown_at: Duration,
     latency: Latency,
     clock: PlayoutClock,
     /// Whether the latency of the last picture shown is yet to be counted.
@@ -270,9 +272,13 @@ impl Playout {
     /// Notes that the last decoded frame is ready.
     fn settle(&mut self, now: Duration) {
         let Some(last) = self.last.as_mut().filter(|last| last.timing.is_none()) else { return };
-        let presentation = self.clock.handle_ready(now, last.captured);
-        last.timing = Some(Timing { ready: now, at: presentation.at, is_late: presentation.is_late });
-        self.deadline.handle_presented(presentation.at, self.clock.grace());
+        let Presentation { mut at, is_late } = self.clock.handle_ready(now, last.captured);
+        if is_late && self.latency != Latency::Min {
+            // After a stall late frames come all at once. Each that is shown is seen for half an interval.
+            at = at.max(self.shown_at.saturating_add(2 * self.clock.grace()));
+        }
+        last.timing = Some(Timing { ready: now, at, is_late });
+        self.deadline.handle_presented(at, self.clock.grace());
     }
 
     fn decode_waiting(&mut self, now: Duration) -> Result<(), PlayError> {
@@ -306,7 +312,8 @@ impl Playout {
     /// overdue, only the next one is shown.
     fn keep_last(&mut self, now: Duration, next_captured: u64) -> Result<(), PlayError> {
         let Some(last) = self.last.take_if(|last| last.is_due && last.is_new) else { return Ok(()) };
-        if last.presented_at() <= now && self.clock.is_due(now, next_captured) {
+        let is_overdue = last.timing.is_some_and(|timing| timing.is_late) || last.presented_at() <= now;
+        if is_overdue && self.clock.is_due(now, next_captured) {
             return Ok(());
         }
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
@@ -334,6 +341,7 @@ impl Playout {
         self.corrupt.handle_drawn();
         self.is_unmeasured = frame.is_new;
         if frame.is_new {
+            self.shown_at = now;
             self.stats.shown += 1;
             self.stats.late += u64::from(frame.timing.is_some_and(|timing| timing.is_late));
             let ready = frame.timing.map_or(now, |timing| timing.ready);

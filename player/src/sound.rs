@@ -2,7 +2,8 @@
 //!
 //! Sound is the master clock. Its packets have capture times by the same clock as frames, and are played at a delay
 //! after them that moves by little: at most 0.4 %, or 2 % while it is more than 40 ms from where it should be. So clocks
-//! that drift are followed by a pitch that nobody hears, and pictures follow the sound.
+//! that drift are followed by a pitch that nobody hears, and pictures follow the sound. If it is more than 80 ms away, as
+//! after a stall, it catches up at 5 %.
 //!
 //! - The delay should be what pictures and sound both need: the longer of what the two playout clocks learned.
 //! - A packet that is missing when it is due is concealed by the codec, up to 100 ms in a row; then there is silence.
@@ -30,11 +31,14 @@ const PACKET_TIME: Duration = Duration::from_millis(20);
 const MAX_WAITING_PACKETS: usize = 128;
 /// The most packets in a row that are concealed.
 const MAX_CONCEALED_PACKETS: u32 = 5;
-/// By how many samples a packet may be stretched: always, and while the delay is far from where it should be.
+/// By how many samples a packet may be stretched: always, while the delay is far from where it should be, and while it
+/// catches up after a stall.
 const STRETCH_SAMPLES: i64 = 4;
 const FAR_STRETCH_SAMPLES: i64 = 19;
-/// How far that is, and how near the delay need not move at all.
+const CATCH_UP_SAMPLES: i64 = 48;
+/// How far these are, and how near the delay need not move at all.
 const FAR_DISTANCE: Duration = Duration::from_millis(40);
+const CATCH_UP_DISTANCE: Duration = Duration::from_millis(80);
 const NEAR_DISTANCE: Duration = Duration::from_millis(1);
 /// What sound waits for beyond the delay that its clock learned: an uneven packet or two.
 const DELAY_MARGIN: Duration = Duration::from_millis(20);
@@ -264,7 +268,7 @@ impl SoundPlayout {
         let (number, packet) = self.packets.pop_first()?;
         self.offset = self.due() - signed(packet.captured);
         let away = target - self.offset;
-        let most = if away.abs() > micros(FAR_DISTANCE) { FAR_STRETCH_SAMPLES } else { STRETCH_SAMPLES };
+        let most = most_stretch(away);
         let near = away.clamp(-micros(MAX_LATE), micros(MAX_LATE));
         let wanted = if near.abs() < micros(NEAR_DISTANCE) { 0 } else { near * SAMPLES_PER_SECOND / 1_000_000 };
         let samples = PACKET_SAMPLES + wanted.clamp(-most, most);
@@ -296,6 +300,18 @@ impl SoundPlayout {
         let due = Duration::from_micros(u64::try_from(self.due()).unwrap_or_default());
         self.played += samples;
         SoundBlock { content, samples: usize::try_from(samples).unwrap_or_default(), captured, due }
+    }
+}
+
+/// Returns by how many samples a packet may be stretched while the delay is this far from where it should be.
+const fn most_stretch(away: i64) -> i64 {
+    let away = away.unsigned_abs() as u128;
+    if away > CATCH_UP_DISTANCE.as_micros() {
+        CATCH_UP_SAMPLES
+    } else if away > FAR_DISTANCE.as_micros() {
+        FAR_STRETCH_SAMPLES
+    } else {
+        STRETCH_SAMPLES
     }
 }
 

@@ -100,7 +100,7 @@ pub enum ConnectionFault {
     #[error("the other end closed it")]
     Closed,
     /// The sender no longer knows the connection.
-    #[error("the sender was started again")]
+    #[error("the sender does not know the connection any more: it was started again, or heard nothing for too long")]
     Reset,
     /// Nothing arrived for longer than a connection may be silent.
     #[error("nothing came for too long")]

@@ -53,7 +53,7 @@ struct State {
     past: ReceiveStats,
     connections: u64,
     replaced: u64,
-    /// The newest replaced frame of video, until it is reported.
+    /// The newest frame of video that was replaced or could not be decoded, until it is reported.
     lost: Option<u64>,
     /// How far the sender's clock is ahead of ours, in microseconds.
     ahead: i64,
@@ -158,7 +158,7 @@ impl Mailbox {
         });
     }
 
-    /// Returns the newest replaced frame of video, once.
+    /// Returns the newest frame of video that was replaced or could not be decoded, once.
     pub(crate) fn lost(&self) -> Option<u64> {
         self.state().lost.take()
     }
@@ -218,6 +218,14 @@ impl Mailbox {
         let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
         let last = state.mail.last;
         std::mem::replace(&mut state.mail, Mail { last, ..Mail::default() })
+    }
+
+    /// Notes a frame that could not be decoded: frames of video after it are damaged.
+    pub(crate) fn undecodable(&self, frame: u64) {
+        let mut state = self.state();
+        if state.video {
+            state.lost = state.lost.max(Some(frame));
+        }
     }
 
     /// Notes that a frame of this connection was useful.

@@ -184,6 +184,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
     fn log_corrupt(&mut self) {
         if let Some(frame) = self.playout.poll_corrupt() {
             tracing::debug!(frame = frame.id, "not shown: {}", frame.why);
+            self.mailbox.undecodable(frame.id);
         }
     }
 }

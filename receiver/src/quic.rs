@@ -21,8 +21,12 @@ use crate::trust::Trust;
 
 /// A sender that is silent for this long is gone.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
-/// How often the receiver pings a silent sender, so that both ends know that the other is there.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
+/// The round trip that is assumed before one is measured, as at the sender: a lost first packet is sent again after three
+/// of these. Where the round trip is longer, the packet is sent again without need.
+const INITIAL_RTT: Duration = Duration::from_millis(100);
+/// How long a sender is silent before the receiver pings it. If the receiver's address changed, the sender learns the new
+/// one from that packet, because a receiver of frames sends nothing by itself.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_millis(500);
 /// The most bytes that a sender may have in flight, and may make this end hold: twice the most that a nestcast sender
 /// has in flight, because the receiver reads data at once.
 const RECEIVE_WINDOW_BYTES: u32 = 2 * 1024 * 1024;
@@ -135,6 +139,7 @@ fn transport() -> TransportConfig {
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .datagram_receive_buffer_size(None)
+        .initial_rtt(INITIAL_RTT)
         .keep_alive_interval(Some(KEEP_ALIVE_INTERVAL))
         .max_idle_timeout(IDLE_TIMEOUT.try_into().ok());
     transport

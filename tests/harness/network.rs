@@ -305,7 +305,8 @@ async fn speak(network: Bottleneck, sound: SoundFanout, bytes: usize) {
 
 /// Makes an identity whose serial number, key and signatures always have one length, so that every run sends the same
 /// packets.
-fn identity() -> Identity {
+#[must_use]
+pub fn identity() -> Identity {
     let key = rcgen::KeyPair::generate_for(&rcgen::PKCS_ED25519).expect("a key");
     let mut parameters = rcgen::CertificateParams::new(["localhost".to_owned()]).expect("a name");
     parameters.serial_number = Some(rcgen::SerialNumber::from(1));

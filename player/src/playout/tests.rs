@@ -449,3 +449,63 @@ fn a_picture_that_waits_is_drawn_with_all_that_came_of_it() {
     let given = screen.take().0;
     assert_eq!((before + given.len(), given.last()), (12, Some(&Shown(11))), "{given:?}");
 }
+
+#[test]
+fn after_a_stall_held_up_frames_are_decoded_and_the_newest_is_shown_once() {
+    let mut screen = Screen::with_latency(Latency::Smooth);
+    let frames = frames(240);
+    // Nothing comes for three seconds. Then the frames of the first of them come, and those after it in time: the sender
+    // gave up the others.
+    let lost = |id: u64| (90..150).contains(&id);
+    let came: Vec<_> = frames.iter().filter(|frame| !lost(frame.header.id)).cloned().collect();
+    let begin = Duration::from_secs(2);
+    let ready = |id: u64| {
+        let id = if (60..90).contains(&id) { 150 } else { id };
+        begin + captured(id)
+    };
+    let given = showings(&mut screen, &came, ready);
+    let back = ready(150);
+    let shown: Vec<_> = given.iter().filter(|(note, at)| matches!(note, Shown(_)) && *at >= back).collect();
+    let burst = shown.iter().filter(|(_, at)| *at < back + welcome().interval() / 2).count();
+    assert!(burst <= 2, "{burst} frames at once: {shown:?}");
+    let (Shown(last), at) = shown[shown.len() - 1] else { panic!("{shown:?}") };
+    let delay = *at - begin - captured(*last);
+    assert!(delay < Duration::from_millis(40), "{delay:?}");
+    let late = |(note, at): &&&(Given, Duration)| matches!(note, Shown(id) if *at > ready(*id) + welcome().interval());
+    let late = shown.iter().filter(late).count();
+    assert!(shown.len() >= 88 && late <= 1, "{late} of {} are late", shown.len());
+}
+
+#[test]
+fn a_capture_clock_that_is_set_by_an_hour_stops_no_picture_for_long() {
+    for jump in [3_600_000_000_i64, -3_600_000_000] {
+        let mut clock = PlayoutClock::new(Latency::Smooth, welcome().interval());
+        let begin: u64 = 7_200_000_000;
+        let mut before = Duration::ZERO;
+        for id in 0..300 {
+            let time = begin + id * 1_000_000 / 30;
+            let captured = if id < 100 { time } else { time.saturating_add_signed(jump) };
+            let now = Duration::from_micros(time + 20_000);
+            let at = clock.handle_ready(now, captured).at;
+            assert!(
+                at >= before && at <= now + Duration::from_millis(40),
+                "{jump}: frame {id} at {at:?}, ready {now:?}"
+            );
+            before = at;
+        }
+    }
+}
+
+#[test]
+fn video_is_not_shown_before_a_frame_that_it_can_begin_with() {
+    let mut screen = Screen::new();
+    let frames = frames(6);
+    let (first, others) = frames.split_first().expect("six");
+    others.iter().take(3).for_each(|frame| screen.show(std::slice::from_ref(frame)));
+    assert_eq!(screen.take().0, [], "the picture would be damaged for long");
+    let corrupt = screen.playout.poll_corrupt().expect("the caller asks for a frame to begin with");
+    assert_eq!((corrupt.id, corrupt.why), (3, FrameFault::NoBeginning));
+    screen.show(std::slice::from_ref(first));
+    screen.show(std::slice::from_ref(&others[0]));
+    assert_eq!(screen.take().0, [Shown(0), Shown(1)]);
+}

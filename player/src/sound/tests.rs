@@ -215,3 +215,104 @@ fn a_recording_goes_on_at_times_that_jump() {
     assert_eq!(blocks.iter().filter_map(number_of).collect::<Vec<_>>(), (0..8).collect::<Vec<_>>());
     assert_eq!(blocks.len(), 8 + 3, "of the 60 ms without packets three are concealed");
 }
+
+/// What is seen and heard around a stall of the path at 10 s: when each frame is shown and when each packet is heard, with
+/// their capture times, in microseconds.
+struct Stall {
+    seen: Vec<(i64, i64)>,
+    heard: Vec<(i64, i64)>,
+}
+
+impl Stall {
+    /// Plays 60 s. The path carries nothing for `length`; what it held back comes at its end, up to half a second of
+    /// sound and a second of pictures, as much as a sender leaves on the way. `extra` is how much longer everything takes
+    /// in the three seconds after that.
+    fn play(length: i64, extra: i64) -> Self {
+        let (begins, ends) = (10_000 * MILLISECOND, 10_000 * MILLISECOND + length);
+        let mut random = Random(88_172_645_463_325_252);
+        let mut events = Vec::new();
+        let mut add = |number: u64, captured: i64, is_sound: bool, most_held: i64, transit: i64| {
+            let more = if (ends..ends + 3_000 * MILLISECOND).contains(&captured) { extra } else { 0 };
+            let arrives = captured + transit + more;
+            let held = (begins..ends).contains(&arrives);
+            if !held || captured < begins + most_held {
+                events.push((if held { ends } else { arrives }, is_sound, number, captured));
+            }
+        };
+        for number in 0..3_000 {
+            let transit = 25 * MILLISECOND + random.below(8_000) as i64;
+            add(number, number as i64 * 20 * MILLISECOND, true, 480 * MILLISECOND, transit);
+        }
+        for number in 0..1_800 {
+            let transit = 40 * MILLISECOND + random.below(15_000) as i64;
+            add(number, number as i64 * 33_333, false, 1_000 * MILLISECOND, transit);
+        }
+        events.sort_unstable();
+        let mut sound = SoundPlayout::new(SoundMode::Live);
+        let mut pictures = PlayoutClock::new(Latency::Smooth, Duration::from_micros(33_333));
+        let mut stall = Self { seen: Vec::new(), heard: Vec::new() };
+        for (now, is_sound, number, captured) in events {
+            while let Some(due) = sound.poll_timeout(pictures.learned_micros()).filter(|due| *due <= at(now)) {
+                let Some(block) = sound.poll(due, pictures.learned_micros()) else { break };
+                pictures.follow(sound.offset());
+                if number_of(&block).is_some() {
+                    stall.heard.push((micros(due), signed(block.captured)));
+                }
+            }
+            let captured = captured as u64;
+            if is_sound {
+                sound.handle_packet(at(now), packet(number, captured));
+            } else {
+                stall.seen.push((micros(pictures.handle_ready(at(now), captured).at), signed(captured)));
+            }
+        }
+        stall
+    }
+
+    /// Returns the longest delay between two moments, of pictures and of sound.
+    fn delay(&self, from: i64, until: i64) -> [i64; 2] {
+        [&self.seen, &self.heard].map(|all| {
+            let within = all.iter().filter(|(at, _)| (from * MILLISECOND..until * MILLISECOND).contains(at));
+            within.map(|(at, captured)| at - captured).max().unwrap_or_default() / MILLISECOND
+        })
+    }
+}
+
+#[test]
+fn after_a_stall_pictures_and_sound_return_to_their_delay_together() {
+    // The length of the stall, and the time after which the delay is what it was, within 60 ms. A short stall leaves late
+    // frames among those of the last ten seconds, so the delay that they need stays that long.
+    for (length, returns) in [(150, 14_000), (300, 18_000), (380, 18_000), (1000, 1000), (3000, 1000), (8000, 1000)] {
+        let stall = Stall::play(length * MILLISECOND, 0);
+        let end = 10_000 + length;
+        let delays: Vec<_> = [0, 500, 1000, 3000, 5000, 10_000, 14_000, 17_000, 25_000, 35_000]
+            .windows(2)
+            .map(|pair| (pair[0], stall.delay(end + pair[0], end + pair[1])))
+            .collect();
+        println!("a stall of {length} ms; from so many ms after it, pictures and sound are so late: {delays:?}");
+        let before = stall.delay(5000, 10_000);
+        let after = stall.delay(end + returns, 60_000);
+        assert!(before.iter().all(|delay| *delay < 70), "{before:?}");
+        assert!(after.iter().zip(before).all(|(after, before)| *after <= before + 60), "{length} ms: {after:?}");
+        let together = stall.delay(end + 1000, 60_000);
+        assert!(together[0].abs_diff(together[1]) <= 40, "{length} ms: {together:?}");
+    }
+}
+
+#[test]
+fn a_capture_clock_that_is_set_by_an_hour_interrupts_sound_for_two_seconds_at_most() {
+    for jump in [3_600_000_000_i64, -3_600_000_000] {
+        let mut sound = SoundPlayout::new(SoundMode::Live);
+        let mut heard = Vec::new();
+        for number in 0..1000 {
+            let time = 7_200_000_000 + number * 20 * MILLISECOND;
+            let captured = time + if number < 300 { 0 } else { jump };
+            let now = at(time + 10 * MILLISECOND);
+            heard.extend(play(&mut sound, now).into_iter().filter_map(|(at, block)| number_of(&block).map(|_| at)));
+            sound.handle_packet(now, packet(number as u64, captured as u64));
+        }
+        let longest = heard.windows(2).map(|pair| pair[1] - pair[0]).max().expect("it is heard");
+        assert!(longest < Duration::from_millis(2300) && heard.len() > 870, "{jump}: {longest:?}, {}", heard.len());
+        assert!(sound.offset().is_some());
+    }
+}

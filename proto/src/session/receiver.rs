@@ -354,6 +354,9 @@ impl ReceiverSession {
     /// Returns the next frame that is due, or more of the last one.
     fn poll_frames(&mut self, now: Duration) -> Option<ReceiverOutput> {
         let subscriber = self.subscriber.as_mut()?;
+        if subscriber.is_before_first() {
+            subscriber.set_may_lack_first(self.streams.may_lack_first_frame());
+        }
         if let Some(frame) = subscriber.poll(now) {
             self.deadlines.handle_frame(now);
             return Some(ReceiverOutput::Frame(frame));

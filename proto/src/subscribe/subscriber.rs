@@ -70,6 +70,8 @@ pub struct Subscriber {
     spares: Vec<BytesMut>,
     /// The last frame returned or dropped: its number, and how many pictures were skipped before it.
     last: Option<(u64, u64)>,
+    /// For video: whether a frame may have begun before all that are here, while none was returned.
+    may_lack_first: bool,
     /// When the last frame was returned.
     shown: Option<Duration>,
     /// The path's round-trip time.
@@ -113,6 +115,7 @@ impl Subscriber {
             coming: None,
             spares: Vec::with_capacity(MAX_SPARES),
             last: None,
+            may_lack_first: false,
             shown: None,
             rtt: Duration::ZERO,
             lost: None,
@@ -180,7 +183,7 @@ impl Subscriber {
                 return;
             }
             let oldest = oldest.remove();
-            self.pass(&oldest.header);
+            self.pass(&oldest.header, oldest.again);
             self.stats.blank += 1;
             self.lost = Some(oldest.header.id);
         }
@@ -245,6 +248,17 @@ impl Subscriber {
         }
     }
 
+    /// Returns whether no frame was returned or dropped yet.
+    pub(crate) const fn is_before_first(&self) -> bool {
+        self.last.is_none()
+    }
+
+    /// Sets whether the transport shows that a frame may have begun before all frames that are here. Video begins with a
+    /// random-access frame, so later frames wait for it as for any missing base layer.
+    pub(crate) const fn set_may_lack_first(&mut self, may_lack: bool) {
+        self.may_lack_first = self.video && may_lack;
+    }
+
     /// Sets the path's round-trip time.
     pub const fn handle_round_trip(&mut self, rtt: Duration) {
         self.rtt = rtt;
@@ -262,7 +276,7 @@ impl Subscriber {
                 return None;
             }
             let Open { header, mut bytes, first, based, came, again, .. } = self.open.remove(&id)?;
-            self.pass(&header);
+            self.pass(&header, again);
             let prefix = bytes.split().freeze();
             if self.spares.len() == MAX_SPARES {
                 self.spares.remove(0);
@@ -313,8 +327,8 @@ impl Subscriber {
     }
 
     /// Passes a frame that is returned or dropped, and with it the missing ones before it.
-    fn pass(&mut self, header: &FrameHeader) {
-        let missing = self.last.map_or(0, |last| missing(last, header));
+    fn pass(&mut self, header: &FrameHeader, again: bool) {
+        let missing = self.missing_before(header, again);
         self.stats.blank += missing;
         if missing > 0 {
             self.lost = Some(header.id - 1);
@@ -390,7 +404,14 @@ impl Subscriber {
 
     /// Returns whether all frames before it were returned.
     fn in_turn(&self, open: &Open) -> bool {
-        self.last.is_none_or(|last| missing(last, &open.header) == 0)
+        self.missing_before(&open.header, open.again) == 0
+    }
+
+    /// Counts the frames that are missing before this one, as far as that is known. A sender that sends base layers again
+    /// begins with the oldest.
+    fn missing_before(&self, header: &FrameHeader, again: bool) -> u64 {
+        let lacks_first = self.may_lack_first && !again && header.id > header.skipped;
+        self.last.map_or(u64::from(lacks_first), |last| missing(last, header))
     }
 }
 

@@ -8,6 +8,7 @@ use nestcast_proto::{Close, Code, PathStats, Room, Urgency};
 use quinn::{RecvStream, SendStream, VarInt};
 
 use crate::quic::congestion::{Known, known};
+use crate::quic::connection_ids::LastClose;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// The most bytes of one read of a control stream.
@@ -28,6 +29,7 @@ struct Path {
     /// The peer's address, and the statistics of the path to it. After the peer moves to another address, it has a new
     /// path with its own congestion control.
     known: Mutex<(SocketAddr, Arc<Known>)>,
+    closes: LastClose,
 }
 
 impl Path {
@@ -48,9 +50,9 @@ impl Path {
 }
 
 impl QuicConnection {
-    pub(super) fn new(connection: quinn::Connection) -> Self {
+    pub(super) fn new(connection: quinn::Connection, closes: LastClose) -> Self {
         let known = Mutex::new((connection.remote_address(), known(&connection)));
-        Self(Arc::new(Path { connection, known }))
+        Self(Arc::new(Path { connection, known, closes }))
     }
 
     pub(super) fn quinn(&self) -> &quinn::Connection {
@@ -76,6 +78,7 @@ impl QuicConnection {
     pub(super) fn close_with(&self, code: u32, why: &str) {
         // Before the close itself, because quinn builds the packet at once.
         self.0.look().close();
+        self.0.closes.note();
         self.quinn().close(VarInt::from_u32(code), why.as_bytes());
     }
 }

@@ -22,7 +22,7 @@ use crate::quic::browser::{BROWSER_ALPN, BrowserHandshake};
 use crate::quic::certificates::Certificates;
 use crate::quic::congestion::{Factory, SharedClock};
 use crate::quic::connection::{QuicConnection, disconnected};
-use crate::quic::connection_ids::{ConnectionIds, reset_key};
+use crate::quic::connection_ids::{ConnectionIds, LastClose, reset_key};
 #[cfg(feature = "qlog")]
 use crate::quic::qlog::Logs;
 use crate::transport::Disconnected;
@@ -92,6 +92,7 @@ pub(crate) struct Listener {
     certificates: Arc<Certificates>,
     /// Whether browsers may connect.
     browsers: bool,
+    closes: LastClose,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
@@ -113,13 +114,18 @@ impl Listener {
         config.transport_config(Arc::new(transport(clock, acknowledge)));
         #[cfg(feature = "qlog")]
         let logs = Logs { folder: None, config: config.clone(), transport, acknowledge, clock };
-        own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(|| Box::<ConnectionIds>::default()).rng_seed(seed);
+        let closes = LastClose::default();
+        let ids = closes.clone();
+        own.supported_versions(QUIC_VERSIONS.to_vec())
+            .cid_generator(move || Box::new(ConnectionIds::new(ids.clone())))
+            .rng_seed(seed);
         let endpoint = quinn::Endpoint::new_with_abstract_socket(own, Some(config), socket, Arc::new(TokioRuntime))
             .map_err(|source| Error::Listen { address, source })?;
         Ok(Self {
             endpoint,
             certificates,
             browsers,
+            closes,
             #[cfg(feature = "qlog")]
             logs,
         })
@@ -146,6 +152,7 @@ impl Listener {
         Some(Handshake {
             incoming,
             browsers: self.browsers,
+            closes: self.closes.clone(),
             #[cfg(feature = "qlog")]
             logs: self.logs.clone(),
         })
@@ -153,6 +160,7 @@ impl Listener {
 
     /// Closes the open connections and waits until the peers have the reason.
     pub(crate) async fn close(&self, close: Close) {
+        self.closes.note();
         self.endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
         let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
     }
@@ -172,6 +180,7 @@ pub(crate) enum Client {
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
     browsers: bool,
+    closes: LastClose,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
@@ -208,9 +217,9 @@ impl Handshake {
         let connecting = self.incoming.accept();
         let mut connecting = connecting.map_err(disconnected)?;
         if self.browsers && BrowserHandshake::is_of(&mut connecting).await? {
-            return BrowserHandshake::perform(connecting).await.map(Client::Browser);
+            return BrowserHandshake::perform(connecting, self.closes).await.map(Client::Browser);
         }
-        Ok(Client::Receiver(QuicConnection::new(connecting.await.map_err(disconnected)?)))
+        Ok(Client::Receiver(QuicConnection::new(connecting.await.map_err(disconnected)?, self.closes)))
     }
 }
 

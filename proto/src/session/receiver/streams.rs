@@ -66,6 +66,10 @@ pub(super) struct Streams {
     has_parity: bool,
     /// Whether sound is useful.
     wants_sound: bool,
+    /// The lowest number of a stream that ended inside its head.
+    headless: Option<u64>,
+    /// The lowest number of a stream on which a frame began.
+    first_frame: Option<u64>,
     arrivals: VecDeque<Arrival>,
 }
 
@@ -107,7 +111,15 @@ enum Content {
 impl Streams {
     /// Keeps at most `most_kept` bytes of a stream for its parity.
     pub(super) const fn new(most_kept: usize) -> Self {
-        Self { streams: BTreeMap::new(), most_kept, has_parity: false, wants_sound: false, arrivals: VecDeque::new() }
+        Self {
+            streams: BTreeMap::new(),
+            most_kept,
+            has_parity: false,
+            wants_sound: false,
+            headless: None,
+            first_frame: None,
+            arrivals: VecDeque::new(),
+        }
     }
 
     /// Sets the most bytes of a stream that are kept for its parity from now on.
@@ -157,8 +169,17 @@ impl Streams {
         match self.streams.remove(&number).map(|stream| stream.content) {
             Some(Content::Frame { id, .. }) => self.arrivals.push_back(FramePart::End(id).into()),
             Some(Content::Package) => self.arrivals.push_back(Arrival::PackageEnd(number)),
+            Some(Content::Unknown(_)) => self.headless = least(self.headless, number),
             _ => {}
         }
+    }
+
+    /// Returns whether a frame may have begun on an earlier stream than all frames that began: the head of such a stream
+    /// has not come, or was lost with a reset.
+    pub(super) fn may_lack_first_frame(&self) -> bool {
+        let Some(first) = self.first_frame else { return false };
+        let is_unread = |stream: &Stream| matches!(stream.content, Content::Unknown(_));
+        self.headless.is_some_and(|number| number < first) || self.streams.range(..first).any(|(_, it)| is_unread(it))
     }
 
     /// Returns the next piece of data.
@@ -187,6 +208,7 @@ impl Streams {
         match head {
             StreamHead::Frame(header) => {
                 if is_shown {
+                    self.first_frame = least(self.first_frame, number);
                     self.arrivals.push_back(FramePart::Head(header).into());
                 }
                 Content::Frame { id: header.id, is_shown }
@@ -313,4 +335,8 @@ impl Streams {
     fn repairing(&mut self, number: u64) -> Option<&mut Repair> {
         self.streams.get_mut(&number)?.parity.repair()
     }
+}
+
+fn least(before: Option<u64>, number: u64) -> Option<u64> {
+    Some(before.map_or(number, |before| before.min(number)))
 }

@@ -202,6 +202,42 @@ fn a_receiver_of_video_asks_for_a_join_when_a_frame_is_lost() {
     assert!(outputs(&mut session, due + 2 * SECOND).iter().any(|output| matches!(output, ReceiverOutput::Say(_))));
 }
 
+/// Brings all of a frame that was captured a while after the source began.
+fn bring(session: &mut ReceiverSession, now: Duration, stream: u64, id: u64) {
+    session.handle_stream_bytes(now, stream, 0, frame(id, 9));
+    session.handle_stream_end(now, stream);
+}
+
+#[test]
+fn video_begins_with_the_frame_of_the_first_stream_whichever_is_read_first() {
+    let mut session = ready(Some(Video::new([2; 6])));
+    [3, 7, 11].into_iter().for_each(|stream| session.handle_opened(stream));
+    bring(&mut session, Duration::ZERO, 7, 41);
+    assert_eq!(shown(&mut session, Duration::ZERO), None, "the random-access frame is on a stream before");
+    bring(&mut session, Duration::ZERO, 3, 40);
+    assert_eq!(shown(&mut session, Duration::ZERO), Some((40, 9)));
+    assert_eq!(shown(&mut session, SECOND), Some((41, 9)));
+    assert_eq!(session.stats().blank, 0);
+    let mut pictures = ready(None);
+    [3, 7].into_iter().for_each(|stream| pictures.handle_opened(stream));
+    bring(&mut pictures, Duration::ZERO, 7, 41);
+    assert_eq!(shown(&mut pictures, Duration::ZERO), Some((41, 9)), "each picture is one to begin with");
+}
+
+#[test]
+fn a_first_frame_that_never_comes_is_asked_for() {
+    let mut session = ready(Some(Video::new([2; 6])));
+    [3, 7].into_iter().for_each(|stream| session.handle_opened(stream));
+    bring(&mut session, Duration::ZERO, 7, 41);
+    session.handle_stream_end(Duration::ZERO, 3);
+    assert_eq!(shown(&mut session, Duration::ZERO), None, "its base layer may come again");
+    let due = session.poll_timeout().expect("it is not waited for ever");
+    assert!(due <= 2 * SECOND, "{due:?}");
+    let given = outputs(&mut session, due);
+    let asks = ReceiverOutput::Say(Message::RandomAccessRequest(RandomAccessRequest { lost: 40 }).encode());
+    assert!(given.contains(&asks), "{given:?}");
+}
+
 #[test]
 fn when_the_connection_ended_what_came_is_shown_and_nothing_is_said() {
     let mut session = ready(Some(Video::new([2; 6])));

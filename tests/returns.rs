@@ -1,0 +1,217 @@
+//! Receivers whose network changes or goes away for a while, in virtual time: how soon they go on.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use nestcast_lab::bottleneck::Bottleneck;
+use nestcast_lab::link::Link;
+use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_receiver::{FrameSink, Trust, receive_over};
+use nestcast_sender::Broadcast;
+use nestcast_tests::network::{INTERVAL, identity};
+use nestcast_tests::still_frames::StillFrames;
+use quinn::udp::{RecvMeta, Transmit};
+use quinn::{AsyncUdpSocket, UdpPoller};
+
+/// When the network changes.
+const CHANGE: Duration = Duration::from_secs(5);
+/// The longest time without a sign of a receiver, at the sender.
+const SENDER_PATIENCE: Duration = Duration::from_secs(9);
+/// The length of a broadcast.
+const RUN_TIME: Duration = Duration::from_secs(30);
+
+/// A receiver's socket, over one of several addresses, or none, depending on the time.
+struct Roaming {
+    network: Bottleneck,
+    sockets: Vec<Arc<dyn AsyncUdpSocket>>,
+    /// Returns the address in use; `None` without a network.
+    place: fn(Duration) -> Option<usize>,
+    /// The last packet that was sent.
+    last: Mutex<Vec<u8>>,
+}
+
+impl fmt::Debug for Roaming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Roaming").finish_non_exhaustive()
+    }
+}
+
+impl AsyncUdpSocket for Roaming {
+    fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
+        Arc::clone(&self.sockets[0]).create_io_poller()
+    }
+
+    fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = transmit.contents.to_vec();
+        (self.place)(self.network.now()).map_or(Ok(()), |place| self.sockets[place].try_send(transmit))
+    }
+
+    /// Packets to an address that is not in use are lost.
+    fn poll_recv(
+        &self,
+        context: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        let place = (self.place)(self.network.now());
+        for (number, socket) in self.sockets.iter().enumerate() {
+            while let Poll::Ready(came) = socket.poll_recv(context, buffers, metas) {
+                if place == Some(number) {
+                    return Poll::Ready(came);
+                }
+            }
+        }
+        Poll::Pending
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.sockets[0].local_addr()
+    }
+
+    fn may_fragment(&self) -> bool {
+        false
+    }
+}
+
+/// Notes when frames were captured and when they came, and counts connections.
+struct Times {
+    network: Bottleneck,
+    frames: Vec<(Duration, Duration)>,
+    connections: usize,
+}
+
+impl FrameSink for Times {
+    type Error = std::convert::Infallible;
+
+    fn handle_connection(&mut self) {
+        self.connections += 1;
+    }
+
+    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Self::Error> {
+        self.frames.push((Duration::from_micros(frame.header.captured), self.network.now()));
+        Ok(())
+    }
+}
+
+impl Times {
+    /// Returns when the first frame comes that was captured after a moment.
+    fn first_after(&self, moment: Duration) -> Duration {
+        self.frames.iter().find(|(captured, _)| *captured >= moment).expect("frames come again").1
+    }
+}
+
+/// Runs in virtual time.
+fn in_virtual_time<T>(run: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a runtime").block_on(run)
+}
+
+/// Begins a broadcast over a link with a round trip of 50 ms; returns its address, and how to trust it.
+fn begin(network: &Bottleneck) -> (SocketAddr, Trust) {
+    let identity = identity();
+    let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
+    let (socket, seed) = network.server();
+    let address = socket.local_addr().expect("it is bound");
+    let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
+    let source = StillFrames::new(6000, 400, RUN_TIME).of_video();
+    let broadcast = Broadcast::over(socket, nestcast_sender::Config::new(address, identity), source);
+    tokio::spawn(broadcast.expect("a configuration").run(std::future::pending()));
+    (address, trust)
+}
+
+fn network() -> Bottleneck {
+    Bottleneck::new(&[Link::constant(4_000_000).with_rtt(Duration::from_millis(50))])
+}
+
+/// Receives over these addresses until `end`; returns what came, and the socket.
+async fn receive(
+    network: &Bottleneck,
+    (address, trust): (SocketAddr, Trust),
+    place: fn(Duration) -> Option<usize>,
+    end: Duration,
+) -> (Times, Arc<Roaming>) {
+    let (sockets, seeds): (Vec<_>, Vec<_>) = (0..2).map(|_| network.client(0)).unzip();
+    let roaming = Arc::new(Roaming { network: network.clone(), sockets, place, last: Mutex::default() });
+    let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
+    let config =
+        nestcast_receiver::Config { name: "localhost".to_owned(), ..nestcast_receiver::Config::new(address, trust) };
+    let socket = nestcast_receiver::Socket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seeds[0]);
+    receive_over(socket, config, &mut times, tokio::time::sleep(end)).await.expect("it goes on to the end");
+    (times, roaming)
+}
+
+#[test]
+fn a_receiver_whose_address_changes_goes_on_within_a_second_on_the_same_connection() {
+    let times = in_virtual_time(async {
+        let network = network();
+        let to = begin(&network);
+        // For a moment there is no network: what would tell the sender by itself is lost.
+        let place = |now| match now {
+            now if now < CHANGE => Some(0),
+            now if now < CHANGE + Duration::from_millis(200) => None,
+            _ => Some(1),
+        };
+        receive(&network, to, place, Duration::from_secs(10)).await.0
+    });
+    let first = times.first_after(CHANGE);
+    println!("a new address: {:?} without a frame", first - CHANGE);
+    assert!(first < CHANGE + Duration::from_secs(1) && times.connections == 1, "{first:?}, {}", times.connections);
+    let later = times.frames.iter().filter(|(captured, _)| *captured >= CHANGE + Duration::from_secs(1)).count();
+    assert!(later >= 110, "all frames of four seconds come, {later}");
+}
+
+#[test]
+fn a_receiver_without_a_network_for_three_seconds_goes_on_with_the_newest_frames() {
+    const BACK: Duration = Duration::from_secs(8);
+    let times = in_virtual_time(async {
+        let network = network();
+        let to = begin(&network);
+        let place = |now| Some(0).filter(|_| !(CHANGE..BACK).contains(&now));
+        receive(&network, to, place, Duration::from_secs(14)).await.0
+    });
+    let first = times.first_after(BACK);
+    println!("three seconds without a network: the first frame comes {:?} after them", first - BACK);
+    assert!(first < BACK + Duration::from_secs(1) && times.connections == 1, "{first:?}, {}", times.connections);
+    let later = times.frames.iter().filter(|(captured, _)| *captured >= BACK + Duration::from_secs(1)).count();
+    assert!(later >= 140, "all frames of five seconds come, {later}");
+}
+
+/// A machine that slept sends from where it was, and its clock stood still: what it sends next is what this receiver sent
+/// last.
+#[test]
+fn a_receiver_that_slept_is_told_that_its_connection_is_gone() {
+    let answer = in_virtual_time(async {
+        let network = network();
+        let (address, trust) = begin(&network);
+        let (times, roaming) =
+            receive(&network, (address, trust), |now| Some(0).filter(|_| now < CHANGE), CHANGE + INTERVAL).await;
+        assert!(times.frames.len() > 100);
+        tokio::time::sleep(SENDER_PATIENCE + Duration::from_secs(1)).await;
+        let contents = roaming.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert_eq!(contents[0] & 0x80, 0, "a packet of a connection that is established");
+        let socket = &roaming.sockets[0];
+        let send = Transmit { destination: address, ecn: None, contents: &contents, segment_size: None, src_ip: None };
+        // What the sender sent before it gave up is here still.
+        while tokio::time::timeout(INTERVAL, receive_one(socket)).await.is_ok() {}
+        socket.try_send(&send).expect("it is sent");
+        tokio::time::timeout(Duration::from_secs(1), receive_one(socket)).await
+    });
+    let length = answer.expect("a reset comes");
+    assert!(length >= 21, "a stateless reset has 21 bytes or more, {length}");
+}
+
+/// Waits for a packet, and returns its length.
+async fn receive_one(socket: &Arc<dyn AsyncUdpSocket>) -> usize {
+    poll_fn(|context| {
+        let (mut buffer, mut metas) = ([0; 2048], [RecvMeta::default()]);
+        let came = socket.poll_recv(context, &mut [IoSliceMut::new(&mut buffer)], &mut metas);
+        came.map(|count| count.map(|_| metas[0].len).expect("a packet"))
+    })
+    .await
+}
