@@ -55,7 +55,7 @@ const MIN_RANDOM_ACCESS_BYTES: usize = 1000;
 /// let settings = VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads: 1 };
 /// let encoder = VideoRenditions::new(&model, settings, 1)?;
 /// let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), encoder.rates());
-/// let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions };
+/// let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions };
 /// let mut writer = Writer::new(encoder, &header, Vec::new());
 /// (0..3).try_for_each(|_| writer.write(&Picture::zero(size, Format::Ycbcr420(colours))))?;
 /// let (film, _) = writer.finish()?;

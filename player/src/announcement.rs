@@ -53,6 +53,6 @@ impl Announcement {
     pub fn video_header(&self) -> Option<VideoHeader> {
         let AnnouncedVideo { residual, colours, display } = self.video?;
         let (size, rate, models) = (self.size, self.rate, [self.model, residual]);
-        Some(VideoHeader { size, rate, colours, display, models, renditions: RenditionRates::ONE })
+        Some(VideoHeader { size, rate, colours, bits: 8, display, models, renditions: RenditionRates::ONE })
     }
 }

@@ -25,7 +25,7 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let settings = coding.settings(size, rate, options.common.threads());
     let encoder = VideoRenditions::new(&model, settings, coding.renditions.unwrap_or(1))?;
     let encoder = encoder.with_effort(coding.effort.unwrap_or_default());
-    let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions: encoder.rates() };
+    let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions: encoder.rates() };
     let failed = |error| match error {
         Error::Write(error) => anyhow::Error::from(output.explain(error)),
         other => anyhow::Error::from(other).context("the video cannot be encoded"),

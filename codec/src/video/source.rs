@@ -1,15 +1,18 @@
 //! The frame to encode, and the part of its motion search that does not depend on the references.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::error::Error;
 use crate::motion::field::CONSTANT_CYCLE;
-use crate::motion::reference::FRACTION;
+use crate::motion::reference::{FRACTION, widen_deep};
 use crate::motion::search::Search;
 use crate::motion::search::search_parameters::Effort;
 use crate::observer::Stage;
 use crate::parallel::{self, Threads};
-use crate::picture::{Format, Size, View};
+use crate::picture::{Size, View};
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
+use crate::video::shown;
 
 /// Rows that a thread takes in at a time.
 const BAND_ROWS: usize = 64;
@@ -51,8 +54,11 @@ impl Source {
         if view.size() != self.size {
             return Err(Error::Argument("the frame has another size than those before"));
         }
-        if !matches!(view.format(), Format::Ycbcr420(_)) {
+        let Some((_, bits)) = view.format().ycbcr420() else {
             return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
+        };
+        if bits > 8 {
+            return Ok(self.take_deep(view, bits, effort, threads));
         }
         if self.count > 0 && self.is_same(view) {
             threads.end(Stage::Take);
@@ -81,6 +87,33 @@ impl Source {
         });
         let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
         Ok(if is_cut || self.count == 0 { News::Scene } else { News::Changes })
+    }
+
+    /// As [`Self::take`], of samples of more than 8 bits. Motion is searched in samples of 8.
+    fn take_deep(&mut self, view: &View<'_>, bits: u8, effort: Effort, threads: &Threads) -> News {
+        let differs = AtomicBool::new(self.count == 0);
+        let jobs = self.planes.planes_mut().into_iter().enumerate().flat_map(|(plane, out)| {
+            let width = view.format().plane(self.size, plane)[0] / 2;
+            let bands = out.chunks_mut(BAND_ROWS * width).enumerate();
+            bands.map(move |(number, out)| (plane, width, number * BAND_ROWS, out))
+        });
+        let taking = threads.at_most(self.size.pixels() / MIN_PARALLEL_PIXELS);
+        parallel::for_each(&taking, jobs, |(plane, width, top, out)| {
+            for (y, out) in (top..).zip(out.chunks_exact_mut(width)) {
+                let row = view.planes[plane].row(y, 2 * width).as_chunks().0;
+                if !widest!(widen_deep(row, bits, out)) {
+                    differs.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        if !differs.into_inner() {
+            threads.end(Stage::Take);
+            return News::Nothing;
+        }
+        self.luma.resize(self.size.pixels(), 0);
+        widest!(shown::bytes(&self.planes.planes()[0], &mut self.luma));
+        let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
+        if is_cut || self.count == 0 { News::Scene } else { News::Changes }
     }
 
     /// Returns whether a frame of this size and format has the samples of the last one.
