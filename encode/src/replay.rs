@@ -393,9 +393,9 @@ fn replaced() -> Error {
 
 /// Returns what receivers learn of a stored video.
 fn welcome(header: &VideoHeader) -> Welcome {
-    let VideoHeader { size, rate, colours, display, .. } = *header;
-    let format = PictureFormat::new(size, nestcast_codec::Format::Ycbcr420(colours), rate).with_display(display);
-    video::welcome(&format, colours)
+    let VideoHeader { size, rate, colours, bits, display, .. } = *header;
+    let format = PictureFormat::new(size, nestcast_codec::Format::planar(colours, bits), rate).with_display(display);
+    video::welcome(&format, (colours, bits))
 }
 
 #[cfg(test)]

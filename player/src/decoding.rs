@@ -20,7 +20,8 @@ enum Kind {
     },
     Video {
         decoder: Box<VideoDecoder>,
-        colours: Ycbcr,
+        /// The format of its pictures.
+        format: Format,
     },
 }
 
@@ -53,15 +54,27 @@ impl Decoding {
     pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
-        Some(Self(Kind::Video { decoder, colours: video.colours }))
+        Some(Self(Kind::Video { decoder, format: Format::Ycbcr420(video.colours) }))
+    }
+
+    /// Draws video in `bits` bits a sample, 8 to 16, such as those of the announcement. Without this call it has 8. A
+    /// [restoration](Decoding::with_restoration) draws 8 bits alone.
+    #[must_use]
+    pub fn with_bits(mut self, bits: u8) -> Self {
+        if let Kind::Video { format, .. } = &mut self.0
+            && let Some((colours, _)) = format.ycbcr420()
+        {
+            *format = Format::planar(colours, bits.clamp(8, 16));
+        }
+        self
     }
 
     /// Draws decoded frames of video after `restoration`.
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
-            Kind::Video { decoder, colours } => {
-                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), colours }
+            Kind::Video { decoder, format } => {
+                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), format }
             }
             pictures @ Kind::Pictures { .. } => pictures,
         })
@@ -103,7 +116,7 @@ impl Decoding {
                 Some(Channels::Grey) => Format::Grey,
                 _ => *format,
             },
-            Kind::Video { colours, .. } => Format::Ycbcr420(*colours),
+            Kind::Video { format, .. } => *format,
         };
         let before = picture.take().filter(|before| (before.size(), before.format()) == (size, format));
         let drawn = picture.insert(before.unwrap_or_else(|| Picture::zero(size, format)));

@@ -12,7 +12,9 @@ use nestcast_media::output::{self, FramePlace, FrameWriter, promised_format};
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_proto::Sound;
-use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, SoundBlock, SoundMode, Totals, Viewer};
+use nestcast_receiver::{
+    AnnouncedVideo, Announcement, Concealed, Decoding, Shown, SoundBlock, SoundMode, Totals, Viewer,
+};
 
 use super::lines::Line;
 use super::sound::Speaker;
@@ -40,6 +42,8 @@ pub(super) struct Screen {
     originals: Option<Originals>,
     /// The target of lines for programs, if any.
     lines: Option<Lines>,
+    /// The bits of a sample that shown video has: those of the first announcement.
+    bits: Option<u8>,
     /// Whether a note has said that the originals differ from what is sent.
     warned: bool,
     /// The totals so far, for the task that waits for the end.
@@ -78,6 +82,7 @@ impl Screen {
             last: None,
             originals,
             lines,
+            bits: None,
             warned: false,
             totals: Arc::default(),
         })
@@ -121,6 +126,13 @@ impl Screen {
         Err(error.into())
     }
 
+    /// Returns the bits of a sample in which video is shown. Networks make 8, and originals are compared in 8.
+    fn bits(&mut self, announced: &Announcement) -> u8 {
+        let shows_all = self.restoration.is_none() && self.originals.is_none();
+        let bits = announced.video.map(|video| video.bits).filter(|_| shows_all);
+        *self.bits.get_or_insert(bits.unwrap_or(8))
+    }
+
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
         let measured = self.originals.as_ref()?.psnr(id, picture);
         if let Err(error) = &measured
@@ -146,8 +158,9 @@ impl Viewer for Screen {
             }
         } else {
             let display = announced.video.map_or_else(Display::default, |video| video.display);
-            for lost in announced.video.iter().flat_map(|video| self.place.lost(video.colours, announced.size, display))
-            {
+            let bits = self.bits(announced);
+            let lost = |video: &AnnouncedVideo| self.place.lost((video.colours, bits), announced.size, display);
+            for lost in announced.video.iter().flat_map(lost) {
                 files::note(&format!("the broadcast: {lost}"));
             }
             self.frames = Some(self.place.begin(announced.rate, display)?);
@@ -156,7 +169,7 @@ impl Viewer for Screen {
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
-            let decoding = decoding.context(what)?;
+            let decoding = decoding.context(what)?.with_bits(self.bits(announced));
             return Ok(Some(match &self.restoration {
                 Some(restoration) => decoding.with_restoration(Arc::clone(restoration)),
                 None => decoding,
