@@ -25,8 +25,12 @@ fn grey_video_becomes_video_without_colour() {
 fn deep_clip() -> Vec<u8> {
     let plain = clip(3, 3);
     let deep = plain[header(&plain)..].chunks(FRAME).flat_map(|frame| {
-        let sample = |(at, sample): (usize, &u8)| (u16::from(*sample) << 2 | (at as u16 % 7) / 2).to_le_bytes();
-        b"FRAME\n".iter().copied().chain(frame[6..].iter().enumerate().flat_map(sample)).collect::<Vec<u8>>()
+        let sample = |(sample, fraction): (&u8, u16)| (4 * u16::from(*sample) + fraction).to_le_bytes();
+        b"FRAME\n"
+            .iter()
+            .copied()
+            .chain(frame[6..].iter().zip([0, 3, 1, 2, 2].into_iter().cycle()).flat_map(sample))
+            .collect::<Vec<u8>>()
     });
     b"YUV4MPEG2 W64 H48 F30:1 C420p10 XCOLORRANGE=LIMITED\n".iter().copied().chain(deep).collect()
 }

@@ -5,9 +5,6 @@ use std::io::{self, Read};
 use nestcast_codec::Matrix;
 use nestcast_media::{matroska, y4m};
 
-/// The bits of a sample that are kept: all.
-const MAX_BITS: u8 = 16;
-
 /// Opens an input again.
 pub(crate) type Again<R> = Box<dyn FnMut() -> io::Result<R> + Send>;
 
@@ -24,7 +21,7 @@ impl<R: Read> VideoReader<R> for y4m::Reader<R> {
     type Error = y4m::Error;
 
     fn begin(input: R, max_pixels: u64, matrix: Option<Matrix>) -> Result<Self, y4m::Error> {
-        Ok(Self::new(input, max_pixels)?.with_matrix(matrix).with_max_bits(MAX_BITS))
+        Ok(Self::new(input, max_pixels)?.with_matrix(matrix).with_max_bits(16))
     }
 }
 

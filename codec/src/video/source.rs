@@ -90,6 +90,9 @@ impl Source {
     }
 
     /// As [`Self::take`], of samples of more than 8 bits. Motion is searched in samples of 8.
+    ///
+    /// It is a function of its own, so that the compiler makes the same instructions for 8 bits as without it.
+    #[inline(never)]
     fn take_deep(&mut self, view: &View<'_>, bits: u8, effort: Effort, threads: &Threads) -> News {
         let differs = AtomicBool::new(self.count == 0);
         let jobs = self.planes.planes_mut().into_iter().enumerate().flat_map(|(plane, out)| {
