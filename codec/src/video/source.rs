@@ -57,12 +57,19 @@ impl Source {
         let Some((_, bits)) = view.format().ycbcr420() else {
             return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
         };
-        if bits > 8 {
-            return Ok(self.take_deep(view, bits, effort, threads));
-        }
-        if self.count > 0 && self.is_same(view) {
+        let is_new = if bits > 8 { self.copy_deep(view, bits, threads) } else { self.copy(view, threads) };
+        if !is_new {
             threads.end(Stage::Take);
             return Ok(News::Nothing);
+        }
+        let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
+        Ok(if is_cut || self.count == 0 { News::Scene } else { News::Changes })
+    }
+
+    /// Copies the samples of a frame of 8 bits. Returns whether it is the first or another than the last one.
+    fn copy(&mut self, view: &View<'_>, threads: &Threads) -> bool {
+        if self.count > 0 && self.is_same(view) {
+            return false;
         }
         self.luma.resize(self.size.pixels(), 0);
         let mut luma = self.luma.as_mut_slice();
@@ -85,15 +92,11 @@ impl Source {
                 out.copy_from_slice(row);
             }
         });
-        let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
-        Ok(if is_cut || self.count == 0 { News::Scene } else { News::Changes })
+        true
     }
 
-    /// As [`Self::take`], of samples of more than 8 bits. Motion is searched in samples of 8.
-    ///
-    /// It is a function of its own, so that the compiler makes the same instructions for 8 bits as without it.
-    #[inline(never)]
-    fn take_deep(&mut self, view: &View<'_>, bits: u8, effort: Effort, threads: &Threads) -> News {
+    /// As [`Self::copy`], of samples of more than 8 bits. Motion is searched in samples of 8.
+    fn copy_deep(&mut self, view: &View<'_>, bits: u8, threads: &Threads) -> bool {
         let differs = AtomicBool::new(self.count == 0);
         let jobs = self.planes.planes_mut().into_iter().enumerate().flat_map(|(plane, out)| {
             let width = view.format().plane(self.size, plane)[0] / 2;
@@ -109,14 +112,12 @@ impl Source {
                 }
             }
         });
-        if !differs.into_inner() {
-            threads.end(Stage::Take);
-            return News::Nothing;
+        let is_new = differs.into_inner();
+        if is_new {
+            self.luma.resize(self.size.pixels(), 0);
+            widest!(shown::bytes(&self.planes.planes()[0], &mut self.luma));
         }
-        self.luma.resize(self.size.pixels(), 0);
-        widest!(shown::bytes(&self.planes.planes()[0], &mut self.luma));
-        let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
-        if is_cut || self.count == 0 { News::Scene } else { News::Changes }
+        is_new
     }
 
     /// Returns whether a frame of this size and format has the samples of the last one.
