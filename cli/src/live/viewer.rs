@@ -12,9 +12,7 @@ use nestcast_media::output::{self, FramePlace, FrameWriter, promised_format};
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_proto::Sound;
-use nestcast_receiver::{
-    AnnouncedVideo, Announcement, Concealed, Decoding, Shown, SoundBlock, SoundMode, Totals, Viewer,
-};
+use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, SoundBlock, SoundMode, Totals, Viewer};
 
 use super::lines::Line;
 use super::sound::Speaker;
@@ -42,8 +40,6 @@ pub(super) struct Screen {
     originals: Option<Originals>,
     /// The target of lines for programs, if any.
     lines: Option<Lines>,
-    /// The bits of a sample that shown video has: those of the first announcement.
-    bits: Option<u8>,
     /// Whether a note has said that the originals differ from what is sent.
     warned: bool,
     /// The totals so far, for the task that waits for the end.
@@ -82,7 +78,6 @@ impl Screen {
             last: None,
             originals,
             lines,
-            bits: None,
             warned: false,
             totals: Arc::default(),
         })
@@ -126,13 +121,6 @@ impl Screen {
         Err(error.into())
     }
 
-    /// Returns the bits of a sample in which video is shown. Networks make 8, and originals are compared in 8.
-    fn bits(&mut self, announced: &Announcement) -> u8 {
-        let shows_all = self.restoration.is_none() && self.originals.is_none();
-        let bits = announced.video.map(|video| video.bits).filter(|_| shows_all);
-        *self.bits.get_or_insert(bits.unwrap_or(8))
-    }
-
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
         let measured = self.originals.as_ref()?.psnr(id, picture);
         if let Err(error) = &measured
@@ -148,6 +136,8 @@ impl Viewer for Screen {
     type Error = anyhow::Error;
 
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
+        let shows_8 = self.restoration.is_some() || self.originals.is_some();
+        let bits = announced.video.filter(|_| !shows_8).map_or(8, |video| video.bits);
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
         ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust the sender");
@@ -158,9 +148,8 @@ impl Viewer for Screen {
             }
         } else {
             let display = announced.video.map_or_else(Display::default, |video| video.display);
-            let bits = self.bits(announced);
-            let lost = |video: &AnnouncedVideo| self.place.lost((video.colours, bits), announced.size, display);
-            for lost in announced.video.iter().flat_map(lost) {
+            let lost = announced.video.map(|video| self.place.lost((video.colours, bits), announced.size, display));
+            for lost in lost.into_iter().flatten() {
                 files::note(&format!("the broadcast: {lost}"));
             }
             self.frames = Some(self.place.begin(announced.rate, display)?);
@@ -169,7 +158,7 @@ impl Viewer for Screen {
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
-            let decoding = decoding.context(what)?.with_bits(self.bits(announced));
+            let decoding = decoding.context(what)?.with_bits(bits);
             return Ok(Some(match &self.restoration {
                 Some(restoration) => decoding.with_restoration(Arc::clone(restoration)),
                 None => decoding,

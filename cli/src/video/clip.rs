@@ -24,7 +24,6 @@ pub(super) struct Clip {
 }
 
 impl Clip {
-    /// Opens the video, and keeps at most `max_bits` bits of a sample.
     pub(super) fn open(input: Input<'_>, coding: &VideoCoding, max_pixels: u64, max_bits: u8) -> Result<Self> {
         let (name, length) = (input.name(), input.length());
         let frames = input.y4m(coding.frames, max_pixels)?.with_matrix(coding.matrix()).with_max_bits(max_bits);

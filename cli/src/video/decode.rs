@@ -31,10 +31,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let name = input.name();
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();
-    let bits = shown_bits(options, header.bits);
-    if bits < header.bits {
-        files::note(&format!("{name}: it has {} bits a sample: networks round them to 8", header.bits));
-    }
+    let bits = if options.decoder == Some(Transform::Deep) { 8 } else { header.bits };
     for lost in place.lost((header.colours, bits), header.size, header.display) {
         files::note(&format!("{name}: {lost}"));
     }
@@ -52,8 +49,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     // A player has the terminal to itself.
     let progress = (!place.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
-    let format = Format::planar(header.colours, bits);
-    show(&name, &mut player, format, &place, progress.as_ref(), track.as_mut())?;
+    show(&name, &mut player, bits, &place, progress.as_ref(), track.as_mut())?;
     track.map_or(Ok(()), SoundTrack::finish).context("the sound cannot be written")?;
     drop(progress);
     let Played { frames: shown, bytes, repeated } = player.played();
@@ -72,11 +68,6 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     files::print(&format!("{path}: {width}x{height}, {frames}\n"))
 }
 
-/// Returns the bits of a sample that shown frames have.
-fn shown_bits(options: &Decode, bits: u8) -> u8 {
-    if options.decoder == Some(Transform::Deep) { 8 } else { bits }
-}
-
 type Video = Player<Replayed<Opened>>;
 type Track = SoundTrack<BufWriter<File>>;
 
@@ -89,19 +80,18 @@ fn begin_sound(name: &str, player: &mut Video, path: &Path) -> Result<Track> {
     begun.with_context(|| format!("{} cannot be written", path.display())).map(|()| track)
 }
 
-/// Shows the frames in this format, and passes the packets between them to `track`. With a track, pictures and sound are in step.
+/// Shows the frames in `bits` bits a sample, and passes the packets between them to `track`, which keeps both in step.
 fn show(
     name: &str,
     player: &mut Video,
-    format: Format,
+    bits: u8,
     place: &FramePlace,
     progress: Option<&Progress>,
     mut track: Option<&mut Track>,
 ) -> Result<()> {
     let header = *player.frames().reader().header();
-    let mut picture = Picture::zero(header.size, format);
-    let mut frames: Option<FrameWriter> = None;
-    let mut last: Option<Picture> = None;
+    let mut picture = Picture::zero(header.size, Format::planar(header.colours, bits));
+    let (mut frames, mut last): (Option<FrameWriter>, Option<Picture>) = (None, None);
     loop {
         let shown = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))?;
         let mut repeated = Some(0);
