@@ -16,9 +16,9 @@ use timed::{RATE_BPP, group, photo};
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Threads of a whole encode and decode.
-const THREADS: usize = 2;
+const THREAD_COUNT: usize = 2;
 /// The position passed to the deep synthesis; its time does not depend on it.
-const POSITION: Position = Position(3.0);
+const SYNTHESIS_POSITION: Position = Position(3.0);
 
 fn push(decoder: &mut Decoder, bytes: &[u8]) {
     decoder.reset();
@@ -54,7 +54,7 @@ fn single_stages(criterion: &mut Criterion) {
         group.bench_function(name, |b| {
             b.iter_batched_ref(
                 || known.clone(),
-                |known| synthesis.synthesise(known, POSITION, (&mut picture).into()),
+                |known| synthesis.synthesise(known, SYNTHESIS_POSITION, (&mut picture).into()),
                 criterion::BatchSize::LargeInput,
             );
         });
@@ -67,8 +67,8 @@ fn whole(criterion: &mut Criterion) {
     let package = Package::builtin("photo").expect("the shipped model");
     let runtime = Runtime::open().expect("ONNX Runtime: run `cargo xtask runtime` and set ORT_DYLIB_PATH");
     let mut picture = photo();
-    let deep = Codec::with(package.deep(&runtime, THREADS).expect("the shipped networks load"));
-    let codecs = [("linear", Codec::with(package.linear(THREADS))), ("deep", deep)];
+    let deep = Codec::with(package.deep(&runtime, THREAD_COUNT).expect("the shipped networks load"));
+    let codecs = [("linear", Codec::with(package.linear(THREAD_COUNT))), ("deep", deep)];
 
     let mut group = group(criterion, "nestcast", &picture);
     for (name, codec) in codecs {

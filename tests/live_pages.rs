@@ -19,7 +19,7 @@ use nestcast_sound::{PACKET_SAMPLES, SoundEncoder};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Engine, Files};
 use nestcast_tests::video_frames::{SIZE, picture};
-use nestcast_web::FILES;
+use nestcast_web::PAGE_FILES;
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
@@ -84,7 +84,7 @@ fn watch(engine: Engine, link: &str) -> Option<Vec<String>> {
         ("live.js", "text/javascript", include_bytes!("web/live.js").to_vec()),
     ];
     let mut files: Files =
-        FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
+        PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
     files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
     let (address, posted) = browser::serve(files);
     let Some(_browser) = Browser::open(engine, &format!("http://{address}/live.html#{link}")) else {

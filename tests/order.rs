@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use nestcast_codec::{
-    Channels, Coefficients, Decoder, Encoder, Linear, Picture, Position, Progress, SUBBANDS, Size, Synthesis,
+    Channels, Coefficients, Decoder, Encoder, Linear, Picture, Position, Progress, SUBBAND_COUNT, Size, Synthesis,
 };
 use nestcast_lab::metrics::psnr;
 use nestcast_models::Package;
@@ -60,14 +60,14 @@ fn left(decoder: &Decoder) -> usize {
     match decoder.progress() {
         Progress::NeedMore(_) => usize::MAX,
         Progress::Complete => 0,
-        Progress::Picture(Position(cut)) => (f64::from(cut) * (3 * SUBBANDS) as f64 - 1e-3).ceil() as usize,
+        Progress::Picture(Position(cut)) => (f64::from(cut) * (3 * SUBBAND_COUNT) as f64 - 1e-3).ceil() as usize,
     }
 }
 
 /// Returns the subband of a pass, counted from the end of the stream.
 fn subband(pass: usize) -> usize {
-    let of_plane = 3 * SUBBANDS;
-    (of_plane - 1 - (pass - 1) % of_plane) % SUBBANDS
+    let of_plane = 3 * SUBBAND_COUNT;
+    (of_plane - 1 - (pass - 1) % of_plane) % SUBBAND_COUNT
 }
 
 /// Decodes a stream byte by byte and splits it where one pass ends and the next begins.
@@ -98,7 +98,9 @@ fn taken() -> Taken {
         } else {
             // The next subband's first symbols may be in the same byte; they count with its own pass.
             let passed: BTreeSet<usize> = (now + 1..=place).map(subband).collect();
-            for other in (0..SUBBANDS).filter(|other| !passed.contains(other) && (now == 0 || *other != subband(now))) {
+            for other in
+                (0..SUBBAND_COUNT).filter(|other| !passed.contains(other) && (now == 0 || *other != subband(now)))
+            {
                 let what = "a subband changes in its own passes only: are passes where the specification says?";
                 assert!(coefficients.subbands[other] == known.subbands[other], "{what} (subband {other})");
             }
@@ -120,7 +122,7 @@ impl Taken {
         let ratio = whole as f64 / FIRST_BUDGET;
         let budget = |n: usize| FIRST_BUDGET * ratio.powf(n as f64 / BUDGET_COUNT as f64);
         // How far each subband is: a pass of several subbands may take one of them further than the next pass in order.
-        let (mut known, mut reached) = (self.empty.clone(), [0; SUBBANDS]);
+        let (mut known, mut reached) = (self.empty.clone(), [0; SUBBAND_COUNT]);
         let (mut next, mut spent) = (0, 0);
         let mut quality = Vec::new();
         for budget in (0..BUDGET_COUNT).map(budget) {
@@ -223,13 +225,13 @@ fn permuted_orders_are_worse() {
     let taken = taken();
     let count = taken.passes.len();
     let shipped = taken.quality(&(0..count).collect::<Vec<_>>());
-    let passes_a_plane = 3 * SUBBANDS;
+    let passes_a_plane = 3 * SUBBAND_COUNT;
     let late = |pass: usize, by: bool| pass + if by { passes_a_plane } else { 0 };
     let is_detail_of_odd_level = |subband: usize| subband >= 3 && (subband - 3) / 9 % 2 == 1;
     let is_chroma = |subband: usize| if subband < 3 { subband > 0 } else { (subband - 3) % 9 >= 3 };
     let orders = [
         ("subband after subband, every plane of it", taken.by(|pass, subband| (subband, pass)), 1.0),
-        ("fine subbands before coarse ones", taken.by(|pass, subband| (SUBBANDS - subband, pass)), 1.0),
+        ("fine subbands before coarse ones", taken.by(|pass, subband| (SUBBAND_COUNT - subband, pass)), 1.0),
         (
             "every second level a plane late",
             taken.by(|pass, subband| (late(pass, is_detail_of_odd_level(subband)), 0)),

@@ -16,7 +16,7 @@ use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Engine, Files};
 use nestcast_tests::clips::CLIPS;
 use nestcast_tests::pictures::{Content, picture};
-use nestcast_web::FILES;
+use nestcast_web::PAGE_FILES;
 use sha2::{Digest as _, Sha256};
 use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
@@ -92,7 +92,7 @@ fn skip(why: &str) {
 
 /// Returns the viewer's files, and a page of the tests.
 fn files(page: [(&str, &'static str, &[u8]); 2]) -> Files {
-    let viewer = FILES.iter().map(|file| (file.name, file.media_type, file.bytes));
+    let viewer = PAGE_FILES.iter().map(|file| (file.name, file.media_type, file.bytes));
     let owned = |(name, media_type, bytes): (&str, _, &[u8])| (name.to_owned(), (media_type, bytes.to_vec()));
     viewer.chain(page).map(owned).collect()
 }
@@ -194,7 +194,7 @@ async fn sender_with_page([sender, page]: [SocketAddr; 2]) -> (Running, String, 
     let server = Arc::new(PageServer::listen(page, None).await.expect("a free port"));
     let link = server.link(running.address, &BroadcastName::default(), &certificate, None).expect("it listens");
     let page = server.address().expect("it listens");
-    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
+    let files = PAGE_FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
     let serving = tokio::spawn(server.serve(files.to_vec(), running.address, certificate));
     (running, link, page, serving)
 }

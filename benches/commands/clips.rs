@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
-use nestcast_benches::video::sources::SOURCES;
+use nestcast_benches::video::sources::CLIP_SOURCES;
 use nestcast_lab::ffmpeg::Ffmpeg;
 
 #[derive(Args)]
@@ -18,7 +18,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options) -> Result<()> {
     let ffmpeg = Ffmpeg::find()?;
     std::fs::create_dir_all(&options.out)?;
-    for source in SOURCES {
+    for source in CLIP_SOURCES {
         match source.make(&ffmpeg, &options.sources, &options.out)? {
             Some(path) => println!("{}", path.display()),
             None => {

@@ -33,7 +33,7 @@ pub(crate) fn run(selection: &Selection, results: &Path) -> Result<()> {
             rows.retain(|row| row.clip != clip.name || row.scheme != scheme.id());
             rows.extend(measured);
             let clip = |name: &str| video::clips().position(|clip| clip == name);
-            let scheme = |id: &str| layers::IDS.iter().position(|known| *known == id);
+            let scheme = |id: &str| layers::SCHEME_IDS.iter().position(|known| *known == id);
             rows.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme), row.receivers));
             // Saves what was measured, in case a later scheme fails.
             table::write(&path, &rows)?;

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 /// The committed table of bandwidths.
-const BANDWIDTHS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/bandwidths.csv");
+const BANDWIDTHS_FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/data/bandwidths.csv");
 
 /// Returns a picture's file name, as tables write it.
 fn name(path: &Path) -> String {

@@ -22,7 +22,7 @@ pub(crate) struct Options {
 
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let paths = measure::pictures(&options.images)?;
-    let receivers = receivers::read(Path::new(super::BANDWIDTHS))?;
+    let receivers = receivers::read(Path::new(super::BANDWIDTHS_FILE))?;
     let folder = results.join("population");
     let known = folder.join("candidates.csv");
     let mut candidates: Vec<Row> = if known.exists() && !options.rivals { table::read(&known)? } else { Vec::new() };

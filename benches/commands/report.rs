@@ -30,7 +30,7 @@ pub(crate) fn run(results: &Path) -> Result<()> {
         table::read_if_there(&folder.join("candidates.csv"))?,
     ) {
         (cuts, candidates) if !cuts.is_empty() && !candidates.is_empty() => {
-            population::outcomes(&cuts, &candidates, &receivers::read(Path::new(super::BANDWIDTHS))?)?
+            population::outcomes(&cuts, &candidates, &receivers::read(Path::new(super::BANDWIDTHS_FILE))?)?
         }
         _ => Vec::new(),
     };

@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::{Result, ensure};
 use clap::Args;
-use nestcast_benches::{measure, picture, published, report::PUBLISHED, rivals, table};
+use nestcast_benches::{measure, picture, published, report::PUBLISHED_CURVES, rivals, table};
 use nestcast_lab::rate_distortion::Row;
 
 #[derive(Args)]
@@ -26,7 +26,7 @@ pub(crate) struct Options {
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let folder = results.join("kodak");
     if let Some(collection) = &options.published {
-        table::write(&folder.join("published.csv"), &published::read_json(collection, &PUBLISHED)?)?;
+        table::write(&folder.join("published.csv"), &published::read_json(collection, &PUBLISHED_CURVES)?)?;
     }
     let Some(images) = &options.images else { return Ok(()) };
     let path = folder.join("rivals.csv");

@@ -22,7 +22,7 @@ use nestcast_lab::{metrics::budget, rate_distortion::rounded};
 use serde::{Deserialize, Serialize};
 
 /// Widths and heights: 0.1 to 33 megapixels, with 4K and 8K among them.
-const SIZES: [(u32, u32); 8] =
+const PICTURE_SIZES: [(u32, u32); 8] =
     [(384, 256), (768, 512), (1224, 816), (2048, 1365), (3840, 2160), (4240, 2832), (6000, 4000), (7680, 4320)];
 
 /// A figure is the least of this many runs, or of as many as fit into the time.
@@ -92,7 +92,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     }
     let folder = tempfile::tempdir()?;
     let mut rows = Vec::new();
-    for (width, height) in SIZES {
+    for (width, height) in PICTURE_SIZES {
         for operation in Operation::value_variants() {
             let stream = folder.path().join(format!("{width}x{height}.nst"));
             let Figure { bytes, ms, peak_mib } = in_process(options, *operation, (width, height), &stream)?;

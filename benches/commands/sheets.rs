@@ -20,7 +20,7 @@ use nestcast_codec::Picture;
 const JPEG_QUALITY: u8 = 88;
 
 /// The pictures in the repository, all CC0.
-const BUNDLED: [&str; 3] =
+const BUNDLED_PICTURES: [&str; 3] =
     ["../lab/assets/spiral_firework.png", "pictures/budgie_branch.png", "pictures/mai_island.png"];
 
 #[derive(Args)]
@@ -30,13 +30,13 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
-    let bundled = || BUNDLED.iter().map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).collect();
+    let bundled = || BUNDLED_PICTURES.iter().map(|path| Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).collect();
     let images: Vec<PathBuf> = if options.images.is_empty() { bundled() } else { options.images.clone() };
     let (sheets, switched) = (results.join("sheets"), results.join("decoders"));
     for folder in [&sheets, &switched] {
         std::fs::create_dir_all(folder)?;
     }
-    let (ours, other) = (Ours::open(2)?, Ours::of(decoders::MODEL, 2)?);
+    let (ours, other) = (Ours::open(2)?, Ours::of(decoders::MODEL_NAME, 2)?);
     for path in images {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         eprintln!("{name}");

@@ -9,7 +9,7 @@ use nestcast_benches::{
     video::{
         self, Clip, Embedded, FrameRow, Rates, Row, Run, Scheme, Step,
         population::{self, Outcome},
-        report::DRAWN,
+        report::DRAWN_SCHEMES,
     },
 };
 use nestcast_lab::ffmpeg::Ffmpeg;
@@ -37,7 +37,7 @@ struct Tables {
 
 pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     let ffmpeg = Ffmpeg::find()?;
-    let receivers = receivers::read(Path::new(super::BANDWIDTHS))?;
+    let receivers = receivers::read(Path::new(super::BANDWIDTHS_FILE))?;
     let mut schemes = video::all(&ffmpeg, &options.cache);
     options.selection.retain(&mut schemes, |scheme| scheme.id())?;
     let rendition = video::rendition(&ffmpeg, &options.cache);
@@ -79,7 +79,7 @@ impl Tables {
 
     fn write(&mut self, folder: &Path) -> Result<()> {
         let clip = |name: &str| video::clips().position(|clip| clip == name);
-        let scheme = |id: &str| video::IDS.iter().position(|known| *known == id);
+        let scheme = |id: &str| video::SCHEME_IDS.iter().position(|known| *known == id);
         self.rows.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
         self.frames.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
         self.candidates.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
@@ -103,7 +103,7 @@ impl Tables {
         };
         for (&kbps, run) in rates.receivers.iter().zip(&runs) {
             self.rows.push(Row::new(clip, id, kbps, run)?);
-            if kbps == rates.middle() && DRAWN.contains(&id) {
+            if kbps == rates.middle() && DRAWN_SCHEMES.contains(&id) {
                 self.frames.extend(FrameRow::all(clip, id, kbps, run));
             }
         }

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The model of the stream.
-pub const MODEL: &str = "photo-ssim";
+pub const MODEL_NAME: &str = "photo-ssim";
 /// Rates shown, in bits per pixel.
 pub const RATES_BPP: [f64; 3] = [0.1, 0.2, 0.3];
 

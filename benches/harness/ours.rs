@@ -5,7 +5,7 @@ use nestcast_codec::{Codec, Picture, Stream};
 use nestcast_models::{Package, Runtime};
 
 /// The measured model.
-pub const MODEL: &str = "photo";
+pub const MODEL_NAME: &str = "photo";
 
 /// One of nestcast's decoders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +38,9 @@ pub struct Ours {
 }
 
 impl Ours {
-    /// Opens both transforms of [`MODEL`]. Needs ONNX Runtime: `cargo xtask` sets it up.
+    /// Opens both transforms of [`MODEL_NAME`]. Needs ONNX Runtime: `cargo xtask` sets it up.
     pub fn open(threads: usize) -> Result<Self> {
-        Self::of(MODEL, threads)
+        Self::of(MODEL_NAME, threads)
     }
 
     /// Opens both transforms of a shipped model. Needs ONNX Runtime: `cargo xtask` sets it up.
@@ -57,7 +57,7 @@ impl Ours {
 
     /// Opens only the linear transform: no networks in memory.
     pub fn linear(threads: usize) -> Result<Self> {
-        Ok(Self { linear: Codec::with(Package::builtin(MODEL)?.linear(threads)), deep: None, masking: 0.0 })
+        Ok(Self { linear: Codec::with(Package::builtin(MODEL_NAME)?.linear(threads)), deep: None, masking: 0.0 })
     }
 
     /// Encodes once, with the best available analysis; stops after `max_bytes`.

@@ -12,8 +12,8 @@ use crate::{
     series::Quality,
     style, timing,
     video::{
-        EMBEDDED, layers,
-        report::{self as video, ANCHORS, Cost, Planes, frame_plot, percent, rate_plot},
+        EMBEDDED_SCHEMES, layers,
+        report::{self as video, ANCHOR_IDS, Cost, Planes, frame_plot, percent, rate_plot},
     },
 };
 
@@ -130,7 +130,7 @@ impl Page {
         let pictures = || self.decoders.iter().filter_map(|file| file.strip_suffix("-original.jpg"));
         (!self.decoders.is_empty()).then(|| html! {
             p {
-                "Prefixes of one stream of the model " code { (decoders::MODEL) } " by its networks (deep) and without (linear), AVIF \
+                "Prefixes of one stream of the model " code { (decoders::MODEL_NAME) } " by its networks (deep) and without (linear), AVIF \
                  4:2:0 encoded anew for at most as many bytes, and the original, pixel by pixel."
             }
             @for picture in pictures() { (self.switch(picture)) }
@@ -223,7 +223,7 @@ impl Page {
     }
 
     fn video_rates(&self) -> Markup {
-        let names = heads(["BD-rate in %, against".to_owned()].into_iter().chain(ANCHORS.map(style::name)));
+        let names = heads(["BD-rate in %, against".to_owned()].into_iter().chain(ANCHOR_IDS.map(style::name)));
         table(&names, self.video_rows(|summary| summary.rates.map(percent).to_vec()))
     }
 
@@ -240,7 +240,7 @@ impl Page {
     /// Returns a row for each scheme: its name, and the cells of its summary.
     fn video_rows(&self, cells: impl Fn(&video::Summary) -> Vec<String>) -> Vec<Row> {
         let row = |summary: video::Summary| {
-            let ours = EMBEDDED.contains(&summary.scheme.as_str());
+            let ours = EMBEDDED_SCHEMES.contains(&summary.scheme.as_str());
             Row { ours, ..Row::plain([style::name(&summary.scheme)].into_iter().chain(cells(&summary))) }
         };
         self.video.summaries(Planes::Luma, Cost::Link).into_iter().map(row).collect()
@@ -248,7 +248,7 @@ impl Page {
 
     fn video_population(&self) -> Markup {
         let rows = self.video.population().into_iter().map(|(scheme, encodes, db, unserved)| {
-            let ours = EMBEDDED.contains(&scheme.as_str());
+            let ours = EMBEDDED_SCHEMES.contains(&scheme.as_str());
             let way = if ours { style::name(&scheme) } else { "ladder of x264 zerolatency".to_owned() };
             let cells = [way, encodes.to_string(), format!("{db:.2} dB"), format!("{:.1} %", 100.0 * unserved)];
             Row { ours, ..Row::plain(cells) }
@@ -265,7 +265,7 @@ impl Page {
     fn video_layers(&self) -> Markup {
         let clips = layers::report::clips(&self.layers);
         let rows = layers::report::summaries(&self.layers, &clips).into_iter().map(|summary| {
-            let ours = EMBEDDED.contains(&summary.scheme.as_str());
+            let ours = EMBEDDED_SCHEMES.contains(&summary.scheme.as_str());
             let cells = [style::name(&summary.scheme)].into_iter().chain(layers::report::cells(&summary));
             Row { ours, ..Row::plain(cells) }
         });

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use nestcast_codec::{Channels, Picture, Size};
 
 /// Channels of a pixel: red, green, blue.
-pub(crate) const CHANNELS: usize = Channels::Rgb.count();
+pub(crate) const RGB_CHANNELS: usize = Channels::Rgb.count();
 
 /// Reads a PNG or JPEG file as 8-bit RGB, whatever its name.
 pub fn open(path: &Path) -> Result<Picture> {
@@ -23,7 +23,7 @@ pub(crate) fn from_rgb(width: u32, height: u32, samples: Vec<u8>) -> Result<Pict
 
 /// Repeats a picture in mirrored tiles to fill another size.
 pub fn tiled(picture: &Picture, (width, height): (u32, u32)) -> Result<Picture> {
-    let (pixels, _) = picture.samples().as_chunks::<CHANNELS>();
+    let (pixels, _) = picture.samples().as_chunks::<RGB_CHANNELS>();
     let (w, h) = (picture.size().width(), picture.size().height());
     ensure!(pixels.len() == w * h, "only RGB pictures are tiled");
     let mirrored =

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     ladder::{self, Encode},
     ours::{Kind, Ours},
-    picture::{CHANNELS, from_rgb},
+    picture::{RGB_CHANNELS, from_rgb},
     receivers::Receiver,
     rivals::{Avif, Baseline, Lossy, Rival, Sampling},
 };
@@ -32,10 +32,10 @@ pub const INTERVALS_MS: [f64; 2] = [40.0, 250.0];
 pub const RUNG_COUNTS: [usize; 3] = [1, 3, 7];
 
 /// The name of the row for a picture's mean colour.
-const NOTHING: &str = "mean-colour";
+const MEAN_COLOUR_ROW: &str = "mean-colour";
 
 /// A codec of the ladders: its name and the rivals whose files it may use.
-const CODECS: [(&str, &[&str]); 3] =
+const LADDER_CODECS: [(&str, &[&str]); 3] =
     [("JPEG", &["jpeg-420", "jpeg-444"]), ("WebP", &["webp-m6"]), ("AVIF", &["avif-420", "avif-444"])];
 
 /// One line of the results: the average result of a way to serve everybody.
@@ -60,7 +60,7 @@ pub struct Outcome {
 /// Returns candidates for the rungs of ladders: every rival over a fine grid, and the picture's mean colour.
 pub fn candidates(image: &str, picture: &Picture) -> Result<Vec<Row>> {
     let flat = mean_colour(picture)?;
-    let mut rows = vec![row(image, NOTHING, 0, picture, &flat)];
+    let mut rows = vec![row(image, MEAN_COLOUR_ROW, 0, picture, &flat)];
     let grids: [(&dyn Rival, u8, usize); 5] = [
         (&Baseline(Sampling::S420), 2, 3),
         (&Baseline(Sampling::S444), 2, 3),
@@ -113,7 +113,7 @@ fn mean_colour(picture: &Picture) -> Result<Picture> {
     let samples = picture.samples();
     let pixels = picture.size().pixels();
     let mean = |channel: usize| {
-        let sum: usize = samples.iter().skip(channel).step_by(CHANNELS).map(|&sample| usize::from(sample)).sum();
+        let sum: usize = samples.iter().skip(channel).step_by(RGB_CHANNELS).map(|&sample| usize::from(sample)).sum();
         u8::try_from((sum + pixels / 2) / pixels)
     };
     let colour = [mean(0)?, mean(1)?, mean(2)?];
@@ -160,7 +160,7 @@ pub fn outcomes(ours: &[Row], candidates: &[Row], receivers: &[Receiver]) -> Res
         for kind in Kind::ALL {
             outcomes.push(population.stream(&pictures, kind)?);
         }
-        for (codec, rivals) in CODECS {
+        for (codec, rivals) in LADDER_CODECS {
             for encodes in RUNG_COUNTS {
                 outcomes.push(population.ladder(&pictures, codec, rivals, encodes)?);
             }
@@ -233,7 +233,7 @@ fn encodes(picture: &Measured<'_>, decoders: &[&str], scale: Scale) -> Result<Ve
 }
 
 fn nothing(picture: &Measured<'_>, scale: Scale) -> Result<f64> {
-    let rows = picture.get(NOTHING).context("a picture's mean colour was not measured")?;
+    let rows = picture.get(MEAN_COLOUR_ROW).context("a picture's mean colour was not measured")?;
     Ok(scale.distortion(rows[0].psnr_db))
 }
 
@@ -255,8 +255,8 @@ mod tests {
     fn one_stream_and_ladders_are_told_apart() {
         let receivers = [(0.0, 0.25), (80.0, 0.25), (800.0, 0.5)].map(|(kbps, share)| Receiver { kbps, share });
         let ours = ["linear", "deep"].map(|decoder| [measured(decoder, 400, 20.0), measured(decoder, 4000, 30.0)]);
-        let mut rivals = vec![measured(NOTHING, 0, 10.0)];
-        for rival in CODECS.iter().flat_map(|codec| codec.1) {
+        let mut rivals = vec![measured(MEAN_COLOUR_ROW, 0, 10.0)];
+        for rival in LADDER_CODECS.iter().flat_map(|codec| codec.1) {
             rivals.extend([measured(rival, 400, 19.0), measured(rival, 4000, 30.0)]);
         }
         let all = outcomes(&ours.concat(), &rivals, &receivers).expect("all were measured");

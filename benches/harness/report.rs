@@ -29,7 +29,7 @@ const DEPTH_DB: f64 = 4.0;
 const SHORT_OVERLAP_DB: f64 = 4.0;
 
 /// Published curves that are stored with the results: the codecs of the goals first, then the field.
-pub const PUBLISHED: [&str; 14] = [
+pub const PUBLISHED_CURVES: [&str; 14] = [
     "local/jpeg_turbo_420_opt",
     "local/jpeg2000_openjpeg_embedded_layers",
     "local/webp_m6",
@@ -47,7 +47,7 @@ pub const PUBLISHED: [&str; 14] = [
 ];
 
 /// Published curves in plots.
-const DRAWN: [&str; 3] = ["tfc/bpg444", "progressive/DPICT", "cai/vtm"];
+const DRAWN_CURVES: [&str; 3] = ["tfc/bpg444", "progressive/DPICT", "cai/vtm"];
 
 /// All curves of a report.
 #[derive(Clone, Debug)]
@@ -162,7 +162,7 @@ impl Report {
             Quality::Psnr => ("Rate and PSNR", "RGB PSNR (dB)"),
             Quality::MsSsim => ("Rate and MS-SSIM", "MS-SSIM, -10 log10(1 - value) (dB)"),
         };
-        let drawn = self.anchors.iter().filter(|anchor| DRAWN.contains(&anchor.name.as_str()));
+        let drawn = self.anchors.iter().filter(|anchor| DRAWN_CURVES.contains(&anchor.name.as_str()));
         let all = self.ours.iter().rev().chain(&self.rivals).chain(drawn);
         let curves = all.map(|series| Curve {
             name: style::name(&series.name),

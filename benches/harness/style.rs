@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODECS: [(&str, &str, usize, Pattern); 53] = [
+const CODEC_STYLES: [(&str, &str, usize, Pattern); 53] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -62,18 +62,18 @@ const CODECS: [(&str, &str, usize, Pattern); 53] = [
 /// Returns whether a codec has a name of its own.
 #[must_use]
 pub fn is_known(id: &str) -> bool {
-    CODECS.iter().any(|codec| codec.0 == id)
+    CODEC_STYLES.iter().any(|codec| codec.0 == id)
 }
 
 /// Returns a codec's name, or its id if it has no other name.
 #[must_use]
 pub fn name(id: &str) -> String {
-    if let Some((_, name, ..)) = CODECS.iter().find(|codec| codec.0 == id) {
+    if let Some((_, name, ..)) = CODEC_STYLES.iter().find(|codec| codec.0 == id) {
         return (*name).to_owned();
     }
     // The names of another model's decoders contain the model.
     match id.rsplit_once(' ') {
-        Some((model, decoder)) if CODECS.iter().any(|codec| codec.0 == decoder) => {
+        Some((model, decoder)) if CODEC_STYLES.iter().any(|codec| codec.0 == decoder) => {
             format!("{}, {model}", name(decoder))
         }
         _ => id.to_owned(),
@@ -84,7 +84,8 @@ pub fn name(id: &str) -> String {
 #[must_use]
 pub fn stroke(id: &str) -> Stroke {
     let decoder = id.rsplit_once(' ').map_or(id, |(_, decoder)| decoder);
-    let (colour, pattern) = CODECS.iter().find(|codec| codec.0 == decoder).map_or((7, Pattern::Dotted), |c| (c.2, c.3));
+    let (colour, pattern) =
+        CODEC_STYLES.iter().find(|codec| codec.0 == decoder).map_or((7, Pattern::Dotted), |c| (c.2, c.3));
     let ours = colour < 2;
     let pattern = if decoder == id { pattern } else { Pattern::Dashed };
     Stroke { colour, pattern, strong: ours, dots: !ours && !id.contains('/') }

@@ -34,7 +34,7 @@ pub struct Ratio {
 }
 
 /// The compared pairs: nestcast's benchmark, and the start of the rival's name.
-const PAIRS: [(&str, &str); 5] = [
+const COMPARED_PAIRS: [(&str, &str); 5] = [
     ("encode/linear", "encode/webp-m4"),
     ("encode/deep", "encode/webp-m4"),
     ("decode/linear", "decode/webp-m4"),
@@ -104,7 +104,7 @@ pub fn ratios(rows: &[Row]) -> Vec<Ratio> {
             rival_ms: rival.median_ms,
         })
     };
-    PAIRS.into_iter().filter_map(ratio).collect()
+    COMPARED_PAIRS.into_iter().filter_map(ratio).collect()
 }
 
 #[cfg(test)]

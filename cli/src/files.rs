@@ -78,8 +78,8 @@ pub(crate) fn note(text: &str) {
 
 /// Notes a text only once. A folder that is shown again and again has the same notes each time.
 pub(crate) fn note_once(text: &str) {
-    static SAID: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
-    if SAID.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
+    static SAID_NOTES: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+    if SAID_NOTES.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned()) {
         note(text);
     }
 }

@@ -10,6 +10,6 @@ pub(crate) fn run(options: &WebViewer) -> Result<()> {
     let folder = &options.output;
     ensure!(!is_standard(folder), "the viewer is several files: name a folder with -o");
     nestcast_web::write_files(folder).with_context(|| format!("{} cannot be written", folder.display()))?;
-    let count = nestcast_web::FILES.len();
+    let count = nestcast_web::PAGE_FILES.len();
     files::print(&format!("{}: {count} files; serve them by https, or on this machine by http\n", folder.display()))
 }

@@ -20,7 +20,7 @@ use nestcast_codec::{
 };
 use y4m::Clip;
 
-const THREADS: [usize; 4] = [1, 2, 4, 8];
+const THREAD_COUNTS: [usize; 4] = [1, 2, 4, 8];
 /// The frames whose times are not counted: memory is allocated in them.
 const FIRST_FRAMES: usize = 3;
 /// All is done this often, and of each frame's stage the least time counts, because other programs disturb.
@@ -153,7 +153,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let frames = arguments.get(2).map_or(Ok(40), |frames| frames.parse())?;
     let clip = y4m::read(path, FIRST_FRAMES + frames)?;
     let mut tables = [String::new(), String::new()];
-    for (number, threads) in THREADS.into_iter().enumerate() {
+    for (number, threads) in THREAD_COUNTS.into_iter().enumerate() {
         let mut least = measure(&clip, effort, threads)?;
         for _ in 1..RUN_COUNT {
             for (least, more) in least.iter_mut().zip(measure(&clip, effort, threads)?) {

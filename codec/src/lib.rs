@@ -135,7 +135,7 @@ pub use stream::encoded::Stream;
 pub use stream::encoder::{EncodeError, Encoder};
 pub use stream::header::{AlphaPlanes, Header, MAX_HEADER, Parsed};
 pub use subband::coefficients::Coefficients;
-pub use subband::layout::{Band, LEVELS, SUBBANDS, Subband};
+pub use subband::layout::{Band, SUBBAND_COUNT, Subband, WAVELET_LEVELS};
 pub use subband::region_activity::RegionActivity;
 #[cfg(feature = "training")]
 pub use training::post_filter::FilterFit;

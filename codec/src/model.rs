@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::{Error, ModelId};
 use crate::post_filter::table::{self, PostFilter};
-use crate::subband::layout::{LEVELS, SUBBANDS};
+use crate::subband::layout::{SUBBAND_COUNT, WAVELET_LEVELS};
 use crate::subband::quantise::{Dequantiser, MAX_PLANES};
 use crate::tables;
 use crate::wavelet;
@@ -16,18 +16,18 @@ use crate::wavelet::lift::{LIFTING_STEPS, Taps};
 const TABLES_MAGIC: &[u8; 4] = b"NSTM";
 const TABLES_VERSION: u8 = 1;
 /// Bit planes that have a reconstruction point of their own.
-pub(crate) const PLANES: usize = MAX_PLANES as usize;
+pub(crate) const RECONSTRUCTED_PLANES: usize = MAX_PLANES as usize;
 /// Priors of a slice's adaptive probabilities, one for each context.
-pub(crate) const PRIORS: usize = 7282;
+pub(crate) const TABLE_PRIORS: usize = 7282;
 /// Bytes before the taps.
 pub(crate) const HEADER_BYTES: usize = 8;
 /// Taps of all levels.
-pub(crate) const TAP_FLOATS: usize = LEVELS * LIFTING_STEPS * 2;
+pub(crate) const TAP_FLOATS: usize = WAVELET_LEVELS * LIFTING_STEPS * 2;
 const SHAPE_WEIGHTS: usize = 6;
 /// Length of a subband's record in bytes: step, reconstruction points, weights.
-pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + PLANES) + SHAPE_WEIGHTS;
+pub(crate) const SUBBAND_BYTES: usize = 4 * (1 + RECONSTRUCTED_PLANES) + SHAPE_WEIGHTS;
 /// Length of the tables in bytes, without a post-filter.
-pub(crate) const TABLES_BYTES: usize = HEADER_BYTES + 4 * TAP_FLOATS + SUBBANDS * SUBBAND_BYTES + 2 * PRIORS;
+pub(crate) const TABLES_BYTES: usize = HEADER_BYTES + 4 * TAP_FLOATS + SUBBAND_COUNT * SUBBAND_BYTES + 2 * TABLE_PRIORS;
 
 /// Weights, in 1/64, of the known values around a coefficient in its expected magnitude.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,7 +46,7 @@ pub(crate) struct SubbandTables {
     /// The finest quantiser step.
     pub(crate) step: f32,
     /// The reconstruction point inside a bin, 0..1, by bit plane.
-    pub(crate) offsets: [f32; PLANES],
+    pub(crate) offsets: [f32; RECONSTRUCTED_PLANES],
     /// The step and the reconstruction points as integers.
     pub(crate) dequantiser: Dequantiser,
     pub(crate) weights: Weights,
@@ -55,11 +55,12 @@ pub(crate) struct SubbandTables {
 impl SubbandTables {
     /// Returns the offset to add to a magnitude that is known to plane 0, 1, ..., in the subband's own scale. The last
     /// `fine` planes are below the finest step; values are equally likely there.
-    pub(crate) fn reconstruction_points(&self, fine: u8) -> [f32; PLANES + 1] {
+    pub(crate) fn reconstruction_points(&self, fine: u8) -> [f32; RECONSTRUCTED_PLANES + 1] {
         let step = self.fine_step(fine);
         std::array::from_fn(|plane| {
-            let offset = plane.checked_sub(fine.into()).map_or(0.5, |plane| self.offsets[plane.min(PLANES - 1)]);
-            offset * f32::from(1_u16 << plane.min(PLANES)) * step
+            let offset =
+                plane.checked_sub(fine.into()).map_or(0.5, |plane| self.offsets[plane.min(RECONSTRUCTED_PLANES - 1)]);
+            offset * f32::from(1_u16 << plane.min(RECONSTRUCTED_PLANES)) * step
         })
     }
 
@@ -74,7 +75,7 @@ impl SubbandTables {
 pub struct Model {
     id: ModelId,
     /// By level (0 = finest).
-    pub(crate) taps: [Taps; LEVELS],
+    pub(crate) taps: [Taps; WAVELET_LEVELS],
     /// The same taps as integers.
     pub(crate) integer_wavelet: IntegerWavelet,
     pub(crate) subbands: Vec<SubbandTables>,
@@ -124,10 +125,10 @@ impl Model {
     /// Returns the model `photo`, whose tables are part of this build.
     #[must_use]
     pub fn photo() -> Arc<Self> {
-        static PHOTO: LazyLock<Arc<Model>> = LazyLock::new(|| {
+        static PHOTO_MODEL: LazyLock<Arc<Model>> = LazyLock::new(|| {
             Arc::new(Model::from_bytes(tables::PHOTO).expect("a test reads the tables of this build"))
         });
-        Arc::clone(&PHOTO)
+        Arc::clone(&PHOTO_MODEL)
     }
 
     /// Reads a model's tables (`tables.bin` of a model package).
@@ -155,10 +156,10 @@ impl Model {
         let digest = Sha256::digest(bytes);
         let id = ModelId(std::array::from_fn(|i| digest[i]));
         let mut reader = Reader(&bytes[HEADER_BYTES..]);
-        let taps: [Taps; LEVELS] = std::array::from_fn(|_| std::array::from_fn(|_| reader.floats()));
+        let taps: [Taps; WAVELET_LEVELS] = std::array::from_fn(|_| std::array::from_fn(|_| reader.floats()));
         let integer_wavelet = IntegerWavelet::new(&taps);
-        let subbands = (0..SUBBANDS).map(|_| reader.subband()).collect();
-        let priors = (0..PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect();
+        let subbands = (0..SUBBAND_COUNT).map(|_| reader.subband()).collect();
+        let priors = (0..TABLE_PRIORS).map(|_| u16::from_le_bytes(reader.take())).collect();
         let post_filter = filter.first_chunk().map(PostFilter::read).transpose().map_err(corrupt)?;
         let model = Self { id, taps, integer_wavelet, subbands, priors, post_filter };
         let sane = |v: &f32| v.is_finite() && v.abs() < 1e4;
@@ -178,12 +179,12 @@ impl Model {
     }
 
     /// Returns the finest step of every subband.
-    pub(crate) fn steps(&self) -> [f32; SUBBANDS] {
+    pub(crate) fn steps(&self) -> [f32; SUBBAND_COUNT] {
         std::array::from_fn(|index| self.subbands[index].step)
     }
 
     /// Returns the energies of the wavelet's basis functions.
-    pub(crate) fn norms(&self) -> [[f32; 2]; LEVELS] {
+    pub(crate) fn norms(&self) -> [[f32; 2]; WAVELET_LEVELS] {
         wavelet::norms(&self.taps)
     }
 

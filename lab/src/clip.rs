@@ -9,7 +9,7 @@ use nestcast_codec::{Format, FrameRate, Picture, Size};
 use nestcast_media::y4m::Reader;
 
 /// `assets/README.md` names its origin.
-const BUILTIN: &[u8] = include_bytes!("../assets/signing.y4m.xz");
+const BUILTIN_CLIP: &[u8] = include_bytes!("../assets/signing.y4m.xz");
 /// Frames a second of the built-in clip.
 pub const FRAMES_PER_SECOND: u32 = 30;
 /// The most samples that are kept of a long video.
@@ -29,7 +29,7 @@ impl Clip {
     /// # Errors
     /// None: the built-in clip is valid.
     pub fn builtin() -> Result<Self> {
-        Self::read(XzReader::new(BUILTIN, false), u64::MAX).context("the built-in video")
+        Self::read(XzReader::new(BUILTIN_CLIP, false), u64::MAX).context("the built-in video")
     }
 
     /// Reads a y4m video whose frames have at most `max_pixels`; of a long video, it keeps the first frames.

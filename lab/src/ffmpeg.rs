@@ -10,9 +10,9 @@ use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 
 /// A low priority, so that other programs stay responsive.
-const NICE: [&str; 3] = ["nice", "-n", "10"];
+const NICE_COMMAND: [&str; 3] = ["nice", "-n", "10"];
 /// Arguments of every run: ask nothing, print only errors.
-const QUIET: [&str; 5] = ["-hide_banner", "-nostdin", "-loglevel", "error", "-y"];
+const QUIET_ARGUMENTS: [&str; 5] = ["-hide_banner", "-nostdin", "-loglevel", "error", "-y"];
 
 /// The installed `ffmpeg` and `ffprobe`.
 #[derive(Clone, Debug)]
@@ -66,7 +66,7 @@ impl Ffmpeg {
     /// If it fails.
     pub fn run<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<Vec<u8>> {
         let arguments = arguments.into_iter().map(|argument| argument.as_ref().to_owned());
-        Ok(output_of("ffmpeg", QUIET.map(Into::into).into_iter().chain(arguments))?.stdout)
+        Ok(output_of("ffmpeg", QUIET_ARGUMENTS.map(Into::into).into_iter().chain(arguments))?.stdout)
     }
 
     /// Starts `ffmpeg`; the caller handles its standard input and output.
@@ -75,7 +75,12 @@ impl Ffmpeg {
     /// If it cannot start.
     pub fn start<T: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = T>) -> Result<Child> {
         let mut command = command("ffmpeg");
-        command.args(QUIET).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command
+            .args(QUIET_ARGUMENTS)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
         command.spawn().context("ffmpeg cannot start")
     }
 
@@ -126,7 +131,7 @@ fn output<T: AsRef<OsStr>>(program: &str, arguments: impl IntoIterator<Item = T>
 }
 
 fn command(program: &str) -> Command {
-    let [nice, rest @ ..] = NICE;
+    let [nice, rest @ ..] = NICE_COMMAND;
     let mut command = Command::new(nice);
     command.args(rest).arg(program);
     command

@@ -6,7 +6,7 @@ use nestcast_codec::{Channels, Picture};
 use nestcast_media::to_rgb;
 
 /// How the rival is encoded; the demo's page shows it.
-pub const DESCRIPTION: &str = "baseline JPEG with the standard's quantiser tables, optimised Huffman tables and \
+pub const ENCODE_DESCRIPTION: &str = "baseline JPEG with the standard's quantiser tables, optimised Huffman tables and \
      no metadata, by the Rust crate jpeg-encoder: the better of 4:2:0 (averaged chroma) and 4:4:4,";
 /// The best quality.
 pub const BEST_QUALITY: u8 = 100;

@@ -15,7 +15,7 @@ use crate::jpeg::{self, Sampling, Tables};
 use crate::metrics;
 
 /// How the rival is encoded; a page shows it.
-pub const DESCRIPTION: &str = "4:2:0 JPEG with the standard's tables, encoded anew for every frame and receiver at the \
+pub const ENCODE_DESCRIPTION: &str = "4:2:0 JPEG with the standard's tables, encoded anew for every frame and receiver at the \
      highest quality that fits; its bytes are counted as RTP carries them (RFC 2435), without tables";
 
 /// One picture of each group of this many is enough for the mean.

@@ -8,7 +8,7 @@ use nestcast_codec::Size;
 
 use crate::plot::{Chart, variables};
 
-const STYLE: &str = include_str!("page.css");
+const PAGE_STYLE: &str = include_str!("page.css");
 
 /// Returns a whole page; its title is its heading.
 pub fn page(title: &str, body: &Markup) -> String {
@@ -20,7 +20,7 @@ pub fn page(title: &str, body: &Markup) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
                 title { "nestcast: " (title) }
-                style { (PreEscaped(variables())) (PreEscaped(STYLE)) }
+                style { (PreEscaped(variables())) (PreEscaped(PAGE_STYLE)) }
             }
             body { h1 { (title) } (body) }
         }

@@ -15,7 +15,7 @@ use crate::stream::{Error, Reader};
 const FILE_EXTENSION: &str = "nst";
 /// The first bytes of streams of grey and of RGB pictures: a name, the version, the kind. Stored videos have other
 /// kinds.
-const MAGIC: [&[u8]; 4] = [b"nst\x01\x00", b"nst\x01\x01", b"nst\x02\x00", b"nst\x02\x01"];
+const STREAM_BEGINNINGS: [&[u8]; 4] = [b"nst\x01\x00", b"nst\x01\x01", b"nst\x02\x00", b"nst\x02\x01"];
 
 /// Registers streams with the crate `image`: from then on, `image::open` and `image::ImageReader` read any prefix of a
 /// stream that contains its header, with `codec`. It fails with a stream of another model, and above 100 megapixels.
@@ -38,7 +38,9 @@ pub fn register(codec: Codec) -> bool {
     let codec = Arc::new(codec);
     let is_new = register_decoding_hook(FILE_EXTENSION.into(), Box::new(move |input| open(input, &codec)));
     if is_new {
-        MAGIC.into_iter().for_each(|magic| register_format_detection_hook(FILE_EXTENSION.into(), magic, None));
+        STREAM_BEGINNINGS
+            .into_iter()
+            .for_each(|magic| register_format_detection_hook(FILE_EXTENSION.into(), magic, None));
     }
     is_new
 }

@@ -16,9 +16,9 @@ impl Kind {
     pub fn of(start: &[u8]) -> Self {
         if VideoHeader::is_video(start) {
             Self::StoredVideo
-        } else if start.starts_with(y4m::MAGIC.as_bytes()) {
+        } else if start.starts_with(y4m::MAGIC_WORD.as_bytes()) {
             Self::Y4m
-        } else if start.starts_with(&matroska::MAGIC) {
+        } else if start.starts_with(&matroska::MAGIC_BYTES) {
             Self::Matroska
         } else if check_magic(start).is_ok() {
             Self::Picture

@@ -9,8 +9,8 @@ use nestcast_codec::{Format, Matrix, Picture, Range, Ycbcr};
 const LIMITED_RANGE: [i32; 3] = [16, 76_309, 74_607];
 const FULL_RANGE: [i32; 3] = [0, 65_536, 65_536];
 /// Factors for red from Cr, for green from Cb and Cr, and for blue from Cb, in full range.
-const BT601: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
-const BT709: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
+const BT601_FACTORS: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
+const BT709_FACTORS: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
 
 /// Converts a planar picture to interleaved RGB, of 16 bits if it has more than 8. Each colour difference applies to its 2x2 pixels. Returns grey and RGB
 /// pictures borrowed, without a change.
@@ -29,8 +29,8 @@ pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
 /// The factors of a matrix.
 const fn of_matrix(matrix: Matrix) -> [f64; 4] {
     match matrix {
-        Matrix::Bt601 => BT601,
-        Matrix::Bt709 => BT709,
+        Matrix::Bt601 => BT601_FACTORS,
+        Matrix::Bt709 => BT709_FACTORS,
     }
 }
 

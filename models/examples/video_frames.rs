@@ -20,7 +20,7 @@ const SLOWEST_RATES: [f64; 3] = [0.015, 0.045, 0.135];
 /// The fastest receiver's rate over the slowest one's.
 const RATE_SPREAD: f64 = 16.0;
 /// Receivers of a population.
-const RECEIVERS: u32 = 5;
+const RECEIVER_COUNT: u32 = 5;
 /// Frames of a clip, at most.
 const MAX_FRAMES: usize = 32;
 /// One of this many frames of a receiver is used, from the first on; each receiver has others.
@@ -55,8 +55,8 @@ fn main() -> Result<(), Failure> {
 /// Encodes a clip for receivers from `slowest` bits a pixel on, and writes parts of what they have.
 fn encode<W: Write>(clip: &Clip, slowest: f64, mut writer: Writer<W>) -> Result<(), Failure> {
     let bits = slowest * clip.size.pixels() as f64 * clip.rate.per_second();
-    let rate = |at: u32| bits * RATE_SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
-    let rates: Vec<Bitrate> = (0..RECEIVERS).map(|at| Bitrate::rounded(rate(at))).collect();
+    let rate = |at: u32| bits * RATE_SPREAD.powf(f64::from(at) / f64::from(RECEIVER_COUNT - 1));
+    let rates: Vec<Bitrate> = (0..RECEIVER_COUNT).map(|at| Bitrate::rounded(rate(at))).collect();
     let population = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(VideoModel::built_in(), settings);

@@ -19,7 +19,7 @@ const SLOWEST_RATES: [f64; 2] = [0.03, 0.12];
 /// The fastest receiver's rate over the slowest one's.
 const RATE_SPREAD: f64 = 16.0;
 /// Receivers of a population.
-const RECEIVERS: u32 = 5;
+const RECEIVER_COUNT: u32 = 5;
 /// One of this many frames is also coded as a key frame.
 const KEY_EVERY: usize = 10;
 
@@ -79,8 +79,8 @@ fn main() -> Result<(), Failure> {
 
 /// Encodes a clip for receivers from `slowest` bits a second on.
 fn encode(clip: &Clip, model: &VideoModel, slowest: f64, weight: f64, met: &mut Met) -> Result<(), Failure> {
-    let rate = |at: u32| slowest * RATE_SPREAD.powf(f64::from(at) / f64::from(RECEIVERS - 1));
-    let rates: Vec<Bitrate> = (0..RECEIVERS).map(|at| Bitrate::rounded(rate(at))).collect();
+    let rate = |at: u32| slowest * RATE_SPREAD.powf(f64::from(at) / f64::from(RECEIVER_COUNT - 1));
+    let rates: Vec<Bitrate> = (0..RECEIVER_COUNT).map(|at| Bitrate::rounded(rate(at))).collect();
     let population = Population::new(rates.iter().map(|rate| (*rate, 1.0)));
     let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };
     let mut encoder = VideoEncoder::new(model.clone(), settings.clone());

@@ -161,9 +161,9 @@ impl Runtime {
     /// Returns the loaded library; else loads what `find` finds.
     pub(crate) fn loaded_or(find: impl FnOnce() -> Result<PathBuf, RuntimeError>) -> Result<Self, RuntimeError> {
         /// ONNX Runtime allows one environment per process. It is never released, because that is not safe at exit.
-        static LOADED: Mutex<Option<Runtime>> = Mutex::new(None);
+        static LOADED_RUNTIME: Mutex<Option<Runtime>> = Mutex::new(None);
 
-        let mut loaded = lock(&LOADED);
+        let mut loaded = lock(&LOADED_RUNTIME);
         if let Some(loaded) = &*loaded {
             return Ok(loaded.clone());
         }

@@ -18,7 +18,7 @@ pub use error::RuntimeError;
 /// The ONNX Runtime release this crate is tested with, and the one `cargo xtask runtime` fetches.
 ///
 /// A newer one loads too, but 1.29 to 1.31 write a telemetry database into the user's home.
-pub const VERSION: &str = "1.24.4";
+pub const RUNTIME_VERSION: &str = "1.24.4";
 
 /// The environment variable that names the library's file and overrides the search.
 pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
@@ -87,7 +87,7 @@ impl Places {
     fn candidates(&self) -> Vec<(PathBuf, Origin)> {
         let name = format!("{}onnxruntime{}", consts::DLL_PREFIX, consts::DLL_SUFFIX);
         let platform = format!("{}-{}", consts::OS, consts::ARCH);
-        let release = Path::new("onnxruntime").join(VERSION);
+        let release = Path::new("onnxruntime").join(RUNTIME_VERSION);
 
         let folders = self.executable.iter().flat_map(|file| file.ancestors().skip(1));
         let next_to_program = folders.clone().take(1).map(|folder| folder.join(&name));

@@ -14,13 +14,13 @@ const CATALOG_VERSION: u64 = 1;
 /// The version of the session whose messages and frame heads the tracks contain.
 const SESSION_VERSION: u64 = 1;
 /// The packaging of all tracks: what their objects contain (spec: relay.md).
-const PACKAGING: &str = "nestcast";
+const TRACK_PACKAGING: &str = "nestcast";
 /// Samples of sound a second.
 const SOUND_SAMPLES_PER_SECOND: u32 = 48_000;
 /// The most bytes of a catalog.
 pub const MAX_CATALOG_BYTES: usize = 16 * 1024;
 /// The units of timestamps in a second: microseconds since 1970-01-01 UTC.
-pub const TIMESCALE: u64 = 1_000_000;
+pub const TIMESTAMP_UNITS_PER_SECOND: u64 = 1_000_000;
 
 #[derive(Debug, Serialize, Deserialize)]
 struct Catalog {
@@ -62,7 +62,7 @@ impl Entry {
     fn of(track: Track) -> Self {
         Self {
             name: track.name().to_owned(),
-            packaging: PACKAGING.to_owned(),
+            packaging: TRACK_PACKAGING.to_owned(),
             is_live: true,
             role: Some("video".to_owned()),
             depends: Vec::new(),
@@ -72,7 +72,7 @@ impl Entry {
             framerate: None,
             samplerate: None,
             channel_config: None,
-            timescale: Some(TIMESCALE),
+            timescale: Some(TIMESTAMP_UNITS_PER_SECOND),
             init_data: None,
         }
     }
@@ -83,7 +83,7 @@ impl Entry {
 pub fn encode(welcome: &Welcome, sound: Option<Sound>) -> Bytes {
     let message = Message::Welcome { version: SESSION_VERSION, welcome: welcome.clone() };
     let base = Entry {
-        codec: Some(PACKAGING.to_owned()),
+        codec: Some(TRACK_PACKAGING.to_owned()),
         width: Some(welcome.width),
         height: Some(welcome.height),
         framerate: Some(welcome.rate.per_second()),
@@ -121,7 +121,7 @@ pub fn decode(bytes: &[u8]) -> Result<Bytes, Fault> {
         return Err(Fault::CatalogVersion(catalog.version));
     }
     let named = |track: Track| {
-        let is_ours = |entry: &&Entry| entry.name == track.name() && entry.packaging == PACKAGING;
+        let is_ours = |entry: &&Entry| entry.name == track.name() && entry.packaging == TRACK_PACKAGING;
         catalog.tracks.iter().find(is_ours).ok_or(Fault::OtherBroadcast)
     };
     named(Track::More)?;

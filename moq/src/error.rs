@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nestcast_proto::{Cause, ReceiverEnd};
 
-use crate::relay::VERSIONS;
+use crate::relay::MOQ_LITE_VERSIONS;
 
 /// What went wrong, in one line.
 #[derive(Debug, thiserror::Error)]
@@ -34,7 +34,7 @@ pub enum Error {
         cause: String,
     },
     /// The relay speaks other versions.
-    #[error("the relay at {address} speaks {theirs}, and nestcast speaks {}", VERSIONS.join(" and "))]
+    #[error("the relay at {address} speaks {theirs}, and nestcast speaks {}", MOQ_LITE_VERSIONS.join(" and "))]
     Version {
         /// The relay's address.
         address: SocketAddr,

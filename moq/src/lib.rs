@@ -28,6 +28,6 @@ pub use assembly::{Assembly, Step};
 pub use error::{Error, Fault};
 pub use mapping::Track;
 pub use publisher::{Rates, RatesError, Relayed, publish};
-pub use relay::VERSIONS;
+pub use relay::MOQ_LITE_VERSIONS;
 pub use subscriber::{Config, receive, view};
 pub use url::{RelayUrl, RelayUrlError};

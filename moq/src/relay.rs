@@ -18,7 +18,7 @@ use crate::stoppable::{Stoppable, Stops};
 use crate::url::RelayUrl;
 
 /// The versions of moq-lite that this build speaks, the best one first. Older ones have no timestamps.
-pub const VERSIONS: [&str; 2] = ["moq-lite-06", "moq-lite-05"];
+pub const MOQ_LITE_VERSIONS: [&str; 2] = ["moq-lite-06", "moq-lite-05"];
 /// A relay that is silent for this long is gone.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 /// How often this end pings a silent relay.
@@ -122,7 +122,7 @@ async fn look_up(url: &RelayUrl) -> Result<SocketAddr, Error> {
 async fn open(url: &RelayUrl, address: SocketAddr, trust: &Trust) -> Result<(Endpoint, Session), Error> {
     let local = if address.is_ipv6() { (Ipv6Addr::UNSPECIFIED, 0).into() } else { (Ipv4Addr::UNSPECIFIED, 0).into() };
     let endpoint = Endpoint::client(local).map_err(Error::Socket)?;
-    let offered: &[&str] = if url.is_web_transport() { &[web_transport_quinn::ALPN] } else { &VERSIONS };
+    let offered: &[&str] = if url.is_web_transport() { &[web_transport_quinn::ALPN] } else { &MOQ_LITE_VERSIONS };
     let connection = match dial(&endpoint, url, address, trust, offered).await? {
         Ok(connection) => connection,
         Err(error) if is_other_protocol(&error) => {
@@ -133,7 +133,7 @@ async fn open(url: &RelayUrl, address: SocketAddr, trust: &Trust) -> Result<(End
     };
     let session = match url.web_transport() {
         Some(path) if url.is_web_transport() => {
-            let request = ConnectRequest::new(path).with_protocols(VERSIONS.map(str::to_owned));
+            let request = ConnectRequest::new(path).with_protocols(MOQ_LITE_VERSIONS.map(str::to_owned));
             let refused = |error: web_transport_quinn::ClientError| Error::Refused {
                 url: url.to_string(),
                 cause: error.to_string(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::{Buf as _, Bytes};
-use nestcast_proto::{ALPN, Close, Code, MAX_STREAMS};
+use nestcast_proto::{Close, Code, MAX_STREAMS, SESSION_ALPN};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{
     AsyncUdpSocket, Chunk, ConnectError, ConnectionError, ConnectionIdGenerator, Endpoint, EndpointConfig, RecvStream,
@@ -104,7 +104,7 @@ impl QuicConnection {
 
 fn config(trust: &Trust) -> Result<quinn::ClientConfig, Error> {
     let mut crypto = trust.config()?;
-    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    crypto.alpn_protocols = vec![SESSION_ALPN.to_vec()];
     crypto.enable_early_data = false;
     // A nestcast sender issues no tickets; the receiver keeps none of other senders.
     crypto.resumption = Resumption::disabled();

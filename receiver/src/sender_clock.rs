@@ -20,9 +20,9 @@ pub(crate) fn ahead(now: Duration) -> i64 {
 
 /// Returns our clock, since 1970. It runs evenly even if the machine's clock is set meanwhile.
 fn wall_clock() -> Duration {
-    static BEGAN: LazyLock<(Instant, Duration)> =
+    static CLOCK_START: LazyLock<(Instant, Duration)> =
         LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
-    BEGAN.1 + BEGAN.0.elapsed()
+    CLOCK_START.1 + CLOCK_START.0.elapsed()
 }
 
 /// The machine's clock for TLS. A clock before 1970, as on a machine without a battery, counts as 1970, because the

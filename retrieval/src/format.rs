@@ -9,7 +9,7 @@ use crate::keys::{self, NODE_KEYS};
 use crate::names::{self, NAMES_PER_GROUP, Names, PLACE_BYTES};
 
 /// The first bytes of every index.
-pub const MAGIC: [u8; 8] = *b"NSTINDEX";
+pub const MAGIC_BYTES: [u8; 8] = *b"NSTINDEX";
 /// Most bits of a code: sixteen times those of the longest code in use.
 pub const MAX_BITS: usize = 32_768;
 
@@ -55,7 +55,7 @@ impl Header {
     /// Reads the header; checks the length and the checksum of all bytes, and where names begin and end.
     pub(crate) fn parse(bytes: &[u8]) -> Result<(Self, Layout), Error> {
         let given = bytes.len() as u64;
-        if !bytes.starts_with(&MAGIC[..bytes.len().min(MAGIC.len())]) || bytes.is_empty() {
+        if !bytes.starts_with(&MAGIC_BYTES[..bytes.len().min(MAGIC_BYTES.len())]) || bytes.is_empty() {
             return Err(Error::NotAnIndex);
         }
         let Some((start, _)) = bytes.split_first_chunk::<HEADER_BYTES>() else {
@@ -139,7 +139,7 @@ impl Header {
 
     fn bytes(&self) -> [u8; HEADER_BYTES] {
         let mut header = [0; HEADER_BYTES];
-        header[..8].copy_from_slice(&MAGIC);
+        header[..8].copy_from_slice(&MAGIC_BYTES);
         header[8..10].copy_from_slice(&INDEX_VERSION.to_le_bytes());
         header[10..12].copy_from_slice(&self.bits.to_le_bytes()[..2]);
         header[16..24].copy_from_slice(&(self.count as u64).to_le_bytes());

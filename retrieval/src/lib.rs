@@ -44,7 +44,7 @@ pub use builder::Builder;
 pub use code::{hamming_distance, shared_bits};
 pub use code_file::{CODE_MAGIC, CodeFile};
 pub use error::Error;
-pub use format::{MAGIC, MAX_BITS, ModelId};
+pub use format::{MAGIC_BYTES, MAX_BITS, ModelId};
 pub use index::Index;
 pub use nearest::{Nearest, nearest_of};
 pub use neighbourhood::{Entry, Neighbourhood};

@@ -19,8 +19,8 @@ use nestcast_encode::{PictureFormat, PictureRate, PictureSource, Pictures, RawPi
 use nestcast_proto::{SourceError, StreamPicture};
 use nestcast_sender::{Broadcast, Config, Identity, LiveSource, clock_micros, place_of};
 
-const WIDTH: usize = 640;
-const HEIGHT: usize = 360;
+const FRAME_WIDTH: usize = 640;
+const FRAME_HEIGHT: usize = 360;
 /// Devices begin rows at multiples of some power of two.
 const STRIDE_BYTES: usize = 704;
 /// The most pictures a second.
@@ -41,10 +41,10 @@ struct TestCamera {
 
 impl TestCamera {
     fn open() -> Result<Self, Box<dyn Error>> {
-        let size = Size::new(u32::try_from(WIDTH)?, u32::try_from(HEIGHT)?)?;
+        let size = Size::new(u32::try_from(FRAME_WIDTH)?, u32::try_from(FRAME_HEIGHT)?)?;
         let rate = PictureRate::Variable { most: FrameRate::new(MAX_PICTURES_PER_SECOND, 1)? };
         let format = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
-        let memory = vec![128; STRIDE_BYTES * HEIGHT * 3 / 2];
+        let memory = vec![128; STRIDE_BYTES * FRAME_HEIGHT * 3 / 2];
         Ok(Self { format, size, memory, began: Instant::now(), next: Duration::ZERO })
     }
 
@@ -64,17 +64,17 @@ impl TestCamera {
     /// Stripes that move to the left, a square that moves to the right, and colours that change.
     fn draw(&mut self, time: Duration, is_dark: bool) {
         let step = usize::try_from(time.as_millis() / 10).unwrap_or(0);
-        let (luma, differences) = self.memory.split_at_mut(STRIDE_BYTES * HEIGHT);
-        let square = step % (WIDTH - 100);
+        let (luma, differences) = self.memory.split_at_mut(STRIDE_BYTES * FRAME_HEIGHT);
+        let square = step % (FRAME_WIDTH - 100);
         for (y, row) in luma.chunks_exact_mut(STRIDE_BYTES).enumerate() {
-            for (x, sample) in row[..WIDTH].iter_mut().enumerate() {
+            for (x, sample) in row[..FRAME_WIDTH].iter_mut().enumerate() {
                 let is_square = (square..square + 100).contains(&x) && (130..230).contains(&y);
                 let value = if is_square { 235 } else { 16 + (x + y / 4 + step) % 128 };
                 *sample = u8::try_from(if is_dark { 16 + (value - 16) / 3 } else { value }).unwrap_or(235);
             }
         }
         for row in differences.chunks_exact_mut(STRIDE_BYTES) {
-            for (x, pair) in row[..WIDTH].chunks_exact_mut(2).enumerate() {
+            for (x, pair) in row[..FRAME_WIDTH].chunks_exact_mut(2).enumerate() {
                 let tint = u8::try_from((x + step / 8) % 64).unwrap_or(0);
                 pair.copy_from_slice(&[96 + tint, 160 - tint]);
             }
@@ -90,7 +90,7 @@ impl PictureSource for TestCamera {
     fn next(&mut self, spent: Option<Picture>) -> Result<Option<StreamPicture<Picture>>, SourceError> {
         let age = self.capture();
         let captured = clock_micros().saturating_sub(u64::try_from(age.as_micros()).unwrap_or(0));
-        let (luma, chroma) = self.memory.split_at(STRIDE_BYTES * HEIGHT);
+        let (luma, chroma) = self.memory.split_at(STRIDE_BYTES * FRAME_HEIGHT);
         let [luma, chroma] = [luma, chroma].map(|samples| Plane { samples, stride: STRIDE_BYTES });
         let raw = RawPicture::nv12(self.size, Ycbcr::BT601, luma, chroma).map_err(SourceError::broken_off)?;
         let mut picture = spent.unwrap_or_else(|| Picture::zero(self.size, raw.format()));

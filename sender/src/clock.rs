@@ -7,12 +7,12 @@ use rustls::pki_types::UnixTime;
 use rustls::time_provider::TimeProvider;
 
 /// A moment by a clock that goes on evenly, and since 1970 by the machine's, which may be set.
-static BEGAN: LazyLock<(Instant, Duration)> =
+static CLOCK_START: LazyLock<(Instant, Duration)> =
     LazyLock::new(|| (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()));
 
 /// Returns the origin of all of this program's times, and how long after the beginning of 1970 it is.
 pub(crate) fn began() -> (Instant, Duration) {
-    *BEGAN
+    *CLOCK_START
 }
 
 /// Returns the current time in microseconds since 1970, by the clock of frames' capture times. Receivers learn this

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use nestcast_proto::ALPN;
+use nestcast_proto::SESSION_ALPN;
 use quinn::crypto::rustls::{QuicClientConfig, QuicServerConfig};
 use quinn::{ClientConfig, ServerConfig};
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -24,14 +24,14 @@ pub(crate) fn server() -> (ServerConfig, String) {
     let builder = rustls::ServerConfig::builder_with_provider(Arc::new(default_provider()));
     let builder = builder.with_protocol_versions(&[&TLS13]).expect("TLS 1.3 is there");
     let mut crypto = builder.with_no_client_auth().with_single_cert(vec![certificate], key).expect("a pair");
-    crypto.alpn_protocols = vec![ALPN.to_vec()];
+    crypto.alpn_protocols = vec![SESSION_ALPN.to_vec()];
     let crypto = QuicServerConfig::try_from(crypto).expect("it has the ciphers of QUIC");
     (ServerConfig::with_crypto(Arc::new(crypto)), fingerprint)
 }
 
 /// Returns a receiver's side.
 pub(crate) fn client() -> ClientConfig {
-    offering(default_provider(), ALPN)
+    offering(default_provider(), SESSION_ALPN)
 }
 
 /// Returns a browser's side.
@@ -41,7 +41,7 @@ pub(crate) fn browser() -> ClientConfig {
 
 /// Returns a receiver's side with no cipher but AES-256-GCM, except for first packets.
 pub(crate) fn client_of_aes_256() -> ClientConfig {
-    offering(CryptoProvider { cipher_suites: vec![TLS13_AES_256_GCM_SHA384], ..default_provider() }, ALPN)
+    offering(CryptoProvider { cipher_suites: vec![TLS13_AES_256_GCM_SHA384], ..default_provider() }, SESSION_ALPN)
 }
 
 fn offering(provider: CryptoProvider, protocol: &[u8]) -> ClientConfig {

@@ -17,17 +17,17 @@ use crate::screen::{Presented, Screen, ScreenError};
 use crate::tables::{Tables, Wanted};
 
 /// The values that functions return; `page/worker.js` has the same numbers.
-const NOTHING: u32 = 0;
-const FAILED: u32 = 1;
-const SAY: u32 = 2;
-const WELCOME: u32 = 3;
-const STOP: u32 = 4;
-const CLOSE: u32 = 5;
-const PICTURE: u32 = 6;
-const WANTS_PHOTO: u32 = 7;
-const WANTS_VIDEO: u32 = 8;
-const SOUND: u32 = 9;
-const START: u32 = 10;
+const REPLY_NOTHING: u32 = 0;
+const REPLY_FAILED: u32 = 1;
+const REPLY_SAY: u32 = 2;
+const REPLY_WELCOME: u32 = 3;
+const REPLY_STOP: u32 = 4;
+const REPLY_CLOSE: u32 = 5;
+const REPLY_PICTURE: u32 = 6;
+const REPLY_WANTS_PHOTO: u32 = 7;
+const REPLY_WANTS_VIDEO: u32 = 8;
+const REPLY_SOUND: u32 = 9;
+const REPLY_START: u32 = 10;
 
 #[derive(Default)]
 struct State {
@@ -46,11 +46,11 @@ struct State {
 }
 
 thread_local! {
-    static STATE: RefCell<State> = RefCell::default();
+    static MODULE_STATE: RefCell<State> = RefCell::default();
 }
 
 fn with<R>(work: impl FnOnce(&mut State) -> R) -> R {
-    STATE.with_borrow_mut(work)
+    MODULE_STATE.with_borrow_mut(work)
 }
 
 impl State {
@@ -64,7 +64,7 @@ impl State {
 
     fn fail(&mut self, why: &dyn std::fmt::Display) -> u32 {
         self.output = why.to_string().into_bytes();
-        FAILED
+        REPLY_FAILED
     }
 
     /// Reports the picture's place: address, width, height, and format. The formats: 0 grey, 1 RGB, 2 YCbCr of limited
@@ -86,14 +86,14 @@ impl State {
 
     fn presented(&mut self, presented: Result<Presented, ScreenError>) -> u32 {
         match presented {
-            Ok(Presented::Nothing) => NOTHING,
+            Ok(Presented::Nothing) => REPLY_NOTHING,
             Ok(Presented::Wants(wanted)) => wants(wanted),
             Ok(Presented::Picture(shown)) => {
                 let id = shown.id.map_or(-1.0, |id| id as f64);
                 let [bytes, full] = shown.bytes.map(|bytes| bytes as f64);
                 self.set(&[id, f64::from(u8::from(shown.is_concealed)), shown.captured, bytes, full, shown.receiving]);
                 self.set_place();
-                PICTURE
+                REPLY_PICTURE
             }
             Err(why) => self.fail(&why),
         }
@@ -106,8 +106,8 @@ fn picture<'a>(file: &'a Option<File>, screen: &'a Screen) -> Option<&'a Picture
 
 const fn wants(wanted: Wanted) -> u32 {
     match wanted {
-        Wanted::Photo => WANTS_PHOTO,
-        Wanted::Video => WANTS_VIDEO,
+        Wanted::Photo => REPLY_WANTS_PHOTO,
+        Wanted::Video => REPLY_WANTS_VIDEO,
     }
 }
 
@@ -228,18 +228,18 @@ exports! {
         state.network.iter_mut().for_each(Network::handle_close);
     }
 
-    /// Returns `SAY` (out: bytes), `WELCOME` (numbers: milliseconds ahead), `STOP` (numbers: stream), `SOUND`
-    /// (numbers: channels), `START` (numbers: as the arguments of `network_start`), `CLOSE` (numbers: code, whether to retry; out: why) or `NOTHING`.
+    /// Returns `REPLY_SAY` (out: bytes), `REPLY_WELCOME` (numbers: milliseconds ahead), `REPLY_STOP` (numbers: stream), `REPLY_SOUND`
+    /// (numbers: channels), `REPLY_START` (numbers: as the arguments of `network_start`), `REPLY_CLOSE` (numbers: code, whether to retry; out: why) or `REPLY_NOTHING`.
     fn network_poll(state, now: f64) -> u32 {
         match state.network.as_mut().and_then(|network| network.poll(now)) {
-            None => NOTHING,
+            None => REPLY_NOTHING,
             Some(Step::Say(bytes)) => {
                 state.output = bytes.into();
-                SAY
+                REPLY_SAY
             }
             Some(Step::Welcome(ahead)) => {
                 state.set(&[ahead]);
-                WELCOME
+                REPLY_WELCOME
             }
             Some(Step::Start(start)) => {
                 state.set(&match start {
@@ -247,20 +247,20 @@ exports! {
                     Some(Start::AfterBeginning(time)) => [1.0, milliseconds(time)],
                     Some(Start::BeforeNow(time)) => [2.0, milliseconds(time)],
                 });
-                START
+                REPLY_START
             }
             Some(Step::Sound(sound)) => {
                 state.set(&[sound.channels() as f64]);
-                SOUND
+                REPLY_SOUND
             }
             Some(Step::Stop(stream)) => {
                 state.set(&[stream as f64]);
-                STOP
+                REPLY_STOP
             }
             Some(Step::Close { code, why, may_retry }) => {
                 state.set(&[f64::from(code.number()), f64::from(u8::from(may_retry))]);
                 state.output = why.into_bytes();
-                CLOSE
+                REPLY_CLOSE
             }
         }
     }
@@ -292,23 +292,23 @@ exports! {
         state.output = code.to_string().into_bytes();
     }
 
-    /// In: a file of tables; `video` is 0 for pictures, 1 for video. Returns `NOTHING` or `FAILED` (out: why).
+    /// In: a file of tables; `video` is 0 for pictures, 1 for video. Returns `REPLY_NOTHING` or `REPLY_FAILED` (out: why).
     fn load_tables(state, video: u32) -> u32 {
         let bytes = state.input();
         let wanted = if video == 0 { Wanted::Photo } else { Wanted::Video };
         let loaded = state.screen.handle_tables(wanted, &bytes).and_then(|()| state.tables.load(wanted, &bytes));
-        loaded.map_or_else(|why| state.fail(&why), |()| NOTHING)
+        loaded.map_or_else(|why| state.fail(&why), |()| REPLY_NOTHING)
     }
 
-    /// In: how long to delay frames, `min`, `smooth` or milliseconds, from the next connection on. Returns `NOTHING` or
-    /// `FAILED` (out: why).
+    /// In: how long to delay frames, `min`, `smooth` or milliseconds, from the next connection on. Returns `REPLY_NOTHING` or
+    /// `REPLY_FAILED` (out: why).
     fn screen_latency(state) -> u32 {
         let text = state.input();
         let set = state.screen.set_latency(&String::from_utf8_lossy(&text));
-        set.map_or_else(|why| state.fail(&why), |()| NOTHING)
+        set.map_or_else(|why| state.fail(&why), |()| REPLY_NOTHING)
     }
 
-    /// In: mail. Returns `WANTS_PHOTO`, `WANTS_VIDEO`, `NOTHING` or `FAILED` (out: why). While `screen_has_mail`, call
+    /// In: mail. Returns `REPLY_WANTS_PHOTO`, `REPLY_WANTS_VIDEO`, `REPLY_NOTHING` or `REPLY_FAILED` (out: why). While `screen_has_mail`, call
     /// `screen_resume`, and then `screen_time`.
     fn screen_mail(state, now: f64) -> u32 {
         let mail = Bytes::from(state.input());
@@ -327,8 +327,8 @@ exports! {
         u32::from(state.screen.has_mail())
     }
 
-    /// See [`Screen::handle_time`]. Returns `PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes,
-    /// full, receiving, from 8 on place), `NOTHING` or `FAILED` (out: why).
+    /// See [`Screen::handle_time`]. Returns `REPLY_PICTURE` (numbers: id or -1, whether it is concealed, captured, bytes,
+    /// full, receiving, from 8 on place), `REPLY_NOTHING` or `REPLY_FAILED` (out: why).
     fn screen_time(state, now: f64) -> u32 {
         let presented = state.screen.handle_time(now);
         state.presented(presented)
@@ -345,13 +345,13 @@ exports! {
         state.screen.poll_timeout().unwrap_or(f64::INFINITY)
     }
 
-    /// Returns `SOUND` (numbers: samples, the time at which it is heard; out: a packet, empty if it is missing) or
-    /// `NOTHING`.
+    /// Returns `REPLY_SOUND` (numbers: samples, the time at which it is heard; out: a packet, empty if it is missing) or
+    /// `REPLY_NOTHING`.
     fn screen_sound(state, now: f64) -> u32 {
-        let Some(heard) = state.screen.handle_sound_time(now) else { return NOTHING };
+        let Some(heard) = state.screen.handle_sound_time(now) else { return REPLY_NOTHING };
         state.set(&[heard.samples as f64, heard.at]);
         state.output = heard.packet.map(Into::into).unwrap_or_default();
-        SOUND
+        REPLY_SOUND
     }
 
     /// Returns [`Screen::sound_timeout`]; infinity for none.
@@ -396,8 +396,8 @@ exports! {
         state.rgba.as_ptr()
     }
 
-    /// In: a file. Returns `NOTHING` (numbers: frames and seconds of a video, else 0), `FAILED` (out: why),
-    /// `WANTS_PHOTO` or `WANTS_VIDEO`: load these and call [`file_resume`].
+    /// In: a file. Returns `REPLY_NOTHING` (numbers: frames and seconds of a video, else 0), `REPLY_FAILED` (out: why),
+    /// `REPLY_WANTS_PHOTO` or `REPLY_WANTS_VIDEO`: load these and call [`file_resume`].
     fn file_open(state) -> u32 {
         state.unopened = Bytes::from(state.input());
         open(state)
@@ -408,36 +408,36 @@ exports! {
         open(state)
     }
 
-    /// Returns `PICTURE` (numbers: place), `NOTHING` if the bytes end inside the header, or `FAILED` (out: why).
+    /// Returns `REPLY_PICTURE` (numbers: place), `REPLY_NOTHING` if the bytes end inside the header, or `REPLY_FAILED` (out: why).
     fn file_cut(state, count: usize) -> u32 {
         match state.file.as_mut().map(|file| file.cut(count)) {
             Some(Ok(true)) => {
                 state.set_place();
-                PICTURE
+                REPLY_PICTURE
             }
             Some(Err(why)) => state.fail(&why),
-            _ => NOTHING,
+            _ => REPLY_NOTHING,
         }
     }
 
-    /// Plays a video from its beginning. Returns `NOTHING` or `FAILED` (out: why).
+    /// Plays a video from its beginning. Returns `REPLY_NOTHING` or `REPLY_FAILED` (out: why).
     fn file_play(state, bits_per_second: f64) -> u32 {
         match state.file.as_mut().map(|file| file.play(Bitrate::rounded(bits_per_second))) {
             Some(Err(why)) => state.fail(&why),
-            _ => NOTHING,
+            _ => REPLY_NOTHING,
         }
     }
 
-    /// Returns `PICTURE` (numbers: bytes, from 8 on place), `NOTHING` after the last frame, or `FAILED` (out: why).
+    /// Returns `REPLY_PICTURE` (numbers: bytes, from 8 on place), `REPLY_NOTHING` after the last frame, or `REPLY_FAILED` (out: why).
     fn file_frame(state) -> u32 {
         match state.file.as_mut().map(File::next_frame) {
             Some(Ok(Some(bytes))) => {
                 state.set(&[bytes as f64]);
                 state.set_place();
-                PICTURE
+                REPLY_PICTURE
             }
             Some(Err(why)) => state.fail(&why),
-            _ => NOTHING,
+            _ => REPLY_NOTHING,
         }
     }
 }
@@ -453,7 +453,7 @@ fn open(state: &mut State) -> u32 {
             };
             state.set(&[f64::from(frames), f64::from(seconds)]);
             (state.file, state.unopened) = (Some(file), Bytes::new());
-            NOTHING
+            REPLY_NOTHING
         }
     }
 }

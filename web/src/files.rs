@@ -26,7 +26,7 @@ const fn binary(name: &'static str, bytes: &'static [u8]) -> StaticFile {
 }
 
 /// All files; the page is the first.
-pub const FILES: [StaticFile; 12] = [
+pub const PAGE_FILES: [StaticFile; 12] = [
     text("index.html", "text/html; charset=utf-8", include_bytes!("../page/index.html")),
     text("page.css", "text/css; charset=utf-8", include_bytes!("../page/page.css")),
     text("player.js", "text/javascript; charset=utf-8", include_bytes!("../page/player.js")),
@@ -54,7 +54,7 @@ pub const FILES: [StaticFile; 12] = [
 pub fn write_files(folder: &Path) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
     let mut missing = Vec::new();
-    for file in &FILES {
+    for file in &PAGE_FILES {
         match std::fs::read(folder.join(file.name)) {
             Ok(bytes) if bytes == file.bytes => {}
             Ok(_) => {
@@ -77,10 +77,10 @@ mod tests {
 
     #[test]
     fn the_module_is_small_and_the_page_names_only_files_that_are_there() {
-        let module = FILES.iter().find(|file| file.name == "nestcast.wasm").expect("the module");
+        let module = PAGE_FILES.iter().find(|file| file.name == "nestcast.wasm").expect("the module");
         assert!(module.bytes.starts_with(b"\0asm") && module.bytes.len() < MAX_MODULE, "{}", module.bytes.len());
         for name in ["index.html", "player.js", "worker.js"] {
-            let file = FILES.iter().find(|file| file.name == name).expect("it is there");
+            let file = PAGE_FILES.iter().find(|file| file.name == name).expect("it is there");
             let text = std::str::from_utf8(file.bytes).expect("text");
             let named = text.split(['"', '\'']).filter(|word| {
                 let ends = [".js", ".css", ".wasm", ".bin", ".nst"];
@@ -89,7 +89,7 @@ mod tests {
             let named: Vec<_> = named.map(|word| word.trim_start_matches("./")).filter(|word| word.len() > 4).collect();
             assert!(!named.is_empty(), "{name} names files");
             for word in named {
-                assert!(FILES.iter().any(|file| file.name == word), "{name} names {word}");
+                assert!(PAGE_FILES.iter().any(|file| file.name == word), "{name} names {word}");
             }
         }
     }

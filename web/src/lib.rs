@@ -1,5 +1,5 @@
 //! The viewer of a live broadcast in a browser. `cargo xtask web` builds this crate for `wasm32-unknown-unknown`. The
-//! page that drives the module is in `page/`. [`FILES`] has everything that a browser needs.
+//! page that drives the module is in `page/`. [`PAGE_FILES`] has everything that a browser needs.
 //!
 //! ```text
 //! worker "network"   WebTransport -> Network (ReceiverSession) -> mail
@@ -25,7 +25,7 @@ mod exports;
 
 pub use file::{Content, File, FileError};
 #[cfg(not(target_family = "wasm"))]
-pub use files::{FILES, StaticFile, write_files};
+pub use files::{PAGE_FILES, StaticFile, write_files};
 pub use mail::{Mail, MailError, Record};
 pub use network::{Network, Step};
 pub use screen::{Presented, Screen, ScreenError, Shown};

@@ -7,11 +7,11 @@ use nestcast_proto::{Arrived, Control, MAX_OPEN_FRAMES, Message, More, Sound, So
 
 use crate::milliseconds::{duration, milliseconds};
 
-const WELCOME: u8 = 0;
-const FRAME: u8 = 1;
-const MORE: u8 = 2;
-const SOUND_ANNOUNCED: u8 = 3;
-const SOUND: u8 = 4;
+const WELCOME_RECORD: u8 = 0;
+const FRAME_RECORD: u8 = 1;
+const MORE_RECORD: u8 = 2;
+const SOUND_ANNOUNCED_RECORD: u8 = 3;
+const SOUND_RECORD: u8 = 4;
 /// The most packets of sound that wait: a second's.
 const MAX_SOUND: usize = 50;
 /// The version that a welcome is written with. A reader uses the welcome alone.
@@ -140,33 +140,33 @@ fn sealed(record: &Record) -> (u8, Bytes) {
     let kind = match record {
         Record::Welcome(welcome) => {
             let message = Message::Welcome { version: ANY_VERSION, welcome: welcome.clone() };
-            return (WELCOME, message.encode());
+            return (WELCOME_RECORD, message.encode());
         }
         Record::Frame(frame) => {
             body.put_f64_le(milliseconds(frame.first));
             body.put_f64_le(milliseconds(frame.shown));
             body.extend_from_slice(&StreamHead::Frame(frame.header).encode());
             body.extend_from_slice(&frame.prefix);
-            FRAME
+            FRAME_RECORD
         }
         Record::More(more) => {
             body.put_u64_le(more.frame);
             body.put_u64_le(more.full);
             body.extend_from_slice(&more.bytes);
-            MORE
+            MORE_RECORD
         }
         Record::SoundAnnounced(sound) => {
             body.put_u8(if *sound == Sound::Mono { 1 } else { 2 });
-            SOUND_ANNOUNCED
+            SOUND_ANNOUNCED_RECORD
         }
-        Record::Sound(packet) => return (SOUND, StreamHead::sound_stream(packet)),
+        Record::Sound(packet) => return (SOUND_RECORD, StreamHead::sound_stream(packet)),
     };
     (kind, body.freeze())
 }
 
 fn unsealed(kind: u8, mut body: Bytes) -> Result<Record, MailError> {
     match kind {
-        WELCOME => {
+        WELCOME_RECORD => {
             let mut control = Control::default();
             control.handle_bytes(&body);
             match control.poll() {
@@ -174,21 +174,21 @@ fn unsealed(kind: u8, mut body: Bytes) -> Result<Record, MailError> {
                 _ => Err(MailError),
             }
         }
-        FRAME => {
+        FRAME_RECORD => {
             let [first, shown] = [take(&mut body)?, take(&mut body)?].map(|ms| duration(f64::from_le_bytes(ms)));
             let Ok(Some((StreamHead::Frame(header), length))) = StreamHead::parse(&body) else { return Err(MailError) };
             let prefix = body.slice(length..);
             Ok(Record::Frame(Arrived { header, prefix, first, shown }))
         }
-        MORE => {
+        MORE_RECORD => {
             let [frame, full] = [take(&mut body)?, take(&mut body)?].map(u64::from_le_bytes);
             Ok(Record::More(More { frame, bytes: body, full }))
         }
-        SOUND_ANNOUNCED => {
+        SOUND_ANNOUNCED_RECORD => {
             let [channels] = take(&mut body)?;
             Sound::with_channels(channels.into()).map(Record::SoundAnnounced).ok_or(MailError)
         }
-        SOUND => {
+        SOUND_RECORD => {
             let Ok(Some((StreamHead::Sound(header), length))) = StreamHead::parse(&body) else { return Err(MailError) };
             let packet = SoundPacket { number: header.number, captured: header.captured, bytes: body.slice(length..) };
             Ok(Record::Sound(packet))

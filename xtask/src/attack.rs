@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use crate::{failure::Result, testing};
 
 /// Runs one test at a time, because each measures the machine's cost.
-const ARGUMENTS: [&str; 12] = [
+const TEST_ARGUMENTS: [&str; 12] = [
     "--locked",
     "--release",
     "--no-fail-fast",
@@ -26,7 +26,7 @@ const FULL_VARIABLE: (&str, &str) = ("NESTCAST_ATTACK", "full");
 pub(crate) fn run() -> Result<()> {
     let variables = [(FULL_VARIABLE.0, OsStr::new(FULL_VARIABLE.1))];
     let mut scenarios = Scenarios::default();
-    let outcome = testing::run(&ARGUMENTS, &variables, |line| scenarios.read(line))?;
+    let outcome = testing::run(&TEST_ARGUMENTS, &variables, |line| scenarios.read(line))?;
     print!("{}", scenarios.table());
     testing::conclude(outcome, &["--release"], &variables)
 }

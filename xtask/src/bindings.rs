@@ -12,21 +12,21 @@ use crate::{
     cargo::{self, cargo},
     failure::{Failure, Result},
     gstreamer,
-    platform::VARIABLE,
+    platform::RUNTIME_VARIABLE,
     programs,
     python::Python,
     runtime::{self, target_folder},
 };
 
 /// The packages of Python that the build and the tests need.
-const REQUIREMENTS: &str = "bindings/requirements.txt";
+const REQUIREMENTS_FILE: &str = "bindings/requirements.txt";
 /// It makes the header of C. It is a program and no dependency, as its licence is none that crates may have here.
-const CBINDGEN: [&str; 6] = ["install", "cbindgen", "--version", "=0.29.4", "--locked", "--debug"];
-const HEADER: &str = "bindings/c/include/nestcast.h";
+const INSTALL_CBINDGEN: [&str; 6] = ["install", "cbindgen", "--version", "=0.29.4", "--locked", "--debug"];
+const C_HEADER: &str = "bindings/c/include/nestcast.h";
 /// The packages that contain zig, which links wheels for old systems and for another processor.
-const ZIG: &str = "ziglang==0.15.1";
+const ZIG_PACKAGE: &str = "ziglang==0.15.1";
 /// The targets of the wheels.
-const TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
+const WHEEL_TARGETS: [&str; 2] = ["x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu"];
 
 /// Builds and tests both; with `--header`, writes the header of C.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
@@ -49,7 +49,7 @@ fn test() -> Result<()> {
     };
     let library = runtime::ensure()?;
     packages.install_wheel(&packages.wheel(&["--profile", "dev"], "bindings/wheels")?)?;
-    packages.test("bindings/python/tests", &[(VARIABLE, library.as_os_str())])?;
+    packages.test("bindings/python/tests", &[(RUNTIME_VARIABLE, library.as_os_str())])?;
     if !programs::starts("cc") {
         println!("skipped: the bindings for C, whose tests need a C compiler");
         return Ok(());
@@ -64,8 +64,8 @@ fn test() -> Result<()> {
 pub(crate) fn wheels() -> Result<()> {
     let packages = Packages::install()?;
     // pip replaces the folder of programs in its target, so maturin and zig each need a target of their own.
-    packages.pip(&packages.zig, &["--upgrade", ZIG].map(OsStr::new))?;
-    for target in TARGETS {
+    packages.pip(&packages.zig, &["--upgrade", ZIG_PACKAGE].map(OsStr::new))?;
+    for target in WHEEL_TARGETS {
         cargo::add_target(target).map_err(|why| Failure::say(format!("cannot build for {target}: {why}")))?;
         let wheel = packages.wheel(&["--release", "--strip", "--zig", "--target", target], "wheels")?;
         println!("{}", wheel.display());
@@ -85,7 +85,7 @@ impl Packages {
     /// Installs what is missing.
     fn install() -> Result<Self> {
         let python = Python::find()?;
-        let requirements = cargo::root().join(REQUIREMENTS);
+        let requirements = cargo::root().join(REQUIREMENTS_FILE);
         let wanted = fs::read_to_string(&requirements).map_err(Failure::at(&requirements))?;
         let [folder, zig] =
             ["bindings/packages", "bindings/zig"].map(|folder| target_folder().map(|it| it.join(folder)));
@@ -161,12 +161,12 @@ fn header(check: bool) -> Result<()> {
     let program = tools.join("bin").join(format!("cbindgen{}", env::consts::EXE_SUFFIX));
     if !program.exists() {
         let mut install = cargo();
-        install.args(CBINDGEN).arg("--root").arg(&tools).arg("--target-dir").arg(tools.join("build"));
+        install.args(INSTALL_CBINDGEN).arg("--root").arg(&tools).arg("--target-dir").arg(tools.join("build"));
         succeed(install.arg("--quiet"), "cbindgen cannot be installed: check the network and repeat")?;
     }
     let mut cbindgen = Command::new(program);
     cbindgen.current_dir(cargo::root()).args(["--quiet", "--config", "bindings/c/cbindgen.toml", "bindings/c"]);
-    cbindgen.args(["--output", HEADER]).args(check.then_some("--verify"));
+    cbindgen.args(["--output", C_HEADER]).args(check.then_some("--verify"));
     succeed(&mut cbindgen, "bindings/c/include/nestcast.h is not of these sources: run `cargo xtask bindings --header`")
 }
 
@@ -178,7 +178,7 @@ fn stage() -> Result<PathBuf> {
         fs::create_dir_all(to.parent().unwrap_or(to)).map_err(Failure::at(to))?;
         fs::copy(from, to).map(drop).map_err(Failure::at(from))
     };
-    copy(&cargo::root().join(HEADER), &folder.join("include/nestcast.h"))?;
+    copy(&cargo::root().join(C_HEADER), &folder.join("include/nestcast.h"))?;
     let shared = format!("{}nestcast{}", env::consts::DLL_PREFIX, env::consts::DLL_SUFFIX);
     for library in ["libnestcast.a", &shared] {
         copy(&built.join(library), &folder.join("lib").join(library))?;

@@ -14,9 +14,9 @@ use crate::{
     programs, runtime,
 };
 
-const AARCH64: &str = "aarch64-unknown-linux-gnu";
+const AARCH64_TARGET: &str = "aarch64-unknown-linux-gnu";
 /// The commands that cross-building and running need, with their Debian packages.
-const CROSS: [(&str, &str); 2] =
+const CROSS_COMMANDS: [(&str, &str); 2] =
     [("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"), ("qemu-aarch64", "qemu-user")];
 /// The linker and the runner for cross-builds.
 const CROSS_VARIABLES: [(&str, &str); 2] = [
@@ -25,7 +25,7 @@ const CROSS_VARIABLES: [(&str, &str); 2] = [
 ];
 /// WebAssembly; Node.js provides the system's interface. Without the flag, Node.js 20 sometimes crashes in calls of
 /// that interface.
-const WASM: &str = "wasm32-wasip1";
+const WASM_TARGET: &str = "wasm32-wasip1";
 const WASM_VARIABLES: [(&str, &str); 1] =
     [("CARGO_TARGET_WASM32_WASIP1_RUNNER", "node --no-warnings --no-turbo-fast-api-calls tests/bitexact/wasi.mjs")];
 
@@ -59,7 +59,7 @@ enum Photos {
 }
 
 /// Disables the code that `codec/src/simd.rs` compiles for processors with AVX2.
-const BASELINE: &str = "--cfg disable_dispatch_avx2";
+const WITHOUT_AVX2: &str = "--cfg disable_dispatch_avx2";
 
 /// The digests by their inputs.
 type Digests = BTreeMap<String, String>;
@@ -103,22 +103,22 @@ fn two_at_a_time(builds: Vec<Build>) -> Vec<(Build, Option<Result<String>>)> {
 
 fn builds() -> Vec<Build> {
     vec![
-        Build { threads: ALL_THREADS, ..Build::release(format!("{ARCH} baseline, release"), BASELINE) },
+        Build { threads: ALL_THREADS, ..Build::release(format!("{ARCH} baseline, release"), WITHOUT_AVX2) },
         Build { lacks: lacks_avx2(), ..Build::release("x86-64 as users have it, with AVX2 at run time, release", "") },
         Build::release(format!("{ARCH} native, release"), "-Ctarget-cpu=native"),
         Build {
             arguments: &["--config", "profile.dev.package.nestcast-codec.opt-level=0"],
             photos: Photos::One,
-            ..Build::release(format!("{ARCH} baseline, debug, codec not optimised"), BASELINE)
+            ..Build::release(format!("{ARCH} baseline, debug, codec not optimised"), WITHOUT_AVX2)
         },
         Build {
-            arguments: &["--release", "--target", AARCH64],
+            arguments: &["--release", "--target", AARCH64_TARGET],
             variables: &CROSS_VARIABLES,
             lacks: lacks_cross(),
             ..Build::release("aarch64 under qemu, release", "")
         },
         Build {
-            arguments: &["--release", "--target", WASM],
+            arguments: &["--release", "--target", WASM_TARGET],
             variables: &WASM_VARIABLES,
             threads: ONE_THREAD,
             lacks: lacks_wasm(),
@@ -142,7 +142,7 @@ fn lacks_wasm() -> Option<String> {
     if !programs::starts("node") {
         return Some("install Node.js 20 or later".to_owned());
     }
-    cargo::add_target(WASM).err().map(|why| format!("Rust's library for {WASM} cannot be had: {why}"))
+    cargo::add_target(WASM_TARGET).err().map(|why| format!("Rust's library for {WASM_TARGET} cannot be had: {why}"))
 }
 
 /// Returns what this machine lacks to build for aarch64 and run it, if anything.
@@ -150,12 +150,17 @@ fn lacks_cross() -> Option<String> {
     if env::consts::OS != "linux" || ARCH == "aarch64" {
         return Some("it is for Linux on another processor".to_owned());
     }
-    let missing: Vec<_> =
-        CROSS.into_iter().filter(|(command, _)| !programs::starts(command)).map(|(_, package)| package).collect();
+    let missing: Vec<_> = CROSS_COMMANDS
+        .into_iter()
+        .filter(|(command, _)| !programs::starts(command))
+        .map(|(_, package)| package)
+        .collect();
     if !missing.is_empty() {
         return Some(format!("install what Debian calls {}", missing.join(" ")));
     }
-    cargo::add_target(AARCH64).err().map(|why| format!("Rust's library for {AARCH64} cannot be had: {why}"))
+    cargo::add_target(AARCH64_TARGET)
+        .err()
+        .map(|why| format!("Rust's library for {AARCH64_TARGET} cannot be had: {why}"))
 }
 
 impl Build {

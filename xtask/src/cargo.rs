@@ -9,7 +9,7 @@ use std::{
 
 use crate::{
     failure::{Failure, Result},
-    platform::VARIABLE,
+    platform::RUNTIME_VARIABLE,
 };
 
 /// Returns the folder of the workspace.
@@ -40,7 +40,7 @@ pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], librar
     let status = cargo()
         .args(cargo_arguments)
         .args(arguments)
-        .env(VARIABLE, library)
+        .env(RUNTIME_VARIABLE, library)
         .status()
         .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
     if status.success() {

@@ -9,10 +9,10 @@ use crate::{
 };
 
 /// The folders of the crates with `publish = true`; each crate is called `nestcast-FOLDER`.
-const LIBRARIES: [&str; 11] =
+const LIBRARY_FOLDERS: [&str; 11] =
     ["codec", "encode", "media", "models", "player", "proto", "receiver", "retrieval", "sender", "sound", "units"];
 /// The fields of a manifest that a reader of a registry looks for.
-const FIELDS: [&str; 6] =
+const MANIFEST_FIELDS: [&str; 6] =
     ["description = ", "keywords = ", "categories = ", "readme = ", "include = ", "publish = true"];
 
 /// Fails with the first crate that cannot be packaged or, if `builds`, built from its package, or with all files that
@@ -20,21 +20,21 @@ const FIELDS: [&str; 6] =
 /// at first, and half a minute after that.
 pub(crate) fn check(builds: bool) -> Result<()> {
     let root = cargo::root();
-    let names: Vec<String> = LIBRARIES.iter().map(|folder| format!("nestcast-{folder}")).collect();
+    let names: Vec<String> = LIBRARY_FOLDERS.iter().map(|folder| format!("nestcast-{folder}")).collect();
     // A lock file would make cargo ask a registry that does not have these crates yet.
     let mut arguments = vec!["--allow-dirty", "--exclude-lockfile", "--offline"];
     arguments.extend((!builds).then_some("--no-verify"));
     arguments.extend(names.iter().flat_map(|name| ["--package", name]));
     package(&arguments)?;
     let mut faults = Vec::new();
-    for (folder, name) in LIBRARIES.iter().zip(&names) {
+    for (folder, name) in LIBRARY_FOLDERS.iter().zip(&names) {
         let listed = package(&["--list", "--allow-dirty", "--offline", "--package", name])?;
         let files: BTreeSet<String> = listed.lines().map(|line| line.replace('\\', "/")).collect();
         faults.extend(faults_of(&root.join(folder), &files)?.into_iter().map(|fault| format!("{name}: {fault}")));
     }
     if faults.is_empty() {
         let built = if builds { ", and each builds from its package" } else { "" };
-        println!("{} crates can be published{built}", LIBRARIES.len());
+        println!("{} crates can be published{built}", LIBRARY_FOLDERS.len());
         return Ok(());
     }
     Err(Failure::say(faults.join("\n")))
@@ -64,7 +64,7 @@ fn faults_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>> {
         fs::read_to_string(&path).map_err(Failure::at(&path))
     };
     let manifest = read("Cargo.toml")?;
-    let mut faults: Vec<String> = FIELDS
+    let mut faults: Vec<String> = MANIFEST_FIELDS
         .iter()
         .filter(|field| !manifest.lines().any(|line| line.starts_with(**field)))
         .map(|field| format!("Cargo.toml has no `{}`", field.trim_end_matches(" = ")))

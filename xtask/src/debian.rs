@@ -11,11 +11,11 @@ use crate::{
     cargo,
     failure::{Failure, Result},
     manual,
-    staging::{VERSION, epoch, files, install, install_program, packages, succeed, tar},
+    staging::{WORKSPACE_VERSION, epoch, files, install, install_program, packages, succeed, tar},
 };
 
 /// The places of completions, by their names here.
-const COMPLETIONS: [(&str, &str); 3] = [
+const COMPLETION_PLACES: [(&str, &str); 3] = [
     ("nestcast.bash", "usr/share/bash-completion/completions/nestcast"),
     ("nestcast.fish", "usr/share/fish/vendor_completions.d/nestcast.fish"),
     ("_nestcast", "usr/share/zsh/vendor-completions/_nestcast"),
@@ -41,7 +41,7 @@ pub(crate) fn package(program: &Path, pages: &Path) -> Result<PathBuf> {
         tar(&tree.join(part), ".", &archive)?;
         members.push((format!("{part}.tar.gz"), fs::read(&archive).map_err(Failure::at(&archive))?));
     }
-    let package = packages.join(format!("nestcast_{VERSION}_{}.deb", architecture()?));
+    let package = packages.join(format!("nestcast_{WORKSPACE_VERSION}_{}.deb", architecture()?));
     write(&package, &ar(&members, epoch()))?;
     Ok(package)
 }
@@ -54,7 +54,7 @@ fn lay_out(data: &Path, program: &Path, manual: &Path) -> Result<()> {
         install(&manual.join("man").join(&page), &pages.join(&page))?;
         compress(&pages.join(&page))?;
     }
-    for (name, place) in COMPLETIONS {
+    for (name, place) in COMPLETION_PLACES {
         install(&manual.join("completions").join(name), &data.join(place))?;
     }
     let documents = data.join("usr/share/doc/nestcast");
@@ -106,7 +106,7 @@ fn architecture() -> Result<&'static str> {
 fn control(program: &[u8], bytes: u64) -> Result<String> {
     Ok(format!(
         "Package: nestcast
-Version: {VERSION}
+Version: {WORKSPACE_VERSION}
 Architecture: {}
 Maintainer: The nestcast maintainers <nestcast@example.invalid>
 Installed-Size: {}

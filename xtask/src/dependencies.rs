@@ -15,7 +15,7 @@ const MAX_CRATES: usize = 148;
 const TWO_VERSIONS: [&str; 1] = ["getrandom"];
 /// The allowed licences. `IJG` is that of libjpeg, `NCSA` that of libFuzzer, `CDLA-Permissive-2.0` that of the list of
 /// authorities that a library for relays contains.
-const LICENCES: [&str; 12] = [
+const ALLOWED_LICENCES: [&str; 12] = [
     "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
@@ -106,7 +106,7 @@ fn is_allowed(expression: &str) -> bool {
     }
     match expression.strip_prefix('(').and_then(|inner| inner.strip_suffix(')')) {
         Some(inner) => is_allowed(inner),
-        None => LICENCES.contains(&expression.as_str()),
+        None => ALLOWED_LICENCES.contains(&expression.as_str()),
     }
 }
 

@@ -17,13 +17,13 @@ use crate::{
 const CARGO_FUZZ: [&str; 5] = ["install", "cargo-fuzz", "--version", "0.13.2", "--locked"];
 /// Without a sanitizer the targets build with a stable compiler. No code is unsafe, and overflows and debug assertions
 /// panic.
-const BUILD: [&str; 7] =
+const BUILD_ARGUMENTS: [&str; 7] =
     ["--fuzz-dir", "fuzz", "--sanitizer", "none", "--no-trace-compares", "--features", "libfuzzer"];
 /// Seconds spent on making a finding smaller.
 const SHRINKING_SECONDS: u32 = 60;
 /// The longest input in bytes: longer ones reach nothing more and cost time. An input that needs 10 seconds or a
 /// gigabyte is a finding.
-const LIMITS: [&str; 3] = ["-max_len=1024", "-timeout=10", "-rss_limit_mb=1024"];
+const INPUT_LIMITS: [&str; 3] = ["-max_len=1024", "-timeout=10", "-rss_limit_mb=1024"];
 
 /// The request.
 #[derive(Debug, PartialEq, Eq)]
@@ -134,7 +134,7 @@ impl<'a> Target<'a> {
         let time = format!("-max_total_time={}", 60 * minutes);
         let corpora = [self.made("corpus"), self.committed("corpus"), self.committed("findings")];
         let corpora: Vec<_> = corpora.iter().filter(|folder| folder.is_dir()).map(PathBuf::as_path).collect();
-        let arguments = [&LIMITS[..], &[&prefix, &time, "-print_final_stats=1"]].concat();
+        let arguments = [&INPUT_LIMITS[..], &[&prefix, &time, "-print_final_stats=1"]].concat();
         let (said, fine) = self.program(&corpora, &arguments)?;
         println!("{}: {}", self.name, Figures::of(&said));
         match said.lines().find_map(|line| line.split_once("Test unit written to ")) {
@@ -167,7 +167,7 @@ impl<'a> Target<'a> {
         let committed = self.committed("corpus");
         fs::remove_dir_all(&smallest).and_then(|()| fs::create_dir(&smallest)).map_err(Failure::at(&smallest))?;
         let from = [&*smallest, &*self.made("corpus"), &*committed];
-        let (said, fine) = self.program(&from, &["-set_cover_merge=1", "-use_counters=0", LIMITS[0]])?;
+        let (said, fine) = self.program(&from, &["-set_cover_merge=1", "-use_counters=0", INPUT_LIMITS[0]])?;
         if !fine {
             return Err(Failure::say(format!("{}: the corpora cannot be merged:\n{said}", self.name)));
         }
@@ -186,7 +186,7 @@ impl<'a> Target<'a> {
         let folder = self.work.as_os_str();
         let output = Command::new("cargo")
             .args(["fuzz", "run"])
-            .args(BUILD)
+            .args(BUILD_ARGUMENTS)
             .arg("--target-dir")
             .arg(folder)
             .arg(self.name)

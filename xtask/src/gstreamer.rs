@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Debian's packages of GStreamer: headers, programs, and the elements of the tests' pipelines.
-const PACKAGES: [&str; 6] = [
+const DEBIAN_PACKAGES: [&str; 6] = [
     "pkg-config",
     "libgstreamer1.0-dev",
     "libgstreamer-plugins-base1.0-dev",
@@ -20,18 +20,18 @@ const PACKAGES: [&str; 6] = [
     "gstreamer1.0-plugins-good",
 ];
 /// Libraries that the crate and its tests link.
-const LIBRARIES: [&str; 3] = ["gstreamer-1.0 >= 1.20", "gstreamer-video-1.0", "gstreamer-app-1.0"];
+const LINKED_LIBRARIES: [&str; 3] = ["gstreamer-1.0 >= 1.20", "gstreamer-video-1.0", "gstreamer-app-1.0"];
 /// Elements of GStreamer's plugins, one of each package.
-const ELEMENTS: [&str; 2] = ["theoraenc", "rtpjpegpay"];
-const PLUGIN: [&str; 4] = ["--locked", "--package", "nestcast-gstreamer", "--all-targets"];
+const PIPELINE_ELEMENTS: [&str; 2] = ["theoraenc", "rtpjpegpay"];
+const PLUGIN_ARGUMENTS: [&str; 4] = ["--locked", "--package", "nestcast-gstreamer", "--all-targets"];
 
 /// Builds and tests the plugin, after it installed GStreamer where that is possible.
 pub(crate) fn test() -> Result<()> {
     if !is_installed() && !install() {
-        println!("skipped: the plugin for GStreamer, which needs what Debian calls {}", PACKAGES.join(" "));
+        println!("skipped: the plugin for GStreamer, which needs what Debian calls {}", DEBIAN_PACKAGES.join(" "));
         return Ok(());
     }
-    cargo::step(&[&["clippy"], &PLUGIN[..], &["--", "-D", "warnings"]].concat(), &[])?;
+    cargo::step(&[&["clippy"], &PLUGIN_ARGUMENTS[..], &["--", "-D", "warnings"]].concat(), &[])?;
     cargo::step(&["test", "--locked", "--package", "nestcast-gstreamer"], &[])?;
     cargo::step(&["build", "--locked", "--package", "nestcast-gstreamer"], &[])?;
     inspect()
@@ -41,8 +41,8 @@ fn is_installed() -> bool {
     let succeeds = |program: &str, arguments: &[&str]| {
         Command::new(program).args(arguments).output().is_ok_and(|output| output.status.success())
     };
-    LIBRARIES.iter().all(|library| succeeds("pkg-config", &["--exists", library]))
-        && ELEMENTS.iter().all(|element| succeeds("gst-inspect-1.0", &["--exists", element]))
+    LINKED_LIBRARIES.iter().all(|library| succeeds("pkg-config", &["--exists", library]))
+        && PIPELINE_ELEMENTS.iter().all(|element| succeeds("gst-inspect-1.0", &["--exists", element]))
 }
 
 /// Installs Debian's packages, as root where there is `apt-get`, and returns whether all is there.
@@ -58,7 +58,7 @@ fn install() -> bool {
         command.status().is_ok_and(|status| status.success())
     };
     let install = ["install", "-y", "-qq", "--no-install-recommends"];
-    apt(&["update", "-qq"]) && apt(&[&install[..], &PACKAGES].concat()) && is_installed()
+    apt(&["update", "-qq"]) && apt(&[&install[..], &DEBIAN_PACKAGES].concat()) && is_installed()
 }
 
 /// Has GStreamer load the plugin as it would an installed one, with a registry of its own.

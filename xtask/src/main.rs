@@ -29,9 +29,9 @@ mod web;
 use std::{env, ffi::OsString, process::ExitCode};
 
 use failure::{Failure, Result};
-use nestcast::FULL;
+use nestcast::FULL_FEATURES;
 
-const HELP: &str = "\
+const HELP_TEXT: &str = "\
 cargo xtask COMMAND
 
   demo [ARGS]      `nestcast demo ARGS`, built if need be
@@ -124,10 +124,10 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "crates" => crates::check(true),
         "prose" => prose::check(),
         "web" => web::build(),
-        "manual" => manual::write(package::FEATURES),
+        "manual" => manual::write(package::PACKAGED_FEATURES),
         "package" => package::run(&arguments),
         "help" | "-h" | "--help" => {
-            println!("{HELP}");
+            println!("{HELP_TEXT}");
             Ok(())
         }
         "" => Err(Failure::Usage("no command given".to_owned())),
@@ -136,7 +136,8 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
 }
 
 /// All crates but two: `cargo xtask relays` and `cargo xtask bindings` test those, with what they alone need.
-const CRATES: [&str; 6] = ["--locked", "--workspace", "--exclude", "nestcast-moq", "--exclude", "nestcast-gstreamer"];
+const CRATE_ARGUMENTS: [&str; 6] =
+    ["--locked", "--workspace", "--exclude", "nestcast-moq", "--exclude", "nestcast-gstreamer"];
 /// The programs that build the benchmarks' rivals.
 const RIVALS_NEED: [&str; 3] = ["cmake", "nasm", "perl"];
 
@@ -148,7 +149,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
         _ => return Err(Failure::Usage("`test` takes nothing, or `--busy N`".to_owned())),
     };
     let library = runtime::ensure()?;
-    let with_runtime = [(platform::VARIABLE, library.as_os_str())];
+    let with_runtime = [(platform::RUNTIME_VARIABLE, library.as_os_str())];
     let tests = tests();
     if let Some(times) = times {
         return testing::beside_busy_loops(times, &tests, &with_runtime);
@@ -162,7 +163,7 @@ fn test(arguments: &[OsString]) -> Result<()> {
 fn tests() -> Vec<&'static str> {
     let missing: Vec<_> = RIVALS_NEED.into_iter().filter(|program| !programs::starts(program)).collect();
     // Every failure is reported.
-    let tests = [&CRATES[..], &["--no-fail-fast"], &FULL].concat();
+    let tests = [&CRATE_ARGUMENTS[..], &["--no-fail-fast"], &FULL_FEATURES].concat();
     if missing.is_empty() {
         return tests;
     }
@@ -177,13 +178,13 @@ fn lint() -> Result<()> {
     crates::check(false)?;
     prose::check()?;
     web::check()?;
-    let all = [&CRATES[..], &["--features", "nestcast/full,nestcast/packaging"]].concat();
+    let all = [&CRATE_ARGUMENTS[..], &["--features", "nestcast/full,nestcast/packaging"]].concat();
     // As a user builds it: the crates that it needs are checked with the features that it asks for.
     let default_program = ["--locked", "--package", "nestcast"];
     for selected in [&all[..], &default_program] {
         let clippy = [&["clippy"], selected, &["--all-targets", "--", "-D", "warnings"]];
         cargo::step(&clippy.concat(), &[])?;
     }
-    let doc = [&["doc"], &CRATES[..], &FULL, &["--no-deps"]];
+    let doc = [&["doc"], &CRATE_ARGUMENTS[..], &FULL_FEATURES, &["--no-deps"]];
     cargo::step(&doc.concat(), &[("RUSTDOCFLAGS", "-Dwarnings".as_ref())])
 }

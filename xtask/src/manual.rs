@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The places where shells look for a user's completions.
-const PLACES: &str = "\
+const COMPLETION_PLACES: &str = "\
 Copy them to where your shell and `man` look, for one user:
   man/*.1                    ~/.local/share/man/man1/
   completions/nestcast.bash  ~/.local/share/bash-completion/completions/nestcast
@@ -34,7 +34,7 @@ pub(crate) enum Profile {
 /// Writes them for a program with these features, and prints where they belong.
 pub(crate) fn write(features: &str) -> Result<()> {
     let folder = generate(features, Profile::Dev)?;
-    println!("man pages and completions are in {}.\n{PLACES}", folder.display());
+    println!("man pages and completions are in {}.\n{COMPLETION_PLACES}", folder.display());
     Ok(())
 }
 

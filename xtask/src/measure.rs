@@ -9,19 +9,19 @@ use crate::{
     cargo,
     failure::{Failure, Result},
     nestcast,
-    platform::VARIABLE,
+    platform::RUNTIME_VARIABLE,
     runtime,
 };
 
 /// The picture that is timed, among Kodak's.
-const TIMED: &str = "kodim05.png";
+const TIMED_PICTURE: &str = "kodim05.png";
 /// The models whose rate and distortion are measured, and their tables.
-const MODELS: [(&str, &str); 2] = [("photo", "kodak/nestcast.csv"), ("photo-ssim", "kodak/nestcast-ssim.csv")];
+const MEASURED_MODELS: [(&str, &str); 2] = [("photo", "kodak/nestcast.csv"), ("photo-ssim", "kodak/nestcast-ssim.csv")];
 /// The variable that names the picture to the benchmarks.
 const TIMED_VARIABLE: &str = "NESTCAST_BENCH_IMAGE";
 
 /// Runs the measuring program quietly, because it is already built.
-const RUN: [&str; 9] =
+const RUN_MEASURES: [&str; 9] =
     ["run", "--locked", "--release", "--quiet", "--package", "nestcast-benches", "--bin", "measure", "--"];
 
 /// Runs a command of the measuring program; `all KODAK` runs everything that depends on nestcast.
@@ -61,15 +61,15 @@ fn retrieval(arguments: &[OsString]) -> Result<()> {
 /// Draws the report from the measurements; needs no ONNX Runtime.
 pub(crate) fn report() -> Result<()> {
     build()?;
-    cargo::step(&[&RUN[..], &["report"]].concat(), &[])
+    cargo::step(&[&RUN_MEASURES[..], &["report"]].concat(), &[])
 }
 
 fn all(kodak: &Path, library: &Path) -> Result<()> {
-    let timed = std::path::absolute(kodak.join(TIMED)).map_err(Failure::at(kodak))?;
+    let timed = std::path::absolute(kodak.join(TIMED_PICTURE)).map_err(Failure::at(kodak))?;
     if !timed.is_file() {
         return Err(Failure::say(format!("{} is not there: name the folder of Kodak's pictures", timed.display())));
     }
-    for (model, csv) in MODELS {
+    for (model, csv) in MEASURED_MODELS {
         let csv = results().join(csv);
         let words: [OsString; 6] =
             ["eval".into(), kodak.into(), "--model".into(), model.into(), "--csv".into(), csv.into()];
@@ -78,10 +78,10 @@ fn all(kodak: &Path, library: &Path) -> Result<()> {
     program(&["population".into(), "--images".into(), kodak.into()], library)?;
     program(&["perceptual".into(), "--images".into(), kodak.into()], library)?;
     program(&["sheets".into()], library)?;
-    let variables = [(VARIABLE, library.as_os_str()), (TIMED_VARIABLE, timed.as_os_str())];
+    let variables = [(RUNTIME_VARIABLE, library.as_os_str()), (TIMED_VARIABLE, timed.as_os_str())];
     cargo::step(&["bench", "--locked", "--package", "nestcast-benches"], &variables)?;
     let criterion = runtime::target_folder()?.join("criterion");
-    program(&["timings".into(), criterion.into(), "--picture".into(), TIMED.into()], library)?;
+    program(&["timings".into(), criterion.into(), "--picture".into(), TIMED_PICTURE.into()], library)?;
     program(&["scaling".into()], library)?;
     report()
 }
@@ -91,7 +91,7 @@ fn build() -> Result<()> {
 }
 
 fn program(arguments: &[OsString], library: &Path) -> Result<()> {
-    cargo::hand_over(&RUN, arguments, library)
+    cargo::hand_over(&RUN_MEASURES, arguments, library)
 }
 
 /// Returns the folder of the committed tables.

@@ -6,19 +6,19 @@ use crate::failure::Result;
 use crate::{cargo, runtime};
 
 /// The arguments that select all features.
-pub(crate) const FULL: [&str; 2] = ["--features", "nestcast/full"];
+pub(crate) const FULL_FEATURES: [&str; 2] = ["--features", "nestcast/full"];
 
 /// The arguments that select the demonstration, in the profile that builds soonest.
-const QUICK: [&str; 4] = ["--profile", "quick", "--features", "nestcast/demo"];
+const QUICK_DEMO: [&str; 4] = ["--profile", "quick", "--features", "nestcast/demo"];
 
 /// Runs the program as released; builds it first if necessary.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
-    build_and_run(&[&["--release"], &FULL[..]].concat(), arguments)
+    build_and_run(&[&["--release"], &FULL_FEATURES[..]].concat(), arguments)
 }
 
 /// Runs the demonstration; builds no more than it needs.
 pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
-    build_and_run(&QUICK, arguments)
+    build_and_run(&QUICK_DEMO, arguments)
 }
 
 fn build_and_run(selection: &[&str], arguments: &[OsString]) -> Result<()> {

@@ -7,21 +7,23 @@ use crate::{
     failure::{Failure, Result},
     manual::{self, Profile},
     programs, runtime,
-    staging::{VERSION, files, install, install_program, packages, tar},
+    staging::{WORKSPACE_VERSION, files, install, install_program, packages, tar},
 };
 
 /// The features of the packaged program: all. Relays are apart from the others, because they add 80 crates to a build.
-pub(crate) const FEATURES: &str = "full,moq";
+pub(crate) const PACKAGED_FEATURES: &str = "full,moq";
 /// The target of the program that needs no library of the system.
-const STATIC: &str = "x86_64-unknown-linux-musl";
+const STATIC_TARGET: &str = "x86_64-unknown-linux-musl";
 /// The contents of an archive in addition to the program, its manual and its completions.
-const DOCUMENTS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+const ARCHIVED_DOCUMENTS: [&str; 4] = ["CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// Builds the Debian package; with `--static`, builds the archive.
 pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
     let words: Vec<_> = arguments.iter().filter_map(|argument| argument.to_str()).collect();
     let built = match words.as_slice() {
-        [] if arguments.is_empty() => debian::package(&program(None)?, &manual::generate(FEATURES, Profile::Release)?)?,
+        [] if arguments.is_empty() => {
+            debian::package(&program(None)?, &manual::generate(PACKAGED_FEATURES, Profile::Release)?)?
+        }
         ["--static"] => archive()?,
         _ => return Err(Failure::Usage("`package` takes nothing, or `--static`".to_owned())),
     };
@@ -32,7 +34,7 @@ pub(crate) fn run(arguments: &[OsString]) -> Result<()> {
 /// Builds the program in release and returns its path.
 fn program(target: Option<&str>) -> Result<PathBuf> {
     let mut build = vec!["build", "--locked", "--release", "--package", "nestcast", "--bin", "nestcast"];
-    build.extend(["--features", FEATURES]);
+    build.extend(["--features", PACKAGED_FEATURES]);
     build.extend(target.map(|target| ["--target", target]).into_iter().flatten());
     cargo::step(&build, &[])?;
     let folder = runtime::target_folder()?;
@@ -45,10 +47,10 @@ fn archive() -> Result<PathBuf> {
     if !programs::starts("musl-gcc") {
         return Err(Failure::say("the static program needs musl-gcc: install what Debian calls musl-tools"));
     }
-    cargo::add_target(STATIC).map_err(|why| Failure::say(format!("cannot build for {STATIC}: {why}")))?;
-    let program = program(Some(STATIC))?;
-    let manual = manual::generate(FEATURES, Profile::ReleaseFor(STATIC))?;
-    let name = format!("nestcast-{VERSION}-{STATIC}");
+    cargo::add_target(STATIC_TARGET).map_err(|why| Failure::say(format!("cannot build for {STATIC_TARGET}: {why}")))?;
+    let program = program(Some(STATIC_TARGET))?;
+    let manual = manual::generate(PACKAGED_FEATURES, Profile::ReleaseFor(STATIC_TARGET))?;
+    let name = format!("nestcast-{WORKSPACE_VERSION}-{STATIC_TARGET}");
     let packages = packages()?;
     let folder = packages.join(&name);
     manual::clear(&folder)?;
@@ -58,7 +60,7 @@ fn archive() -> Result<PathBuf> {
             install(&manual.join(part).join(&file), &folder.join(part).join(&file))?;
         }
     }
-    for document in DOCUMENTS {
+    for document in ARCHIVED_DOCUMENTS {
         install(&cargo::root().join(document), &folder.join(document))?;
     }
     let archive = packages.join(format!("{name}.tar.gz"));

@@ -6,10 +6,10 @@ use std::env::consts;
 ///
 /// Later releases (1.29 to 1.31) write a telemetry database into the user's home; 1.24.4 does not, and gives
 /// the same outputs bit for bit.
-pub(crate) const VERSION: &str = "1.24.4";
+pub(crate) const RUNTIME_VERSION: &str = "1.24.4";
 
 /// The environment variable that names the library's file and overrides the pinned one.
-pub(crate) const VARIABLE: &str = "ORT_DYLIB_PATH";
+pub(crate) const RUNTIME_VARIABLE: &str = "ORT_DYLIB_PATH";
 
 /// One platform's wheel. Those for CPython 3.11 are used everywhere, because the library does not depend on Python.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ pub(crate) struct Platform {
     pub(crate) library_sha256: &'static str,
 }
 
-const PLATFORMS: [Platform; 4] = [
+const RUNTIME_PLATFORMS: [Platform; 4] = [
     Platform {
         os: "linux",
         arch: "x86_64",
@@ -73,7 +73,7 @@ impl Platform {
     }
 
     fn named(os: &str, arch: &str) -> Option<&'static Self> {
-        PLATFORMS.iter().find(|platform| platform.os == os && platform.arch == arch)
+        RUNTIME_PLATFORMS.iter().find(|platform| platform.os == os && platform.arch == arch)
     }
 
     /// Returns the folder's name in the cache: `linux-x86_64`.
@@ -83,7 +83,7 @@ impl Platform {
 
     /// Returns the requirements file with which pip accepts only this wheel.
     pub(crate) fn requirement(&self) -> String {
-        format!("onnxruntime=={VERSION} --hash=sha256:{}\n", self.wheel_sha256)
+        format!("onnxruntime=={RUNTIME_VERSION} --hash=sha256:{}\n", self.wheel_sha256)
     }
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn library_name() -> String {
 /// Returns the hashes of all platforms.
 #[cfg(test)]
 pub(crate) fn library_hashes() -> impl Iterator<Item = &'static str> {
-    PLATFORMS.iter().map(|platform| platform.library_sha256)
+    RUNTIME_PLATFORMS.iter().map(|platform| platform.library_sha256)
 }
 
 #[cfg(test)]
@@ -104,12 +104,12 @@ mod tests {
 
     #[test]
     fn every_platform_has_its_own_wheel_and_library() {
-        for (index, platform) in PLATFORMS.iter().enumerate() {
+        for (index, platform) in RUNTIME_PLATFORMS.iter().enumerate() {
             for hash in [platform.wheel_sha256, platform.library_sha256] {
                 assert_eq!(hash.len(), 64, "{hash}");
                 assert!(hash.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f')), "{hash}");
             }
-            for other in &PLATFORMS[..index] {
+            for other in &RUNTIME_PLATFORMS[..index] {
                 assert_ne!(platform.name(), other.name());
                 assert_ne!(platform.pip_tag, other.pip_tag);
                 assert_ne!(platform.wheel_sha256, other.wheel_sha256);
@@ -120,10 +120,10 @@ mod tests {
 
     #[test]
     fn tag_and_library_suit_the_platform() {
-        for platform in &PLATFORMS {
+        for platform in &RUNTIME_PLATFORMS {
             let (tag, member) = match platform.os {
-                "linux" => ("manylinux", format!("libonnxruntime.so.{VERSION}")),
-                "macos" => ("macosx", format!("libonnxruntime.{VERSION}.dylib")),
+                "linux" => ("manylinux", format!("libonnxruntime.so.{RUNTIME_VERSION}")),
+                "macos" => ("macosx", format!("libonnxruntime.{RUNTIME_VERSION}.dylib")),
                 _ => ("win", "onnxruntime.dll".to_owned()),
             };
             assert!(platform.pip_tag.starts_with(tag), "{platform:?}");

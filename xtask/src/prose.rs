@@ -32,7 +32,7 @@ const MAX_README_BYTES: usize = 5120;
 /// The most columns of a line of Markdown; tables and lines without a space to break at are longer.
 const MAX_COLUMNS: usize = 120;
 /// Folders that have no text of ours.
-const SKIPPED: [&str; 4] = ["target", "corpus", "testdata", "node_modules"];
+const SKIPPED_FOLDERS: [&str; 4] = ["target", "corpus", "testdata", "node_modules"];
 
 /// A word or two that are limited.
 struct RareWord {
@@ -79,7 +79,7 @@ fn read_below(root: &Path, folder: &Path, files: &mut Vec<File>) -> Result<()> {
     paths.sort();
     for path in paths {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-        if path.is_symlink() || name.starts_with('.') || SKIPPED.contains(&name) {
+        if path.is_symlink() || name.starts_with('.') || SKIPPED_FOLDERS.contains(&name) {
             continue;
         }
         if path.is_dir() {

@@ -9,15 +9,15 @@ use std::{
 use crate::{
     cargo::last_line,
     failure::{Failure, Result},
-    platform::{Platform, VARIABLE, VERSION},
+    platform::{Platform, RUNTIME_VARIABLE, RUNTIME_VERSION},
 };
 
 /// The commands that may start Python 3, in the order of preference.
-const COMMANDS: &[&[&str]] =
+const PYTHON_COMMANDS: &[&[&str]] =
     if cfg!(windows) { &[&["py", "-3"], &["python"], &["python3"]] } else { &[&["python3"], &["python"]] };
 
 /// Copies one member of a zip file: archive, member and destination are its arguments.
-const EXTRACT: &str = "\
+const EXTRACT_SCRIPT: &str = "\
 import shutil, sys, zipfile
 with zipfile.ZipFile(sys.argv[1]) as archive, archive.open(sys.argv[2]) as source, open(sys.argv[3], 'wb') as target:
     shutil.copyfileobj(source, target)
@@ -29,7 +29,7 @@ pub(crate) struct Python(&'static [&'static str]);
 impl Python {
     pub(crate) fn find() -> Result<Self> {
         let mut without_pip = None;
-        for &command in COMMANDS {
+        for &command in PYTHON_COMMANDS {
             let python = Self(command);
             if python.succeeds(&["-m", "pip", "--version"]) {
                 return Ok(python);
@@ -74,14 +74,14 @@ impl Python {
             return Ok(());
         }
         Err(Failure::say(format!(
-            "pip cannot fetch onnxruntime {VERSION} ({}): check the network and repeat, or set {VARIABLE}",
+            "pip cannot fetch onnxruntime {RUNTIME_VERSION} ({}): check the network and repeat, or set {RUNTIME_VARIABLE}",
             complaint(&output)
         )))
     }
 
     /// Copies `member` out of the zip file `archive` to `target`.
     pub(crate) fn extract(&self, archive: &Path, member: &str, target: &Path) -> Result<()> {
-        let output = self.command().args(["-c", EXTRACT]).arg(archive).arg(member).arg(target).output();
+        let output = self.command().args(["-c", EXTRACT_SCRIPT]).arg(archive).arg(member).arg(target).output();
         match output {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(Failure::say(format!("{}: {}", archive.display(), last_line(&output)))),
@@ -94,11 +94,11 @@ fn missing(without_pip: Option<&str>) -> String {
     match without_pip {
         Some(command) => format!(
             "{command} has no pip, which fetches ONNX Runtime: install it (on Debian and Ubuntu the package \
-             python3-pip), or set {VARIABLE} to an ONNX Runtime library"
+             python3-pip), or set {RUNTIME_VARIABLE} to an ONNX Runtime library"
         ),
         None => format!(
             "Python 3 is missing, whose pip fetches ONNX Runtime: install it (on Debian and Ubuntu the package \
-             python3-pip), or set {VARIABLE} to an ONNX Runtime library"
+             python3-pip), or set {RUNTIME_VARIABLE} to an ONNX Runtime library"
         ),
     }
 }

@@ -11,7 +11,7 @@ use crate::{
 
 /// The relay as cargo installs it. Its lock file names a crate that the registry has withdrawn, so there is no
 /// `--locked`.
-const INSTALL: [&str; 9] = [
+const INSTALL_RELAY: [&str; 9] = [
     "install",
     "moq-relay",
     "--version",
@@ -23,7 +23,7 @@ const INSTALL: [&str; 9] = [
     "--root",
 ];
 /// Names an installed relay to test with, for the tests and for this command.
-const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
+const RELAY_VARIABLE: &str = "NESTCAST_MOQ_RELAY";
 
 /// Checks and tests.
 pub(crate) fn test() -> Result<()> {
@@ -33,7 +33,7 @@ pub(crate) fn test() -> Result<()> {
         cargo::step(&[&["clippy", "--locked"], selected, &["--", "-D", "warnings"]].concat(), &[])?;
     }
     let relay = relay()?;
-    let variables = [(VARIABLE, relay.as_os_str()), ("RUST_BACKTRACE", "0".as_ref())];
+    let variables = [(RELAY_VARIABLE, relay.as_os_str()), ("RUST_BACKTRACE", "0".as_ref())];
     let test = ["test", "--locked", "--package", "nestcast-moq", "--", "--include-ignored", "--test-threads", "1"];
     cargo::step(&test, &variables)
 }
@@ -42,12 +42,12 @@ pub(crate) fn test() -> Result<()> {
 pub(crate) fn measure() -> Result<()> {
     let relay = relay()?;
     let run = ["run", "--locked", "--package", "nestcast-moq", "--example", "measure"];
-    cargo::step(&run, &[(VARIABLE, relay.as_os_str())])
+    cargo::step(&run, &[(RELAY_VARIABLE, relay.as_os_str())])
 }
 
 /// Returns the relay's program, and installs it below the target folder if it is not there.
 fn relay() -> Result<PathBuf> {
-    if let Some(named) = env::var_os(VARIABLE) {
+    if let Some(named) = env::var_os(RELAY_VARIABLE) {
         return Ok(named.into());
     }
     let root = target_folder()?.join("relays");
@@ -57,6 +57,6 @@ fn relay() -> Result<PathBuf> {
     }
     println!("installing moq-relay, which takes some minutes once");
     let place = root.to_str().ok_or_else(|| Failure::say("the target folder's name is not UTF-8"))?;
-    cargo::step(&[&INSTALL[..], &[place]].concat(), &[])?;
+    cargo::step(&[&INSTALL_RELAY[..], &[place]].concat(), &[])?;
     Ok(program)
 }

@@ -11,16 +11,16 @@ use std::{
 use crate::{
     failure::{Failure, Result},
     install,
-    platform::{self, Platform, VARIABLE, VERSION},
+    platform::{self, Platform, RUNTIME_VARIABLE, RUNTIME_VERSION},
     python::Python,
 };
 
 /// The name of the folders of fetches in progress, followed by the process.
-const PARTIAL: &str = "partial-";
+const PARTIAL_PREFIX: &str = "partial-";
 
 /// Returns the library's absolute path. Fetches the library if it is missing; prints nothing otherwise.
 pub(crate) fn ensure() -> Result<PathBuf> {
-    match explicit(env::var_os(VARIABLE))? {
+    match explicit(env::var_os(RUNTIME_VARIABLE))? {
         Some(library) => Ok(library),
         None => pinned(),
     }
@@ -35,11 +35,11 @@ pub(crate) fn install_for_user() -> Result<()> {
         let bytes = fs::read(&library).map_err(Failure::at(&library))?;
         install::atomically(&cached, &bytes).map_err(Failure::at(&cached))?;
     }
-    eprintln!("ONNX Runtime {VERSION} is in {}", cached.display());
+    eprintln!("ONNX Runtime {RUNTIME_VERSION} is in {}", cached.display());
     Ok(())
 }
 
-/// Returns the library that [`VARIABLE`] names. It must exist, because another library in its place would be a
+/// Returns the library that [`RUNTIME_VARIABLE`] names. It must exist, because another library in its place would be a
 /// surprise.
 fn explicit(value: Option<OsString>) -> Result<Option<PathBuf>> {
     let Some(value) = value.filter(|value| !value.is_empty()) else {
@@ -50,19 +50,22 @@ fn explicit(value: Option<OsString>) -> Result<Option<PathBuf>> {
     if library.is_file() {
         return Ok(Some(library));
     }
-    Err(Failure::say(format!("{VARIABLE} names {}, which is not a file: correct it or unset it", library.display())))
+    Err(Failure::say(format!(
+        "{RUNTIME_VARIABLE} names {}, which is not a file: correct it or unset it",
+        library.display()
+    )))
 }
 
 /// Returns the pinned release from the user's cache or the target folder, or fetches it into the target folder.
 fn pinned() -> Result<PathBuf> {
     let Some(platform) = Platform::host() else {
         return Err(Failure::say(format!(
-            "no ONNX Runtime package for {}-{} is known: set {VARIABLE} to an ONNX Runtime library, 1.24 or newer",
+            "no ONNX Runtime package for {}-{} is known: set {RUNTIME_VARIABLE} to an ONNX Runtime library, 1.24 or newer",
             env::consts::OS,
             env::consts::ARCH
         )));
     };
-    let release = target_folder()?.join("onnxruntime").join(VERSION);
+    let release = target_folder()?.join("onnxruntime").join(RUNTIME_VERSION);
     let library = release.join(platform.name()).join(platform::library_name());
     for place in in_user_cache().into_iter().chain([library.clone()]) {
         // A place that cannot be read counts as empty.
@@ -86,7 +89,7 @@ fn fetch(platform: &Platform, release: &Path, library: &Path) -> Result<()> {
 
     remove_partial(release);
     // Named by process, because the pip of a killed process may still be writing to its own.
-    let work = release.join(format!("{PARTIAL}{}", process::id()));
+    let work = release.join(format!("{PARTIAL_PREFIX}{}", process::id()));
     fs::create_dir_all(&work).map_err(Failure::at(&work))?;
     let fetched = fetch_into(&work, platform, library);
     let _ = fs::remove_dir_all(&work);
@@ -96,7 +99,7 @@ fn fetch(platform: &Platform, release: &Path, library: &Path) -> Result<()> {
 /// Removes the remains of interrupted fetches; the lock shows that none is in progress.
 fn remove_partial(release: &Path) {
     for entry in fs::read_dir(release).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(PARTIAL) {
+        if entry.file_name().to_string_lossy().starts_with(PARTIAL_PREFIX) {
             let _ = fs::remove_dir_all(entry.path());
         }
     }
@@ -104,7 +107,7 @@ fn remove_partial(release: &Path) {
 
 fn fetch_into(work: &Path, platform: &Platform, library: &Path) -> Result<()> {
     let python = Python::find()?;
-    eprintln!("fetching ONNX Runtime {VERSION} for {}: {} MB", platform.name(), platform.wheel_megabytes);
+    eprintln!("fetching ONNX Runtime {RUNTIME_VERSION} for {}: {} MB", platform.name(), platform.wheel_megabytes);
 
     let requirements = work.join("requirements.txt");
     fs::write(&requirements, platform.requirement()).map_err(Failure::at(&requirements))?;
@@ -123,7 +126,7 @@ fn only_wheel(folder: &Path) -> Result<PathBuf> {
     entries
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-        .ok_or_else(|| Failure::say(format!("pip left no wheel in {}: set {VARIABLE}", folder.display())))
+        .ok_or_else(|| Failure::say(format!("pip left no wheel in {}: set {RUNTIME_VARIABLE}", folder.display())))
 }
 
 fn read_intact(path: &Path, sha256: &str) -> Result<Vec<u8>> {
@@ -151,7 +154,7 @@ pub(crate) fn target_folder() -> Result<PathBuf> {
 /// Returns the folder where an installed nestcast looks; `models/src/runtime.rs` names the same one.
 fn in_user_cache() -> Option<PathBuf> {
     let folder = user_cache(env::consts::OS, |name| env::var_os(name).filter(|value| !value.is_empty()))?;
-    Some(folder.join("nestcast").join("onnxruntime").join(VERSION).join(platform::library_name()))
+    Some(folder.join("nestcast").join("onnxruntime").join(RUNTIME_VERSION).join(platform::library_name()))
 }
 
 fn user_cache(os: &str, variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
@@ -204,8 +207,8 @@ mod tests {
             assert!(library.contains(pinned), "{pinned}");
         }
         for line in [
-            format!("pub const VERSION: &str = \"{VERSION}\";"),
-            format!("pub const LIBRARY_VARIABLE: &str = \"{VARIABLE}\";"),
+            format!("pub const RUNTIME_VERSION: &str = \"{RUNTIME_VERSION}\";"),
+            format!("pub const LIBRARY_VARIABLE: &str = \"{RUNTIME_VARIABLE}\";"),
         ] {
             assert!(source.contains(&line), "{line}");
         }
@@ -213,7 +216,10 @@ mod tests {
         for word in ["\"LOCALAPPDATA\"", "\"HOME\"", "\"XDG_CACHE_HOME\"", "\"Library\"", "\"Caches\"", "\".cache\""] {
             assert!(source.contains(word), "{word}");
         }
-        assert!(source.contains("join(\"nestcast\")") && source.contains("Path::new(\"onnxruntime\").join(VERSION)"));
+        assert!(
+            source.contains("join(\"nestcast\")")
+                && source.contains("Path::new(\"onnxruntime\").join(RUNTIME_VERSION)")
+        );
     }
 
     #[test]

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// The version of all crates of the workspace.
-pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+pub(crate) const WORKSPACE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// Returns the folder of packages.
 pub(crate) fn packages() -> Result<PathBuf> {

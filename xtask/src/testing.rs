@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The variable that says how many tests of a program run at once.
-const THREADS: &str = "RUST_TEST_THREADS";
+const THREADS_VARIABLE: &str = "RUST_TEST_THREADS";
 
 /// A test that failed, or, without a name, a test program that broke off.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -42,8 +42,8 @@ pub(crate) fn run(
     // Backtraces belong to the repeated run, for which the hint names the variable.
     command.env("RUST_BACKTRACE", "0").env("RUST_LIB_BACKTRACE", "0");
     // Many tests of broadcasts wait most of their time.
-    if env::var_os(THREADS).is_none() {
-        command.env(THREADS, (2 * cores()).to_string());
+    if env::var_os(THREADS_VARIABLE).is_none() {
+        command.env(THREADS_VARIABLE, (2 * cores()).to_string());
     }
     command.stdout(writer.try_clone().map_err(started)?).stderr(writer);
     let mut child = command.spawn().map_err(started)?;

@@ -14,52 +14,52 @@ use crate::{
 };
 
 /// The crates that know no operating system.
-const PURE: [&str; 5] =
+const PURE_CRATES: [&str; 5] =
     ["nestcast-codec", "nestcast-encode", "nestcast-player", "nestcast-proto", "nestcast-retrieval"];
 /// Crates that depend on an operating system, a network or an image file format.
-const IMPURE: [&str; 4] = ["tokio", "quinn", "ort", "image"];
+const IMPURE_CRATES: [&str; 4] = ["tokio", "quinn", "ort", "image"];
 /// This crate reads y4m through the crate that also reads images.
 const MAY_READ_IMAGES: &str = "nestcast-encode";
-const TARGET: &str = "wasm32-unknown-unknown";
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
 /// The package of the module that runs a broadcast.
-const MODULE: &str = "nestcast-wasm";
+const MODULE_PACKAGE: &str = "nestcast-wasm";
 /// A module's first bytes, and the number of the section of its imports (WebAssembly Core Specification 1.0, section
 /// 5.5).
-const MAGIC: &[u8] = b"\0asm\x01\0\0\0";
+const MODULE_MAGIC: &[u8] = b"\0asm\x01\0\0\0";
 const IMPORT_SECTION: u8 = 2;
 /// Runs a module without imports; a panic in it traps.
-const RUNNER: &str = "\
+const RUNNER_SCRIPT: &str = "\
     const bytes = require('node:fs').readFileSync(process.argv[1]);\
     WebAssembly.instantiate(bytes, {}).then(({ instance }) => process.exit(instance.exports.main(0, 0)));";
 
 /// Checks that the pure crates depend on nothing that does input, output or timing.
 pub(crate) fn pure_crates_are() -> Result<()> {
-    PURE.into_iter().try_for_each(is_pure)
+    PURE_CRATES.into_iter().try_for_each(is_pure)
 }
 
 /// Checks that the pure crates build for WebAssembly, and that the module that broadcasts with them imports nothing and
 /// runs. Prints that it skips what this machine lacks.
 pub(crate) fn needs_no_host() -> Result<()> {
-    if let Err(why) = cargo::add_target(TARGET) {
+    if let Err(why) = cargo::add_target(WASM_TARGET) {
         eprintln!("skipped: pure crates in WebAssembly: {why}");
         return Ok(());
     }
-    let packages = PURE.iter().chain(&[MODULE]).flat_map(|package| ["--package", package]);
-    cargo::step(&["build", "--locked", "--target", TARGET].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
+    let packages = PURE_CRATES.iter().chain(&[MODULE_PACKAGE]).flat_map(|package| ["--package", package]);
+    cargo::step(&["build", "--locked", "--target", WASM_TARGET].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
     let module = module()?;
     let bytes = fs::read(&module).map_err(|error| Failure::say(format!("{}: {error}", module.display())))?;
     if has_imports(&bytes).ok_or(Failure::say(format!("{} is no WebAssembly module", module.display())))? {
         return Err(Failure::say(format!(
-            "{MODULE} imports from its host: find what needs it (`wasm-objdump -j Import -x {}`), and move that out of {}",
+            "{MODULE_PACKAGE} imports from its host: find what needs it (`wasm-objdump -j Import -x {}`), and move that out of {}",
             module.display(),
-            PURE.join(", ")
+            PURE_CRATES.join(", ")
         )));
     }
     if !programs::starts("node") {
         eprintln!("skipped: running a broadcast in WebAssembly: install Node.js 20 or later");
         return Ok(());
     }
-    let ran = Command::new("node").args(["-e", RUNNER]).arg(&module).output();
+    let ran = Command::new("node").args(["-e", RUNNER_SCRIPT]).arg(&module).output();
     match ran {
         Ok(Output { status, .. }) if status.success() => Ok(()),
         Ok(output) => Err(Failure::say(format!("a broadcast in WebAssembly broke off: {}", cargo::last_line(&output)))),
@@ -69,12 +69,12 @@ pub(crate) fn needs_no_host() -> Result<()> {
 
 /// Returns the path of the module that cargo builds.
 fn module() -> Result<PathBuf> {
-    Ok(runtime::target_folder()?.join(TARGET).join("debug").join(format!("{MODULE}.wasm")))
+    Ok(runtime::target_folder()?.join(WASM_TARGET).join("debug").join(format!("{MODULE_PACKAGE}.wasm")))
 }
 
 /// Returns whether a module imports anything; `None` if it is no module.
 fn has_imports(bytes: &[u8]) -> Option<bool> {
-    let mut rest = bytes.strip_prefix(MAGIC)?;
+    let mut rest = bytes.strip_prefix(MODULE_MAGIC)?;
     while let Some((&section, after)) = rest.split_first() {
         let (length, after) = leb128(after)?;
         if section == IMPORT_SECTION {
@@ -115,7 +115,7 @@ fn is_pure(package: &str) -> Result<()> {
 /// Returns the first crate in the output of `cargo tree --prefix none` that a pure crate must not depend on.
 fn impure<'a>(package: &str, tree: &'a str) -> Option<&'a str> {
     let mut names = tree.lines().filter_map(|line| line.split_whitespace().next());
-    names.find(|name| IMPURE.contains(name) && !(package == MAY_READ_IMAGES && *name == "image"))
+    names.find(|name| IMPURE_CRATES.contains(name) && !(package == MAY_READ_IMAGES && *name == "image"))
 }
 
 #[cfg(test)]
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn imports_of_a_module_are_found() {
-        let module = |sections: &[u8]| [MAGIC, sections].concat();
+        let module = |sections: &[u8]| [MODULE_MAGIC, sections].concat();
         assert_eq!(has_imports(b"\x7fELF"), None);
         assert_eq!(has_imports(&module(&[])), Some(false));
         assert_eq!(has_imports(&module(&[1, 0x82, 0, 7, 7, 2, 1, 0])), Some(false), "an empty list");

@@ -17,39 +17,39 @@ use crate::{
     runtime,
 };
 
-const TARGET: &str = "wasm32-unknown-unknown";
-const PROFILE: &str = "web";
+const WASM_TARGET: &str = "wasm32-unknown-unknown";
+const MODULE_PROFILE: &str = "web";
 /// Vectors; 2 GiB at most; less inlining and unrolling than usual, which saves a fifth of the bytes at the same speed.
-const FLAGS: [&str; 4] = [
+const COMPILER_FLAGS: [&str; 4] = [
     "-Ctarget-feature=+simd128",
     "-Clink-arg=--max-memory=2147483648",
     "-Cllvm-args=-inline-threshold=20",
     "-Cllvm-args=-unroll-threshold=60",
 ];
 /// The crates whose code is in the module.
-const CRATES: [&str; 6] = ["codec", "media", "player", "proto", "units", "web"];
-const MODULE: &str = "web/dist/nestcast.wasm";
+const MODULE_CRATES: [&str; 6] = ["codec", "media", "player", "proto", "units", "web"];
+const MODULE_FILE: &str = "web/dist/nestcast.wasm";
 /// The digest of the sources that the module was built from.
-const SOURCES: &str = "web/dist/sources.sha256";
+const SOURCES_DIGEST: &str = "web/dist/sources.sha256";
 
 /// Builds the module, and records the digest of its sources.
 pub(crate) fn build() -> Result<()> {
-    cargo::add_target(TARGET)
-        .map_err(|why| Failure::say(format!("Rust's library for {TARGET} cannot be had: {why}")))?;
+    cargo::add_target(WASM_TARGET)
+        .map_err(|why| Failure::say(format!("Rust's library for {WASM_TARGET} cannot be had: {why}")))?;
     let what = ["rustc", "--locked", "--package", "nestcast-web", "--lib", "--crate-type", "cdylib"];
-    let how = ["--target", TARGET, "--profile", PROFILE];
+    let how = ["--target", WASM_TARGET, "--profile", MODULE_PROFILE];
     cargo::step(&[&what[..], &how].concat(), &[("CARGO_ENCODED_RUSTFLAGS", flags().as_os_str())])?;
-    let built = runtime::target_folder()?.join(TARGET).join(PROFILE).join("nestcast_web.wasm");
+    let built = runtime::target_folder()?.join(WASM_TARGET).join(MODULE_PROFILE).join("nestcast_web.wasm");
     let bytes = fs::read(&built).map_err(Failure::at(&built))?;
-    write(MODULE, &bytes)?;
-    write(SOURCES, format!("{}\n", digest()?).as_bytes())?;
-    println!("{MODULE}: {} bytes; `nestcast web-viewer -o DIR` writes it with the page", bytes.len());
+    write(MODULE_FILE, &bytes)?;
+    write(SOURCES_DIGEST, format!("{}\n", digest()?).as_bytes())?;
+    println!("{MODULE_FILE}: {} bytes; `nestcast web-viewer -o DIR` writes it with the page", bytes.len());
     Ok(())
 }
 
 /// Returns the flags as cargo separates them. Messages of panics in other crates name no folder of this machine.
 fn flags() -> OsString {
-    let mut flags = OsString::from(FLAGS.join("\x1f"));
+    let mut flags = OsString::from(COMPILER_FLAGS.join("\x1f"));
     let home = env::var_os("HOME").or_else(|| env::var_os("USERPROFILE"));
     let of_cargo = env::var_os("CARGO_HOME").map(PathBuf::from).or(home.map(|home| PathBuf::from(home).join(".cargo")));
     if let Some(of_cargo) = of_cargo {
@@ -62,22 +62,22 @@ fn flags() -> OsString {
 
 /// Fails if the committed module was built from other sources, or if clippy warns about the module's own code.
 pub(crate) fn check() -> Result<()> {
-    let path = cargo::root().join(SOURCES);
+    let path = cargo::root().join(SOURCES_DIGEST);
     let noted = fs::read_to_string(&path).map_err(Failure::at(&path))?;
     if noted.trim() == digest()? {
         return clippy();
     }
     Err(Failure::say(format!(
-        "{MODULE} is not of these sources: run `cargo xtask web` and commit {MODULE} and {SOURCES}"
+        "{MODULE_FILE} is not of these sources: run `cargo xtask web` and commit {MODULE_FILE} and {SOURCES_DIGEST}"
     )))
 }
 
 fn clippy() -> Result<()> {
-    if let Err(why) = cargo::add_target(TARGET) {
+    if let Err(why) = cargo::add_target(WASM_TARGET) {
         eprintln!("skipped: clippy of the browser viewer's module: {why}");
         return Ok(());
     }
-    let clippy = ["clippy", "--locked", "--package", "nestcast-web", "--target", TARGET, "--", "-D", "warnings"];
+    let clippy = ["clippy", "--locked", "--package", "nestcast-web", "--target", WASM_TARGET, "--", "-D", "warnings"];
     cargo::step(&clippy, &[])
 }
 
@@ -90,7 +90,7 @@ fn write(name: &str, bytes: &[u8]) -> Result<()> {
 /// Returns the SHA-256 of all code in the module, without comments, tests and spaces around lines.
 fn digest() -> Result<String> {
     let mut files = Vec::new();
-    for folder in CRATES {
+    for folder in MODULE_CRATES {
         collect(&cargo::root().join(folder).join("src"), &mut files)?;
     }
     files.sort();

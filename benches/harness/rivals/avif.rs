@@ -8,7 +8,7 @@ use super::{Rival, Sampling};
 use crate::picture::{Rgb, from_rgb};
 
 /// The measured qualities, 0 to 100.
-const QUALITIES: [f32; 12] = [5.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0, 82.0, 88.0, 93.0, 97.0];
+const MEASURED_QUALITIES: [f32; 12] = [5.0, 15.0, 25.0, 35.0, 45.0, 55.0, 65.0, 75.0, 82.0, 88.0, 93.0, 97.0];
 
 /// Effort, 0 (slow) to 10 (fast).
 const AVIF_SPEED: u8 = 6;
@@ -32,7 +32,7 @@ impl Rival for Avif {
     }
 
     fn grid(&self) -> &'static [f32] {
-        &QUALITIES
+        &MEASURED_QUALITIES
     }
 
     fn range(&self) -> (f32, f32) {

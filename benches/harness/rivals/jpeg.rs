@@ -9,10 +9,10 @@ use nestcast_lab::metrics::budget;
 use turbojpeg::{Compressor, Decompressor, Error, Image, PixelFormat, Subsamp};
 
 use super::Rival;
-use crate::picture::{CHANNELS, Rgb, from_rgb};
+use crate::picture::{RGB_CHANNELS, Rgb, from_rgb};
 
 /// Qualities of the baseline files: those of the stored Kodak anchors, so that the curves can be compared.
-const QUALITIES: [f32; 17] =
+const MEASURED_QUALITIES: [f32; 17] =
     [5.0, 8.0, 12.0, 16.0, 20.0, 25.0, 30.0, 40.0, 50.0, 60.0, 70.0, 75.0, 80.0, 85.0, 90.0, 93.0, 95.0];
 
 /// Cuts of the progressive file in bits per pixel; a shorter file is used whole.
@@ -52,7 +52,7 @@ impl Rival for Baseline {
     }
 
     fn grid(&self) -> &'static [f32] {
-        &QUALITIES
+        &MEASURED_QUALITIES
     }
 
     fn range(&self) -> (f32, f32) {
@@ -114,7 +114,7 @@ fn compress(picture: &Picture, sampling: Sampling, quality: f32, progressive: bo
     Ok(compressor.compress_to_vec(Image {
         pixels: samples,
         width,
-        pitch: width * CHANNELS,
+        pitch: width * RGB_CHANNELS,
         height,
         format: PixelFormat::RGB,
     })?)
@@ -125,7 +125,7 @@ fn decompress(bytes: &[u8]) -> Result<Picture> {
     let bytes = without_partial_segment(bytes);
     let mut decompressor = Decompressor::new()?;
     let header = decompressor.read_header(bytes).context("a JPEG cut inside its header")?;
-    let pitch = header.width * CHANNELS;
+    let pitch = header.width * RGB_CHANNELS;
     let mut pixels = vec![0; pitch * header.height];
     let output =
         Image { pixels: &mut pixels[..], width: header.width, pitch, height: header.height, format: PixelFormat::RGB };

@@ -15,7 +15,7 @@ use openjp2::{
 use tempfile::NamedTempFile;
 
 use super::Rival;
-use crate::picture::{CHANNELS, Rgb, from_rgb};
+use crate::picture::{RGB_CHANNELS, Rgb, from_rgb};
 
 /// Rates of [`SingleRate`], bits per pixel.
 const RATES_BPP: [f32; 14] = [0.1, 0.15, 0.2, 0.25, 0.3, 0.375, 0.5, 0.6, 0.75, 1.0, 1.2, 1.5, 2.0, 2.4];
@@ -129,12 +129,12 @@ fn compress(picture: &Picture, layers_bpp: &[f32]) -> Result<Vec<u8>> {
 fn planes(picture: &Picture) -> Result<Box<opj_image>> {
     let Rgb { width: w, height: h, samples: rgb } = picture.try_into()?;
     let plane = opj_image_comptparm { dx: 1, dy: 1, w, h, x0: 0, y0: 0, prec: 8, bpp: 8, sgnd: 0 };
-    let mut image = opj_image::create(&[plane; CHANNELS], OPJ_CLRSPC_SRGB).context("OpenJPEG made no image")?;
+    let mut image = opj_image::create(&[plane; RGB_CHANNELS], OPJ_CLRSPC_SRGB).context("OpenJPEG made no image")?;
     (image.x1, image.y1) = (w, h);
     let components = image.comps_mut().context("OpenJPEG made no components")?;
     for (channel, component) in components.iter_mut().enumerate() {
         let samples = component.data_mut().context("OpenJPEG made no plane")?;
-        for (sample, pixel) in samples.iter_mut().zip(rgb.chunks_exact(CHANNELS)) {
+        for (sample, pixel) in samples.iter_mut().zip(rgb.chunks_exact(RGB_CHANNELS)) {
             *sample = i32::from(pixel[channel]);
         }
     }
@@ -155,12 +155,12 @@ fn decompress(bytes: &[u8]) -> Result<Picture> {
 
 fn interleave(image: &opj_image) -> Result<Picture> {
     let components = image.comps().context("OpenJPEG gave no components")?;
-    ensure!(components.len() == CHANNELS && image.comps_match(), "not an RGB picture");
+    ensure!(components.len() == RGB_CHANNELS && image.comps_match(), "not an RGB picture");
     let (width, height) = (components[0].w, components[0].h);
-    let mut rgb = vec![0; width as usize * height as usize * CHANNELS];
+    let mut rgb = vec![0; width as usize * height as usize * RGB_CHANNELS];
     for (channel, component) in components.iter().enumerate() {
         let samples = component.data().context("OpenJPEG gave no plane")?;
-        for (pixel, &sample) in rgb.chunks_exact_mut(CHANNELS).zip(samples) {
+        for (pixel, &sample) in rgb.chunks_exact_mut(RGB_CHANNELS).zip(samples) {
             pixel[channel] = sample.clamp(0, 255) as u8;
         }
     }

@@ -75,13 +75,13 @@ pub fn nearest(rival: &dyn Rival, picture: &Picture, wanted_bpp: f64) -> Result<
 /// Returns the largest file of at most `max_bytes` that bisection of the parameter finds; `None` if every file is
 /// larger.
 pub fn largest(rival: &dyn Rival, picture: &Picture, max_bytes: usize) -> Result<Option<Vec<u8>>> {
-    const HALVINGS: usize = 14;
+    const SEARCH_HALVINGS: usize = 14;
     let (mut low, mut high) = rival.range();
     let fits = |parameter: f32| -> Result<Option<Vec<u8>>> {
         Ok(Some(rival.encode(picture, parameter)?).filter(|bytes| bytes.len() <= max_bytes))
     };
     let mut best = fits(low)?;
-    for _ in 0..HALVINGS {
+    for _ in 0..SEARCH_HALVINGS {
         if best.is_none() {
             break;
         }

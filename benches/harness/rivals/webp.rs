@@ -7,7 +7,7 @@ use super::Rival;
 use crate::picture::{Rgb, from_rgb};
 
 /// The measured qualities: those of the stored Kodak anchors.
-const QUALITIES: [f32; 12] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0];
+const MEASURED_QUALITIES: [f32; 12] = [1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0];
 
 /// Lossy WebP; the parameter is the quality, 0 to 100.
 #[derive(Clone, Copy, Debug)]
@@ -26,7 +26,7 @@ impl Rival for Lossy {
     }
 
     fn grid(&self) -> &'static [f32] {
-        &QUALITIES
+        &MEASURED_QUALITIES
     }
 
     fn range(&self) -> (f32, f32) {

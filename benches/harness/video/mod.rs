@@ -27,6 +27,6 @@ pub use self::{
     quality::Run,
     rates::{Rates, clips},
     row::{FrameRow, Row},
-    scheme::{EMBEDDED, IDS, Scheme, all, rendition},
+    scheme::{EMBEDDED_SCHEMES, SCHEME_IDS, Scheme, all, rendition},
     steps::Step,
 };

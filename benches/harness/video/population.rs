@@ -11,7 +11,7 @@ use nestcast_codec::Picture;
 use nestcast_lab::{rate_distortion::rounded, video::Frame};
 use serde::{Deserialize, Serialize};
 
-use super::{Clip, Rates, Row, Run, scheme::EMBEDDED};
+use super::{Clip, Rates, Row, Run, scheme::EMBEDDED_SCHEMES};
 use crate::{
     ladder::{self, Encode},
     receivers::Receiver,
@@ -22,7 +22,7 @@ const RUNG_COUNTS: [usize; 3] = [1, 3, 5];
 /// Id of the row for the clip's mean colour.
 pub const MEAN_COLOUR: &str = "mean-colour";
 /// Id of the rows of the ladders' renditions.
-const RENDITION: &str = "x264";
+const RENDITION_ID: &str = "x264";
 /// The time over which bytes are compared with bandwidths.
 const SECOND_MS: f64 = 1000.0;
 /// Bytes a second in a kbit/s.
@@ -83,7 +83,7 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
         unserved: rounded(unserved.max(0.0), 4),
     };
     let mut outcomes = Vec::new();
-    for scheme in EMBEDDED {
+    for scheme in EMBEDDED_SCHEMES {
         let all =
             rows_of(scheme).into_iter().chain(candidates.iter().filter(|row| row.clip == clip && row.scheme == scheme));
         let mut curve: Vec<(f64, f64)> = all.map(|row| (row.kbps, row.luma_db)).collect();
@@ -97,7 +97,7 @@ pub fn outcomes(clip: &str, rows: &[Row], candidates: &[Row], receivers: &[Recei
     let candidates: Vec<&Row> = candidates.iter().filter(|row| row.clip == clip).collect();
     let nothing = candidates.iter().find(|row| row.scheme == MEAN_COLOUR).context("no mean colour")?.luma_db;
     let renditions: Vec<Encode> =
-        candidates.iter().filter(|row| row.scheme == RENDITION).map(|row| rendition(row)).collect();
+        candidates.iter().filter(|row| row.scheme == RENDITION_ID).map(|row| rendition(row)).collect();
     for rungs in RUNG_COUNTS {
         let ladder = ladder::best(&renditions, rungs, -nothing, &receivers, SECOND_MS);
         outcomes.push(outcome("x264-ladder", rungs, -ladder.expected, ladder.unserved));

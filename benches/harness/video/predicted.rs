@@ -8,7 +8,7 @@ use nestcast_lab::video::Frame;
 use super::{Clip, Embedded, Run};
 
 /// Threads of encoder and decoders; the results do not depend on them.
-const THREADS: usize = 2;
+const THREAD_COUNT: usize = 2;
 
 /// Predicts frames from earlier ones, in 1 to 3 renditions. A receiver gets the rendition of its rate. When it changes,
 /// it first gets switching frames with all the bytes that its link has.
@@ -33,7 +33,7 @@ impl Embedded for Predicted {
 
     fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
         let model = VideoModel::built_in();
-        let mut encoder = self.encoder(clip, kbps, THREADS)?;
+        let mut encoder = self.encoder(clip, kbps, THREAD_COUNT)?;
         let renditions = encoder.rates();
         let receivers = frame_bytes.iter().map(|frame_bytes| Receiver {
             frame_bytes,
@@ -41,7 +41,7 @@ impl Embedded for Predicted {
             renditions: frame_bytes.iter().map(|bytes| renditions.serving(rate(clip, bytes + 1))).collect(),
             left: 0,
             switch: None,
-            decoder: VideoDecoder::new(model.clone(), clip.size, THREADS),
+            decoder: VideoDecoder::new(model.clone(), clip.size, THREAD_COUNT),
             run: Run { frames: Vec::with_capacity(clip.frames.len()) },
         });
         let mut receivers: Vec<Receiver<'_>> = receivers.collect();
@@ -64,7 +64,7 @@ impl Embedded for Predicted {
 
 fn settings(clip: &Clip, kbps: &[f64]) -> VideoSettings {
     let population = Population::new(kbps.iter().map(|kbps| (Bitrate::rounded(1000.0 * kbps), 1.0)));
-    VideoSettings { size: clip.size, rate: clip.rate, population, threads: THREADS }
+    VideoSettings { size: clip.size, rate: clip.rate, population, threads: THREAD_COUNT }
 }
 
 /// Returns the bitrate of frames of `bytes`.

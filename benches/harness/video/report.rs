@@ -13,9 +13,9 @@ use super::{FrameRow, Row, Step, population::Outcome};
 use crate::style;
 
 /// The anchors of BD-rates.
-pub const ANCHORS: [&str; 4] = ["intra", "x264", "x264-psnr", "x264-refresh"];
+pub const ANCHOR_IDS: [&str; 4] = ["intra", "x264", "x264-psnr", "x264-refresh"];
 /// The schemes whose frames are drawn.
-pub const DRAWN: [&str; 5] = ["nestcast", "intra", "x264", "x264-refresh", "vp9"];
+pub const DRAWN_SCHEMES: [&str; 5] = ["nestcast", "intra", "x264", "x264-refresh", "vp9"];
 
 /// The planes that quality is measured on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,8 @@ pub struct Report {
 pub struct Summary {
     /// Id of the scheme.
     pub scheme: String,
-    /// BD-rate in %, by [`ANCHORS`]: the mean over the clips where the curves share a range.
-    pub rates: [Option<f64>; ANCHORS.len()],
+    /// BD-rate in %, by [`ANCHOR_IDS`]: the mean over the clips where the curves share a range.
+    pub rates: [Option<f64>; ANCHOR_IDS.len()],
     /// Mean PSNR of luma in dB, of the receivers of all rates.
     pub luma_db: f64,
     /// Mean PSNR of luma and colour in dB.
@@ -110,7 +110,7 @@ impl Report {
                 |anchor: &str| mean(clips.iter().filter_map(|clip| self.rate(clip, [scheme, anchor], planes, cost)));
             Summary {
                 scheme: scheme.to_owned(),
-                rates: ANCHORS.map(rate),
+                rates: ANCHOR_IDS.map(rate),
                 luma_db: mean_of(|row| row.luma_db),
                 ycbcr_db: mean_of(|row| row.ycbcr_db),
                 least_db: mean_of(|row| row.luma_least_db),
@@ -168,9 +168,9 @@ impl Report {
         ];
         for (heading, planes, cost) in tables {
             write!(text, "\n## {heading}\n\n| |")?;
-            ANCHORS.iter().try_for_each(|anchor| write!(text, " {anchor} |"))?;
+            ANCHOR_IDS.iter().try_for_each(|anchor| write!(text, " {anchor} |"))?;
             text += " luma | with colour | least luma | largest jump | used | largest frame |\n|---|";
-            text += &"---:|".repeat(ANCHORS.len() + 6);
+            text += &"---:|".repeat(ANCHOR_IDS.len() + 6);
             for Summary { scheme, rates, luma_db, ycbcr_db, least_db, jump_db, used, largest_frame } in
                 self.summaries(planes, cost)
             {
@@ -184,7 +184,7 @@ impl Report {
             }
             text += "\n";
         }
-        for anchor in &ANCHORS[..2] {
+        for anchor in &ANCHOR_IDS[..2] {
             self.write_clips(&mut text, anchor)?;
         }
         text += "\n## Population: mean PSNR of luma, means over clips\n\n| | encodes | dB | without a picture |\n|---|---:|---:|---:|\n";

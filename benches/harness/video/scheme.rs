@@ -31,10 +31,10 @@ pub trait Scheme {
 }
 
 /// nestcast's schemes.
-pub const EMBEDDED: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nestcast-3"];
+pub const EMBEDDED_SCHEMES: [&str; 4] = ["nestcast", "intra", "nestcast-2", "nestcast-3"];
 
 /// The ids of all schemes, in the order of tables and plots.
-pub const IDS: [&str; 13] = [
+pub const SCHEME_IDS: [&str; 13] = [
     "nestcast",
     "intra",
     "nestcast-2",
@@ -77,8 +77,8 @@ mod tests {
     fn ids_are_those_of_the_schemes_in_their_order() {
         let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
         let ids: Vec<&str> = all(&ffmpeg, Path::new("unused")).iter().map(|scheme| scheme.id()).collect();
-        assert_eq!(ids, IDS);
-        assert!(IDS.starts_with(&EMBEDDED));
-        assert!(IDS.iter().all(|id| crate::style::is_known(id)));
+        assert_eq!(ids, SCHEME_IDS);
+        assert!(SCHEME_IDS.starts_with(&EMBEDDED_SCHEMES));
+        assert!(SCHEME_IDS.iter().all(|id| crate::style::is_known(id)));
     }
 }

@@ -23,7 +23,7 @@ pub struct Source {
 }
 
 /// All sources.
-pub const SOURCES: [Source; 2] = [
+pub const CLIP_SOURCES: [Source; 2] = [
     Source {
         clip: "bunny_640x360_132f",
         file: "bigbuckbunny.mp4",
@@ -72,7 +72,7 @@ mod tests {
     fn missing_and_wrong_files_are_told_apart() {
         let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
         let folder = tempfile::tempdir().expect("a folder");
-        for source in SOURCES {
+        for source in CLIP_SOURCES {
             assert_eq!(source.make(&ffmpeg, folder.path(), folder.path()).expect("none"), None);
             std::fs::write(folder.path().join(source.file), "another file").expect("writes");
             let error = source.make(&ffmpeg, folder.path(), folder.path()).expect_err("another file");

@@ -18,7 +18,7 @@ use clap::{Parser, value_parser};
 use nestcast_codec::{Arrived, Picture, VideoDecoder, VideoModel};
 use nestcast_encode::{Pictures, RenditionLimit, VideoEncoding};
 use nestcast_lab::metrics::luma_psnr;
-use nestcast_live_benches::figures::{SETTLED, quantile, round};
+use nestcast_live_benches::figures::{SETTLING_TIME, quantile, round};
 use nestcast_live_benches::process::Usage;
 use nestcast_live_benches::recorder::{Recorded, Recorder};
 use nestcast_media::y4m::Reader;
@@ -33,7 +33,7 @@ use tokio::runtime::Builder;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// The heading of the printed table.
-const HEADING: &str = "| cap, Mbit/s | frames | missing | undecodable | Mbit/s | of the cap | latency p50 / p95 ms | PSNR dB, mean / least |
+const TABLE_HEADING: &str = "| cap, Mbit/s | frames | missing | undecodable | Mbit/s | of the cap | latency p50 / p95 ms | PSNR dB, mean / least |
 |---:|---:|---:|---:|---:|---:|---:|---:|";
 
 /// Broadcasts y4m from standard input, as `nestcast send -` does: `ffmpeg -re -i VIDEO -f yuv4mpegpipe - | capped-receivers`.
@@ -90,7 +90,7 @@ fn main() -> Result<()> {
     copy.rewind()?;
     let originals = Originals::read(copy, options.every)?;
     println!("{} frames were offered", originals.offered);
-    println!("{HEADING}");
+    println!("{TABLE_HEADING}");
     let mut table = csv::Writer::from_writer(Vec::new());
     for (cap, recorder) in options.caps.iter().zip(&recorders) {
         let row = originals.row(*cap as f64 / 1000.0, recorder)?;
@@ -185,7 +185,7 @@ impl Originals {
     fn row(&self, cap_mbits: f64, recorder: &Recorder) -> Result<Row> {
         let frames = &recorder.frames;
         let first = frames.first().context("a receiver got nothing")?.captured;
-        let settled: Vec<&Recorded> = frames.iter().filter(|frame| frame.captured >= first + SETTLED).collect();
+        let settled: Vec<&Recorded> = frames.iter().filter(|frame| frame.captured >= first + SETTLING_TIME).collect();
         let last = settled.last().context("the video is shorter than a second")?.captured;
         let bytes: usize = settled.iter().map(|frame| frame.prefix.len()).sum();
         let mbits_per_second = bytes as f64 * 8e-6 / (last + self.interval - settled[0].captured).as_secs_f64();
@@ -196,7 +196,7 @@ impl Originals {
         for frame in frames {
             let whole = matches!(decoder.decode(&frame.prefix), Ok(Arrived::Base | Arrived::EnhancementReference));
             undecodable += usize::from(!whole);
-            if let Some(original) = self.pictures.get(&frame.id).filter(|_| frame.captured >= first + SETTLED) {
+            if let Some(original) = self.pictures.get(&frame.id).filter(|_| frame.captured >= first + SETTLING_TIME) {
                 decoder.render_into(&mut picture)?;
                 psnr.push(luma_psnr(original, &picture));
             }

@@ -9,15 +9,15 @@ use std::time::Duration;
 use anyhow::{Result, ensure};
 use clap::{Parser, value_parser};
 use nestcast_lab::plot::{Axis, Chart, Curve, Stroke};
-use nestcast_live_benches::figures::{HEADING, Row};
+use nestcast_live_benches::figures::{Row, TABLE_HEADING};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::{Outcome, Scheme, Studio};
 use nestcast_live_benches::steps::Step;
 
 /// The link in the plot.
-const DRAWN: &str = "norway-metro";
+const DRAWN_LINK: &str = "norway-metro";
 /// The strokes by [`Scheme::ALL`].
-const STROKES: [Stroke; 4] = [Stroke::strong(0), Stroke::dashed(5), Stroke::strong(5), Stroke::dashed(2)];
+const SCHEME_STROKES: [Stroke; 4] = [Stroke::strong(0), Stroke::dashed(5), Stroke::strong(5), Stroke::dashed(2)];
 
 /// Runs one broadcast to one receiver for every link and scheme, in virtual time, over the product's own QUIC. It needs
 /// ffmpeg.
@@ -67,18 +67,18 @@ fn main() -> Result<()> {
     ensure!(!scenarios.is_empty(), "no link of that name");
     let mut studios = BTreeMap::new();
     let (mut table, mut curves, mut steps) = (csv::Writer::from_writer(Vec::new()), Vec::new(), Vec::new());
-    println!("{HEADING}");
+    println!("{TABLE_HEADING}");
     for scenario in &scenarios {
         let studio = match studios.entry(scenario.frames_per_second) {
             Entry::Occupied(studio) => studio.into_mut(),
             Entry::Vacant(studio) => studio.insert(Studio::new(scenario.frames_per_second)?),
         };
-        for (scheme, stroke) in Scheme::ALL.into_iter().zip(STROKES) {
+        for (scheme, stroke) in Scheme::ALL.into_iter().zip(SCHEME_STROKES) {
             if !options.scheme.is_empty() && !options.scheme.iter().any(|name| name == scheme.name()) {
                 continue;
             }
             let outcome = studio.run(scheme, scenario)?;
-            if scenario.name == DRAWN {
+            if scenario.name == DRAWN_LINK {
                 curves.push(curve(scheme, &outcome, stroke));
             }
             let row = Row::new(scheme.name(), scenario, &outcome);

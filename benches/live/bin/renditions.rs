@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::Parser;
 use nestcast_codec::MAX_RENDITIONS;
 use nestcast_encode::RenditionLimit;
-use nestcast_live_benches::figures::{HEADING, Row};
+use nestcast_live_benches::figures::{Row, TABLE_HEADING};
 use nestcast_live_benches::links::Scenario;
 use nestcast_live_benches::run::Studio;
 
@@ -35,7 +35,7 @@ fn main() -> Result<()> {
     let links: Vec<_> = scenarios.iter().map(|scenario| scenario.link.clone()).collect();
     let studio = Studio::new(None)?;
     let mut table = csv::Writer::from_writer(Vec::new());
-    println!("{HEADING}");
+    println!("{TABLE_HEADING}");
     // All five receivers get enough from one rendition, so `AsNeeded` would give one.
     let as_needed = (!options.rates.is_empty()).then_some(RenditionLimit::AsNeeded);
     let all = as_needed.into_iter().chain((1..=MAX_RENDITIONS).map(RenditionLimit::AtMost));

@@ -10,7 +10,7 @@ use crate::playout::Presented;
 use crate::run::{Outcome, Seen};
 
 /// The first second does not count, because the sender is still finding the rate.
-pub const SETTLED: Duration = Duration::from_secs(1);
+pub const SETTLING_TIME: Duration = Duration::from_secs(1);
 /// The last part of a run does not count, because its frames may still be in flight.
 const ON_ITS_WAY: Duration = Duration::from_millis(500);
 /// A picture that stays for longer is a freeze.
@@ -58,7 +58,7 @@ impl Row {
     /// Computes the figures of one run.
     pub fn new(scheme: &str, scenario: &Scenario, outcome: &Outcome) -> Self {
         let end = Duration::from_secs(scenario.seconds.into());
-        let measured = SETTLED..end - ON_ITS_WAY;
+        let measured = SETTLING_TIME..end - ON_ITS_WAY;
         let seen: Vec<&Seen> = outcome.seen.iter().filter(|seen| measured.contains(&seen.captured)).collect();
         let payload: usize = seen.iter().map(|seen| seen.bytes).sum();
         let shown: Vec<(Duration, Presented)> =
@@ -92,7 +92,7 @@ impl Row {
 }
 
 /// The heading of the printed table.
-pub const HEADING: &str = "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | concealed, late | uneven p95 ms | delay added ms | queue p95 ms |
+pub const TABLE_HEADING: &str = "| link | scheme | link used | PSNR dB, mean / least | not shown | freezes, longest ms | latency p50 / p95 ms | concealed, late | uneven p95 ms | delay added ms | queue p95 ms |
 |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|";
 
 impl fmt::Display for Row {

@@ -17,6 +17,6 @@ fn now() -> f64 {
 /// Returns the microseconds since the first call, where the system does not count threads' times.
 #[cfg(not(unix))]
 fn now() -> f64 {
-    static START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
-    START.elapsed().as_secs_f64() * 1e6
+    static PROCESS_START: std::sync::LazyLock<std::time::Instant> = std::sync::LazyLock::new(std::time::Instant::now);
+    PROCESS_START.elapsed().as_secs_f64() * 1e6
 }

@@ -8,9 +8,9 @@ use std::path::Path;
 use anyhow::Result;
 
 /// 51/256 in binary, the lowest digit first.
-const DIGITS: [bool; 8] = [true, true, false, false, true, true, false, false];
+const ONES_DIGITS: [bool; 8] = [true, true, false, false, true, true, false, false];
 /// The databases for FAISS: lengths at a million codes, and numbers of codes at 512 bits.
-const DUMPED: [(usize, usize); 9] = [
+const DUMPED_DATABASES: [(usize, usize); 9] = [
     (64, 1_000_000),
     (128, 1_000_000),
     (256, 1_000_000),
@@ -41,7 +41,7 @@ impl Codes {
     pub(crate) fn put(&self, number: usize, code: &mut [u8]) {
         let mut random = fastrand::Rng::with_seed(number as u64);
         for bytes in code.chunks_mut(8) {
-            let word = DIGITS.iter().fold(0, |word, &digit| {
+            let word = ONES_DIGITS.iter().fold(0, |word, &digit| {
                 let next = random.u64(..);
                 if digit { word | next } else { word & next }
             });
@@ -71,7 +71,7 @@ impl Codes {
 /// Writes databases, and queries that are not in them, as plain bytes.
 pub(crate) fn dump(folder: &Path, most: usize) -> Result<()> {
     fs::create_dir_all(folder)?;
-    for (bits, count) in DUMPED.into_iter().filter(|(_, count)| *count <= most) {
+    for (bits, count) in DUMPED_DATABASES.into_iter().filter(|(_, count)| *count <= most) {
         let codes = Codes { bits, count };
         let mut file = BufWriter::new(File::create(folder.join(format!("{bits}-{count}.codes")))?);
         let mut code = vec![0; codes.bytes()];

@@ -12,13 +12,13 @@ use crate::table::{Row, median, rounded};
 /// The number of nearest codes that are kept.
 const NEAREST_CODES: usize = 32;
 /// The number of rounds, and the least number of codes compared in each.
-const ROUNDS: usize = 5;
+const MEASURED_ROUNDS: usize = 5;
 const MIN_CODES: usize = 2_000_000;
 
 pub(crate) fn measure(codes: &Codes) -> Row {
     let all = codes.all();
     let each = MIN_CODES.div_ceil(codes.count);
-    let queries = codes.queries(false, ROUNDS * each);
+    let queries = codes.queries(false, MEASURED_ROUNDS * each);
     let rounds = queries.chunks(each).map(|round| {
         let ((), us) = timed(|| {
             round.iter().for_each(|query| {

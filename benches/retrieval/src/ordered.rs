@@ -15,11 +15,11 @@ use crate::codes::Codes;
 use crate::table::{Row, median, rounded};
 
 /// Terminal cardinalities, as in the paper's figure.
-const TERMINALS: [usize; 3] = [2, 32, 512];
+const TERMINAL_CARDINALITIES: [usize; 3] = [2, 32, 512];
 /// The rounds, and the queries of each. No query repeats, so only by chance does one use what another brought into a
 /// cache.
-const ROUNDS: usize = 100;
-const QUERIES: usize = 500;
+const MEASURED_ROUNDS: usize = 100;
+const QUERIES_A_ROUND: usize = 500;
 
 /// Builds the index, and measures every R with queries of both kinds.
 pub(crate) fn measure(codes: &Codes, folder: &Path) -> Result<Vec<Row>> {
@@ -38,8 +38,8 @@ pub(crate) fn measure(codes: &Codes, folder: &Path) -> Result<Vec<Row>> {
     let memory = Some(rounded(map.len() as f64 / (codes.count * codes.bytes()) as f64));
     let mut rows = Vec::new();
     for indexed in [false, true] {
-        let queries = codes.queries(indexed, ROUNDS * QUERIES);
-        for terminal in TERMINALS {
+        let queries = codes.queries(indexed, MEASURED_ROUNDS * QUERIES_A_ROUND);
+        for terminal in TERMINAL_CARDINALITIES {
             let (us, found) = time(&index, &queries, terminal)?;
             rows.push(Row {
                 method: "ordered".to_owned(),
@@ -72,7 +72,7 @@ fn build(codes: &Codes, mut file: impl Write) -> Result<()> {
 fn time(index: &Index<&[u8]>, queries: &[Vec<u8>], terminal: usize) -> Result<(f64, f64)> {
     let terminal = NonZeroUsize::new(terminal).context("R is at least 1")?;
     let (mut rounds, mut found) = (Vec::new(), 0);
-    for round in queries.chunks(QUERIES) {
+    for round in queries.chunks(QUERIES_A_ROUND) {
         let (all, us) = timed(|| {
             round.iter().map(|query| Ok(black_box(index.neighbourhood(query, terminal)?).len())).sum::<Result<usize>>()
         });

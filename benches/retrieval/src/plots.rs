@@ -12,7 +12,7 @@ const CODE_COUNT: usize = 1_000_000;
 const CODE_BITS: usize = 512;
 
 /// The curves: method, parameter, name, colour and pattern.
-const CURVES: [(&str, &str, &str, usize, Pattern); 10] = [
+const DRAWN_CURVES: [(&str, &str, &str, usize, Pattern); 10] = [
     ("ordered", "512", "ordered, R = 512", 0, Pattern::Dotted),
     ("ordered", "32", "ordered, R = 32", 0, Pattern::Solid),
     ("ordered", "2", "ordered, R = 2", 0, Pattern::Dashed),
@@ -41,7 +41,7 @@ pub(crate) fn draw(rows: &[Row], folder: &Path) -> Result<()> {
 type Place<'a> = &'a dyn Fn(&Row) -> Option<usize>;
 
 fn plot(rows: &[Row], (title, x): (&str, &str), place: Place<'_>) -> Result<String> {
-    let curves = CURVES.iter().map(|style| curve(rows, style, place)).filter(|curve| !curve.points.is_empty());
+    let curves = DRAWN_CURVES.iter().map(|style| curve(rows, style, place)).filter(|curve| !curve.points.is_empty());
     let curves: Vec<_> = curves.collect();
     let range = |of: fn(&(f64, f64)) -> f64| {
         let values = curves.iter().flat_map(|curve| &curve.points).map(of);

@@ -13,7 +13,7 @@ use crate::table::{Row, median, rounded};
 
 const SEARCH_RADII: [usize; 3] = [1, 2, 3];
 /// The rounds, and the most probes of each: if a query needs more, its time is scaled up.
-const ROUNDS: usize = 5;
+const MEASURED_ROUNDS: usize = 5;
 const MAX_PROBES: u64 = 1_000_000;
 
 /// A hasher that returns the key itself.
@@ -43,7 +43,7 @@ pub(crate) fn measure(codes: &Codes) -> Vec<Row> {
     let row = |radius| {
         let whole = probes(codes.bits, radius);
         let each = usize::try_from((MAX_PROBES / whole).max(1)).unwrap_or(1);
-        let queries = codes.queries(false, ROUNDS * each);
+        let queries = codes.queries(false, MEASURED_ROUNDS * each);
         let (mut found, mut rounds) = (0, Vec::new());
         for round in queries.chunks(each) {
             let mut made = 0;

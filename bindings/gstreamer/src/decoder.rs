@@ -131,7 +131,7 @@ impl VideoDecoderImpl for Decoder {
         match decoded {
             // Later frames need what it holds; its picture would be late, or is the one before.
             Ok(arrived) if is_late || arrived == Arrived::Nothing => {
-                gst::debug!(CATEGORY, imp = self, "shows no frame {}", frame.system_frame_number());
+                gst::debug!(DEBUG_CATEGORY, imp = self, "shows no frame {}", frame.system_frame_number());
                 return obj.drop_frame(frame);
             }
             Ok(_) => {}

@@ -29,7 +29,7 @@ macro_rules! element {
         description: $description:expr,
         pads: [$($direction:ident: $caps:expr),+]
     ) => {
-        static CATEGORY: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
+        static DEBUG_CATEGORY: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
             let [element, content] = $log;
             $crate::element::category(element, content)
         });
@@ -38,15 +38,15 @@ macro_rules! element {
 
         impl ElementImpl for $element {
             fn metadata() -> Option<&'static gst::subclass::ElementMetadata> {
-                static METADATA: std::sync::LazyLock<gst::subclass::ElementMetadata> =
+                static ELEMENT_METADATA: std::sync::LazyLock<gst::subclass::ElementMetadata> =
                     std::sync::LazyLock::new(|| $crate::element::metadata($description));
-                Some(&METADATA)
+                Some(&ELEMENT_METADATA)
             }
 
             fn pad_templates() -> &'static [gst::PadTemplate] {
-                static TEMPLATES: std::sync::LazyLock<Vec<gst::PadTemplate>> =
+                static PAD_TEMPLATES: std::sync::LazyLock<Vec<gst::PadTemplate>> =
                     std::sync::LazyLock::new(|| $crate::element::pads(&[$((gst::PadDirection::$direction, $caps)),+]));
-                &TEMPLATES
+                &PAD_TEMPLATES
             }
         }
 
@@ -58,7 +58,7 @@ macro_rules! element {
             /// Posts why the element cannot use a format, and returns it.
             fn refuse_format(&self, why: &dyn std::fmt::Display) -> gst::LoggableError {
                 gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
-                gst::loggable_error!(CATEGORY, "{why}")
+                gst::loggable_error!(DEBUG_CATEGORY, "{why}")
             }
         }
     };

@@ -138,7 +138,7 @@ impl VideoEncoderImpl for Encoder {
         let is_key = frame.flags().contains(VideoCodecFrameFlags::FORCE_KEYFRAME);
         if !is_key && obj.max_encode_time(&frame) < 0 {
             // It would arrive too late. Without an output buffer, the base class counts it as skipped.
-            gst::debug!(CATEGORY, imp = self, "skips frame {}", frame.system_frame_number());
+            gst::debug!(DEBUG_CATEGORY, imp = self, "skips frame {}", frame.system_frame_number());
             return obj.finish_frame(frame);
         }
         let (encoded, length) = self.encode(&frame, is_key).map_err(|why| {

@@ -13,7 +13,7 @@ const MAX_RATE: i32 = 1000;
 /// The rate of video whose caps state none: 0/1, as a camera's of variable rate.
 const USUAL_RATE: [u32; 2] = [30, 1];
 /// The layouts of planes that the elements read and write, the preferred one first.
-const LAYOUTS: [VideoFormat; 2] = [VideoFormat::I420, VideoFormat::Nv12];
+const PLANE_LAYOUTS: [VideoFormat; 2] = [VideoFormat::I420, VideoFormat::Nv12];
 
 /// Why raw video cannot be encoded.
 #[derive(Debug, thiserror::Error)]
@@ -98,7 +98,7 @@ impl RawFormat {
 /// Returns the caps of pads that read or write raw video.
 pub(crate) fn raw_caps() -> gst::Caps {
     gst_video::VideoCapsBuilder::new()
-        .format_list(LAYOUTS)
+        .format_list(PLANE_LAYOUTS)
         .width_range(1..=MAX_SIDE)
         .height_range(1..=MAX_SIDE)
         .framerate_range(gst::Fraction::new(0, 1)..=gst::Fraction::new(MAX_RATE, 1))
@@ -116,8 +116,8 @@ pub(crate) fn layout(allowed: Option<&gst::CapsRef>) -> VideoFormat {
         }
     };
     let listed = allowed.into_iter().flat_map(|caps| caps.iter().flat_map(names));
-    let known = listed.filter_map(|name| LAYOUTS.into_iter().find(|layout| layout.to_str() == name.as_str()));
-    known.into_iter().next().unwrap_or(LAYOUTS[0])
+    let known = listed.filter_map(|name| PLANE_LAYOUTS.into_iter().find(|layout| layout.to_str() == name.as_str()));
+    known.into_iter().next().unwrap_or(PLANE_LAYOUTS[0])
 }
 
 fn siting(site: VideoChromaSite) -> Siting {

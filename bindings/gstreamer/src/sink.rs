@@ -188,7 +188,7 @@ impl BaseSinkImpl for Sink {
         self.finish().map_err(|why| refused(&why))?;
         self.begin().map_err(|why| {
             gst::element_imp_error!(self, gst::ResourceError::OpenWrite, ["{why}"]);
-            gst::loggable_error!(CATEGORY, "{why}")
+            gst::loggable_error!(DEBUG_CATEGORY, "{why}")
         })
     }
 
@@ -324,7 +324,7 @@ impl Sink {
         let obj = self.obj();
         obj.notify("address");
         let (address, fingerprint) = (self.address(), self.fingerprint());
-        gst::info!(CATEGORY, imp = self, "receive with: nestcast receive {address} --fingerprint {fingerprint}");
+        gst::info!(DEBUG_CATEGORY, imp = self, "receive with: nestcast receive {address} --fingerprint {fingerprint}");
         let listening = gst::Structure::builder("nestcast-listening")
             .field("address", address)
             .field("fingerprint", fingerprint)

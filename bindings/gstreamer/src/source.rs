@@ -259,7 +259,7 @@ impl Source {
             None => fresh.set_flags(gst::BufferFlags::CORRUPTED),
         }
         if received.dropped > 0 {
-            gst::debug!(CATEGORY, imp = self, "{} pictures were dropped", received.dropped);
+            gst::debug!(DEBUG_CATEGORY, imp = self, "{} pictures were dropped", received.dropped);
             fresh.set_flags(gst::BufferFlags::DISCONT);
             self.state().dropped += received.dropped;
         }

@@ -19,14 +19,14 @@ use crate::errors::{Raised, Result, argument};
 type Loan = (Range<usize>, bool);
 
 /// What calls of this module use at the moment.
-static LOANS: Mutex<Vec<Loan>> = Mutex::new(Vec::new());
+static MEMORY_LOANS: Mutex<Vec<Loan>> = Mutex::new(Vec::new());
 
 /// Ends a loan when it is dropped.
 struct Lent(Loan);
 
 fn lend(range: Range<usize>, written: bool) -> Result<Lent> {
     let loan = (range, written);
-    let mut loans = LOANS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut loans = MEMORY_LOANS.lock().unwrap_or_else(PoisonError::into_inner);
     let shared = |other: &Loan| other.0.start < loan.0.end && loan.0.start < other.0.end && (other.1 || written);
     if loans.iter().any(shared) {
         return Err(argument("another thread's call uses this array, and one of the two writes to it"));
@@ -37,7 +37,7 @@ fn lend(range: Range<usize>, written: bool) -> Result<Lent> {
 
 impl Drop for Lent {
     fn drop(&mut self) {
-        let mut loans = LOANS.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut loans = MEMORY_LOANS.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) = loans.iter().position(|loan| *loan == self.0) {
             loans.swap_remove(at);
         }

@@ -54,11 +54,11 @@ impl io::Write for Notes {
     }
 }
 
-static ASKED: AtomicBool = AtomicBool::new(false);
+static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 
 /// Returns whether the user asked the process to end, and [`interrupted`] returned.
 pub(super) fn is_asked_to_end() -> bool {
-    ASKED.load(Ordering::Relaxed)
+    ASKED_TO_END.load(Ordering::Relaxed)
 }
 
 /// Waits until the user asks the process to end. A second request ends it at once, whatever it waits for.
@@ -68,13 +68,13 @@ pub(super) async fn interrupted() {
         let (tell, told) = tokio::sync::oneshot::channel();
         if output::end_when_asked_again(move || tell.send(()).unwrap_or_default()).is_ok() {
             let _ = told.await;
-            return ASKED.store(true, Ordering::Relaxed);
+            return ASKED_TO_END.store(true, Ordering::Relaxed);
         }
     }
     #[cfg(not(unix))]
     if ctrl_c().await.is_ok() {
         tokio::spawn(async { ctrl_c().await.map_or((), |()| output::end_at_once(1)) });
-        return ASKED.store(true, Ordering::Relaxed);
+        return ASKED_TO_END.store(true, Ordering::Relaxed);
     }
     // Nobody waits for the signal: the system ends the process.
     std::future::pending().await

@@ -18,7 +18,7 @@ use nestcast_sender::{
 };
 #[cfg(feature = "access")]
 use nestcast_sender::{HttpCallback, SignedTokens};
-use nestcast_web::FILES;
+use nestcast_web::PAGE_FILES;
 #[cfg(feature = "metrics")]
 use tokio::net::TcpListener;
 use tokio::time::{Instant, MissedTickBehavior, interval};
@@ -228,7 +228,7 @@ async fn listen_for_page(options: &Send, identity: Option<Identity>) -> Result<O
 
 /// Serves the page for browsers as long as the program runs.
 fn serve_page(page: &Arc<PageServer>, sender: SocketAddr, certificate: BrowserCertificate) {
-    let files = FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
+    let files = PAGE_FILES.map(|file| PageFile { name: file.name, media_type: file.media_type, bytes: file.bytes });
     tokio::spawn(Arc::clone(page).serve(files.to_vec(), sender, certificate));
 }
 

@@ -15,7 +15,7 @@ const COLUMN_LAST: u64 = COLUMN_FIRST << 7;
 const CODE_BLOCK_RIM_MASK: u64 = 0xFF81_8181_8181_81FF;
 /// The neighbours of each coefficient within its code block: by the sum of 1 for the left and right ones, 2 for the
 /// upper and lower ones, and 4 for diagonal ones, then by coefficient.
-static NEIGHBOURS: [[u64; 64]; 8] = {
+static NEIGHBOUR_MASKS: [[u64; 64]; 8] = {
     let mut masks = [[0; 64]; 8];
     let mut at = 0;
     while at < 8 * 64 {
@@ -40,7 +40,7 @@ const ALL_NEIGHBOURS: usize = 7;
 
 /// Returns the neighbours of each coefficient within its code block: left and right, above and below, diagonal ones.
 pub(crate) fn neighbours([horizontal, above, diagonal]: [bool; 3]) -> &'static [u64; 64] {
-    &NEIGHBOURS[usize::from(horizontal) + 2 * usize::from(above) + 4 * usize::from(diagonal)]
+    &NEIGHBOUR_MASKS[usize::from(horizontal) + 2 * usize::from(above) + 4 * usize::from(diagonal)]
 }
 
 /// The state of a code block that both sides know.
@@ -56,16 +56,16 @@ pub(crate) struct CodeBlock {
     pub(crate) visited: u64,
     /// The plane to which its significant coefficients are known; visited ones are known to the next finer one.
     pub(crate) plane: u8,
-    /// Became [`NONZERO`] in the current plane.
+    /// Became [`CODED_NONZERO`] in the current plane.
     pub(crate) nonzero_since_plane: bool,
 }
 
 // The states of a code block are the bits of a byte, apart from the others: passes read no more of most code blocks.
 
 /// Coded as containing a non-zero coefficient.
-pub(crate) const NONZERO: u8 = 1;
+pub(crate) const CODED_NONZERO: u8 = 1;
 /// Some coefficients are near a significant one of another code block.
-pub(crate) const NEAR: u8 = 2;
+pub(crate) const NEAR_SIGNIFICANT: u8 = 2;
 /// Coded as zero in the current plane.
 pub(crate) const ZERO_IN_PLANE: u8 = 4;
 
@@ -88,7 +88,7 @@ impl CodeBlock {
     #[inline(always)]
     pub(crate) fn mark_significant(&mut self, bit: u32) {
         self.significant |= 1 << bit;
-        self.near |= NEIGHBOURS[ALL_NEIGHBOURS][(bit & 63) as usize];
+        self.near |= NEIGHBOUR_MASKS[ALL_NEIGHBOURS][(bit & 63) as usize];
     }
 
     /// The coefficients that the significance pass codes.

@@ -6,7 +6,7 @@
 //! EZBC (Hsiang and Woods, "Embedded image coding using zeroblocks of subband/wavelet coefficients and context
 //! modeling", ISCAS 2000), bands, and chroma from luma.
 
-use crate::model::PRIORS;
+use crate::model::TABLE_PRIORS;
 use crate::subband::layout::{Band, Subband};
 use crate::subband::rotation::{ANGLE_BITS, MAX_ROTATIONS};
 
@@ -52,7 +52,7 @@ const ANGLE_CONTEXT: usize = ROTATION_CONTEXT + (MAX_ROTATIONS - 1);
 const ANGLE_NODES: usize = (1 << ANGLE_BITS) - 1;
 /// Whether a region's gain is the guessed one, by what is known around it.
 const GUESSED_GAIN: usize = ANGLE_CONTEXT + 3 * ANGLE_NODES;
-const _: () = assert!(GUESSED_GAIN == PRIORS, "the tables have a prior for every context but those of gains");
+const _: () = assert!(GUESSED_GAIN == TABLE_PRIORS, "the tables have a prior for every context but those of gains");
 /// What is known around a region: no gain, one, several that are equal, several that differ.
 const GAINS_AROUND: usize = 4;
 /// Whether another gain is lower, by what is known around it.
@@ -62,7 +62,7 @@ const FURTHER_GAIN: usize = LOWER_GAIN + GAINS_AROUND;
 const FURTHER_STEPS: usize = 3;
 /// The number of a slice's adaptive probabilities.
 #[cfg(feature = "training")]
-pub(crate) const CONTEXTS: usize = PRIORS + GAIN_PRIORS.len();
+pub(crate) const SLICE_CONTEXTS: usize = TABLE_PRIORS + GAIN_PRIORS.len();
 /// The priors of gains (spec, "Probabilities"), in 1/65536.
 pub(crate) const GAIN_PRIORS: [u16; GAINS_AROUND * (2 + FURTHER_STEPS)] = [
     38_912, 41_472, 54_784, 34_048, // guessed
@@ -73,7 +73,7 @@ pub(crate) const GAIN_PRIORS: [u16; GAINS_AROUND * (2 + FURTHER_STEPS)] = [
 /// The smallest expected magnitude of the last bin, in 1/64 of a plane's step.
 const LAST_BIN: usize = 512;
 /// The bin of every expected magnitude in 1/64 of a plane's step, up to [`LAST_BIN`].
-static BIN: Bins = bins(1);
+static BIN_BY_MAGNITUDE: Bins = bins(1);
 /// These bins times the number of contexts in a bin, by [`CROSS_BAND`].
 static SIGNIFICANCE_BINS: [Bins; 2] = [bins(2 * CROSS_BAND[0]), bins(2 * CROSS_BAND[1])];
 type Bins = [u16; LAST_BIN + 1];
@@ -216,7 +216,7 @@ impl Class {
 
     #[inline(always)]
     pub(crate) fn refinement(self, expected_magnitude: u32, first: bool) -> usize {
-        let bin = bin(&BIN, expected_magnitude) / 2;
+        let bin = bin(&BIN_BY_MAGNITUDE, expected_magnitude) / 2;
         let bin = bin.saturating_sub(2);
         self.refinement + if first { 0 } else { REFINEMENT_BINS } + bin
     }

@@ -7,7 +7,7 @@ use crate::bitplane::slice::{BlockPlace, Slice, SubbandMap};
 use crate::model::Model;
 use crate::subband::coefficients::Bands;
 use crate::subband::gains;
-use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::quantise::{MAX_MAGNITUDE, MAX_PLANES, Quantiser, SIGN_BIT};
 use crate::subband::regions;
 use crate::subband::sparse::SparseRows;
@@ -94,7 +94,7 @@ impl Slice {
 
     /// Writes the known coefficients into this slice's rows of every subband, by index, with the rotations and gains of
     /// its regions undone. Rows of subbands that are not `used` are zero.
-    pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBANDS], used: &[bool; SUBBANDS]) {
+    pub(crate) fn write_to(&self, model: &Model, out: &mut [&mut [f32]; SUBBAND_COUNT], used: &[bool; SUBBAND_COUNT]) {
         self.write_values(out, used, |index| {
             let tables = &model.subbands[index];
             let fine = self.planes.fine_at(Subband::at(index).level);
@@ -110,7 +110,7 @@ impl Slice {
     /// a subband's index and returns the function from a magnitude and its known plane to the value.
     pub(crate) fn write_sparse<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
-        out: &mut [SparseRows<'_, T>; SUBBANDS],
+        out: &mut [SparseRows<'_, T>; SUBBAND_COUNT],
         quantiser: impl Fn(usize) -> V,
     ) {
         for BlockPlace { subband, bx, by } in &self.significant {
@@ -124,8 +124,8 @@ impl Slice {
     /// As [`Slice::write_sparse`], into plain rows with arbitrary values. Rows of subbands that are not `used` are zero.
     pub(crate) fn write_values<T: Signed, V: Fn(u16, usize) -> T>(
         &self,
-        out: &mut [&mut [T]; SUBBANDS],
-        used: &[bool; SUBBANDS],
+        out: &mut [&mut [T]; SUBBAND_COUNT],
+        used: &[bool; SUBBAND_COUNT],
         quantiser: impl Fn(usize) -> V,
     ) {
         for map in &self.subbands {
@@ -196,7 +196,7 @@ impl Slice {
     /// Returns an encoder's source by subband, row by row.
     #[cfg(feature = "training")]
     pub(crate) fn source_levels(&self) -> Vec<Vec<i16>> {
-        let mut out = vec![Vec::new(); SUBBANDS];
+        let mut out = vec![Vec::new(); SUBBAND_COUNT];
         for map in &self.subbands {
             let levels = (0..map.height).flat_map(|y| (0..map.width).map(move |x| map.grid.place(x, y)));
             let signed = |level: u16| (level & !SIGN_BIT).cast_signed() * if level & SIGN_BIT != 0 { -1 } else { 1 };

@@ -4,7 +4,7 @@
 use std::hint::select_unpredictable;
 
 use crate::bitplane::code_block::{
-    self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CodeBlock, NEAR, NONZERO, children, mark_outside,
+    self, CODE_BLOCK_COEFFICIENTS, CODE_BLOCK_SIDE, CODED_NONZERO, CodeBlock, NEAR_SIGNIFICANT, children, mark_outside,
 };
 use crate::bitplane::region_gains::RegionGains;
 use crate::bitplane::slice::{BlockPlace, Grid, Slice, SubbandMap};
@@ -67,7 +67,7 @@ impl Here {
 
 /// For each coefficient of a code block, the distance from the first one's parent to its own.
 #[expect(clippy::cast_possible_truncation, reason = "less than 64")]
-static PARENTS: [u8; CODE_BLOCK_COEFFICIENTS] = {
+static PARENT_DISTANCES: [u8; CODE_BLOCK_COEFFICIENTS] = {
     let mut parents = [0; CODE_BLOCK_COEFFICIENTS];
     let mut at = 0;
     while at < CODE_BLOCK_COEFFICIENTS {
@@ -167,7 +167,7 @@ impl<'a> CodingPass<'a> {
     /// The significant coefficients of a code block. Most code blocks are zero, and need not be read.
     #[inline(always)]
     fn significant_at(&self, at: usize) -> u64 {
-        if self.states[at] & NONZERO == 0 { 0 } else { self.blocks[at].significant }
+        if self.states[at] & CODED_NONZERO == 0 { 0 } else { self.blocks[at].significant }
     }
 
     /// The significant coefficients at the code block's place in the other two bands.
@@ -192,7 +192,7 @@ impl<'a> CodingPass<'a> {
     pub(super) fn code_block_context(&self, Here { bx, by, at, others, .. }: Here) -> usize {
         let map = &self.map;
         let around = [at - 1, at + 1, at - map.grid.stride, at + map.grid.stride];
-        let nonzero = around.iter().map(|&other| usize::from(self.states[other] & NONZERO)).sum();
+        let nonzero = around.iter().map(|&other| usize::from(self.states[other] & CODED_NONZERO)).sum();
         let parent = map.parent.map_or(0, |parent| {
             let quarter = 0x0F0F_0F0F_u64 << (4 * (bx & 1) + 32 * (by & 1));
             let px = bx / 2;
@@ -202,7 +202,7 @@ impl<'a> CodingPass<'a> {
         });
         let others = others.iter().map(|other| other.count_ones()).sum();
         let luma = map.luma.map(|(_, grid)| self.significant_at(grid.at(bx, by)).count_ones());
-        let near = if self.states[at] & NEAR == 0 { 0 } else { self.blocks[at].near.count_ones() };
+        let near = if self.states[at] & NEAR_SIGNIFICANT == 0 { 0 } else { self.blocks[at].near.count_ones() };
         map.class.code_block(near, nonzero, parent, others, luma)
     }
 
@@ -237,7 +237,7 @@ impl<'a> CodingPass<'a> {
         let Weights { parent, from_luma, from_u, .. } = self.map.weights;
         let of_neighbours = u32::from(self.expected_magnitude[place] >> self.unit);
         // The parent's Levels have the unit of its own last plane.
-        let of_parent = self.levels[here.parent + usize::from(PARENTS[(bit & 63) as usize])] & !SIGN_BIT;
+        let of_parent = self.levels[here.parent + usize::from(PARENT_DISTANCES[(bit & 63) as usize])] & !SIGN_BIT;
         let of_parent = u32::from(parent) * (u32::from(of_parent) << self.map.parent_shift >> self.plane);
         let before = |distance: Option<usize>, weight: u16| {
             distance.map_or(0, |distance| u32::from(weight) * self.steps(place - distance))
@@ -345,7 +345,7 @@ impl<'a> CodingPass<'a> {
     pub(super) fn mark_around(&mut self, here: Here, new: u64) {
         mark_outside([here.at, self.map.grid.stride], new, [true; 3], |at, near| {
             self.blocks[at].near |= near;
-            self.states[at] |= if near != 0 { NEAR } else { 0 };
+            self.states[at] |= if near != 0 { NEAR_SIGNIFICANT } else { 0 };
         });
     }
 

@@ -8,7 +8,7 @@
 
 use std::hint::select_unpredictable;
 
-use crate::bitplane::code_block::{CodeBlock, NONZERO, ZERO_IN_PLANE};
+use crate::bitplane::code_block::{CODED_NONZERO, CodeBlock, ZERO_IN_PLANE};
 use crate::bitplane::neighbourhood::{CodingPass, Here};
 use crate::entropy::probability::{RATE_1_IN_16, RATE_1_IN_32};
 use crate::entropy::range_coder::Coder;
@@ -70,7 +70,7 @@ impl CodingPass<'_> {
         let state = self.states[here.at];
         let idle = match PASS {
             SIGNIFICANCE_PASS => state == 0,
-            REFINEMENT_PASS => state & NONZERO == 0,
+            REFINEMENT_PASS => state & CODED_NONZERO == 0,
             _ => false,
         };
         if idle {
@@ -83,7 +83,7 @@ impl CodingPass<'_> {
                 here.others = self.others(here);
             }
         }
-        if PASS != REFINEMENT_PASS && state & NONZERO == 0 {
+        if PASS != REFINEMENT_PASS && state & CODED_NONZERO == 0 {
             let nonzero = state & ZERO_IN_PLANE == 0 && self.code_nonzero(here, coder)?;
             if !nonzero {
                 // The last pass closes the plane.
@@ -91,7 +91,7 @@ impl CodingPass<'_> {
                 self.states[here.at] = self.states[here.at] & !ZERO_IN_PLANE | state;
                 return Some(());
             }
-            self.states[here.at] |= NONZERO;
+            self.states[here.at] |= CODED_NONZERO;
             let block = &mut self.blocks[here.at];
             (block.nonzero_since_plane, block.plane) = (true, self.plane + 1);
         }

@@ -5,7 +5,7 @@ use crate::bitplane::kept_symbols::KeptSymbols;
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::subband::gains::{self, MAX_GAIN};
-use crate::subband::layout::SUBBANDS;
+use crate::subband::layout::SUBBAND_COUNT;
 
 /// The known gains of a slice's regions; most pictures have none.
 #[derive(Debug, Clone, Default)]
@@ -59,7 +59,7 @@ impl RegionGains {
     }
 
     /// Undoes the known gains in the slice's rows of all subbands; `width` is the width of a subband by its index.
-    pub(super) fn undo(&self, width: impl Fn(usize) -> usize, subbands: &mut [&mut [f32]; SUBBANDS]) {
+    pub(super) fn undo(&self, width: impl Fn(usize) -> usize, subbands: &mut [&mut [f32]; SUBBAND_COUNT]) {
         if self.known.iter().flatten().any(|gain| *gain != 0) {
             gains::undo(&self.known, self.across, width, subbands);
         }
@@ -142,13 +142,13 @@ mod tests {
     use super::*;
     use crate::bitplane::contexts::GAIN_PRIORS;
     use crate::entropy::range_coder::{RangeDecoder, RangeEncoder};
-    use crate::model::PRIORS;
+    use crate::model::TABLE_PRIORS;
 
     const WIDTH: usize = 32 * 7 - 5;
     const ROWS: usize = 32 * 5 - 31;
 
     fn probabilities() -> Vec<Probability> {
-        vec![0; PRIORS].iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)).collect()
+        vec![0; TABLE_PRIORS].iter().chain(&GAIN_PRIORS).map(|&prior| Probability::new(prior)).collect()
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::entropy::range_coder::Coder;
 use crate::error::ModelId;
 use crate::model::{Model, Weights};
 use crate::simd::widest;
-use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::regions::{self, REGION_SIDE};
 
 /// Planes in which expected magnitudes have the same unit: 1/64 of the last one's step.
@@ -306,7 +306,7 @@ impl Slice {
     /// yet.
     pub(super) fn code_rotations<C: Coder>(&mut self, coder: &mut C) -> Option<()> {
         let Some(mut region) = self.rotations.next_without() else { return Some(()) };
-        let mut turned: [Option<usize>; SUBBANDS] = [None; SUBBANDS];
+        let mut turned: [Option<usize>; SUBBAND_COUNT] = [None; SUBBAND_COUNT];
         let all = self.subbands.iter().enumerate();
         let nonzero = all.filter(|(_, map)| map.nonzero && regions::rotates(Subband::at(map.index)));
         for (turned, (at, _)) in turned.iter_mut().zip(nonzero) {

@@ -17,9 +17,9 @@ const SMALL_DIFFERENCE: f64 = 10.0;
 /// The first step of the search; later steps halve.
 const FIRST_STEP: i16 = 128;
 /// Differences that are processed together.
-const LANES: usize = 16;
+const CHUNK_DIFFERENCES: usize = 16;
 /// The numbers in a chunk of differences.
-const CHUNK_NUMBERS: usize = 3 * LANES;
+const CHUNK_NUMBERS: usize = 3 * CHUNK_DIFFERENCES;
 
 impl Axes {
     /// Finds axes along which `picture` needs few bits, because its colours' differences are small in most planes. The
@@ -66,7 +66,7 @@ impl Axes {
 
     /// Finds the axes of the pixels that `pixel` returns by column and row.
     fn find_between(size: Size, scratch: &Scratch, pixel: impl Fn(usize, usize) -> [u8; 3]) -> Self {
-        let chunks = pairs(size).count().div_ceil(LANES);
+        let chunks = pairs(size).count().div_ceil(CHUNK_DIFFERENCES);
         scratch.lend(chunks * CHUNK_NUMBERS, |floats| {
             let differences = Differences::between(size, pixel, floats);
             if differences.chunks.is_empty() {
@@ -126,7 +126,7 @@ struct Differences<'a> {
 }
 
 /// The channels of a chunk.
-fn channels(chunk: &[f32; CHUNK_NUMBERS]) -> [&[f32; LANES]; 3] {
+fn channels(chunk: &[f32; CHUNK_NUMBERS]) -> [&[f32; CHUNK_DIFFERENCES]; 3] {
     let (lanes, _) = chunk.as_chunks();
     [&lanes[0], &lanes[1], &lanes[2]]
 }
@@ -139,17 +139,17 @@ impl<'a> Differences<'a> {
             let [here, there] = [here, there].map(|[x, y]| pixel(x, y));
             let difference: [i32; 3] = std::array::from_fn(|i| i32::from(there[i]) - i32::from(here[i]));
             if difference.iter().any(|value| value.abs() >= MIN_DIFFERENCE) {
-                let chunk = &mut chunks[count / LANES];
-                if count.is_multiple_of(LANES) {
+                let chunk = &mut chunks[count / CHUNK_DIFFERENCES];
+                if count.is_multiple_of(CHUNK_DIFFERENCES) {
                     chunk.fill(0.0);
                 }
-                for (lanes, value) in chunk.chunks_mut(LANES).zip(difference) {
-                    lanes[count % LANES] = value as f32;
+                for (lanes, value) in chunk.chunks_mut(CHUNK_DIFFERENCES).zip(difference) {
+                    lanes[count % CHUNK_DIFFERENCES] = value as f32;
                 }
                 count += 1;
             }
         }
-        Self { chunks: &chunks[..count.div_ceil(LANES)] }
+        Self { chunks: &chunks[..count.div_ceil(CHUNK_DIFFERENCES)] }
     }
 
     /// Finds the axes of least cost from `best`, by steps that halve.
@@ -174,10 +174,9 @@ impl<'a> Differences<'a> {
 
     /// The sum of squares along one direction.
     fn energy(&self, direction: [f64; 3]) -> f64 {
-        let squares =
-            self.chunks.iter().map(channels).flat_map(|[r, g, b]| {
-                (0..LANES).map(move |i| dot(direction, [r[i], g[i], b[i]].map(f64::from)).powi(2))
-            });
+        let squares = self.chunks.iter().map(channels).flat_map(|[r, g, b]| {
+            (0..CHUNK_DIFFERENCES).map(move |i| dot(direction, [r[i], g[i], b[i]].map(f64::from)).powi(2))
+        });
         squares.sum()
     }
 
@@ -187,9 +186,9 @@ impl<'a> Differences<'a> {
     #[expect(clippy::cast_possible_truncation, reason = "single precision is plenty")]
     fn cost(&self, axes: Axes) -> u64 {
         let m = axes.rows().map(|row| row.map(|value| (value / SMALL_DIFFERENCE) as f32));
-        let mut sum = [0_u64; LANES];
+        let mut sum = [0_u64; CHUNK_DIFFERENCES];
         for [r, g, b] in self.chunks.iter().map(channels) {
-            for i in 0..LANES {
+            for i in 0..CHUNK_DIFFERENCES {
                 let along = m.map(|row| row[0] * r[i] + row[1] * g[i] + row[2] * b[i]);
                 let [x, y, z] = along.map(|c| 1.0 + c * c);
                 sum[i] += u64::from((x * y * z).to_bits());

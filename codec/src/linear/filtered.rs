@@ -6,11 +6,11 @@ use crate::parallel::{self, Threads};
 use crate::picture::{PlaneMut, ViewMut};
 use crate::post_filter::table::Filters;
 use crate::post_filter::window::{FilteredRows, PlaneRows, Window, add};
-use crate::post_filter::{BLOCK, FRACTION, blocks};
+use crate::post_filter::{BLOCK_SIDE, FRACTION_BITS, blocks};
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::LEVELS;
+use crate::subband::layout::WAVELET_LEVELS;
 use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::Division;
 use crate::wavelet::synthesis::{Component, Source};
@@ -24,7 +24,7 @@ pub(super) struct Memory<'a> {
 
 /// Fills `out` with the picture of these coefficients.
 pub(super) fn of_coefficients(
-    taps: &[Taps; LEVELS],
+    taps: &[Taps; WAVELET_LEVELS],
     coefficients: &Coefficients,
     filter: (&Filters<'_>, &[Vec<u8>]),
     division: (&Threads, Division),
@@ -39,7 +39,7 @@ pub(super) fn of_coefficients(
             let mut arena = Arena(floats);
             let mut components: [Component<'_, f32>; 3] = Default::default();
             // Strips share no row of a band of the two finest levels.
-            let first = top.saturating_sub(BLOCK);
+            let first = top.saturating_sub(BLOCK_SIDE);
             for (component, source) in components.iter_mut().zip(sources).take(count) {
                 *component = Component::new(source, first, &mut arena);
             }
@@ -99,7 +99,7 @@ impl Strip<'_, '_> {
     /// Filters planes of `count` components and converts them to samples.
     fn run(mut self, rows: impl FloatRows, count: usize, from_planes: FromPlanes, memory: Memory<'_>) {
         let [width, height] = self.size;
-        let tile = BLOCK * width;
+        let tile = BLOCK_SIDE * width;
         memory.floats.lend(width + count * tile, |floats| {
             memory.samples.lend(Window::numbers(width, &(0..count)), |samples| {
                 let mut floats = Arena(floats);
@@ -109,16 +109,16 @@ impl Strip<'_, '_> {
                 planes.planes[..count].fill_with(|| floats.take(tile));
                 let mut window = Window::new([width, height], 0..count, self.top, &mut rows, &mut samples);
                 let across = blocks(width);
-                for done in (0..self.rows).step_by(BLOCK) {
+                for done in (0..self.rows).step_by(BLOCK_SIDE) {
                     if done > 0 {
                         window.descend(&mut rows);
                     }
-                    let first = (self.top + done) / BLOCK * across;
+                    let first = (self.top + done) / BLOCK_SIDE * across;
                     let mut blocks = self.significance.iter().map(|of_all| &of_all[first..first + across]);
                     let significance = std::array::from_fn(|_| blocks.next().unwrap_or_default());
                     window.filter(self.filters, significance, &mut planes);
                     let planes = planes.planes.each_ref().map(|plane| &**plane);
-                    from_planes.rows(planes, width, done..(done + BLOCK).min(self.rows), &mut self.out);
+                    from_planes.rows(planes, width, done..(done + BLOCK_SIDE).min(self.rows), &mut self.out);
                 }
             });
         });
@@ -162,11 +162,11 @@ impl<R: FloatRows> PlaneRows for Rounded<'_, R> {
 #[expect(clippy::cast_possible_truncation, reason = "clamped; what is not a number becomes 0")]
 fn round(values: &[f32], row: &mut [i16]) {
     const MAX_SAMPLE: f32 = i16::MAX as f32;
-    const SCALE: f32 = (1 << FRACTION) as f32;
+    const SAMPLE_SCALE: f32 = (1 << FRACTION_BITS) as f32;
     /// A sum with this has no fraction bits.
     const ROUNDING_OFFSET: f32 = 12_582_912.0;
     for (sample, value) in row.iter_mut().zip(values) {
-        let value = value * SCALE;
+        let value = value * SAMPLE_SCALE;
         let value = if value > -MAX_SAMPLE { value } else { -MAX_SAMPLE };
         let value = if value < MAX_SAMPLE { value } else { MAX_SAMPLE };
         *sample = ((value + ROUNDING_OFFSET).to_bits().wrapping_sub(ROUNDING_OFFSET.to_bits())) as i16;

@@ -7,9 +7,9 @@ use crate::motion::vector::Vector;
 use crate::picture::Size;
 
 /// The side of a block in luma samples.
-pub(crate) const BLOCK: usize = 16;
+pub(crate) const BLOCK_SIDE: usize = 16;
 /// The side of a partition in luma samples.
-pub(crate) const PARTITION_SIDE: usize = BLOCK / 2;
+pub(crate) const PARTITION_SIDE: usize = BLOCK_SIDE / 2;
 /// The number of levels of a constant prediction.
 pub(crate) const CONSTANT_LEVELS: u8 = 64;
 
@@ -98,7 +98,7 @@ impl Field {
 
     /// Returns the number of blocks across and down.
     pub(crate) const fn grid(size: Size) -> [usize; 2] {
-        [size.width().div_ceil(BLOCK), size.height().div_ceil(BLOCK)]
+        [size.width().div_ceil(BLOCK_SIDE), size.height().div_ceil(BLOCK_SIDE)]
     }
 
     /// Begins frame `phase` of the refresh cycle, of this size, with constant blocks, none of which may be
@@ -128,9 +128,9 @@ impl Field {
     /// Returns which of `count` blocks of a picture that stays are predicted from nothing in a frame of this phase that
     /// renews: a part of the refreshed ones, so that each is renewed once in [`CONSTANT_CYCLE`] phases.
     pub(crate) fn renewed(count: usize, phase: usize) -> Range<usize> {
-        const PARTS: usize = CONSTANT_CYCLE / REFRESH_CYCLE_FRAMES;
+        const RENEWED_PARTS: usize = CONSTANT_CYCLE / REFRESH_CYCLE_FRAMES;
         let refreshed = Self::refreshed(count, phase);
-        let renewed = part(refreshed.len(), phase / REFRESH_CYCLE_FRAMES, PARTS);
+        let renewed = part(refreshed.len(), phase / REFRESH_CYCLE_FRAMES, RENEWED_PARTS);
         refreshed.start + renewed.start..refreshed.start + renewed.end
     }
 
@@ -147,7 +147,7 @@ impl Field {
 
 /// Returns the samples of row `y` of a plane of this width that lie in some of the blocks of a grid of `across` a row.
 pub(crate) fn columns(blocks: &Range<usize>, across: usize, plane: usize, y: usize, width: usize) -> Range<usize> {
-    let side = if plane == 0 { BLOCK } else { PARTITION_SIDE };
+    let side = if plane == 0 { BLOCK_SIDE } else { PARTITION_SIDE };
     let first = y / side * across;
     let own = blocks.start.max(first)..blocks.end.min(first + across);
     if own.is_empty() { 0..0 } else { (own.start - first) * side..((own.end - first) * side).min(width) }

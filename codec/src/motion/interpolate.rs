@@ -5,7 +5,7 @@
 //! Bossen, Han, Park and Lainema chose them by their response to a shift ("Motion compensated prediction and
 //! interpolation filter design in H.265/HEVC", 2013).
 
-use crate::motion::reference::{BORDER, Past, Plane};
+use crate::motion::reference::{BORDER_SAMPLES, Past, Plane};
 use crate::motion::taps::{Sums, with_sums};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
@@ -170,9 +170,9 @@ fn place<const BITS: u32>(
     let at = |corner: isize, part: i16, length: usize, side: usize| {
         let whole = corner + isize::from(part >> BITS);
         // Beyond this, all samples repeat the outermost one.
-        let least = 4 - BORDER.cast_signed();
-        let most = (length + BORDER - 5).cast_signed() - side.cast_signed();
-        (whole.min(most).max(least) + BORDER.cast_signed()).cast_unsigned()
+        let least = 4 - BORDER_SAMPLES.cast_signed();
+        let most = (length + BORDER_SAMPLES - 5).cast_signed() - side.cast_signed();
+        (whole.min(most).max(least) + BORDER_SAMPLES.cast_signed()).cast_unsigned()
     };
     let first = [at(corner[0], vector.x, plane.width, side[0]), at(corner[1], vector.y, plane.height, side[1])];
     let mask = (1 << BITS) - 1;

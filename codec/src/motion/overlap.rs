@@ -5,9 +5,9 @@
 
 use std::ops::Range;
 
-use crate::motion::field::{BLOCK, Block, CONSTANT_LEVELS, Field, PARTITION_SIDE};
+use crate::motion::field::{BLOCK_SIDE, Block, CONSTANT_LEVELS, Field, PARTITION_SIDE};
 use crate::motion::interpolate::{HAS_LONG_ROWS, MAX_ROW, MAX_SIDE, Window, row_length};
-use crate::motion::reference::{BySource, FRACTION, Past, Plane, RowsMut};
+use crate::motion::reference::{BySource, FRACTION_BITS, Past, Plane, RowsMut};
 use crate::motion::vector::Vector;
 use crate::scratch::Scratch;
 use crate::simd::widest;
@@ -84,7 +84,7 @@ pub(crate) fn predict(
     let width = field.across * 2 * side;
     // The rows that a row of blocks covers with its overlap.
     let reach = 2 * side + side;
-    let shift = kind.weight_bits() + FRACTION;
+    let shift = kind.weight_bits() + FRACTION_BITS;
     let own = rows(kind, &blocks, field.down, height);
     let mut windows = [Window::default(), Window::default()];
     room.lend(reach * width + MAX_ROW, |all| {
@@ -216,10 +216,10 @@ pub(super) struct Weights {
 
 /// The most blocks that are predicted at once.
 const MAX_RUN: usize = 3;
-const _: () = assert!(MAX_ROW == MAX_RUN * BLOCK + PARTITION_SIDE, "a run and what its window overlaps");
+const _: () = assert!(MAX_ROW == MAX_RUN * BLOCK_SIDE + PARTITION_SIDE, "a run and what its window overlaps");
 
 /// By kind of plane, by number of blocks (or 0 for one partition), and by whether there is a neighbour before and after.
-static WEIGHTS: [[[[Weights; 2]; 2]; MAX_RUN + 1]; 2] = {
+static WINDOW_WEIGHTS: [[[[Weights; 2]; 2]; MAX_RUN + 1]; 2] = {
     const fn of_partitions(side: usize, partitions: usize) -> [[Weights; 2]; 2] {
         let alone = [Weights::new(side, partitions, false, false), Weights::new(side, partitions, false, true)];
         [alone, [Weights::new(side, partitions, true, false), Weights::new(side, partitions, true, true)]]
@@ -256,7 +256,7 @@ impl Weights {
         let before = first > 0;
         let after = first + partitions < last;
         let weights =
-            &WEIGHTS[usize::from(kind == Kind::Chroma)][partitions / 2][usize::from(before)][usize::from(after)];
+            &WINDOW_WEIGHTS[usize::from(kind == Kind::Chroma)][partitions / 2][usize::from(before)][usize::from(after)];
         let overlap = if before { side / 2 } else { 0 };
         ((first * side).cast_signed() - overlap.cast_signed(), weights)
     }
@@ -297,7 +297,7 @@ pub(super) fn units(block: &Block, kind: Kind, [bx, by]: [usize; 2]) -> [Option<
 /// Returns a constant in 1/64 of a step, less 128.
 fn constant(kind: Kind, level: u8) -> i16 {
     match kind {
-        Kind::Luma => (i16::from(level.min(CONSTANT_LEVELS - 1)) * 4 - 128) << (2 * FRACTION),
+        Kind::Luma => (i16::from(level.min(CONSTANT_LEVELS - 1)) * 4 - 128) << (2 * FRACTION_BITS),
         Kind::Chroma => 0,
     }
 }
@@ -313,7 +313,7 @@ const fn rounded(sum: i32, shift: u32) -> i16 {
     ((sum + (1 << (shift - 1))) >> shift) as i16
 }
 
-const _: () = assert!(MAX_SIDE == BLOCK + PARTITION_SIDE, "a block and what its windows overlap");
+const _: () = assert!(MAX_SIDE == BLOCK_SIDE + PARTITION_SIDE, "a block and what its windows overlap");
 
 #[cfg(test)]
 mod tests {
@@ -350,7 +350,7 @@ mod tests {
                 sum += i32::from(value) * i32::try_from(wx * wy).expect("small");
             }
         }
-        rounded(sum, kind.weight_bits() + FRACTION)
+        rounded(sum, kind.weight_bits() + FRACTION_BITS)
     }
 
     #[test]

@@ -7,12 +7,12 @@ use crate::picture::Size;
 use crate::simd::widest;
 
 /// Fraction bits of a reference's samples.
-pub(crate) const FRACTION: u32 = 3;
+pub(crate) const FRACTION_BITS: u32 = 3;
 /// The smallest and greatest value of a reference's sample: 0 and 255.
-pub(crate) const MIN_SAMPLE: i16 = -128 << FRACTION;
-pub(crate) const MAX_SAMPLE: i16 = 127 << FRACTION;
+pub(crate) const MIN_SAMPLE: i16 = -128 << FRACTION_BITS;
+pub(crate) const MAX_SAMPLE: i16 = 127 << FRACTION_BITS;
 /// The number of samples that continue a plane on every side.
-pub(super) const BORDER: usize = 32;
+pub(super) const BORDER_SAMPLES: usize = 32;
 
 /// One plane; its outermost samples are continued on every side.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -26,25 +26,25 @@ pub(crate) struct Plane {
 impl Plane {
     /// Makes a plane whose samples are all 128.
     pub(crate) fn new(width: usize, height: usize) -> Self {
-        let stride = width + 2 * BORDER;
-        Self { width, height, stride, samples: vec![0; stride * (height + 2 * BORDER)] }
+        let stride = width + 2 * BORDER_SAMPLES;
+        Self { width, height, stride, samples: vec![0; stride * (height + 2 * BORDER_SAMPLES)] }
     }
 
     /// Returns a row without its continuation.
     pub(crate) fn row(&self, y: usize) -> &[i16] {
-        &self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
+        &self.samples[(y + BORDER_SAMPLES) * self.stride + BORDER_SAMPLES..][..self.width]
     }
 
     /// Whether these columns, moved to the right by `x`, are in the plane or continue it, with all that interpolation reads.
     pub(super) fn reaches(&self, columns: &Range<isize>, x: i16) -> bool {
-        let border = BORDER.cast_signed();
+        let border = BORDER_SAMPLES.cast_signed();
         columns.start + isize::from(x) >= 4 - border
             && columns.end + isize::from(x) <= self.width.cast_signed() + border - 5
     }
 
     /// Returns a row without its continuation for writing. Call [`Plane::continue_borders`] afterwards.
     pub(crate) fn row_mut(&mut self, y: usize) -> &mut [i16] {
-        &mut self.samples[(y + BORDER) * self.stride + BORDER..][..self.width]
+        &mut self.samples[(y + BORDER_SAMPLES) * self.stride + BORDER_SAMPLES..][..self.width]
     }
 
     /// Sets every sample to `value`, including those that continue the plane.
@@ -66,7 +66,13 @@ impl Plane {
 
     /// Returns all rows, to be written in strips from top to bottom.
     pub(crate) fn rows_mut(&mut self) -> RowsMut<'_> {
-        RowsMut { width: self.width, stride: self.stride, above: BORDER, below: BORDER, samples: &mut self.samples }
+        RowsMut {
+            width: self.width,
+            stride: self.stride,
+            above: BORDER_SAMPLES,
+            below: BORDER_SAMPLES,
+            samples: &mut self.samples,
+        }
     }
 
     /// Copies the plane of a picture, whose rows begin `stride` samples apart.
@@ -140,16 +146,16 @@ impl<'a> RowsMut<'a> {
 
     /// Returns a row without its continuation.
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [i16] {
-        &mut self.samples[(self.above + row) * self.stride + BORDER..][..self.width]
+        &mut self.samples[(self.above + row) * self.stride + BORDER_SAMPLES..][..self.width]
     }
 
     /// Continues a row to the left and right.
     pub(crate) fn continue_row(&mut self, row: usize) {
         let row = &mut self.samples[(self.above + row) * self.stride..][..self.stride];
-        let first = row[BORDER];
-        let last = row[BORDER + self.width - 1];
-        row[..BORDER].fill(first);
-        row[BORDER + self.width..].fill(last);
+        let first = row[BORDER_SAMPLES];
+        let last = row[BORDER_SAMPLES + self.width - 1];
+        row[..BORDER_SAMPLES].fill(first);
+        row[BORDER_SAMPLES + self.width..].fill(last);
     }
 
     /// Continues the plane above and below, if these rows are its outermost.
@@ -226,7 +232,7 @@ impl Reference {
 
 #[inline(always)]
 fn widen(samples: &[u8], out: &mut [i16]) {
-    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION_BITS);
 }
 
 /// As [`widen`], of samples of 9 to 16 bits, rounded to the nearest 1/8 of a step. Returns whether `out` had these.
@@ -235,7 +241,7 @@ fn widen(samples: &[u8], out: &mut [i16]) {
 pub(crate) fn widen_deep(samples: &[[u8; 2]], bits: u8, out: &mut [i16]) -> bool {
     // In 1/256 of a step, so that all depths are rounded in the same way.
     let finer = 16 - bits;
-    const SHIFT: u32 = 8 - FRACTION;
+    const SHIFT: u32 = 8 - FRACTION_BITS;
     let mut differs = 0;
     for (out, sample) in out.iter_mut().zip(samples) {
         let fine = i32::from(u16::from_le_bytes(*sample)) << finer;

@@ -11,14 +11,14 @@ use crate::motion::vector::Vector;
 use crate::picture::Size;
 
 /// The vectors that a block can copy.
-pub(crate) const CANDIDATES: usize = 5;
+pub(crate) const MERGE_CANDIDATES: usize = 5;
 /// Bits of a constant's level.
 const LEVEL_BITS: u32 = 6;
 
 /// By number of neighbours that copy their vector.
 const MERGE_CONTEXT: usize = 0;
 const CANDIDATE_CONTEXT: usize = MERGE_CONTEXT + 3;
-const CONSTANT_CONTEXT: usize = CANDIDATE_CONTEXT + CANDIDATES - 1;
+const CONSTANT_CONTEXT: usize = CANDIDATE_CONTEXT + MERGE_CANDIDATES - 1;
 /// By number of neighbours that are split.
 const SPLIT_CONTEXT: usize = CONSTANT_CONTEXT + 1;
 /// Whether a partition's vector is that of the partition before.
@@ -35,12 +35,12 @@ const BIPREDICTED_CONTEXT: usize = EVEN_CONTEXT + 1;
 /// A second vector's difference: by component; then by component and length so far.
 const SECOND_ZERO: usize = BIPREDICTED_CONTEXT + 3;
 const SECOND_LENGTH: usize = SECOND_ZERO + 2;
-const CONTEXTS: usize = SECOND_LENGTH + 2 * MAX_LENGTH;
+const SIDE_INFO_CONTEXTS: usize = SECOND_LENGTH + 2 * MAX_LENGTH;
 
 /// The probability of a one in each context at the start of a frame, in 1/256: found on the training clips
 /// (`models/train/nestcast_train/frames/video_tables.py`).
 #[rustfmt::skip]
-const PRIORS: [u8; CONTEXTS] = [
+const CONTEXT_PRIORS: [u8; SIDE_INFO_CONTEXTS] = [
     163, 234, 247, // MERGE
     75, 69, 86, 60, // CANDIDATE
     12, // CONSTANT
@@ -65,7 +65,7 @@ const PRIORS: [u8; CONTEXTS] = [
 
 /// The same in 1/65536.
 pub(crate) fn priors() -> impl Iterator<Item = u16> {
-    PRIORS.into_iter().map(|prior| u16::from(prior) << 8)
+    CONTEXT_PRIORS.into_iter().map(|prior| u16::from(prior) << 8)
 }
 
 /// The coded facts about a block besides its motion.
@@ -252,7 +252,7 @@ impl SideInfo {
     /// Codes with `coder` what copying a candidate takes, or copying none. As the functions below, it is for coders that
     /// count bits and change no probability.
     pub(crate) fn price_of_merge<C: Coder>(&mut self, coder: &mut C, merged: usize, chosen: Option<usize>) {
-        let _ = self.merge(coder, merged, CANDIDATES - 1, chosen);
+        let _ = self.merge(coder, merged, MERGE_CANDIDATES - 1, chosen);
     }
 
     /// Whether a block that copies no candidate is constant, and the level of one that is.
@@ -366,11 +366,11 @@ impl SideInfo {
     }
 }
 
-/// Codes a whole field with a coder that is made for `CONTEXTS` contexts.
+/// Codes a whole field with a coder that is made for `SIDE_INFO_CONTEXTS` contexts.
 #[cfg(feature = "training")]
 pub(crate) fn code<C: Coder>(field: &Field, coder: impl Fn(usize) -> C) -> C {
     let mut side_info = SideInfo::default();
-    let mut coder = coder(CONTEXTS);
+    let mut coder = coder(SIDE_INFO_CONTEXTS);
     side_info.reset(field);
     for at in 0..field.blocks.len() {
         // Only a decoder is starved.
@@ -410,7 +410,7 @@ impl Neighbours {
 /// Vectors; others are coded against the first one.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Candidates {
-    vectors: [Vector; CANDIDATES],
+    vectors: [Vector; MERGE_CANDIDATES],
     count: usize,
 }
 
@@ -422,9 +422,9 @@ impl Candidates {
             (Some(a), Some(b), Some(c)) => Vector::median(a, b, c),
             (first, ..) => first.unwrap_or_default(),
         };
-        let mut all = Self { vectors: [predicted; CANDIDATES], count: 1 };
+        let mut all = Self { vectors: [predicted; MERGE_CANDIDATES], count: 1 };
         for vector in vectors.into_iter().flatten().chain([Vector::ZERO]) {
-            if !all.as_slice().contains(&vector) && all.count < CANDIDATES {
+            if !all.as_slice().contains(&vector) && all.count < MERGE_CANDIDATES {
                 all.vectors[all.count] = vector;
                 all.count += 1;
             }

@@ -2,7 +2,7 @@
 //! for the four blocks that it overlaps. A loop over a row becomes vector instructions where its function does little
 //! else.
 
-use crate::post_filter::BLOCK;
+use crate::post_filter::BLOCK_SIDE;
 use crate::post_filter::classes::change;
 use crate::simd::widest;
 
@@ -10,12 +10,12 @@ use crate::simd::widest;
 const WAY_STEPS: [(usize, isize); DIRECTION_SUMS] = [(0, 1), (1, 0), (1, 1), (1, -1)];
 pub(super) const DIRECTION_SUMS: usize = 4;
 /// Rows that a sum depends on: the block's own, and one above and below.
-pub(super) const ROWS: usize = BLOCK + 2;
+pub(super) const SUMMED_ROWS: usize = BLOCK_SIDE + 2;
 
 /// Sets `sums`, by direction, for the four rows in the middle, from column `first` of these rows on. `memory` has four
 /// times as many numbers. Sums are unsigned numbers of 16 bits.
 pub(super) fn sum_up(
-    rows: &[&mut [i16]; ROWS],
+    rows: &[&mut [i16]; SUMMED_ROWS],
     first: usize,
     memory: &mut [i16],
     sums: &mut [&mut [i16]; DIRECTION_SUMS],
@@ -56,7 +56,7 @@ fn add_fours(changes: &[i16], sums: &mut [i16]) {
 
 /// Returns the sum of four non-negative numbers, each at most four times [`MAX_CHANGE`](super::classes::MAX_CHANGE).
 #[inline(always)]
-fn sum_of([a, b, c, d]: &[i16; BLOCK]) -> u16 {
+fn sum_of([a, b, c, d]: &[i16; BLOCK_SIDE]) -> u16 {
     let wide = |value: i16| u64::from(value.cast_unsigned());
     let four = wide(*a) | wide(*b) << 16 | wide(*c) << 32 | wide(*d) << 48;
     // The highest quarter of the product is the sum.
@@ -82,11 +82,11 @@ mod tests {
 
     #[test]
     fn the_largest_sums_have_sixteen_bits() {
-        assert_eq!(sum_of(&[4 * MAX_CHANGE; BLOCK]), 65_520);
+        assert_eq!(sum_of(&[4 * MAX_CHANGE; BLOCK_SIDE]), 65_520);
         assert_eq!(sum_of(&[1, 20, 300, 4000]), 4321);
         // Pairs of columns of opposite values: the samples on both sides of a pair's column differ by the maximum.
         let row: [i16; 24] = std::array::from_fn(|x| if x / 2 % 2 == 0 { i16::MAX } else { -i16::MAX });
-        let mut rows = [row; ROWS];
+        let mut rows = [row; SUMMED_ROWS];
         let mut memory = [0; 16];
         let mut sums = [[0; 4]; DIRECTION_SUMS];
         sum_up(

@@ -4,25 +4,25 @@
 
 use std::ops::Range;
 
-use crate::post_filter::BLOCK;
+use crate::post_filter::BLOCK_SIDE;
 use crate::post_filter::table::{CHROMA_TAPS, LUMA_TAPS, Runs};
 use crate::simd::widest;
 
 /// Samples of a row that are filtered together, and their blocks.
 pub(super) const CHUNK_SAMPLES: usize = 64;
-pub(super) const CHUNK_BLOCKS: usize = CHUNK_SAMPLES / BLOCK;
+pub(super) const CHUNK_BLOCKS: usize = CHUNK_SAMPLES / BLOCK_SIDE;
 /// Columns and rows to which a filter reaches.
 pub(super) const FILTER_REACH: usize = 2;
 /// Samples of a row that a chunk reads.
 pub(super) const CHUNK_WITH_BORDER: usize = CHUNK_SAMPLES + 2 * FILTER_REACH;
 /// Rows that a row of samples reads.
-pub(super) const ROWS: usize = 2 * FILTER_REACH + 1;
+pub(super) const FILTER_ROWS: usize = 2 * FILTER_REACH + 1;
 /// The nearest pairs of neighbours, and as many farther ones that only luma's filter has.
-const NEAR: usize = 6;
+const NEAR_PAIRS: usize = 6;
 
 pub(super) type Chunk = [i16; CHUNK_SAMPLES];
 /// The part of a plane that a chunk reads, from two rows above to two below.
-pub(super) type Seen<'a> = [&'a [i16; CHUNK_WITH_BORDER]; ROWS];
+pub(super) type Seen<'a> = [&'a [i16; CHUNK_WITH_BORDER]; FILTER_ROWS];
 /// Two opposite neighbours of each sample.
 type Pair<'a> = [&'a Chunk; 2];
 
@@ -37,22 +37,22 @@ pub(super) fn side_by_side<const N: usize>(
     for (group, [a, b, c, d]) in filters.as_chunks().0.iter().enumerate() {
         for (tap, chunk) in taps.iter_mut().enumerate() {
             if !without.contains(&tap) {
-                chunk.as_chunks_mut::<BLOCK>().0.as_chunks_mut::<4>().0[group] = [a[tap], b[tap], c[tap], d[tap]];
+                chunk.as_chunks_mut::<BLOCK_SIDE>().0.as_chunks_mut::<4>().0[group] = [a[tap], b[tap], c[tap], d[tap]];
             }
         }
     }
 }
 
 /// The chroma taps for luma's differences.
-pub(super) const TAPS_OF_LUMA: Range<usize> = NEAR..2 * NEAR;
+pub(super) const TAPS_OF_LUMA: Range<usize> = NEAR_PAIRS..2 * NEAR_PAIRS;
 
 /// Clipped differences of the six nearest pairs of opposite neighbours to the sample in their middle, summed for each
 /// pair.
 #[derive(Debug)]
-pub(super) struct Differences([Chunk; NEAR]);
+pub(super) struct Differences([Chunk; NEAR_PAIRS]);
 
 impl Differences {
-    pub(super) const NONE: Self = Self([[0; CHUNK_SAMPLES]; NEAR]);
+    pub(super) const NONE: Self = Self([[0; CHUNK_SAMPLES]; NEAR_PAIRS]);
 
     /// Computes them.
     pub(super) fn look_near(&mut self, seen: &Seen<'_>, step: i16) {
@@ -107,8 +107,8 @@ pub(super) fn chroma(
     sum: &mut Chunk,
 ) {
     let (halves, _) = taps.as_chunks();
-    let [own_taps, luma_taps]: [&[Chunk; NEAR]; 2] = [&halves[0], &halves[1]];
-    let others = [&taps[2 * NEAR], &taps[2 * NEAR + 1]];
+    let [own_taps, luma_taps]: [&[Chunk; NEAR_PAIRS]; 2] = [&halves[0], &halves[1]];
+    let others = [&taps[2 * NEAR_PAIRS], &taps[2 * NEAR_PAIRS + 1]];
     widest!(set_eight(sum, &own.0, own_taps, [&other.0[0], &other.0[2]], others));
     if let Some(luma) = luma {
         widest!(add_six(sum, &luma.0, luma_taps));
@@ -167,8 +167,8 @@ fn clip_two(here: &Chunk, step: i16, first: Pair<'_>, second: Pair<'_>, one: &mu
 #[inline(always)]
 fn set_eight(
     sum: &mut Chunk,
-    own: &[Chunk; NEAR],
-    own_taps: &[Chunk; NEAR],
+    own: &[Chunk; NEAR_PAIRS],
+    own_taps: &[Chunk; NEAR_PAIRS],
     [even, odd]: [&Chunk; 2],
     [even_taps, odd_taps]: [&Chunk; 2],
 ) {
@@ -180,14 +180,14 @@ fn set_eight(
 
 /// Adds as [`set_eight`] does.
 #[inline(always)]
-fn add_six(sum: &mut Chunk, differences: &[Chunk; NEAR], taps: &[Chunk; NEAR]) {
+fn add_six(sum: &mut Chunk, differences: &[Chunk; NEAR_PAIRS], taps: &[Chunk; NEAR_PAIRS]) {
     for (i, sum) in sum.iter_mut().enumerate() {
         *sum = sum.wrapping_add(six(differences, taps, i));
     }
 }
 
 #[inline(always)]
-fn six(differences: &[Chunk; NEAR], taps: &[Chunk; NEAR], i: usize) -> i16 {
+fn six(differences: &[Chunk; NEAR_PAIRS], taps: &[Chunk; NEAR_PAIRS], i: usize) -> i16 {
     let two = |tap: usize| {
         product(differences[tap][i], taps[tap][i]).wrapping_sub(product(differences[tap + 1][i], taps[tap + 1][i]))
     };

@@ -18,13 +18,13 @@ mod tests;
 pub(crate) mod window;
 
 /// Samples in each direction that share a class.
-pub(crate) const BLOCK: usize = 4;
+pub(crate) const BLOCK_SIDE: usize = 4;
 /// Levels whose significant coefficients the classes distinguish; the finest has the highest number.
 pub(crate) const TOLD_LEVELS: usize = 3;
 /// Fraction bits of a sample.
-pub(crate) const FRACTION: u32 = 6;
+pub(crate) const FRACTION_BITS: u32 = 6;
 
 /// Blocks along a side of `side` samples.
 pub(crate) const fn blocks(side: usize) -> usize {
-    side.div_ceil(BLOCK)
+    side.div_ceil(BLOCK_SIDE)
 }

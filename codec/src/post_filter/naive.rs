@@ -1,13 +1,13 @@
 //! The filter sample by sample, as the specification defines it: the slow twin for tests, also used by training.
 
 use crate::post_filter::classes::{change, classes};
-use crate::post_filter::{BLOCK, FRACTION, blocks};
+use crate::post_filter::{BLOCK_SIDE, FRACTION_BITS, blocks};
 
 /// Steps to the neighbours on one side (down, right); the neighbours on the other side are opposite.
-const NEIGHBOURS: [[isize; 2]; 12] =
+const NEIGHBOUR_STEPS: [[isize; 2]; 12] =
     [[0, 1], [0, 2], [1, 0], [2, 0], [1, 1], [1, -1], [1, 2], [1, -2], [2, 1], [2, -1], [2, 2], [2, -2]];
-const NEAR: &[[isize; 2]] = NEIGHBOURS.split_at(6).0;
-const CROSS: &[[isize; 2]] = &[[0, 1], [1, 0]];
+const NEAR_STEPS: &[[isize; 2]] = NEIGHBOUR_STEPS.split_at(6).0;
+const CROSS_STEPS: &[[isize; 2]] = &[[0, 1], [1, 0]];
 
 /// Planes in 1/64 of a sample's step.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ impl Samples {
     /// Rounds planes to the nearest samples.
     #[expect(clippy::cast_possible_truncation, reason = "clamped")]
     pub(crate) fn new(width: usize, height: usize, planes: &[Vec<f32>]) -> Self {
-        let unit = f32::from(1_u16 << FRACTION);
+        let unit = f32::from(1_u16 << FRACTION_BITS);
         let nearest = |&value: &f32| (value * unit).round_ties_even().clamp(-32767.0, 32767.0) as i16;
         let components = planes.iter().map(|plane| plane.iter().map(nearest).collect());
         Self { width, height, components: components.collect() }
@@ -36,8 +36,8 @@ impl Samples {
     /// The class of the block in this column and row of blocks.
     pub(crate) fn class(&self, component: usize, [bx, by]: [usize; 2], step: i16, significance: &[u8]) -> usize {
         let way = |down: isize, right: isize| {
-            let top = (by * BLOCK).cast_signed() - 2;
-            let left = (bx * BLOCK).cast_signed() - 2;
+            let top = (by * BLOCK_SIDE).cast_signed() - 2;
+            let left = (bx * BLOCK_SIDE).cast_signed() - 2;
             let places = (top..top + 8).flat_map(|y| (left..left + 8).map(move |x| (y, x)));
             let changes = places
                 .map(|(y, x)| change(self.at(component, y + down, x + right), self.at(component, y - down, x - right)));
@@ -53,9 +53,9 @@ impl Samples {
         let y = y.cast_signed();
         let step = i32::from(step);
         let parts: &[(usize, &[[isize; 2]])] = match component {
-            0 => &[(0, &NEIGHBOURS)],
-            1 => &[(1, NEAR), (0, NEAR), (2, CROSS)],
-            _ => &[(2, NEAR), (0, NEAR), (1, CROSS)],
+            0 => &[(0, &NEIGHBOUR_STEPS)],
+            1 => &[(1, NEAR_STEPS), (0, NEAR_STEPS), (2, CROSS_STEPS)],
+            _ => &[(2, NEAR_STEPS), (0, NEAR_STEPS), (1, CROSS_STEPS)],
         };
         let pairs = parts.iter().flat_map(|(source, neighbours)| neighbours.iter().map(move |step| (*source, step)));
         let summed = pairs.map(|(source, [down, right])| {
@@ -82,8 +82,8 @@ impl Samples {
         for (bx, by) in (0..blocks(self.height)).flat_map(|by| (0..blocks(self.width)).map(move |bx| (bx, by))) {
             let class = self.class(component, [bx, by], step, significance);
             let filters = [0, 1, 2, 3].map(|phase| table.filter(position, [component, class, phase]).0);
-            for y in by * BLOCK..((by + 1) * BLOCK).min(self.height) {
-                for x in bx * BLOCK..((bx + 1) * BLOCK).min(self.width) {
+            for y in by * BLOCK_SIDE..((by + 1) * BLOCK_SIDE).min(self.height) {
+                for x in bx * BLOCK_SIDE..((bx + 1) * BLOCK_SIDE).min(self.width) {
                     let taps = &filters[y % 2 * 2 + x % 2];
                     let products = self.differences(component, [x, y], step).into_iter().zip(taps).enumerate();
                     let correction = products.map(|(tap, (difference, &taps))| {

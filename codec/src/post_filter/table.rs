@@ -8,16 +8,17 @@ use crate::post_filter::classes::{ACTIVITY_CLASSES, DIRECTION_CLASSES};
 pub(crate) const LUMA_TAPS: usize = 12;
 pub(crate) const CHROMA_TAPS: usize = 14;
 /// Taps of each component's filters.
-pub(crate) const TAPS: [usize; 3] = [LUMA_TAPS, CHROMA_TAPS, CHROMA_TAPS];
+pub(crate) const COMPONENT_TAPS: [usize; 3] = [LUMA_TAPS, CHROMA_TAPS, CHROMA_TAPS];
 /// The truncation points that have a table, in bit planes.
-pub(crate) const CUTS: [u32; 3] = [1, 3, 5];
+pub(crate) const TABLE_CUTS: [u32; 3] = [1, 3, 5];
 /// Classes of a block: by activity, direction and significance.
-pub(crate) const CLASSES: usize = ACTIVITY_CLASSES * DIRECTION_CLASSES * (TOLD_LEVELS + 1);
+pub(crate) const BLOCK_CLASSES: usize = ACTIVITY_CLASSES * DIRECTION_CLASSES * (TOLD_LEVELS + 1);
 /// Places of a sample in the finest level's grid: by the parities of its row and column.
-pub(crate) const PHASES: usize = 4;
+pub(crate) const SAMPLE_PHASES: usize = 4;
 /// Bytes of the step, and of the whole table: by component, cut, class, phase, tap.
 const STEP_BYTES: usize = 2;
-pub(crate) const TABLE_BYTES: usize = STEP_BYTES + CUTS.len() * CLASSES * PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
+pub(crate) const TABLE_BYTES: usize =
+    STEP_BYTES + TABLE_CUTS.len() * BLOCK_CLASSES * SAMPLE_PHASES * (LUMA_TAPS + 2 * CHROMA_TAPS);
 /// The maximum to which differences are clipped, in 1/64 of a sample's step.
 pub(super) const MAX_STEP: u16 = 8191;
 /// The maximum sum of a filter's absolute taps, in 1/256, so that a correction fits in 16 bits.
@@ -56,13 +57,13 @@ impl PostFilter {
         if !(1..=MAX_STEP).contains(&step) {
             return Err("the post-filter's step is out of range");
         }
-        let taps = TAPS.map(|count| {
-            let (own, after) = rest.split_at(CUTS.len() * CLASSES * PHASES * count);
+        let taps = COMPONENT_TAPS.map(|count| {
+            let (own, after) = rest.split_at(TABLE_CUTS.len() * BLOCK_CLASSES * SAMPLE_PHASES * count);
             rest = after;
             own.iter().map(|&tap| tap.cast_signed()).collect::<Vec<i8>>()
         });
         let tame = |filter: &[i8]| filter.iter().map(|tap| u32::from(tap.unsigned_abs())).sum::<u32>() <= MAX_TAP_SUM;
-        for (own, count) in taps.iter().zip(TAPS) {
+        for (own, count) in taps.iter().zip(COMPONENT_TAPS) {
             if own.contains(&i8::MIN) || !own.chunks(count).all(tame) {
                 return Err("a filter of the post-filter is out of range");
             }
@@ -71,12 +72,12 @@ impl PostFilter {
     }
 
     /// The numbers of memory that [`PostFilter::at`] takes.
-    pub(crate) const FILTER_NUMBERS: usize = CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN_SAMPLES;
+    pub(crate) const FILTER_NUMBERS: usize = BLOCK_CLASSES * 2 * (LUMA_TAPS + 2 * CHROMA_TAPS) * RUN_SAMPLES;
 
     /// Returns the filters at a position in 2^-20 of a plane, in memory of [`PostFilter::FILTER_NUMBERS`].
     pub(crate) fn at<'a>(&self, position: i32, memory: &'a mut [i16]) -> Filters<'a> {
-        let (luma, chroma) = memory[..Self::FILTER_NUMBERS].split_at_mut(CLASSES * 2 * LUMA_TAPS * RUN_SAMPLES);
-        let (blue, red) = chroma.split_at_mut(CLASSES * 2 * CHROMA_TAPS * RUN_SAMPLES);
+        let (luma, chroma) = memory[..Self::FILTER_NUMBERS].split_at_mut(BLOCK_CLASSES * 2 * LUMA_TAPS * RUN_SAMPLES);
+        let (blue, red) = chroma.split_at_mut(BLOCK_CLASSES * 2 * CHROMA_TAPS * RUN_SAMPLES);
         let between = Between::new(position);
         let luma = runs(luma);
         let blue = runs(blue);
@@ -90,7 +91,7 @@ impl PostFilter {
     /// Returns a tap of a component, in 1/65536, by its place among the taps of a cut.
     #[cfg(test)]
     fn tap(&self, component: usize, place: usize, between: Between) -> i16 {
-        let of_cut = CLASSES * PHASES * TAPS[component];
+        let of_cut = BLOCK_CLASSES * SAMPLE_PHASES * COMPONENT_TAPS[component];
         let tap = |cut: usize| i32::from(self.taps[component][cut * of_cut + place]);
         between.value(tap(between.first), tap(between.first + 1))
     }
@@ -98,9 +99,9 @@ impl PostFilter {
     /// Returns the taps of one filter at a position, in 1/65536, and the clipping limit of differences.
     #[cfg(test)]
     pub(super) fn filter(&self, position: i32, [component, class, phase]: [usize; 3]) -> (Vec<i16>, i16) {
-        let count = TAPS[component];
+        let count = COMPONENT_TAPS[component];
         let between = Between::new(position);
-        let taps = (0..count).map(|tap| self.tap(component, (class * PHASES + phase) * count + tap, between));
+        let taps = (0..count).map(|tap| self.tap(component, (class * SAMPLE_PHASES + phase) * count + tap, between));
         (taps.collect(), clipped_step(self.step, position))
     }
 
@@ -136,11 +137,11 @@ pub(crate) struct Between {
 
 impl Between {
     pub(crate) fn new(position: i32) -> Self {
-        let finest = CUTS[0] * 256;
+        let finest = TABLE_CUTS[0] * 256;
         // The distances between the truncation points are equal.
-        let distance = (CUTS[1] - CUTS[0]) * 256;
+        let distance = (TABLE_CUTS[1] - TABLE_CUTS[0]) * 256;
         let from_finest = position.max(0).cast_unsigned() >> 12;
-        let from_finest = from_finest.saturating_sub(finest).min((CUTS[2] - CUTS[0]) * 256);
+        let from_finest = from_finest.saturating_sub(finest).min((TABLE_CUTS[2] - TABLE_CUTS[0]) * 256);
         let first = u32::from(from_finest >= distance);
         let share = (from_finest - first * distance) * 256 / distance;
         Self { first: first as usize, share: share.cast_signed() }
@@ -149,7 +150,7 @@ impl Between {
     /// Writes the filters of a component, by class and parity of the row, from its taps at all truncation points.
     fn fill<const N: usize>(self, taps: &[i8], filters: &mut [Runs<N>]) {
         let (of_cuts, _) = taps.as_chunks::<N>();
-        let filters_of_cut = CLASSES * PHASES;
+        let filters_of_cut = BLOCK_CLASSES * SAMPLE_PHASES;
         let [fine, coarse] = [0, 1].map(|next| of_cuts[(self.first + next) * filters_of_cut..].as_chunks::<2>().0);
         for ((runs, fine), coarse) in filters.iter_mut().zip(fine).zip(coarse) {
             let [even, odd] = [0, 1].map(|column| self.values(&fine[column], &coarse[column]));

@@ -8,9 +8,9 @@ use std::ops::Range;
 use proptest::prelude::*;
 
 use super::naive::Samples;
-use super::table::{CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TABLE_BYTES, TAPS};
+use super::table::{BLOCK_CLASSES, COMPONENT_TAPS, MAX_TAP_SUM, PostFilter, SAMPLE_PHASES, TABLE_BYTES, TABLE_CUTS};
 use super::window::{FilteredRows, PlaneRows, Window};
-use super::{BLOCK, TOLD_LEVELS, blocks};
+use super::{BLOCK_SIDE, TOLD_LEVELS, blocks};
 use crate::scratch::Arena;
 
 /// A linear congruential generator.
@@ -28,8 +28,8 @@ fn table_bytes(random: &mut Random, step: u16, most: u8) -> Box<[u8; TABLE_BYTES
     let mut bytes = Box::new([0; TABLE_BYTES]);
     bytes[..2].copy_from_slice(&step.to_le_bytes());
     let mut at = 2;
-    for count in TAPS {
-        for _ in 0..CUTS.len() * CLASSES * PHASES {
+    for count in COMPONENT_TAPS {
+        for _ in 0..TABLE_CUTS.len() * BLOCK_CLASSES * SAMPLE_PHASES {
             let taps: Vec<u8> =
                 (0..count).map(|_| random.below(2 * u32::from(most) + 1).to_le_bytes()[0].wrapping_sub(most)).collect();
             if taps.iter().map(|tap| u32::from(tap.cast_signed().unsigned_abs())).sum::<u32>() <= MAX_TAP_SUM {
@@ -97,20 +97,20 @@ fn check(size: [usize; 2], present: Range<usize>, seed: u32, position: i32) {
     let mut memory = vec![0; PostFilter::FILTER_NUMBERS];
     let filters = table.at(position, &mut memory);
     let mut short = vec![i16::MIN; Window::numbers(width, &present)];
-    let start = random.below(blocks(height) as u32) as usize * BLOCK;
+    let start = random.below(blocks(height) as u32) as usize * BLOCK_SIDE;
     let mut rows = Rows(&samples);
-    let mut out = Tile { width, planes: vec![vec![0; BLOCK * width]; present.end] };
+    let mut out = Tile { width, planes: vec![vec![0; BLOCK_SIDE * width]; present.end] };
     let mut window = Window::new(size, present.clone(), start, &mut rows, &mut Arena(&mut short));
-    for top in (start..height).step_by(BLOCK) {
+    for top in (start..height).step_by(BLOCK_SIDE) {
         if top > start {
             window.descend(&mut rows);
         }
         let own = |component: usize| {
-            significance.get(component).map_or(&[][..], |all| &all[top / BLOCK * across..][..across])
+            significance.get(component).map_or(&[][..], |all| &all[top / BLOCK_SIDE * across..][..across])
         };
         window.filter(&filters, [own(0), own(1), own(2)], &mut out);
         for (component, out) in out.planes.iter().enumerate().skip(present.start) {
-            let rows = BLOCK.min(height - top) * width;
+            let rows = BLOCK_SIDE.min(height - top) * width;
             let expected = &expected[component][top * width..][..rows];
             assert!(
                 out[..rows] == *expected,
@@ -164,7 +164,7 @@ fn tables_out_of_range_are_refused() {
 fn taps_lie_between_those_of_the_cuts_around() {
     let mut bytes = [0; TABLE_BYTES];
     bytes[0] = 64;
-    let of_cut = CLASSES * PHASES * TAPS[0];
+    let of_cut = BLOCK_CLASSES * SAMPLE_PHASES * COMPONENT_TAPS[0];
     for (cut, tap) in [100, 20, -60_i8].into_iter().enumerate() {
         bytes[2 + cut * of_cut] = tap.cast_unsigned();
     }

@@ -5,23 +5,24 @@ use std::ops::Range;
 use crate::post_filter::changes::{self, DIRECTION_SUMS};
 use crate::post_filter::classes::classes;
 use crate::post_filter::kernel::{
-    self, CHUNK_BLOCKS, CHUNK_SAMPLES, CHUNK_WITH_BORDER, Chunk, Differences, FILTER_REACH, ROWS, Seen, TAPS_OF_LUMA,
+    self, CHUNK_BLOCKS, CHUNK_SAMPLES, CHUNK_WITH_BORDER, Chunk, Differences, FILTER_REACH, FILTER_ROWS, Seen,
+    TAPS_OF_LUMA,
 };
 use crate::post_filter::table::{CHROMA_TAPS, Filters, LUMA_TAPS};
-use crate::post_filter::{BLOCK, FRACTION};
+use crate::post_filter::{BLOCK_SIDE, FRACTION_BITS};
 use crate::scratch::Arena;
 use crate::simd::widest;
 
 /// Rows above and below a block on which its class depends.
 const ROWS_AROUND_BLOCK: usize = 3;
 /// Rows in use.
-const AT_WORK: usize = BLOCK + 2 * ROWS_AROUND_BLOCK;
+const AT_WORK: usize = BLOCK_SIDE + 2 * ROWS_AROUND_BLOCK;
 /// Fours of rows whose changes count for a block: from half a block above it to half a block below it.
 const FOUR_ROW_GROUPS: usize = 2;
 /// Columns before the first column, and after the last chunk.
-const SIDE_COLUMNS: usize = BLOCK;
+const SIDE_COLUMNS: usize = BLOCK_SIDE;
 /// The place in a row of the first column whose changes count.
-const FIRST_CHANGE: usize = SIDE_COLUMNS - BLOCK / 2;
+const FIRST_CHANGE: usize = SIDE_COLUMNS - BLOCK_SIDE / 2;
 
 /// The rows of one component around a row of blocks.
 #[derive(Debug, Default)]
@@ -109,7 +110,7 @@ impl<'a> Window<'a> {
     /// Returns how many numbers [`Window::new`] takes.
     pub(crate) fn numbers(width: usize, present: &Range<usize>) -> usize {
         let own = AT_WORK * Self::stride(width) + FOUR_ROW_GROUPS * DIRECTION_SUMS * Self::quarters(width);
-        present.len() * own + BLOCK * Self::quarters(width)
+        present.len() * own + BLOCK_SIDE * Self::quarters(width)
     }
 
     const fn stride(width: usize) -> usize {
@@ -136,7 +137,7 @@ impl<'a> Window<'a> {
             component.rows.fill_with(|| arena.take(stride));
             component.changes.iter_mut().flatten().for_each(|sums| *sums = arena.take(quarters));
         }
-        let changes = arena.take(BLOCK * quarters);
+        let changes = arena.take(BLOCK_SIDE * quarters);
         let mut window = Self { width, height, top, components, present, changes };
         window.enter(0, rows);
         window
@@ -144,12 +145,12 @@ impl<'a> Window<'a> {
 
     /// Goes on to the next row of blocks.
     pub(crate) fn descend(&mut self, rows: &mut impl PlaneRows) {
-        self.top += BLOCK;
+        self.top += BLOCK_SIDE;
         for component in &mut self.components[self.present.clone()] {
-            component.rows.rotate_left(BLOCK);
+            component.rows.rotate_left(BLOCK_SIDE);
             component.changes.rotate_left(1);
         }
-        self.enter(AT_WORK - BLOCK, rows);
+        self.enter(AT_WORK - BLOCK_SIDE, rows);
     }
 
     /// Reads the rows from `first` on.
@@ -169,7 +170,7 @@ impl<'a> Window<'a> {
             }
             let above = ROWS_AROUND_BLOCK.saturating_sub(*top);
             component.repeat_top(above);
-            component.add_changes(first / BLOCK, changes);
+            component.add_changes(first / BLOCK_SIDE, changes);
         }
     }
 
@@ -215,7 +216,8 @@ impl<'a> Window<'a> {
 
     /// Returns the samples of a component that a chunk reads in a row of its blocks.
     fn seen(&self, component: usize, chunk: usize, row: usize) -> Seen<'_> {
-        let rows: &[&mut [i16]; ROWS] = self.components[component].rows[row + ROWS_AROUND_BLOCK - FILTER_REACH..]
+        let rows: &[&mut [i16]; FILTER_ROWS] = self.components[component].rows
+            [row + ROWS_AROUND_BLOCK - FILTER_REACH..]
             .first_chunk()
             .expect("there are as many rows around the blocks");
         rows.each_ref().map(|row| part(row, chunk))
@@ -242,7 +244,8 @@ impl Component<'_> {
     /// Sums the changes of the groups of four rows from number `first` on.
     fn add_changes(&mut self, first: usize, memory: &mut [i16]) {
         for (number, sums) in self.changes.iter_mut().enumerate().skip(first) {
-            let rows = self.rows[number * BLOCK..].first_chunk().expect("there are as many rows around the blocks");
+            let rows =
+                self.rows[number * BLOCK_SIDE..].first_chunk().expect("there are as many rows around the blocks");
             changes::sum_up(rows, FIRST_CHANGE, memory, sums);
         }
     }
@@ -276,9 +279,9 @@ fn part(row: &[i16], chunk: usize) -> &[i16; CHUNK_WITH_BORDER] {
 /// Sets `out` to samples with their corrections, both in 1/64, in steps.
 #[inline(always)]
 pub(crate) fn add(samples: &[i16], corrections: &[i16], out: &mut [f32]) {
-    const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
+    const SAMPLE_UNIT: f32 = 1.0 / (1 << FRACTION_BITS) as f32;
     for ((out, &sample), &correction) in out.iter_mut().zip(samples).zip(corrections) {
-        *out = (i32::from(sample) + i32::from(correction)) as f32 * UNIT;
+        *out = (i32::from(sample) + i32::from(correction)) as f32 * SAMPLE_UNIT;
     }
 }
 

@@ -9,7 +9,7 @@ use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
 use crate::simd::widest;
 use crate::subband::coefficients;
-use crate::subband::layout::{ChromaFormat, LEVELS, SUBBANDS, side};
+use crate::subband::layout::{ChromaFormat, SUBBAND_COUNT, WAVELET_LEVELS, side};
 use crate::wavelet::analysis::component::{Component, Share};
 use crate::wavelet::analysis::own_bands;
 use crate::wavelet::strips::Division;
@@ -67,16 +67,20 @@ fn analyse_planes(
     subbands: &mut [Vec<f32>],
     planes: [(usize, usize, Option<&[f32]>); 3],
 ) {
-    let mut bands: [&mut [f32]; SUBBANDS] = coefficients::as_slices(subbands);
+    let mut bands: [&mut [f32]; SUBBAND_COUNT] = coefficients::as_slices(subbands);
     let jobs = planes.into_iter().map(|(plane, level, low)| (plane, level, low, own_bands(&mut bands, plane)));
     parallel::for_each(threads, jobs, |(plane, level, rows, mut bands)| {
         let low = std::mem::take(&mut bands[plane]);
         let share = Share { component: plane, rows: 0..size.height(), bands: &mut bands, low };
         match rows {
-            Some(rows) => {
-                split(model, (size, &Low { width: side(size, level - 1)[0], rows }), scratch, level..=LEVELS, share)
-            }
-            None => split(model, (size, source), scratch, level..=LEVELS, share),
+            Some(rows) => split(
+                model,
+                (size, &Low { width: side(size, level - 1)[0], rows }),
+                scratch,
+                level..=WAVELET_LEVELS,
+                share,
+            ),
+            None => split(model, (size, source), scratch, level..=WAVELET_LEVELS, share),
         }
     });
 }

@@ -1,10 +1,10 @@
 //! The slow, obvious twin of the integer synthesis: it works on whole arrays, as the specification says.
 
 use crate::residual::planes::Planes420;
-use crate::subband::layout::{LEVELS, details};
+use crate::subband::layout::{WAVELET_LEVELS, details};
 use crate::wavelet::lift::{LIFTING_STEPS, Taps};
 
-const BANDS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
+const BAND_OFFSETS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
 
 /// Does `s[k] -= ...` for all samples of a line, in unbounded integers that are then taken modulo 2^32.
 fn unlift(line: &mut [i32], taps: &Taps<i32>) {
@@ -34,18 +34,20 @@ fn signed(number: i128) -> i32 {
 }
 
 /// Merges these subbands into planes; every subband has its numbers.
-pub(super) fn synthesise(taps: &[Taps<i32>; LEVELS], subbands: &[Vec<i32>], out: &mut Planes420<i16>) {
+pub(super) fn synthesise(taps: &[Taps<i32>; WAVELET_LEVELS], subbands: &[Vec<i32>], out: &mut Planes420<i16>) {
     let size = out.size();
     for (component, plane) in out.planes_mut().into_iter().enumerate() {
         let mut low = subbands[component].clone();
         let finest = if component == 0 { 1 } else { 2 };
-        for level in (finest..=LEVELS).rev() {
+        for level in (finest..=WAVELET_LEVELS).rev() {
             let side = |n: usize| n.div_ceil(1 << (level - 1));
             let width = side(size.width());
             let height = side(size.height());
             let mut grid = vec![0; width * height];
-            for (band, (x, y)) in
-                [&low].into_iter().chain(&subbands[details(component, level)]).zip([(0, 0)].into_iter().chain(BANDS))
+            for (band, (x, y)) in [&low]
+                .into_iter()
+                .chain(&subbands[details(component, level)])
+                .zip([(0, 0)].into_iter().chain(BAND_OFFSETS))
             {
                 let places = (y..height).step_by(2).flat_map(|y| (x..width).step_by(2).map(move |x| y * width + x));
                 let places: Vec<usize> = places.collect();

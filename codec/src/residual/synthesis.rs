@@ -25,13 +25,13 @@ pub(crate) trait Fine: Copy {
     fn residual(self) -> i16;
 }
 
-const SHIFT: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
+const DROPPED_BITS: u32 = COEFFICIENT_FRACTION - RESIDUAL_FRACTION;
 
 impl Fine for i32 {
     #[inline(always)]
     #[expect(clippy::cast_possible_truncation, reason = "clamped")]
     fn residual(self) -> i16 {
-        let nearest = self.wrapping_add(1 << (SHIFT - 1)) >> SHIFT;
+        let nearest = self.wrapping_add(1 << (DROPPED_BITS - 1)) >> DROPPED_BITS;
         // Clamped in two steps: processors have an instruction for each.
         let short = nearest.clamp(i16::MIN.into(), i16::MAX.into()) as i16;
         short.clamp(MIN_RESIDUAL, MAX_RESIDUAL)
@@ -41,7 +41,7 @@ impl Fine for i32 {
 impl Fine for i16 {
     #[inline(always)]
     fn residual(self) -> i16 {
-        (self.saturating_add(1 << (SHIFT - 1)) >> SHIFT).clamp(MIN_RESIDUAL, MAX_RESIDUAL)
+        (self.saturating_add(1 << (DROPPED_BITS - 1)) >> DROPPED_BITS).clamp(MIN_RESIDUAL, MAX_RESIDUAL)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::parallel::{self, Threads};
 use crate::picture::Size;
 use crate::stream::interleave::{Deinterleaver, Followed};
 use crate::subband::coefficients;
-use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBANDS};
+use crate::subband::layout::{self, BitPlanes, ChromaFormat, SUBBAND_COUNT};
 use crate::subband::sparse::{SparseBands, SparseRows};
 use crate::transform::Position;
 
@@ -257,10 +257,10 @@ impl Layer<'_> {
     pub(crate) fn write_to<T: Send + Copy + Default>(
         &self,
         subbands: &mut [Vec<T>],
-        used: &[bool; SUBBANDS],
+        used: &[bool; SUBBAND_COUNT],
         significance: &mut [Vec<u8>],
         threads: &Threads,
-        write: impl Fn(&Slice, &mut [&mut [T]; SUBBANDS]) + Sync,
+        write: impl Fn(&Slice, &mut [&mut [T]; SUBBAND_COUNT]) + Sync,
     ) {
         let blocks = self.blocks();
         let rows = coefficients::slices_mut(subbands, self.size, self.parts.iter().map(|part| part.rows.clone()));
@@ -282,7 +282,7 @@ impl Layer<'_> {
         &self,
         subbands: &mut SparseBands<T>,
         threads: &Threads,
-        write: impl Fn(&Slice, &mut [SparseRows<'_, T>; SUBBANDS]) + Sync,
+        write: impl Fn(&Slice, &mut [SparseRows<'_, T>; SUBBAND_COUNT]) + Sync,
     ) {
         subbands.reset(self.size, self.chroma);
         let rows = subbands.slices_mut(self.size, self.parts.iter().map(|part| part.rows.clone()));

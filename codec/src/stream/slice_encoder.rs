@@ -14,7 +14,7 @@ use crate::stream::interleave::{self, Coded, Limit};
 use crate::stream::slice_coder::SliceCoder;
 use crate::subband::activity::{Activity, GainRule, Norms};
 use crate::subband::coefficients::Bands;
-use crate::subband::layout::{self, BitPlanes, SUBBANDS};
+use crate::subband::layout::{self, BitPlanes, SUBBAND_COUNT};
 use crate::subband::rotation_search::RotationSearch;
 
 /// Codes the coefficients of pictures, one picture after another in the same memory.
@@ -146,7 +146,13 @@ impl<R: Record> SliceEncoder<R> {
 
 impl Source {
     /// `steps`: the steps of the subbands, if regions may be rotated. `gains`: the rule for their gains, if they are scaled.
-    fn quantise(&mut self, model: &Model, steps: Option<&[f32; SUBBANDS]>, gains: Option<GainRule>, bands: Bands<'_>) {
+    fn quantise(
+        &mut self,
+        model: &Model,
+        steps: Option<&[f32; SUBBAND_COUNT]>,
+        gains: Option<GainRule>,
+        bands: Bands<'_>,
+    ) {
         let Self { rows, slice, search, activity, line, planes } = self;
         slice.reset(model, bands.chroma, bands.size.width(), rows.len());
         if let Some(rule) = gains {

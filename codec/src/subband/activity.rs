@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::subband::coefficients::Bands;
 use crate::subband::gains::{self, STEPS_AN_OCTAVE};
-use crate::subband::layout::{self, LEVELS, Subband};
+use crate::subband::layout::{self, Subband, WAVELET_LEVELS};
 use crate::subband::region_activity::RegionActivity;
 use crate::subband::regions::REGION_SIDE;
 
@@ -26,7 +26,7 @@ const MAX_CHOSEN_GAIN: f32 = 1.5 * STEPS_AN_OCTAVE as f32;
 
 /// The mean square of what a coefficient of size one adds to its pixels' samples, times their number: by level and half,
 /// low or high.
-pub(crate) type Norms = [[f32; 2]; LEVELS];
+pub(crate) type Norms = [[f32; 2]; WAVELET_LEVELS];
 
 /// The activity of a slice's regions: what a network found, or half the binary logarithm of the variance of luma.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@ use crate::colour::axes::Axes;
 use crate::error::{Error, ModelId};
 use crate::picture::{Channels, Size};
 use crate::subband::gains;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::region_activity::RegionActivity;
 
 /// The transformed picture: one band of numbers per subband, in the model's own scale.
@@ -58,7 +58,7 @@ impl Coefficients {
         size: Size,
         channels: Channels,
         axes: Axes,
-    ) -> [bool; SUBBANDS] {
+    ) -> [bool; SUBBAND_COUNT] {
         (self.model, self.size, self.channels, self.axes) = (model, size, channels, axes);
         self.significance.iter_mut().for_each(Vec::clear);
         self.activity.clear();
@@ -80,9 +80,9 @@ impl Coefficients {
         if self.model != model {
             return Err(Error::Model { needed: self.model, given: model });
         }
-        let mut counts = (0..SUBBANDS).map(|index| count(index, self.size, self.channels.into()));
-        let fits =
-            self.subbands.len() == SUBBANDS && self.subbands.iter().all(|values| counts.next() == Some(values.len()));
+        let mut counts = (0..SUBBAND_COUNT).map(|index| count(index, self.size, self.channels.into()));
+        let fits = self.subbands.len() == SUBBAND_COUNT
+            && self.subbands.iter().all(|values| counts.next() == Some(values.len()));
         if !fits {
             return Err(Error::Argument("a subband does not have the coefficients that the picture's size fixes"));
         }
@@ -124,9 +124,9 @@ pub(crate) struct Bands<'a> {
 pub(crate) fn resize<T: Copy + Default>(
     subbands: &mut Vec<Vec<T>>,
     count: impl Fn(usize) -> usize,
-) -> [bool; SUBBANDS] {
-    let mut used = [false; SUBBANDS];
-    subbands.resize_with(SUBBANDS, Vec::new);
+) -> [bool; SUBBAND_COUNT] {
+    let mut used = [false; SUBBAND_COUNT];
+    subbands.resize_with(SUBBAND_COUNT, Vec::new);
     for ((index, values), used) in subbands.iter_mut().enumerate().zip(&mut used) {
         let count = count(index);
         if values.capacity() < count {
@@ -145,10 +145,10 @@ pub(crate) fn slices_mut<'a, T>(
     subbands: &'a mut [Vec<T>],
     size: Size,
     slices: impl Iterator<Item = Range<usize>> + 'a,
-) -> impl Iterator<Item = [&'a mut [T]; SUBBANDS]> + 'a {
+) -> impl Iterator<Item = [&'a mut [T]; SUBBAND_COUNT]> + 'a {
     let width = size.width();
     let height = size.height();
-    let mut rest: [&mut [T]; SUBBANDS] = as_slices(subbands);
+    let mut rest: [&mut [T]; SUBBAND_COUNT] = as_slices(subbands);
     slices.map(move |slice| {
         std::array::from_fn(|index| {
             let subband = Subband::at(index);

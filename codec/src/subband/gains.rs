@@ -6,7 +6,7 @@
 use std::f32::consts::SQRT_2;
 
 use crate::simd::widest;
-use crate::subband::layout::{SUBBANDS, Subband};
+use crate::subband::layout::{SUBBAND_COUNT, Subband};
 use crate::subband::regions::REGION_SIDE;
 
 /// Steps of a gain in an octave.
@@ -29,8 +29,8 @@ pub(crate) const fn count(width: usize, rows: usize) -> (usize, usize) {
 /// Returns 2 to the power of `gain` / 4, the factor that an encoder multiplies coefficients by. A decoder multiplies by
 /// the factor of `-gain`.
 pub(crate) fn factor(gain: i8) -> f32 {
-    const FRACTIONS: [f32; STEPS_AN_OCTAVE as usize] = [1.0, 1.189_207_1, SQRT_2, 1.681_792_9];
-    let fraction = FRACTIONS[usize::from(gain.rem_euclid(STEPS_AN_OCTAVE).unsigned_abs())];
+    const OCTAVE_FRACTIONS: [f32; STEPS_AN_OCTAVE as usize] = [1.0, 1.189_207_1, SQRT_2, 1.681_792_9];
+    let fraction = OCTAVE_FRACTIONS[usize::from(gain.rem_euclid(STEPS_AN_OCTAVE).unsigned_abs())];
     fraction * 2_f32.powi(i32::from(gain.div_euclid(STEPS_AN_OCTAVE)))
 }
 
@@ -50,7 +50,7 @@ pub(crate) fn undo(
     gains: &[Option<i8>],
     across: usize,
     width: impl Fn(usize) -> usize,
-    subbands: &mut [&mut [f32]; SUBBANDS],
+    subbands: &mut [&mut [f32]; SUBBAND_COUNT],
 ) {
     let factors: [f32; 2 * MAX_GAIN as usize + 1] = {
         let mut gain = MAX_GAIN + 1;

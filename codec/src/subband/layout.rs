@@ -7,11 +7,11 @@ use crate::picture::{Channels, Size};
 use crate::subband::quantise::MAX_PLANES;
 
 /// Wavelet levels of every model: a low-pass sample covers 64 x 64 pixels.
-pub const LEVELS: usize = 6;
+pub const WAVELET_LEVELS: usize = 6;
 /// Subbands of an RGB picture: three low-pass bands, and three details for each level and component.
-pub const SUBBANDS: usize = 3 + 9 * LEVELS;
+pub const SUBBAND_COUNT: usize = 3 + 9 * WAVELET_LEVELS;
 /// Rows of pixels that a slice's border must be a multiple of.
-const SLICE_ROWS: usize = 1 << LEVELS;
+const SLICE_ROWS: usize = 1 << WAVELET_LEVELS;
 /// The fewest pixels of a slice; a picture is coded on as many cores as it has slices.
 const SLICE_PIXELS: usize = 196_608;
 /// The most slices of a picture.
@@ -30,7 +30,7 @@ impl BitPlanes {
     /// Returns how many of the planes below the finest step subbands of this level have. The coarsest have those that 15
     /// bits leave, and each finer level has one more: its coefficients are smaller, and many.
     pub(crate) fn fine_at(self, level: usize) -> u8 {
-        let most = usize::from(MAX_PLANES - self.usual) + LEVELS - level;
+        let most = usize::from(MAX_PLANES - self.usual) + WAVELET_LEVELS - level;
         u8::try_from(most).map_or(self.fine, |most| most.min(self.fine))
     }
 
@@ -61,12 +61,12 @@ impl From<Channels> for ChromaFormat {
 }
 
 impl ChromaFormat {
-    /// Returns the finest level of a component; a value above [`LEVELS`] if there is no such component.
+    /// Returns the finest level of a component; a value above [`WAVELET_LEVELS`] if there is no such component.
     pub(crate) const fn finest_level(self, component: usize) -> usize {
         match (self, component) {
             (_, 0) | (Self::Full, _) => 1,
             (Self::Half, _) => 2,
-            (Self::None, _) => LEVELS + 1,
+            (Self::None, _) => WAVELET_LEVELS + 1,
         }
     }
 
@@ -94,7 +94,7 @@ pub enum Band {
 pub struct Subband {
     /// 0 = luma, 1 and 2 = chroma.
     pub component: usize,
-    /// 1 = finest, [`LEVELS`] = coarsest.
+    /// 1 = finest, [`WAVELET_LEVELS`] = coarsest.
     pub level: usize,
     /// Its frequencies.
     pub band: Band,
@@ -103,13 +103,13 @@ pub struct Subband {
 const DETAIL_BANDS: [Band; 3] = [Band::Hl, Band::Lh, Band::Hh];
 
 impl Subband {
-    /// Returns the subband at `index` in `0..SUBBANDS`, in the order of the stream.
+    /// Returns the subband at `index` in `0..SUBBAND_COUNT`, in the order of the stream.
     #[must_use]
     pub const fn at(index: usize) -> Self {
         if index < 3 {
-            return Self { component: index, level: LEVELS, band: Band::Low };
+            return Self { component: index, level: WAVELET_LEVELS, band: Band::Low };
         }
-        let level = LEVELS - (index - 3) / 9;
+        let level = WAVELET_LEVELS - (index - 3) / 9;
         let within = (index - 3) % 9;
         Self { component: within / 3, level, band: DETAIL_BANDS[within % 3] }
     }
@@ -149,7 +149,7 @@ pub(crate) const fn other_bands(index: usize) -> [Option<usize>; 2] {
 
 /// Returns the indices of a component's detail bands of a level: HL, LH, HH.
 pub(crate) const fn details(component: usize, level: usize) -> std::ops::Range<usize> {
-    let first = 3 + 9 * (LEVELS - level) + 3 * component;
+    let first = 3 + 9 * (WAVELET_LEVELS - level) + 3 * component;
     first..first + 3
 }
 
@@ -173,7 +173,7 @@ pub(crate) fn side(size: Size, level: usize) -> [usize; 2] {
 
 /// Returns the indices of a picture's subbands, in order.
 pub(crate) fn subbands(chroma: ChromaFormat) -> impl Iterator<Item = usize> {
-    (0..SUBBANDS).filter(move |&index| chroma.has(Subband::at(index)))
+    (0..SUBBAND_COUNT).filter(move |&index| chroma.has(Subband::at(index)))
 }
 
 /// Returns the rows of pixels of each slice, top to bottom.
@@ -198,7 +198,7 @@ mod tests {
     fn subbands_are_ordered_coarse_to_fine_and_know_those_related() {
         assert_eq!(Subband::at(0), Subband { component: 0, level: 6, band: Band::Low });
         assert_eq!(Subband::at(3), Subband { component: 0, level: 6, band: Band::Hl });
-        assert_eq!(Subband::at(SUBBANDS - 1), Subband { component: 2, level: 1, band: Band::Hh });
+        assert_eq!(Subband::at(SUBBAND_COUNT - 1), Subband { component: 2, level: 1, band: Band::Hh });
         assert_eq!(sibling(4, 2), 10);
         assert_eq!(other_bands(2), [None; 2]);
         assert_eq!(other_bands(13), [Some(14), Some(12)]);
@@ -208,7 +208,7 @@ mod tests {
     #[test]
     fn the_subbands_of_a_component_hold_every_sample_once() {
         for (width, height) in [(1, 1), (5, 3), (64, 64), (129, 77), (768, 512)] {
-            let count: usize = (0..SUBBANDS)
+            let count: usize = (0..SUBBAND_COUNT)
                 .map(Subband::at)
                 .filter(|subband| subband.component == 0)
                 .map(|subband| subband.size(width, height))
@@ -239,7 +239,7 @@ mod tests {
     fn the_slices_of_a_subband_cover_its_rows() {
         for height in [1, 63, 64, 65, 512, 1000, 4001] {
             let size = Size::new(3000, height).expect("a valid size");
-            for index in 0..SUBBANDS {
+            for index in 0..SUBBAND_COUNT {
                 let subband = Subband::at(index);
                 let mut next = 0;
                 for slice in slices(size) {

@@ -21,7 +21,7 @@ pub(crate) const MAX_MAGNITUDE: u16 = SIGN_BIT - 1;
 pub(crate) const COEFFICIENT_FRACTION: u32 = 4;
 /// Fraction bits of an integer step and of an integer reconstruction point.
 const STEP_FRACTION: u32 = 12;
-const PLANES: usize = MAX_PLANES as usize;
+const RECONSTRUCTED_PLANES: usize = MAX_PLANES as usize;
 
 /// A subband's quantiser.
 #[derive(Debug, Clone, Copy)]
@@ -63,12 +63,12 @@ fn set_levels(values: &[f32], inverse: f32, levels: &mut [u16]) {
 pub(crate) struct Dequantiser {
     step: i32,
     /// The offset to add to a magnitude that is known to plane 0, 1, ...
-    points: [i32; PLANES],
+    points: [i32; RECONSTRUCTED_PLANES],
 }
 
 impl Dequantiser {
     /// Makes it from a finest step and the reconstruction points inside a bin, by plane.
-    pub(crate) fn new(step: f32, offsets: &[f32; PLANES]) -> Self {
+    pub(crate) fn new(step: f32, offsets: &[f32; RECONSTRUCTED_PLANES]) -> Self {
         let step = f64::from(step);
         let point = |plane: usize| f64::from(offsets[plane]) * step * f64::from(1_u32 << plane);
         let points = std::array::from_fn(|plane| fixed_point(point(plane), STEP_FRACTION));
@@ -79,10 +79,10 @@ impl Dequantiser {
     /// [`COEFFICIENT_FRACTION`] fraction bits.
     #[inline]
     pub(crate) fn value(&self, magnitude: u16, plane: usize) -> i32 {
-        const SHIFT: u32 = STEP_FRACTION - COEFFICIENT_FRACTION;
-        const HALF: i32 = 1 << (SHIFT - 1);
+        const DROPPED_BITS: u32 = STEP_FRACTION - COEFFICIENT_FRACTION;
+        const HALF_UNIT: i32 = 1 << (DROPPED_BITS - 1);
         let steps = i32::from(magnitude).wrapping_mul(self.step);
-        steps.wrapping_add(self.points[plane]).wrapping_add(HALF) >> SHIFT
+        steps.wrapping_add(self.points[plane]).wrapping_add(HALF_UNIT) >> DROPPED_BITS
     }
 }
 
@@ -126,7 +126,7 @@ mod tests {
 
     #[test]
     fn values_are_nearest_in_sixteenths() {
-        let mut offsets = [0.0; PLANES];
+        let mut offsets = [0.0; RECONSTRUCTED_PLANES];
         offsets[2] = 0.375;
         let dequantiser = Dequantiser::new(0.3, &offsets);
         // 0.3 is 1229 / 4096. 9 steps, known to plane 0: 43.2 sixteenths; 12 and 1.5 more, to plane 2: 64.8.

@@ -1,7 +1,7 @@
 //! The regions of a slice, and the rotation of their coefficients (spec, "Regions").
 
 use crate::simd::widest;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation, transposed};
 
 /// Side of a region in pixels.
@@ -55,13 +55,13 @@ pub(crate) struct Rotations<'a> {
 
 impl Rotations<'_> {
     /// Undoes the rotations in a slice's rows of all subbands; `width` is the width of a subband by its index.
-    pub(crate) fn undo(&self, width: impl Fn(usize) -> usize, subbands: &mut [&mut [f32]; SUBBANDS]) {
+    pub(crate) fn undo(&self, width: impl Fn(usize) -> usize, subbands: &mut [&mut [f32]; SUBBAND_COUNT]) {
         if self.all_default() {
             return;
         }
         let matrices: [Matrix; MAX_ROTATIONS] =
             std::array::from_fn(|number| transposed(&self.rotations.get(number).copied().unwrap_or_default().matrix()));
-        for index in 3..SUBBANDS {
+        for index in 3..SUBBAND_COUNT {
             let subband = Subband::at(index);
             if subband.component > 0 || !rotates(subband) {
                 continue;

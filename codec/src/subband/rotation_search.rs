@@ -7,13 +7,13 @@
 use std::ops::Range;
 
 use crate::subband::coefficients::Bands;
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::quantise::MAX_PLANES;
 use crate::subband::regions::{self, REGION_SIDE};
 use crate::subband::rotation::{MAX_ROTATIONS, Matrix, Rotation};
 
 /// Squares that are processed together.
-const LANES: usize = 8;
+const CHUNK_SQUARES: usize = 8;
 /// Coefficients of a square.
 const SQUARE_COEFFICIENTS: f32 = 4.0;
 /// The coarsest level that the search uses: there a region has one square.
@@ -58,8 +58,8 @@ pub(crate) struct RotationSearch {
 /// step of each component. Zeros fill the last chunk of a region.
 #[derive(Debug, Clone, Copy)]
 struct Chunk {
-    products: [[f32; LANES]; 6],
-    inverses: [[f32; LANES]; 3],
+    products: [[f32; CHUNK_SQUARES]; 6],
+    inverses: [[f32; CHUNK_SQUARES]; 3],
 }
 
 /// The squares of a slice's regions.
@@ -83,7 +83,7 @@ impl RotationSearch {
     /// `steps`: the finest steps of the subbands.
     pub(crate) fn run<'a>(
         &'a mut self,
-        steps: &[f32; SUBBANDS],
+        steps: &[f32; SUBBAND_COUNT],
         bands: Bands<'_>,
         rows: &Range<usize>,
     ) -> impl Iterator<Item = Rotation> + use<'a> {
@@ -179,7 +179,12 @@ impl Scale {
 }
 
 impl Squares {
-    fn fill(&mut self, steps: &[f32; SUBBANDS], Bands { size, chroma, subbands, .. }: Bands<'_>, rows: &Range<usize>) {
+    fn fill(
+        &mut self,
+        steps: &[f32; SUBBAND_COUNT],
+        Bands { size, chroma, subbands, .. }: Bands<'_>,
+        rows: &Range<usize>,
+    ) {
         let (across, down) = regions::count(chroma, size.width(), rows.len());
         let height = size.height();
         self.across = across;
@@ -187,7 +192,7 @@ impl Squares {
         self.ends.clear();
         for (y, x) in (0..down).flat_map(|y| (0..across).map(move |x| (y, x))) {
             let mut count = 0;
-            for index in 3..SUBBANDS {
+            for index in 3..SUBBAND_COUNT {
                 let subband = Subband::at(index);
                 if subband.component > 0 || subband.level > COARSEST_LEVEL {
                     continue;
@@ -218,16 +223,16 @@ impl Squares {
         if own.iter().zip(inverses).all(|(own, inverse)| own * inverse < MIN_MEAN_SQUARE) {
             return;
         }
-        if count.is_multiple_of(LANES) {
-            self.chunks.push(Chunk { products: [[0.0; LANES]; 6], inverses: [[0.0; LANES]; 3] });
+        if count.is_multiple_of(CHUNK_SQUARES) {
+            self.chunks.push(Chunk { products: [[0.0; CHUNK_SQUARES]; 6], inverses: [[0.0; CHUNK_SQUARES]; 3] });
         }
         let Some(chunk) = self.chunks.last_mut() else { return };
         let products = [own[0], own[1], own[2], product(a, b), product(a, c), product(b, c)];
         for (lanes, value) in chunk.products.iter_mut().zip(products) {
-            lanes[*count % LANES] = value;
+            lanes[*count % CHUNK_SQUARES] = value;
         }
         for (lanes, value) in chunk.inverses.iter_mut().zip(inverses) {
-            lanes[*count % LANES] = value;
+            lanes[*count % CHUNK_SQUARES] = value;
         }
         *count += 1;
     }
@@ -251,9 +256,9 @@ impl Squares {
     /// Estimates the bits of these rotated chunks: half of log2(1 + mean square) for each coefficient, over the planes.
     /// The bits of a float, read as an integer, approximate its logarithm closely enough.
     fn cost(&self, chunks: Range<usize>, matrix: &Matrix, scale: &Scale) -> f32 {
-        let mut sums = [0.0; LANES];
+        let mut sums = [0.0; CHUNK_SQUARES];
         for Chunk { products: [aa, bb, cc, ab, ac, bc], inverses } in &self.chunks[chunks] {
-            for lane in 0..LANES {
+            for lane in 0..CHUNK_SQUARES {
                 let energies: [f32; 3] = std::array::from_fn(|component| {
                     let [a, b, c] = matrix[component];
                     let own = a * a * aa[lane] + b * b * bb[lane] + c * c * cc[lane];

@@ -6,15 +6,15 @@
 
 use std::ops::Range;
 
-use crate::subband::layout::LEVELS;
+use crate::subband::layout::WAVELET_LEVELS;
 
 /// The segments of a row, the left one first, a bit each.
 pub(crate) type Segments = u64;
 
-/// Returns the pixels in a segment's row, a multiple of 2^[`LEVELS`], for a picture of `width` pixels.
+/// Returns the pixels in a segment's row, a multiple of 2^[`WAVELET_LEVELS`], for a picture of `width` pixels.
 pub(crate) const fn pixels(width: usize) -> usize {
     let least = width.div_ceil(Segments::BITS as usize).next_power_of_two();
-    if least < 1 << LEVELS { 1 << LEVELS } else { least }
+    if least < 1 << WAVELET_LEVELS { 1 << WAVELET_LEVELS } else { least }
 }
 
 /// Returns the first `count` segments.

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::picture::Size;
 use crate::subband::coefficients::{self, as_slices};
-use crate::subband::layout::{self, ChromaFormat, SUBBANDS, Subband};
+use crate::subband::layout::{self, ChromaFormat, SUBBAND_COUNT, Subband};
 use crate::subband::segments::{self, Segments, runs};
 
 /// All subbands of a picture.
@@ -37,10 +37,10 @@ impl<T: Copy + Default> SparseBands<T> {
         }
         let count = |index: usize| coefficients::count(index, size, chroma);
         // The system returns new memory as zeros, so it is not written to.
-        self.values = (0..SUBBANDS).map(|index| vec![T::default(); count(index)]).collect();
+        self.values = (0..SUBBAND_COUNT).map(|index| vec![T::default(); count(index)]).collect();
         let rows =
             |index: usize| if count(index) > 0 { Subband::at(index).size(size.width(), size.height()).1 } else { 0 };
-        self.occupied = (0..SUBBANDS).map(|index| vec![0; rows(index)]).collect();
+        self.occupied = (0..SUBBAND_COUNT).map(|index| vec![0; rows(index)]).collect();
     }
 
     /// Returns the values by subband, and the occupied segments by subband and row.
@@ -54,10 +54,10 @@ impl<T: Copy + Default> SparseBands<T> {
         &'a mut self,
         size: Size,
         slices: impl Iterator<Item = Range<usize>> + Clone + 'a,
-    ) -> impl Iterator<Item = [SparseRows<'a, T>; SUBBANDS]> + 'a {
+    ) -> impl Iterator<Item = [SparseRows<'a, T>; SUBBAND_COUNT]> + 'a {
         let Self { values, occupied, .. } = self;
         let pixels = segments::pixels(size.width());
-        let mut rest: [&mut [Segments]; SUBBANDS] = as_slices(occupied);
+        let mut rest: [&mut [Segments]; SUBBAND_COUNT] = as_slices(occupied);
         let values = coefficients::slices_mut(values, size, slices.clone());
         values.zip(slices).map(move |(values, slice)| {
             let mut values = values.into_iter();

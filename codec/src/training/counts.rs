@@ -1,12 +1,12 @@
 //! For those who train models: counts of zeros and ones in each context, and tables with priors from such counts.
 
-use crate::bitplane::contexts::CONTEXTS;
+use crate::bitplane::contexts::SLICE_CONTEXTS;
 use crate::bitplane::scan::{self, Cursor};
 use crate::entropy::probability::Probability;
 use crate::entropy::range_coder::Coder;
 use crate::entropy::record::Record;
 use crate::error::Error;
-use crate::model::{Model, PRIORS, TABLES_BYTES};
+use crate::model::{Model, TABLE_PRIORS, TABLES_BYTES};
 use crate::stream::slice_encoder::SliceEncoder;
 
 impl<R: Record> SliceEncoder<R> {
@@ -18,7 +18,7 @@ impl<R: Record> SliceEncoder<R> {
             let done = scan::run(slice, &mut Cursor::new(planes), &mut counter, |_| true);
             debug_assert!(done.is_ok(), "a counter is never starved");
         }
-        counter.counts.truncate(PRIORS);
+        counter.counts.truncate(TABLE_PRIORS);
         counter.counts
     }
 }
@@ -30,10 +30,10 @@ impl Model {
     /// As [`Model::from_bytes`]; [`Error::Argument`] unless there is one prior for every context.
     pub fn with_priors(bytes: &[u8], priors: &[u16]) -> Result<Vec<u8>, Error> {
         Self::from_bytes(bytes)?;
-        if priors.len() != PRIORS {
+        if priors.len() != TABLE_PRIORS {
             return Err(Error::Argument("there is not one prior for every context"));
         }
-        let mut out = bytes[..TABLES_BYTES - 2 * PRIORS].to_vec();
+        let mut out = bytes[..TABLES_BYTES - 2 * TABLE_PRIORS].to_vec();
         out.extend(priors.iter().flat_map(|prior| prior.to_le_bytes()));
         out.extend(&bytes[TABLES_BYTES..]);
         Ok(out)
@@ -47,7 +47,7 @@ struct Counter {
 
 impl Counter {
     fn new() -> Self {
-        Self { counts: vec![[0; 2]; CONTEXTS] }
+        Self { counts: vec![[0; 2]; SLICE_CONTEXTS] }
     }
 }
 

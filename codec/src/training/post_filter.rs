@@ -6,8 +6,10 @@ use crate::linear::{Linear, is_told};
 use crate::model::{Model, TABLES_BYTES};
 use crate::picture::{Format, Picture, Size};
 use crate::post_filter::naive::Samples;
-use crate::post_filter::table::{Between, CLASSES, CUTS, MAX_TAP_SUM, PHASES, PostFilter, TAPS};
-use crate::post_filter::{BLOCK, FRACTION, blocks};
+use crate::post_filter::table::{
+    BLOCK_CLASSES, Between, COMPONENT_TAPS, MAX_TAP_SUM, PostFilter, SAMPLE_PHASES, TABLE_CUTS,
+};
+use crate::post_filter::{BLOCK_SIDE, FRACTION_BITS, blocks};
 use crate::subband::coefficients::Coefficients;
 use crate::transform::Position;
 use crate::video::decoder::VideoDecoder;
@@ -26,7 +28,7 @@ const MIN_RIDGE: f64 = 1e-9;
 pub struct FilterFit {
     step: u16,
     /// By component and truncation point.
-    equations: [[Vec<Equations>; CUTS.len()]; 3],
+    equations: [[Vec<Equations>; TABLE_CUTS.len()]; 3],
 }
 
 /// The lower triangle of a symmetric matrix, and the right-hand side.
@@ -40,8 +42,8 @@ impl FilterFit {
     /// Begins a fit of filters whose differences are clipped to `step` at cut 0, in 1/64 of a sample's step.
     #[must_use]
     pub fn new(step: u16) -> Self {
-        let none = |count: usize| vec![Equations::new(count); CLASSES * PHASES];
-        Self { step, equations: TAPS.map(|count| std::array::from_fn(|_| none(count))) }
+        let none = |count: usize| vec![Equations::new(count); BLOCK_CLASSES * SAMPLE_PHASES];
+        Self { step, equations: COMPONENT_TAPS.map(|count| std::array::from_fn(|_| none(count))) }
     }
 
     /// Adds the coefficients that a decoder has of a picture, at its position.
@@ -170,16 +172,17 @@ fn squares<'a>(one: impl IntoIterator<Item = &'a f32>, other: impl IntoIterator<
 /// Returns the equations of a component at one truncation point, by class and phase, from every second block, as on a
 /// chessboard: adjacent blocks give nearly the same equations.
 fn counted(samples: &Samples, component: usize, (step, significance): (i16, &[u8]), target: &[f32]) -> Vec<Equations> {
-    let mut out = vec![Equations::new(TAPS[component]); CLASSES * PHASES];
-    let unit = f64::from(1_u32 << FRACTION);
+    let mut out = vec![Equations::new(COMPONENT_TAPS[component]); BLOCK_CLASSES * SAMPLE_PHASES];
+    let unit = f64::from(1_u32 << FRACTION_BITS);
     let across = blocks(samples.width);
     for (bx, by) in (0..blocks(samples.height)).flat_map(|by| (by % 2..across).step_by(2).map(move |bx| (bx, by))) {
         let class = samples.class(component, [bx, by], step, significance);
-        for y in by * BLOCK..((by + 1) * BLOCK).min(samples.height) {
-            for x in bx * BLOCK..((bx + 1) * BLOCK).min(samples.width) {
+        for y in by * BLOCK_SIDE..((by + 1) * BLOCK_SIDE).min(samples.height) {
+            for x in bx * BLOCK_SIDE..((bx + 1) * BLOCK_SIDE).min(samples.width) {
                 let at = y * samples.width + x;
                 let missing = f64::from(target[at]) * unit - f64::from(samples.components[component][at]);
-                out[class * PHASES + y % 2 * 2 + x % 2].count(&samples.differences(component, [x, y], step), missing);
+                out[class * SAMPLE_PHASES + y % 2 * 2 + x % 2]
+                    .count(&samples.differences(component, [x, y], step), missing);
             }
         }
     }

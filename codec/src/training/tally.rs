@@ -5,12 +5,12 @@ use crate::entropy::probability::{PROBABILITY_BITS, Probability};
 use crate::entropy::range_coder::Coder;
 use crate::entropy::record::Record;
 use crate::error::Error;
-use crate::model::{HEADER_BYTES, Model, PLANES, PRIORS, SUBBAND_BYTES, TABLES_BYTES, TAP_FLOATS};
+use crate::model::{HEADER_BYTES, Model, RECONSTRUCTED_PLANES, SUBBAND_BYTES, TABLE_PRIORS, TABLES_BYTES, TAP_FLOATS};
 use crate::parallel::Threads;
 use crate::stream::slice_decoder::SliceDecoder;
 use crate::stream::slice_encoder::SliceEncoder;
 use crate::subband::coefficients::{self, Bands};
-use crate::subband::layout::SUBBANDS;
+use crate::subband::layout::SUBBAND_COUNT;
 use crate::subband::quantise::MAX_PLANES;
 
 /// The weight of the old prior, in symbols with the weight of the first ones: the prior of a rare context moves little.
@@ -30,7 +30,7 @@ pub struct Tally {
     /// By context.
     priors: Vec<Slope>,
     /// By subband and plane: sum of the positions of coefficients in their bins, 0..1, and their number.
-    points: Vec<[[f64; 2]; PLANES]>,
+    points: Vec<[[f64; 2]; RECONSTRUCTED_PLANES]>,
 }
 
 /// How the length of the code changes with a prior: the input of one step of Fisher scoring.
@@ -61,7 +61,11 @@ impl Slope {
 
 impl Default for Tally {
     fn default() -> Self {
-        Self { bits: 0.0, priors: vec![Slope::default(); PRIORS], points: vec![[[0.0; 2]; PLANES]; SUBBANDS] }
+        Self {
+            bits: 0.0,
+            priors: vec![Slope::default(); TABLE_PRIORS],
+            points: vec![[[0.0; 2]; RECONSTRUCTED_PLANES]; SUBBAND_COUNT],
+        }
     }
 }
 
@@ -91,7 +95,7 @@ impl Tally {
                 out[first + 4 * plane..][..4].copy_from_slice(&point.to_le_bytes());
             }
         }
-        let priors = &mut out[TABLES_BYTES - 2 * PRIORS..TABLES_BYTES];
+        let priors = &mut out[TABLES_BYTES - 2 * TABLE_PRIORS..TABLES_BYTES];
         for ((out, slope), before) in priors.chunks_exact_mut(2).zip(&self.priors).zip(&model.priors) {
             out.copy_from_slice(&slope.better(*before).to_le_bytes());
         }
@@ -101,7 +105,7 @@ impl Tally {
     /// Counts the symbols of the first `passes` coding passes of every slice. The slices must be new.
     pub(crate) fn meet_symbols(&mut self, slices: &mut SliceEncoder<impl Record>, planes: u8, passes: usize) {
         for slice in slices.slices() {
-            let mut meter = Meter::new(PRIORS);
+            let mut meter = Meter::new(TABLE_PRIORS);
             let mut done = 0;
             // A meter is never starved.
             let _ = scan::run(slice, &mut Cursor::new(planes), &mut meter, |_| {

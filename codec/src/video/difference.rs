@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::motion::field::{BLOCK, Field, PARTITION_SIDE};
+use crate::motion::field::{BLOCK_SIDE, Field, PARTITION_SIDE};
 use crate::motion::reference::Reference;
 use crate::residual::analysis::{Source, steps_of_samples};
 use crate::residual::planes::Planes420;
@@ -36,14 +36,14 @@ impl SkippedBlocks {
         errors.resize(across * down, 0);
         let planes = source.planes();
         for (number, (samples, predicted)) in planes.iter().zip(&predicted.planes).enumerate() {
-            let side = if number == 0 { BLOCK } else { PARTITION_SIDE };
+            let side = if number == 0 { BLOCK_SIDE } else { PARTITION_SIDE };
             for (y, row) in samples.chunks_exact(predicted.width).enumerate() {
                 let of_row = &mut errors[y / side * across..][..across];
                 widest!(add_errors(row, predicted.row(y), side, of_row));
             }
         }
         let refreshed = Field::refreshed(across * down, phase.into());
-        let most = |mean: u64| mean * (BLOCK * BLOCK) as u64;
+        let most = |mean: u64| mean * (BLOCK_SIDE * BLOCK_SIDE) as u64;
         let allowed = |at| most(if refreshed.contains(&at) { MAX_LEFT_OUT } else { MAX_NEAR });
         left_out.clear();
         left_out.extend(errors.iter().enumerate().map(|(at, error)| *error <= allowed(at)));
@@ -52,7 +52,7 @@ impl SkippedBlocks {
 
     /// Sets the samples of these blocks in row `y` of a plane to zero.
     fn leave_out(&self, plane: usize, y: usize, row: &mut [f32]) {
-        let side = if plane == 0 { BLOCK } else { PARTITION_SIDE };
+        let side = if plane == 0 { BLOCK_SIDE } else { PARTITION_SIDE };
         let blocks = &self.left_out[y / side * self.across..][..self.across];
         for (samples, _) in row.chunks_mut(side).zip(blocks).filter(|(_, is_left_out)| **is_left_out) {
             samples.fill(0.0);

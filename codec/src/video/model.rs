@@ -17,12 +17,12 @@ impl VideoModel {
     /// Returns the tables of the model `video`, which are part of this build.
     #[must_use]
     pub fn built_in() -> Self {
-        static VIDEO: LazyLock<VideoModel> = LazyLock::new(|| {
+        static VIDEO_MODEL: LazyLock<VideoModel> = LazyLock::new(|| {
             let read =
                 |tables: &[u8]| Arc::new(Model::from_bytes(tables).expect("a test reads the tables of this build"));
             VideoModel::new(read(tables::VIDEO_KEY), read(tables::VIDEO_RESIDUAL))
         });
-        VIDEO.clone()
+        VIDEO_MODEL.clone()
     }
 
     /// Joins the tables for frames predicted from nothing with those for residuals.

@@ -2,7 +2,7 @@
 
 use crate::motion::field::{CONSTANT_CYCLE, REFRESH_CYCLE_FRAMES};
 
-const ALL: u128 = u128::MAX;
+const ALL_PHASES: u128 = u128::MAX;
 const _: () = assert!(CONSTANT_CYCLE == u128::BITS as usize, "a bit for each phase");
 
 /// What receivers may lack of a picture that stays.
@@ -23,7 +23,7 @@ pub(super) struct Renewal {
 impl Renewal {
     /// Notes that a receiver begins here with a reference that is only near to the others'.
     pub(super) const fn handle_joined(&mut self) {
-        (self.stale, self.settled) = (ALL, 0);
+        (self.stale, self.settled) = (ALL_PHASES, 0);
     }
 
     /// Notes a frame that is predicted from nothing: all receivers have it.

@@ -1,7 +1,7 @@
 //! The interface between decoded frames and shown ones; `nestcast-models` implements it with a network. Nothing is
 //! predicted from its result.
 
-use crate::motion::reference::{FRACTION, Reference};
+use crate::motion::reference::{FRACTION_BITS, Reference};
 use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 use crate::transform::{Position, TransformError};
@@ -68,7 +68,7 @@ impl<'a> DecodedFrame<'a> {
     /// If there is no such row.
     #[must_use]
     pub fn predicted(&self, plane: usize, y: usize) -> &'a [i16] {
-        const { assert!(FRACTION == 3, "callers count on eighths") };
+        const { assert!(FRACTION_BITS == 3, "callers count on eighths") };
         self.predicted.planes[plane].row(y)
     }
 

@@ -3,12 +3,12 @@
 
 use std::ops::Range;
 
-use crate::motion::reference::{FRACTION, MAX_SAMPLE, MIN_SAMPLE, Reference};
+use crate::motion::reference::{FRACTION_BITS, MAX_SAMPLE, MIN_SAMPLE, Reference};
 use crate::parallel::{self, Threads};
 use crate::picture::{PlaneMut, Size, ViewMut};
 use crate::post_filter::table::{Filters, PostFilter};
 use crate::post_filter::window::{FilteredRows, PlaneRows, Window, add};
-use crate::post_filter::{self, BLOCK, blocks};
+use crate::post_filter::{self, BLOCK_SIDE, blocks};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::{Arena, Scratch};
@@ -20,7 +20,7 @@ use crate::wavelet::strips::Division;
 /// Luma alone, then both colour differences, whose filters see no change in luma because it has another size.
 const COMPONENT_GROUPS: [Range<usize>; 2] = [0..1, 1..3];
 /// Strips begin on a multiple of this many rows of luma, so that those of the colour differences begin with a block.
-const STRIP_ALIGN_ROWS: usize = 2 * BLOCK;
+const STRIP_ALIGN_ROWS: usize = 2 * BLOCK_SIDE;
 
 /// A frame before the filter.
 #[derive(Clone, Copy)]
@@ -183,9 +183,9 @@ impl Take for PlaneMut<'_> {
 #[inline(always)]
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
 fn show(samples: &[i16], corrections: &[i16], out: &mut [u8]) {
-    const HALF: i16 = 1 << (post_filter::FRACTION - 1);
+    const HALF_SAMPLE: i16 = 1 << (post_filter::FRACTION_BITS - 1);
     for ((out, sample), correction) in out.iter_mut().zip(samples).zip(corrections) {
-        let rounded = sample.saturating_add(*correction).saturating_add(HALF) >> post_filter::FRACTION;
+        let rounded = sample.saturating_add(*correction).saturating_add(HALF_SAMPLE) >> post_filter::FRACTION_BITS;
         *out = (rounded.clamp(-128, 127) + 128) as u8;
     }
 }
@@ -208,7 +208,7 @@ impl Take for DeepPlane<'_> {
 fn show_deep(samples: &[i16], corrections: &[i16], bits: u8, out: &mut [[u8; 2]]) {
     for ((out, sample), correction) in out.iter_mut().zip(samples).zip(corrections) {
         let sum = i32::from(*sample) + i32::from(*correction);
-        *out = deep_sample(sum << (FINEST - post_filter::FRACTION), bits);
+        *out = deep_sample(sum << (FINEST - post_filter::FRACTION_BITS), bits);
     }
 }
 
@@ -267,11 +267,11 @@ impl<T: Take> Strip<'_, T> {
         samples.lend(Window::numbers(width, &group), |samples| {
             let mut samples = Arena(samples);
             let mut window = Window::new([width, height], group.clone(), top, &mut self.frame, &mut samples);
-            for done in (0..rows).step_by(BLOCK) {
+            for done in (0..rows).step_by(BLOCK_SIDE) {
                 if done > 0 {
                     window.descend(&mut self.frame);
                 }
-                let first = (top + done) / BLOCK * across;
+                let first = (top + done) / BLOCK_SIDE * across;
                 let mut significance: [&[u8]; 3] = Default::default();
                 for component in group.clone() {
                     significance[component] = &self.significance[component][first..first + across];
@@ -347,36 +347,36 @@ impl Frame<'_> {
 }
 
 /// Goes from eighths to 1/64.
-const SHIFT: u32 = post_filter::FRACTION - FRACTION;
+const FINER_BITS: u32 = post_filter::FRACTION_BITS - FRACTION_BITS;
 
 /// Returns samples in 1/64 of steps, less 128.
 #[inline(always)]
 fn refine(samples: &[i16], out: &mut [i16]) {
-    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = sample << SHIFT);
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = sample << FINER_BITS);
 }
 
 /// Adds in 1/64 of samples' steps, less 128.
 #[inline(always)]
 fn sum(predicted: &[i16], residual: &[i16], out: &mut [i16]) {
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE) << SHIFT;
+        *out = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE) << FINER_BITS;
     }
 }
 
 /// A reference's unit in steps of samples.
-const UNIT: f32 = 1.0 / (1 << FRACTION) as f32;
+const SAMPLE_UNIT: f32 = 1.0 / (1 << FRACTION_BITS) as f32;
 
 /// Returns samples in steps, less 128.
 #[inline(always)]
 fn in_steps(samples: &[i16], out: &mut [f32]) {
-    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = f32::from(*sample) * UNIT);
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = f32::from(*sample) * SAMPLE_UNIT);
 }
 
 /// Adds in steps of samples, less 128.
 #[inline(always)]
 fn sum_in_steps(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
-        *out = f32::from(predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE)) * UNIT;
+        *out = f32::from(predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE)) * SAMPLE_UNIT;
     }
 }
 
@@ -390,7 +390,7 @@ pub(super) fn bytes(samples: &[i16], out: &mut [u8]) {
 #[inline(always)]
 pub(super) fn deep_samples(samples: &[i16], bits: u8, out: &mut [[u8; 2]]) {
     for (out, sample) in out.iter_mut().zip(samples) {
-        *out = deep_sample(i32::from((*sample).clamp(MIN_SAMPLE, MAX_SAMPLE)) << (FINEST - FRACTION), bits);
+        *out = deep_sample(i32::from((*sample).clamp(MIN_SAMPLE, MAX_SAMPLE)) << (FINEST - FRACTION_BITS), bits);
     }
 }
 
@@ -399,7 +399,7 @@ pub(super) fn deep_samples(samples: &[i16], bits: u8, out: &mut [[u8; 2]]) {
 fn sum_in_deep_samples(predicted: &[i16], residual: &[i16], bits: u8, out: &mut [[u8; 2]]) {
     for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
         let sum = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
-        *out = deep_sample(i32::from(sum) << (FINEST - FRACTION), bits);
+        *out = deep_sample(i32::from(sum) << (FINEST - FRACTION_BITS), bits);
     }
 }
 
@@ -415,5 +415,5 @@ fn sum_in_bytes(predicted: &[i16], residual: &[i16], out: &mut [u8]) {
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clipped")]
 fn eight_bits(sample: i16) -> u8 {
     let sample = sample.clamp(MIN_SAMPLE, MAX_SAMPLE);
-    (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128) as u8
+    (((sample + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS) + 128) as u8
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::error::Error;
 use crate::motion::field::CONSTANT_CYCLE;
-use crate::motion::reference::{FRACTION, widen_deep};
+use crate::motion::reference::{FRACTION_BITS, widen_deep};
 use crate::motion::search::Search;
 use crate::motion::search::search_parameters::Effort;
 use crate::observer::Stage;
@@ -152,12 +152,12 @@ impl Source {
 
 #[inline(always)]
 fn widen(samples: &[u8], out: &mut [i16]) {
-    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION);
+    out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION_BITS);
 }
 
 #[inline(always)]
 fn is_widened(samples: &[u8], row: &[i16]) -> bool {
-    let differs = |(row, sample): (&i16, &u8)| ((i16::from(*sample) - 128) << FRACTION) ^ *row;
+    let differs = |(row, sample): (&i16, &u8)| ((i16::from(*sample) - 128) << FRACTION_BITS) ^ *row;
     row.iter().zip(samples).map(differs).fold(0, |all, differs| all | differs) == 0
 }
 

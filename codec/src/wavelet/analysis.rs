@@ -12,7 +12,7 @@ use crate::parallel::{self, Threads};
 use crate::picture::View;
 use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::{self, Coefficients};
-use crate::subband::layout::{LEVELS, SUBBANDS, Subband, side};
+use crate::subband::layout::{SUBBAND_COUNT, Subband, WAVELET_LEVELS, side};
 use crate::wavelet::lift::Taps;
 use crate::wavelet::strips::{Division, TILE_ROWS};
 
@@ -20,13 +20,13 @@ use crate::wavelet::strips::{Division, TILE_ROWS};
 /// repeat most of the picture. The other levels need little time.
 const IN_STRIPS: RangeInclusive<usize> = 1..=2;
 /// The other levels.
-const WHOLE_PLANE_LEVELS: RangeInclusive<usize> = 3..=LEVELS;
+const WHOLE_PLANE_LEVELS: RangeInclusive<usize> = 3..=WAVELET_LEVELS;
 /// The fewest samples of all components for which the levels outside the strips justify a thread.
 const MIN_PARALLEL_SAMPLES: usize = 1 << 17;
 
 /// Fills `out` with the coefficients of these planes, in strips of `division`.
 pub(crate) fn of_planes(
-    taps: &[Taps; LEVELS],
+    taps: &[Taps; WAVELET_LEVELS],
     planes: &Planes,
     (threads, division): (&Threads, Division),
     scratch: &Scratch,
@@ -44,7 +44,7 @@ pub(crate) fn of_planes(
 
 /// Fills `out` with the coefficients of this picture along the axes in `out`, in strips of `division`.
 pub(crate) fn of_picture(
-    taps: &[Taps; LEVELS],
+    taps: &[Taps; WAVELET_LEVELS],
     picture: View<'_>,
     (threads, division): (&Threads, Division),
     scratch: &Scratch,
@@ -70,7 +70,7 @@ pub(crate) fn of_picture(
 /// Calls `feed` for every strip, which pushes the rows that the strip needs and borrows a tile of every component; then
 /// does the other levels.
 fn analyse(
-    taps: &[Taps; LEVELS],
+    taps: &[Taps; WAVELET_LEVELS],
     out: &mut Coefficients,
     (threads, division): (&Threads, Division),
     scratch: &Scratch,
@@ -112,7 +112,7 @@ fn analyse(
 
 /// Does the levels outside the strips, from the low bands of the last level in strips.
 fn analyse_whole(
-    taps: &[Taps; LEVELS],
+    taps: &[Taps; WAVELET_LEVELS],
     out: &mut Coefficients,
     threads: &Threads,
     scratch: &Scratch,
@@ -140,7 +140,10 @@ fn analyse_whole(
 }
 
 /// Takes a component's bands, which are those that [`Component`] uses.
-pub(crate) fn own_bands<'a>(bands: &mut [&'a mut [f32]; SUBBANDS], component: usize) -> [&'a mut [f32]; SUBBANDS] {
+pub(crate) fn own_bands<'a>(
+    bands: &mut [&'a mut [f32]; SUBBAND_COUNT],
+    component: usize,
+) -> [&'a mut [f32]; SUBBAND_COUNT] {
     std::array::from_fn(|index| {
         let is_own = Subband::at(index).component == component;
         if is_own { std::mem::take(&mut bands[index]) } else { Default::default() }

@@ -9,12 +9,12 @@ use crate::wavelet::lift::{LIFTING_STEPS, STEP_REACH, TAP_FRACTION, Taps};
 /// The samples of a line in which one sample has all of its effects.
 const LINE_SAMPLES: usize = 4 * STEP_REACH * LIFTING_STEPS;
 /// The greatest number of 16 bits.
-const LIMIT: u64 = i16::MAX as u64;
+const MAX_SAMPLE: u64 = i16::MAX as u64;
 /// Fraction bits of a bound.
-const FRACTION: u32 = 12;
+const FRACTION_BITS: u32 = 12;
 /// Numbers along a line that have bounds: both samples before the steps, and for each step the sums of the near and of
 /// the far neighbours, what is added, and the sample after it.
-const NUMBERS: usize = 2 + 4 * LIFTING_STEPS;
+const BOUNDED_NUMBERS: usize = 2 + 4 * LIFTING_STEPS;
 
 /// How large a number along a line can become.
 #[derive(Debug, Clone, Copy, Default)]
@@ -33,28 +33,28 @@ impl Bound {
         reason = "sums of absolute taps; a cast saturates"
     )]
     fn new(factors: [f64; 2], rounding: f64) -> Self {
-        let enlarged = |value: f64| ((value * f64::from(1 << FRACTION)) as u64).saturating_add(2);
+        let enlarged = |value: f64| ((value * f64::from(1 << FRACTION_BITS)) as u64).saturating_add(2);
         Self { factors: factors.map(enlarged), rounding: enlarged(rounding) }
     }
 
     /// Returns it for even and odd samples that are at most this large.
     const fn most(&self, [even, odd]: [u64; 2]) -> u64 {
         let sum = self.factors[0].saturating_mul(even).saturating_add(self.factors[1].saturating_mul(odd));
-        (sum.saturating_add(self.rounding) >> FRACTION) + 1
+        (sum.saturating_add(self.rounding) >> FRACTION_BITS) + 1
     }
 }
 
 /// The bounds of one level.
 #[derive(Debug, Clone)]
 pub(crate) struct Bounds {
-    along: [Bound; NUMBERS],
+    along: [Bound; BOUNDED_NUMBERS],
     /// The bounds of even and odd samples after all steps.
     last: [Bound; 2],
 }
 
 impl Bounds {
     pub(crate) fn new(taps: &Taps<i32>) -> Self {
-        let mut along = [Bound::default(); NUMBERS];
+        let mut along = [Bound::default(); BOUNDED_NUMBERS];
         along[0] = Bound::new([1.0, 0.0], 0.0);
         along[1] = Bound::new([0.0, 1.0], 0.0);
         let mut last = [along[0], along[1]];
@@ -95,7 +95,7 @@ impl Bounds {
     /// are lifted first.
     pub(crate) fn fit(&self, greatest: [u32; 4]) -> bool {
         let [low, hl, lh, hh] = greatest.map(u64::from);
-        let fit = |samples: [u64; 2]| self.along.iter().all(|bound| bound.most(samples) <= LIMIT);
+        let fit = |samples: [u64; 2]| self.along.iter().all(|bound| bound.most(samples) <= MAX_SAMPLE);
         let halves = [[low, lh], [hl, hh]];
         halves.into_iter().all(fit) && self.last.iter().all(|row| fit(halves.map(|half| row.most(half))))
     }

@@ -2,7 +2,7 @@
 
 use crate::scratch::Arena;
 use crate::simd::widest;
-use crate::subband::layout::{LEVELS, details, side};
+use crate::subband::layout::{WAVELET_LEVELS, details, side};
 use crate::subband::segments::{Segments, runs};
 use crate::wavelet::bounds::Bounds;
 use crate::wavelet::lift::{self, LIFTING_STEPS, Taps};
@@ -13,9 +13,9 @@ use crate::wavelet::synthesis::{Component, Level, Source};
 /// The taps of all levels as integers, the finest first.
 #[derive(Debug, Clone)]
 pub(crate) struct IntegerWavelet {
-    pub(crate) taps: [Taps<i32>; LEVELS],
+    pub(crate) taps: [Taps<i32>; WAVELET_LEVELS],
     /// Levels whose taps have 16 bits.
-    narrow: [Option<Narrow>; LEVELS],
+    narrow: [Option<Narrow>; WAVELET_LEVELS],
 }
 
 /// A level's taps in 16 bits, and the bounds of its numbers.
@@ -36,7 +36,7 @@ impl Narrow {
 }
 
 impl IntegerWavelet {
-    pub(crate) fn new(taps: &[Taps; LEVELS]) -> Self {
+    pub(crate) fn new(taps: &[Taps; WAVELET_LEVELS]) -> Self {
         let taps = lift::integers(taps);
         let narrow = taps.each_ref().map(Narrow::new);
         Self { taps, narrow }

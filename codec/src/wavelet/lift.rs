@@ -7,7 +7,7 @@
 //! each step has four trained taps, there is no scaling, and every level has taps of its own.
 
 use crate::simd::widest;
-use crate::subband::layout::LEVELS;
+use crate::subband::layout::WAVELET_LEVELS;
 use crate::subband::quantise::fixed_point;
 
 /// Lifting steps of a wavelet level.
@@ -22,7 +22,7 @@ pub(super) const STEP_REACH: usize = 3;
 /// Fraction bits of an integer tap.
 pub(super) const TAP_FRACTION: u32 = 12;
 /// Half of a product's unit.
-pub(super) const HALF: i32 = 1 << (TAP_FRACTION - 1);
+pub(super) const HALF_UNIT: i32 = 1 << (TAP_FRACTION - 1);
 
 /// The samples that are lifted: floats, or integers of any scale.
 pub(crate) trait Sample: Copy + Default + PartialEq {
@@ -105,12 +105,12 @@ impl Sample for i32 {
     #[inline(always)]
     fn lifted(value: Self, [near, far]: [Self; 2], [a, b, c, d]: [Self; 4]) -> Self {
         let added = near.wrapping_mul(b.wrapping_add(c)).wrapping_add(far.wrapping_mul(a.wrapping_add(d)));
-        value.wrapping_sub(HALF.wrapping_sub(added) >> TAP_FRACTION)
+        value.wrapping_sub(HALF_UNIT.wrapping_sub(added) >> TAP_FRACTION)
     }
 }
 
 /// Returns the taps of all levels as integers (spec, "Frames: residual string").
-pub(crate) fn integers(taps: &[Taps; LEVELS]) -> [Taps<i32>; LEVELS] {
+pub(crate) fn integers(taps: &[Taps; WAVELET_LEVELS]) -> [Taps<i32>; WAVELET_LEVELS] {
     taps.map(|level| level.map(|step| step.map(|tap| fixed_point(f64::from(tap), TAP_FRACTION))))
 }
 

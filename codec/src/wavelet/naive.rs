@@ -4,7 +4,7 @@
 use crate::colour::planes::Planes;
 use crate::error::ModelId;
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::{LEVELS, details};
+use crate::subband::layout::{WAVELET_LEVELS, details};
 use crate::wavelet::lift::{LIFTING_STEPS, Taps};
 
 /// Columns, then rows.
@@ -53,16 +53,16 @@ impl Grid {
     }
 }
 
-const BANDS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
+const BAND_OFFSETS: [(usize, usize); 3] = [(1, 0), (0, 1), (1, 1)];
 
-pub(crate) fn decompose(model: ModelId, taps: &[Taps; LEVELS], planes: &Planes) -> Coefficients {
+pub(crate) fn decompose(model: ModelId, taps: &[Taps; WAVELET_LEVELS], planes: &Planes) -> Coefficients {
     let mut out = Coefficients::default();
     out.reset(model, planes.size, planes.channels, planes.axes);
     for (component, plane) in planes.components.iter().enumerate() {
         let mut grid = Grid { width: planes.size.width(), height: planes.size.height(), samples: plane.clone() };
-        for level in 1..=LEVELS {
+        for level in 1..=WAVELET_LEVELS {
             grid.lift(&taps[level - 1], true);
-            for (subband, (x, y)) in details(component, level).zip(BANDS) {
+            for (subband, (x, y)) in details(component, level).zip(BAND_OFFSETS) {
                 out.subbands[subband] = grid.band(x, y).map(|value| *value).collect();
             }
             let samples = grid.band(0, 0).map(|value| *value).collect();
@@ -73,18 +73,18 @@ pub(crate) fn decompose(model: ModelId, taps: &[Taps; LEVELS], planes: &Planes) 
     out
 }
 
-pub(crate) fn compose(taps: &[Taps; LEVELS], coefficients: &Coefficients) -> Planes {
+pub(crate) fn compose(taps: &[Taps; WAVELET_LEVELS], coefficients: &Coefficients) -> Planes {
     let size = coefficients.size;
     let channels = coefficients.channels;
     let components = (0..channels.count()).map(|component| {
         let mut low = coefficients.subbands[component].clone();
-        for level in (1..=LEVELS).rev() {
+        for level in (1..=WAVELET_LEVELS).rev() {
             let side = |n: usize| n.div_ceil(1 << (level - 1));
             let width = side(size.width());
             let height = side(size.height());
             let mut grid = Grid { width, height, samples: vec![0.0; width * height] };
             grid.band(0, 0).zip(low).for_each(|(to, from)| *to = from);
-            for (subband, (x, y)) in details(component, level).zip(BANDS) {
+            for (subband, (x, y)) in details(component, level).zip(BAND_OFFSETS) {
                 grid.band(x, y).zip(&coefficients.subbands[subband]).for_each(|(to, &from)| *to = from);
             }
             grid.lift(&taps[level - 1], false);

@@ -1,7 +1,7 @@
 //! Lifting in 16 bits, sixteen samples at a time: with AVX2's products of pairs, with those of WebAssembly, and in plain
 //! Rust. All give the numbers that 32 bits give, if the samples stay within [`bounds`](super::bounds).
 
-use crate::wavelet::lift::{HALF, Sample, TAP_FRACTION};
+use crate::wavelet::lift::{HALF_UNIT, Sample, TAP_FRACTION};
 
 /// Samples of a group.
 const GROUP_SAMPLES: usize = 16;
@@ -18,7 +18,7 @@ impl Sample for i16 {
     fn lifted(value: Self, taps: [Self; 2], [a, b, c, d]: [Self; 4]) -> Self {
         let [near, far] = taps.map(i32::from);
         let added = near * i32::from(b.wrapping_add(c)) + far * i32::from(a.wrapping_add(d));
-        value.wrapping_sub(low_half((HALF - added) >> TAP_FRACTION))
+        value.wrapping_sub(low_half((HALF_UNIT - added) >> TAP_FRACTION))
     }
 
     fn lift(target: &mut [Self], taps: [Self; 2], neighbours: [&[Self]; 4]) {
@@ -158,7 +158,7 @@ mod avx2 {
 
     use fearless_simd::{Avx2, SimdInto, i16x16, kernel};
 
-    use crate::wavelet::lift::{HALF, TAP_FRACTION};
+    use crate::wavelet::lift::{HALF_UNIT, TAP_FRACTION};
     use crate::wavelet::narrow::{Group, Groups};
 
     impl Groups for Avx2 {
@@ -177,7 +177,7 @@ mod avx2 {
             };
             let [near, far] = taps.map(i16::wrapping_neg);
             let taps = _mm256_set1_epi32(i32::from(near.cast_unsigned()) | i32::from(far) << 16);
-            let half = _mm256_set1_epi32(HALF);
+            let half = _mm256_set1_epi32(HALF_UNIT);
             let near = _mm256_add_epi16(load(b), load(c));
             let far = _mm256_add_epi16(load(a), load(d));
             let low = _mm256_madd_epi16(_mm256_unpacklo_epi16(near, far), taps);

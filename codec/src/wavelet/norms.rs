@@ -1,6 +1,6 @@
 //! The energy of the wavelet's basis functions.
 
-use crate::subband::layout::LEVELS;
+use crate::subband::layout::WAVELET_LEVELS;
 use crate::wavelet::lift::{LIFTING_STEPS, Sample as _, Taps, mirror};
 
 /// Samples of the coarsest line: more than a coefficient reaches in both directions.
@@ -8,7 +8,7 @@ const LINE_SAMPLES: usize = 64;
 
 /// Returns the sum of the squares of the samples that a coefficient of one becomes along a line, by level and half: low,
 /// high.
-pub(crate) fn norms(taps: &[Taps; LEVELS]) -> [[f32; 2]; LEVELS] {
+pub(crate) fn norms(taps: &[Taps; WAVELET_LEVELS]) -> [[f32; 2]; WAVELET_LEVELS] {
     std::array::from_fn(|level| [0, 1].map(|half| norm(&taps[..=level], half)))
 }
 

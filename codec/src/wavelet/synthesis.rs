@@ -9,7 +9,7 @@ use crate::parallel::{self, Threads};
 use crate::picture::{Size, ViewMut};
 use crate::scratch::{Arena, Scratch};
 use crate::subband::coefficients::Coefficients;
-use crate::subband::layout::{LEVELS, Subband, details, side};
+use crate::subband::layout::{Subband, WAVELET_LEVELS, details, side};
 use crate::subband::segments::{self, Segments, runs};
 use crate::wavelet::lift::{Direction, Sample, Taps};
 use crate::wavelet::line::Line;
@@ -21,7 +21,7 @@ const MIN_SEGMENT_SAMPLES: usize = 16;
 
 /// Returns the planes of these coefficients, in strips of `division`.
 pub(crate) fn planes(
-    taps: &[Taps; LEVELS],
+    taps: &[Taps; WAVELET_LEVELS],
     coefficients: &Coefficients,
     (threads, division): (&Threads, Division),
     scratch: &Scratch,
@@ -47,7 +47,7 @@ pub(crate) fn planes(
 
 /// Fills `out` with the picture of these coefficients, in strips of `division`.
 pub(crate) fn picture(
-    taps: &[Taps; LEVELS],
+    taps: &[Taps; WAVELET_LEVELS],
     coefficients: &Coefficients,
     (threads, division): (&Threads, Division),
     scratch: &Scratch,
@@ -91,7 +91,7 @@ pub(crate) fn picture(
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Source<'a, T> {
     /// By level, the finest first.
-    pub(crate) taps: &'a [Taps<T>; LEVELS],
+    pub(crate) taps: &'a [Taps<T>; WAVELET_LEVELS],
     /// The subbands of all components; one without numbers is zero.
     pub(crate) subbands: &'a [Vec<T>],
     /// By subband and row, the segments that may be other than zero; `None` if all may be.
@@ -116,7 +116,7 @@ impl<'a, T> Source<'a, T> {
 }
 
 impl<'a> Source<'a, f32> {
-    pub(crate) fn of(taps: &'a [Taps; LEVELS], coefficients: &'a Coefficients, component: usize) -> Self {
+    pub(crate) fn of(taps: &'a [Taps; WAVELET_LEVELS], coefficients: &'a Coefficients, component: usize) -> Self {
         let Coefficients { subbands, size, .. } = coefficients;
         Self { taps, subbands, occupied: None, size: *size, component, finest: 1 }
     }
@@ -126,7 +126,7 @@ impl<'a> Source<'a, f32> {
 #[derive(Default)]
 pub(crate) struct Component<'a, T> {
     /// Finest first.
-    levels: [Level<'a, T>; LEVELS],
+    levels: [Level<'a, T>; WAVELET_LEVELS],
     /// The number of levels in use.
     count: usize,
     low: Band<'a, T>,
@@ -157,22 +157,22 @@ pub(super) struct Band<'a, T> {
 impl<'a, T: Sample> Component<'a, T> {
     /// The number of samples that [`Component::new`] takes.
     pub(crate) fn numbers(source: &Source<'_, T>) -> usize {
-        let widths = (source.finest..=LEVELS).map(|level| side(source.size, level - 1)[0]);
+        let widths = (source.finest..=WAVELET_LEVELS).map(|level| side(source.size, level - 1)[0]);
         widths.map(|width| Window::<T>::numbers(width) + Line::<T>::numbers(width)).sum()
     }
 
     /// Its first row is row `first`.
     pub(crate) fn new(source: Source<'a, T>, mut first: usize, arena: &mut Arena<'a, T>) -> Self {
         let Source { taps, component, finest, .. } = source;
-        let mut levels: [Level<'a, T>; LEVELS] = Default::default();
-        for (level, number) in levels.iter_mut().zip(finest..=LEVELS) {
+        let mut levels: [Level<'a, T>; WAVELET_LEVELS] = Default::default();
+        for (level, number) in levels.iter_mut().zip(finest..=WAVELET_LEVELS) {
             first = first.saturating_sub(DELAY_ROWS);
             let bands = details(component, number);
             let bands = [0, 1, 2].map(|band| source.band(bands.start + band));
             *level = Level::new(&taps[number - 1], (&source, number), bands, first, arena);
             first = first.div_ceil(2);
         }
-        Self { levels, count: LEVELS + 1 - finest, low: source.band(component) }
+        Self { levels, count: WAVELET_LEVELS + 1 - finest, low: source.band(component) }
     }
 
     /// Writes row `y` of the plane. Callers read rows in order.

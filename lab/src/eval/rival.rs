@@ -23,10 +23,10 @@ use crate::metrics::{self, MsSsim, ms_ssim_db};
 use crate::rate_distortion::{Row, rounded};
 
 /// What separates the command that encodes from the one that decodes.
-const THEN: &str = "=>";
-const IN: &str = "{in}";
-const OUT: &str = "{out}";
-const QUALITY: &str = "{q}";
+const COMMAND_SEPARATOR: &str = "=>";
+const INPUT_WORD: &str = "{in}";
+const OUTPUT_WORD: &str = "{out}";
+const QUALITY_WORD: &str = "{q}";
 /// How long a command may run for a picture.
 const MAX_TIME: Duration = Duration::from_mins(10);
 /// The bytes that are kept of what a command says at its end.
@@ -78,17 +78,19 @@ impl FromStr for Rival {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self> {
-        let (encode, decode) = text.split_once(THEN).unwrap_or((text, ""));
+        let (encode, decode) = text.split_once(COMMAND_SEPARATOR).unwrap_or((text, ""));
         let [encode, decode] = [words(encode)?, words(decode)?];
         let program = encode.first().context("give a command, as in 'cjxl {in} {out} -q {q} => djxl {in} {out}'")?;
         let name = Path::new(program).file_stem().map(|name| name.to_string_lossy().into_owned());
-        for (command, placeholders) in [(&encode, &[IN, OUT, QUALITY][..]), (&decode, &[IN, OUT])] {
+        for (command, placeholders) in
+            [(&encode, &[INPUT_WORD, OUTPUT_WORD, QUALITY_WORD][..]), (&decode, &[INPUT_WORD, OUTPUT_WORD])]
+        {
             for placeholder in placeholders.iter().filter(|_| !command.is_empty()) {
                 let has = command.iter().any(|word| word.contains(placeholder));
                 ensure!(has, "the command `{}` has no {placeholder}", command.join(" "));
             }
         }
-        let ending = encode.iter().find_map(|word| Some(word.split_once(OUT)?.1.to_owned()));
+        let ending = encode.iter().find_map(|word| Some(word.split_once(OUTPUT_WORD)?.1.to_owned()));
         Ok(Self { name: name.unwrap_or_default(), encode, decode, ending: ending.unwrap_or_default() })
     }
 }
@@ -136,7 +138,10 @@ impl Rival {
         };
         let file = std::fs::read(&shown).with_context(|| format!("{} wrote no picture", self.name))?;
         let decoded = picture::decode(&file, nestcast_codec::DEFAULT_MAX_PIXELS).with_context(|| {
-            format!("what {} wrote is no PNG, JPEG or WebP: add `{THEN}` and a command that decodes it", self.name)
+            format!(
+                "what {} wrote is no PNG, JPEG or WebP: add `{COMMAND_SEPARATOR}` and a command that decodes it",
+                self.name
+            )
         })?;
         let decode_ms = begun.elapsed().as_secs_f64() * 1e3;
         let decoded = decoded.picture;
@@ -171,7 +176,9 @@ impl Rival {
     fn run(&self, command: &[String], [source, target]: [&Path; 2], quality: Option<f64>) -> Result<()> {
         let [source, target] = [source, target].map(|path| path.display().to_string());
         let quality = quality.map(|quality| quality.to_string()).unwrap_or_default();
-        let fill = |word: &String| word.replace(IN, &source).replace(OUT, &target).replace(QUALITY, &quality);
+        let fill = |word: &String| {
+            word.replace(INPUT_WORD, &source).replace(OUTPUT_WORD, &target).replace(QUALITY_WORD, &quality)
+        };
         let words: Vec<String> = command.iter().map(fill).collect();
         let Some((program, arguments)) = words.split_first() else { bail!("{} has no command", self.name) };
         let (succeeded, said) = run(program, arguments, MAX_TIME)?;

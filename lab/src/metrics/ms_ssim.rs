@@ -18,9 +18,9 @@ const WINDOW_TAPS: usize = 11;
 /// The window's standard deviation, pixels.
 const WINDOW_SIGMA: f64 = 1.5;
 /// Keeps the luminance term finite where both pictures are black: (0.01 * 255)^2.
-const C1: f32 = 6.5025;
+const LUMINANCE_CONSTANT: f32 = 6.5025;
 /// Keeps the contrast-structure term finite where both pictures are flat: (0.03 * 255)^2.
-const C2: f32 = 58.5225;
+const STRUCTURE_CONSTANT: f32 = 58.5225;
 
 /// Returns MS-SSIM on the scale of its error, in dB: `-10 log10(1 - value)`. Plots and BD-rates use it.
 #[must_use]
@@ -109,8 +109,8 @@ fn means(a: &Scale, b: &Plane, window: &[f32; WINDOW_TAPS]) -> (f64, f64) {
         let mb = mean.samples[i];
         let variances = a.mean_square.samples[i] + mean_square.samples[i] - ma * ma - mb * mb;
         let covariance = mean_product.samples[i] - ma * mb;
-        let term = (2.0 * covariance + C2) / (variances + C2);
-        let luminance = (2.0 * ma * mb + C1) / (ma * ma + mb * mb + C1);
+        let term = (2.0 * covariance + STRUCTURE_CONSTANT) / (variances + STRUCTURE_CONSTANT);
+        let luminance = (2.0 * ma * mb + LUMINANCE_CONSTANT) / (ma * ma + mb * mb + LUMINANCE_CONSTANT);
         structure += f64::from(term);
         similarity += f64::from(term * luminance);
     }

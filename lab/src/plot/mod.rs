@@ -10,7 +10,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 pub use self::axis::Axis;
-pub use self::style::{COLOURS, Pattern, Stroke, variables};
+pub use self::style::{CURVE_COLOURS, Pattern, Stroke, variables};
 use self::{
     axis::Scale,
     clip::clip,
@@ -148,7 +148,7 @@ impl Chart {
             let middle = (f64::midpoint(from, to), top);
             let x = plot.backend_coord(&middle).0;
             if x >= last.saturating_add(MARK_STEP) {
-                let words = Text::new(label.clone(), (0, -10), text(Part::Faint.colour()).pos(ABOVE));
+                let words = Text::new(label.clone(), (0, -10), text(Part::Faint.colour()).pos(ABOVE_POINT));
                 plot.draw_series([EmptyElement::at(middle) + words])?;
                 last = x;
             }
@@ -171,7 +171,7 @@ impl Chart {
             plot.draw_series(dots)?;
         }
         for (&point, label) in points.iter().zip(&curve.labels).filter(|(point, _)| within(point)) {
-            let words = Text::new(label.clone(), (0, -14), text(colour).pos(ABOVE));
+            let words = Text::new(label.clone(), (0, -14), text(colour).pos(ABOVE_POINT));
             plot.draw_series([EmptyElement::at(point) + words])?;
         }
         Ok(())
@@ -194,7 +194,7 @@ fn legend(root: &Area<'_>, curve: &Curve, line: i32) -> Result<()> {
     )?)
 }
 
-const ABOVE: Pos = Pos { h_pos: HPos::Center, v_pos: VPos::Bottom };
+const ABOVE_POINT: Pos = Pos { h_pos: HPos::Center, v_pos: VPos::Bottom };
 
 const fn width(stroke: Stroke) -> u32 {
     if stroke.strong { 6 } else { 3 }

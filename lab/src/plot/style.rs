@@ -12,7 +12,7 @@ use plotters::style::RGBColor;
 type Pair = (u32, u32);
 
 /// Colours of curves.
-pub const COLOURS: [Pair; 9] = [
+pub const CURVE_COLOURS: [Pair; 9] = [
     (0xC2185B, 0xFF6B9D),
     (0xE65100, 0xFFA15C),
     (0x77777D, 0xA8A8B0),
@@ -36,7 +36,7 @@ pub(super) enum Part {
 }
 
 /// The colours by [`Part`].
-const PARTS: [Pair; 6] = [
+const PART_COLOURS: [Pair; 6] = [
     (0xFFFFFF, 0x17171A),
     (0x1C1C1E, 0xEEEEF2),
     (0x62626A, 0xA0A0AA),
@@ -59,7 +59,7 @@ pub enum Pattern {
 /// How a curve is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stroke {
-    /// Place in [`COLOURS`].
+    /// Place in [`CURVE_COLOURS`].
     pub colour: usize,
     /// The pattern of its line.
     pub pattern: Pattern,
@@ -88,14 +88,14 @@ impl Stroke {
     }
 
     const fn key(self) -> u32 {
-        COLOURS[self.colour].0 & !3 | self.pattern as u32
+        CURVE_COLOURS[self.colour].0 & !3 | self.pattern as u32
     }
 }
 
 impl Part {
     /// Returns the light colour.
     pub(super) const fn colour(self) -> RGBColor {
-        rgb(PARTS[self as usize].0)
+        rgb(PART_COLOURS[self as usize].0)
     }
 }
 
@@ -104,16 +104,16 @@ const fn rgb(colour: u32) -> RGBColor {
     RGBColor(red, green, blue)
 }
 
-/// Returns the same colours for a page: `--c0` to `--c8` as in [`COLOURS`], and those of paper, ink and lines.
+/// Returns the same colours for a page: `--c0` to `--c8` as in [`CURVE_COLOURS`], and those of paper, ink and lines.
 #[must_use]
 pub fn variables() -> String {
-    const NAMES: [&str; PARTS.len()] = ["paper", "ink", "faint", "grid", "axis", "mark"];
+    const PART_NAMES: [&str; PART_COLOURS.len()] = ["paper", "ink", "faint", "grid", "axis", "mark"];
     let block = |of: fn(Pair) -> u32| {
         let mut css = String::from(":root{");
-        for (number, pair) in COLOURS.into_iter().enumerate() {
+        for (number, pair) in CURVE_COLOURS.into_iter().enumerate() {
             let _ = write!(css, "--c{number}:#{:06x};", of(pair));
         }
-        for (name, pair) in NAMES.into_iter().zip(PARTS) {
+        for (name, pair) in PART_NAMES.into_iter().zip(PART_COLOURS) {
             let _ = write!(css, "--{name}:#{:06x};", of(pair));
         }
         css + "}"
@@ -124,7 +124,7 @@ pub fn variables() -> String {
 /// Returns the style sheet of a drawing with these strokes.
 pub(super) fn sheet(strokes: impl Iterator<Item = Stroke>) -> String {
     let mut keys: Vec<(u32, u32, Pattern)> =
-        strokes.map(|stroke| (stroke.key(), COLOURS[stroke.colour].1, stroke.pattern)).collect();
+        strokes.map(|stroke| (stroke.key(), CURVE_COLOURS[stroke.colour].1, stroke.pattern)).collect();
     keys.sort_by_key(|key| key.0);
     keys.dedup_by_key(|key| key.0);
     let mut css = String::from("polyline{stroke-linejoin:round;stroke-linecap:round}");
@@ -137,7 +137,7 @@ pub(super) fn sheet(strokes: impl Iterator<Item = Stroke>) -> String {
         let _ = write!(css, "[stroke=\"#{key:06X}\"]{{stroke-dasharray:{dashes}}}");
     }
     css += "@media(prefers-color-scheme:dark){";
-    for (light, dark) in keys.iter().map(|key| (key.0, key.1)).chain(PARTS) {
+    for (light, dark) in keys.iter().map(|key| (key.0, key.1)).chain(PART_COLOURS) {
         let _ =
             write!(css, "[stroke=\"#{light:06X}\"]{{stroke:#{dark:06x}}}[fill=\"#{light:06X}\"]{{fill:#{dark:06x}}}");
     }
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn patterns_of_one_colour_have_keys_of_their_own() {
-        let mut keys: Vec<u32> = PARTS.iter().map(|part| part.0).collect();
-        for colour in 0..COLOURS.len() {
+        let mut keys: Vec<u32> = PART_COLOURS.iter().map(|part| part.0).collect();
+        for colour in 0..CURVE_COLOURS.len() {
             for pattern in [Pattern::Solid, Pattern::Dashed, Pattern::Dotted] {
                 keys.push(Stroke { pattern, ..Stroke::strong(colour) }.key());
             }

@@ -16,7 +16,7 @@ use crate::encoded::Names;
 use crate::progress::Progress;
 
 /// The extension of streams, which are indexed in addition to pictures.
-const STREAM: &str = "nst";
+const STREAM_EXTENSION: &str = "nst";
 
 /// The contents of an index: a line for people, and figures for programs.
 #[derive(Debug, Serialize)]
@@ -64,7 +64,8 @@ impl Display for Summary {
 /// # Errors
 /// If a folder cannot be read, or there are no such files.
 pub fn pictures_below(folder: &Path) -> Result<Vec<PathBuf>> {
-    let is_stream = |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(STREAM));
+    let is_stream =
+        |path: &Path| path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(STREAM_EXTENSION));
     let found = picture::below(folder, is_stream);
     let found = found.map_err(|(folder, error)| {
         Error::new(error).context(format!("the folder {} cannot be read", folder.display()))

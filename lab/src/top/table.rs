@@ -51,10 +51,10 @@ fn receiver(address: &str, name: &str, before: &Samples, now: &Samples, seconds:
     let grown = |name: &str| (value(name) - before.of_receiver(name, address)).max(0.0);
     let (sent, full) = (grown("nestcast_receiver_bytes_total"), grown("nestcast_receiver_full_bytes_total"));
     let percent = |part: f64, whole: f64| if whole > 0.0 { 100.0 * part / whole } else { 0.0 };
-    const REASONS: &str = "nestcast_receiver_cut_reasons_total";
-    let was = before.by(REASONS, address, "reason");
+    const REASONS_METRIC: &str = "nestcast_receiver_cut_reasons_total";
+    let was = before.by(REASONS_METRIC, address, "reason");
     let grown_most = now
-        .by(REASONS, address, "reason")
+        .by(REASONS_METRIC, address, "reason")
         .into_iter()
         .map(|(reason, count)| (reason, count - was.get(reason).unwrap_or(&0.0)));
     let reason = grown_most.filter(|(_, count)| *count > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));

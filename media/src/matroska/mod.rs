@@ -35,4 +35,4 @@ pub use reader::{Part, Reader};
 pub use tracks::{SoundFormat, SoundTrack};
 
 /// The beginning of every Matroska file: the id of its first element.
-pub const MAGIC: [u8; 4] = [0x1A, 0x45, 0xDF, 0xA3];
+pub const MAGIC_BYTES: [u8; 4] = [0x1A, 0x45, 0xDF, 0xA3];

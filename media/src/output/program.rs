@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const MAX_PAUSE: Duration = Duration::from_millis(20);
 
 /// The programs that run.
-static PROGRAMS: Mutex<Vec<Weak<Mutex<Leader>>>> = Mutex::new(Vec::new());
+static RUNNING_PROGRAMS: Mutex<Vec<Weak<Mutex<Leader>>>> = Mutex::new(Vec::new());
 
 /// A program that is killed when this is dropped, and when a signal ends the process while a temporary folder is there.
 /// On Unix, the programs that it started are killed with it or at its end, because it begins a process group.
@@ -33,7 +33,7 @@ impl Program {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(command, 0);
         // A signal waits until the program is among the others.
-        let mut programs = locked(&PROGRAMS);
+        let mut programs = locked(&RUNNING_PROGRAMS);
         let child = Arc::new(Mutex::new(Leader { child: command.spawn()?, is_reaped: false }));
         programs.retain(|program| program.strong_count() > 0);
         programs.push(Arc::downgrade(&child));
@@ -73,7 +73,7 @@ impl Drop for Program {
 /// Kills all programs that run.
 #[cfg(unix)]
 pub(super) fn kill_all() {
-    locked(&PROGRAMS).iter().filter_map(Weak::upgrade).for_each(|program| locked(&program).kill());
+    locked(&RUNNING_PROGRAMS).iter().filter_map(Weak::upgrade).for_each(|program| locked(&program).kill());
 }
 
 impl Leader {

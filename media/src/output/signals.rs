@@ -8,15 +8,15 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 /// True while no file is being written: a signal then ends the process at once.
-static IDLE: AtomicBool = AtomicBool::new(true);
+static WRITES_NOTHING: AtomicBool = AtomicBool::new(true);
 /// The signal that arrived while a file was being written, or 0.
-static ASKED: AtomicUsize = AtomicUsize::new(0);
+static ARRIVED_SIGNAL: AtomicUsize = AtomicUsize::new(0);
 
 /// The file that is being written, if one is, or the folder.
-static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
+static UNFINISHED_PATH: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {
-    UNFINISHED.lock().unwrap_or_else(PoisonError::into_inner)
+    UNFINISHED_PATH.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Lets SIGHUP, SIGINT and SIGTERM end the process as always, but deletes an unfinished file first. Not for commands
@@ -30,8 +30,8 @@ pub fn end_without_temporary_files() {
     let ending: Vec<i32> = [SIGHUP, SIGINT, SIGTERM].into_iter().filter(|signal| !is_ignored(*signal)).collect();
     for &signal in &ending {
         // If this fails, the process ends as always, and leaves the file.
-        let _ = flag::register_conditional_default(signal, &IDLE);
-        let _ = flag::register_usize(signal, &ASKED, signal.unsigned_abs() as usize);
+        let _ = flag::register_conditional_default(signal, &WRITES_NOTHING);
+        let _ = flag::register_usize(signal, &ARRIVED_SIGNAL, signal.unsigned_abs() as usize);
     }
     // The writer may be waiting for its input, so nothing waits for the writer.
     if let Ok(mut signals) = Signals::new(ending) {
@@ -130,7 +130,7 @@ pub(crate) struct Writing(());
 impl Writing {
     /// Creates the file.
     pub(crate) fn begin<T: AsRef<Path>>(make: impl FnOnce() -> io::Result<T>) -> io::Result<(T, Self)> {
-        IDLE.store(false, SeqCst);
+        WRITES_NOTHING.store(false, SeqCst);
         let writing = Self(());
         let mut unfinished = unfinished();
         let file = make();
@@ -148,7 +148,7 @@ impl Writing {
 
     /// Returns an error after a signal asked to end. The error is not `Interrupted`, because writers retry after that.
     pub(crate) fn go_on(&self) -> io::Result<()> {
-        if ASKED.load(SeqCst) == 0 { Ok(()) } else { Err(io::Error::other("a signal asked to end")) }
+        if ARRIVED_SIGNAL.load(SeqCst) == 0 { Ok(()) } else { Err(io::Error::other("a signal asked to end")) }
     }
 }
 
@@ -156,9 +156,9 @@ impl Drop for Writing {
     fn drop(&mut self) {
         *unfinished() = None;
         // In this order, a signal between the two ends the process by itself.
-        IDLE.store(true, SeqCst);
+        WRITES_NOTHING.store(true, SeqCst);
         #[cfg(unix)]
-        if let Ok(signal @ 1..) = i32::try_from(ASKED.load(SeqCst)) {
+        if let Ok(signal @ 1..) = i32::try_from(ARRIVED_SIGNAL.load(SeqCst)) {
             let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
     }

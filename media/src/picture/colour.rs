@@ -51,12 +51,12 @@ pub(super) fn adobe_rgb() -> Colours {
 /// Returns the colours of PNG's `cICP`: primaries, transfer, matrix, range. `Some(None)` is sRGB. `None` means that
 /// they are unknown, or not RGB in full range.
 pub(super) fn from_cicp([primaries, transfer, matrix, full_range]: [u8; 4]) -> Option<Option<Colours>> {
-    const RGB: [u8; 2] = [0, 1];
-    const SRGB: [u8; 2] = [1, 13];
-    if [matrix, full_range] != RGB {
+    const RGB_FULL_RANGE: [u8; 2] = [0, 1];
+    const SRGB_COLOURS: [u8; 2] = [1, 13];
+    if [matrix, full_range] != RGB_FULL_RANGE {
         return None;
     }
-    if [primaries, transfer] == SRGB {
+    if [primaries, transfer] == SRGB_COLOURS {
         return Some(None);
     }
     let color_primaries = CicpColorPrimaries::try_from(primaries).ok()?;

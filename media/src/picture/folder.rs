@@ -4,13 +4,14 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Extensions of pictures, in any case; also of formats that this crate does not read, so that an error names the file.
-const EXTENSIONS: [&str; 15] =
+const PICTURE_EXTENSIONS: [&str; 15] =
     ["png", "jpg", "jpeg", "jpe", "jfif", "mpo", "webp", "avif", "heic", "heif", "gif", "tif", "tiff", "bmp", "jxl"];
 
 /// Returns whether a file's name promises a picture.
 #[must_use]
 fn is_named_as_one(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
+    path.extension()
+        .is_some_and(|extension| PICTURE_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
 /// Lists the files in a folder that are named as pictures, in the order of their names. Leaves out subfolders, and also

@@ -2,7 +2,7 @@
 
 /// Returns the format of a file that begins with these bytes, if cameras, phones or editors write it.
 pub(super) fn of(start: &[u8]) -> Option<&'static str> {
-    const BEGINNINGS: [(&[u8], &str); 7] = [
+    const FORMAT_BEGINNINGS: [(&[u8], &str); 7] = [
         (b"GIF8", "a GIF"),
         (b"II*\0", "a TIFF or raw picture"),
         (b"MM\0*", "a TIFF or raw picture"),
@@ -15,7 +15,7 @@ pub(super) fn of(start: &[u8]) -> Option<&'static str> {
     match brand {
         Some(b"avif" | b"avis") => Some("an AVIF"),
         Some(b"heic" | b"heix" | b"hevc" | b"mif1" | b"msf1") => Some("a HEIC"),
-        _ => BEGINNINGS.iter().find(|(beginning, _)| start.starts_with(beginning)).map(|(_, name)| *name),
+        _ => FORMAT_BEGINNINGS.iter().find(|(beginning, _)| start.starts_with(beginning)).map(|(_, name)| *name),
     }
 }
 

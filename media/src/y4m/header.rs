@@ -6,7 +6,7 @@ use super::{Error, Note};
 use crate::aspect;
 
 /// The beginning of a y4m stream.
-pub const MAGIC: &str = "YUV4MPEG2";
+pub const MAGIC_WORD: &str = "YUV4MPEG2";
 
 /// The number of chroma samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Header {
             None => line,
         };
         let mut fields = line.split(' ');
-        if fields.next() != Some(MAGIC) {
+        if fields.next() != Some(MAGIC_WORD) {
             return Err(Error::Corrupt("it does not begin with \"YUV4MPEG2\""));
         }
         let mut width = None;

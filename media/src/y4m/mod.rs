@@ -42,7 +42,7 @@ mod writer;
 
 pub use error::Error;
 pub use frames::Frames;
-pub use header::MAGIC;
+pub use header::MAGIC_WORD;
 pub use note::Note;
 pub use reader::Reader;
 pub use writer::Writer;

@@ -16,7 +16,7 @@ pub(crate) struct Clip {
 impl Clip {
     /// Reads a clip of YUV4MPEG2 whose frames have no parameters.
     pub(crate) fn read(path: &str) -> Result<Self, Failure> {
-        const FRAME: &[u8] = b"FRAME\n";
+        const FRAME_HEADER: &[u8] = b"FRAME\n";
         let bytes = std::fs::read(path)?;
         let end = bytes.iter().position(|byte| *byte == b'\n').ok_or("the file has no header")?;
         let header = std::str::from_utf8(&bytes[..end])?;
@@ -26,7 +26,9 @@ impl Clip {
         let rate = tag('F')?.parse()?;
         let [width, height] = [size.width(), size.height()];
         let samples = width * height + 2 * width.div_ceil(2) * height.div_ceil(2);
-        let frames = bytes[end + 1..].chunks_exact(FRAME.len() + samples).map(|frame| frame[FRAME.len()..].to_vec());
+        let frames = bytes[end + 1..]
+            .chunks_exact(FRAME_HEADER.len() + samples)
+            .map(|frame| frame[FRAME_HEADER.len()..].to_vec());
         let pictures = frames.map(|samples| Picture::new(size, Format::Ycbcr420(Ycbcr::BT601), samples));
         Ok(Self { size, rate, frames: pictures.collect::<Result<_, _>>()? })
     }

@@ -22,7 +22,7 @@ pub struct Cost {
 
 /// Operators by domain and name, with their number of inputs and the names of their attributes, all of which are
 /// needed. Those of `models/train/nestcast_train/export/graph.py`, and `Sub`.
-const OPERATORS: [(&str, &str, usize, &[&str]); 20] = [
+const KNOWN_OPERATORS: [(&str, &str, usize, &[&str]); 20] = [
     (STANDARD_DOMAIN, "Add", 2, &[]),
     (STANDARD_DOMAIN, "AveragePool", 1, &["kernel_shape", "strides"]),
     (STANDARD_DOMAIN, "Cast", 1, &["to"]),
@@ -143,7 +143,7 @@ fn wrong(node: &Node<'_>, what: Wrong) -> GraphError {
 
 /// The outputs of a node.
 fn run(node: &Node<'_>, values: &HashMap<&str, Value>, cost: &mut Cost) -> Result<Vec<Value>, GraphError> {
-    let known = OPERATORS.iter().find(|(domain, name, ..)| (*domain, *name) == (node.domain, node.operator));
+    let known = KNOWN_OPERATORS.iter().find(|(domain, name, ..)| (*domain, *name) == (node.domain, node.operator));
     let (_, operator, inputs, attributes) =
         known.ok_or_else(|| GraphError::Operator(format!("{}.{}", node.domain, node.operator)))?;
     let has = |name: &&str| node.attributes.iter().any(|attribute| attribute.name == *name);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use nestcast_codec::{Band, LEVELS, SUBBANDS, Subband};
+use nestcast_codec::{Band, SUBBAND_COUNT, Subband, WAVELET_LEVELS};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -11,7 +11,7 @@ use super::Fault;
 /// Version of the manifest that this build reads.
 const MANIFEST_FORMAT: u32 = 1;
 /// Pixels to a sample of the coarsest subbands, each way.
-const COARSEST_STRIDE: usize = 1 << LEVELS;
+const COARSEST_STRIDE: usize = 1 << WAVELET_LEVELS;
 /// Most networks of a synthesis.
 pub(super) const MOST_SYNTHESES: usize = 8;
 /// The bit planes of the largest coefficient: no cut is above.
@@ -180,8 +180,8 @@ impl Manifest {
     fn check(&self) -> Result<(), Fault> {
         check_files(&self.files)?;
         let Transform { stride, levels, subbands } = &self.transform;
-        if (*stride, *levels) != (COARSEST_STRIDE, LEVELS)
-            || !subbands.iter().eq(&(0..SUBBANDS).map(subband_name).collect::<Vec<_>>())
+        if (*stride, *levels) != (COARSEST_STRIDE, WAVELET_LEVELS)
+            || !subbands.iter().eq(&(0..SUBBAND_COUNT).map(subband_name).collect::<Vec<_>>())
         {
             return Err(Fault::Transform);
         }
@@ -269,7 +269,7 @@ mod tests {
 
     #[test]
     fn subbands_are_named_in_the_order_of_the_stream() {
-        let names: Vec<_> = [0, 1, 3, 8, SUBBANDS - 1].map(subband_name).into();
+        let names: Vec<_> = [0, 1, 3, 8, SUBBAND_COUNT - 1].map(subband_name).into();
         assert_eq!(names, ["y-ll6", "u-ll6", "y-hl6", "u-hh6", "v-hh1"]);
     }
 }

@@ -302,7 +302,7 @@ impl LocalRelay {
             .with_no_client_auth()
             .with_single_cert(vec![certificate], key)
             .expect("a certificate");
-        tls.alpn_protocols = nestcast_moq::VERSIONS.map(|name| name.as_bytes().to_vec()).to_vec();
+        tls.alpn_protocols = nestcast_moq::MOQ_LITE_VERSIONS.map(|name| name.as_bytes().to_vec()).to_vec();
         let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls).expect("TLS 1.3");
         let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
         let endpoint = quinn::Endpoint::server(config, ([127, 0, 0, 1], 0).into()).expect("a port");

@@ -36,7 +36,7 @@ pub(crate) async fn base_layers_at_the_end(place: &Place, time: Duration, fps: u
 
 async fn read(place: &Place, found: &mpsc::UnboundedSender<(u64, Instant)>) {
     let mut crypto = place.trust.config().expect("a configuration");
-    crypto.alpn_protocols = nestcast_moq::VERSIONS.map(|name| name.as_bytes().to_vec()).to_vec();
+    crypto.alpn_protocols = nestcast_moq::MOQ_LITE_VERSIONS.map(|name| name.as_bytes().to_vec()).to_vec();
     let endpoint = quinn::Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).expect("a port");
     let config = quinn::ClientConfig::new(Arc::new(QuicClientConfig::try_from(crypto).expect("TLS 1.3")));
     let address = (place.url.host().parse::<Ipv4Addr>().expect("an address"), place.url.port()).into();

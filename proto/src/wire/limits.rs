@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Names the family of all session versions in the TLS handshake (spec, "Connection"). It does not change with the
 /// version.
-pub const ALPN: &[u8] = b"nestcast/1";
+pub const SESSION_ALPN: &[u8] = b"nestcast/1";
 /// The most bytes of a control message's body: a token, and many times the rest.
 pub const MAX_MESSAGE: usize = 2048;
 /// The most bytes of a token: a signed one with a few claims has 400.

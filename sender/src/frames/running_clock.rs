@@ -16,7 +16,7 @@ const BEAT_INTERVAL: Duration = Duration::from_millis(20);
 const MAX_BEAT: Duration = Duration::from_millis(100);
 
 /// The clock of this process. All broadcasts share it, because a pause concerns all of them.
-static PROCESS: Mutex<Running> = Mutex::new(Running { beats: 0, seen: Duration::ZERO, paused: Duration::ZERO });
+static PROCESS_CLOCK: Mutex<Running> = Mutex::new(Running { beats: 0, seen: Duration::ZERO, paused: Duration::ZERO });
 
 /// The state of the clock.
 #[derive(Debug)]
@@ -47,7 +47,7 @@ impl Running {
 }
 
 fn process<T>(of: impl FnOnce(&mut Running) -> T) -> T {
-    of(&mut PROCESS.lock().unwrap_or_else(PoisonError::into_inner))
+    of(&mut PROCESS_CLOCK.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Returns how long the process has run, without its pauses.

@@ -12,7 +12,7 @@ pub(crate) const SESSION_PATH: &str = "/";
 /// The most bytes of a request's fields. Each field counts 32 bytes more (RFC 9114, section 4.2.2).
 const MAX_FIELD_BYTES: u64 = 16 * 1024;
 /// The names of WebTransport: in drafts up to 13, and from draft 14 on.
-const PROTOCOLS: [&[u8]; 2] = [b"webtransport", b"webtransport-h3"];
+const WEBTRANSPORT_NAMES: [&[u8]; 2] = [b"webtransport", b"webtransport-h3"];
 
 /// What a request asks for, as far as it matters here.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Request {
         if !is(&self.method, b"CONNECT") {
             return 405;
         }
-        if !PROTOCOLS.into_iter().any(|name| is(&self.protocol, name)) || !is(&self.scheme, b"https") {
+        if !WEBTRANSPORT_NAMES.into_iter().any(|name| is(&self.protocol, name)) || !is(&self.scheme, b"https") {
             return 501;
         }
         if !is(&self.path, SESSION_PATH.as_bytes()) {

@@ -21,7 +21,7 @@ use crate::quic::connection::{QuicConnection, Stream, disconnected};
 use crate::transport::{Connection, Disconnected};
 
 /// The protocol of a browser's connection (ALPN).
-pub(super) const H3: &[u8] = b"h3";
+pub(super) const BROWSER_ALPN: &[u8] = b"h3";
 /// The values that begin a session's streams, before the session's number (draft-ietf-webtrans-http3, section 4): for
 /// the page's control stream, and for this end's streams.
 const BIDIRECTIONAL_SIGNAL: u32 = 0x41;
@@ -45,7 +45,7 @@ impl BrowserHandshake {
     /// Returns whether a peer is a browser, as soon as the peer has offered its protocols.
     pub(super) async fn is_of(connecting: &mut Connecting) -> Result<bool, Disconnected> {
         let data = connecting.handshake_data().await.map_err(disconnected)?.downcast::<HandshakeData>();
-        Ok(data.is_ok_and(|data| data.protocol.as_deref() == Some(H3)))
+        Ok(data.is_ok_and(|data| data.protocol.as_deref() == Some(BROWSER_ALPN)))
     }
 
     /// Performs the handshake. The settings are sent together with the certificate, because a browser waits for them

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, PoisonError, RwLock};
 
-use nestcast_proto::ALPN;
+use nestcast_proto::SESSION_ALPN;
 use rustls::InconsistentKeys;
 use rustls::crypto::CryptoProvider;
 use rustls::server::{ClientHello, ResolvesServerCert};
@@ -36,7 +36,7 @@ impl Certificates {
 
 impl ResolvesServerCert for Certificates {
     fn resolve(&self, hello: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
-        let is_receiver = hello.alpn().is_some_and(|mut names| names.any(|name| name == ALPN));
+        let is_receiver = hello.alpn().is_some_and(|mut names| names.any(|name| name == SESSION_ALPN));
         let browsers = self.browsers.read().unwrap_or_else(PoisonError::into_inner);
         Some(Arc::clone(if is_receiver { &self.receivers } else { &browsers }))
     }

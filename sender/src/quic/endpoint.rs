@@ -4,7 +4,7 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use nestcast_proto::{ALPN, Close, INITIAL_WINDOW};
+use nestcast_proto::{Close, INITIAL_WINDOW, SESSION_ALPN};
 use quinn::crypto::rustls::QuicServerConfig;
 use quinn::{
     AckFrequencyConfig, AsyncUdpSocket, EndpointConfig, Runtime as _, ServerConfig, TokioRuntime, TransportConfig,
@@ -18,7 +18,7 @@ use crate::clock::WallClock;
 use crate::config::Acknowledge;
 use crate::error::Error;
 use crate::identity::Identity;
-use crate::quic::browser::{BrowserHandshake, H3};
+use crate::quic::browser::{BROWSER_ALPN, BrowserHandshake};
 use crate::quic::certificates::Certificates;
 use crate::quic::congestion::{Factory, SharedClock};
 use crate::quic::connection::{QuicConnection, disconnected};
@@ -242,8 +242,8 @@ fn config(
         .map_err(|error| tls(&error))?
         .with_no_client_auth()
         .with_cert_resolver(certificates);
-    crypto.alpn_protocols = vec![ALPN.to_vec()];
-    crypto.alpn_protocols.extend(browsers.then(|| H3.to_vec()));
+    crypto.alpn_protocols = vec![SESSION_ALPN.to_vec()];
+    crypto.alpn_protocols.extend(browsers.then(|| BROWSER_ALPN.to_vec()));
     // Without tickets there is no resumption, and so there are no 0-RTT data to replay.
     crypto.send_tls13_tickets = 0;
     crypto.max_early_data_size = 0;

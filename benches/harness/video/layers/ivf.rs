@@ -3,7 +3,7 @@
 use anyhow::{Context, Result, ensure};
 
 /// The header's first bytes.
-const MAGIC: &[u8; 4] = b"DKIF";
+const MAGIC_BYTES: &[u8; 4] = b"DKIF";
 const HEADER_BYTES: usize = 32;
 const FRAME_HEADER_BYTES: usize = 12;
 
@@ -22,7 +22,7 @@ impl Ivf {
     /// If it is no IVF file, or its last frame is not whole.
     pub(super) fn parse(file: &[u8]) -> Result<Self> {
         let (header, mut rest) = file.split_first_chunk().context("an IVF file begins with a header of 32 bytes")?;
-        ensure!(header.starts_with(MAGIC), "it is no IVF file");
+        ensure!(header.starts_with(MAGIC_BYTES), "it is no IVF file");
         let mut frames = Vec::new();
         while !rest.is_empty() {
             let (size, after) = rest.split_first_chunk().context("a frame's header is cut off")?;

@@ -23,7 +23,7 @@ use nestcast_lab::ffmpeg::Ffmpeg;
 
 use self::{
     ours::Ours,
-    receivers::{COUNTS, spread},
+    receivers::{RECEIVER_COUNTS, spread},
     renditions::Renditions,
     serving::Stream,
     svc::{Program, Svc},
@@ -33,7 +33,7 @@ use super::{Clip, Rates, rivals::Rival};
 pub use self::row::Row;
 
 /// The ids of all schemes, in the order of tables.
-pub const IDS: [&str; 15] = [
+pub const SCHEME_IDS: [&str; 15] = [
     "nestcast",
     "nestcast-2",
     "nestcast-3",
@@ -85,7 +85,7 @@ impl Offer {
     }
 }
 
-/// Returns the schemes that can be measured here, in the order of [`IDS`], and the names of missing programs.
+/// Returns the schemes that can be measured here, in the order of [`SCHEME_IDS`], and the names of missing programs.
 #[must_use]
 pub fn all(ffmpeg: &Ffmpeg, search: Option<&OsStr>) -> (Vec<Box<dyn Scheme>>, Vec<&'static str>) {
     let mut schemes: Vec<Box<dyn Scheme>> = Vec::new();
@@ -128,7 +128,7 @@ pub fn measure(clip: &Clip, rates: &Rates, scheme: &dyn Scheme) -> Result<Vec<Ro
         let kbps = spread(rates, count);
         Ok(Row::new(clip, scheme.id(), &kbps, &scheme.offer(clip, &kbps)?))
     };
-    COUNTS.into_iter().map(row).collect()
+    RECEIVER_COUNTS.into_iter().map(row).collect()
 }
 
 #[cfg(test)]
@@ -142,14 +142,14 @@ mod tests {
         let Ok(ffmpeg) = Ffmpeg::find() else { return println!("skipped: no ffmpeg") };
         let folder = tempfile::tempdir().expect("a folder");
         let (schemes, missing) = all(&ffmpeg, Some(folder.path().as_os_str()));
-        assert_eq!(schemes.iter().map(|scheme| scheme.id()).collect::<Vec<_>>(), IDS[..11]);
+        assert_eq!(schemes.iter().map(|scheme| scheme.id()).collect::<Vec<_>>(), SCHEME_IDS[..11]);
         assert_eq!(missing, ["vp9_spatial_svc_encoder", "svc_encoder_rtc"]);
         for name in missing {
             fs::write(folder.path().join(name), "").expect("writes");
         }
         let (schemes, missing) = all(&ffmpeg, Some(folder.path().as_os_str()));
-        assert_eq!(schemes.iter().map(|scheme| scheme.id()).collect::<Vec<_>>(), IDS);
+        assert_eq!(schemes.iter().map(|scheme| scheme.id()).collect::<Vec<_>>(), SCHEME_IDS);
         assert!(missing.is_empty());
-        assert!(IDS.iter().all(|id| crate::style::is_known(id)));
+        assert!(SCHEME_IDS.iter().all(|id| crate::style::is_known(id)));
     }
 }

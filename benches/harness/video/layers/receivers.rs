@@ -3,7 +3,7 @@
 use super::super::Rates;
 
 /// Numbers of receivers: a handful, and a crowd of which most lie between two streams.
-pub(super) const COUNTS: [usize; 2] = [5, 64];
+pub(super) const RECEIVER_COUNTS: [usize; 2] = [5, 64];
 
 /// Returns the rates in kbit/s of `count` receivers over the range of a clip's rates, rising.
 pub(super) fn spread(rates: &Rates, count: usize) -> Vec<f64> {

@@ -4,11 +4,11 @@ use std::{fmt::Write as _, path::Path};
 
 use anyhow::Result;
 
-use super::{COUNTS, IDS, Row};
+use super::{RECEIVER_COUNTS, Row, SCHEME_IDS};
 use crate::style;
 
 /// The scheme whose bytes and time are 1.
-const UNIT: &str = "nestcast";
+const UNIT_SCHEME: &str = "nestcast";
 
 /// Figures of one scheme, means over clips.
 #[derive(Clone, Debug, PartialEq)]
@@ -16,14 +16,14 @@ pub struct Summary {
     /// Id of the scheme.
     pub scheme: String,
     /// For each number of receivers: mean PSNR in dB by the three rules (mean, strict, strict from the ninth frame on).
-    pub db: [[f64; 3]; COUNTS.len()],
+    pub db: [[f64; 3]; RECEIVER_COUNTS.len()],
     /// Fraction of the receivers for whom the lowest stream is too late, of the larger number: of all frames, and from
     /// the ninth on.
     pub late: [f64; 2],
     /// The largest frame over the mean one.
     pub largest_frame: f64,
     /// Bytes that are sent, by the number of receivers; those of one stream of nestcast are 1.
-    pub bytes: [f64; COUNTS.len()],
+    pub bytes: [f64; RECEIVER_COUNTS.len()],
     /// Processor time for the smaller number of receivers; that of one stream of nestcast is 1.
     pub time: f64,
 }
@@ -42,33 +42,33 @@ pub fn clips(rows: &[Row]) -> Vec<&str> {
 
 /// One clip's rows, by the number of receivers.
 struct Pair<'a> {
-    rows: [&'a Row; COUNTS.len()],
-    /// Those of [`UNIT`].
-    units: [&'a Row; COUNTS.len()],
+    rows: [&'a Row; RECEIVER_COUNTS.len()],
+    /// Those of [`UNIT_SCHEME`].
+    units: [&'a Row; RECEIVER_COUNTS.len()],
 }
 
-/// Returns the figures of all schemes that were measured on all of the clips, in the order of [`IDS`].
+/// Returns the figures of all schemes that were measured on all of the clips, in the order of [`SCHEME_IDS`].
 #[must_use]
 pub fn summaries(rows: &[Row], clips: &[&str]) -> Vec<Summary> {
-    let of = |clip: &str, scheme: &str| -> Option<[&Row; COUNTS.len()]> {
+    let of = |clip: &str, scheme: &str| -> Option<[&Row; RECEIVER_COUNTS.len()]> {
         let of = |receivers: usize| {
             rows.iter().find(|row| row.clip == clip && row.scheme == scheme && row.receivers == receivers)
         };
-        let [few, many] = COUNTS.map(of);
+        let [few, many] = RECEIVER_COUNTS.map(of);
         Some([few?, many?])
     };
-    let pair = |clip: &str, scheme: &str| Some(Pair { rows: of(clip, scheme)?, units: of(clip, UNIT)? });
+    let pair = |clip: &str, scheme: &str| Some(Pair { rows: of(clip, scheme)?, units: of(clip, UNIT_SCHEME)? });
     let summary = |scheme: &&str| {
         let pairs: Option<Vec<Pair<'_>>> = clips.iter().map(|clip| pair(clip, scheme)).collect();
         Some(Summary::new(scheme, &pairs?))
     };
-    IDS.iter().filter_map(summary).collect()
+    SCHEME_IDS.iter().filter_map(summary).collect()
 }
 
 impl Summary {
     fn new(scheme: &str, pairs: &[Pair<'_>]) -> Self {
         let mean = |value: &dyn Fn(&Pair<'_>) -> f64| pairs.iter().map(value).sum::<f64>() / pairs.len() as f64;
-        let [few, many] = [0, COUNTS.len() - 1];
+        let [few, many] = [0, RECEIVER_COUNTS.len() - 1];
         let rules: [fn(&Row) -> f64; 3] = [|row| row.mean_db, |row| row.strict_db, |row| row.settled_db];
         Self {
             scheme: scheme.to_owned(),
@@ -165,7 +165,7 @@ mod tests {
     fn a_scheme_counts_where_it_was_measured_on_every_clip() {
         let mut rows = Vec::new();
         for (clip, db) in [("a", 30.0), ("b", 40.0)] {
-            for receivers in COUNTS {
+            for receivers in RECEIVER_COUNTS {
                 rows.push(row(clip, "nestcast", receivers, db));
                 rows.push(row(clip, "x264-own", receivers, 2.0 * db - if receivers == 64 { db } else { 0.0 }));
             }

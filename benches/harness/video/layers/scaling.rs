@@ -8,7 +8,7 @@ use nestcast_lab::ffmpeg::Ffmpeg;
 
 use super::super::{Clip, clip::pictures, rivals::input};
 
-const RAW: [&str; 5] = ["-fps_mode", "passthrough", "-f", "rawvideo", "-"];
+const RAW_VIDEO_ARGUMENTS: [&str; 5] = ["-fps_mode", "passthrough", "-f", "rawvideo", "-"];
 
 /// Returns ffmpeg's filter to a size.
 fn filter(size: Size) -> [OsString; 2] {
@@ -19,7 +19,7 @@ fn filter(size: Size) -> [OsString; 2] {
 /// Returns the samples of all frames of `clip` at another size; the file `raw` has those at its own.
 pub(super) fn scaled(ffmpeg: &Ffmpeg, clip: &Clip, raw: &Path, size: Size) -> Result<Vec<u8>> {
     let words = input(clip).into_iter().map(OsString::from).chain([raw.into()]);
-    ffmpeg.run(words.chain(filter(size)).chain(RAW.map(OsString::from)))
+    ffmpeg.run(words.chain(filter(size)).chain(RAW_VIDEO_ARGUMENTS.map(OsString::from)))
 }
 
 /// Decodes a file with the options `decoder`, and scales the pictures to the size of `clip` if they are `smaller`.
@@ -32,6 +32,6 @@ pub(super) fn decoded(
 ) -> Result<Vec<Picture>> {
     let words = decoder.iter().map(OsString::from).chain(["-i".into(), coded.into()]);
     let filter = smaller.then(|| filter(clip.size)).into_iter().flatten();
-    let samples = ffmpeg.run(words.chain(filter).chain(RAW.map(OsString::from)))?;
+    let samples = ffmpeg.run(words.chain(filter).chain(RAW_VIDEO_ARGUMENTS.map(OsString::from)))?;
     pictures(clip.size, clip.frames[0].format(), &samples)
 }

@@ -10,7 +10,7 @@ use super::super::{Clip, Run};
 /// The latest that a frame may be complete, in frame times after its capture.
 const LATEST_FRAME_TIMES: f64 = 1.5;
 /// A part of a rate that rounding may add.
-const SLACK: f64 = 1e-9;
+const ROUNDING_SLACK: f64 = 1e-9;
 
 /// What a receiver may get: a rendition, or a layer with all layers below it.
 #[derive(Clone, Debug)]
@@ -45,10 +45,12 @@ impl Rule {
     fn fits(self, stream: &Stream, clip: &Clip, kbps: f64) -> bool {
         let bytes = stream.run.frames.iter().map(|frame| frame.bytes).sum();
         match self {
-            Self::Mean => stream.kbps.min(clip.kbps(bytes)) <= kbps * (1.0 + SLACK),
-            Self::Strict => latest(&stream.run.frames, clip.frame_bytes(kbps), 0) <= LATEST_FRAME_TIMES + SLACK,
+            Self::Mean => stream.kbps.min(clip.kbps(bytes)) <= kbps * (1.0 + ROUNDING_SLACK),
+            Self::Strict => {
+                latest(&stream.run.frames, clip.frame_bytes(kbps), 0) <= LATEST_FRAME_TIMES + ROUNDING_SLACK
+            }
             Self::Settled => {
-                latest(&stream.run.frames, clip.frame_bytes(kbps), FIRST_FRAME) <= LATEST_FRAME_TIMES + SLACK
+                latest(&stream.run.frames, clip.frame_bytes(kbps), FIRST_FRAME) <= LATEST_FRAME_TIMES + ROUNDING_SLACK
             }
         }
     }

@@ -30,9 +30,9 @@ use super::{
 };
 
 /// The number of layers.
-const LAYERS: usize = 3;
+const LAYER_COUNT: usize = 3;
 /// A low priority, so that other programs stay responsive.
-const NICE: [&str; 2] = ["-n", "10"];
+const NICE_ARGUMENTS: [&str; 2] = ["-n", "10"];
 
 /// An example program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +68,14 @@ impl Program {
 
     /// Returns the arguments for layers of these rates in kbit/s, each without those of the layers below it.
     fn arguments(self, clip: &Clip, layers: &[u64], spatial: bool) -> String {
-        let list = |value: &dyn Fn(usize) -> String| (0..LAYERS).map(value).collect::<Vec<_>>().join(",");
+        let list = |value: &dyn Fn(usize) -> String| (0..LAYER_COUNT).map(value).collect::<Vec<_>>().join(",");
         let rates = list(&|layer| layers[layer].to_string());
         let scales = list(&|layer| format!("1/{}", if spatial { SHRINK_FACTORS[layer] } else { 1 }));
         let (width, height) = (clip.size.width(), clip.size.height());
         let [frames, seconds] = [clip.rate.frames(), clip.rate.seconds()];
         let total: u64 = layers.iter().sum();
         let common = format!(
-            "-w {width} -h {height} -t {seconds}/{frames} -sl {LAYERS} -tl 1 -k {KEYFRAME_INTERVAL} -th 1 \
+            "-w {width} -h {height} -t {seconds}/{frames} -sl {LAYER_COUNT} -tl 1 -k {KEYFRAME_INTERVAL} -th 1 \
              -r {scales} -b {total} -bl {rates}"
         );
         match self {
@@ -126,7 +126,7 @@ impl Scheme for Svc {
         let folder = tempfile::tempdir()?;
         let (raw, output) = (folder.path().join("raw"), folder.path().join("layers"));
         clip.write_raw(&raw)?;
-        let rates = slowest_of_groups(kbps, LAYERS);
+        let rates = slowest_of_groups(kbps, LAYER_COUNT);
         let layers = increments(&rates);
         let arguments = self.program.arguments(clip, &layers, self.spatial);
         let name = || format!("{} by {} {arguments}", clip.name, self.program.name());
@@ -145,7 +145,7 @@ impl Scheme for Svc {
 impl Svc {
     fn encode(&self, arguments: &str, raw: &Path, output: &Path) -> Result<()> {
         let mut command = Command::new("nice");
-        command.args(NICE).arg(&self.path).args(arguments.split_whitespace()).arg(raw).arg("-o").arg(output);
+        command.args(NICE_ARGUMENTS).arg(&self.path).args(arguments.split_whitespace()).arg(raw).arg("-o").arg(output);
         let done = command.output().with_context(|| self.path.display().to_string())?;
         let said = String::from_utf8_lossy(&done.stderr);
         ensure!(done.status.success(), "it failed: {}", said.trim().lines().last().unwrap_or("it did not say why"));

@@ -5,7 +5,7 @@ use anyhow::Result;
 /// The unit in which Linux counts processor time (`getconf CLK_TCK`).
 const TICKS_PER_SECOND: f64 = 100.0;
 /// The fields of the time in this process and in its children, in the kernel and outside (`man 5 proc`, from 1).
-const FIELDS: std::ops::RangeInclusive<usize> = 14..=17;
+const TIME_FIELDS: std::ops::RangeInclusive<usize> = 14..=17;
 /// The field after the program's name, which may contain anything.
 const AFTER_NAME: usize = 3;
 
@@ -23,7 +23,7 @@ fn now() -> f64 {
 
 fn seconds(stat: &str) -> Option<f64> {
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let ticks: Option<u64> = FIELDS.map(|field| fields.get(field - AFTER_NAME)?.parse::<u64>().ok()).sum();
+    let ticks: Option<u64> = TIME_FIELDS.map(|field| fields.get(field - AFTER_NAME)?.parse::<u64>().ok()).sum();
     Some(ticks? as f64 / TICKS_PER_SECOND)
 }
 

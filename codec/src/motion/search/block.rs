@@ -1,6 +1,6 @@
 //! Searches vectors of blocks and partitions by absolute differences and estimated bits.
 
-use crate::motion::field::{BLOCK, Field, PARTITION_SIDE, Source};
+use crate::motion::field::{BLOCK_SIDE, Field, PARTITION_SIDE, Source};
 use crate::motion::reference::BySource;
 use crate::motion::search::cost;
 use crate::motion::search::difference::Differences;
@@ -35,9 +35,9 @@ pub(super) struct MotionCandidate {
 impl Blocks {
     pub(super) fn reset(&mut self, size: Size, luma: &[u8]) {
         let [across, down] = Field::grid(size);
-        self.stride = across * BLOCK;
+        self.stride = across * BLOCK_SIDE;
         self.luma.clear();
-        for y in 0..down * BLOCK {
+        for y in 0..down * BLOCK_SIDE {
             let row = &luma[y.min(size.height() - 1) * size.width()..][..size.width()];
             self.luma.extend_from_slice(row);
             self.luma.resize((y + 1) * self.stride, row[size.width() - 1]);
@@ -108,8 +108,8 @@ impl Piece<'_> {
         let corner = corner.map_or(left, |at| found[at].whole);
         let predicted = Vector::median(left, above, corner);
         let starts = [Vector::ZERO, predicted, left, above, corner, rough[number].vector];
-        let first = [number % across, number / across].map(|at| at * BLOCK);
-        let own = blocks.square::<BLOCK>(first);
+        let first = [number % across, number / across].map(|at| at * BLOCK_SIDE);
+        let own = blocks.square::<BLOCK_SIDE>(first);
         let difference = |vector| quarters.of_block(instructions, &own, first, vector).iter().sum();
         let (whole, difference) = Descent { difference, predicted, lambda }.run(&starts, 12);
         if difference <= lambda * BITS_OF_CELLS / 16 {

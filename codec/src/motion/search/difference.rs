@@ -1,6 +1,6 @@
 //! Sums of absolute differences of bytes: plain loops, and the instruction of x86-64 that sums eight of them.
 
-use crate::motion::field::{BLOCK, PARTITION_SIDE};
+use crate::motion::field::{BLOCK_SIDE, PARTITION_SIDE};
 use crate::simd::Portable;
 
 /// The sums of a block's four partitions, in their order.
@@ -10,7 +10,7 @@ pub(super) type Quadrants = [u32; 4];
 /// places contain the whole block.
 pub(super) trait Differences: Copy {
     /// Returns the sum of each partition of a block.
-    fn of_block(self, own: &[[u8; BLOCK]; BLOCK], places: [&[u8]; 2], stride: usize) -> Quadrants;
+    fn of_block(self, own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE], places: [&[u8]; 2], stride: usize) -> Quadrants;
 
     /// Returns the sum of one partition.
     fn of_partition(self, own: &[[u8; PARTITION_SIDE]; PARTITION_SIDE], places: [&[u8]; 2], stride: usize) -> u32;
@@ -18,7 +18,7 @@ pub(super) trait Differences: Copy {
 
 impl Differences for Portable {
     #[inline(always)]
-    fn of_block(self, own: &[[u8; BLOCK]; BLOCK], places: [&[u8]; 2], stride: usize) -> Quadrants {
+    fn of_block(self, own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE], places: [&[u8]; 2], stride: usize) -> Quadrants {
         let mut sums = [0; 4];
         for (half, own) in own.as_chunks::<PARTITION_SIDE>().0.iter().enumerate() {
             let columns = columns(own, places.map(|place| &place[half * PARTITION_SIDE * stride..]), stride);
@@ -64,12 +64,17 @@ mod avx2 {
 
     use fearless_simd::{Avx2, SimdInto, kernel, u8x16};
 
-    use crate::motion::field::{BLOCK, PARTITION_SIDE};
+    use crate::motion::field::{BLOCK_SIDE, PARTITION_SIDE};
     use crate::motion::search::difference::{Differences, Quadrants};
 
     impl Differences for Avx2 {
         #[inline(always)]
-        fn of_block(self, own: &[[u8; BLOCK]; BLOCK], [first, second]: [&[u8]; 2], stride: usize) -> Quadrants {
+        fn of_block(
+            self,
+            own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE],
+            [first, second]: [&[u8]; 2],
+            stride: usize,
+        ) -> Quadrants {
             of_block(self, own, first, second, stride)
         }
 
@@ -87,20 +92,29 @@ mod avx2 {
     kernel!(
         #[inline(always)]
         #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "64 differences of bytes")]
-        fn of_block(avx2: Avx2, own: &[[u8; BLOCK]; BLOCK], first: &[u8], second: &[u8], stride: usize) -> Quadrants {
-            let load = |row: &[u8; BLOCK]| -> __m128i {
+        fn of_block(
+            avx2: Avx2,
+            own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE],
+            first: &[u8],
+            second: &[u8],
+            stride: usize,
+        ) -> Quadrants {
+            let load = |row: &[u8; BLOCK_SIDE]| -> __m128i {
                 let row: u8x16<Avx2> = (*row).simd_into(avx2);
                 row.into()
             };
-            let length = (BLOCK - 1) * stride + BLOCK;
+            let length = (BLOCK_SIDE - 1) * stride + BLOCK_SIDE;
             let (first, second) = (&first[..length], &second[..length]);
             let (mut upper, mut lower) = (_mm_setzero_si128(), _mm_setzero_si128());
             let mut at = 0;
             // Eight rows of each half in turn: both sums stay in registers.
             for y in 0..PARTITION_SIDE {
                 let below = at + PARTITION_SIDE * stride;
-                let (Some(a), Some(b)) = (first.get(at..at + BLOCK), second.get(at..at + BLOCK)) else { break };
-                let (Some(c), Some(d)) = (first.get(below..below + BLOCK), second.get(below..below + BLOCK)) else {
+                let (Some(a), Some(b)) = (first.get(at..at + BLOCK_SIDE), second.get(at..at + BLOCK_SIDE)) else {
+                    break;
+                };
+                let (Some(c), Some(d)) = (first.get(below..below + BLOCK_SIDE), second.get(below..below + BLOCK_SIDE))
+                else {
                     break;
                 };
                 let (Some(a), Some(b)) = (a.first_chunk(), b.first_chunk()) else { break };
@@ -153,7 +167,7 @@ mod tests {
         let mut random = fastrand(7);
         let stride = 40;
         let (first, second): (Vec<u8>, Vec<u8>) = (0..stride * 20).map(|_| (random(), random())).unzip();
-        let own: [[u8; BLOCK]; BLOCK] = std::array::from_fn(|_| std::array::from_fn(|_| random()));
+        let own: [[u8; BLOCK_SIDE]; BLOCK_SIDE] = std::array::from_fn(|_| std::array::from_fn(|_| random()));
         for place in 0..24 {
             let places = [&first[place..], &second[stride + place..]];
             let definition = |partition: usize| -> u32 {

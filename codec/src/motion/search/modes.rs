@@ -2,7 +2,7 @@
 //! bits.
 
 use crate::entropy::range_coder::RangeEncoder;
-use crate::motion::field::{BLOCK, Block, CONSTANT_LEVELS, Field, Source};
+use crate::motion::field::{BLOCK_SIDE, Block, CONSTANT_LEVELS, Field, Source};
 use crate::motion::reference::BySource;
 use crate::motion::search::block::{Blocks, MotionCandidate};
 use crate::motion::search::cost::{self, COST_PER_BIT, Cost};
@@ -14,7 +14,7 @@ use crate::simd::with_instructions;
 
 /// Luma samples of a block.
 const BLOCK_PIXELS: u32 = 256;
-const _: () = assert!(BLOCK_PIXELS as usize == BLOCK * BLOCK);
+const _: () = assert!(BLOCK_PIXELS as usize == BLOCK_SIDE * BLOCK_SIDE);
 
 /// The most vectors of a block whose differences are kept.
 const MAX_COMPARED: usize = 10;
@@ -85,7 +85,7 @@ impl Modes {
             let near = side_info.near(field, at);
             let place = [at % field.across, at / field.across];
             let quarters = inputs.quarters.of(field.sources[at]);
-            let corner = place.map(|at| at * BLOCK);
+            let corner = place.map(|at| at * BLOCK_SIDE);
             let of = Compare { instructions, blocks: inputs.blocks, quarters, corner, compared };
             let block = Trial { side_info, lambda, near: &near }.best(of, field.sources[at], found);
             field.blocks[at] = block;
@@ -122,7 +122,7 @@ impl<I: Differences> Compare<'_, I> {
         if let Some(known) = vectors[..*count].iter().find(|known| known.vector == vector) {
             return *known;
         }
-        let own = self.blocks.square::<BLOCK>(self.corner);
+        let own = self.blocks.square::<BLOCK_SIDE>(self.corner);
         let (whole, partitions) = self.quarters.of_block_and_partitions(self.instructions, &own, self.corner, vector);
         let new = ComparedVector { vector, whole: whole as u16, partitions: partitions.map(|sum| sum as u16) };
         if *count < MAX_COMPARED {
@@ -211,7 +211,7 @@ fn split(
 
 /// Returns the constant nearest to a block, and the sum of absolute differences from it.
 #[expect(clippy::cast_possible_truncation, reason = "a mean of bytes")]
-pub(super) fn flat(own: &[[u8; BLOCK]; BLOCK]) -> (u8, u32) {
+pub(super) fn flat(own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE]) -> (u8, u32) {
     let all = || own.as_flattened().iter().copied();
     let mean = all().map(u32::from).sum::<u32>() / BLOCK_PIXELS;
     let level = ((mean + 2) / 4).min(u32::from(CONSTANT_LEVELS) - 1) as u8;

@@ -12,8 +12,8 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use crate::motion::field::{BLOCK, Block, Field, PARTITION_SIDE};
-use crate::motion::reference::{BySource, FRACTION, Past, Plane};
+use crate::motion::field::{BLOCK_SIDE, Block, Field, PARTITION_SIDE};
+use crate::motion::reference::{BySource, FRACTION_BITS, Past, Plane};
 use crate::motion::search::block::{Blocks, MotionCandidate};
 use crate::motion::search::cost::{COST_PER_BIT, Cost};
 use crate::motion::search::quarters::Quarters;
@@ -36,7 +36,7 @@ const MAX_PAIRS: usize = 4;
 const BIT_WORTH: [u32; 2] = [9, 16];
 /// The smallest sum of absolute differences at which a static block tries pairs: half a step a sample.
 const LEAST_LEFT: u32 = 128;
-const _: () = assert!(LEAST_LEFT as usize == BLOCK * BLOCK / 2);
+const _: () = assert!(LEAST_LEFT as usize == BLOCK_SIDE * BLOCK_SIDE / 2);
 
 /// The inputs of a choice.
 #[derive(Clone, Copy)]
@@ -127,9 +127,9 @@ impl Band {
 
 /// Returns zeros for all samples that these rows of blocks cover with their overlap.
 fn reset<'a>(all: &'a mut Vec<i16>, field: &Field, rows: Range<usize>) -> Sums<'a> {
-    let width = field.across * BLOCK;
-    let top = (rows.start * BLOCK).saturating_sub(PARTITION_SIDE / 2);
-    let end = (rows.end * BLOCK + PARTITION_SIDE / 2).min(field.down * BLOCK);
+    let width = field.across * BLOCK_SIDE;
+    let top = (rows.start * BLOCK_SIDE).saturating_sub(PARTITION_SIDE / 2);
+    let end = (rows.end * BLOCK_SIDE + PARTITION_SIDE / 2).min(field.down * BLOCK_SIDE);
     all.clear();
     all.resize((end - top) * width + OVERLAPPED_SIDE, 0);
     Sums { all, width, corner: [0, top] }
@@ -203,9 +203,9 @@ impl Trial<'_, '_> {
     /// Estimates the block's error without its neighbours' overlap; the maximum for a split block.
     fn difference(&self, block: &Block) -> u32 {
         let Self { inputs, field, at, .. } = *self;
-        let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
+        let corner = [at % field.across * BLOCK_SIDE, at / field.across * BLOCK_SIDE];
         let quarters = inputs.quarters.last.of(field.sources[at]);
-        let own = inputs.blocks.square::<BLOCK>(corner);
+        let own = inputs.blocks.square::<BLOCK_SIDE>(corner);
         block.one_vector().map_or(u32::MAX, |vector| quarters.difference(&own, corner, vector))
     }
 
@@ -246,7 +246,7 @@ fn pairs(
     first: Vector,
     at: usize,
 ) -> ([[Vector; 2]; MAX_PAIRS], usize) {
-    let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
+    let corner = [at % field.across * BLOCK_SIDE, at / field.across * BLOCK_SIDE];
     let Past { last, before } = inputs.quarters;
     let quarters = Past { last, before }.map(|quarters| quarters.of(field.sources[at]));
     let predicted = near.second(first);
@@ -278,10 +278,10 @@ struct Footprint {
 impl Footprint {
     fn of(field: &Field, at: usize) -> Self {
         let place = [at % field.across, at / field.across];
-        let corner = place.map(|at| (at * BLOCK).saturating_sub(PARTITION_SIDE / 2));
-        let limits = [field.across * BLOCK, field.down * BLOCK];
-        let sides =
-            [0, 1].map(|axis| (place[axis] * BLOCK + BLOCK + PARTITION_SIDE / 2).min(limits[axis]) - corner[axis]);
+        let corner = place.map(|at| (at * BLOCK_SIDE).saturating_sub(PARTITION_SIDE / 2));
+        let limits = [field.across * BLOCK_SIDE, field.down * BLOCK_SIDE];
+        let sides = [0, 1]
+            .map(|axis| (place[axis] * BLOCK_SIDE + BLOCK_SIDE + PARTITION_SIDE / 2).min(limits[axis]) - corner[axis]);
         Self { corner, sides }
     }
 
@@ -318,7 +318,7 @@ impl Footprint {
         let mut wanted = [[0; OVERLAPPED_SIDE]; OVERLAPPED_SIDE];
         for (y, out) in wanted.iter_mut().enumerate().take(self.sides[1]) {
             let luma = blocks.row([self.corner[0], self.corner[1] + y], self.sides[0]);
-            out.iter_mut().zip(luma).for_each(|(out, luma)| *out = (i16::from(*luma) - 128) << FRACTION);
+            out.iter_mut().zip(luma).for_each(|(out, luma)| *out = (i16::from(*luma) - 128) << FRACTION_BITS);
         }
         wanted
     }
@@ -336,7 +336,7 @@ fn is_calm(field: &Field, at: usize) -> bool {
 
 /// Returns whether static block `at` may try a second vector: the error of its first one is large enough.
 fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
-    let corner = [at % field.across * BLOCK, at / field.across * BLOCK];
+    let corner = [at % field.across * BLOCK_SIDE, at / field.across * BLOCK_SIDE];
     let own = inputs.blocks.square(corner);
     let quarters = inputs.quarters.last.of(field.sources[at]);
     field.may_bipredict(at) && quarters.difference(&own, corner, Vector::ZERO) >= LEAST_LEFT

@@ -2,14 +2,14 @@
 //! whatever their order.
 
 use crate::motion::search::cost::Cost;
-use crate::motion::side_info::{self, CANDIDATES, Note, SideInfo};
+use crate::motion::side_info::{self, MERGE_CANDIDATES, Note, SideInfo};
 use crate::motion::vector::Vector;
 
 /// The prices of one frame, in 1/256 of a bit.
 #[derive(Debug, Default)]
 pub(super) struct Prices {
     /// Of copying a candidate, by number of neighbours that copy theirs.
-    merge: [[u32; CANDIDATES]; 3],
+    merge: [[u32; MERGE_CANDIDATES]; 3],
     /// Of a constant in a block that could move, in the same way.
     constant: [u32; 3],
     /// Of one vector, before its difference: by number of neighbours that copy theirs and that are split.
@@ -54,7 +54,7 @@ impl Prices {
             cost.0
         };
         for near in 0..3 {
-            for index in 0..CANDIDATES {
+            for index in 0..MERGE_CANDIDATES {
                 self.merge[near][index] = price(&mut |cost| side_info.price_of_merge(cost, near, Some(index)));
             }
             let other = price(&mut |cost| side_info.price_of_merge(cost, near, None));

@@ -1,6 +1,6 @@
 //! A frame at a quarter of its size, and coarse vectors between two of them.
 
-use crate::motion::field::{BLOCK, Field};
+use crate::motion::field::{BLOCK_SIDE, Field};
 use crate::motion::vector::Vector;
 use crate::picture::Size;
 use crate::simd::widest;
@@ -22,7 +22,7 @@ const NOISE_STEPS: u32 = 4;
 /// Small samples that continue the frame.
 const BORDER_SMALL_SAMPLES: usize = REACH_SMALL_SAMPLES as usize + WINDOW_SIDE;
 /// The side of a block in small samples.
-const BLOCK_STEP: usize = BLOCK / PYRAMID_SCALE;
+const BLOCK_STEP: usize = BLOCK_SIDE / PYRAMID_SCALE;
 
 /// The mean luma of squares.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -144,9 +144,9 @@ impl Pyramid {
         let most = best.0.min(far(near) + left_near);
         for dy in 0..=2 * REACH_SMALL_SAMPLES {
             let starts = self.quarters_of(at([0, dy]));
-            let of_row = starts.map(|start| &self.sums[start..][..POSITIONS]);
-            let mut least = [0; POSITIONS];
-            for dx in 0..POSITIONS {
+            let of_row = starts.map(|start| &self.sums[start..][..AXIS_POSITIONS]);
+            let mut least = [0; AXIS_POSITIONS];
+            for dx in 0..AXIS_POSITIONS {
                 for (sums, own) in of_row.iter().zip(sums) {
                     least[dx] += sums[dx].abs_diff(own);
                 }
@@ -168,7 +168,7 @@ impl Pyramid {
 }
 
 /// The positions of a square along one axis.
-const POSITIONS: usize = 2 * REACH_SMALL_SAMPLES as usize + 1;
+const AXIS_POSITIONS: usize = 2 * REACH_SMALL_SAMPLES as usize + 1;
 
 /// The cost of a displacement: near ones are likelier.
 #[inline(always)]

@@ -1,7 +1,7 @@
 //! A reference's luma at quarters of a sample, approximate and fast: 8-bit half samples, and means of these.
 
-use crate::motion::field::{BLOCK, PARTITION_SIDE};
-use crate::motion::reference::{BORDER, FRACTION, Plane};
+use crate::motion::field::{BLOCK_SIDE, PARTITION_SIDE};
+use crate::motion::reference::{BORDER_SAMPLES, FRACTION_BITS, Plane};
 use crate::motion::search::difference::{Differences, Quadrants, mean};
 use crate::motion::vector::Vector;
 use crate::simd::{widest, with_instructions};
@@ -60,7 +60,7 @@ impl Quarters {
     fn places(&self, corner: [isize; 2], vector: Vector, side: [usize; 2]) -> [&[u8]; 2] {
         let place = |axis: usize| {
             let [least, most] = self.reach(side[axis])[axis];
-            (moved(corner, vector)[axis].clamp(least, most) + BORDER.cast_signed()).cast_unsigned()
+            (moved(corner, vector)[axis].clamp(least, most) + BORDER_SAMPLES.cast_signed()).cast_unsigned()
         };
         let place = place(1) * self.stride + place(0);
         let quarter = usize::from((vector.y & 3).cast_unsigned()) * 4 + usize::from((vector.x & 3).cast_unsigned());
@@ -70,7 +70,8 @@ impl Quarters {
     /// Returns the first and last place of a square of this side, along each axis. Squares beyond are moved there.
     #[inline(always)]
     fn reach(&self, side: usize) -> [[isize; 2]; 2] {
-        [self.width, self.height].map(|length| [4 - BORDER.cast_signed(), (length + BORDER - 5 - side).cast_signed()])
+        [self.width, self.height]
+            .map(|length| [4 - BORDER_SAMPLES.cast_signed(), (length + BORDER_SAMPLES - 5 - side).cast_signed()])
     }
 
     /// Returns the sums of absolute differences of a block's partitions; its corner in the frame is `corner`.
@@ -78,11 +79,11 @@ impl Quarters {
     pub(super) fn of_block(
         &self,
         instructions: impl Differences,
-        own: &[[u8; BLOCK]; BLOCK],
+        own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE],
         corner: [usize; 2],
         vector: Vector,
     ) -> Quadrants {
-        let places = self.places(corner.map(usize::cast_signed), vector, [BLOCK; 2]);
+        let places = self.places(corner.map(usize::cast_signed), vector, [BLOCK_SIDE; 2]);
         instructions.of_block(own, places, self.stride)
     }
 
@@ -92,7 +93,7 @@ impl Quarters {
     pub(super) fn of_block_and_partitions(
         &self,
         instructions: impl Differences,
-        own: &[[u8; BLOCK]; BLOCK],
+        own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE],
         corner: [usize; 2],
         vector: Vector,
     ) -> (u32, Quadrants) {
@@ -100,7 +101,7 @@ impl Quarters {
         let whole = sums.iter().sum();
         let place = moved(corner.map(usize::cast_signed), vector);
         let is_inside = |axis: usize| {
-            let [least, most] = self.reach(BLOCK)[axis];
+            let [least, most] = self.reach(BLOCK_SIDE)[axis];
             (least..=most).contains(&place[axis])
         };
         if is_inside(0) && is_inside(1) {
@@ -128,7 +129,7 @@ impl Quarters {
     }
 
     /// Returns the sum of absolute differences of a block.
-    pub(super) fn difference(&self, own: &[[u8; BLOCK]; BLOCK], corner: [usize; 2], vector: Vector) -> u32 {
+    pub(super) fn difference(&self, own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE], corner: [usize; 2], vector: Vector) -> u32 {
         with_instructions!(|all| self.of_block(all, own, corner, vector)).iter().sum()
     }
 }
@@ -141,15 +142,20 @@ fn moved(corner: [isize; 2], vector: Vector) -> [isize; 2] {
 
 /// A block's samples and its prediction by a first vector, for the search of a second one.
 pub(super) struct Rest<'a> {
-    own: &'a [[u8; BLOCK]; BLOCK],
-    first: [[u8; BLOCK]; BLOCK],
+    own: &'a [[u8; BLOCK_SIDE]; BLOCK_SIDE],
+    first: [[u8; BLOCK_SIDE]; BLOCK_SIDE],
     corner: [usize; 2],
 }
 
 impl<'a> Rest<'a> {
-    pub(super) fn new(own: &'a [[u8; BLOCK]; BLOCK], quarters: &Quarters, corner: [usize; 2], vector: Vector) -> Self {
-        let mut first = [[0; BLOCK]; BLOCK];
-        let places = quarters.places(corner.map(usize::cast_signed), vector, [BLOCK; 2]);
+    pub(super) fn new(
+        own: &'a [[u8; BLOCK_SIDE]; BLOCK_SIDE],
+        quarters: &Quarters,
+        corner: [usize; 2],
+        vector: Vector,
+    ) -> Self {
+        let mut first = [[0; BLOCK_SIDE]; BLOCK_SIDE];
+        let places = quarters.places(corner.map(usize::cast_signed), vector, [BLOCK_SIDE; 2]);
         let rows = places.map(|place| place.chunks_exact(quarters.stride));
         let [one, other] = rows;
         for ((out, a), b) in first.iter_mut().zip(one).zip(other) {
@@ -162,7 +168,7 @@ impl<'a> Rest<'a> {
 
     /// Returns the sum of absolute differences from the mean of both predictions, if `vector` is the second vector.
     pub(super) fn difference(&self, quarters: &Quarters, vector: Vector) -> u32 {
-        let places = quarters.places(self.corner.map(usize::cast_signed), vector, [BLOCK; 2]);
+        let places = quarters.places(self.corner.map(usize::cast_signed), vector, [BLOCK_SIDE; 2]);
         widest!(difference_to_mean(self.own, &self.first, places, quarters.stride))
     }
 }
@@ -170,16 +176,16 @@ impl<'a> Rest<'a> {
 /// Sums twice the differences, so that no mean is rounded, column by column in 16 bits.
 #[inline(always)]
 fn difference_to_mean(
-    own: &[[u8; BLOCK]; BLOCK],
-    before: &[[u8; BLOCK]; BLOCK],
+    own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE],
+    before: &[[u8; BLOCK_SIDE]; BLOCK_SIDE],
     [first, second]: [&[u8]; 2],
     stride: usize,
 ) -> u32 {
-    let mut columns = [0_u16; BLOCK];
+    let mut columns = [0_u16; BLOCK_SIDE];
     let rows = first.chunks_exact(stride).zip(second.chunks_exact(stride));
     for (((a, b), own), before) in rows.zip(own).zip(before) {
-        let (Some(a), Some(b)) = (a.first_chunk::<BLOCK>(), b.first_chunk::<BLOCK>()) else { break };
-        for i in 0..BLOCK {
+        let (Some(a), Some(b)) = (a.first_chunk::<BLOCK_SIDE>(), b.first_chunk::<BLOCK_SIDE>()) else { break };
+        for i in 0..BLOCK_SIDE {
             let both = u16::from(mean(a[i], b[i])) + u16::from(before[i]);
             columns[i] += both.abs_diff(2 * u16::from(own[i]));
         }
@@ -195,7 +201,7 @@ fn round(samples: &[i16], out: &mut [u8]) {
 #[inline(always)]
 #[expect(clippy::cast_sign_loss, reason = "it is clipped")]
 fn eight_bits(sample: i16) -> u8 {
-    (((sample + (1 << (FRACTION - 1))) >> FRACTION) + 128).clamp(0, 255) as u8
+    (((sample + (1 << (FRACTION_BITS - 1))) >> FRACTION_BITS) + 128).clamp(0, 255) as u8
 }
 
 /// Interpolates between samples `step` apart, with six taps.

@@ -1,6 +1,6 @@
 //! Searches second vectors of bi-predicted blocks by absolute differences and estimated bits.
 
-use crate::motion::field::BLOCK;
+use crate::motion::field::BLOCK_SIDE;
 use crate::motion::reference::Past;
 use crate::motion::search::cost;
 use crate::motion::search::quarters::{Quarters, Rest};
@@ -22,7 +22,7 @@ pub(super) struct Second<'a> {
 
 impl Second<'_> {
     /// Returns the best second vector near the predicted one.
-    pub(super) fn find(&self, own: &[[u8; BLOCK]; BLOCK]) -> Vector {
+    pub(super) fn find(&self, own: &[[u8; BLOCK_SIDE]; BLOCK_SIDE]) -> Vector {
         let rest = Rest::new(own, self.quarters.last, self.corner, self.first);
         let mut best = (self.predicted, self.cost(&rest, self.predicted));
         for (reach, steps) in [(4, MAX_WHOLE_STEPS), (2, 1), (1, 1)] {

@@ -4,26 +4,26 @@
 //! A share is such a contribution: a sample, less 128, times the weights of its column and row. The weights at one
 //! place sum to 2^8, so a sum of shares fits in 16 bits too.
 
-use crate::motion::field::{BLOCK, Block, Field, PARTITION_SIDE, Source};
+use crate::motion::field::{BLOCK_SIDE, Block, Field, PARTITION_SIDE, Source};
 use crate::motion::interpolate::{Window, row_length};
 use crate::motion::overlap::{Kind, Motion, Weights, units};
-use crate::motion::reference::{BySource, FRACTION, Past, Plane};
+use crate::motion::reference::{BySource, FRACTION_BITS, Past, Plane};
 use crate::motion::vector::Vector;
 use crate::simd::widest;
 
 /// The side in samples of a block with its overlap.
-pub(super) const OVERLAPPED_SIDE: usize = BLOCK + PARTITION_SIDE;
+pub(super) const OVERLAPPED_SIDE: usize = BLOCK_SIDE + PARTITION_SIDE;
 /// The same for a partition.
 const CELL_SIDE: usize = 2 * PARTITION_SIDE;
 /// The shift from shares to eighths of a step.
-const SHARE_SHIFT: u32 = 8 - FRACTION;
+const SHARE_SHIFT: u32 = 8 - FRACTION_BITS;
 /// The side of the squares of differences that are transformed; the search checks their sum after every row of squares.
 const TRANSFORM_SIDE: usize = 8;
 /// The shift from eighths of a step to halves: 64 times the largest difference in halves fits in 16 bits.
-const TO_HALVES: u32 = FRACTION - 1;
+const TO_HALVES: u32 = FRACTION_BITS - 1;
 /// The divisor of a transform's sum of magnitudes in halves of a step: noise then has the sum of its differences.
 const TRANSFORM_SCALE: u32 = 16;
-const _: () = assert!(TRANSFORM_SCALE as usize == TRANSFORM_SIDE << (FRACTION - TO_HALVES));
+const _: () = assert!(TRANSFORM_SCALE as usize == TRANSFORM_SIDE << (FRACTION_BITS - TO_HALVES));
 
 /// The shares or samples that a block covers with its overlap, row by row.
 pub(super) type Square = [[i16; OVERLAPPED_SIDE]; OVERLAPPED_SIDE];
@@ -77,7 +77,7 @@ impl Sampler<'_> {
 fn round<const LENGTH: usize>(samples: &[i16], out: &mut Square) {
     for (out, samples) in out.iter_mut().zip(samples.as_chunks::<LENGTH>().0) {
         for i in 0..LENGTH {
-            out[i] = (((samples[i] >> (2 * FRACTION - 1)) + 1) >> 1).clamp(-128, 127);
+            out[i] = (((samples[i] >> (2 * FRACTION_BITS - 1)) + 1) >> 1).clamp(-128, 127);
         }
     }
 }
@@ -102,7 +102,7 @@ impl Sums<'_> {
                 Motion::Moved(vector) => Moved::By(vector),
                 Motion::Bipredicted(vectors) => Moved::ByTwo(vectors),
                 Motion::Constant(level) => {
-                    let samples = [level >> (2 * FRACTION); OVERLAPPED_SIDE];
+                    let samples = [level >> (2 * FRACTION_BITS); OVERLAPPED_SIDE];
                     widest!(add_rows::<OVERLAPPED_SIDE>(all, self.width, |_| samples, across.first(), down));
                     continue;
                 }
@@ -251,7 +251,7 @@ mod tests {
             let mut reference = Reference::new(Size::new(width, height).expect("a valid size"));
             let plane = &mut reference.planes[0];
             for y in 0..plane.height {
-                plane.row_mut(y).fill_with(|| (random(256) - 128) << FRACTION);
+                plane.row_mut(y).fill_with(|| (random(256) - 128) << FRACTION_BITS);
             }
             plane.continue_borders();
             let mut field = Field::default();
@@ -272,8 +272,8 @@ mod tests {
             let planes = BySource { enhancement_reference: past, base_reference: past };
             let blocks = (0..field.down, plane.height);
             predict(&field, Kind::Luma, planes, blocks, &Scratch::default(), &mut wanted.rows_mut());
-            let across = field.across * BLOCK;
-            let rows = field.down * BLOCK;
+            let across = field.across * BLOCK_SIDE;
+            let rows = field.down * BLOCK_SIDE;
             let mut all = vec![0; across * rows + OVERLAPPED_SIDE];
             let mut sums = Sums { all: &mut all, width: across, corner: [0; 2] };
             let mut sampler = Sampler { planes, room: &mut Room::default() };
@@ -317,7 +317,7 @@ mod tests {
     fn the_largest_differences_are_taken() {
         let black = -128 << 8;
         let target = Target {
-            wanted: [[127 << FRACTION; OVERLAPPED_SIDE]; OVERLAPPED_SIDE],
+            wanted: [[127 << FRACTION_BITS; OVERLAPPED_SIDE]; OVERLAPPED_SIDE],
             others: [[0; OVERLAPPED_SIDE]; OVERLAPPED_SIDE],
         };
         // One coefficient of a square has the whole sum.

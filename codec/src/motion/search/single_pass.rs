@@ -11,7 +11,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::motion::field::{BLOCK, Block, Field, Source};
+use crate::motion::field::{BLOCK_SIDE, Block, Field, Source};
 use crate::motion::reference::BySource;
 use crate::motion::search::block::Blocks;
 use crate::motion::search::cost::{self, COST_PER_BIT};
@@ -235,8 +235,8 @@ impl Row<'_> {
         let Self { inputs: Inputs { lambda, blocks, quarters, rough }, prices, y, .. } = *self;
         let number = y * across + x;
         let source = self.sources[number];
-        let corner = [x, y].map(|at| at * BLOCK);
-        let own = blocks.square::<BLOCK>(corner);
+        let corner = [x, y].map(|at| at * BLOCK_SIDE);
+        let own = blocks.square::<BLOCK_SIDE>(corner);
         if source == Source::Constant {
             return (Block::Constant(flat(&own).0), Note::default());
         }

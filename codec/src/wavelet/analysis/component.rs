@@ -4,7 +4,7 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::picture::Size;
 use crate::scratch::Arena;
-use crate::subband::layout::{LEVELS, SUBBANDS, details, side};
+use crate::subband::layout::{SUBBAND_COUNT, WAVELET_LEVELS, details, side};
 use crate::wavelet::lift::{Direction, Taps};
 use crate::wavelet::line::Line;
 use crate::wavelet::rows::{DELAY_ROWS, Shape, Window};
@@ -16,7 +16,7 @@ const WAIT_ROWS: usize = DELAY_ROWS + 1;
 #[derive(Default)]
 pub(crate) struct Component<'a> {
     /// Finest first.
-    levels: [Level<'a>; LEVELS],
+    levels: [Level<'a>; WAVELET_LEVELS],
     /// The number of levels in use.
     count: usize,
     /// The strip's part of the coarsest level's low band.
@@ -29,7 +29,7 @@ pub(crate) struct Share<'a, 'b, 'c> {
     /// The strip's rows of pixels.
     pub(crate) rows: Range<usize>,
     /// The strip's rows of every subband; the component's detail bands are taken.
-    pub(crate) bands: &'b mut [&'c mut [f32]; SUBBANDS],
+    pub(crate) bands: &'b mut [&'c mut [f32]; SUBBAND_COUNT],
     /// The coarsest level's low band.
     pub(crate) low: &'a mut [f32],
 }
@@ -62,7 +62,7 @@ impl<'a> Component<'a> {
 
     /// Also returns the rows that it must receive: those of the strip and some around.
     pub(crate) fn new<'c: 'a>(
-        taps: &[Taps; LEVELS],
+        taps: &[Taps; WAVELET_LEVELS],
         size: Size,
         numbers: RangeInclusive<usize>,
         share: Share<'a, '_, 'c>,
@@ -72,7 +72,7 @@ impl<'a> Component<'a> {
         let low = Low { first: strip.start >> numbers.end(), samples: share.low };
         let first_level = *numbers.start();
         let count = numbers.clone().count();
-        let mut levels: [Level<'a>; LEVELS] = Default::default();
+        let mut levels: [Level<'a>; WAVELET_LEVELS] = Default::default();
         // The rows of a level's low band that the coarser level needs.
         let mut needed: Option<Range<usize>> = None;
         for number in numbers.rev() {

@@ -12,9 +12,9 @@ const POINTS_PER_SECOND: f64 = 4.0;
 /// The first half second does not count for the range of quality, because the sender has not found the rate yet.
 const SETTLED_SECONDS: f64 = 0.5;
 /// The range of the bitrate axis, in kbit/s.
-const KBITS: (f64, f64) = (100.0, 6000.0);
+const BITRATE_RANGE_KBITS: (f64, f64) = (100.0, 6000.0);
 /// The range of the latency axis, in ms.
-const MILLISECONDS: (f64, f64) = (0.0, 250.0);
+const LATENCY_RANGE_MS: (f64, f64) = (0.0, 250.0);
 /// Colours of the receivers, slowest first.
 const RECEIVER_COLOURS: [usize; 3] = [1, 4, 5];
 const GREY_COLOUR: usize = 2;
@@ -38,7 +38,7 @@ pub(super) fn bitrate(columns: &[Column]) -> Chart {
         let name = if number == 0 { "the links" } else { "" };
         curves.push(curve(name, steps.collect(), Stroke::dashed(GREY_COLOUR)));
     }
-    chart("Payload over time", Axis::log("kbit/s", KBITS), curves)
+    chart("Payload over time", Axis::log("kbit/s", BITRATE_RANGE_KBITS), curves)
 }
 
 /// Draws PSNR over time: nestcast solid, x264 dashed, JPEG of the same bytes dotted.
@@ -70,7 +70,7 @@ pub(super) fn latency(columns: &[Column]) -> Chart {
         .iter()
         .zip(RECEIVER_COLOURS)
         .map(|(column, colour)| curve(column.name, of(column), Stroke::strong(colour)));
-    chart("Latency over time", Axis::linear("ms", MILLISECONDS), curves.collect())
+    chart("Latency over time", Axis::linear("ms", LATENCY_RANGE_MS), curves.collect())
 }
 
 fn chart(title: &str, y: Axis, curves: Vec<Curve>) -> Chart {

@@ -100,8 +100,8 @@ fn footer(report: &Report<'_>) -> Markup {
              decoding, here " (milliseconds(report.encode)) " and " (milliseconds(report.decode)) " ms, come on top. " b { "queue" } ": how \
              long packets waited before the link. PSNR is of luma. What plays is kept as WebP of quality 90."
         }
-        @if report.missing.is_none() { p { "x264 is " (rungs::DESCRIPTION) "." } }
-        p { "JPEG is " (motion_jpeg::DESCRIPTION) "; all links carry as much of it as of nestcast, and it is never late." }
+        @if report.missing.is_none() { p { "x264 is " (rungs::LADDER_DESCRIPTION) "." } }
+        p { "JPEG is " (motion_jpeg::ENCODE_DESCRIPTION) "; all links carry as much of it as of nestcast, and it is never late." }
         @if let Some(credit) = report.video.credit { p { (credit) } }
     } }
 }

@@ -16,7 +16,7 @@ use crate::x264::X264;
 const RUNG_BITS_PER_SECOND: [u32; 3] = [255_000, 850_000, 3_400_000];
 
 /// How the rungs are encoded; a page shows it.
-pub(super) const DESCRIPTION: &str = "a ladder of three renditions of 0.255, 0.85 and 3.4 Mbit/s by x264 (medium, zerolatency, a rate buffer of 1.5 frames, a \
+pub(super) const LADDER_DESCRIPTION: &str = "a ladder of three renditions of 0.255, 0.85 and 3.4 Mbit/s by x264 (medium, zerolatency, a rate buffer of 1.5 frames, a \
      keyframe every two seconds); every link has the highest that it carries, changes to another at no cost, and none of it is late or lost";
 
 /// The three renditions of a clip.

@@ -26,8 +26,8 @@ impl Video {
     /// # Errors
     /// Those of [`Clip::builtin`].
     pub fn builtin() -> Result<Self> {
-        const CREDIT: &str =
+        const CLIP_CREDIT: &str =
             "Video: a clip of the sign for \u{201c}book\u{201d} in American Sign Language, CC BY 4.0, shortened.";
-        Ok(Self { credit: Some(CREDIT), ..Self::new("Sign language".to_owned(), Clip::builtin()?) })
+        Ok(Self { credit: Some(CLIP_CREDIT), ..Self::new("Sign language".to_owned(), Clip::builtin()?) })
     }
 }

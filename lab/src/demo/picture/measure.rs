@@ -13,7 +13,7 @@ use crate::progress::Progress;
 /// The cuts shown, in percent of the stream.
 const CUT_PERCENTS: [usize; 4] = [1, 5, 20, 100];
 /// The name of the last column.
-const JPEG: &str = "JPEG";
+const JPEG_COLUMN: &str = "JPEG";
 /// The curve's rates in hundredths of a bit per pixel: four where quality rises fast, then every 0.05 up to 1.5.
 const SPARSE_RATES: [u32; 4] = [1, 2, 3, 7];
 const RATE_STEP: u32 = 5;
@@ -57,7 +57,7 @@ pub(super) fn measure<'a>(setup: &Setup<'_>, photo: &'a Photo, mut coders: Coder
     let progress = Progress::new(coders.decoders.len() * (CUT_PERCENTS.len() + rates().count()));
     progress.say("encoding");
     let stream = coders.encoder.encode(picture)?;
-    let columns = coders.decoders.iter().map(|decoder| decoder.0).chain([JPEG]).collect();
+    let columns = coders.decoders.iter().map(|decoder| decoder.0).chain([JPEG_COLUMN]).collect();
     let mut bench = Bench { picture, decoders: coders.decoders, ladder: Ladder::new(picture)?, progress };
     Ok(Report {
         photo,
@@ -113,11 +113,11 @@ impl Bench<'_> {
             }
             curves.push(Quality { name: self.decoders[decoder].0, points: in_order(points) });
         }
-        self.progress.say(JPEG);
+        self.progress.say(JPEG_COLUMN);
         let most = rates().fold(0.0, f64::max);
         let front = self.ladder.front(metrics::budget(most, self.picture.size()))?;
         let points = front.into_iter().map(|(bytes, psnr)| (self.bpp(bytes), psnr)).collect();
-        curves.push(Quality { name: JPEG, points: in_order(points) });
+        curves.push(Quality { name: JPEG_COLUMN, points: in_order(points) });
         Ok(curves)
     }
 

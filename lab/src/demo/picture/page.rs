@@ -103,7 +103,7 @@ fn footer(report: &Report<'_>) -> Markup {
     html! { footer {
         p {
             "Bytes count everything that a decoder needs except the model, here " (report.model) ". PSNR is over red, green and blue. \
-             JPEG is " (jpeg::DESCRIPTION) " at the highest quality that fits into the same bytes; the page holds the JPEG files \
+             JPEG is " (jpeg::ENCODE_DESCRIPTION) " at the highest quality that fits into the same bytes; the page holds the JPEG files \
              themselves, and all other pictures without loss."
         }
         @if let Some(credit) = report.photo.credit { p { (credit) } }

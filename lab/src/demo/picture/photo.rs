@@ -7,7 +7,7 @@ use nestcast_media::picture::decode;
 use crate::thumbnail::thumbnail;
 
 /// `assets/README.md` names its origin.
-const BUILTIN: &[u8] = include_bytes!("../../../assets/spiral_firework.png");
+const BUILTIN_PHOTO: &[u8] = include_bytes!("../../../assets/spiral_firework.png");
 /// The longest side that is shown; the page holds every picture several times.
 const MAX_SIDE: usize = 1024;
 
@@ -36,9 +36,9 @@ impl Photo {
     /// # Errors
     /// None: the built-in photograph is valid.
     pub fn builtin() -> Result<Self> {
-        const CREDIT: &str = "Photograph: Spiral Firework from the wallpapers of the Budgie desktop, CC0.";
-        let picture = decode(BUILTIN, u64::MAX).context("the built-in photograph")?.picture;
-        Ok(Self { credit: Some(CREDIT), ..Self::new("Spiral Firework".to_owned(), picture)? })
+        const PHOTO_CREDIT: &str = "Photograph: Spiral Firework from the wallpapers of the Budgie desktop, CC0.";
+        let picture = decode(BUILTIN_PHOTO, u64::MAX).context("the built-in photograph")?.picture;
+        Ok(Self { credit: Some(PHOTO_CREDIT), ..Self::new("Spiral Firework".to_owned(), picture)? })
     }
 }
 

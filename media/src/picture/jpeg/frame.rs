@@ -4,8 +4,8 @@ use super::huffman::Table;
 
 const DEFINE_TABLES: u8 = 0xC4;
 const DEFINE_RESTART: u8 = 0xDD;
-const SEQUENTIAL: [u8; 2] = [0xC0, 0xC1];
-const PROGRESSIVE: u8 = 0xC2;
+const SEQUENTIAL_FRAMES: [u8; 2] = [0xC0, 0xC1];
+const PROGRESSIVE_FRAME: u8 = 0xC2;
 /// Coefficients of a block.
 pub(super) const BLOCK_COEFFICIENTS: u32 = 64;
 
@@ -40,7 +40,7 @@ impl Frame {
         let most = [most(0)?, most(1)?];
         let sides = [width, height];
         let units = [0, 1].map(|side| sides[side].div_ceil(8 * most[side]));
-        let progressive = marker == PROGRESSIVE;
+        let progressive = marker == PROGRESSIVE_FRAME;
         let component = |(field, share): (&[u8; 3], [usize; 2])| {
             let blocks = [0, 1].map(|side| (sides[side] * share[side]).div_ceil(most[side]).div_ceil(8));
             let [stride, rows] = [0, 1].map(|side| units[side] * share[side]);
@@ -82,8 +82,8 @@ impl Settings {
         match marker {
             DEFINE_TABLES => self.define(body),
             DEFINE_RESTART => self.restart = body.try_into().map_or(0, |count| u16::from_be_bytes(count).into()),
-            PROGRESSIVE => self.frame = Frame::read(marker, body),
-            marker if SEQUENTIAL.contains(&marker) => self.frame = Frame::read(marker, body),
+            PROGRESSIVE_FRAME => self.frame = Frame::read(marker, body),
+            marker if SEQUENTIAL_FRAMES.contains(&marker) => self.frame = Frame::read(marker, body),
             _ => {}
         }
     }

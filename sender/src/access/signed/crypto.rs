@@ -11,15 +11,15 @@ use ring::signature::{
     ECDSA_P256_SHA256_FIXED, ECDSA_P256_SHA256_FIXED_SIGNING, ED25519, EcdsaKeyPair, Ed25519KeyPair, UnparsedPublicKey,
 };
 
-static PROVIDER: CryptoProvider =
+static CRYPTO_PROVIDER: CryptoProvider =
     CryptoProvider { signer_factory: signer, verifier_factory: verifier, key_utils: KeyUtils::new_unimplemented() };
 
 /// Lets `jsonwebtoken` sign and verify, unless this process chose another library for it.
 pub(super) fn install() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
+    static INSTALLED_ONCE: Once = Once::new();
+    INSTALLED_ONCE.call_once(|| {
         // Fails if another one is installed, which then serves as well.
-        let _ = PROVIDER.install_default();
+        let _ = CRYPTO_PROVIDER.install_default();
     });
 }
 

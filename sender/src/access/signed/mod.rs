@@ -28,7 +28,7 @@ pub use self::signing_key::SigningKey;
 /// The seconds by which the clocks of the signer and of this sender may differ.
 const LEEWAY_SECONDS: u64 = 5;
 /// The algorithms of tokens: ECDSA on P-256 with SHA-256, and Ed25519 (RFC 7518, section 3.1; RFC 8037).
-const ALGORITHMS: [Algorithm; 2] = [Algorithm::ES256, Algorithm::EdDSA];
+const TOKEN_ALGORITHMS: [Algorithm; 2] = [Algorithm::ES256, Algorithm::EdDSA];
 
 /// Admits receivers whose token is signed by a key of a JWK Set (RFC 7517), a file of public keys.
 ///
@@ -64,7 +64,7 @@ impl SignedTokens {
     fn check(&self, request: &AccessRequest, now: u64) -> Result<Grant, Denial> {
         let AccessRequest { token, broadcast, is_there, .. } = request;
         let header = decode_header(token).map_err(|_| Denial::Token)?;
-        if !ALGORITHMS.contains(&header.alg) {
+        if !TOKEN_ALGORITHMS.contains(&header.alg) {
             return Err(Denial::Token);
         }
         let mut validation = Validation::new(header.alg);
