@@ -235,7 +235,7 @@ fn film() -> Vec<u8> {
     let encoder = VideoRenditions::new(&model, VideoSettings { size, rate, population, threads: 1 }, 1);
     let encoder = encoder.expect("one rendition");
     let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), encoder.rates());
-    let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions };
+    let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions };
     let mut writer = Writer::new(encoder, &header, Vec::new());
     (0..30 * VIDEO_RATE).for_each(|number| writer.write(&picture(number.into())).expect("memory"));
     writer.finish().expect("memory").0

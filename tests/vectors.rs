@@ -86,6 +86,7 @@ fn stored_videos_are_read_as_the_reference_reads_them() {
         let mut file = VideoFile::new(Bytes::from(stored)).expect("a valid video");
         let header = *file.header();
         assert_eq!((header.size.width(), header.size.height()), (reference.width, reference.height));
+        assert_eq!((header.bits, reference.bits), (clip.bits, clip.bits));
         assert_eq!(header.models.map(|model| model.0), reference.models);
         assert_eq!(
             (header.renditions.count(), reference.renditions.len()),

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::{Arrived, Frame, Model, Picture, Size, VideoDecoder, VideoModel};
+use nestcast_codec::{Arrived, Format, Frame, Model, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 use nestcast_media::y4m;
 use nestcast_tests::clips::{self, CLIPS, Clip, FORMAT};
 use nestcast_tests::reference::{Fault, Head, VideoReference};
@@ -13,6 +13,9 @@ use proptest::prelude::*;
 
 /// A folder with clips of real video in y4m: the test also encodes some frames of each.
 const CLIPS_VARIABLE: &str = "NESTCAST_CLIPS";
+
+/// The bits of a sample in which frames are shown a second time.
+const DEEP_BITS: u8 = 10;
 
 /// The part of a frame that arrives.
 #[derive(Clone, Copy, Debug)]
@@ -58,6 +61,7 @@ struct Both {
     codec: VideoDecoder,
     reference: VideoReference,
     picture: Picture,
+    deep: Picture,
 }
 
 impl Both {
@@ -68,6 +72,7 @@ impl Both {
             codec: VideoDecoder::new(model(), size, 2),
             reference: reference.expect("the tables are valid"),
             picture: Picture::zero(size, FORMAT),
+            deep: Picture::zero(size, Format::planar(Ycbcr::BT601, DEEP_BITS)),
         }
     }
 
@@ -94,6 +99,8 @@ impl Both {
         let shown = self.reference.shown();
         let first = shown.iter().zip(self.picture.samples()).position(|(reference, codec)| reference != codec);
         assert_eq!(first, None, "{what}: the first sample that is not the reference's");
+        self.codec.render_into(&mut self.deep).expect("its size and format");
+        assert!(self.reference.shown_deep(DEEP_BITS.into()) == self.deep.samples(), "{what}: in {DEEP_BITS} bits");
     }
 }
 
@@ -144,6 +151,7 @@ proptest! {
         renditions in 1..=3_usize,
         [stays, moves_again] in [0..10_u32, 0..10_u32],
         knows_receivers: bool,
+        bits in 8..=12_u8,
         cuts in prop::collection::vec(cut(), 6),
     ) {
         let clip = Clip {
@@ -160,6 +168,7 @@ proptest! {
             stays,
             moves_again,
             knows_receivers,
+            bits,
         };
         let all = clip.encode_on(1, &model());
         for number in 0..renditions {
@@ -225,6 +234,7 @@ fn slices_are_the_references() {
         stays: 1,
         moves_again: clips::NEVER,
         knows_receivers: false,
+        bits: 8,
     };
     let frames = clip.fastest_on(2, &model());
     check(&frames, clip.size(), &[Cut::Beyond(0x7000), Cut::Share(0x6000)], clip.name);
@@ -244,7 +254,7 @@ fn frames_of_real_video_are_the_references() {
         let mut reader = y4m::Reader::new(file, 1 << 24).expect("a y4m");
         let mut pictures = Vec::new();
         while let Some(picture) = reader.read().expect("a frame").filter(|_| pictures.len() < 16) {
-            assert!(matches!(picture.format(), nestcast_codec::Format::Ycbcr420(_)), "{}: 4:2:0", path.display());
+            assert!(matches!(picture.format(), Format::Ycbcr420(_)), "{}: 4:2:0", path.display());
             pictures.push(picture);
         }
         let size = pictures[0].size();

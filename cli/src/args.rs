@@ -95,7 +95,7 @@ pub(crate) struct Encode {
     /// Picture: stop after N bytes, at least a header. The result is a prefix of the whole stream and needs less time
     #[arg(long, value_name = "N", value_parser = RangedU64ValueParser::<usize>::new().range(MAX_HEADER as u64..))]
     pub(crate) max_bytes: Option<usize>,
-    /// Picture: keep at most N bits of a sample, 8 to 16
+    /// Keep at most N bits of a sample, 8 to 16
     #[arg(long, value_name = "N", default_value_t = 16, value_parser = RangedU64ValueParser::<u8>::new().range(8..=16))]
     pub(crate) bits: u8,
     #[command(flatten)]

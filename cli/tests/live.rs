@@ -42,6 +42,35 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
 }
 
 #[test]
+fn a_clip_of_ten_bits_arrives_with_all_of_them() {
+    let bench = Bench::new();
+    let frame = |number: u16| {
+        let samples = (0..32 * 32 * 3 / 2).flat_map(move |at: u16| (300 + at % 37 + 3 * number).to_le_bytes());
+        b"FRAME\n".iter().copied().chain(samples)
+    };
+    let head = b"YUV4MPEG2 W32 H32 F30:1 C420p10\n".iter().copied();
+    bench.write("deep.y4m", &head.chain((0..20).flat_map(frame)).collect::<Vec<u8>>());
+    let sender = Sender::start(&bench, &["deep.y4m", "--repeat"]);
+    let mut receiver = bench
+        .command(NESTCAST)
+        .args(["receive", &sender.address, "--fingerprint", &sender.fingerprint, "-o", "-"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let output = receiver.stdout.take().expect("it is piped");
+    let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m").with_max_bits(16);
+    assert_eq!(video.format(), Format::Ycbcr420Deep { colours: Ycbcr::BT601, bits: 10 });
+    let mut fractions = 0;
+    for _ in 0..10 {
+        let picture = video.read().expect("a frame").expect("the video goes on");
+        fractions += picture.samples().as_chunks::<2>().0.iter().filter(|sample| sample[0] % 4 != 0).count();
+    }
+    assert!(fractions > 1000, "{fractions} samples have no equal in 8 bits");
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
+#[test]
 fn a_broadcast_that_nobody_saw_says_how_to_begin_it_again() {
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(1));

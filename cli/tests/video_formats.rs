@@ -21,8 +21,62 @@ fn grey_video_becomes_video_without_colour() {
     }
 }
 
+/// A clip of 10 bits a sample: that of 8 bits with a fraction that differs from sample to sample.
+fn deep_clip() -> Vec<u8> {
+    let plain = clip(3, 3);
+    let deep = plain[header(&plain)..].chunks(FRAME).flat_map(|frame| {
+        let sample = |(sample, fraction): (&u8, u16)| (4 * u16::from(*sample) + fraction).to_le_bytes();
+        b"FRAME\n"
+            .iter()
+            .copied()
+            .chain(frame[6..].iter().zip([0, 3, 1, 2, 2].into_iter().cycle()).flat_map(sample))
+            .collect::<Vec<u8>>()
+    });
+    b"YUV4MPEG2 W64 H48 F30:1 C420p10 XCOLORRANGE=LIMITED\n".iter().copied().chain(deep).collect()
+}
+
+/// The samples of a video of 10 bits.
+fn deep_samples(y4m: &[u8]) -> Vec<u16> {
+    let mut reader = nestcast_media::y4m::Reader::new(y4m, 10_000).expect("y4m").with_max_bits(16);
+    assert_eq!(reader.bits(), 10);
+    let mut samples = Vec::new();
+    while let Some(picture) = reader.read().expect("a frame") {
+        samples.extend(picture.samples().as_chunks().0.iter().map(|sample| u16::from_le_bytes(*sample)));
+    }
+    samples
+}
+
 #[test]
-fn deep_video_is_rounded_to_8_bits_and_a_note_says_so() {
+fn deep_video_keeps_its_bits_from_file_to_file() {
+    let bench = Bench::new();
+    bench.write("deep.y4m", &deep_clip());
+    let rates = ["--bitrates", "60k..60M"];
+    let (said, notes) = bench.succeed(&[&["encode", "deep.y4m", "-o", "deep.nst"], &rates[..]].concat());
+    assert!(said.contains("64x48 of 10 bits, 3 frames") && notes.is_empty(), "{said}{notes}");
+    assert!(bench.succeed(&["inspect", "deep.nst"]).0.contains("YCbCr 4:2:0 of 10 bits by BT.601, limited range"));
+    let (_, notes) = bench.succeed(&["decode", "deep.nst", "-o", "deep.out.y4m"]);
+    assert!(notes.is_empty(), "{notes}");
+    let out = bench.read("deep.out.y4m");
+    assert!(out.starts_with(b"YUV4MPEG2 W64 H48 F30:1 Ip A1:1 C420p10 XYSCSS=420P10 XCOLORRANGE=LIMITED\n"));
+    let (given, back) = (deep_samples(&deep_clip()), deep_samples(&out));
+    assert_eq!(given.len(), back.len());
+    let errors: Vec<u16> = given.iter().zip(&back).map(|(a, b)| a.abs_diff(*b)).collect();
+    let mean = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / errors.len() as f64;
+    assert!(mean < 2.0 && back.iter().any(|sample| sample % 4 != 0), "{mean} steps of 10 bits");
+    // A cut of every frame, the beginning of the file, PNG pictures.
+    bench.succeed(&["cut", "deep.nst", "-o", "slow.nst", "--bitrate", "100k"]);
+    bench.write("beginning.nst", &bench.read("deep.nst")[..bench.read("deep.nst").len() / 2]);
+    for name in ["slow", "beginning"] {
+        bench.succeed(&["decode", &format!("{name}.nst"), "-o", &format!("{name}.y4m")]);
+        assert!(!deep_samples(&bench.read(&format!("{name}.y4m"))).is_empty(), "{name}");
+    }
+    bench.succeed(&["decode", "deep.nst", "-o", "pictures/"]);
+    let png = image::load_from_memory(&bench.read("pictures/frame-00000000.png")).expect("a PNG");
+    assert_eq!(png.color(), image::ColorType::Rgb16);
+}
+
+#[test]
+fn deep_video_is_rounded_to_8_bits_where_you_ask_for_them() {
     let bench = Bench::new();
     let plain = clip(3, 3);
     let at = header(&plain);
@@ -32,15 +86,27 @@ fn deep_video_is_rounded_to_8_bits_and_a_note_says_so() {
     });
     let deep: Vec<u8> = b"YUV4MPEG2 W64 H48 F30:1 C420p10\n".iter().copied().chain(deep).collect();
     bench.write("deep.y4m", &deep);
-    bench.write("plain.y4m", &plain);
-    let (_, notes) = bench.succeed(&["encode", "deep.y4m", "-o", "deep.nst", "--bitrates", "60k..960k"]);
+    bench.write("plain.y4m", &[b"YUV4MPEG2 W64 H48 F30:1 C420mpeg2\n", &plain[at..]].concat());
+    let rates = ["--bitrates", "60k..960k"];
+    let eight = &["encode", "deep.y4m", "-o", "eight.nst", "--bits", "8"];
+    let (_, notes) = bench.succeed(&[&eight[..], &rates[..]].concat());
     assert!(notes.contains("deep.y4m: it has 10 bits a sample: nestcast rounds them to 8"), "{notes}");
-    let (_, notes) = bench.succeed(&["encode", "plain.y4m", "-o", "plain.nst", "--bitrates", "60k..960k"]);
-    assert!(!notes.contains("bits a sample"), "{notes}");
     for name in ["deep", "plain"] {
-        bench.succeed(&["decode", &format!("{name}.nst"), "-o", &format!("{name}.out.y4m")]);
+        let (input, output) = (format!("{name}.y4m"), format!("{name}.nst"));
+        let (_, notes) = bench.succeed(&[&["encode", &input, "-o", &output], &rates[..]].concat());
+        assert!(!notes.contains("bits a sample"), "{notes}");
     }
-    assert_eq!(frames(&bench.read("deep.out.y4m")), frames(&bench.read("plain.out.y4m")));
+    assert!(bench.read("eight.nst") == bench.read("plain.nst"), "8 bits are what they were");
+    // The same frames after headers of two versions: the other one has a byte more.
+    let (deep, plain) = (bench.read("deep.nst"), bench.read("plain.nst"));
+    assert_eq!((deep[3], plain[3], deep.len()), (2, 1, plain.len() + 1));
+    bench.succeed(&["decode", "plain.nst", "-o", "plain.out.y4m"]);
+    bench.succeed(&["decode", "deep.nst", "-o", "deep.out.y4m"]);
+    let rounded: Vec<u8> =
+        frames(&bench.read("deep.out.y4m")).iter().flat_map(|frame| frame.samples().to_vec()).collect();
+    let plain: Vec<u8> =
+        frames(&bench.read("plain.out.y4m")).iter().flat_map(|frame| frame.samples().to_vec()).collect();
+    assert!(rounded.iter().zip(&plain).all(|(a, b)| a.abs_diff(*b) <= 1), "rounded once more");
 }
 
 /// A clip whose header says more than [`clip`]'s.

@@ -8,7 +8,7 @@ use crate::colour::planes::Planes;
 use crate::error::Error;
 use crate::model::Model;
 use crate::parallel::{self, Threads};
-use crate::picture::{Channels, Size, View, ViewMut};
+use crate::picture::{Channels, Format, Size, View, ViewMut};
 use crate::post_filter;
 use crate::post_filter::table::{Filters, PostFilter};
 use crate::scratch::Scratch;
@@ -167,10 +167,13 @@ fn rows_at_a_time(width: usize) -> usize {
     (CHUNK_PIXELS / width).max(1).next_multiple_of(2)
 }
 
-/// Checks that a picture has this size and number of components.
+/// Checks that a picture has this size and number of components, and 8 bits if it is planar.
 fn check_same(out: &ViewMut<'_>, size: Size, components: usize) -> Result<(), Error> {
-    if out.size != size || out.format.channels().count() != components {
-        return Err(Error::Argument("the picture to render into has another size or other channels than the stream"));
+    let is_deep = matches!(out.format, Format::Ycbcr420Deep { .. });
+    if out.size != size || out.format.channels().count() != components || is_deep {
+        let why =
+            "the picture to render into has another size or other channels than the stream, or is planar and deep";
+        return Err(Error::Argument(why));
     }
     Ok(())
 }

@@ -26,7 +26,7 @@ impl Channels {
 }
 
 /// The layout of samples in memory. They have 8 bits, or 16 where the name says so: two bytes, the lower one first,
-/// with white at 65535 whatever the depth of the source.
+/// with white at 65535 whatever the depth of the source. [`Format::Ycbcr420Deep`] alone names its bits.
 ///
 /// Opacity is the last sample of a pixel, from 0 for a pixel that does not show to the largest value for an opaque one.
 /// Colours are not multiplied by it.
@@ -40,6 +40,14 @@ pub enum Format {
     /// Three planes of luma, blue difference and red difference; the differences have half the width and half the
     /// height, rounded up. Spec, section 19.
     Ycbcr420(Ycbcr),
+    /// [`Format::Ycbcr420`] in 9 to 16 bits, for video: a sample is two bytes, the lower one first, with its value in the
+    /// lowest `bits` bits. So a luma of 235 is 940 in 10 bits. ffmpeg calls it `yuv420p10le`.
+    Ycbcr420Deep {
+        /// What samples mean.
+        colours: Ycbcr,
+        /// Bits of a sample, 9..=16.
+        bits: u8,
+    },
     /// One plane of luminance and opacity, interleaved.
     GreyAlpha,
     /// One plane of red, green, blue and opacity, interleaved.
@@ -116,7 +124,9 @@ impl Format {
     pub const fn channels(self) -> Channels {
         match self {
             Self::Grey | Self::GreyAlpha | Self::Grey16 | Self::GreyAlpha16 => Channels::Grey,
-            Self::Rgb | Self::Ycbcr420(_) | Self::Rgba | Self::Rgb16 | Self::Rgba16 => Channels::Rgb,
+            Self::Rgb | Self::Ycbcr420(_) | Self::Ycbcr420Deep { .. } | Self::Rgba | Self::Rgb16 | Self::Rgba16 => {
+                Channels::Rgb
+            }
         }
     }
 
@@ -141,7 +151,23 @@ impl Format {
         matches!(self, Self::GreyAlpha | Self::Rgba | Self::GreyAlpha16 | Self::Rgba16)
     }
 
-    /// Returns whether samples have 16 bits.
+    /// Returns what the samples of planar YCbCr 4:2:0 mean, and their bits, 8..=16; `None` for other formats.
+    #[must_use]
+    pub const fn ycbcr420(self) -> Option<(Ycbcr, u8)> {
+        match self {
+            Self::Ycbcr420(colours) => Some((colours, 8)),
+            Self::Ycbcr420Deep { colours, bits } if bits > 8 && bits <= 16 => Some((colours, bits)),
+            _ => None,
+        }
+    }
+
+    /// Returns planar YCbCr 4:2:0 of these bits a sample, at most 16.
+    #[must_use]
+    pub const fn planar(colours: Ycbcr, bits: u8) -> Self {
+        if bits > 8 { Self::Ycbcr420Deep { colours, bits } } else { Self::Ycbcr420(colours) }
+    }
+
+    /// Returns whether interleaved samples have 16 bits.
     #[must_use]
     pub const fn is_deep(self) -> bool {
         matches!(self, Self::Grey16 | Self::GreyAlpha16 | Self::Rgb16 | Self::Rgba16)
@@ -151,7 +177,7 @@ impl Format {
     pub(crate) const fn pixel_bytes(self) -> usize {
         match self {
             Self::Grey | Self::Ycbcr420(_) => 1,
-            Self::GreyAlpha | Self::Grey16 => 2,
+            Self::GreyAlpha | Self::Grey16 | Self::Ycbcr420Deep { .. } => 2,
             Self::Rgb => 3,
             Self::Rgba | Self::GreyAlpha16 => 4,
             Self::Rgb16 => 6,
@@ -163,7 +189,7 @@ impl Format {
     #[must_use]
     pub const fn planes(self) -> usize {
         match self {
-            Self::Ycbcr420(_) => 3,
+            Self::Ycbcr420(_) | Self::Ycbcr420Deep { .. } => 3,
             _ => 1,
         }
     }
@@ -172,7 +198,9 @@ impl Format {
     #[must_use]
     pub const fn plane(self, size: Size, plane: usize) -> [usize; 2] {
         match self {
-            Self::Ycbcr420(_) if plane > 0 => [size.halved().width(), size.halved().height()],
+            Self::Ycbcr420(_) | Self::Ycbcr420Deep { .. } if plane > 0 => {
+                [self.pixel_bytes() * size.halved().width(), size.halved().height()]
+            }
             _ => [self.pixel_bytes() * size.width(), size.height()],
         }
     }
@@ -326,6 +354,9 @@ impl PlaneMut<'_> {
 
 /// Checks that planes of these lengths and strides contain every row.
 fn fits(size: Size, format: Format, planes: impl ExactSizeIterator<Item = [usize; 2]>) -> Result<(), Error> {
+    if format.planes() > 1 && format.ycbcr420().is_none() {
+        return Err(Error::Argument("samples of planar YCbCr 4:2:0 have 8 to 16 bits"));
+    }
     if planes.len() != format.planes() {
         return Err(Error::Argument("the picture does not have as many planes as its format fixes"));
     }
@@ -368,6 +399,12 @@ impl<'a> View<'a> {
     #[must_use]
     pub const fn format(&self) -> Format {
         self.format
+    }
+
+    /// Returns a sample of a plane of [`Format::Ycbcr420Deep`], by column and row.
+    pub(crate) fn deep_sample(&self, plane: usize, x: usize, y: usize) -> u16 {
+        let pair = &self.planes[plane].row(y, 2 * (x + 1))[2 * x..];
+        u16::from_le_bytes([pair[0], pair[1]])
     }
 
     /// Returns whether a colour has no equal in 8 bits. Samples of 16 bits are equal to one of 8 if their bytes are
@@ -445,7 +482,7 @@ impl<'a> ViewMut<'a> {
         let format = self.format;
         let planes = &mut self.planes;
         std::array::from_fn(|index| {
-            let rows = if index > 0 && matches!(format, Format::Ycbcr420(_)) { rows.div_ceil(2) } else { rows };
+            let rows = if index > 0 && format.planes() > 1 { rows.div_ceil(2) } else { rows };
             let plane = &mut planes[index];
             let count = (rows * plane.stride).min(plane.samples.len());
             PlaneMut { samples: plane.samples.split_off_mut(..count).unwrap_or_default(), stride: plane.stride }

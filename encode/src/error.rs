@@ -97,6 +97,7 @@ fn named(format: Format) -> &'static str {
         Format::Rgb => "RGB",
         Format::Ycbcr420(Ycbcr::BT601_FULL) => "YCbCr 4:2:0 of full range",
         Format::Ycbcr420(Ycbcr::BT601) => "YCbCr 4:2:0 of limited range",
+        Format::Ycbcr420Deep { .. } => "YCbCr 4:2:0 of more than 8 bits",
         _ => "another format",
     }
 }

@@ -109,12 +109,12 @@ impl PictureFormat {
         }
     }
 
-    /// Returns what samples of planar pictures mean; `None` if they are not planar.
+    /// Returns what samples of planar pictures mean, and their bits, 8..=16; `None` if they are not planar.
     #[must_use]
-    pub const fn colours(&self) -> Option<Ycbcr> {
+    pub const fn ycbcr420(&self) -> Option<(Ycbcr, u8)> {
         match self.samples {
-            Samples::Fixed(Format::Ycbcr420(colours)) => Some(colours),
-            _ => None,
+            Samples::Fixed(format) => format.ycbcr420(),
+            Samples::RgbOrGrey => None,
         }
     }
 

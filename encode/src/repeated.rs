@@ -21,7 +21,7 @@ impl<R: Read> VideoReader<R> for y4m::Reader<R> {
     type Error = y4m::Error;
 
     fn begin(input: R, max_pixels: u64, matrix: Option<Matrix>) -> Result<Self, y4m::Error> {
-        Ok(Self::new(input, max_pixels)?.with_matrix(matrix))
+        Ok(Self::new(input, max_pixels)?.with_matrix(matrix).with_max_bits(16))
     }
 }
 

@@ -54,7 +54,7 @@ const RANDOM_ACCESS_BASES: usize = 4;
 /// let settings = VideoSettings { size, rate, population: Population::log_uniform(least..=most), threads: 1 };
 /// let encoder = VideoRenditions::new(&model, settings, 1)?;
 /// let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), encoder.rates());
-/// let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions };
+/// let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions };
 /// let mut writer = Writer::new(encoder, &header, Vec::new());
 /// (0..3).try_for_each(|_| writer.write(&Picture::zero(size, Format::Ycbcr420(colours))))?;
 /// let (film, _) = writer.finish()?;
@@ -392,9 +392,9 @@ fn replaced() -> Error {
 
 /// Returns what receivers learn of a stored video.
 fn welcome(header: &VideoHeader) -> Welcome {
-    let VideoHeader { size, rate, colours, display, .. } = *header;
-    let format = PictureFormat::new(size, nestcast_codec::Format::Ycbcr420(colours), rate).with_display(display);
-    video::welcome(&format, colours)
+    let VideoHeader { size, rate, colours, bits, display, .. } = *header;
+    let format = PictureFormat::new(size, nestcast_codec::Format::planar(colours, bits), rate).with_display(display);
+    video::welcome(&format, (colours, bits))
 }
 
 #[cfg(test)]

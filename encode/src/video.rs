@@ -74,7 +74,7 @@ impl VideoEncoding {
     /// [`PictureError::NotPlanar`] if the format is not YCbCr 4:2:0, [`PictureError::Renditions`] if `limit` is zero or
     /// more than [`MAX_RENDITIONS`].
     pub fn new(format: PictureFormat, threads: usize, limit: RenditionLimit) -> Result<Self, PictureError> {
-        let colours = format.colours().ok_or_else(|| not_planar(format.samples))?;
+        let meaning = format.ycbcr420().ok_or_else(|| not_planar(format.samples))?;
         if let RenditionLimit::AtMost(given) = limit
             && !(1..=MAX_RENDITIONS).contains(&given)
         {
@@ -89,7 +89,7 @@ impl VideoEncoding {
         let effort = EffortLadder::new(samples, frames_a_second);
         let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, 1).expect("one rendition");
         Ok(Self {
-            welcome: welcome(&format, colours),
+            welcome: welcome(&format, meaning),
             encoder: encoder.with_effort(effort.effort()).with_known_receivers(true),
             effort,
             rate,
@@ -311,10 +311,10 @@ impl Place {
     }
 }
 
-pub(crate) fn welcome(format: &PictureFormat, colours: Ycbcr) -> Welcome {
+pub(crate) fn welcome(format: &PictureFormat, (colours, bits): (Ycbcr, u8)) -> Welcome {
     let [key, residual] = VideoModel::built_in().ids();
     let display = format.display;
-    let video = Video { residual: residual.0, signal: display.signal(colours), aspect: display.aspect };
+    let video = Video { residual: residual.0, signal: display.signal(colours), aspect: display.aspect, bits };
     format.welcome(key, PackageHash([0; 32]), Some(video))
 }
 
@@ -402,6 +402,11 @@ mod tests {
         let video = VideoEncoding::new(format, 1, RenditionLimit::default()).expect("planar").welcome().video;
         let told = video.map(|video| (Display::of_signal(video.signal).expect("known").1.scan, video.aspect));
         assert_eq!(told, Some((Scan::TopFirst, [16, 11])));
+        for bits in [8, 10, 16] {
+            let format = PictureFormat::new(size, Format::planar(Ycbcr::BT709, bits), rate);
+            let video = VideoEncoding::new(format, 1, RenditionLimit::default()).expect("planar").welcome().video;
+            assert_eq!(video.map(|video| video.bits), Some(bits));
+        }
         let refused = of(&Pictures::still(Picture::zero(size, Format::Rgb), rate)).expect_err("RGB").to_string();
         assert!(refused.contains("RGB") && refused.contains("must convert"), "{refused}");
         let planar = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601_FULL), rate);

@@ -12,7 +12,8 @@ use crate::repeated::{Again, Repeated};
 use crate::source::{PictureSource, Pictures};
 
 impl Pictures {
-    /// Reads the pictures of a y4m video at its own rate, as planar YCbCr 4:2:0 even if the video is grey. Their matrix
+    /// Reads the pictures of a y4m video at its own rate, as planar YCbCr 4:2:0 even if the video is grey, in the bits of
+    /// the video's samples. Their matrix
     /// is `matrix`, or the usual one for their size. When the video ends, `again` reopens it to begin from its first
     /// picture.
     ///
@@ -30,7 +31,7 @@ impl Pictures {
         let refuse = |error| PictureError::Video { name: name.to_owned(), error };
         let input = Repeated::<R, Reader<R>>::begin(input, max_pixels, matrix, again).map_err(refuse)?;
         let reader = &input.reader;
-        let planar = Format::Ycbcr420(reader.colours());
+        let planar = Format::planar(reader.colours(), reader.bits());
         let format = PictureFormat::new(reader.size(), planar, reader.rate()).with_display(reader.display());
         let (name, notes) = (name.to_owned(), reader.notes());
         let video = Video { name, format, planar, input, is_empty: true };
@@ -110,8 +111,13 @@ mod tests {
     fn what_a_video_loses_is_noted() {
         let deep = &b"YUV4MPEG2 W2 H2 F30:1 C420p10\nFRAME\n\x04\0\x08\0\x0C\0\x10\0\x14\0\x18\0"[..];
         let mut pictures = Pictures::y4m("clip", 100, None, deep, None).expect("y4m");
-        assert_eq!(pictures.notes(), [y4m::Note::Depth(10)]);
-        assert_eq!(pictures.next(None).expect("a picture").expect("one").picture.samples(), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(pictures.notes(), []);
+        let picture = pictures.next(None).expect("a picture").expect("one").picture;
+        assert_eq!(picture.format(), Format::Ycbcr420Deep { colours: Ycbcr::BT601, bits: 10 });
+        assert_eq!(picture.samples(), b"\x04\0\x08\0\x0C\0\x10\0\x14\0\x18\0");
+        let wide = &b"YUV4MPEG2 W1 H1 F30:1 C444\nFRAME\nyuv"[..];
+        let pictures = Pictures::y4m("clip", 100, None, wide, None).expect("y4m");
+        assert_eq!(pictures.notes(), [y4m::Note::Averaged("4:4:4")]);
         assert_eq!(Pictures::y4m("clip", 100, None, VIDEO, None).expect("y4m").notes(), []);
     }
 

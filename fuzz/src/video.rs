@@ -16,6 +16,8 @@ const MAX_SIDE: u8 = 40;
 /// The most frames of an input.
 const MAX_FRAMES: usize = 6;
 const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
+/// The bits of a sample in which frames are shown a second time.
+const DEEP_BITS: u8 = 10;
 /// The memory that a decoder needs for frames of any size: tables, probabilities, windows.
 const FIXED_BYTES: usize = 1_500_000;
 /// The codec's own limit, in bytes.
@@ -48,16 +50,20 @@ pub fn video_frame(data: &[u8]) {
         let (frame, after) = after.split_at(usize::from(length).min(after.len()));
         rest = after;
         frames.push(frame);
-        expected.push((reference.decode(frame), reference.shown()));
+        let decoded = reference.decode(frame);
+        expected.push((decoded, reference.shown(), reference.shown_deep(DEEP_BITS.into())));
     }
     bounded::within(most, "decoding frames", || {
         let mut decoder = VideoDecoder::new(VIDEO_MODEL.clone(), size, 1);
         let mut picture = Picture::zero(size, FORMAT);
-        for (number, (frame, (expected, shown))) in frames.iter().zip(&expected).enumerate() {
+        let mut deep = Picture::zero(size, Format::planar(Ycbcr::BT601, DEEP_BITS));
+        for (number, (frame, (expected, shown, shown_deep))) in frames.iter().zip(&expected).enumerate() {
             let taken = decoder.decode(frame).map(|arrived| arrived != Arrived::Nothing).map_err(fault);
             assert_eq!(taken, *expected, "frame {number}");
             decoder.render_into(&mut picture).expect("its size and format");
             assert!(picture.samples() == shown, "frame {number} is not the reference's");
+            decoder.render_into(&mut deep).expect("its size and format");
+            assert!(deep.samples() == shown_deep, "frame {number} in {DEEP_BITS} bits is not the reference's");
         }
     });
 }
@@ -106,7 +112,7 @@ pub fn video_file(data: &[u8]) {
     if let Ok(expected) = &expected {
         assert!(frames.iter().eq(expected.frames.iter()), "the frames are the reference's");
         assert_eq!(times, expected.times);
-        assert_eq!(file.header().size.width(), expected.width);
+        assert_eq!((file.header().size.width(), file.header().bits), (expected.width, expected.bits));
     }
     let most_read = 100_000 + 40 * bytes.len();
     if let Some((with_sound, packets)) = bounded::within(most_read, "keeping sound", || read(bytes, true)) {

@@ -16,8 +16,15 @@ const MAX_MEMORY_BYTES: usize = 4096 + 8192 + 16 * MAX_PIXELS + 1024;
 /// arrive and in any memory. A video that was read is written as y4m that reads as the same pictures at the same
 /// rate. Memory is bounded.
 pub fn y4m(data: &[u8]) {
+    for max_bits in [8, 12] {
+        read_as(data, max_bits);
+    }
+}
+
+/// As [`y4m`], with pictures of at most `max_bits` bits a sample.
+fn read_as(data: &[u8], max_bits: u8) {
     bounded::within(3 * MAX_MEMORY_BYTES + 2 * data.len(), "reading y4m", || {
-        let (mut whole, mut slow) = match (opened(data), opened(Trickle(data))) {
+        let (mut whole, mut slow) = match (opened(data, max_bits), opened(Trickle(data), max_bits)) {
             (Ok(whole), Ok(slow)) => (whole, slow),
             (Err(one), Err(other)) => return assert_eq!(one, other),
             _ => panic!("it is refused only in pieces, or only at once"),
@@ -40,8 +47,8 @@ pub fn y4m(data: &[u8]) {
 }
 
 /// Returns a reader, or one line that says why there is none.
-fn opened<R: Read>(input: R) -> Result<Reader<R>, String> {
-    Reader::new(input, MAX_PIXELS as u64).map_err(|error| {
+fn opened<R: Read>(input: R, max_bits: u8) -> Result<Reader<R>, String> {
+    Reader::new(input, MAX_PIXELS as u64).map(|reader| reader.with_max_bits(max_bits)).map_err(|error| {
         let line = error.to_string();
         assert!(!line.contains(|c: char| c.is_control()), "no line for a terminal: {line:?}");
         line
@@ -52,7 +59,7 @@ fn written(picture: &Picture, like: &Reader<&[u8]>) {
     let mut writer = Writer::new(Vec::new(), like.rate());
     writer.write(picture).expect("memory takes it");
     let bytes = writer.into_inner();
-    let mut again = Reader::new(&bytes[..], MAX_PIXELS as u64).expect("what was written is read");
+    let mut again = Reader::new(&bytes[..], MAX_PIXELS as u64).expect("what was written is read").with_max_bits(16);
     assert_eq!(again.rate(), like.rate());
     assert_eq!(again.read().expect("what was written is read").as_ref(), Some(picture));
 }

@@ -54,6 +54,8 @@ pub struct EncodedVideo {
     names: Names,
     width: usize,
     height: usize,
+    /// Bits of a sample.
+    bits: u8,
     frames: u64,
     keys: u64,
     frames_per_second: f64,
@@ -111,6 +113,7 @@ impl EncodedVideo {
             names,
             width: header.size.width(),
             height: header.size.height(),
+            bits: header.bits,
             frames,
             keys,
             frames_per_second: header.rate.per_second(),
@@ -150,11 +153,12 @@ impl Display for EncodedVideo {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { names: Names { output, .. }, width, height, frames, bytes, kbps, encode_s, .. } = self;
         let s = if *frames == 1 { "" } else { "s" };
+        let deep = if self.bits > 8 { &format!(" of {} bits", self.bits) } else { "" };
         let renditions =
             if self.renditions > 1 { format!(" in {} renditions", self.renditions) } else { String::new() };
         writeln!(
             f,
-            "{output}: {width}x{height}, {frames} frame{s} for {}..{} kbit/s{renditions}, {bytes} bytes, {kbps:.0} kbit/s, \
+            "{output}: {width}x{height}{deep}, {frames} frame{s} for {}..{} kbit/s{renditions}, {bytes} bytes, {kbps:.0} kbit/s, \
              {encode_s:.1} s, {:.1} frames/s",
             self.least_kbps,
             self.most_kbps,

@@ -12,13 +12,25 @@ const FULL_RANGE: [i32; 3] = [0, 65_536, 65_536];
 const BT601_FACTORS: [f64; 4] = [1.402, -0.344_136, -0.714_136, 1.772];
 const BT709_FACTORS: [f64; 4] = [1.5748, -0.187_324, -0.468_124, 1.8556];
 
-/// Converts a planar picture to interleaved RGB. Each colour difference applies to its 2x2 pixels. Returns grey and RGB
-/// pictures borrowed, without a change.
+/// Converts a planar picture to interleaved RGB, of 16 bits if it has more than 8. Each colour difference applies to its
+/// 2x2 pixels. Returns grey and RGB pictures borrowed, without a change.
 #[must_use]
 pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
     match picture.format() {
         Format::Ycbcr420(colours) => Cow::Owned(converted(picture, colours)),
+        // The browsers' module has no such pictures, and no code for them.
+        Format::Ycbcr420Deep { colours, bits } if !cfg!(target_family = "wasm") => {
+            Cow::Owned(converted_deep(picture, colours, bits))
+        }
         _ => Cow::Borrowed(picture),
+    }
+}
+
+/// The factors of a matrix.
+const fn of_matrix(matrix: Matrix) -> [f64; 4] {
+    match matrix {
+        Matrix::Bt601 => BT601_FACTORS,
+        Matrix::Bt709 => BT709_FACTORS,
     }
 }
 
@@ -31,12 +43,9 @@ const fn factors(range: Range) -> [i32; 3] {
 
 fn converted(picture: &Picture, colours: Ycbcr) -> Picture {
     let [black, scale, chroma] = factors(colours.range);
-    let from = match colours.matrix {
-        Matrix::Bt601 => BT601_FACTORS,
-        Matrix::Bt709 => BT709_FACTORS,
-    };
     #[expect(clippy::cast_possible_truncation, reason = "the factors are below 2")]
-    let [red_cr, green_cb, green_cr, blue_cb] = from.map(|factor| (factor * f64::from(chroma)) as i32);
+    let [red_cr, green_cb, green_cr, blue_cb] =
+        of_matrix(colours.matrix).map(|factor| (factor * f64::from(chroma)) as i32);
     let size = picture.size();
     let width = size.width();
     let half = size.width().div_ceil(2);
@@ -57,6 +66,38 @@ fn converted(picture: &Picture, colours: Ycbcr) -> Picture {
         }
     }
     rgb
+}
+
+/// As [`converted`], from samples of `bits` bits to 16. White is that of 8 bits: 1020 in 10 bits of full range.
+fn converted_deep(picture: &Picture, colours: Ycbcr, bits: u8) -> Picture {
+    let [black, scale, chroma] = factors(colours.range).map(f64::from);
+    let [red_cr, green_cb, green_cr, blue_cb] = of_matrix(colours.matrix);
+    // From steps of a sample to those of 16 bits, whose white is 65535 = 255 * 257.
+    let step = 257.0 / f64::from(1_u32 << bits.clamp(8, 16).abs_diff(8));
+    let size = picture.size();
+    let (width, half) = (size.width(), size.width().div_ceil(2));
+    let samples = picture.samples().as_chunks().0;
+    let (luma, differences) = samples.split_at(size.pixels());
+    let (blue, red) = differences.split_at(differences.len() / 2);
+    let value = |sample: [u8; 2], zero: f64, factor: f64| {
+        (f64::from(u16::from_le_bytes(sample)) * step - 257.0 * zero) * factor / 65_536.0
+    };
+    let mut rgb = Picture::zero(size, Format::Rgb16);
+    for (at, pixel) in rgb.samples_mut().chunks_exact_mut(6).enumerate() {
+        let of_chroma = at / width / 2 * half + at % width / 2;
+        let y = value(luma[at], black, scale);
+        let [cb, cr] = [blue, red].map(|plane| value(plane[of_chroma], 128.0, chroma));
+        let colours = [y + red_cr * cr, y + green_cb * cb + green_cr * cr, y + blue_cb * cb];
+        for (out, colour) in pixel.as_chunks_mut().0.iter_mut().zip(colours) {
+            *out = short(colour).to_le_bytes();
+        }
+    }
+    rgb
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it is clamped")]
+fn short(value: f64) -> u16 {
+    value.round().clamp(0.0, f64::from(u16::MAX)) as u16
 }
 
 /// Expands luma of limited range to grey of 0..=255.
@@ -94,6 +135,30 @@ mod tests {
                 assert!(near, "{pixel:?} at {x}");
             }
         }
+    }
+
+    #[test]
+    fn colours_of_ten_bits_are_those_of_eight_with_a_fraction() {
+        let size = Size::new(5, 3).expect("a size");
+        for colours in [Ycbcr::BT601, Ycbcr::BT709, Ycbcr::BT601_FULL] {
+            let eight: Vec<u8> = (0..27).map(|at: u8| 20 + at.wrapping_mul(37) % 200).collect();
+            let deep = eight.iter().flat_map(|&sample| (u16::from(sample) * 4).to_le_bytes()).collect();
+            let eight = Picture::new(size, Format::Ycbcr420(colours), eight).expect("the shape fits");
+            let deep = Picture::new(size, Format::Ycbcr420Deep { colours, bits: 10 }, deep).expect("the shape fits");
+            let (eight, deep) = (to_rgb(&eight), to_rgb(&deep));
+            assert_eq!(deep.format(), Format::Rgb16);
+            for (eight, deep) in eight.samples().iter().zip(deep.samples().as_chunks().0) {
+                assert!((u16::from(*eight) * 257).abs_diff(u16::from_le_bytes(*deep)) <= 257, "{eight}, {deep:?}");
+            }
+        }
+        let white = [940_u16, 941, 512, 512].iter().flat_map(|sample| sample.to_le_bytes()).collect();
+        let format = Format::Ycbcr420Deep { colours: Ycbcr::BT709, bits: 10 };
+        let white = Picture::new(Size::new(2, 1).expect("a size"), format, white).expect("the shape fits");
+        assert!(to_rgb(&white).samples().iter().all(|byte| *byte == 255));
+        let black = [64_u16, 65, 512, 512].iter().flat_map(|sample| sample.to_le_bytes()).collect();
+        let black = Picture::new(Size::new(2, 1).expect("a size"), format, black).expect("the shape fits");
+        let step = to_rgb(&black).samples().as_chunks().0.iter().map(|pair| u16::from_le_bytes(*pair)).max();
+        assert_eq!(step, Some(75), "a step of 10 bits is 65535 / 876");
     }
 
     #[test]

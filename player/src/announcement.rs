@@ -28,6 +28,8 @@ pub struct AnnouncedVideo {
     pub residual: ModelId,
     /// What samples mean.
     pub colours: Ycbcr,
+    /// Bits of a sample in the source, 8..=16.
+    pub bits: u8,
     /// How to show the frames.
     pub display: Display,
 }
@@ -43,7 +45,7 @@ impl Announcement {
             // The session has refused reserved values.
             let (colours, display) = Display::of_signal(video.signal).unwrap_or((Ycbcr::BT601, Display::default()));
             let display = Display { aspect: video.aspect, ..display };
-            AnnouncedVideo { residual: ModelId(video.residual), colours, display }
+            AnnouncedVideo { residual: ModelId(video.residual), colours, bits: video.bits, display }
         });
         Ok(Self { model: ModelId(welcome.model), package: welcome.package, size, rate: welcome.rate, video })
     }
@@ -51,8 +53,27 @@ impl Announcement {
     /// Returns the header of a stored video of this broadcast's frames; `None` if they are no video.
     #[must_use]
     pub fn video_header(&self) -> Option<VideoHeader> {
-        let AnnouncedVideo { residual, colours, display } = self.video?;
+        let AnnouncedVideo { residual, colours, bits, display } = self.video?;
         let (size, rate, models) = (self.size, self.rate, [self.model, residual]);
-        Some(VideoHeader { size, rate, colours, display, models, renditions: RenditionRates::ONE })
+        Some(VideoHeader { size, rate, colours, bits, display, models, renditions: RenditionRates::ONE })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nestcast_proto::Video;
+
+    use super::*;
+
+    #[test]
+    fn the_bits_of_samples_are_those_of_a_stored_video() {
+        for bits in [8, 10, 16] {
+            let video = Some(Video { bits, ..Video::new([2; 6]) });
+            let rate = FrameRate::new(30, 1).expect("a rate");
+            let welcome = Welcome { model: [1; 6], package: PackageHash([0; 32]), width: 32, height: 16, rate, video };
+            let announced = Announcement::of(&welcome).expect("a size");
+            assert_eq!(announced.video.map(|video| video.bits), Some(bits));
+            assert_eq!(announced.video_header().map(|header| header.bits), Some(bits));
+        }
     }
 }

@@ -21,7 +21,8 @@ enum Kind {
     },
     Video {
         decoder: Box<VideoDecoder>,
-        colours: Ycbcr,
+        /// The format of its pictures.
+        format: Format,
         /// Whether a frame came that is predicted from nothing.
         has_begun: bool,
     },
@@ -56,15 +57,27 @@ impl Decoding {
     pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
-        Some(Self(Kind::Video { decoder, colours: video.colours, has_begun: false }))
+        Some(Self(Kind::Video { decoder, format: Format::Ycbcr420(video.colours), has_begun: false }))
+    }
+
+    /// Draws video in `bits` bits a sample, 8 to 16, such as those of the announcement. Without this call it has 8. A
+    /// [restoration](Decoding::with_restoration) draws 8 bits alone.
+    #[must_use]
+    pub fn with_bits(mut self, bits: u8) -> Self {
+        if let Kind::Video { format, .. } = &mut self.0
+            && let Some((colours, _)) = format.ycbcr420()
+        {
+            *format = Format::planar(colours, bits.clamp(8, 16));
+        }
+        self
     }
 
     /// Draws decoded frames of video after `restoration`.
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
-            Kind::Video { decoder, colours, has_begun } => {
-                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), colours, has_begun }
+            Kind::Video { decoder, format, has_begun } => {
+                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), format, has_begun }
             }
             pictures @ Kind::Pictures { .. } => pictures,
         })
@@ -111,7 +124,7 @@ impl Decoding {
                 Some(Channels::Grey) => Format::Grey,
                 _ => *format,
             },
-            Kind::Video { colours, .. } => Format::Ycbcr420(*colours),
+            Kind::Video { format, .. } => *format,
         };
         let before = picture.take().filter(|before| (before.size(), before.format()) == (size, format));
         let drawn = picture.insert(before.unwrap_or_else(|| Picture::zero(size, format)));

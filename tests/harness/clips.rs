@@ -52,6 +52,8 @@ pub struct Clip {
     pub moves_again: u32,
     /// Whether the encoder knows its receivers.
     pub knows_receivers: bool,
+    /// Bits of a sample.
+    pub bits: u8,
 }
 
 /// Ten frames of one scene in one loop.
@@ -69,10 +71,11 @@ const PLAIN: Clip = Clip {
     stays: NEVER,
     moves_again: NEVER,
     knows_receivers: false,
+    bits: 8,
 };
 
 /// The clips whose bytes are stored as vectors.
-pub const CLIPS: [Clip; 7] = [
+pub const CLIPS: [Clip; 8] = [
     PLAIN,
     Clip { name: "video-odd", width: 33, height: 17, slowest: 25, ..PLAIN },
     Clip {
@@ -90,6 +93,7 @@ pub const CLIPS: [Clip; 7] = [
     Clip { name: "video-switch", rises: 4, ..PLAIN },
     Clip { name: "video-stays", stays: 2, knows_receivers: true, slowest: 120, moves_again: 27, frames: 30, ..PLAIN },
     Clip { name: "video-renews", width: 160, height: 160, stays: 1, slowest: 100, ..PLAIN },
+    Clip { name: "video-deep", width: 50, height: 34, slowest: 60, bits: 10, ..PLAIN },
 ];
 
 impl Clip {
@@ -99,6 +103,11 @@ impl Clip {
     /// If a side is not 1..=16384.
     pub fn size(&self) -> Size {
         Size::new(self.width, self.height).expect("a size of 1..=16384")
+    }
+
+    /// Returns the format of its pictures.
+    pub const fn format(&self) -> Format {
+        Format::planar(Ycbcr::BT601, self.bits)
     }
 
     /// Returns the frames: ground that pans by quarters of a sample, a patch that moves across it and grows brighter,
@@ -116,10 +125,18 @@ impl Clip {
             for plane in 0..3 {
                 let [width, height] = FORMAT.plane(self.size(), plane);
                 for (x, y) in (0..height).flat_map(|y| (0..width).map(move |x| (x, y))) {
-                    samples.push(scene.sample(plane, [x, y], moment as usize));
+                    let sample = scene.sample(plane, [x, y], moment as usize);
+                    if self.bits == 8 {
+                        samples.push(sample);
+                        continue;
+                    }
+                    // A fraction of a step that differs from one sample to the next.
+                    let fraction = (5 * x + 3 * y + 7 * moment as usize) % (1 << (self.bits - 8));
+                    let fraction = u16::try_from(fraction).expect("less than 256");
+                    samples.extend((u16::from(sample) << (self.bits - 8) | fraction).to_le_bytes());
                 }
             }
-            Picture::new(self.size(), FORMAT, samples).expect("as many samples as the size says")
+            Picture::new(self.size(), self.format(), samples).expect("as many samples as the size says")
         };
         (0..self.frames).map(picture).collect()
     }
@@ -154,6 +171,7 @@ impl Clip {
             size: self.size(),
             rate: RATE,
             colours: Ycbcr::BT601,
+            bits: self.bits,
             display: Display::default(),
             models: model.ids(),
             renditions,

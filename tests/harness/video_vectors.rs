@@ -5,9 +5,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::{Model, Picture, Size, VideoDecoder};
+use nestcast_codec::{Format, Model, Picture, Size, VideoDecoder, Ycbcr};
 
-use crate::clips::{self, CLIPS, Clip, FORMAT};
+use crate::clips::{self, CLIPS, Clip};
 use crate::reference::{Head, StoredVideo, VideoReference};
 use crate::vectors::{folder, sha256};
 
@@ -74,14 +74,15 @@ pub fn decode(tables: &[u8], stored: &[u8], run: &str, counts: &[usize]) -> Vec<
     let renditions = video.renditions.len().max(1);
     let mut decoders: Vec<_> =
         (0..renditions).map(|_| (reference(), VideoDecoder::new(model.clone(), size, 1))).collect();
-    let mut picture = Picture::zero(size, FORMAT);
+    let mut picture = Picture::zero(size, Format::planar(Ycbcr::BT601, video.bits));
     let mut rows = Vec::new();
     for (frame, (bytes, &count)) in video.frames.iter().zip(counts).enumerate() {
         let (reference, decoder) = &mut decoders[frame % renditions];
         reference.decode(&bytes[..count]).expect("a valid frame");
         decoder.decode(&bytes[..count]).expect("a valid frame");
         decoder.render_into(&mut picture).expect("its size and format");
-        assert!(reference.shown() == picture.samples(), "{run}, frame {frame}: the codec shows another frame");
+        let shown = if video.bits > 8 { reference.shown_deep(video.bits.into()) } else { reference.shown() };
+        assert!(shown == picture.samples(), "{run}, frame {frame}: the codec shows another frame");
         let digests =
             [digest(&reference.floor()), digest(&reference.enhancement_reference()), sha256(picture.samples())];
         rows.push(Row { run: run.to_owned(), frame, bytes: count, digests });

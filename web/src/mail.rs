@@ -222,7 +222,7 @@ mod tests {
     use super::*;
 
     fn welcome(is_video: bool) -> Welcome {
-        let video = is_video.then_some(Video { residual: [2; 6], signal: 1, aspect: [1, 1] });
+        let video = is_video.then_some(Video { signal: 1, ..Video::new([2; 6]) });
         Welcome {
             model: [1; 6],
             package: PackageHash([0; 32]),

@@ -22,7 +22,7 @@ fn size() -> Size {
 
 fn welcome(size: Size) -> Welcome {
     let [key, residual] = VideoModel::built_in().ids();
-    let video = Some(Video { residual: residual.0, signal: 0, aspect: [1, 1] });
+    let video = Some(Video::new(residual.0));
     let side = |pixels: usize| u32::try_from(pixels).expect("a side");
     let (width, height) = (side(size.width()), side(size.height()));
     Welcome {

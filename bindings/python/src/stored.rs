@@ -156,7 +156,7 @@ impl VideoWriter {
         let colours = colours(size, matrix, full_range)?;
         let encoder = VideoRenditions::new(&model, settings, renditions)?;
         let (display, renditions) = (Display::default(), encoder.rates());
-        let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions };
+        let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions };
         Ok(Self { writer: Mutex::new(Some(Writer::new(encoder, &header, Vec::new()))), size, colours })
     }
 

@@ -136,6 +136,8 @@ impl Viewer for Screen {
     type Error = anyhow::Error;
 
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
+        let shows_8 = self.restoration.is_some() || self.originals.is_some();
+        let bits = announced.video.filter(|_| !shows_8).map_or(8, |video| video.bits);
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
         ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust the sender");
@@ -146,8 +148,8 @@ impl Viewer for Screen {
             }
         } else {
             let display = announced.video.map_or_else(Display::default, |video| video.display);
-            for lost in announced.video.iter().flat_map(|video| self.place.lost(video.colours, announced.size, display))
-            {
+            let lost = announced.video.map(|video| self.place.lost((video.colours, bits), announced.size, display));
+            for lost in lost.into_iter().flatten() {
                 files::note(&format!("the broadcast: {lost}"));
             }
             self.frames = Some(self.place.begin(announced.rate, display)?);
@@ -156,7 +158,7 @@ impl Viewer for Screen {
         if announced.video.is_some() {
             let decoding = Decoding::video(announced, self.model.threads);
             let what = "the sender's video needs tables that this version lacks: update nestcast at the older end";
-            let decoding = decoding.context(what)?;
+            let decoding = decoding.context(what)?.with_bits(bits);
             return Ok(Some(match &self.restoration {
                 Some(restoration) => decoding.with_restoration(Arc::clone(restoration)),
                 None => decoding,

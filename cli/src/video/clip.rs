@@ -24,9 +24,9 @@ pub(super) struct Clip {
 }
 
 impl Clip {
-    pub(super) fn open(input: Input<'_>, coding: &VideoCoding, max_pixels: u64) -> Result<Self> {
+    pub(super) fn open(input: Input<'_>, coding: &VideoCoding, max_pixels: u64, max_bits: u8) -> Result<Self> {
         let (name, length) = (input.name(), input.length());
-        let frames = input.y4m(coding.frames, max_pixels)?.with_matrix(coding.matrix());
+        let frames = input.y4m(coding.frames, max_pixels)?.with_matrix(coding.matrix()).with_max_bits(max_bits);
         files::note_lost(&name, &frames.notes());
         let progress = Progress::of(&name, frames.count(length));
         Ok(Self { name, frames, progress })

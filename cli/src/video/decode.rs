@@ -31,7 +31,8 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let name = input.name();
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();
-    for lost in place.lost(header.colours, header.size, header.display) {
+    let bits = if options.decoder == Some(Transform::Deep) { 8 } else { header.bits };
+    for lost in place.lost((header.colours, bits), header.size, header.display) {
         files::note(&format!("{name}: {lost}"));
     }
     let failed = |error| InputError::named(&name, error);
@@ -48,7 +49,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     // A player has the terminal to itself.
     let progress = (!place.is_standard()).then(|| Progress::of(&name, player.frames().count()));
     let start = Instant::now();
-    show(&name, &mut player, &place, progress.as_ref(), track.as_mut())?;
+    show(&name, &mut player, bits, &place, progress.as_ref(), track.as_mut())?;
     track.map_or(Ok(()), SoundTrack::finish).context("the sound cannot be written")?;
     drop(progress);
     let Played { frames: shown, bytes, repeated } = player.played();
@@ -79,18 +80,18 @@ fn begin_sound(name: &str, player: &mut Video, path: &Path) -> Result<Track> {
     begun.with_context(|| format!("{} cannot be written", path.display())).map(|()| track)
 }
 
-/// Shows the frames, and passes the packets between them to `track`. With a track, pictures and sound are in step.
+/// Shows the frames in `bits` bits a sample, and passes the packets between them to `track`, which keeps both in step.
 fn show(
     name: &str,
     player: &mut Video,
+    bits: u8,
     place: &FramePlace,
     progress: Option<&Progress>,
     mut track: Option<&mut Track>,
 ) -> Result<()> {
     let header = *player.frames().reader().header();
-    let mut picture = Picture::zero(header.size, Format::Ycbcr420(header.colours));
-    let mut frames: Option<FrameWriter> = None;
-    let mut last: Option<Picture> = None;
+    let mut picture = Picture::zero(header.size, Format::planar(header.colours, bits));
+    let (mut frames, mut last): (Option<FrameWriter>, Option<Picture>) = (None, None);
     loop {
         let shown = player.next_into(&mut picture).map_err(|error| InputError::named(name, error))?;
         let mut repeated = Some(0);

@@ -19,13 +19,13 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let model = clip::model(&options.common)?;
     let coding = &options.video;
     let names = Names::new(input.name(), output.path());
-    let mut clip = Clip::open(input, coding, options.common.max_pixels)?;
+    let mut clip = Clip::open(input, coding, options.common.max_pixels, options.bits)?;
     let (size, rate) = (clip.frames.size(), clip.frames.rate());
-    let (colours, display) = (clip.frames.colours(), clip.frames.display());
+    let (colours, bits, display) = (clip.frames.colours(), clip.frames.bits(), clip.frames.display());
     let settings = coding.settings(size, rate, options.common.threads());
     let encoder = VideoRenditions::new(&model, settings, coding.renditions.unwrap_or(1))?;
     let encoder = encoder.with_effort(coding.effort.unwrap_or_default());
-    let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions: encoder.rates() };
+    let header = VideoHeader { size, rate, colours, bits, display, models: model.ids(), renditions: encoder.rates() };
     let failed = |error| match error {
         Error::Write(error) => anyhow::Error::from(output.explain(error)),
         other => anyhow::Error::from(other).context("the video cannot be encoded"),

@@ -24,7 +24,7 @@ pub(crate) fn run(options: &Eval, input: Input<'_>) -> Result<()> {
     let csv = options.csv.as_deref().map(place).transpose()?;
     #[cfg(feature = "plot")]
     let plot = options.plot.as_deref().map(place).transpose()?;
-    let clip = Clip::open(input, &options.video, options.common.max_pixels)?;
+    let clip = Clip::open(input, &options.video, options.common.max_pixels, 8)?;
     let (report, measured) = measure(options, clip)?;
     #[cfg(feature = "plot")]
     if let Some(output) = plot {

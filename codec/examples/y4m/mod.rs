@@ -11,7 +11,7 @@ pub(crate) struct Clip {
     pub(crate) pictures: Vec<Picture>,
 }
 
-/// Reads frames of a y4m file of 8 bits, 4:2:0; from its last one it goes back and forth.
+/// Reads frames of a y4m file, 4:2:0 of 8 bits or of more, such as `C420p10`; from its last one it goes back and forth.
 pub(crate) fn read(path: &str, count: usize) -> Result<Clip, Box<dyn Error>> {
     let bytes = std::fs::read(path)?;
     let end = |bytes: &[u8]| bytes.iter().position(|byte| *byte == b'\n').ok_or("it breaks off");
@@ -23,7 +23,8 @@ pub(crate) fn read(path: &str, count: usize) -> Result<Clip, Box<dyn Error>> {
     let size = Size::new(word('W')?.parse()?, word('H')?.parse()?)?;
     let (frames, seconds) = word('F')?.split_once(':').ok_or("its frame rate is no fraction")?;
     let rate = FrameRate::new(frames.parse()?, seconds.parse()?)?;
-    let format = Format::Ycbcr420(Ycbcr::BT601);
+    let bits = word('C').ok().and_then(|samples| samples.strip_prefix("420p")?.parse().ok()).unwrap_or(8);
+    let format = Format::planar(Ycbcr::BT601, bits);
     let mut there = Vec::new();
     while rest.len() > 1 && there.len() < count {
         rest = &rest[1..];

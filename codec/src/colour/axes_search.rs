@@ -43,6 +43,14 @@ impl Axes {
                 let pixel = |x: usize, y: usize| rgb([at(0, x, y), at(1, x / 2, y / 2), at(2, x / 2, y / 2)]);
                 Self::find_between(size, scratch, pixel)
             }
+            Format::Ycbcr420Deep { colours, bits } => {
+                let rgb = ycbcr::pixels(colours);
+                let at = |plane: usize, x: usize, y: usize| {
+                    u8::try_from(picture.deep_sample(plane, x, y) >> (bits.clamp(9, 16) - 8)).unwrap_or(u8::MAX)
+                };
+                let pixel = |x: usize, y: usize| rgb([at(0, x, y), at(1, x / 2, y / 2), at(2, x / 2, y / 2)]);
+                Self::find_between(size, scratch, pixel)
+            }
             format => match format.channels() {
                 Channels::Grey => Self::default(),
                 Channels::Rgb => Self::find_between(size, scratch, |x, y| {

@@ -26,7 +26,7 @@ pub(crate) struct ToPlanes {
 impl ToPlanes {
     pub(crate) fn new(format: Format, axes: Axes) -> Self {
         match format {
-            Format::Ycbcr420(colours) => {
+            Format::Ycbcr420(colours) | Format::Ycbcr420Deep { colours, .. } => {
                 let matrix = product(&axes.analysis(), &ycbcr::to_rgb(colours));
                 Self { matrix: single(matrix), zero: [ycbcr::middle(colours.range), 128.0, 128.0] }
             }
@@ -50,6 +50,7 @@ impl ToPlanes {
                     let chroma = [blue.row(y / 2, half), red.row(y / 2, half)];
                     widest!(self.ycbcr_row(luma, chroma, [a, b, c]));
                 }
+                Format::Ycbcr420Deep { bits, .. } => self.deep_ycbcr_row(picture, bits, y, [a, b, c]),
                 format => {
                     self.interleaved_row(picture.planes[0].row(y, format.pixel_bytes() * width), format, [a, b, c])
                 }
@@ -88,6 +89,20 @@ impl ToPlanes {
                 *u = m[3] * r + m[4] * g + m[5] * b;
                 *v = m[6] * r + m[7] * g + m[8] * b;
             }
+        }
+    }
+
+    /// As [`Self::ycbcr_row`], of samples of 9 to 16 bits.
+    fn deep_ycbcr_row(&self, picture: &View<'_>, bits: u8, row: usize, [y, u, v]: [&mut [f32]; 3]) {
+        let m = &self.matrix;
+        let step = 1.0 / f32::from(1_u16 << (bits.clamp(9, 16) - 8));
+        let sample =
+            |plane: usize, x: usize, y: usize| f32::from(picture.deep_sample(plane, x, y)) * step - self.zero[plane];
+        for x in 0..y.len() {
+            let [luma, blue, red] = [sample(0, x, row), sample(1, x / 2, row / 2), sample(2, x / 2, row / 2)];
+            y[x] = m[0] * luma + (m[1] * blue + m[2] * red);
+            u[x] = m[3] * luma + (m[4] * blue + m[5] * red);
+            v[x] = m[6] * luma + (m[7] * blue + m[8] * red);
         }
     }
 

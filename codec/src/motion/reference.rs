@@ -84,6 +84,14 @@ impl Plane {
         self.continue_borders();
     }
 
+    /// As [`Plane::take_samples`], of samples of `bits` bits, 9 to 16, in two bytes each.
+    pub(crate) fn take_deep_samples(&mut self, samples: &[u8], stride: usize, bits: u8) {
+        for y in 0..self.height {
+            widest!(widen_deep(samples[y * stride..].as_chunks().0, bits, self.row_mut(y)));
+        }
+        self.continue_borders();
+    }
+
     /// Continues the outermost samples on every side.
     pub(crate) fn continue_borders(&mut self) {
         let mut rows = self.rows_mut();
@@ -226,6 +234,24 @@ impl Reference {
 #[inline(always)]
 fn widen(samples: &[u8], out: &mut [i16]) {
     out.iter_mut().zip(samples).for_each(|(out, sample)| *out = (i16::from(*sample) - 128) << FRACTION_BITS);
+}
+
+/// As [`widen`], of samples of 9 to 16 bits, rounded to the nearest 1/8 of a step. Returns whether `out` had these.
+#[inline(always)]
+#[expect(clippy::cast_possible_truncation, reason = "at most MAX_SAMPLE")]
+pub(crate) fn widen_deep(samples: &[[u8; 2]], bits: u8, out: &mut [i16]) -> bool {
+    // In 1/256 of a step, so that all depths are rounded in the same way.
+    let finer = 16 - bits;
+    const SHIFT: u32 = 8 - FRACTION_BITS;
+    let mut differs = 0;
+    for (out, sample) in out.iter_mut().zip(samples) {
+        let fine = i32::from(u16::from_le_bytes(*sample)) << finer;
+        let nearest = (fine + (1 << (SHIFT - 1))) >> SHIFT;
+        let value = (nearest + i32::from(MIN_SAMPLE)).min(MAX_SAMPLE.into()) as i16;
+        differs |= value ^ *out;
+        *out = value;
+    }
+    differs == 0
 }
 
 #[inline(always)]

@@ -15,8 +15,13 @@ use crate::video::display::Display;
 use crate::video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
 use crate::video::sound_block::SoundBlock;
 
-/// The version of stored videos and of their frames; streams of pictures have another one.
+/// The version of stored videos; streams of pictures have another one.
 const VIDEO_VERSION: u8 = 1;
+/// The version of stored videos of more than 8 bits a sample.
+const DEEP_VERSION: u8 = 2;
+/// The bits of a sample in version 1, and the most that version 2 states.
+const USUAL_BITS: u8 = 8;
+const MAX_BITS: u8 = 16;
 /// The kind of content; streams of pictures have 0 or 1 in its place.
 const VIDEO_KIND: u8 = 2;
 /// The kind of a video of several renditions.
@@ -46,6 +51,8 @@ pub struct VideoHeader {
     pub rate: FrameRate,
     /// What samples mean.
     pub colours: Ycbcr,
+    /// Bits of a sample in the source, 8..=16. Decoding does not depend on it: it says how many bits decoded frames deserve.
+    pub bits: u8,
     /// How frames are to be shown.
     pub display: Display,
     /// Tables of frames predicted from nothing, and of residuals.
@@ -56,7 +63,8 @@ pub struct VideoHeader {
 
 impl VideoHeader {
     /// Bytes that a header takes at most.
-    pub const MAX_BYTES: usize = STREAM_MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + (MAX_RENDITIONS + 2) * MAX_VARINT;
+    pub const MAX_BYTES: usize =
+        STREAM_MAGIC.len() + 3 + 4 * MAX_VARINT + 12 + 1 + (MAX_RENDITIONS + 2) * MAX_VARINT + 1;
 
     /// Returns whether bytes begin as a stored video, not as a picture's stream.
     #[must_use]
@@ -72,7 +80,9 @@ impl VideoHeader {
         let mut out = STREAM_MAGIC.to_vec();
         let several = self.renditions.count() > 1;
         let kind = if several { RENDITIONS_KIND } else { VIDEO_KIND };
-        out.extend([VIDEO_VERSION, kind, self.display.signal(self.colours)]);
+        let deep = self.bits > USUAL_BITS;
+        let version = if deep { DEEP_VERSION } else { VIDEO_VERSION };
+        out.extend([version, kind, self.display.signal(self.colours)]);
         let sides = [self.size.width() - 1, self.size.height() - 1];
         sides.into_iter().for_each(|side| write_varint(&mut out, side as u64));
         [self.rate.frames(), self.rate.seconds()].into_iter().for_each(|part| write_varint(&mut out, part.into()));
@@ -83,6 +93,9 @@ impl VideoHeader {
         }
         if !self.display.is_square() {
             self.display.aspect.iter().for_each(|side| write_varint(&mut out, u64::from(*side)));
+        }
+        if deep {
+            out.push(self.bits.min(MAX_BITS) - USUAL_BITS);
         }
         out
     }
@@ -99,8 +112,8 @@ impl VideoHeader {
         if fixed[..STREAM_MAGIC.len()] != STREAM_MAGIC {
             return Err(corrupt("it does not begin with \"nst\", so it is no nestcast video"));
         }
-        if fixed[3] != VIDEO_VERSION {
-            return Err(Error::Version { what: "video", version: fixed[3], known: VIDEO_VERSION });
+        if ![VIDEO_VERSION, DEEP_VERSION].contains(&fixed[3]) {
+            return Err(Error::Version { what: "video", version: fixed[3], known: DEEP_VERSION });
         }
         if ![VIDEO_KIND, RENDITIONS_KIND].contains(&fixed[4]) {
             return Err(corrupt("it is no video, but a picture"));
@@ -121,8 +134,9 @@ impl VideoHeader {
                 return Err(corrupt("the aspect of its pixels is out of range"));
             }
         }
+        let bits = if fixed[3] == DEEP_VERSION { read_bits(&mut rest)?.ok_or(short)? } else { USUAL_BITS };
         let size = Size::new(width, height)?;
-        let header = Self { size, rate, colours, display, models: [ModelId(key), ModelId(residual)], renditions };
+        let header = Self { size, rate, colours, bits, display, models: [ModelId(key), ModelId(residual)], renditions };
         Ok((header, bytes.len() - rest.len()))
     }
 }
@@ -146,6 +160,15 @@ fn read_rate(frames: u64, seconds: u64) -> Result<FrameRate, Error> {
             Error::Limit { what: "a number of the video's frame rate", given, max: FrameRate::MAX_TERM.into() }
         }
     })
+}
+
+/// Reads the bits of samples of more than 8; `None` if the bytes end before them.
+fn read_bits(bytes: &mut &[u8]) -> Result<Option<u8>, Error> {
+    let Some(beyond) = bytes.split_off_first() else { return Ok(None) };
+    if !(1..=MAX_BITS - USUAL_BITS).contains(beyond) {
+        return Err(corrupt("what it says of its samples is reserved"));
+    }
+    Ok(Some(USUAL_BITS + beyond))
 }
 
 /// Reads the number and rates of several renditions; `None` if the bytes end in them.

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::motion::side_info::SideInfo;
 use crate::observer::{Observer, Stage};
 use crate::parallel::Threads;
-use crate::picture::{Format, Size, ViewMut};
+use crate::picture::{Size, ViewMut};
 use crate::residual::decoder::ResidualDecoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
@@ -240,11 +240,12 @@ impl VideoDecoder {
         Ok(Some(shown::Unfiltered::new(frame, decoder, *size)))
     }
 
-    /// Renders the last frame into `out`, planar YCbCr 4:2:0; grey before the first frame.
+    /// Renders the last frame into `out`, planar YCbCr 4:2:0 of 8 to 16 bits a sample; grey before the first frame.
+    /// WebAssembly renders 8 bits alone.
     ///
     /// # Errors
-    /// [`Error::Argument`] for another size or format, [`Error::Limit`] if frames are larger than agreed;
-    /// [`TransformError::Network`] if the network of a restoration fails.
+    /// [`Error::Argument`] for another size or format, or for more than 8 bits with a restoration; [`Error::Limit`] if
+    /// frames are larger than agreed; [`TransformError::Network`] if the network of a restoration fails.
     pub fn render_into<'a>(&mut self, out: impl Into<ViewMut<'a>>) -> Result<(), TransformError> {
         let out = out.into();
         self.check(&out)?;
@@ -268,15 +269,26 @@ impl VideoDecoder {
         self.render(out.reborrow())?;
         let Self { state, motion, room, threads, .. } = self;
         let carried = state.carry_on(&motion.next, &out, threads, room);
+        let deep = shown::deep_bits(&out);
         for (plane, out) in carried.planes.iter().zip(&mut out.planes) {
-            (0..plane.height).for_each(|y| widest!(shown::bytes(plane.row(y), out.row(y, plane.width))));
+            (0..plane.height).for_each(|y| match deep {
+                Some(bits) => {
+                    let row = out.row(y, 2 * plane.width).as_chunks_mut().0;
+                    widest!(shown::deep_samples(plane.row(y), bits, row));
+                }
+                None => widest!(shown::bytes(plane.row(y), out.row(y, plane.width))),
+            });
         }
         Ok(true)
     }
 
     /// Refuses a picture of another size or format, and allocates memory, unless it did so already.
     fn check(&mut self, out: &ViewMut<'_>) -> Result<(), Error> {
-        if out.size() != self.size || !matches!(out.format(), Format::Ycbcr420(_)) {
+        let fits = match out.format().ycbcr420() {
+            Some((_, bits)) => bits == 8 || shown::deep_bits(out).is_some(),
+            None => false,
+        };
+        if out.size() != self.size || !fits {
             return Err(Error::Argument("the picture to render into is no planar YCbCr 4:2:0 of the frames' size"));
         }
         self.begin()
@@ -289,6 +301,9 @@ impl VideoDecoder {
             let frame = frame(state, residual, *is_enhancement_reference);
             let table = model.of(head.key).post_filter.as_ref();
             if let Some(restoration) = &self.restoration {
+                if shown::deep_bits(&out).is_some() {
+                    return Err(Error::Argument("a restoration makes pictures of 8 bits a sample").into());
+                }
                 let [base_reference, enhancement_reference] = self.positions;
                 let told = DecodingConditions {
                     key: head.key,
@@ -305,8 +320,15 @@ impl VideoDecoder {
             }
         }
         let frame = frame(&self.state, &self.residual, self.is_enhancement_reference);
+        let deep = shown::deep_bits(&out);
         for (component, (predicted, out)) in frame.predicted.planes.iter().zip(&mut out.planes).enumerate() {
-            (0..predicted.height).for_each(|y| frame.bytes(component, y, out.row(y, predicted.width)));
+            (0..predicted.height).for_each(|y| match deep {
+                Some(bits) => {
+                    let row = out.row(y, 2 * predicted.width).as_chunks_mut().0;
+                    frame.deep_samples(component, y, bits, row);
+                }
+                None => frame.bytes(component, y, out.row(y, predicted.width)),
+            });
         }
         Ok(())
     }

@@ -92,7 +92,7 @@ impl<'a> DecodedFrame<'a> {
 
 /// Turns decoded frames into shown ones.
 pub trait Restoration: Send + Sync {
-    /// Renders the shown picture of a frame into `out`, planar YCbCr 4:2:0 of the frame's size.
+    /// Renders the shown picture of a frame into `out`, planar YCbCr 4:2:0 of 8 bits and of the frame's size.
     ///
     /// # Errors
     /// [`TransformError::Network`] if a network fails.

@@ -82,7 +82,13 @@ impl Memory {
     ) {
         let size = out.size();
         self.look(decoder, size);
-        self.filter_into(table, decoder.position(), (frame, size), threads, |rows| out.split_off(rows));
+        let frame = (frame, size);
+        match deep_bits(&out) {
+            Some(bits) => self.filter_into(table, decoder.position(), frame, threads, |rows| {
+                out.split_off(rows).map(|plane| DeepPlane { plane, bits })
+            }),
+            None => self.filter_into(table, decoder.position(), frame, threads, |rows| out.split_off(rows)),
+        }
     }
 
     /// Returns the frame after the filter, if there is one, in its own numbers, and what `decoder` knows of it.
@@ -184,6 +190,50 @@ fn show(samples: &[i16], corrections: &[i16], out: &mut [u8]) {
     }
 }
 
+/// A plane of samples of more than 8 bits.
+struct DeepPlane<'a> {
+    plane: PlaneMut<'a>,
+    bits: u8,
+}
+
+impl Take for DeepPlane<'_> {
+    fn take(&mut self, [x, y]: [usize; 2], samples: &[i16], corrections: &[i16]) {
+        let row = &mut self.plane.row(y, 2 * (x + samples.len()))[2 * x..];
+        widest!(show_deep(samples, corrections, self.bits, row.as_chunks_mut().0));
+    }
+}
+
+/// As [`show`], in samples of `bits` bits.
+#[inline(always)]
+fn show_deep(samples: &[i16], corrections: &[i16], bits: u8, out: &mut [[u8; 2]]) {
+    for ((out, sample), correction) in out.iter_mut().zip(samples).zip(corrections) {
+        let sum = i32::from(*sample) + i32::from(*correction);
+        *out = deep_sample(sum << (FINEST - post_filter::FRACTION_BITS), bits);
+    }
+}
+
+/// Fraction bits of a sample on the scale of 8 bits that has 16.
+const FINEST: u32 = 8;
+
+/// Rounds a sample in 1/256 of a step, less 128, to `bits` bits: to the nearest, half up.
+#[inline(always)]
+fn deep_sample(sample: i32, bits: u8) -> [u8; 2] {
+    let (shift, most) = (16 - bits, u16::MAX >> (16 - bits));
+    let rounded = (sample + (128 << FINEST) + ((1 << shift) >> 1)) >> shift;
+    u16::try_from(rounded.clamp(0, most.into())).unwrap_or(most).to_le_bytes()
+}
+
+/// Returns the bits of samples of more than 8; `None` for samples of 8.
+///
+/// The browsers' module has no code for more, so that it is not larger than it may be.
+#[inline(always)]
+pub(super) fn deep_bits(out: &ViewMut<'_>) -> Option<u8> {
+    if cfg!(target_family = "wasm") {
+        return None;
+    }
+    out.format().ycbcr420().map(|(_, bits)| bits).filter(|bits| *bits > 8)
+}
+
 /// Stores rows of a plane in steps of samples.
 struct Rows<'a> {
     width: usize,
@@ -273,6 +323,17 @@ impl Frame<'_> {
         }
     }
 
+    /// Writes row `y` of a component into `out`, rounded to samples of `bits` bits.
+    pub(super) fn deep_samples(&self, component: usize, y: usize, bits: u8, out: &mut [[u8; 2]]) {
+        match self.picture {
+            Picture::Reference(reference) => widest!(deep_samples(reference.planes[component].row(y), bits, out)),
+            Picture::Sum(residual) => {
+                let residual = &residual.planes()[component][y * out.len()..];
+                widest!(sum_in_deep_samples(self.predicted.planes[component].row(y), residual, bits, out));
+            }
+        }
+    }
+
     /// Writes row `y` of a component into `out`, in steps of samples, less 128.
     fn floats(&self, component: usize, y: usize, out: &mut [f32]) {
         match self.picture {
@@ -323,6 +384,23 @@ fn sum_in_steps(predicted: &[i16], residual: &[i16], out: &mut [f32]) {
 #[inline(always)]
 pub(super) fn bytes(samples: &[i16], out: &mut [u8]) {
     out.iter_mut().zip(samples).for_each(|(out, sample)| *out = eight_bits(*sample));
+}
+
+/// Rounds samples of a reference or a prediction to `bits` bits.
+#[inline(always)]
+pub(super) fn deep_samples(samples: &[i16], bits: u8, out: &mut [[u8; 2]]) {
+    for (out, sample) in out.iter_mut().zip(samples) {
+        *out = deep_sample(i32::from((*sample).clamp(MIN_SAMPLE, MAX_SAMPLE)) << (FINEST - FRACTION_BITS), bits);
+    }
+}
+
+/// Adds and rounds to `bits` bits.
+#[inline(always)]
+fn sum_in_deep_samples(predicted: &[i16], residual: &[i16], bits: u8, out: &mut [[u8; 2]]) {
+    for ((out, predicted), residual) in out.iter_mut().zip(predicted).zip(residual) {
+        let sum = predicted.saturating_add(*residual).clamp(MIN_SAMPLE, MAX_SAMPLE);
+        *out = deep_sample(i32::from(sum) << (FINEST - FRACTION_BITS), bits);
+    }
 }
 
 /// Adds and rounds.

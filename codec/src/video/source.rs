@@ -1,15 +1,18 @@
 //! The frame to encode, and the part of its motion search that does not depend on the references.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::error::Error;
 use crate::motion::field::CONSTANT_CYCLE;
-use crate::motion::reference::FRACTION_BITS;
+use crate::motion::reference::{FRACTION_BITS, widen_deep};
 use crate::motion::search::Search;
 use crate::motion::search::search_parameters::Effort;
 use crate::observer::Stage;
 use crate::parallel::{self, Threads};
-use crate::picture::{Format, Size, View};
+use crate::picture::{Size, View};
 use crate::residual::planes::Planes420;
 use crate::simd::widest;
+use crate::video::shown;
 
 /// Rows that a thread takes in at a time.
 const BAND_ROWS: usize = 64;
@@ -51,12 +54,22 @@ impl Source {
         if view.size() != self.size {
             return Err(Error::Argument("the frame has another size than those before"));
         }
-        if !matches!(view.format(), Format::Ycbcr420(_)) {
+        let Some((_, bits)) = view.format().ycbcr420() else {
             return Err(Error::Argument("frames of video are planar YCbCr 4:2:0"));
-        }
-        if self.count > 0 && self.is_same(view) {
+        };
+        let is_new = if bits > 8 { self.copy_deep(view, bits, threads) } else { self.copy(view, threads) };
+        if !is_new {
             threads.end(Stage::Take);
             return Ok(News::Nothing);
+        }
+        let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
+        Ok(if is_cut || self.count == 0 { News::Scene } else { News::Changes })
+    }
+
+    /// Copies the samples of a frame of 8 bits. Returns whether it is the first or another than the last one.
+    fn copy(&mut self, view: &View<'_>, threads: &Threads) -> bool {
+        if self.count > 0 && self.is_same(view) {
+            return false;
         }
         self.luma.resize(self.size.pixels(), 0);
         let mut luma = self.luma.as_mut_slice();
@@ -79,8 +92,32 @@ impl Source {
                 out.copy_from_slice(row);
             }
         });
-        let is_cut = self.search.begin(self.size, &self.luma, effort, threads);
-        Ok(if is_cut || self.count == 0 { News::Scene } else { News::Changes })
+        true
+    }
+
+    /// As [`Self::copy`], of samples of more than 8 bits. Motion is searched in samples of 8.
+    fn copy_deep(&mut self, view: &View<'_>, bits: u8, threads: &Threads) -> bool {
+        let differs = AtomicBool::new(self.count == 0);
+        let jobs = self.planes.planes_mut().into_iter().enumerate().flat_map(|(plane, out)| {
+            let width = view.format().plane(self.size, plane)[0] / 2;
+            let bands = out.chunks_mut(BAND_ROWS * width).enumerate();
+            bands.map(move |(number, out)| (plane, width, number * BAND_ROWS, out))
+        });
+        let taking = threads.at_most(self.size.pixels() / MIN_PARALLEL_PIXELS);
+        parallel::for_each(&taking, jobs, |(plane, width, top, out)| {
+            for (y, out) in (top..).zip(out.chunks_exact_mut(width)) {
+                let row = view.planes[plane].row(y, 2 * width).as_chunks().0;
+                if !widest!(widen_deep(row, bits, out)) {
+                    differs.store(true, Ordering::Relaxed);
+                }
+            }
+        });
+        let is_new = differs.into_inner();
+        if is_new {
+            self.luma.resize(self.size.pixels(), 0);
+            widest!(shown::bytes(&self.planes.planes()[0], &mut self.luma));
+        }
+        is_new
     }
 
     /// Returns whether a frame of this size and format has the samples of the last one.

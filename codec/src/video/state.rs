@@ -15,6 +15,7 @@ use crate::picture::{Size, ViewMut};
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::simd::widest;
+use crate::video::shown;
 use crate::video::strip::NextPlanes;
 
 /// The samples of a reference that a thread moves at a time: fewer take less time than another thread needs to wake.
@@ -129,8 +130,12 @@ impl State {
         room: &Scratch<i32>,
     ) -> &Reference {
         let Self { leaked_before, predicted_base_reference, .. } = self;
+        let deep = shown::deep_bits(shown);
         for (plane, shown) in leaked_before.planes.iter_mut().zip(&shown.planes) {
-            plane.take_samples(shown.samples, shown.stride);
+            match deep {
+                Some(bits) => plane.take_deep_samples(shown.samples, shown.stride, bits),
+                None => plane.take_samples(shown.samples, shown.stride),
+            }
         }
         predict_from(leaked_before, field, threads, room, predicted_base_reference);
         predicted_base_reference

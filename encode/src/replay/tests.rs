@@ -51,6 +51,7 @@ fn encoded_of(
         size: size(),
         rate: RATE,
         colours: Ycbcr::BT601,
+        bits: 8,
         display: Display::default(),
         models: VideoModel::built_in().ids(),
         renditions: encoder.rates(),

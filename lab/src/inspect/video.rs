@@ -31,6 +31,8 @@ pub struct Video {
     width: usize,
     height: usize,
     frames_per_second: f64,
+    /// Bits of a sample.
+    bits: u8,
     full_range: bool,
     matrix: &'static str,
     /// The models of frames predicted from nothing, and of residuals.
@@ -81,6 +83,7 @@ impl Line {
             width: header.size.width(),
             height: header.size.height(),
             frames_per_second: rounded(header.rate.per_second(), 3),
+            bits: header.bits,
             full_range: header.colours.range == Range::Full,
             matrix: if header.colours.matrix == Matrix::Bt709 { "BT.709" } else { "BT.601" },
             model_ids: header.models.map(|model| model.to_string()),
@@ -188,9 +191,10 @@ impl Display for Video {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { file, width, height, frames_per_second, full_range, matrix, model_ids: [key, residual], .. } = self;
         let range = if *full_range { "full" } else { "limited" };
+        let deep = if self.bits > 8 { &format!(" of {} bits", self.bits) } else { "" };
         write!(
             f,
-            "{file}\n  video     {width}x{height} YCbCr 4:2:0 by {matrix}, {range} range, {frames_per_second} frames/s\n  \
+            "{file}\n  video     {width}x{height} YCbCr 4:2:0{deep} by {matrix}, {range} range, {frames_per_second} frames/s\n  \
              models    {key} of keys, {residual} of residuals\n"
         )?;
         if !self.renditions_bps.is_empty() {

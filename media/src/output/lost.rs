@@ -1,6 +1,6 @@
 //! Properties of a video that an output cannot store.
 
-use nestcast_codec::{Display, Matrix, Scan, Size, Ycbcr};
+use nestcast_codec::{Display, Matrix, Scan, Siting, Size, Ycbcr};
 
 use super::FramePlace;
 
@@ -11,6 +11,9 @@ pub enum Lost {
     /// y4m has no field for the matrix, and this is not the one that players assume for the size.
     #[error("its colours are by BT.{0}, which y4m cannot say: tell the next program, as `--matrix {0}` tells nestcast")]
     Matrix(u32),
+    /// y4m of more than 8 bits a sample has no field for where colour differences lie, and readers take them at the left.
+    #[error("its colour differences do not lie at the left, which y4m of more than 8 bits cannot say")]
+    Siting,
     /// PNG pictures are shown with square pixels.
     #[error("its pixels are {0}:{1}, but PNG viewers show them square")]
     Aspect(u16, u16),
@@ -20,14 +23,17 @@ pub enum Lost {
 }
 
 impl FramePlace {
-    /// Returns the properties of a video that this place cannot store.
+    /// Returns the properties of a video that this place cannot store. Its samples mean `colours` and are
+    /// written in `bits` bits.
     #[must_use]
-    pub fn lost(&self, colours: Ycbcr, size: Size, display: Display) -> Vec<Lost> {
+    pub fn lost(&self, (colours, bits): (Ycbcr, u8), size: Size, display: Display) -> Vec<Lost> {
         match self {
-            Self::Video(_) if colours.matrix != Matrix::usual(size) => {
-                vec![Lost::Matrix(if colours.matrix == Matrix::Bt601 { 601 } else { 709 })]
+            Self::Video(_) => {
+                let number = if colours.matrix == Matrix::Bt601 { 601 } else { 709 };
+                let matrix = (colours.matrix != Matrix::usual(size)).then_some(Lost::Matrix(number));
+                let siting = (bits > 8 && display.siting != Siting::Left).then_some(Lost::Siting);
+                matrix.into_iter().chain(siting).collect()
             }
-            Self::Video(_) => Vec::new(),
             Self::Folder(_) => {
                 let [width, height] = display.aspect;
                 let aspect = (!display.is_square()).then_some(Lost::Aspect(width, height));

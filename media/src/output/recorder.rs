@@ -220,6 +220,7 @@ mod tests {
             size: Size::new(64, 48).expect("a size"),
             rate: FrameRate::new(30, 1).expect("a rate"),
             colours: Ycbcr::BT601,
+            bits: 8,
             display: Display::default(),
             models: VideoModel::built_in().ids(),
             renditions: RenditionRates::ONE,

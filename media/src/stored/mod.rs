@@ -18,7 +18,7 @@
 //!
 //! // Encoded once for all rates.
 //! let encoder = VideoRenditions::new(&model, settings, 1)?;
-//! let header = VideoHeader { size, rate, colours: Ycbcr::BT601, display: Display::default(), models: model.ids(), renditions: encoder.rates() };
+//! let header = VideoHeader { size, rate, colours: Ycbcr::BT601, bits: 8, display: Display::default(), models: model.ids(), renditions: encoder.rates() };
 //! let mut writer = Writer::new(encoder, &header, Vec::new());
 //! for _ in 0..3 {
 //!     writer.write(&picture)?;

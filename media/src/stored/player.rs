@@ -147,7 +147,8 @@ mod tests {
         };
         let encoder = VideoRenditions::new(&model, settings, 1).expect("one loop");
         let display = Display::default();
-        let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions: encoder.rates() };
+        let header =
+            VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions: encoder.rates() };
         let mut writer = Writer::new(encoder, &header, Vec::new());
         for _ in 0..3 {
             writer.write(&Picture::zero(size, Format::Ycbcr420(colours))).expect("a frame");

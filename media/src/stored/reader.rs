@@ -454,6 +454,7 @@ mod tests {
             size,
             rate,
             colours: Ycbcr::BT601,
+            bits: 8,
             display: Display::default(),
             models: [ModelId([1; 6]), ModelId([2; 6])],
             renditions,

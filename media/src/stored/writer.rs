@@ -121,7 +121,7 @@ mod tests {
         let encoder =
             VideoRenditions::new(&model, VideoSettings { size, rate, population, threads: 1 }, 1).expect("one");
         let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), encoder.rates());
-        let header = VideoHeader { size, rate, colours, display, models: model.ids(), renditions };
+        let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions };
         let mut writer = Writer::new(encoder, &header, Vec::new());
         let mut seed = 1_u32;
         let noise = std::iter::repeat_with(|| {

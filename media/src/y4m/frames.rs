@@ -60,6 +60,18 @@ impl<R: Read> Frames<R> {
         self.reader.notes()
     }
 
+    /// Returns the bits of a sample of every picture.
+    #[must_use]
+    pub fn bits(&self) -> u8 {
+        self.reader.bits()
+    }
+
+    /// Keeps up to `max_bits` bits of a sample, as [`Reader::with_max_bits`] does.
+    #[must_use]
+    pub fn with_max_bits(self, max_bits: u8) -> Self {
+        Self { reader: self.reader.with_max_bits(max_bits), ..self }
+    }
+
     /// Sets the matrix, as [`Reader::with_matrix`] does.
     #[must_use]
     pub fn with_matrix(self, matrix: Option<Matrix>) -> Self {
@@ -81,7 +93,7 @@ impl<R: Read> Frames<R> {
     /// Returns a picture to read frames into.
     #[must_use]
     pub fn picture(&self) -> Picture {
-        Picture::zero(self.size(), Format::Ycbcr420(self.colours()))
+        Picture::zero(self.size(), Format::planar(self.colours(), self.bits()))
     }
 
     /// Returns how many frames of the range a file of `bytes` bytes has; `None` if neither the length nor the range

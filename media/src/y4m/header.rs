@@ -69,6 +69,8 @@ pub(super) struct Header {
     pub(super) samples: Samples,
     pub(super) colours: Ycbcr,
     pub(super) display: Display,
+    /// The most bits of a sample that pictures keep.
+    pub(super) max_bits: u8,
 }
 
 impl Header {
@@ -118,7 +120,7 @@ impl Header {
         let rate = if frames == 0 { FrameRate::new(25, 1) } else { FrameRate::nearest(frames, seconds) };
         let rate = rate.map_err(|_| Error::Corrupt("its frame rate is out of range"))?;
         let colours = Ycbcr { range, matrix: Matrix::usual(size) };
-        Ok(Self { size, rate, samples, colours, display })
+        Ok(Self { size, rate, samples, colours, display, max_bits: 8 })
     }
 
     /// Returns the bytes of a picture in the file, including its line.
@@ -142,15 +144,26 @@ impl Header {
             Subsampling::C422 => Some(Note::Averaged("4:2:2")),
             Subsampling::C444 => Some(Note::Averaged("4:4:4")),
         };
-        let depth = Some(self.samples.depth).filter(|depth| *depth > 8).map(Note::Depth);
+        let (bits, kept) = (self.samples.depth, self.bits());
+        let depth = (bits > kept).then_some(Note::Depth { bits, kept });
         [depth, averaged, self.samples.alpha.then_some(Note::Alpha)].into_iter().flatten()
     }
 
+    /// Returns the bits of a sample of its pictures.
+    pub(super) fn bits(&self) -> u8 {
+        self.samples.depth.min(self.max_bits)
+    }
+
+    /// Returns planar YCbCr 4:2:0 of its colours and bits.
+    pub(super) fn planar(&self) -> Format {
+        Format::planar(self.colours, self.bits())
+    }
+
     /// Returns how its pictures lie in memory.
-    pub(super) const fn format(&self) -> Format {
+    pub(super) fn format(&self) -> Format {
         match self.samples.subsampling {
-            Subsampling::Mono => Format::Grey,
-            Subsampling::C420 | Subsampling::C422 | Subsampling::C444 => Format::Ycbcr420(self.colours),
+            Subsampling::Mono if self.bits() == 8 => Format::Grey,
+            _ => self.planar(),
         }
     }
 }

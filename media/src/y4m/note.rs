@@ -4,9 +4,14 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Note {
-    /// The video has more than 8 bits a sample.
-    #[error("it has {0} bits a sample: nestcast rounds them to 8")]
-    Depth(u8),
+    /// The video has more bits a sample than its pictures.
+    #[error("it has {bits} bits a sample: nestcast rounds them to {kept}")]
+    Depth {
+        /// Bits of a sample of the video.
+        bits: u8,
+        /// Bits of a sample of its pictures.
+        kept: u8,
+    },
     /// The video has more colour differences than 4:2:0.
     #[error("its colours are {0}: nestcast averages them to 4:2:0")]
     Averaged(&'static str),

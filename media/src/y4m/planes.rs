@@ -8,22 +8,37 @@ use std::io::{self, Read};
 use super::header::{Samples, Subsampling};
 use super::samples;
 
-/// Fills a plane of 4:2:0 from a plane of `kind`, for a picture of `width` by `height` pixels. `spare` is memory for two
-/// rows.
+/// Fills a plane of 4:2:0 of `bits` bits a sample from a plane of `kind`, for a picture of `width` by `height` pixels.
+/// `spare` is memory for two rows.
 pub(super) fn read(
     input: &mut impl Read,
-    kind: Samples,
+    (kind, bits): (Samples, u8),
+    sides: [usize; 2],
+    plane: &mut [u8],
+    spare: &mut Vec<u8>,
+) -> io::Result<()> {
+    if bits > 8 {
+        read_samples::<2>(input, (kind, bits), sides, plane, spare)
+    } else {
+        read_samples::<1>(input, (kind, bits), sides, plane, spare)
+    }
+}
+
+/// As [`read`], of samples of `N` bytes.
+fn read_samples<const N: usize>(
+    input: &mut impl Read,
+    (kind, bits): (Samples, u8),
     [width, height]: [usize; 2],
     plane: &mut [u8],
     spare: &mut Vec<u8>,
 ) -> io::Result<()> {
     let half = width.div_ceil(2);
     let across = if kind.subsampling == Subsampling::C444 { width } else { half };
-    spare.resize(2 * across, 0);
-    for (y, out) in plane.chunks_exact_mut(half).enumerate() {
+    spare.resize(2 * across * N, 0);
+    for (y, out) in plane.as_chunks_mut::<N>().0.chunks_exact_mut(half).enumerate() {
         let rows = (height - 2 * y).min(2);
-        samples::read(input, kind.depth, &mut spare[..rows * across])?;
-        let (upper, lower) = spare.split_at(across);
+        samples::read(input, [kind.depth, bits], &mut spare[..rows * across * N])?;
+        let (upper, lower) = spare.as_chunks::<N>().0.split_at(across);
         let lower = if rows == 2 { lower } else { upper };
         match kind.subsampling {
             Subsampling::C444 => squares(upper, lower, out),
@@ -34,21 +49,23 @@ pub(super) fn read(
 }
 
 /// Averages pairs of samples, one below the other.
-fn pairs(upper: &[u8], lower: &[u8], out: &mut [u8]) {
+fn pairs<const N: usize>(upper: &[[u8; N]], lower: &[[u8; N]], out: &mut [[u8; N]]) {
     for ((out, &upper), &lower) in out.iter_mut().zip(upper).zip(lower) {
         *out = mean([upper, lower, upper, lower]);
     }
 }
 
 /// Averages squares of two by two samples.
-fn squares(upper: &[u8], lower: &[u8], out: &mut [u8]) {
+fn squares<const N: usize>(upper: &[[u8; N]], lower: &[[u8; N]], out: &mut [[u8; N]]) {
     for ((out, upper), lower) in out.iter_mut().zip(upper.chunks(2)).zip(lower.chunks(2)) {
         let last = upper.len() - 1;
         *out = mean([upper[0], upper[last], lower[0], lower[last]]);
     }
 }
 
-fn mean(samples: [u8; 4]) -> u8 {
-    let sum: u16 = samples.into_iter().map(u16::from).sum();
-    u8::try_from((sum + 2) / 4).unwrap_or(u8::MAX)
+/// Returns the mean of samples whose bytes are the lower ones first.
+fn mean<const N: usize>(samples: [[u8; N]; 4]) -> [u8; N] {
+    let value = |sample: [u8; N]| sample.iter().rev().fold(0, |value: u32, byte| value << 8 | u32::from(*byte));
+    let bytes = ((samples.map(value).iter().sum::<u32>() + 2) / 4).to_le_bytes();
+    std::array::from_fn(|at| bytes[at])
 }

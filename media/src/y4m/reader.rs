@@ -10,8 +10,6 @@ use crate::rgb;
 
 /// The most bytes of a header's line.
 const MAX_LINE: u64 = 4096;
-/// The colour difference of grey.
-const NEUTRAL_CHROMA: u8 = 128;
 
 /// Reads pictures from a y4m stream.
 #[derive(Debug)]
@@ -41,9 +39,9 @@ impl<R: Read> Reader<R> {
         self.header.size
     }
 
-    /// Returns how every picture lies in memory: [`Format::Ycbcr420`] of the stream's colours, or grey.
+    /// Returns how every picture lies in memory: planar YCbCr 4:2:0 of the stream's colours, or grey of 8 bits.
     #[must_use]
-    pub const fn format(&self) -> Format {
+    pub fn format(&self) -> Format {
         self.header.format()
     }
 
@@ -64,6 +62,20 @@ impl<R: Read> Reader<R> {
     #[must_use]
     pub fn notes(&self) -> Vec<Note> {
         self.header.notes().collect()
+    }
+
+    /// Returns the bits of a sample of every picture: 8, unless [`Reader::with_max_bits`] lets it have more.
+    #[must_use]
+    pub fn bits(&self) -> u8 {
+        self.header.bits()
+    }
+
+    /// Keeps up to `max_bits` bits of a sample, 8 to 16, where the stream has more than 8. Its pictures are then
+    /// [`Format::Ycbcr420Deep`], also in a grey video.
+    #[must_use]
+    pub fn with_max_bits(mut self, max_bits: u8) -> Self {
+        self.header.max_bits = max_bits.clamp(8, 16);
+        self
     }
 
     /// Sets the matrix of the samples, for which y4m has no field. `None` keeps the usual one of the size.
@@ -110,7 +122,7 @@ impl<R: Read> Reader<R> {
         if !self.begin()? {
             return Ok(false);
         }
-        let fits = picture.format() == self.format() || picture.format() == Format::Ycbcr420(self.header.colours);
+        let fits = picture.format() == self.format() || picture.format() == self.header.planar();
         if picture.size() != self.size() || !fits {
             *picture = Picture::zero(self.size(), self.format());
         }
@@ -142,15 +154,16 @@ impl<R: Read> Reader<R> {
 
     fn planes(&mut self, picture: &mut Picture) -> std::io::Result<()> {
         let Header { size, samples: kind, colours, .. } = self.header;
+        let bits = self.header.bits();
         let format = picture.format();
         let all = picture.samples_mut();
         if kind.subsampling == Subsampling::C420 {
-            return samples::read(&mut self.input, kind.depth, all);
+            return samples::read(&mut self.input, [kind.depth, bits], all);
         }
-        let (luma, differences) = all.split_at_mut(size.pixels());
-        samples::read(&mut self.input, kind.depth, luma)?;
+        let (luma, differences) = all.split_at_mut(if bits > 8 { 2 } else { 1 } * size.pixels());
+        samples::read(&mut self.input, [kind.depth, bits], luma)?;
         if kind.subsampling == Subsampling::Mono {
-            differences.fill(NEUTRAL_CHROMA);
+            fill_neutral(differences, bits);
             if format == Format::Grey && colours.range == Range::Limited {
                 rgb::expand(luma);
             }
@@ -159,9 +172,19 @@ impl<R: Read> Reader<R> {
         let (blue, red) = differences.split_at_mut(differences.len() / 2);
         let sides = [size.width(), size.height()];
         for plane in [blue, red] {
-            planes::read(&mut self.input, kind, sides, plane, &mut self.spare)?;
+            planes::read(&mut self.input, (kind, bits), sides, plane, &mut self.spare)?;
         }
         if kind.alpha { samples::skip(&mut self.input, size.pixels()) } else { Ok(()) }
+    }
+}
+
+/// Fills colour differences with that of grey.
+fn fill_neutral(differences: &mut [u8], bits: u8) {
+    let neutral = 1_u16 << (bits - 1);
+    if bits == 8 {
+        differences.fill(neutral.to_le_bytes()[0]);
+    } else {
+        differences.as_chunks_mut().0.fill(neutral.to_le_bytes());
     }
 }
 
@@ -253,27 +276,23 @@ mod tests {
     #[test]
     fn deep_samples_and_opacity_are_noted_and_left_out() {
         let deep = |samples: &[u16]| samples.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<u8>>();
+        let depth = |bits| Note::Depth { bits, kept: 8 };
         let luma = [256_u16, 511, 512, 1023];
         for (kind, samples, expected, notes) in [
-            (
-                "420p10",
-                deep(&[&luma[..], &[512, 300]].concat()),
-                &[64, 128, 128, 255, 128, 75][..],
-                &[Note::Depth(10)][..],
-            ),
+            ("420p10", deep(&[&luma[..], &[512, 300]].concat()), &[64, 128, 128, 255, 128, 75][..], &[depth(10)][..]),
             (
                 "422p10",
                 deep(&[&luma[..], &[510, 514, 300, 308]].concat()),
                 &[64, 128, 128, 255, 129, 76],
-                &[Note::Depth(10), Note::Averaged("4:2:2")],
+                &[depth(10), Note::Averaged("4:2:2")],
             ),
             (
                 "444p12",
                 deep(&[[16, 32, 48, 64]; 3].concat()),
                 &[1, 2, 3, 4, 3, 3],
-                &[Note::Depth(12), Note::Averaged("4:4:4")],
+                &[depth(12), Note::Averaged("4:4:4")],
             ),
-            ("mono16", deep(&[0, 255, 256, 65_535]), &[0, 1, 1, 255], &[Note::Depth(16)]),
+            ("mono16", deep(&[0, 255, 256, 65_535]), &[0, 1, 1, 255], &[depth(16)]),
             ("444alpha", b"lumabbbbrrrrAAAA".to_vec(), b"lumabr", &[Note::Averaged("4:4:4"), Note::Alpha]),
         ] {
             let header = format!("YUV4MPEG2 W2 H2 F25:1 C{kind} XCOLORRANGE=FULL\n");
@@ -289,6 +308,44 @@ mod tests {
         }
         let plain = Reader::new(&b"YUV4MPEG2 W2 H2 F25:1 C420jpeg\n"[..], 4).expect("a header");
         assert_eq!(plain.notes(), []);
+    }
+
+    #[test]
+    fn deep_samples_are_kept_as_far_as_the_reader_may() {
+        let deep = |samples: &[u16]| samples.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<u8>>();
+        let luma = [256_u16, 511, 512, 1023];
+        for (kind, max_bits, samples, bits, expected, notes) in [
+            ("420p10", 16, [&luma[..], &[513, 301]].concat(), 10, [&luma[..], &[513, 301]].concat(), vec![]),
+            (
+                "422p10",
+                10,
+                [&luma[..], &[510, 513, 300, 309]].concat(),
+                10,
+                [&luma[..], &[512, 305]].concat(),
+                vec![Note::Averaged("4:2:2")],
+            ),
+            (
+                "444p12",
+                10,
+                [[16_u16, 32, 48, 4095]; 3].concat(),
+                10,
+                // Each is rounded to 10 bits before its mean.
+                vec![4, 8, 12, 1023, 262, 262],
+                vec![Note::Depth { bits: 12, kept: 10 }, Note::Averaged("4:4:4")],
+            ),
+            ("mono12", 12, vec![0, 255, 256, 65_535], 12, vec![0, 255, 256, 4095, 2048, 2048], vec![]),
+        ] {
+            let header = format!("YUV4MPEG2 W2 H2 F25:1 C{kind} XCOLORRANGE=FULL\n");
+            let bytes = [header.as_bytes(), b"FRAME\n", &deep(&samples)].concat();
+            let mut reader = Reader::new(&bytes[..], 4).expect("a header").with_max_bits(max_bits);
+            assert_eq!((reader.bits(), reader.notes()), (bits, notes), "{kind}");
+            assert_eq!(reader.format(), Format::Ycbcr420Deep { colours: Ycbcr::BT601_FULL, bits });
+            let picture = reader.read().expect("a frame").expect("one");
+            assert_eq!(picture.samples(), deep(&expected), "{kind}");
+            assert!(reader.read().expect("the end").is_none());
+        }
+        let plain = Reader::new(&b"YUV4MPEG2 W2 H2 F25:1 C420jpeg\n"[..], 4).expect("a header").with_max_bits(16);
+        assert_eq!((plain.bits(), plain.format()), (8, Format::Ycbcr420(Ycbcr::BT601)));
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Writes y4m: pictures as they lie in memory, 4:2:0 or mono.
+//! Writes y4m: pictures as they lie in memory, 4:2:0 of 8 to 16 bits a sample or mono.
 
 use std::io::{self, Write};
 
-use nestcast_codec::{Display, Format, FrameRate, Picture, Range, Scan, Siting, Size};
+use nestcast_codec::{Display, Format, FrameRate, Picture, Range, Scan, Siting, Size, Ycbcr};
 
 /// The line before a picture.
 const FRAME_LINE: &[u8] = b"FRAME\n";
@@ -63,7 +63,7 @@ impl<W: Write> Writer<W> {
         }
     }
 
-    /// Writes one picture, of [`Format::Ycbcr420`] or grey, and flushes it.
+    /// Writes one picture, of planar YCbCr 4:2:0 or grey of 8 bits, and flushes it.
     ///
     /// # Errors
     /// The system's; [`io::ErrorKind::InvalidInput`] if the picture has another size or format than the first, or is
@@ -110,8 +110,11 @@ impl<W: Write> Writer<W> {
                     Siting::Left => "mpeg2",
                     Siting::PalDv => "paldv",
                 };
-                let range = if colours.range == Range::Full { "FULL" } else { "LIMITED" };
-                format!("C420{siting} XCOLORRANGE={range}")
+                format!("C420{siting} XCOLORRANGE={}", range(colours))
+            }
+            // No name of more than 8 bits states the siting.
+            Format::Ycbcr420Deep { colours, bits } => {
+                format!("C420p{bits} XYSCSS=420P{bits} XCOLORRANGE={}", range(colours))
             }
             Format::Grey => "Cmono XCOLORRANGE=FULL".to_owned(),
             _ => return Err(refused("y4m has luma and colour differences, and no RGB")),
@@ -134,30 +137,39 @@ impl<W: Write> Writer<W> {
     }
 }
 
+const fn range(colours: Ycbcr) -> &'static str {
+    match colours.range {
+        Range::Full => "FULL",
+        Range::Limited => "LIMITED",
+    }
+}
+
 fn refused(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, why)
 }
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::Ycbcr;
-
     use super::super::Reader;
     use super::*;
 
     #[test]
     fn what_is_written_is_read_again_as_it_was() {
         for (width, height) in [(1, 1), (3, 2), (2, 3), (33, 31), (16, 16)] {
-            for format in [Format::Grey, Format::Ycbcr420(Ycbcr::BT601_FULL), Format::Ycbcr420(Ycbcr::BT601)] {
+            let deep = |bits| Format::Ycbcr420Deep { colours: Ycbcr::BT601, bits };
+            let planar = [Ycbcr::BT601, Ycbcr::BT601_FULL].map(Format::Ycbcr420);
+            for format in [Format::Grey, planar[0], planar[1], deep(10), deep(12), deep(16)] {
                 let size = Size::new(width, height).expect("a valid size");
                 let picture = |first: u8| {
-                    let samples = (0..format.bytes(size)).map(|i| (i % 251).to_le_bytes()[0] ^ first).collect();
+                    // Upper bytes that samples of 10 bits have.
+                    let byte = |i: usize| if format.planes() > 1 && i % 2 == 1 { 3 } else { i % 251 };
+                    let samples = (0..format.bytes(size)).map(|i| byte(i).to_le_bytes()[0] ^ first).collect();
                     Picture::new(size, format, samples).expect("the shape fits")
                 };
                 let mut writer = Writer::new(Vec::new(), FrameRate::new(30_000, 1001).expect("a rate"));
                 (0..3).for_each(|first| writer.write(&picture(first)).expect("memory takes it"));
                 let bytes = writer.into_inner();
-                let mut reader = Reader::new(&bytes[..], 10_000).expect("a header");
+                let mut reader = Reader::new(&bytes[..], 10_000).expect("a header").with_max_bits(16);
                 assert_eq!((reader.size(), reader.format(), reader.rate().seconds()), (size, format, 1001));
                 for first in 0..3 {
                     assert_eq!(reader.read().expect("a frame"), Some(picture(first)));

@@ -137,17 +137,17 @@ mod tests {
     }
 
     fn video() -> impl Strategy<Value = Option<Video>> {
-        let video = |(residual, signal, square, aspect): (_, u8, _, _)| {
+        let video = |(residual, signal, square, aspect, bits): (_, u8, _, _, _)| {
             // Bit 7 and one siting are reserved; bit 6 says that pixels are not square.
             let signal = if signal & 0xC == 0xC { signal & 0x33 } else { signal & 0x3F };
             if square {
-                Video { signal, ..Video::new(residual) }
+                Video { signal, bits, ..Video::new(residual) }
             } else {
-                Video { residual, signal: signal | 0x40, aspect }
+                Video { residual, signal: signal | 0x40, aspect, bits }
             }
         };
         let sides = [1..=u16::MAX, 1..=u16::MAX];
-        proptest::option::of((any::<[u8; 6]>(), any::<u8>(), any::<bool>(), sides).prop_map(video))
+        proptest::option::of((any::<[u8; 6]>(), any::<u8>(), any::<bool>(), sides, 8..=16_u8).prop_map(video))
     }
 
     proptest! {
@@ -185,9 +185,21 @@ mod tests {
         ) {
             let kind = message.encode()[0];
             let body = body(&message);
-            prop_assert_eq!(read(&raw(kind, &body[..body.len() - 1])), Err(Code::Violation));
-            // A hello may have one field more.
-            let none = if matches!(message, Message::Hello(Hello { start: None, .. })) { &[0][..] } else { &[] };
+            // The bits of samples are a field that need not be there.
+            let without_bits = match &message {
+                Message::Welcome { version, welcome } if welcome.video.is_some_and(|video| video.bits > 8) => {
+                    let video = welcome.video.map(|video| Video { bits: 8, ..video });
+                    Ok(vec![Message::Welcome { version: *version, welcome: Welcome { video, ..*welcome } }])
+                }
+                _ => Err(Code::Violation),
+            };
+            prop_assert_eq!(read(&raw(kind, &body[..body.len() - 1])), without_bits);
+            // A hello and a welcome may have one field more.
+            let none = match &message {
+                Message::Hello(Hello { start: None, .. }) => &[0][..],
+                Message::Welcome { welcome: Welcome { video: Some(Video { bits: 8, .. }), .. }, .. } => &[8],
+                _ => &[],
+            };
             prop_assert_eq!(read(&raw(kind, &[&body[..], none, &more].concat())), Ok(vec![message]));
         }
 

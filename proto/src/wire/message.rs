@@ -108,16 +108,23 @@ pub struct Video {
     pub signal: u8,
     /// Width and height of a pixel, in proportion, each in 1..=65535; equal unless `signal` says that they are not.
     pub aspect: [u16; 2],
+    /// Bits of a sample in the source, 8..=16. Frames do not depend on it: a receiver may show any number of bits.
+    pub bits: u8,
 }
 
 impl Video {
     /// The bit of [`Video::signal`] that says that an aspect follows.
     const ASPECT_BIT: u8 = 1 << 6;
 
-    /// Announces video of limited range by BT.601, with square pixels.
+    /// The bits of a sample that a Welcome need not state.
+    pub const USUAL_BITS: u8 = 8;
+    /// The most bits of a sample.
+    pub const MAX_BITS: u8 = 16;
+
+    /// Announces video of limited range by BT.601 of 8 bits a sample, with square pixels.
     #[must_use]
     pub const fn new(residual: [u8; 6]) -> Self {
-        Self { residual, signal: 0, aspect: [1, 1] }
+        Self { residual, signal: 0, aspect: [1, 1], bits: Self::USUAL_BITS }
     }
 
     /// Returns whether a signal has no reserved value: bit 7, and 3 as the siting in bits 2 and 3.
@@ -222,6 +229,9 @@ impl Message {
                     if video.signal & Video::ASPECT_BIT != 0 {
                         video.aspect.iter().for_each(|side| put_varint(&mut body, u64::from(*side)));
                     }
+                    if video.bits > Video::USUAL_BITS {
+                        put_varint(&mut body, u64::from(video.bits));
+                    }
                 }
                 WELCOME_TYPE
             }
@@ -325,13 +335,16 @@ fn video(reader: &mut Reader<'_>) -> Result<Option<Video>, Close> {
     let signal = u8::try_from(reader.varint().ok_or(SHORT_MESSAGE)?).ok().filter(|signal| Video::is_known(*signal));
     let why = "the sender announces samples of a kind that this receiver does not know";
     let signal = signal.ok_or(Close { code: Code::Unsupported, why })?;
-    let mut video = Video { residual, signal, aspect: [1, 1] };
+    let mut video = Video { signal, ..Video::new(residual) };
     if signal & Video::ASPECT_BIT != 0 {
         for side in &mut video.aspect {
             let number = u16::try_from(reader.varint().ok_or(SHORT_MESSAGE)?).ok().filter(|side| *side > 0);
             *side = number.ok_or(Close::violation("a welcome has an aspect out of range"))?;
         }
     }
+    // A number of a later version says nothing to this one.
+    let bits = reader.varint().and_then(|bits| u8::try_from(bits).ok());
+    video.bits = bits.filter(|bits| (9..=Video::MAX_BITS).contains(bits)).unwrap_or(Video::USUAL_BITS);
     Ok(Some(video))
 }
 

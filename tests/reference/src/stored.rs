@@ -8,6 +8,8 @@ use super::video::varint;
 pub struct StoredVideo {
     /// The byte that states what samples mean and how to show frames.
     pub signal: u8,
+    /// Bits of a sample in the source.
+    pub bits: u8,
     /// Width and height of a pixel, in proportion.
     pub aspect: [usize; 2],
     /// Samples of a luma row.
@@ -32,7 +34,7 @@ impl StoredVideo {
     /// Reads header and records.
     pub fn read(bytes: &[u8]) -> Result<Self, Fault> {
         let [b'n', b's', b't', version, kind, signal, ..] = *bytes else { return Err(Fault::Corrupt) };
-        if version != 1 {
+        if !(1..=2).contains(&version) {
             return Err(Fault::Unsupported);
         }
         let (siting, reserved) = (signal >> 2 & 3, signal >> 7);
@@ -74,6 +76,11 @@ impl StoredVideo {
                 return Err(Fault::Corrupt);
             }
         }
+        let mut bits = 8;
+        if version == 2 {
+            let beyond @ 1..=8 = left.next().ok_or(Fault::Corrupt)? else { return Err(Fault::Corrupt) };
+            bits += beyond;
+        }
         let [width, height] = [width + 1, height + 1];
         if width.max(height) > 16384 {
             return Err(Fault::Limit);
@@ -100,7 +107,7 @@ impl StoredVideo {
                 stated = eight.map(u64::from_le_bytes);
             }
         }
-        Ok(Self { signal, aspect, width, height, frames_in, seconds, models, renditions, frames, times })
+        Ok(Self { signal, bits, aspect, width, height, frames_in, seconds, models, renditions, frames, times })
     }
 
     /// Returns the frames of one loop, from 0.

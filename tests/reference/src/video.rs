@@ -188,6 +188,15 @@ impl VideoReference {
         samples.map(|sample| u8::try_from((((sample + 32) >> 6) + 128).clamp(0, 255)).expect("clipped")).collect()
     }
 
+    /// Returns the picture to show in samples of 9 to 16 bits, two bytes each, the lower one first, in the same order.
+    pub fn shown_deep(&self, bits: u32) -> Vec<u8> {
+        let (shift, most) = (16 - bits, (1 << bits) - 1);
+        let samples = self.shown.iter().flat_map(|plane| &plane.samples);
+        let rounded =
+            samples.map(|sample| ((((4 * sample) + ((1 << shift) >> 1)) >> shift) + (1 << (bits - 1))).clamp(0, most));
+        rounded.flat_map(|sample| u16::try_from(sample).expect("clipped").to_le_bytes()).collect()
+    }
+
     /// Returns the floor's samples in 1/8 of a step, less 128, in the same order.
     pub fn floor(&self) -> Vec<i64> {
         self.base_reference.iter().flat_map(|plane| plane.samples.clone()).collect()

@@ -10,6 +10,7 @@ fn header() -> VideoHeader {
         size,
         rate,
         colours: Ycbcr::BT601,
+        bits: 8,
         display: Display::default(),
         models: [ModelId([1; 6]), ModelId([2; 6])],
         renditions: RenditionRates::ONE,
@@ -139,6 +140,34 @@ fn what_samples_mean_and_the_aspect_of_pixels_are_in_the_header_and_wrong_ones_a
     }
     for aspect in [&[0, 1][..], &[1, 1], &[0x80, 0x80, 0x04, 1]] {
         assert!(parse(0x40, aspect).contains("aspect"), "{aspect:?}");
+    }
+}
+
+#[test]
+fn bits_over_eight_are_in_version_two_and_wrong_ones_are_refused() {
+    let usual = header().to_bytes();
+    let display = Display { aspect: [16, 11], ..Display::default() };
+    for (bits, display, renditions) in [
+        (9, Display::default(), RenditionRates::ONE),
+        (10, display, renditions_from(&[64_000, 256_000])),
+        (16, display, renditions_from(&[1, 300, 1 << 34])),
+    ] {
+        let header = VideoHeader { bits, display, renditions, ..header() };
+        let bytes = header.to_bytes();
+        assert!(bytes.len() <= VideoHeader::MAX_BYTES && VideoHeader::is_video(&bytes));
+        assert_eq!((bytes[3], bytes.last()), (2, Some(&(bits - 8))));
+        assert_eq!(VideoHeader::parse(&bytes), Ok((header, bytes.len())));
+        for cut in 0..bytes.len() {
+            assert_eq!(VideoHeader::parse(&bytes[..cut]), Err(corrupt("it ends inside its header")));
+        }
+    }
+    assert_eq!(usual[3], 1, "8 bits need no other version");
+    for reserved in [0, 9, 255] {
+        let mut bytes = [&usual[..], &[reserved]].concat();
+        bytes[3] = 2;
+        assert_eq!(VideoHeader::parse(&bytes), Err(corrupt("what it says of its samples is reserved")));
+        bytes[3] = 3;
+        assert_eq!(VideoHeader::parse(&bytes), Err(Error::Version { what: "video", version: 3, known: 2 }));
     }
 }
 
