@@ -10,6 +10,10 @@ use nestcast_codec::{
 use crate::announcement::Announcement;
 use crate::corrupt::FrameFault;
 
+/// Frames that wait for one to begin with, at most, if none comes: the base layers refresh every block in fewer, so what is
+/// shown then becomes right.
+const MAX_FRAMES_BEFORE_BEGINNING: u8 = 16;
+
 /// A decoder of one model's frames.
 pub struct Decoding(Kind);
 
@@ -23,8 +27,8 @@ enum Kind {
         decoder: Box<VideoDecoder>,
         /// The format of its pictures.
         format: Format,
-        /// Whether a frame came that is predicted from nothing.
-        has_begun: bool,
+        /// Frames that may still be left out in favour of one that is predicted from nothing.
+        patience: u8,
     },
 }
 
@@ -57,7 +61,11 @@ impl Decoding {
     pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
-        Some(Self(Kind::Video { decoder, format: Format::Ycbcr420(video.colours), has_begun: false }))
+        Some(Self(Kind::Video {
+            decoder,
+            format: Format::Ycbcr420(video.colours),
+            patience: MAX_FRAMES_BEFORE_BEGINNING,
+        }))
     }
 
     /// Draws video in `bits` bits a sample, 8 to 16, such as those of the announcement. Without this call it has 8. A
@@ -76,8 +84,8 @@ impl Decoding {
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
-            Kind::Video { decoder, format, has_begun } => {
-                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), format, has_begun }
+            Kind::Video { decoder, format, patience } => {
+                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), format, patience }
             }
             pictures @ Kind::Pictures { .. } => pictures,
         })
@@ -96,15 +104,15 @@ impl Decoding {
                 decoder.push(prefix)?;
                 decoder.header().ok_or(FrameFault::InsideHeader)?;
             }
-            Kind::Video { decoder, has_begun, .. } => {
-                let begins = *has_begun || FrameHead::parse(prefix)?.is_none_or(|head| head.key);
-                if !begins {
+            Kind::Video { decoder, patience, .. } => {
+                if *patience > 0 && FrameHead::parse(prefix)?.is_some_and(|head| !head.key) {
+                    *patience -= 1;
                     return Err(FrameFault::NoBeginning);
                 }
                 if decoder.decode(prefix)? == Arrived::Nothing {
                     return Err(FrameFault::InsideMotion);
                 }
-                *has_begun = true;
+                *patience = 0;
             }
         }
         Ok(())

@@ -56,7 +56,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     clip::end(&name, player.frames(), shown)?;
     if repeated > 0 {
         let lost = format!("{repeated} of the {shown} frames");
-        files::note(&format!("{name}: nestcast cannot decode {lost}: each shows the frame before it"));
+        files::note(&format!("{name}: {lost} are missing or damaged: each shows the frame before it"));
     }
     if place.is_standard() {
         return Ok(());

@@ -509,3 +509,11 @@ fn video_is_not_shown_before_a_frame_that_it_can_begin_with() {
     screen.show(std::slice::from_ref(&others[0]));
     assert_eq!(screen.take().0, [Shown(0), Shown(1)]);
 }
+
+#[test]
+fn a_sender_without_a_frame_to_begin_with_is_shown_all_the_same() {
+    let mut screen = Screen::new();
+    let frames = frames(20);
+    frames[1..].iter().for_each(|frame| screen.show(std::slice::from_ref(frame)));
+    assert_eq!(screen.take().0, [Shown(17), Shown(18), Shown(19)], "16 frames waited");
+}
