@@ -184,7 +184,10 @@ pub(crate) fn of_unknown_option(mut error: clap::Error) -> clap::Error {
     let commands = program.get_subcommands().filter(has).map(|command| format!("`nestcast {}`", command.get_name()));
     let commands: Vec<_> = commands.collect();
     error.remove(ContextKind::Suggested);
-    let is_near = |near: &ContextValue| matches!(near, ContextValue::String(near) if near.starts_with(&given));
+    let is_near = |near: &ContextValue| match near {
+        ContextValue::String(near) => near.starts_with(&given) || given.starts_with(near.as_str()),
+        _ => false,
+    };
     if !commands.is_empty() && !error.get(ContextKind::SuggestedArg).is_some_and(is_near) {
         error.remove(ContextKind::SuggestedArg);
         error.remove(ContextKind::Usage);

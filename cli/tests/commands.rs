@@ -434,6 +434,7 @@ fn an_unknown_option_is_a_slip_or_one_of_another_command() {
     for (arguments, tip) in [
         (["send", "clip.y4m", "--rewnd"], "  tip: a similar argument exists: '--rewind'"),
         (["encode", "source.png", "--bitrate"], "  tip: a similar argument exists: '--bitrates'"),
+        (["cut", "s.nst", "--bitrates"], "  tip: a similar argument exists: '--bitrate'"),
         (["decode", "s.nst", "--record"], "  tip: '--record' is an option of `nestcast send`"),
         (["receive", "127.0.0.1:9", "--repeat"], "  tip: '--repeat' is an option of `nestcast send`"),
     ] {

@@ -80,6 +80,14 @@ impl PageServer {
         self.listener.local_addr().ok()
     }
 
+    /// Returns the address by which browsers open this page: `http://127.0.0.1:8080/`. If it listens at all addresses of
+    /// the machine, this has `HOST`, for which the reader puts the machine's name, or without TLS the loopback address.
+    #[must_use]
+    pub fn place(&self) -> Option<String> {
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        Some(format!("{scheme}://{}/", place_of(self.browsed(self.address()?))))
+    }
+
     /// Returns the link to the broadcast of this name at `sender`, which opens this page. Everyone who has the link can read its
     /// `token`. If an address means all addresses of the machine, the link has `HOST`, for which the reader puts the
     /// machine's name; without TLS it has the loopback address, because such a page works on this machine alone.
@@ -91,9 +99,7 @@ impl PageServer {
         certificate: &BrowserCertificate,
         token: Option<&[u8]>,
     ) -> Option<String> {
-        let scheme = if self.tls.is_some() { "https" } else { "http" };
-        let (page, sender) = (place_of(self.browsed(self.address()?)), place_of(self.browsed(sender)));
-        let mut link = format!("{scheme}://{page}/#src=https://{sender}/{broadcast}");
+        let mut link = format!("{}#src=https://{}/{broadcast}", self.place()?, place_of(self.browsed(sender)));
         if let Some((fingerprint, expires)) = certificate.made() {
             let expires = expires.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
             // Writing to a string cannot fail.

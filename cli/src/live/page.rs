@@ -3,8 +3,6 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-#[cfg(feature = "demo")]
-use anyhow::Context as _;
 use anyhow::{Error, Result, anyhow};
 use bytes::Bytes;
 use nestcast_sender::{BrowserCertificate, Identity, PageFile, PageServer};
@@ -16,15 +14,19 @@ use crate::files;
 pub(super) async fn listen(address: Option<SocketAddr>, identity: Option<Identity>) -> Result<Option<Arc<PageServer>>> {
     let Some(address) = address else { return Ok(None) };
     let is_plain = identity.is_none();
-    let failed =
-        |error| anyhow!("the page cannot be served: {:#}; choose another address with --web", Error::from(error));
-    let page = Arc::new(PageServer::listen(address, identity).await.map_err(failed)?);
+    let page = bind(address, identity).await?;
     if is_plain && !address.ip().is_loopback() {
         files::note(
             "browsers watch from this machine alone: for others add --cert, --key and --listen, so that the page is HTTPS",
         );
     }
     Ok(Some(page))
+}
+
+async fn bind(address: SocketAddr, identity: Option<Identity>) -> Result<Arc<PageServer>> {
+    let failed =
+        |error| anyhow!("the page cannot be served: {:#}; choose another address with --web", Error::from(error));
+    Ok(Arc::new(PageServer::listen(address, identity).await.map_err(failed)?))
 }
 
 /// Serves the viewer of the broadcast at an address as long as the program runs.
@@ -44,7 +46,7 @@ pub(crate) struct Page(tokio::runtime::Runtime, Arc<PageServer>);
 impl Page {
     pub(crate) fn listen(address: SocketAddr) -> Result<Self> {
         let runtime = super::process::runtime()?;
-        let server = runtime.block_on(listen(Some(address), None))?.context("an address was given")?;
+        let server = runtime.block_on(bind(address, None))?;
         Ok(Self(runtime, server))
     }
 
@@ -54,8 +56,8 @@ impl Page {
         let replaced: Vec<_> = page.iter().map(|file| file.name).collect();
         let others = PAGE_FILES.iter().filter(|file| !replaced.contains(&file.name)).map(of_viewer);
         let all = others.chain(page).collect();
-        if let Some(address) = server.address() {
-            files::note(&format!("cut the picture in a browser: http://{address}/ (ctrl-c ends this)"));
+        if let Some(place) = server.place() {
+            files::note(&format!("cut the picture in a browser: {place} (ctrl-c ends this)"));
         }
         runtime.block_on(async {
             tokio::select! {

@@ -45,8 +45,12 @@ async function start() {
     const jpeg = jpegs.findLast((jpeg) => jpeg.bytes <= cut);
     if (jpeg === shown && at('file').value) return;
     shown = jpeg;
-    at('jpeg').hidden = !jpeg;
-    if (!jpeg) return (at('file').value = `none is this small; the smallest has ${grouped(jpegs[0].bytes)} bytes`);
+    at('jpeg').hidden = at('switch').disabled = !jpeg;
+    if (!jpeg) {
+      const [least] = jpegs;
+      at('file').value = `none is this small${least ? `; the smallest has ${grouped(least.bytes)} bytes` : ''}`;
+      return;
+    }
     jpeg.link ??= URL.createObjectURL(jpeg.blob);
     jpeg.psnr ??= psnr(await pixelsOf(jpeg.blob), pixels);
     // Another cut may have come meanwhile.
@@ -59,8 +63,8 @@ async function start() {
     if (!isOwn || detail.frame !== undefined) return;
     at('cut').value = `${grouped(detail.bytes)} bytes: ${detail.isPicture ? psnr(detail.pixels, pixels) : 'no picture yet'}`;
     show(detail.bytes);
-    // Where the difference is plain.
-    if (isNew) file.cut(Math.floor(detail.bytes / 20));
+    // Where the difference is plain; a small picture begins later.
+    if (isNew && detail.bytes > 2000) file.cut(Math.floor(detail.bytes / 20));
     isNew = false;
   });
   // A file that the reader opened is another picture.
@@ -73,9 +77,10 @@ async function start() {
   file.setAttribute('src', 'picture.nst');
 }
 
+// Says which picture is seen where both are in the same place.
 function toggle() {
   const isSwitched = at('pictures').classList.toggle('switched');
-  at('switch').setAttribute('aria-pressed', `${isSwitched}`);
+  at('switch').textContent = isSwitched ? 'You see the JPEG: show nestcast (x)' : 'You see nestcast: show the JPEG (x)';
 }
 
 for (const input of document.querySelectorAll('[name=view]')) {
@@ -85,5 +90,5 @@ for (const input of document.querySelectorAll('[name=view]')) {
   });
 }
 at('switch').addEventListener('click', toggle);
-addEventListener('keydown', ({ key }) => key === 'x' && !at('switch').hidden && toggle());
+addEventListener('keydown', ({ key }) => key === 'x' && !at('switch').hidden && !at('switch').disabled && toggle());
 start().catch((error) => (at('cut').value = `This page is broken: ${error.message}.`));
