@@ -120,9 +120,11 @@ fn a_recording_goes_on_where_a_sender_of_other_bits_takes_the_place_of_the_first
             assert!(ended.is_none(), "{before}: the stored video ended");
             std::thread::yield_now();
         }
-        for receiver in &mut receivers {
+        let told = receivers.map(|mut receiver| {
             receiver.kill().expect("it runs");
-            receiver.wait().expect("it ends");
-        }
+            String::from_utf8(receiver.wait_with_output().expect("it ends").stderr).expect("text")
+        });
+        let rounded = "the broadcast: it has 10 bits a sample: nestcast rounds them to 8";
+        assert_eq!(told[0].contains(rounded), before == "eight", "{}", told[0]);
     }
 }

@@ -75,7 +75,10 @@ fn deep_video_keeps_its_bits_from_file_to_file() {
         assert!(if name == "slow" { frames == 3.0 } else { [1.0, 2.0, 3.0].contains(&frames) }, "{name}: {frames}");
         assert!(cut != out, "{name}: it is another video");
     }
-    bench.succeed(&["decode", "deep.nst", "-o", "pictures/"]);
+    let (_, notes) = bench.succeed(&["decode", "deep.nst", "-o", "restored.y4m", "--decoder", "deep"]);
+    assert!(notes.contains("deep.nst: it has 10 bits a sample: nestcast rounds them to 8"), "{notes}");
+    let (_, notes) = bench.succeed(&["decode", "deep.nst", "-o", "pictures/"]);
+    assert!(!notes.contains("rounds"), "{notes}");
     let png = image::load_from_memory(&bench.read("pictures/frame-00000000.png")).expect("a PNG");
     assert_eq!(png.color(), image::ColorType::Rgb16);
 }

@@ -143,9 +143,7 @@ impl Viewer for Screen {
         let shows_8 = self.restoration.is_some() || self.originals.is_some();
         let given = announced.video.map_or(8, |video| video.bits);
         let bits = *self.bits.get_or_insert(if shows_8 { 8 } else { given });
-        if bits < given {
-            files::note_lost("the broadcast", &[Note::Depth { bits: given, kept: bits }]);
-        }
+        files::note_lost("the broadcast", Note::rounded(given, bits).as_slice());
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
         ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust the sender");

@@ -33,9 +33,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();
     let bits = if options.decoder == Some(Transform::Deep) { 8 } else { header.bits };
-    if bits < header.bits {
-        files::note_lost(&name, &[Note::Depth { bits: header.bits, kept: bits }]);
-    }
+    files::note_lost(&name, Note::rounded(header.bits, bits).as_slice());
     for lost in place.lost((header.colours, bits), header.size, header.display) {
         files::note(&format!("{name}: {lost}"));
     }

@@ -144,8 +144,8 @@ impl Header {
             Subsampling::C422 => Some(Note::Averaged("4:2:2")),
             Subsampling::C444 => Some(Note::Averaged("4:4:4")),
         };
-        let (bits, kept) = (self.samples.depth, self.bits());
-        let depth = (bits > kept).then_some(Note::Depth { bits, kept });
+        let kept = self.bits();
+        let depth = Note::rounded(self.samples.depth, kept);
         let clipped = (kept > 8 && self.colours.range == Range::Full).then_some(Note::FullRange { bits: kept });
         let inexact = (kept > Note::EXACT_BITS).then_some(Note::Inexact { bits: kept });
         [depth, clipped, inexact, averaged, self.samples.alpha.then_some(Note::Alpha)].into_iter().flatten()

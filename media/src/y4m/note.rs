@@ -35,4 +35,10 @@ pub enum Note {
 impl Note {
     /// The most bits of a sample that frames of video keep: their references have three fraction bits.
     pub(super) const EXACT_BITS: u8 = 11;
+
+    /// Returns the note that a video of `bits` bits a sample is shown in `kept`; `None` if these are not fewer.
+    #[must_use]
+    pub fn rounded(bits: u8, kept: u8) -> Option<Self> {
+        (bits > kept).then_some(Self::Depth { bits, kept })
+    }
 }
