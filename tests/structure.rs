@@ -70,8 +70,9 @@ const MAX_DRIVER: usize = 310;
 /// 180 are for several broadcasts: their names, and their lines on a terminal. 90 are for Matroska with its sound, and
 /// for receivers that begin elsewhere: their options, and how times are written. 60 are for the rivals of `eval`, and
 /// for the network that chooses gains. 50 are for what a user is told of a token that is needed, and of an option that
-/// a command lacks. 65 are for the page on which the reader of the demonstration cuts a picture.
-const MAX_PROGRAM: usize = 4052;
+/// a command lacks. 65 are for the page on which the reader of the demonstration cuts a picture. 10 are for video of more
+/// than 8 bits a sample.
+const MAX_PROGRAM: usize = 4062;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -75,3 +75,56 @@ fn a_recording_ends_where_a_sender_of_another_rate_takes_the_place_of_the_first(
     assert!(ended.status.code() == Some(1) && line.contains("the video changed its frame rate"), "{said}");
     assert!(bench.read("record.y4m").starts_with(b"YUV4MPEG2 W32 H24 F30:1 "), "what came is kept");
 }
+
+#[test]
+fn a_recording_goes_on_where_a_sender_of_other_bits_takes_the_place_of_the_first() {
+    let bench = Bench::new();
+    let video = |name: &str, format: &str, sample: &[u8]| {
+        let frame = [b"FRAME\n", &sample.repeat(32 * 24 * 3 / 2)[..]].concat();
+        let head = format!("YUV4MPEG2 W32 H24 F30:1 {format}\n");
+        bench.write(name, &[head.as_bytes(), &frame.repeat(20)].concat());
+    };
+    video("ten.y4m", "C420p10", &[0x92, 1]);
+    video("eight.y4m", "C420mpeg2", &[100]);
+    certify(&bench, "one.pem", "one.key");
+    let certified = ["--repeat", "--cert", "one.pem", "--key", "one.key"];
+    for [before, after] in [["ten", "eight"], ["eight", "ten"]] {
+        let names = [before, after].map(|name| format!("{name}.y4m"));
+        let first = Sender::start(&bench, &[&[&names[0][..]], &certified[..]].concat());
+        let mut receivers = ["y4m", "nst"].map(|kind| {
+            Command::new(env!("CARGO_BIN_EXE_nestcast"))
+                .args(first.receive(&["-o", &format!("{before}.of.{kind}"), "--json", "--retry", "600"]))
+                .current_dir(bench.path(""))
+                .stdout(Stdio::piped())
+                .stderr(Stdio::piped())
+                .spawn()
+                .expect("the binary starts")
+        });
+        let mut lines = receivers
+            .each_mut()
+            .map(|receiver| BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok));
+        assert!(lines[0].any(|line| line.contains("\"event\":\"frame\"")), "a frame comes");
+        let length = || std::fs::metadata(bench.path(&format!("{before}.of.nst"))).map_or(0, |file| file.len());
+        while length() == 0 {
+            std::thread::yield_now();
+        }
+        let address = first.address.clone();
+        drop(first);
+        let _second = Sender::start(&bench, &[&[&names[1][..], "--listen", &address], &certified[..]].concat());
+        // What came of the first is on its way through the pipe still; the second's come without end.
+        let frames = lines[0].by_ref().filter(|line| line.contains("\"event\":\"frame\""));
+        assert_eq!(frames.take(40).count(), 40, "{before}");
+        let kept = length();
+        while length() == kept {
+            let ended = receivers[1].try_wait().expect("it runs");
+            assert!(ended.is_none(), "{before}: the stored video ended");
+            std::thread::yield_now();
+        }
+        let told = receivers.map(|mut receiver| {
+            receiver.kill().expect("it runs");
+            String::from_utf8(receiver.wait_with_output().expect("it ends").stderr).expect("text")
+        });
+        let rounded = "the broadcast: it has 10 bits a sample: nestcast rounds them to 8";
+        assert_eq!(told[0].contains(rounded), before == "eight", "{}", told[0]);
+    }
+}

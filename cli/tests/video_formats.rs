@@ -63,14 +63,33 @@ fn deep_video_keeps_its_bits_from_file_to_file() {
     let errors: Vec<u16> = given.iter().zip(&back).map(|(a, b)| a.abs_diff(*b)).collect();
     let mean = errors.iter().map(|error| f64::from(*error)).sum::<f64>() / errors.len() as f64;
     assert!(mean < 2.0 && back.iter().any(|sample| sample % 4 != 0), "{mean} steps of 10 bits");
-    // A cut of every frame, the beginning of the file, PNG pictures.
+    // A cut of every frame, the beginning of the file.
     bench.succeed(&["cut", "deep.nst", "-o", "slow.nst", "--bitrate", "100k"]);
     bench.write("beginning.nst", &bench.read("deep.nst")[..bench.read("deep.nst").len() / 2]);
     for name in ["slow", "beginning"] {
         bench.succeed(&["decode", &format!("{name}.nst"), "-o", &format!("{name}.y4m")]);
-        assert!(!deep_samples(&bench.read(&format!("{name}.y4m"))).is_empty(), "{name}");
+        let cut = bench.read(&format!("{name}.y4m"));
+        assert_eq!(header(&cut), header(&out), "{name}");
+        assert_eq!(cut[..header(&cut)], out[..header(&out)], "{name}");
+        let frames = deep_samples(&cut).len() as f64 / (given.len() / 3) as f64;
+        assert!(if name == "slow" { frames == 3.0 } else { [1.0, 2.0, 3.0].contains(&frames) }, "{name}: {frames}");
+        assert!(cut != out, "{name}: it is another video");
     }
-    bench.succeed(&["decode", "deep.nst", "-o", "pictures/"]);
+}
+
+#[test]
+fn deep_video_becomes_pictures_of_16_bits_and_after_a_network_frames_of_8() {
+    let bench = Bench::new();
+    bench.write("deep.y4m", &deep_clip());
+    bench.succeed(&["encode", "deep.y4m", "-o", "deep.nst"]);
+    let network = ["decode", "deep.nst", "-o", "restored.y4m", "--decoder", "deep"];
+    let output = bench.command_with_networks().args(network).output().expect("the binary starts");
+    let notes = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{notes}");
+    assert!(notes.contains("deep.nst: it has 10 bits a sample: nestcast rounds them to 8"), "{notes}");
+    assert_eq!(frames(&bench.read("restored.y4m")).len(), 3);
+    let (_, notes) = bench.succeed(&["decode", "deep.nst", "-o", "pictures/"]);
+    assert!(!notes.contains("rounds"), "{notes}");
     let png = image::load_from_memory(&bench.read("pictures/frame-00000000.png")).expect("a PNG");
     assert_eq!(png.color(), image::ColorType::Rgb16);
 }

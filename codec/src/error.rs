@@ -23,13 +23,13 @@ pub enum Error {
         why: &'static str,
     },
     /// This build does not know this version of the format: get a nestcast that does.
-    #[error("unsupported {what} version {version}; this build reads version {known}: update nestcast")]
+    #[error("unsupported {what} version {version}; this build reads {}: {}", read(*known), advice(*version, *known))]
     Version {
         /// What was read: "stream", "video" or "model".
         what: &'static str,
         /// The version that the bytes name.
         version: u8,
-        /// The version that this build reads.
+        /// The newest version that this build reads; it reads those before it too, from 1 on.
         known: u8,
     },
     /// The stream or the coefficients belong to another model: use that one.
@@ -53,4 +53,28 @@ pub enum Error {
     /// The caller passed arguments that do not fit together.
     #[error("invalid argument: {0}")]
     Argument(&'static str),
+}
+
+const fn read(known: u8) -> &'static str {
+    if known > 1 { "versions 1 and 2" } else { "version 1" }
+}
+
+const fn advice(version: u8, known: u8) -> &'static str {
+    if version > known { "update nestcast" } else { "get the file again" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Error;
+
+    #[test]
+    fn a_version_that_is_not_read_is_told_with_those_that_are() {
+        for (version, known, told) in [
+            (3, 2, "unsupported video version 3; this build reads versions 1 and 2: update nestcast"),
+            (0, 2, "unsupported video version 0; this build reads versions 1 and 2: get the file again"),
+            (2, 1, "unsupported video version 2; this build reads version 1: update nestcast"),
+        ] {
+            assert_eq!(Error::Version { what: "video", version, known }.to_string(), told);
+        }
+    }
 }

@@ -408,9 +408,17 @@ impl<'a> View<'a> {
     }
 
     /// Returns whether a colour has no equal in 8 bits. Samples of 16 bits are equal to one of 8 if their bytes are
-    /// equal.
+    /// equal, those of [`Format::Ycbcr420Deep`] if they have no fraction of a step of 8 bits.
     #[must_use]
     pub fn has_deep_colour(&self) -> bool {
+        if let Format::Ycbcr420Deep { bits, .. } = self.format {
+            let fraction = (1_u16 << bits.clamp(8, 16).abs_diff(8)) - 1;
+            let is_deep = |sample: &[u8; 2]| u16::from_le_bytes(*sample) & fraction != 0;
+            return (0..self.format.planes()).any(|plane| {
+                let [bytes, rows] = self.format.plane(self.size, plane);
+                (0..rows).any(|y| self.planes[plane].row(y, bytes).as_chunks().0.iter().any(is_deep))
+            });
+        }
         let is_deep = |pixel: &[u8]| {
             let colours = pixel.split_at(2 * self.format.channels().count()).0;
             colours.as_chunks().0.iter().any(|[low, high]| low != high)

@@ -76,8 +76,9 @@ fn frames_in_any_number_of_bits_are_one_frame_rounded_once() {
     for (width, height) in [(1, 1), (3, 130), (97, 66)] {
         let size = size(width, height);
         let frames: Vec<_> = (0..5).map(|number| deep_frame(size, number)).collect();
+        let coded = encode_frames(&frames, 1);
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 2);
-        for number in 0..=frames.len() {
+        for number in 0..=coded.len() {
             // In 16 bits nothing is rounded.
             let exact = in_bits(&mut decoder, 16);
             for bits in 8..16 {
@@ -85,7 +86,7 @@ fn frames_in_any_number_of_bits_are_one_frame_rounded_once() {
                 let expected = exact.iter().map(|sample| ((sample + half) >> (16 - bits)).min((1 << bits) - 1));
                 assert!(in_bits(&mut decoder, bits).into_iter().eq(expected), "{width}x{height}, {bits} bits");
             }
-            if let Some(frame) = encode_frames(&frames, 1).get(number) {
+            if let Some(frame) = coded.get(number) {
                 let count = frame.base + (frame.bytes.len() - frame.base) * (number % 3) / 2;
                 decoder.decode(&frame.bytes[..count]).expect("a frame");
             }
@@ -122,6 +123,19 @@ fn frames_of_ten_bits_stay_and_are_concealed() {
     frames.push(touched);
     let coded = encode_frames(&frames, 1);
     assert!(coded.iter().map(|frame| frame.stays).eq([false, false, false, false, true, false]));
+    // Colour differences that are the same, and luma that rounds to the same.
+    let mut finer = rounded(&frames[0]);
+    finer.samples_mut()[size.pixels()..].fill(128);
+    let widened = |fraction: u16| {
+        let samples = finer.samples().iter().enumerate().flat_map(|(at, &sample)| {
+            let fraction = if at < size.pixels() { fraction } else { 0 };
+            (4 * u16::from(sample) + fraction).to_le_bytes()
+        });
+        Picture::new(size, DEEP_FRAME, samples.collect()).expect("twice the bytes")
+    };
+    let mixed = [widened(1), finer.clone(), widened(0), widened(0), finer.clone(), widened(1)];
+    let stays: Vec<_> = encode_frames(&mixed, 1).iter().map(|frame| frame.stays).collect();
+    assert_eq!(stays, [false, false, true, true, true, false], "frames of both kinds");
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, 1);
     coded[..4].iter().for_each(|frame| assert!(decoder.decode(&frame.bytes).is_ok()));
     let [mut deep, mut eight] = [DEEP_FRAME, FRAME].map(|format| Picture::zero(size, format));

@@ -13,14 +13,12 @@ use crate::source::{PictureSource, Pictures};
 
 impl Pictures {
     /// Reads the pictures of a y4m video at its own rate, as planar YCbCr 4:2:0 even if the video is grey, in the bits of
-    /// the video's samples. Their matrix
-    /// is `matrix`, or the usual one for their size. When the video ends, `again` reopens it to begin from its first
-    /// picture.
+    /// the video's samples. Their matrix is `matrix`, or the usual one for their size. When the video ends, `again` reopens
+    /// it to begin from its first picture.
     ///
     /// # Errors
     /// [`PictureError::Video`] if the input is no y4m that can be read, or a picture has more than `max_pixels`. The
-    /// source breaks off with
-    /// [`y4m::Error::NoFrame`] if there is no picture.
+    /// source breaks off with [`y4m::Error::NoFrame`] if there is no picture.
     pub fn y4m<R: Read + Send + 'static>(
         name: &str,
         max_pixels: u64,
@@ -80,6 +78,9 @@ impl<R: Read> Video<R> {
         if self.input.reader.size() != size {
             return Err(y4m::Error::Corrupt("it has another size than before"));
         }
+        if Some(self.input.reader.bits()) != self.planar.ycbcr420().map(|(_, bits)| bits) {
+            return Err(y4m::Error::Corrupt("it has other samples than before: another number of bits"));
+        }
         Ok(self.input.reader.read_into(&mut picture)?.then_some(picture))
     }
 }
@@ -119,6 +120,15 @@ mod tests {
         let pictures = Pictures::y4m("clip", 100, None, wide, None).expect("y4m");
         assert_eq!(pictures.notes(), [y4m::Note::Averaged("4:4:4")]);
         assert_eq!(Pictures::y4m("clip", 100, None, VIDEO, None).expect("y4m").notes(), []);
+    }
+
+    #[test]
+    fn a_video_that_begins_again_in_other_bits_is_refused() {
+        let again = || Ok(&b"YUV4MPEG2 W2 H2 F30:1 C420p10\nFRAME\n112233445566"[..]);
+        let mut pictures = Pictures::y4m("clip", 100, None, VIDEO, Some(Box::new(again))).expect("y4m");
+        assert!((0..2).all(|_| pictures.next(None).expect("a picture").is_some()));
+        let refused = pictures.next(None).expect_err("other bits").to_string();
+        assert!(refused.contains("other samples than before"), "{refused}");
     }
 
     #[test]

@@ -148,7 +148,9 @@ mod tests {
             let (eight, deep) = (to_rgb(&eight), to_rgb(&deep));
             assert_eq!(deep.format(), Format::Rgb16);
             for (eight, deep) in eight.samples().iter().zip(deep.samples().as_chunks().0) {
-                assert!((u16::from(*eight) * 257).abs_diff(u16::from_le_bytes(*deep)) <= 257, "{eight}, {deep:?}");
+                // Half a step of 8 bits is what rounding takes, and factors of whole numbers up to a fiftieth of a step.
+                let apart = (u16::from(*eight) * 257).abs_diff(u16::from_le_bytes(*deep));
+                assert!(apart <= 134, "{eight}, {deep:?}");
             }
         }
         let white = [940_u16, 941, 512, 512].iter().flat_map(|sample| sample.to_le_bytes()).collect();

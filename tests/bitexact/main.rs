@@ -10,7 +10,8 @@
 //! - the samples of the picture.
 //!
 //! The objects of a clip are the stored video, and the frames that decoders show of all bytes, of the bases, and of
-//! amounts in between. The program also checks vectors against their manifest.
+//! amounts in between. Clips of more than 8 bits are shown in 8 bits and in their own; WebAssembly has no code for more
+//! than 8. The program also checks vectors against their manifest.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -127,8 +128,10 @@ impl Digests<'_> {
         let model = clips::model(self.model);
         self.print("stored video", &clip.stored_on(self.threads, &model));
         let frames = clip.fastest_on(self.threads, &model);
-        let mut picture = Picture::zero(clip.size(), FORMAT);
-        for quarters in [0, 1, 4] {
+        let formats = [FORMAT, clip.format()];
+        let formats = if clip.bits > 8 && !cfg!(target_family = "wasm") { &formats[..] } else { &formats[..1] };
+        for (format, quarters) in formats.iter().flat_map(|&format| [0, 1, 4].map(|quarters| (format, quarters))) {
+            let mut picture = Picture::zero(clip.size(), format);
             let mut decoder = VideoDecoder::new(model.clone(), clip.size(), self.threads);
             let mut shown = Vec::new();
             for frame in &frames {
@@ -137,7 +140,8 @@ impl Digests<'_> {
                 decoder.render_into(&mut picture)?;
                 shown.extend_from_slice(picture.samples());
             }
-            self.print(&format!("frames of the base and {quarters} quarters of the rest"), &shown);
+            let deep = if format == FORMAT { "" } else { ", deep" };
+            self.print(&format!("frames of the base and {quarters} quarters of the rest{deep}"), &shown);
         }
         Ok(())
     }

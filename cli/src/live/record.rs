@@ -126,7 +126,9 @@ impl Keeper {
     }
 
     fn begin(&mut self, welcome: &Welcome) -> Result<Readiness> {
-        let format = (header(welcome)?, self.sound);
+        let mut format = (header(welcome)?, self.sound);
+        // Frames do not depend on the bits of samples.
+        format.0.bits = self.recording.as_ref().map_or(format.0.bits, |((before, _), _)| before.bits);
         if self.recording.is_none() {
             self.recording = Some((format, Recorder::create(&self.path, &format.0, self.sound.map(Sound::channels))?));
         }

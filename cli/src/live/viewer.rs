@@ -9,6 +9,7 @@ use bytes::Bytes;
 use nestcast_codec::{Display, FrameRate, Matrix, Picture, Restoration, Size, Ycbcr};
 use nestcast_lab::originals::Originals;
 use nestcast_media::output::{self, FramePlace, FrameWriter, promised_format};
+use nestcast_media::y4m::Note;
 use nestcast_media::{Input, is_standard};
 use nestcast_models::{KeptPackages, Package, Packages, Wanted};
 use nestcast_proto::Sound;
@@ -30,6 +31,8 @@ pub(super) struct Screen {
     /// The restoration of video frames, if the linear decoder is not used alone.
     restoration: Option<Arc<dyn Restoration>>,
     place: FramePlace,
+    /// The bits of a sample that the first announcement fixed, for all frames.
+    bits: Option<u8>,
     /// The writer of frames, after their rate is known.
     frames: Option<FrameWriter>,
     /// The frame rate of the broadcast.
@@ -72,6 +75,7 @@ impl Screen {
             decoder: options.decoder,
             restoration,
             place,
+            bits: None,
             frames: None,
             rate: FrameRate::new(1, 1)?,
             speaker: options.sound.as_deref().map(Speaker::new),
@@ -137,7 +141,9 @@ impl Viewer for Screen {
 
     fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>> {
         let shows_8 = self.restoration.is_some() || self.originals.is_some();
-        let bits = announced.video.filter(|_| !shows_8).map_or(8, |video| video.bits);
+        let given = announced.video.map_or(8, |video| video.bits);
+        let bits = *self.bits.get_or_insert(if shows_8 { 8 } else { given });
+        files::note_lost("the broadcast", Note::rounded(given, bits).as_slice());
         let pixels = announced.size.pixels() as u64;
         let what = "the sender's pictures have";
         ensure!(pixels <= self.model.max_pixels, "{what} {pixels} pixels: raise --max-pixels if you trust the sender");

@@ -11,6 +11,7 @@ use nestcast_lab::progress::Progress;
 use nestcast_lab::video::kbps;
 use nestcast_media::output::{FramePlace, FrameWriter, Output};
 use nestcast_media::stored::{Played, Player, Shown};
+use nestcast_media::y4m::Note;
 use nestcast_media::{Input, InputError, Opened, Replayed, is_standard};
 use nestcast_proto::Sound;
 use nestcast_sound::SoundTrack;
@@ -32,6 +33,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let frames = input.stored_video(options.frames, options.common.max_pixels)?;
     let header = *frames.reader().header();
     let bits = if options.decoder == Some(Transform::Deep) { 8 } else { header.bits };
+    files::note_lost(&name, Note::rounded(header.bits, bits).as_slice());
     for lost in place.lost((header.colours, bits), header.size, header.display) {
         files::note(&format!("{name}: {lost}"));
     }

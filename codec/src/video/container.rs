@@ -51,7 +51,8 @@ pub struct VideoHeader {
     pub rate: FrameRate,
     /// What samples mean.
     pub colours: Ycbcr,
-    /// Bits of a sample in the source, 8..=16. Decoding does not depend on it: it says how many bits decoded frames deserve.
+    /// Bits of a sample in the source, 8..=16. Decoding does not depend on it: a program that writes frames gives them
+    /// this many bits.
     pub bits: u8,
     /// How frames are to be shown.
     pub display: Display,

@@ -35,7 +35,10 @@ pub(super) struct Source {
     size: Size,
     /// The samples in 1/8 of a step, less 128.
     pub(super) planes: Planes420<i16>,
+    /// Luma in 8 bits.
     luma: Vec<u8>,
+    /// Whether luma has rounded the last frame.
+    is_rounded: bool,
     pub(super) search: Search,
     /// Number of frames before this one.
     count: usize,
@@ -43,7 +46,8 @@ pub(super) struct Source {
 
 impl Source {
     pub(super) fn new(size: Size) -> Self {
-        Self { size, planes: Planes420::new(size), luma: Vec::new(), search: Search::default(), count: 0 }
+        let (planes, search) = (Planes420::new(size), Search::default());
+        Self { size, planes, luma: Vec::new(), is_rounded: false, search, count: 0 }
     }
 
     /// Copies the next frame's samples, and returns what is new in them.
@@ -71,6 +75,7 @@ impl Source {
         if self.count > 0 && self.is_same(view) {
             return false;
         }
+        self.is_rounded = false;
         self.luma.resize(self.size.pixels(), 0);
         let mut luma = self.luma.as_mut_slice();
         let jobs = self.planes.planes_mut().into_iter().enumerate().flat_map(|(plane, out)| {
@@ -114,6 +119,7 @@ impl Source {
         });
         let is_new = differs.into_inner();
         if is_new {
+            self.is_rounded = true;
             self.luma.resize(self.size.pixels(), 0);
             widest!(shown::bytes(&self.planes.planes()[0], &mut self.luma));
         }
@@ -126,7 +132,7 @@ impl Source {
         let width = self.size.width();
         let is_same_luma = self.luma.chunks_exact(width).enumerate().all(|(y, row)| luma.row(y, width) == row);
         is_same_luma
-            && (1..3).all(|plane| {
+            && (usize::from(!self.is_rounded)..3).all(|plane| {
                 let [width, _] = view.format().plane(self.size, plane);
                 let mut rows = self.planes.planes()[plane].chunks_exact(width).enumerate();
                 let of_view = &view.planes[plane];

@@ -144,9 +144,11 @@ impl Header {
             Subsampling::C422 => Some(Note::Averaged("4:2:2")),
             Subsampling::C444 => Some(Note::Averaged("4:4:4")),
         };
-        let (bits, kept) = (self.samples.depth, self.bits());
-        let depth = (bits > kept).then_some(Note::Depth { bits, kept });
-        [depth, averaged, self.samples.alpha.then_some(Note::Alpha)].into_iter().flatten()
+        let kept = self.bits();
+        let depth = Note::rounded(self.samples.depth, kept);
+        let clipped = (kept > 8 && self.colours.range == Range::Full).then_some(Note::FullRange { bits: kept });
+        let inexact = (kept > Note::EXACT_BITS).then_some(Note::Inexact { bits: kept });
+        [depth, clipped, inexact, averaged, self.samples.alpha.then_some(Note::Alpha)].into_iter().flatten()
     }
 
     /// Returns the bits of a sample of its pictures.
@@ -189,6 +191,9 @@ fn siting(value: &str) -> Siting {
     match value {
         "420mpeg2" => Siting::Left,
         "420paldv" => Siting::PalDv,
+        // Deep grey becomes deep 4:2:0, whose differences are the same everywhere.
+        "mono" => Siting::Centre,
+        _ if value.starts_with("mono") => Siting::Left,
         _ if value.starts_with("422") || value.starts_with("420p") => Siting::Left,
         _ => Siting::Centre,
     }

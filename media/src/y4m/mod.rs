@@ -4,8 +4,8 @@
 //! of [`Matrix::usual`], or of [`Reader::with_matrix`]. Pictures are planar, as in the file: 4:2:0 of 8 bits stays
 //! untouched, the colour differences of 4:2:2 and 4:4:4 are averaged to 4:2:0, and mono is grey. Samples of 9 to 16 bits
 //! are rounded to 8, or kept with [`Reader::with_max_bits`]; opacity is left out. [`Reader::notes`] names what a video
-//! loses. Siting, interlacing and the
-//! aspect of pixels are read and written as [`Display`]. Nothing here converts to RGB: [`to_rgb`](crate::to_rgb) does that.
+//! loses. Siting, interlacing and the aspect of pixels are read and written as [`Display`]. Nothing here converts to RGB:
+//! [`to_rgb`](crate::to_rgb) does that.
 //!
 //! [`Display`]: nestcast_codec::Display
 //! [`Matrix::usual`]: nestcast_codec::Matrix::usual

@@ -113,8 +113,8 @@ impl<R: Read> Reader<R> {
     }
 
     /// Reads the next picture into `picture`, and reuses its memory if size and format are the video's. Returns whether
-    /// there was one. A grey video also fills a picture of [`Format::Ycbcr420`] of its colours, with differences of
-    /// 128.
+    /// there was one. A grey video of 8 bits also fills a picture of [`Format::Ycbcr420`] of its colours, with differences
+    /// of 128; one of more bits always fills [`Format::Ycbcr420Deep`], with differences of `2^(bits-1)`.
     ///
     /// # Errors
     /// As [`read`](Self::read); `picture` may then have samples of two pictures.
@@ -203,6 +203,7 @@ fn line(input: &mut impl BufRead) -> Result<Option<String>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use nestcast_codec::Siting;
     use proptest::prelude::*;
 
     use super::*;
@@ -314,15 +315,16 @@ mod tests {
     fn deep_samples_are_kept_as_far_as_the_reader_may() {
         let deep = |samples: &[u16]| samples.iter().flat_map(|sample| sample.to_le_bytes()).collect::<Vec<u8>>();
         let luma = [256_u16, 511, 512, 1023];
+        let full = |bits| Note::FullRange { bits };
         for (kind, max_bits, samples, bits, expected, notes) in [
-            ("420p10", 16, [&luma[..], &[513, 301]].concat(), 10, [&luma[..], &[513, 301]].concat(), vec![]),
+            ("420p10", 16, [&luma[..], &[513, 301]].concat(), 10, [&luma[..], &[513, 301]].concat(), vec![full(10)]),
             (
                 "422p10",
                 10,
                 [&luma[..], &[510, 513, 300, 309]].concat(),
                 10,
                 [&luma[..], &[512, 305]].concat(),
-                vec![Note::Averaged("4:2:2")],
+                vec![full(10), Note::Averaged("4:2:2")],
             ),
             (
                 "444p12",
@@ -331,9 +333,16 @@ mod tests {
                 10,
                 // Each is rounded to 10 bits before its mean.
                 vec![4, 8, 12, 1023, 262, 262],
-                vec![Note::Depth { bits: 12, kept: 10 }, Note::Averaged("4:4:4")],
+                vec![Note::Depth { bits: 12, kept: 10 }, full(10), Note::Averaged("4:4:4")],
             ),
-            ("mono12", 12, vec![0, 255, 256, 65_535], 12, vec![0, 255, 256, 4095, 2048, 2048], vec![]),
+            (
+                "mono12",
+                12,
+                vec![0, 255, 256, 65_535],
+                12,
+                vec![0, 255, 256, 4095, 2048, 2048],
+                vec![full(12), Note::Inexact { bits: 12 }],
+            ),
         ] {
             let header = format!("YUV4MPEG2 W2 H2 F25:1 C{kind} XCOLORRANGE=FULL\n");
             let bytes = [header.as_bytes(), b"FRAME\n", &deep(&samples)].concat();
@@ -346,6 +355,13 @@ mod tests {
         }
         let plain = Reader::new(&b"YUV4MPEG2 W2 H2 F25:1 C420jpeg\n"[..], 4).expect("a header").with_max_bits(16);
         assert_eq!((plain.bits(), plain.format()), (8, Format::Ycbcr420(Ycbcr::BT601)));
+        assert_eq!(full(10).to_string().matches("1020 for white").count(), 1);
+        for (kind, siting) in [("mono", Siting::Centre), ("mono10", Siting::Left), ("444p10", Siting::Centre)] {
+            let header = format!("YUV4MPEG2 W2 H2 F25:1 C{kind} XCOLORRANGE=LIMITED\n");
+            let reader = Reader::new(header.as_bytes(), 4).expect("a header").with_max_bits(11);
+            assert_eq!(reader.display().siting, siting, "{kind}");
+            assert!(reader.notes().iter().all(|note| matches!(note, Note::Averaged(_))), "{kind}");
+        }
     }
 
     #[test]

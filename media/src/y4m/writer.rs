@@ -7,6 +7,7 @@ use nestcast_codec::{Display, Format, FrameRate, Picture, Range, Scan, Siting, S
 /// The line before a picture.
 const FRAME_LINE: &[u8] = b"FRAME\n";
 const OTHER_SIZE: &str = "the video changed its size, and y4m cannot: begin again";
+const OTHER_FORMAT: &str = "the video changed its range, matrix or bits a sample, and y4m cannot: begin again";
 
 /// Writes pictures as a y4m stream. The first one fixes size and format.
 #[derive(Debug)]
@@ -76,7 +77,7 @@ impl<W: Write> Writer<W> {
                 self.shape = Some(shape);
             }
             Some(first) if first == shape => {}
-            Some(_) => return Err(refused(OTHER_SIZE)),
+            Some((size, _)) => return Err(refused(if size == shape.0 { OTHER_FORMAT } else { OTHER_SIZE })),
         }
         self.output.write_all(FRAME_LINE)?;
         self.output.write_all(picture.samples())?;
@@ -221,5 +222,11 @@ mod tests {
             outcome.is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput)
         };
         assert!(refused(Format::Rgb) && !refused(Format::Grey) && refused(Format::Ycbcr420(Ycbcr::BT601_FULL)));
+        let mut refusal = |width, format: Format| {
+            let picture = Picture::zero(Size::new(width, 2).expect("a valid size"), format);
+            writer.write(&picture).expect_err("another shape").to_string()
+        };
+        assert!(refusal(2, Format::Ycbcr420(Ycbcr::BT601)).contains("changed its range, matrix or bits"));
+        assert!(refusal(4, Format::Grey).contains("changed its size"));
     }
 }

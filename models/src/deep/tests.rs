@@ -1,6 +1,6 @@
 //! The deep transform with networks that correct nothing, and with small ones of random weights.
 
-use nestcast_codec::{Channels, Picture, Size};
+use nestcast_codec::{Channels, Picture, Size, Ycbcr};
 
 use super::tiles::Tiling;
 use super::*;
@@ -127,6 +127,26 @@ fn colours_of_8_bits_are_corrected_in_16_bits_too() {
     let linear = deep.synthesis.linear.coefficients_of((&finer).into()).expect("an analysis");
     assert_eq!(deep.coefficients_of((&finer).into()).expect("an analysis"), linear);
     assert_ne!(linear, corrected);
+}
+
+#[test]
+fn planar_colours_of_10_bits_are_corrected_if_8_bits_have_them() {
+    let deep = deep(SMALL, 1);
+    let size = Size::new(70, 50).expect("a valid size");
+    let colours = Ycbcr::BT709;
+    let eight: Vec<u8> =
+        (0..Format::Ycbcr420(colours).bytes(size)).map(|at| 60 + (at % 101).to_le_bytes()[0]).collect();
+    let in_10_bits = |last: u16| {
+        let mut samples: Vec<u8> = eight.iter().flat_map(|&sample| (4 * u16::from(sample)).to_le_bytes()).collect();
+        *samples.last_chunk_mut().expect("samples") = last.to_le_bytes();
+        Picture::new(size, Format::Ycbcr420Deep { colours, bits: 10 }, samples).expect("all samples")
+    };
+    let difference = |picture: &Picture| {
+        let corrected = deep.coefficients_of(picture.into()).expect("an analysis");
+        corrected != deep.synthesis.linear.coefficients_of(picture.into()).expect("an analysis")
+    };
+    assert!(difference(&in_10_bits(512)), "no sample is finer");
+    assert!(!difference(&in_10_bits(513)), "one is");
 }
 
 #[test]

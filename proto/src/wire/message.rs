@@ -229,6 +229,7 @@ impl Message {
                     if video.signal & Video::ASPECT_BIT != 0 {
                         video.aspect.iter().for_each(|side| put_varint(&mut body, u64::from(*side)));
                     }
+                    // A field after it would need it in any case.
                     if video.bits > Video::USUAL_BITS {
                         put_varint(&mut body, u64::from(video.bits));
                     }
