@@ -17,7 +17,7 @@ use tokio::time::Instant;
 const MARK_BYTES: usize = 3;
 const ID_BYTES: usize = 8;
 /// The time that the close of a connection may be on its way: for so long the sender does not reset that connection.
-const CLOSE_TRAVELS: Duration = Duration::from_secs(3);
+const CLOSE_TRAVEL_TIME: Duration = Duration::from_secs(3);
 /// The most connections whose closes the sender remembers. It forgets the oldest first.
 const MAX_CLOSES: usize = 1024;
 /// The purpose of the key for resets, so that no other use of the identity's key derives the same key.
@@ -58,7 +58,7 @@ impl Closes {
     fn may_travel(&self, id: &ConnectionId) -> bool {
         let closed = self.closed();
         let single = closed.single.iter().rev().find(|(of, _)| of == id).map(|(_, moment)| *moment);
-        closed.all.max(single).is_some_and(|moment| moment.elapsed() < CLOSE_TRAVELS)
+        closed.all.max(single).is_some_and(|moment| moment.elapsed() < CLOSE_TRAVEL_TIME)
     }
 
     fn closed(&self) -> MutexGuard<'_, Closed> {
@@ -157,11 +157,11 @@ mod tests {
         closing.note();
         assert!(one.validate(&refused).is_err());
         assert!(one.validate(&silent).is_ok(), "nobody closed it");
-        tokio::time::advance(CLOSE_TRAVELS).await;
+        tokio::time::advance(CLOSE_TRAVEL_TIME).await;
         assert!(one.validate(&refused).is_ok());
         closes.note_all();
         assert!(one.validate(&silent).is_err() && one.validate(&other).is_ok());
-        tokio::time::advance(CLOSE_TRAVELS).await;
+        tokio::time::advance(CLOSE_TRAVEL_TIME).await;
         assert!(one.validate(&silent).is_ok());
     }
 

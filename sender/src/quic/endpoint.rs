@@ -22,7 +22,7 @@ use crate::quic::browser::{BROWSER_ALPN, BrowserHandshake};
 use crate::quic::certificates::Certificates;
 use crate::quic::congestion::{Factory, SharedClock};
 use crate::quic::connection::{QuicConnection, disconnected};
-use crate::quic::connection_ids::{ConnectionIds, Closes, reset_key};
+use crate::quic::connection_ids::{Closes, ConnectionIds, reset_key};
 #[cfg(feature = "qlog")]
 use crate::quic::qlog::Logs;
 use crate::transport::Disconnected;
