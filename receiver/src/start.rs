@@ -22,8 +22,8 @@ pub(crate) fn note(asked: Start, granted: Option<Start>) -> Option<String> {
     })
 }
 
-/// Returns where the next connection begins, after one that began at `granted` and played for a time: a stored video goes
-/// on where it broke. A time before now stays.
+/// Returns where the next connection begins, after one that began at `granted` and played for a time: a stored video
+/// goes on where it broke. A time before now stays.
 pub(crate) fn next(asked: Option<Start>, granted: Option<Start>, played: Option<Duration>) -> Option<Start> {
     match (asked, granted) {
         (Some(Start::AfterBeginning(_)), Some(Start::AfterBeginning(time))) => {

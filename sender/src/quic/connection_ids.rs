@@ -41,8 +41,8 @@ struct Closed {
 }
 
 impl Closes {
-    /// Runs `accept`, in which quinn makes a connection's first ID; a receiver keeps to it. Returns what notes the close
-    /// of that connection.
+    /// Runs `accept`, in which quinn makes a connection's first ID; a receiver uses no other. Returns what notes the
+    /// close of that connection.
     pub(super) fn of<T>(&self, accept: impl FnOnce() -> T) -> (T, Closing) {
         MADE.set(None);
         let accepted = accept();
