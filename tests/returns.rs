@@ -42,6 +42,26 @@ impl fmt::Debug for Roaming {
     }
 }
 
+impl Roaming {
+    /// Makes a socket; returns it with its seed.
+    fn new(network: &Bottleneck, place: fn(Duration) -> Option<usize>) -> (Arc<Self>, [u8; 32]) {
+        let (sockets, seeds): (Vec<_>, Vec<_>) = (0..2).map(|_| network.client(0)).unzip();
+        (Arc::new(Self { network: network.clone(), sockets, place, last: Mutex::default() }), seeds[0])
+    }
+
+    /// Sends the last packet again; returns the length of the answer, if one comes within a second.
+    async fn repeat(&self, destination: SocketAddr) -> Option<usize> {
+        let contents = self.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert_eq!(contents[0] & 0x80, 0, "a packet of a connection that is established");
+        let socket = &self.sockets[0];
+        let send = Transmit { destination, ecn: None, contents: &contents, segment_size: None, src_ip: None };
+        // What the sender sent before is here still.
+        while tokio::time::timeout(INTERVAL, receive_one(socket)).await.is_ok() {}
+        socket.try_send(&send).expect("it is sent");
+        tokio::time::timeout(Duration::from_secs(1), receive_one(socket)).await.ok()
+    }
+}
+
 impl AsyncUdpSocket for Roaming {
     fn create_io_poller(self: Arc<Self>) -> Pin<Box<dyn UdpPoller>> {
         Arc::clone(&self.sockets[0]).create_io_poller()
@@ -136,12 +156,11 @@ async fn receive(
     place: fn(Duration) -> Option<usize>,
     end: Duration,
 ) -> (Times, Arc<Roaming>) {
-    let (sockets, seeds): (Vec<_>, Vec<_>) = (0..2).map(|_| network.client(0)).unzip();
-    let roaming = Arc::new(Roaming { network: network.clone(), sockets, place, last: Mutex::default() });
+    let (roaming, seed) = Roaming::new(network, place);
     let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
     let config =
         nestcast_receiver::Config { name: "localhost".to_owned(), ..nestcast_receiver::Config::new(address, trust) };
-    let socket = nestcast_receiver::Socket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seeds[0]);
+    let socket = nestcast_receiver::Socket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
     receive_over(socket, config, &mut times, tokio::time::sleep(end)).await.expect("it goes on to the end");
     (times, roaming)
 }
@@ -193,17 +212,37 @@ fn a_receiver_that_slept_is_told_that_its_connection_is_gone() {
             receive(&network, (address, trust), |now| Some(0).filter(|_| now < CHANGE), CHANGE + INTERVAL).await;
         assert!(times.frames.len() > 100);
         tokio::time::sleep(SENDER_PATIENCE + Duration::from_secs(1)).await;
-        let contents = roaming.last.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        assert_eq!(contents[0] & 0x80, 0, "a packet of a connection that is established");
-        let socket = &roaming.sockets[0];
-        let send = Transmit { destination: address, ecn: None, contents: &contents, segment_size: None, src_ip: None };
-        // What the sender sent before it gave up is here still.
-        while tokio::time::timeout(INTERVAL, receive_one(socket)).await.is_ok() {}
-        socket.try_send(&send).expect("it is sent");
-        tokio::time::timeout(Duration::from_secs(1), receive_one(socket)).await
+        roaming.repeat(address).await
     });
     let length = answer.expect("a reset comes");
     assert!(length >= 21, "a stateless reset has 21 bytes or more, {length}");
+}
+
+/// The close of a connection may be late, so for a while the sender resets that one alone not.
+#[test]
+fn a_receiver_that_the_sender_refuses_hides_no_reset_from_one_that_slept() {
+    let [silent, refused, later] = in_virtual_time(async {
+        let network = network();
+        let (address, trust) = begin(&network);
+        let to = (address, trust.clone());
+        let (_, slept) = receive(&network, to, |now| Some(0).filter(|_| now < CHANGE), CHANGE + INTERVAL).await;
+        tokio::time::sleep(SENDER_PATIENCE + Duration::from_secs(1)).await;
+        let (roaming, seed) = Roaming::new(&network, |_| Some(0));
+        let mut config = nestcast_receiver::Config::new(address, trust);
+        config.broadcast = "another".parse().expect("a name");
+        let socket = nestcast_receiver::Socket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
+        let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
+        let refused = receive_over(socket, config, &mut times, std::future::pending()).await;
+        refused.expect_err("there is no such broadcast");
+        // By now quinn has forgotten the connection that the sender closed.
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = [slept.repeat(address).await, roaming.repeat(address).await];
+        tokio::time::sleep(Duration::from_secs(3)).await;
+        [now[0], now[1], roaming.repeat(address).await]
+    });
+    assert!(silent.is_some(), "a reset comes");
+    assert_eq!(refused, None, "the close may be on its way");
+    assert!(later.is_some(), "a reset comes in the end");
 }
 
 /// Waits for a packet, and returns its length.

@@ -72,7 +72,7 @@ const MAX_DRIVER: usize = 310;
 /// for the network that chooses gains. 50 are for what a user is told of a token that is needed, and of an option that
 /// a command lacks. 65 are for the page on which the reader of the demonstration cuts a picture. 10 are for video of more
 /// than 8 bits a sample.
-const MAX_PROGRAM: usize = 4062;
+const MAX_PROGRAM: usize = 4071;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

@@ -4,6 +4,7 @@
 use std::io::{BufRead as _, BufReader, Lines};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -85,12 +86,23 @@ impl Receiver {
         Self { child, lines: BufReader::new(output).lines() }
     }
 
-    /// Waits for so many frames; returns the latency of the last one, in milliseconds.
+    /// Waits for so many frames; returns the latency of the last one, in milliseconds. Ends the program if they do not
+    /// come.
     fn frames(&mut self, count: usize) -> f64 {
+        let (done, is_done) = mpsc::channel::<()>();
+        let pid = Pid::from_child(&self.child);
+        let watchdog = std::thread::spawn(move || {
+            if is_done.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
+                kill_process(pid, Signal::KILL).expect("nobody waited for its end");
+            }
+        });
         let lines = self.lines.by_ref().map(|line| line.expect("text"));
-        let mut frames = lines.filter(|line| line.contains("\"event\":\"frame\"")).take(count);
-        let last = frames.by_ref().last().expect("frames come");
-        let frame: serde_json::Value = serde_json::from_str(&last).expect("JSON");
+        let frames = lines.filter(|line| line.contains("\"event\":\"frame\"")).take(count);
+        let frames: Vec<String> = frames.collect();
+        drop(done);
+        watchdog.join().expect("no panic");
+        assert_eq!(frames.len(), count, "frames come");
+        let frame: serde_json::Value = serde_json::from_str(&frames[count - 1]).expect("JSON");
         frame["latency_ms"].as_f64().expect("a number")
     }
 
@@ -109,6 +121,8 @@ impl Receiver {
     }
 }
 
+/// The time that frames have, on the slowest machine.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Longer than either end waits for the other.
 const LONG: Duration = Duration::from_secs(11);
 
@@ -125,7 +139,7 @@ fn a_receiver_that_was_suspended_goes_on() {
     // More than waited in the pipe and in the socket.
     receiver.frames(200);
     let said = receiver.end();
-    assert_eq!(said.matches("broke: ").count(), 1, "{said}");
+    assert!(said.contains("broke: "), "{said}");
 }
 
 #[test]
@@ -177,7 +191,7 @@ fn clocks_that_are_set_by_an_hour_move_nothing() {
     for back in [3600, -3600] {
         clocks.set(0, back);
         let latency = receiver.frames(60);
-        assert!(latency < 600_000.0, "an hour would show, {latency} ms");
+        assert!(latency < 60_000.0, "an hour would show, {latency} ms");
     }
     let said = receiver.end();
     assert!(!said.contains("broke"), "{said}");

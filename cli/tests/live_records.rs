@@ -37,6 +37,8 @@ fn sender_and_receiver_keep_the_same_frames_each_as_far_as_it_has_them() {
     assert!(received.status.success() && said.contains("came.nst: ") && said.contains(" frames recorded"), "{said}");
     let [(sent, whole), (came, ended)] = ["sent.nst", "came.nst"].map(|name| frames(&bench.read(name)));
     assert!(whole && ended);
+    let head = nestcast_codec::FrameHead::parse(&came[0].1).expect("a frame");
+    assert!(head.is_some_and(|head| head.key), "a stored video begins with a frame that is predicted from nothing");
     assert_eq!(last["frames"].as_u64(), Some(sent.len() as u64), "{last}");
     assert!(sent.windows(2).all(|pair| pair[0].0 < pair[1].0), "capture times rise");
     let first = sent.iter().position(|frame| frame.0 == came[0].0).expect("both have its time");

@@ -21,8 +21,10 @@ use crate::url::RelayUrl;
 pub const MOQ_LITE_VERSIONS: [&str; 2] = ["moq-lite-06", "moq-lite-05"];
 /// A relay that is silent for this long is gone.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
-/// How often this end pings a silent relay.
-const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(2);
+/// The round trip that is assumed before one is measured, as for a sender.
+const INITIAL_RTT: Duration = Duration::from_millis(100);
+/// How long a relay is silent before this end pings it, as for a sender.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_millis(500);
 /// The streams that a relay may open at once: two for each frame of the last seconds.
 const MAX_STREAMS: u32 = 256;
 /// The most bytes that a relay may have in flight.
@@ -168,6 +170,7 @@ fn transport() -> TransportConfig {
         .max_concurrent_uni_streams(VarInt::from_u32(MAX_STREAMS))
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
+        .initial_rtt(INITIAL_RTT)
         .keep_alive_interval(Some(KEEP_ALIVE_INTERVAL))
         .max_idle_timeout(IDLE_TIMEOUT.try_into().ok());
     transport

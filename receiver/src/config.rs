@@ -27,7 +27,8 @@ pub struct Config {
     /// Which of the sender's broadcasts it wants; the empty name if the sender has one alone.
     pub broadcast: BroadcastName,
     /// Where it begins, if the sender has that: earlier in a live broadcast, or anywhere in a stored video. The log says
-    /// where it begins instead. Each attempt to connect asks for the same.
+    /// where it begins instead. A receiver that connects again asks for the same time before now, and goes on where a
+    /// stored video broke.
     pub start: Option<Start>,
     /// The token that admits this receiver; may be empty.
     pub token: Bytes,

@@ -96,7 +96,7 @@ impl Mailbox {
         let mut state = self.state();
         state.connections += 1;
         state.past = add(state.past, state.current);
-        (state.current, state.useful, state.lost) = (ReceiveStats::default(), None, None);
+        (state.current, state.useful) = (ReceiveStats::default(), None);
     }
 
     /// Announces a sender, and waits for the answer.
@@ -106,7 +106,10 @@ impl Mailbox {
             state.video = welcome.video.is_some();
             state.mail.welcome = Some((welcome, answer));
         });
-        answered.await.map_err(|_| Ended)
+        let readiness = answered.await.map_err(|_| Ended)?;
+        // By now the thread has reported all frames of the connection before, and no frame of this one came.
+        self.state().lost = None;
+        Ok(readiness)
     }
 
     /// Hands over a model package, and waits until it is accepted.

@@ -4,7 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::time::Duration;
 
-use nestcast_proto::{Close, Code, Hello, VersionRange};
+use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
 
 use crate::config::Config;
 use crate::error::Error;
@@ -13,6 +13,7 @@ use crate::race;
 use crate::retry::Retry;
 use crate::session::{self, Ended};
 use crate::sink::FrameSink;
+use crate::start;
 use crate::transport::Connection as _;
 
 /// Receives until the broadcast ends, `shutdown` is ready, or a connection ended and no frame was useful for
@@ -49,6 +50,7 @@ async fn connections<S: FrameSink>(
 ) -> Result<(), Error> {
     let new_retry = || Retry::new(if config.wait { Duration::MAX } else { config.retry });
     let mut retry = new_retry();
+    let mut begins = config.start;
     loop {
         let connected = tokio::select! {
             biased;
@@ -58,14 +60,18 @@ async fn connections<S: FrameSink>(
         let (error, useful) = match connected {
             Ok(connection) => {
                 sink.handle_connection();
-                match run_connection(config, sink, &connection, shutdown.as_mut()).await {
+                match run_connection(config, begins, sink, &connection, shutdown.as_mut()).await {
                     None => return Ok(()),
                     Some(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
                     Some(Ended { error: error @ Error::Closed(Code::Done), .. }) => {
                         retry = new_retry();
+                        begins = config.start;
                         (error, None)
                     }
-                    Some(Ended { error, handed_over }) => (error, sink.useful_for(handed_over)),
+                    Some(Ended { error, handed_over, began }) => {
+                        begins = start::next(begins, began, handed_over);
+                        (error, sink.useful_for(handed_over))
+                    }
                 }
             }
             Err(error) => (error, None),
@@ -97,15 +103,16 @@ fn given_up(last: Error, retry: &Retry) -> Error {
     }
 }
 
-/// Runs one connection; returns how it ended, or `None` after a shutdown.
+/// Runs one connection that asks to begin at `start`; returns how it ended, or `None` after a shutdown.
 async fn run_connection<S: FrameSink>(
     config: &Config,
+    start: Option<Start>,
     sink: &mut S,
     connection: &QuicConnection,
     shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Option<Ended> {
     tracing::info!(address = %connection.address(), "connected");
-    let Config { token, max_bitrate, decoder, broadcast, start, .. } = config.clone();
+    let Config { token, max_bitrate, decoder, broadcast, .. } = config.clone();
     let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
     let ended = tokio::select! {
         biased;

@@ -20,6 +20,8 @@ pub(crate) struct Ended {
     pub(crate) error: Error,
     /// The time from the first frame handed over to the last; `None` if there was none.
     pub(crate) handed_over: Option<Duration>,
+    /// Where the sender said that it begins, if it was asked.
+    pub(crate) began: Option<Start>,
 }
 
 /// Runs one connection to its end.
@@ -38,10 +40,11 @@ where
         streams: Streams::default(),
         is_ready: false,
         handed_over: None,
+        began: None,
     };
     let error = driver.run().await;
     connection.close(close_of(&error));
-    Ended { error, handed_over: driver.handed_over.map(|(first, last)| last - first) }
+    Ended { error, handed_over: driver.handed_over.map(|(first, last)| last - first), began: driver.began }
 }
 
 /// Returns the close that a sender gets for an error.
@@ -69,6 +72,7 @@ struct Driver<'a, C: Connection, S> {
     is_ready: bool,
     /// When the first and the last frame were handed over.
     handed_over: Option<(Instant, Instant)>,
+    began: Option<Start>,
 }
 
 impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
@@ -153,6 +157,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
                     self.session.handle_package_taken(self.epoch.elapsed());
                 }
                 ReceiverOutput::Start(granted) => {
+                    self.began = granted;
                     let note = self.start.take().and_then(|asked| start::note(asked, granted));
                     note.iter().for_each(|note| tracing::warn!("{note}"));
                 }

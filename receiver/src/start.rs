@@ -1,4 +1,4 @@
-//! What a receiver says if it begins elsewhere than it asked for.
+//! Where a receiver begins: what it says if that is elsewhere than it asked for, and where its next connection begins.
 
 use std::time::Duration;
 
@@ -22,6 +22,17 @@ pub(crate) fn note(asked: Start, granted: Option<Start>) -> Option<String> {
     })
 }
 
+/// Returns where the next connection begins, after one that began at `granted` and played for a time: a stored video
+/// goes on where it broke. A time before now stays.
+pub(crate) fn next(asked: Option<Start>, granted: Option<Start>, played: Option<Duration>) -> Option<Start> {
+    match (asked, granted) {
+        (Some(Start::AfterBeginning(_)), Some(Start::AfterBeginning(time))) => {
+            Some(Start::AfterBeginning(time.saturating_add(played.unwrap_or_default())))
+        }
+        _ => asked,
+    }
+}
+
 /// Writes a time as options have it, as in 1m30s.
 fn text(time: Duration) -> String {
     // Frames are a little before a whole second at many rates.
@@ -34,6 +45,18 @@ fn text(time: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stored_video_goes_on_where_it_broke() {
+        let seconds = Duration::from_secs;
+        let [before, after] = [|time| Some(Start::BeforeNow(time)), |time| Some(Start::AfterBeginning(time))];
+        let five = Some(seconds(5));
+        assert_eq!(next(after(seconds(3)), after(seconds(2)), five), after(seconds(7)));
+        assert_eq!(next(after(seconds(3)), after(seconds(2)), None), after(seconds(2)), "nothing came");
+        assert_eq!(next(after(seconds(3)), None, five), after(seconds(3)), "it began where all do");
+        assert_eq!(next(before(seconds(9)), before(seconds(8)), five), before(seconds(9)));
+        assert_eq!(next(None, None, five), None);
+    }
 
     #[test]
     fn a_receiver_that_begins_elsewhere_says_where() {

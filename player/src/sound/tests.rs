@@ -300,7 +300,7 @@ fn after_a_stall_pictures_and_sound_return_to_their_delay_together() {
 }
 
 #[test]
-fn a_capture_clock_that_is_set_by_an_hour_interrupts_sound_for_two_seconds_at_most() {
+fn a_capture_clock_that_is_set_by_an_hour_interrupts_sound_for_little_more_than_two_seconds() {
     for jump in [3_600_000_000_i64, -3_600_000_000] {
         let mut sound = SoundPlayout::new(SoundMode::Live);
         let mut heard = Vec::new();

@@ -18,7 +18,7 @@ use crate::h3::peer::{Opened, PeerStream, RequestStream, Said};
 use crate::h3::request::{Request, answer};
 use crate::h3::settings::control_stream;
 use crate::quic::connection::{QuicConnection, Stream, disconnected};
-use crate::quic::connection_ids::LastClose;
+use crate::quic::connection_ids::Closing;
 use crate::transport::{Connection, Disconnected};
 
 /// The protocol of a browser's connection (ALPN).
@@ -51,10 +51,10 @@ impl BrowserHandshake {
 
     /// Performs the handshake. The settings are sent together with the certificate, because a browser waits for them
     /// before its request.
-    pub(super) async fn perform(connecting: Connecting, closes: LastClose) -> Result<Self, Disconnected> {
+    pub(super) async fn perform(connecting: Connecting, closing: Closing) -> Result<Self, Disconnected> {
         let early = connecting.into_0rtt().map_err(|_| Disconnected("nothing can be sent yet".to_owned()));
         let (connection, completed) = early?;
-        let quic = QuicConnection::new(connection, closes);
+        let quic = QuicConnection::new(connection, closing);
         let mut control = quic.quinn().open_uni().await.map_err(disconnected)?;
         control.write_all(&control_stream()).await.map_err(disconnected)?;
         completed.await;

@@ -8,7 +8,7 @@ use nestcast_proto::{Close, Code, PathStats, Room, Urgency};
 use quinn::{RecvStream, SendStream, VarInt};
 
 use crate::quic::congestion::{Known, known};
-use crate::quic::connection_ids::LastClose;
+use crate::quic::connection_ids::Closing;
 use crate::transport::{Connection, Disconnected, Incoming, Outgoing};
 
 /// The most bytes of one read of a control stream.
@@ -29,7 +29,7 @@ struct Path {
     /// The peer's address, and the statistics of the path to it. After the peer moves to another address, it has a new
     /// path with its own congestion control.
     known: Mutex<(SocketAddr, Arc<Known>)>,
-    closes: LastClose,
+    closing: Closing,
 }
 
 impl Path {
@@ -50,9 +50,9 @@ impl Path {
 }
 
 impl QuicConnection {
-    pub(super) fn new(connection: quinn::Connection, closes: LastClose) -> Self {
+    pub(super) fn new(connection: quinn::Connection, closing: Closing) -> Self {
         let known = Mutex::new((connection.remote_address(), known(&connection)));
-        Self(Arc::new(Path { connection, known, closes }))
+        Self(Arc::new(Path { connection, known, closing }))
     }
 
     pub(super) fn quinn(&self) -> &quinn::Connection {
@@ -78,7 +78,7 @@ impl QuicConnection {
     pub(super) fn close_with(&self, code: u32, why: &str) {
         // Before the close itself, because quinn builds the packet at once.
         self.0.look().close();
-        self.0.closes.note();
+        self.0.closing.note();
         self.quinn().close(VarInt::from_u32(code), why.as_bytes());
     }
 }

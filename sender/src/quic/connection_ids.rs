@@ -1,6 +1,8 @@
 //! Connection IDs of receivers, and the key for stateless resets.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use quinn::{ConnectionId, ConnectionIdGenerator};
@@ -14,34 +16,83 @@ use tokio::time::Instant;
 /// The number of bytes that mark the process that made an ID. Two processes have the same mark in one of 2^24 cases.
 const MARK_BYTES: usize = 3;
 const ID_BYTES: usize = 8;
-/// How long after the sender closed a connection it resets none: the close may still be on its way.
-const CLOSE_TRAVELS: Duration = Duration::from_secs(3);
+/// The time that the close of a connection may be on its way: for so long the sender does not reset that connection.
+const CLOSE_TRAVEL_TIME: Duration = Duration::from_secs(3);
+/// The most connections whose closes the sender remembers. It forgets the oldest first.
+const MAX_CLOSES: usize = 1024;
 /// The purpose of the key for resets, so that no other use of the identity's key derives the same key.
 const RESET_KEY: &[u8] = b"nestcast stateless reset";
 
-/// When this sender last closed a connection. Clones share it.
-#[derive(Debug, Clone, Default)]
-pub(super) struct LastClose(Arc<Mutex<Option<Instant>>>);
+thread_local! {
+    /// The ID that this thread made last.
+    static MADE: Cell<Option<ConnectionId>> = const { Cell::new(None) };
+}
 
-impl LastClose {
-    /// Notes that the sender closes a connection now.
-    pub(super) fn note(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+/// The connections that this sender closed a short while ago. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Closes(Arc<Mutex<Closed>>);
+
+#[derive(Debug, Default)]
+struct Closed {
+    /// When the sender closed all its connections.
+    all: Option<Instant>,
+    /// The first IDs of connections, and when each was closed; the oldest is first.
+    single: VecDeque<(ConnectionId, Instant)>,
+}
+
+impl Closes {
+    /// Runs `accept`, in which quinn makes a connection's first ID; a receiver uses no other. Returns what notes the
+    /// close of that connection.
+    pub(super) fn of<T>(&self, accept: impl FnOnce() -> T) -> (T, Closing) {
+        MADE.set(None);
+        let accepted = accept();
+        (accepted, Closing { id: MADE.take(), closes: self.clone() })
     }
 
-    fn is_recent(&self) -> bool {
-        let last = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        last.is_some_and(|last| last.elapsed() < CLOSE_TRAVELS)
+    /// Notes that the sender closes all connections now.
+    pub(super) fn note_all(&self) {
+        self.closed().all = Some(Instant::now());
+    }
+
+    /// Returns whether the close of the connection may still be on its way.
+    fn may_travel(&self, id: &ConnectionId) -> bool {
+        let closed = self.closed();
+        let single = closed.single.iter().rev().find(|(of, _)| of == id).map(|(_, moment)| *moment);
+        closed.all.max(single).is_some_and(|moment| moment.elapsed() < CLOSE_TRAVEL_TIME)
+    }
+
+    fn closed(&self) -> MutexGuard<'_, Closed> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Notes the close of one connection.
+#[derive(Debug)]
+pub(super) struct Closing {
+    id: Option<ConnectionId>,
+    closes: Closes,
+}
+
+impl Closing {
+    /// Notes that the sender closes the connection now.
+    pub(super) fn note(&self) {
+        let Some(id) = self.id else { return };
+        let mut closed = self.closes.closed();
+        if closed.single.len() >= MAX_CLOSES {
+            closed.single.pop_front();
+        }
+        closed.single.push_back((id, Instant::now()));
     }
 }
 
 /// Connection IDs that carry a mark of this process. For a while after the sender closed a connection, it sends no
-/// stateless reset (RFC 9000, section 10.3) for them. It always sends resets for IDs of earlier processes.
+/// stateless reset (RFC 9000, section 10.3) for it. It always sends resets for IDs of earlier processes.
 ///
 /// quinn forgets a connection three probe timeouts after it closed it: 16 ms on a short path. If the path delays
 /// packets from the sender, the receiver does not have the close by then, and its next packet would be answered by a
 /// reset. quinn reads the delayed close and the reset together and reports the later one, the reset, which has no code.
-/// The cost: if the close is lost, the receiver waits for its idle timeout, because its next packet gets no answer.
+/// The cost: if the close is lost, the receiver's packets of the next three seconds get no answer. The PING after that
+/// gets a reset.
 ///
 /// A sender that was killed closes nothing. If it starts again with the same identity, a reset tells its receivers. Nor
 /// does a sender close a connection that was silent for too long: a receiver whose machine slept learns it by a reset.
@@ -49,11 +100,11 @@ impl LastClose {
 pub(crate) struct ConnectionIds {
     random: RandomConnectionIdGenerator,
     mark: [u8; MARK_BYTES],
-    closes: LastClose,
+    closes: Closes,
 }
 
 impl ConnectionIds {
-    pub(super) fn new(closes: LastClose) -> Self {
+    pub(super) fn new(closes: Closes) -> Self {
         let mut mark = RandomConnectionIdGenerator::new(MARK_BYTES);
         let mark = mark.generate_cid();
         Self {
@@ -66,12 +117,14 @@ impl ConnectionIds {
 
 impl ConnectionIdGenerator for ConnectionIds {
     fn generate_cid(&mut self) -> ConnectionId {
-        ConnectionId::new(&[&self.mark[..], &self.random.generate_cid()].concat())
+        let id = ConnectionId::new(&[&self.mark[..], &self.random.generate_cid()].concat());
+        MADE.set(Some(id));
+        id
     }
 
-    /// quinn asks this about unknown connections: it drops packets for those that this sender may just have closed.
+    /// quinn asks this about unknown connections: it drops packets for those that this sender closed a moment ago.
     fn validate(&self, id: &ConnectionId) -> Result<(), InvalidCid> {
-        if id.starts_with(&self.mark) && self.closes.is_recent() { Err(InvalidCid) } else { Ok(()) }
+        if id.starts_with(&self.mark) && self.closes.may_travel(id) { Err(InvalidCid) } else { Ok(()) }
     }
 
     fn cid_len(&self) -> usize {
@@ -94,17 +147,35 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn ids_of_another_process_are_reset_and_those_of_this_one_but_after_a_close() {
-        let closes = LastClose::default();
-        let (mut one, mut two) = (ConnectionIds::new(closes.clone()), ConnectionIds::new(LastClose::default()));
-        let (own, other) = (one.generate_cid(), two.generate_cid());
-        assert_eq!((own.len(), one.cid_len()), (ID_BYTES, ID_BYTES));
-        assert!(one.validate(&own).is_ok(), "it was silent for too long");
-        closes.note();
-        assert!(one.validate(&own).is_err() && one.validate(&other).is_ok());
-        tokio::time::advance(CLOSE_TRAVELS).await;
-        assert!(one.validate(&own).is_ok());
-        assert_ne!(own, one.generate_cid());
+    async fn a_connection_that_the_sender_just_closed_is_not_reset_and_every_other_one_is() {
+        let closes = Closes::default();
+        let (mut one, mut two) = (ConnectionIds::new(closes.clone()), ConnectionIds::new(Closes::default()));
+        let ((silent, _), (refused, closing)) = (closes.of(|| one.generate_cid()), closes.of(|| one.generate_cid()));
+        let other = two.generate_cid();
+        assert_eq!((silent.len(), one.cid_len()), (ID_BYTES, ID_BYTES));
+        assert_ne!(silent, refused);
+        closing.note();
+        assert!(one.validate(&refused).is_err());
+        assert!(one.validate(&silent).is_ok(), "nobody closed it");
+        tokio::time::advance(CLOSE_TRAVEL_TIME).await;
+        assert!(one.validate(&refused).is_ok());
+        closes.note_all();
+        assert!(one.validate(&silent).is_err() && one.validate(&other).is_ok());
+        tokio::time::advance(CLOSE_TRAVEL_TIME).await;
+        assert!(one.validate(&silent).is_ok());
+    }
+
+    #[test]
+    fn the_oldest_close_is_forgotten_first() {
+        let closes = Closes::default();
+        let mut ids = ConnectionIds::new(closes.clone());
+        let mut close = || {
+            let (id, closing) = closes.of(|| ids.generate_cid());
+            closing.note();
+            id
+        };
+        let closed: Vec<_> = (0..=MAX_CLOSES).map(|_| close()).collect();
+        assert!(!closes.may_travel(&closed[0]) && closed[1..].iter().all(|id| closes.may_travel(id)));
     }
 
     #[test]

@@ -22,7 +22,7 @@ use crate::quic::browser::{BROWSER_ALPN, BrowserHandshake};
 use crate::quic::certificates::Certificates;
 use crate::quic::congestion::{Factory, SharedClock};
 use crate::quic::connection::{QuicConnection, disconnected};
-use crate::quic::connection_ids::{ConnectionIds, LastClose, reset_key};
+use crate::quic::connection_ids::{Closes, ConnectionIds, reset_key};
 #[cfg(feature = "qlog")]
 use crate::quic::qlog::Logs;
 use crate::transport::Disconnected;
@@ -92,7 +92,7 @@ pub(crate) struct Listener {
     certificates: Arc<Certificates>,
     /// Whether browsers may connect.
     browsers: bool,
-    closes: LastClose,
+    closes: Closes,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
@@ -114,7 +114,7 @@ impl Listener {
         config.transport_config(Arc::new(transport(clock, acknowledge)));
         #[cfg(feature = "qlog")]
         let logs = Logs { folder: None, config: config.clone(), transport, acknowledge, clock };
-        let closes = LastClose::default();
+        let closes = Closes::default();
         let ids = closes.clone();
         own.supported_versions(QUIC_VERSIONS.to_vec())
             .cid_generator(move || Box::new(ConnectionIds::new(ids.clone())))
@@ -160,7 +160,7 @@ impl Listener {
 
     /// Closes the open connections and waits until the peers have the reason.
     pub(crate) async fn close(&self, close: Close) {
-        self.closes.note();
+        self.closes.note_all();
         self.endpoint.close(VarInt::from_u32(close.code.number()), close.why.as_bytes());
         let _ = tokio::time::timeout(Duration::from_secs(2), self.endpoint.wait_idle()).await;
     }
@@ -180,7 +180,7 @@ pub(crate) enum Client {
 pub(crate) struct Handshake {
     incoming: quinn::Incoming,
     browsers: bool,
-    closes: LastClose,
+    closes: Closes,
     #[cfg(feature = "qlog")]
     logs: Logs,
 }
@@ -209,17 +209,17 @@ impl Handshake {
     /// Performs the handshake.
     pub(crate) async fn perform(self) -> Result<Client, Disconnected> {
         #[cfg(feature = "qlog")]
-        let connecting = match self.logs.config_of(&self.incoming) {
-            Some(config) => self.incoming.accept_with(config),
-            None => self.incoming.accept(),
+        let (connecting, closing) = match self.logs.config_of(&self.incoming) {
+            Some(config) => self.closes.of(|| self.incoming.accept_with(config)),
+            None => self.closes.of(|| self.incoming.accept()),
         };
         #[cfg(not(feature = "qlog"))]
-        let connecting = self.incoming.accept();
+        let (connecting, closing) = self.closes.of(|| self.incoming.accept());
         let mut connecting = connecting.map_err(disconnected)?;
         if self.browsers && BrowserHandshake::is_of(&mut connecting).await? {
-            return BrowserHandshake::perform(connecting, self.closes).await.map(Client::Browser);
+            return BrowserHandshake::perform(connecting, closing).await.map(Client::Browser);
         }
-        Ok(Client::Receiver(QuicConnection::new(connecting.await.map_err(disconnected)?, self.closes)))
+        Ok(Client::Receiver(QuicConnection::new(connecting.await.map_err(disconnected)?, closing)))
     }
 }
 
