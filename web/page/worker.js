@@ -188,6 +188,8 @@ class Network {
     port.onmessage = ({ data }) => {
       this.isScreenBusy = false;
       if (this.connection?.number === data.connection) this.connection.answer(data.readiness);
+      // Its mail had to wait for that of the connection before.
+      else this.connection?.drive();
     };
     setInterval(() => this.report(), STATS_MS);
   }
