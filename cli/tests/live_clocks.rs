@@ -13,8 +13,8 @@ use crate::harness::Bench;
 use crate::harness::faults::skip;
 use crate::harness::live::{Sender, clip};
 
-/// Takes the seconds of a file, which may change, from a program's clocks: from the one that runs evenly, which stands
-/// still while a machine sleeps, and from the one that somebody may set.
+/// A library that sets a program's clocks back by the seconds that a file states: the monotonic clock, which stands still
+/// while a machine sleeps, and the wall clock, which somebody may set.
 const CLOCKS: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -54,7 +54,7 @@ impl Clocks {
         compiler.status().is_ok_and(|status| status.success()).then_some(clocks)
     }
 
-    /// Sets both clocks back by so many seconds, in place: the program has the file open.
+    /// Sets each clock back by its number of seconds. It writes in place, because the program has the file open.
     fn set(&self, even: i64, wall: i64) {
         use std::io::Write as _;
         let mut file =
@@ -86,7 +86,7 @@ impl Receiver {
         Self { child, lines: BufReader::new(output).lines() }
     }
 
-    /// Waits for so many frames; returns the latency of the last one, in milliseconds. Ends the program if they do not
+    /// Waits for `count` frames; returns the latency of the last one, in milliseconds. Ends the program if they do not
     /// come.
     fn frames(&mut self, count: usize) -> f64 {
         let (done, is_done) = mpsc::channel::<()>();

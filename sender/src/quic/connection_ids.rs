@@ -16,7 +16,7 @@ use tokio::time::Instant;
 /// The number of bytes that mark the process that made an ID. Two processes have the same mark in one of 2^24 cases.
 const MARK_BYTES: usize = 3;
 const ID_BYTES: usize = 8;
-/// The time that the close of a connection may be on its way: for so long the sender does not reset that connection.
+/// The close of a connection may take this long to arrive. Until then the sender sends no reset for that connection.
 const CLOSE_TRAVEL_TIME: Duration = Duration::from_secs(3);
 /// The most connections whose closes the sender remembers. It forgets the oldest first.
 const MAX_CLOSES: usize = 1024;
