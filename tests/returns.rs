@@ -218,7 +218,8 @@ fn a_receiver_that_slept_is_told_that_its_connection_is_gone() {
     assert!(length >= 21, "a stateless reset has 21 bytes or more, {length}");
 }
 
-/// The close of a connection may be late, so for a while the sender sends no reset for that connection, but for others.
+/// The close of a connection may be late, so for a while the sender sends no reset for that connection, but still for
+/// others.
 #[test]
 fn a_receiver_that_the_sender_refuses_hides_no_reset_from_one_that_slept() {
     let [silent, refused, later] = in_virtual_time(async {

@@ -13,8 +13,8 @@ use crate::harness::Bench;
 use crate::harness::faults::skip;
 use crate::harness::live::{Sender, clip};
 
-/// A library that sets a program's clocks back by the seconds that a file states: the monotonic clock, which stands still
-/// while a machine sleeps, and the wall clock, which somebody may set.
+/// A library that sets a program's clocks back by the seconds that a file states: the monotonic clock, which stands
+/// still while a machine sleeps, and the wall clock, which somebody may set.
 const CLOCKS: &str = r#"
 #define _GNU_SOURCE
 #include <fcntl.h>
