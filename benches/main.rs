@@ -27,6 +27,8 @@ enum Command {
     Population(commands::population::Options),
     /// Video: nestcast and encoders of ffmpeg at five rates, and the population figure.
     Video(commands::video::Options),
+    /// VMAF and XPSNR of the same clips and rates.
+    VideoPerceptual(commands::video_perceptual::Options),
     /// Video for receivers of unequal rates: nestcast, layers of one encode, simulcast, and an encode for each.
     Layers(commands::selection::Selection),
     /// Makes the clips that are derived from published files.
@@ -50,6 +52,7 @@ fn main() -> Result<()> {
         Command::Perceptual(options) => commands::perceptual::run(&options, &results),
         Command::Population(options) => commands::population::run(&options, &results),
         Command::Video(options) => commands::video::run(&options, &results),
+        Command::VideoPerceptual(options) => commands::video_perceptual::run(&options, &results),
         Command::Layers(options) => commands::layers::run(&options, &results),
         Command::Clips(options) => commands::clips::run(&options),
         Command::Sheets(options) => commands::sheets::run(&options, &results),

@@ -12,6 +12,7 @@ pub(crate) mod selection;
 pub(crate) mod sheets;
 pub(crate) mod timings;
 pub(crate) mod video;
+pub(crate) mod video_perceptual;
 
 use std::path::{Path, PathBuf};
 

@@ -51,6 +51,10 @@ pub(crate) fn run(results: &Path) -> Result<()> {
     if !layers.is_empty() {
         video::layers::report::write(&layers, &results.join("video"))?;
     }
+    let looks: Vec<video::perceptual::Row> = table::read_if_there(&results.join("video/perceptual.csv"))?;
+    if !looks.is_empty() {
+        std::fs::write(results.join("video/perceptual.md"), video::perceptual::markdown(&looks)?)?;
+    }
     let video = video(&results.join("video"))?;
     let (sheets, decoders) = (names_in(&results.join("sheets"))?, names_in(&results.join("decoders"))?);
     let page = Page { video, layers, report, look, outcomes, sheets, decoders, timings, scaling };

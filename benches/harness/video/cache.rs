@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use sha2::{Digest, Sha256};
 
-use super::{Clip, Run, Scheme, rivals::Rival};
+use super::{Clip, Run, Scheme, Screen, rivals::Rival};
 use crate::table;
 
 /// A rival whose runs are stored in a folder.
@@ -44,6 +44,11 @@ impl Scheme for Cached {
             }
         }
         kbps.iter().map(|&kbps| Ok(Run { frames: table::read(&self.path(clip, kbps))? })).collect()
+    }
+
+    /// Codes again: frames are not stored.
+    fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
+        self.rival.show(clip, kbps, screen)
     }
 }
 

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{Clip, Run, Scheme, intra::Intra, predicted::Predicted};
+use super::{Clip, Run, Scheme, Screen, intra::Intra, predicted::Predicted};
 
 /// A way to code a clip once for all receivers.
 pub trait Embedded {
@@ -10,11 +10,11 @@ pub trait Embedded {
     fn id(&self) -> &'static str;
 
     /// Codes for receivers of the rates `kbps` in kbit/s. Returns what receivers show whose links carry `frame_bytes`:
-    /// bytes by frame, one list for each receiver.
+    /// bytes by frame, one list for each receiver. `screen` gets each shown frame.
     ///
     /// # Errors
-    /// If encoder or decoder fails.
-    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>>;
+    /// If encoder, decoder or `screen` fails.
+    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>], screen: Screen<'_>) -> Result<Vec<Run>>;
 
     /// Returns whether receivers of nearly the same rate may get different streams.
     fn has_renditions(&self) -> bool {
@@ -29,7 +29,7 @@ impl dyn Embedded + '_ {
     /// If encoder or decoder fails.
     pub fn at_rates(&self, clip: &Clip, kbps: &[f64], seen: &[f64]) -> Result<Vec<Run>> {
         let frame_bytes: Vec<Vec<usize>> = seen.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect();
-        self.watch(clip, kbps, &frame_bytes)
+        self.watch(clip, kbps, &frame_bytes, &mut |_, _| Ok(()))
     }
 }
 
@@ -46,6 +46,11 @@ impl Scheme for Box<dyn Embedded> {
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
         self.at_rates(clip, kbps, kbps)
+    }
+
+    fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
+        let frame_bytes: Vec<Vec<usize>> = kbps.iter().map(|&kbps| bytes_of_frames(clip, kbps)).collect();
+        self.watch(clip, kbps, &frame_bytes, screen)
     }
 
     fn embedded(&self) -> Option<&dyn Embedded> {

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Clip, Run, Scheme, cache::Cached};
+use super::{Clip, Run, Scheme, Screen, cache::Cached};
 
 /// Rates of the renditions, as multiples of the lowest receiver's.
 const RUNG_RATES: [f64; 3] = [1.0, 3.3, 10.0];
@@ -24,11 +24,26 @@ impl Scheme for Ladder {
     }
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
-        let lowest = kbps.iter().copied().fold(f64::INFINITY, f64::min);
-        let rungs = RUNG_RATES.map(|factor| factor * lowest);
+        let rungs = rungs(kbps);
         let runs = self.rival.run(clip, &rungs)?;
         kbps.iter().map(|&kbps| Ok(runs[best(&rungs, kbps).context("no rendition fits")?].clone())).collect()
     }
+
+    fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
+        let rungs = rungs(kbps);
+        let mut runs = Vec::new();
+        for (n, &kbps) in kbps.iter().enumerate() {
+            let rung = rungs[best(&rungs, kbps).context("no rendition fits")?];
+            runs.extend(self.rival.show(clip, &[rung], &mut |_, frame| screen(n, frame))?);
+        }
+        Ok(runs)
+    }
+}
+
+/// Returns the rates of the renditions for receivers of these rates, in kbit/s.
+fn rungs(kbps: &[f64]) -> [f64; RUNG_RATES.len()] {
+    let lowest = kbps.iter().copied().fold(f64::INFINITY, f64::min);
+    RUNG_RATES.map(|factor| factor * lowest)
 }
 
 /// Returns the highest of ascending `rungs` that fits into a rate.

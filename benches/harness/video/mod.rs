@@ -8,8 +8,10 @@ mod cache;
 mod clip;
 mod embedded;
 mod intra;
+pub mod judge;
 mod ladder;
 pub mod layers;
+pub mod perceptual;
 pub mod population;
 mod predicted;
 mod quality;
@@ -27,6 +29,6 @@ pub use self::{
     quality::Run,
     rates::{Rates, clips},
     row::{FrameRow, Row},
-    scheme::{EMBEDDED_SCHEMES, SCHEME_IDS, Scheme, all, rendition},
+    scheme::{EMBEDDED_SCHEMES, SCHEME_IDS, Scheme, Screen, all, rendition},
     steps::Step,
 };

@@ -5,7 +5,7 @@ use anyhow::Result;
 use nestcast_codec::{Bitrate, Picture, Population, Switch, VideoDecoder, VideoModel, VideoRenditions, VideoSettings};
 use nestcast_lab::video::Frame;
 
-use super::{Clip, Embedded, Run};
+use super::{Clip, Embedded, Run, Screen};
 
 /// Threads of encoder and decoders; the results do not depend on them.
 const THREAD_COUNT: usize = 2;
@@ -31,7 +31,7 @@ impl Embedded for Predicted {
         self.0 > 1
     }
 
-    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
+    fn watch(&self, clip: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>], screen: Screen<'_>) -> Result<Vec<Run>> {
         let model = VideoModel::built_in();
         let mut encoder = self.encoder(clip, kbps, THREAD_COUNT)?;
         let renditions = encoder.rates();
@@ -50,12 +50,12 @@ impl Embedded for Predicted {
                 receiver.switch = Some(encoder.switch_from(receiver.renditions[n - 1])?);
             }
             let frames = encoder.encode(original)?;
-            for receiver in &mut receivers {
+            for (index, receiver) in receivers.iter_mut().enumerate() {
                 let (at, most) = (receiver.renditions[n], receiver.allowance(n));
                 let switching = receiver.switch.as_mut().and_then(|switch| encoder.switch_to(at, switch, most));
                 receiver.switch = receiver.switch.take().filter(|switch| !switch.arrived());
                 let frame = switching.as_ref().unwrap_or(&frames[at]);
-                receiver.take(n, &frame.bytes, frame.base, original)?;
+                screen(index, &receiver.take(n, &frame.bytes, frame.base, original)?)?;
             }
         }
         Ok(receivers.into_iter().map(|receiver| receiver.run).collect())
@@ -97,8 +97,9 @@ impl Receiver<'_> {
         usize::try_from(self.left + i64::try_from(self.frame_bytes[n]).unwrap_or(i64::MAX)).unwrap_or(0)
     }
 
-    /// Takes the bytes of a frame that the link carries, and at least its base. Later frames save the excess.
-    fn take(&mut self, n: usize, bytes: &[u8], base: usize, original: &Picture) -> Result<()> {
+    /// Takes the bytes of a frame that the link carries, and at least its base. Later frames save the excess. Returns the
+    /// frame that is shown.
+    fn take(&mut self, n: usize, bytes: &[u8], base: usize, original: &Picture) -> Result<Picture> {
         let count = self.allowance(n).max(base).min(bytes.len());
         self.left += i64::try_from(self.frame_bytes[n])?;
         // Bytes that are left are lost: a frame has only its own time.
@@ -107,7 +108,7 @@ impl Receiver<'_> {
         let mut shown = Picture::zero(original.size(), original.format());
         self.decoder.render_into(&mut shown)?;
         self.run.frames.push(Frame::new(count, original, &shown));
-        Ok(())
+        Ok(shown)
     }
 }
 
@@ -121,7 +122,8 @@ mod tests {
         let (low, high) = (vec![100; 30], vec![1600; 30]);
         let (risen, fallen) = ([&low[..15], &high[15..]].concat(), [&high[..15], &low[15..]].concat());
         let kbps = [24.0, 48.0, 96.0, 192.0, 384.0];
-        let runs = Predicted(2).watch(&clip, &kbps, &[low, high, risen, fallen]).expect("four runs");
+        let runs =
+            Predicted(2).watch(&clip, &kbps, &[low, high, risen, fallen], &mut |_, _| Ok(())).expect("four runs");
         let luma = |run: usize, n: usize| runs[run].frames[n].luma_db;
         assert_eq!((luma(2, 14), luma(3, 14)), (luma(0, 14), luma(1, 14)));
         assert!(luma(2, 29) > luma(2, 14) && luma(3, 29) < luma(3, 14));

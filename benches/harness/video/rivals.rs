@@ -19,13 +19,13 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use nestcast_codec::Bitrate;
+use nestcast_codec::{Bitrate, Picture};
 use nestcast_lab::{
     ffmpeg::Ffmpeg,
     x264::{self, KEYFRAME_INTERVAL, WITHOUT_NOTES},
 };
 
-use super::{Clip, Run, Scheme, clip::pictures};
+use super::{Clip, Run, Scheme, Screen, clip::pictures};
 
 /// An encoder with its setting.
 #[derive(Clone, Debug)]
@@ -123,10 +123,11 @@ impl Rival {
         self.ffmpeg.run(words).map(|_| ())
     }
 
-    /// Decodes a file of [`Self::encode`], and compares it with a clip of the same size.
-    fn decode(&self, clip: &Clip, coded: &Path) -> Result<Run> {
+    /// Decodes a file of [`Self::encode`], and compares it with a clip of the same size. `screen` gets each frame.
+    fn decode(&self, clip: &Clip, coded: &Path, screen: impl FnMut(&Picture) -> Result<()>) -> Result<Run> {
         let format = clip.frames[0].format();
         let decoded = pictures(clip.size, format, &self.ffmpeg.frames(coded)?)?;
+        decoded.iter().try_for_each(screen)?;
         Run::new(clip, &self.sizes(coded)?, &decoded)
     }
 
@@ -150,15 +151,19 @@ impl Scheme for Rival {
     }
 
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>> {
+        self.show(clip, kbps, &mut |_, _| Ok(()))
+    }
+
+    fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>> {
         let folder = tempfile::tempdir()?;
         let (raw, coded) = (folder.path().join("raw"), folder.path().join("coded"));
         clip.write_raw(&raw)?;
-        let run = |kbps: f64| {
+        let mut run = |n: usize, kbps: f64| {
             self.encode(clip, &raw, &coded, kbps)?;
-            self.decode(clip, &coded)
+            self.decode(clip, &coded, |frame| screen(n, frame))
         };
         let name = |kbps: f64| format!("{} by {} at {kbps} kbit/s", clip.name, self.id);
-        kbps.iter().map(|&kbps| run(kbps).with_context(|| name(kbps))).collect()
+        kbps.iter().enumerate().map(|(n, &kbps)| run(n, kbps).with_context(|| name(kbps))).collect()
     }
 }
 

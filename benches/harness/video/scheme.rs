@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use nestcast_codec::Picture;
 use nestcast_lab::ffmpeg::Ffmpeg;
 
 use super::{
@@ -12,6 +13,10 @@ use super::{
     ladder::Ladder,
     rivals::Rival,
 };
+
+/// Takes every frame that a receiver shows: the index of the receiver's rate, and the frame. The frames of one receiver
+/// come in their order; those of different receivers may alternate.
+pub type Screen<'a> = &'a mut dyn FnMut(usize, &Picture) -> Result<()>;
 
 /// A way to serve receivers of several rates with a clip.
 pub trait Scheme {
@@ -23,6 +28,12 @@ pub trait Scheme {
     /// # Errors
     /// If an encoder or decoder fails.
     fn run(&self, clip: &Clip, kbps: &[f64]) -> Result<Vec<Run>>;
+
+    /// Does the same, and gives each shown frame to `screen`.
+    ///
+    /// # Errors
+    /// If an encoder or decoder fails, or `screen` does.
+    fn show(&self, clip: &Clip, kbps: &[f64], screen: Screen<'_>) -> Result<Vec<Run>>;
 
     /// Returns the scheme itself, if it codes a clip once for all receivers.
     fn embedded(&self) -> Option<&dyn Embedded> {

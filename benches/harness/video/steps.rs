@@ -35,7 +35,7 @@ impl Step {
         let at = clip.frames.len() / 2;
         let changed = |from: &[usize], to: &[usize]| [&from[..at], &to[at..]].concat();
         let (risen, fallen) = (changed(&low, &high), changed(&high, &low));
-        let runs = scheme.watch(clip, &rates.receivers, &[low, high, risen, fallen])?;
+        let runs = scheme.watch(clip, &rates.receivers, &[low, high, risen, fallen], &mut |_, _| Ok(()))?;
         let [low, high, risen, fallen] = &runs[..] else { anyhow::bail!("a scheme gave not every run") };
         let difference = |run: &Run, other: &Run| -> Vec<f64> {
             let pairs = run.frames[at..].iter().zip(&other.frames[at..]);
