@@ -297,21 +297,27 @@ fn a_file_is_decoded_and_broadcast() {
     let file = folder.join("clip.ogg");
     let place = file.display();
     Pipeline::new(&format!(
-        "videotestsrc num-buffers=60 ! video/x-raw,width=128,height=96,framerate=30/1 ! theoraenc ! oggmux ! \
-         filesink location={place}"
+        "videotestsrc num-buffers=60 ! video/x-raw,width=128,height=96,framerate=30/1 ! theoraenc ! oggmux name=mux ! \
+         filesink location={place} audiotestsrc num-buffers=90 ! audioconvert ! vorbisenc ! queue ! mux."
     ))
     .play()
     .end()
     .expect("a file is written");
     let sender = Pipeline::new(&format!(
-        "filesrc location={place} ! decodebin ! videoconvert ! nestcastsink name=send listen=127.0.0.1:0"
+        "filesrc location={place} ! decodebin name=file file. ! videoconvert ! nestcastsink name=send \
+         listen=127.0.0.1:0 file. ! queue ! audioconvert ! audioresample ! queue ! send.audio"
     ));
     sender.play();
-    let receiver = receiver(&listening(&sender), "retry=5000");
+    let (address, fingerprint) = listening(&sender);
+    let receiver = Pipeline::new(&format!(
+        "nestcastsrc name=receive address={address} fingerprint={fingerprint} retry=5000 ! appsink name=out sync=false \
+         receive.audio ! appsink name=heard sync=false"
+    ));
     receiver.play();
-    let sink = receiver.appsink();
-    let sample = sink.pull_sample().expect("a picture");
+    let sample = receiver.appsink().pull_sample().expect("a picture");
     assert_eq!((info(&sample).width(), info(&sample).height()), (128, 96));
+    let heard: gst_app::AppSink = receiver.element("heard").downcast().expect("an appsink");
+    heard.pull_sample().expect("sound");
     sender.end().expect("it ends");
     std::fs::remove_dir_all(&folder).expect("it is removed");
 }
