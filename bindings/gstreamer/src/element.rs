@@ -39,7 +39,7 @@ macro_rules! element {
         log: $log:expr,
         description: $description:expr,
         pads: [$($direction:ident: $caps:expr),+]
-        $(, asked: $asked:expr, methods: { $($method:item)* })?
+        $(, asked: $asked:expr, methods: { $($method:tt)* })?
     ) => {
         static DEBUG_CATEGORY: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
             let [element, content] = $log;

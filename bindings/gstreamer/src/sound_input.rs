@@ -24,7 +24,7 @@ pub(crate) fn sound_caps() -> gst::Caps {
         .field("format", "S16LE")
         .field("layout", "interleaved")
         .field("rate", SAMPLES_PER_SECOND.cast_signed())
-        .field("channels", CHANNELS as i32)
+        .field("channels", 2)
         .build()
 }
 

@@ -27,14 +27,15 @@ pub(crate) struct SoundQueue {
 struct State {
     /// Samples of 16 bits, left and right in turn.
     blocks: VecDeque<Vec<u8>>,
-    is_interrupted: bool,
+    is_playing: bool,
+    is_stopped: bool,
     is_over: bool,
 }
 
 /// What the pad's thread gets.
 enum Next {
     Block(Vec<u8>),
-    Interrupted,
+    Stopped,
     End,
 }
 
@@ -58,25 +59,33 @@ impl SoundQueue {
         self.changed.notify_all();
     }
 
-    /// Interrupts a thread that waits, or lets it wait again, without the sound of before.
-    pub(crate) fn set_interrupted(&self, is_interrupted: bool) {
+    /// Says whether the pipeline plays. While it does not, its thread waits; sound of before a pause is of no use.
+    pub(crate) fn set_playing(&self, is_playing: bool) {
         let mut state = self.lock();
         state.blocks.clear();
-        state.is_interrupted = is_interrupted;
+        state.is_playing = is_playing;
+        self.changed.notify_all();
+    }
+
+    /// Ends the wait of the pad's thread.
+    pub(crate) fn stop(&self) {
+        self.lock().is_stopped = true;
         self.changed.notify_all();
     }
 
     fn next(&self) -> Next {
         let mut state = self.lock();
         loop {
-            if state.is_interrupted {
-                return Next::Interrupted;
+            if state.is_stopped {
+                return Next::Stopped;
             }
-            if let Some(block) = state.blocks.pop_front() {
-                return Next::Block(block);
-            }
-            if state.is_over {
-                return Next::End;
+            if state.is_playing {
+                if let Some(block) = state.blocks.pop_front() {
+                    return Next::Block(block);
+                }
+                if state.is_over {
+                    return Next::End;
+                }
             }
             state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
@@ -131,7 +140,7 @@ impl SoundPusher {
         Self { pad, element: element.downgrade(), queue, has_begun: false, ends: None }
     }
 
-    /// Waits for the next block and pushes it. Pauses the pad's thread at the end, or if it was interrupted.
+    /// Waits for the next block and pushes it. Pauses the pad's thread at the end, and when it is stopped or refused.
     pub(crate) fn push_next(&mut self) {
         let Some(element) = self.element.upgrade() else { return };
         let goes_on = match self.queue.next() {
@@ -144,7 +153,7 @@ impl SoundPusher {
                 self.pad.push_event(gst::event::Eos::new());
                 false
             }
-            Next::Interrupted => false,
+            Next::Stopped => false,
         };
         if !goes_on {
             // It is this thread's own, which cannot wait for itself.

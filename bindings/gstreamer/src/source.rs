@@ -175,17 +175,26 @@ element!(
         }
 
         fn release_pad(&self, pad: &gst::Pad) {
+            let queue = self.state().sound.take();
+            queue.inspect(|queue| queue.stop());
             self.stop_sound();
             let _ = self.obj().remove_pad(pad);
         }
 
         fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-            if matches!(change, gst::StateChange::PlayingToPaused | gst::StateChange::PausedToReady) {
-                self.stop_sound();
+            let queue = self.state().sound.clone();
+            match (change, &queue) {
+                (gst::StateChange::PlayingToPaused, Some(queue)) => queue.set_playing(false),
+                (gst::StateChange::PausedToReady, Some(queue)) => queue.stop(),
+                _ => {}
             }
             let changed = self.parent_change_state(change)?;
-            if change == gst::StateChange::PausedToPlaying {
-                self.start_sound();
+            match (change, &queue) {
+                (gst::StateChange::ReadyToPaused, _) => self.start_sound(),
+                (gst::StateChange::PausedToPlaying, Some(queue)) => queue.set_playing(true),
+                // Its thread has nothing to wait for any more.
+                (gst::StateChange::PausedToReady, _) => self.stop_sound(),
+                _ => {}
             }
             Ok(changed)
         }
@@ -259,10 +268,9 @@ impl Source {
         self.obj().static_pad("audio")
     }
 
-    /// Pushes sound from now on, if the pipeline asked for it.
+    /// Starts the thread of sound, if the pipeline asked for it.
     fn start_sound(&self) {
         let (Some(pad), Some(queue)) = (self.sound_pad(), self.state().sound.clone()) else { return };
-        queue.set_interrupted(false);
         let obj = self.obj();
         let mut pusher = SoundPusher::new(pad.clone(), obj.upcast_ref(), queue);
         if let Err(error) = pad.start_task(move || pusher.push_next()) {
@@ -272,8 +280,6 @@ impl Source {
 
     /// Ends the thread of sound.
     fn stop_sound(&self) {
-        let queue = self.state().sound.clone();
-        queue.inspect(|queue| queue.set_interrupted(true));
         let _ = self.sound_pad().map(|pad| pad.stop_task());
     }
 

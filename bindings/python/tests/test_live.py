@@ -154,3 +154,16 @@ def test_an_iterator_that_raises_ends_the_broadcast():
         nestcast.send(broken(), listen="127.0.0.1:0", ready=found.append)
     with pytest.raises(nestcast.SessionError, match="over|closed"):
         found[0].write(next(frames()))
+
+
+def test_a_callback_that_raises_ends_the_broadcast():
+    found: list[nestcast.Broadcast] = []
+
+    def refuse(broadcast: nestcast.Broadcast) -> None:
+        found.append(broadcast)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        nestcast.send(frames(), listen="127.0.0.1:0", ready=refuse)
+    with pytest.raises(nestcast.SessionError, match="over|closed"):
+        found[0].write(next(frames()))
