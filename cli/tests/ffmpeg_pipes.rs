@@ -22,7 +22,10 @@ fn what_ffmpeg_writes_is_encoded_and_what_is_decoded_ffmpeg_reads() {
     for (pixels, options, bits) in [("yuv420p", "", 8), ("yuv420p10le", "-strict -1", 10)] {
         let bench = Bench::new();
         let raw = format!("-f yuv4mpegpipe -pix_fmt {pixels} {options}");
-        shell(&bench, &format!("ffmpeg {source} {raw} - | nestcast encode - -o film.nst --bitrates 200k..3M >/dev/null"));
+        shell(
+            &bench,
+            &format!("ffmpeg {source} {raw} - | nestcast encode - -o film.nst --bitrates 200k..3M >/dev/null"),
+        );
         shell(&bench, "nestcast decode film.nst -o - | ffmpeg -i - -c:v ffv1 film.mkv");
         shell(&bench, &format!("ffmpeg -i film.mkv {raw} back.y4m"));
         let back = bench.read("back.y4m");

@@ -116,11 +116,7 @@ impl<'a> RawPicture<'a> {
     ///
     /// # Errors
     /// [`RawError`] if a plane does not hold all rows, or there are not 9 to 16 bits.
-    pub fn i420_deep(
-        size: Size,
-        (colours, bits): (Ycbcr, u8),
-        planes: [Plane<'a>; 3],
-    ) -> Result<Self, RawError> {
+    pub fn i420_deep(size: Size, (colours, bits): (Ycbcr, u8), planes: [Plane<'a>; 3]) -> Result<Self, RawError> {
         Self::planar(size, deep(colours, bits)?, planes)
     }
 
@@ -320,7 +316,8 @@ mod tests {
         for bits in [9, 10, 12, 16] {
             let (most, format) = (u16::MAX >> (16 - bits), (Ycbcr::BT709, bits));
             let unused = 16 - u32::from(bits);
-            let expected: Vec<u8> = [1, most, 2, 3, 4, 5, 6].iter().flat_map(|sample: &u16| sample.to_le_bytes()).collect();
+            let expected: Vec<u8> =
+                [1, most, 2, 3, 4, 5, 6].iter().flat_map(|sample: &u16| sample.to_le_bytes()).collect();
             let [luma, blue, red] = [&[1, most, 2][..], &[3, 4], &[5, 6]].map(|plane| bytes(plane, 0, plane.len()));
             let planes = [plane(&luma, 8), plane(&blue, 6), plane(&red, 6)];
             let planar = RawPicture::i420_deep(size, format, planes).expect("all rows");

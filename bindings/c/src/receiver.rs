@@ -182,7 +182,15 @@ impl Viewer for Calling {
     fn show(&mut self, shown: &Shown<'_>) -> std::result::Result<(), Stopped> {
         let &Shown { id, captured, bytes, full, picture, .. } = shown;
         let latency = u64::try_from(shown.latency.as_micros()).unwrap_or(u64::MAX);
-        self.call(&NestcastShown { id, captured, latency, bytes, full, concealed: false, picture: NestcastPicture::lend(picture) })
+        self.call(&NestcastShown {
+            id,
+            captured,
+            latency,
+            bytes,
+            full,
+            concealed: false,
+            picture: NestcastPicture::lend(picture),
+        })
     }
 
     fn conceal(&mut self, concealed: &Concealed<'_>) -> std::result::Result<(), Stopped> {

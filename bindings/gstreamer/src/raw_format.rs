@@ -141,7 +141,8 @@ pub(crate) fn layout(allowed: Option<&gst::CapsRef>, bits: u8) -> (VideoFormat, 
         }
     };
     let listed = allowed.into_iter().flat_map(|caps| caps.iter().flat_map(names));
-    let known = listed.filter_map(|name| PLANE_LAYOUTS.into_iter().find(|(layout, _)| layout.to_str() == name.as_str()));
+    let known =
+        listed.filter_map(|name| PLANE_LAYOUTS.into_iter().find(|(layout, _)| layout.to_str() == name.as_str()));
     // Bits that the video lacks are worth nothing, and then the first one of a peer is the one that it prefers.
     let suits = |&(_, given): &(VideoFormat, u8)| (given.min(most_useful(bits)), std::cmp::Reverse(given));
     let known: Vec<_> = known.collect();

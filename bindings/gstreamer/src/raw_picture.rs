@@ -15,9 +15,7 @@ pub(crate) fn borrow<'a>(
     let planes = planes(frame);
     match frame.format() {
         VideoFormat::Nv12 => RawPicture::nv12(size, colours, planes[0], planes[1]),
-        VideoFormat::P01010le | VideoFormat::P012Le => {
-            RawPicture::p010(size, (colours, bits), planes[0], planes[1])
-        }
+        VideoFormat::P01010le | VideoFormat::P012Le => RawPicture::p010(size, (colours, bits), planes[0], planes[1]),
         VideoFormat::I42010le | VideoFormat::I42012le => RawPicture::i420_deep(size, (colours, bits), planes),
         _ => RawPicture::i420(size, colours, planes),
     }

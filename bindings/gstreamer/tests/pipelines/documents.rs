@@ -29,7 +29,8 @@ fn the_pipelines_of_the_readme_run() {
         let (address, fingerprint) = listening(&sender);
         // A machine that tests has no screen and no loudspeaker.
         let receives = receives.replace("127.0.0.1:4433", &address).replace("$FINGERPRINT", &fingerprint);
-        let receives = receives.replace("autovideosink", "appsink name=out").replace("autoaudiosink", "appsink name=heard");
+        let receives =
+            receives.replace("autovideosink", "appsink name=out").replace("autoaudiosink", "appsink name=heard");
         let receiver = Pipeline::new(&receives);
         receiver.play();
         receiver.appsink().pull_sample().expect("a picture");
