@@ -1,7 +1,7 @@
 //! Raw video in GStreamer's buffers: read and written by the strides and planes that the buffers state.
 
 use gst_video::{VideoFormat, VideoFrameExt as _, VideoFrameRef};
-use nestcast_codec::{Error, Format, Picture, Plane, View};
+use nestcast_codec::{Error, Picture, Plane, View};
 use nestcast_encode::{RawError, RawPicture};
 
 use crate::raw_format::RawFormat;

@@ -146,7 +146,8 @@ impl SoundPusher {
         let goes_on = match self.queue.next() {
             Next::Block(block) => {
                 self.begin(&element);
-                self.pad.push(self.buffer(&element, block)).is_ok()
+                let buffer = self.buffer(&element, block);
+                self.pad.push(buffer).is_ok()
             }
             Next::End => {
                 self.begin(&element);
