@@ -16,7 +16,7 @@ import numpy
 
 import nestcast
 
-ROUNDS = 60
+ROUNDS = 40
 WIDTH, HEIGHT, RGB = 768, 512, 1
 #: Bits per pixel of the prefixes that are decoded; the last one is more than a stream has.
 RATES = (0.5, 1.0, 2.0, 24.0)
