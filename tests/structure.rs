@@ -20,7 +20,7 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("moq", &["proto", "receiver", "sender"]),
     ("web", &["codec", "media", "player", "proto"]),
     ("bindings/c", &["codec", "receiver"]),
-    ("bindings/gstreamer", &["codec", "encode", "models", "proto", "receiver", "sender"]),
+    ("bindings/gstreamer", &["codec", "encode", "models", "proto", "receiver", "sender", "sound"]),
     ("bindings/python", &["codec", "encode", "media", "models", "receiver", "sender"]),
 ];
 /// The files that may contain `unsafe`: borders to other languages. Attributes that export a name are no blocks.

@@ -1,11 +1,13 @@
-"""Compares the package's time for a picture of 768x512 with that of the Rust crate, in turn in one process.
+"""Compares the package's time for a picture with that of the Rust crate, in turn in one process, on one thread.
 
-The Rust time is that of the C library, which adds a few checks of pointers to each call. After `cargo xtask bindings`:
+The Rust time is that of the C library, which adds a few checks of pointers to each call. After `cargo xtask bindings`,
+which builds both alike, this measures a picture of 768x512 that it draws, or files that Pillow reads:
 
-    PYTHONPATH=target/bindings/packages python3 bindings/python/timing.py target/bindings/c/lib/libnestcast.so
+    PYTHONPATH=target/bindings/packages python3 bindings/python/timing.py target/bindings/c/lib/libnestcast.so [FILES]
 """
 
 import ctypes
+import statistics
 import sys
 import time
 from collections.abc import Callable
@@ -14,8 +16,10 @@ import numpy
 
 import nestcast
 
-ROUNDS = 60
+ROUNDS = 40
 WIDTH, HEIGHT, RGB = 768, 512, 1
+#: Bits per pixel of the prefixes that are decoded; the last one is more than a stream has.
+RATES = (0.5, 1.0, 2.0, 24.0)
 
 
 class Picture(ctypes.Structure):
@@ -38,22 +42,31 @@ def drawn() -> numpy.ndarray:
     return numpy.clip(waves[..., None] + [0, 12, 25] + noise, 0, 255).astype(numpy.uint8)
 
 
-def least(calls: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Returns each call's least seconds of this thread's processor, of calls in turn."""
-    seconds = dict.fromkeys(calls, float("inf"))
+def opened(file: str) -> numpy.ndarray:
+    """Returns a file's picture as RGB."""
+    from PIL import Image
+
+    with Image.open(file) as image:
+        return numpy.asarray(image.convert("RGB")).copy()
+
+
+def measured(calls: dict[str, Callable[[], object]]) -> dict[str, tuple[float, float]]:
+    """Returns each call's least and median seconds of this thread's processor, of calls in turn."""
+    seconds: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(ROUNDS):
         for name, call in calls.items():
             start = time.thread_time()
             call()
-            seconds[name] = min(seconds[name], time.thread_time() - start)
-    return seconds
+            seconds[name].append(time.thread_time() - start)
+    return {name: (min(times), statistics.median(times)) for name, times in seconds.items()}
 
 
-def main() -> None:
-    library = ctypes.CDLL(sys.argv[1])
-    pixels, out = drawn(), numpy.empty((HEIGHT, WIDTH, 3), numpy.uint8)
+def compare(library: ctypes.CDLL, name: str, pixels: numpy.ndarray) -> None:
+    """Prints the times of one picture."""
+    height, width, _ = pixels.shape
+    out = numpy.empty_like(pixels)
     describe = [
-        Picture(WIDTH, HEIGHT, RGB, (array.ctypes.data, None, None), (3 * WIDTH, 0, 0)) for array in (pixels, out)
+        Picture(width, height, RGB, (array.ctypes.data, None, None), (3 * width, 0, 0)) for array in (pixels, out)
     ]
     encoder, decoder = ctypes.c_void_p(), ctypes.c_void_p()
     data, length = ctypes.c_void_p(), ctypes.c_size_t()
@@ -65,12 +78,12 @@ def main() -> None:
         assert library.nestcast_encoder_encode(encoder, ctypes.byref(describe[0]), ctypes.c_size_t(0), *found) == 0
 
     ours, theirs = nestcast.Encoder(), nestcast.Decoder()
-    encoding = least({"python": lambda: ours.encode(pixels), "rust": rust_encodes})
+    report(f"{name}: encode", measured({"python": lambda: ours.encode(pixels), "rust": rust_encodes}))
     stream = ours.encode(pixels)
     assert ctypes.string_at(data, length.value) == stream
 
-    for bpp in (0.5, 2.0, 24.0):
-        prefix = stream.cut(bpp=bpp)
+    for rate in RATES:
+        prefix = stream.cut(bpp=rate)
 
         def rust_decodes(prefix: bytes = prefix) -> None:
             assert library.nestcast_decoder_reset(decoder) == 0
@@ -81,13 +94,27 @@ def main() -> None:
             theirs.reset()
             return theirs.push(prefix).render(out)
 
-        report(f"decode {prefix.bpp:.2f} bpp", least({"python": python_decodes, "rust": rust_decodes}))
-    report(f"encode {stream.bpp:.2f} bpp", encoding)
+        report(f"{name}: decode {prefix.bpp:.2f} bpp", measured({"python": python_decodes, "rust": rust_decodes}))
+    library.nestcast_encoder_free(encoder)
+    library.nestcast_decoder_free(decoder)
 
 
-def report(name: str, seconds: dict[str, float]) -> None:
-    python, rust = 1e3 * seconds["python"], 1e3 * seconds["rust"]
-    print(f"{name}: Python {python:.2f} ms, Rust {rust:.2f} ms, ratio {python / rust:.3f}")
+def report(name: str, seconds: dict[str, tuple[float, float]]) -> None:
+    python, rust = seconds["python"], seconds["rust"]
+    least, median = (ours / theirs for ours, theirs in zip(python, rust, strict=True))
+    print(
+        f"{name}: Python {1e3 * python[0]:.2f} ms, Rust {1e3 * rust[0]:.2f} ms, "
+        f"ratio of the least {least:.3f}, of the medians {median:.3f}"
+    )
+
+
+def main() -> None:
+    library = ctypes.CDLL(sys.argv[1])
+    for name in ("encoder_free", "decoder_free"):
+        getattr(library, f"nestcast_{name}").argtypes = [ctypes.c_void_p]
+    pictures = {file.rsplit("/", 1)[-1]: opened(file) for file in sys.argv[2:]} or {"drawn": drawn()}
+    for name, pixels in pictures.items():
+        compare(library, name, pixels)
 
 
 if __name__ == "__main__":

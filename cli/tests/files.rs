@@ -5,6 +5,7 @@ mod commands;
 mod demo;
 mod ends;
 mod faults;
+mod ffmpeg_pipes;
 mod harness;
 mod pictures;
 #[cfg(feature = "retrieval")]

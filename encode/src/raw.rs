@@ -1,5 +1,5 @@
-//! Pictures in a caller's memory, as cameras and decoders deliver them: NV12, I420 and YUYV, with rows that may be
-//! longer than the picture is wide.
+//! Pictures in a caller's memory, as cameras and decoders deliver them: NV12, I420 and YUYV, and P010 and I420 of more
+//! than 8 bits a sample, with rows that may be longer than the picture is wide.
 //!
 //! ```
 //! use nestcast_codec::{Format, Picture, Plane, Ycbcr, Size};
@@ -43,19 +43,30 @@ pub enum RawError {
         /// Bytes from the start of the first row to the end of the last.
         needed: usize,
     },
+    /// A sample does not have 9 to 16 bits.
+    #[error("samples of two bytes have 9 to 16 bits, not {0}")]
+    Bits(u8),
 }
 
 /// A borrowed YCbCr picture with subsampled colour differences. Its planes contain every row.
 #[derive(Debug, Clone, Copy)]
 pub struct RawPicture<'a> {
     size: Size,
-    colours: Ycbcr,
+    format: Format,
     samples: Samples<'a>,
 }
 
 #[derive(Debug, Clone, Copy)]
 enum Samples<'a> {
-    Nv12 { luma: Plane<'a>, chroma: Plane<'a> },
+    Nv12 {
+        luma: Plane<'a>,
+        chroma: Plane<'a>,
+    },
+    /// Samples have two bytes, with their value in the highest bits.
+    P010 {
+        luma: Plane<'a>,
+        chroma: Plane<'a>,
+    },
     I420([Plane<'a>; 3]),
     Yuyv(Plane<'a>),
 }
@@ -67,10 +78,29 @@ impl<'a> RawPicture<'a> {
     /// [`RawError`] if a plane does not hold all rows. A row of differences has an even number of bytes, even if the
     /// width is odd.
     pub fn nv12(size: Size, colours: Ycbcr, luma: Plane<'a>, chroma: Plane<'a>) -> Result<Self, RawError> {
-        let [columns, rows] = halved(size);
-        check("luma", luma, [size.width(), size.height()])?;
+        let format = Format::Ycbcr420(colours);
+        let [columns, rows] = format.plane(size, 1);
+        check("luma", luma, format.plane(size, 0))?;
         check("plane of colour differences", chroma, [2 * columns, rows])?;
-        Ok(Self { size, colours, samples: Samples::Nv12 { luma, chroma } })
+        Ok(Self { size, format, samples: Samples::Nv12 { luma, chroma } })
+    }
+
+    /// Borrows 4:2:0 of 9 to 16 bits a sample in two planes, as [`RawPicture::nv12`]: P010 of 10 bits, P012, P016. A sample
+    /// has two bytes, the lower one first, with its value in the highest `bits` bits.
+    ///
+    /// # Errors
+    /// [`RawError`] if a plane does not hold all rows, or there are not 9 to 16 bits.
+    pub fn p010(
+        size: Size,
+        (colours, bits): (Ycbcr, u8),
+        luma: Plane<'a>,
+        chroma: Plane<'a>,
+    ) -> Result<Self, RawError> {
+        let format = deep(colours, bits)?;
+        let [columns, rows] = format.plane(size, 1);
+        check("luma", luma, format.plane(size, 0))?;
+        check("plane of colour differences", chroma, [2 * columns, rows])?;
+        Ok(Self { size, format, samples: Samples::P010 { luma, chroma } })
     }
 
     /// Borrows 4:2:0 in three planes: luma, blue differences and red differences.
@@ -78,11 +108,24 @@ impl<'a> RawPicture<'a> {
     /// # Errors
     /// [`RawError`] if a plane does not hold all rows.
     pub fn i420(size: Size, colours: Ycbcr, planes: [Plane<'a>; 3]) -> Result<Self, RawError> {
-        let [luma, blue, red] = planes;
-        check("luma", luma, [size.width(), size.height()])?;
-        check("plane of blue differences", blue, halved(size))?;
-        check("plane of red differences", red, halved(size))?;
-        Ok(Self { size, colours, samples: Samples::I420(planes) })
+        Self::planar(size, Format::Ycbcr420(colours), planes)
+    }
+
+    /// Borrows 4:2:0 of 9 to 16 bits a sample in three planes. A sample has two bytes, the lower one first, with its value
+    /// in the lowest `bits` bits, as in GStreamer's `I420_10LE` and ffmpeg's `yuv420p10le`.
+    ///
+    /// # Errors
+    /// [`RawError`] if a plane does not hold all rows, or there are not 9 to 16 bits.
+    pub fn i420_deep(size: Size, (colours, bits): (Ycbcr, u8), planes: [Plane<'a>; 3]) -> Result<Self, RawError> {
+        Self::planar(size, deep(colours, bits)?, planes)
+    }
+
+    fn planar(size: Size, format: Format, planes: [Plane<'a>; 3]) -> Result<Self, RawError> {
+        let names = ["luma", "plane of blue differences", "plane of red differences"];
+        for (index, (name, plane)) in names.into_iter().zip(planes).enumerate() {
+            check(name, plane, format.plane(size, index))?;
+        }
+        Ok(Self { size, format, samples: Samples::I420(planes) })
     }
 
     /// Borrows 4:2:2 in one plane: for every two pixels of a row luma, blue difference, luma, red difference.
@@ -92,23 +135,23 @@ impl<'a> RawPicture<'a> {
     /// one of an odd width.
     pub fn yuyv(size: Size, colours: Ycbcr, plane: Plane<'a>) -> Result<Self, RawError> {
         check("picture", plane, [4 * size.width().div_ceil(2), size.height()])?;
-        Ok(Self { size, colours, samples: Samples::Yuyv(plane) })
+        Ok(Self { size, format: Format::Ycbcr420(colours), samples: Samples::Yuyv(plane) })
     }
 
     /// Returns the format of the copies.
     #[must_use]
     pub const fn format(&self) -> Format {
-        Format::Ycbcr420(self.colours)
+        self.format
     }
 
     /// Copies the picture into `picture`, and reuses its memory if it has this size and format. For YUYV, it averages
     /// the colour differences of two rows and rounds halves up; the last row of an odd height keeps its own.
     pub fn copy_into(&self, picture: &mut Picture) {
-        if picture.size() != self.size || picture.format() != self.format() {
-            *picture = Picture::zero(self.size, self.format());
+        if picture.size() != self.size || picture.format() != self.format {
+            *picture = Picture::zero(self.size, self.format);
         }
-        let (width, [columns, rows]) = (self.size.width(), halved(self.size));
-        let (to_luma, differences) = picture.samples_mut().split_at_mut(self.size.pixels());
+        let [[width, height], [columns, rows]] = [0, 1].map(|plane| self.format.plane(self.size, plane));
+        let (to_luma, differences) = picture.samples_mut().split_at_mut(width * height);
         let (to_blue, to_red) = differences.split_at_mut(columns * rows);
         match self.samples {
             Samples::I420([luma, blue, red]) => {
@@ -120,8 +163,17 @@ impl<'a> RawPicture<'a> {
                 copy(luma, to_luma, width);
                 let to = to_blue.chunks_exact_mut(columns).zip(to_red.chunks_exact_mut(columns));
                 for (y, (blue, red)) in to.enumerate() {
-                    split(row(chroma, y, 2 * columns), blue, red);
+                    split::<1>(row(chroma, y, 2 * columns), blue, red);
                 }
+            }
+            Samples::P010 { luma, chroma } => {
+                let to = to_blue.chunks_exact_mut(columns).zip(to_red.chunks_exact_mut(columns));
+                for (y, (blue, red)) in to.enumerate() {
+                    split::<2>(row(chroma, y, 2 * columns), blue, red);
+                }
+                copy(luma, to_luma, width);
+                let unused = 16 - self.format.ycbcr420().map_or(8, |(_, bits)| bits);
+                picture.samples_mut().as_chunks_mut().0.iter_mut().for_each(|sample| lower(sample, unused));
             }
             Samples::Yuyv(plane) => {
                 let line = |y: usize| row(plane, y, 4 * columns);
@@ -139,9 +191,9 @@ impl<'a> RawPicture<'a> {
     }
 }
 
-/// Returns the columns and rows of colour differences at 4:2:0.
-const fn halved(size: Size) -> [usize; 2] {
-    [size.width().div_ceil(2), size.height().div_ceil(2)]
+/// Returns the format of copies of more than 8 bits a sample.
+fn deep(colours: Ycbcr, bits: u8) -> Result<Format, RawError> {
+    if (9..=16).contains(&bits) { Ok(Format::planar(colours, bits)) } else { Err(RawError::Bits(bits)) }
 }
 
 /// Checks that a plane has `rows` rows of `row` bytes.
@@ -168,11 +220,18 @@ fn copy(from: Plane<'_>, to: &mut [u8], width: usize) {
     }
 }
 
-/// Separates interleaved differences.
-fn split(from: &[u8], blue: &mut [u8], red: &mut [u8]) {
-    for (([from_blue, from_red], blue), red) in from.as_chunks::<2>().0.iter().zip(blue).zip(red) {
+/// Separates interleaved differences of `BYTES` bytes.
+fn split<const BYTES: usize>(from: &[u8], blue: &mut [u8], red: &mut [u8]) {
+    let pairs = from.as_chunks::<BYTES>().0.as_chunks::<2>().0;
+    let to = blue.as_chunks_mut::<BYTES>().0.iter_mut().zip(red.as_chunks_mut::<BYTES>().0);
+    for ([from_blue, from_red], (blue, red)) in pairs.iter().zip(to) {
         (*blue, *red) = (*from_blue, *from_red);
     }
+}
+
+/// Moves a sample's value from the highest to the lowest bits.
+fn lower(sample: &mut [u8; 2], unused: u8) {
+    *sample = (u16::from_le_bytes(*sample) >> unused).to_le_bytes();
 }
 
 /// Averages the differences of two rows of YUYV.
@@ -244,6 +303,35 @@ mod tests {
             let [blue, red] = [&blue, &red].map(|samples| plane(samples, columns + padding));
             let i420 = RawPicture::i420(size, Ycbcr::BT601, [luma, blue, red]).expect("all rows");
             prop_assert_eq!(copied(i420), expected);
+        }
+    }
+
+    #[test]
+    fn samples_of_more_bits_are_copied_from_the_highest_or_the_lowest_ones() {
+        let size = size(3, 1);
+        let bytes = |samples: &[u16], unused: u32, row: usize| -> Vec<u8> {
+            let rows = samples.chunks(row).flat_map(|row| row.iter().copied().chain([0xEEEE]));
+            rows.flat_map(|sample| (sample << unused).to_le_bytes()).collect()
+        };
+        for bits in [9, 10, 12, 16] {
+            let (most, format) = (u16::MAX >> (16 - bits), (Ycbcr::BT709, bits));
+            let unused = 16 - u32::from(bits);
+            let expected: Vec<u8> =
+                [1, most, 2, 3, 4, 5, 6].iter().flat_map(|sample: &u16| sample.to_le_bytes()).collect();
+            let [luma, blue, red] = [&[1, most, 2][..], &[3, 4], &[5, 6]].map(|plane| bytes(plane, 0, plane.len()));
+            let planes = [plane(&luma, 8), plane(&blue, 6), plane(&red, 6)];
+            let planar = RawPicture::i420_deep(size, format, planes).expect("all rows");
+            assert_eq!(planar.format(), Format::Ycbcr420Deep { colours: Ycbcr::BT709, bits });
+            assert_eq!(copied(planar), expected);
+            let [luma, both] = [&[1, most, 2][..], &[3, 5, 4, 6]].map(|plane| bytes(plane, unused, plane.len()));
+            let semi = RawPicture::p010(size, format, plane(&luma, 8), plane(&both, 10)).expect("all rows");
+            assert_eq!(copied(semi), expected);
+        }
+        let short = [0; 5];
+        assert!(RawPicture::p010(size, (Ycbcr::BT709, 10), plane(&short, 5), plane(&short, 5)).is_err());
+        for bits in [0, 8, 17] {
+            let refused = RawPicture::i420_deep(size, (Ycbcr::BT709, bits), [plane(&short, 5); 3]);
+            assert!(matches!(refused, Err(RawError::Bits(given)) if given == bits), "{refused:?}");
         }
     }
 

@@ -81,6 +81,13 @@
 #define NESTCAST_FORMAT_RGBA16 11
 
 /**
+ * Where a format of YCbCr says how many bits a sample has, 9 to 16, for video: `NESTCAST_FORMAT_YCBCR420 | 10 <<
+ * NESTCAST_FORMAT_BITS_SHIFT` has 10. A sample is then two bytes, the lower one first, with its value in the lowest bits;
+ * ffmpeg calls it yuv420p10le. Black of 16 is 64 in 10 bits. Without it, or with 8, samples have 8 bits.
+ */
+#define NESTCAST_FORMAT_BITS_SHIFT 8
+
+/**
  * The result of a call, by who must act.
  */
 typedef enum {
@@ -238,7 +245,7 @@ typedef struct {
    */
   uint32_t height;
   /**
-   * One of NESTCAST_FORMAT_*.
+   * One of NESTCAST_FORMAT_*, for YCbCr with bits of a sample.
    */
   uint32_t format;
   /**
@@ -252,7 +259,8 @@ typedef struct {
 } NestcastCanvas;
 
 /**
- * A picture to read: samples in the caller's memory, of 8 bits unless the format says 16, which no thread changes during a call.
+ * A picture to read: samples in the caller's memory, of 8 bits unless the format says more, which no thread changes during
+ * a call.
  */
 typedef struct {
   /**
@@ -264,7 +272,7 @@ typedef struct {
    */
   uint32_t height;
   /**
-   * One of NESTCAST_FORMAT_*.
+   * One of NESTCAST_FORMAT_*, for YCbCr with bits of a sample.
    */
   uint32_t format;
   /**
@@ -322,6 +330,10 @@ typedef struct {
    * Threads that decode, at least 1.
    */
   uint32_t threads;
+  /**
+   * The most bits of a sample in which video is shown, 8 to 16; 0 for 8. A video that has fewer is shown in its own.
+   */
+  uint32_t max_bits;
 } NestcastReceiverSettings;
 
 /**
@@ -353,7 +365,7 @@ typedef struct {
    */
   bool concealed;
   /**
-   * Its samples: a format of YCbCr for video, else grey or RGB.
+   * Its samples: a format of YCbCr for video, with the bits of a sample if they are more than 8, else grey or RGB.
    */
   NestcastPicture picture;
 } NestcastShown;
@@ -613,7 +625,8 @@ NestcastStatus nestcast_video_encoder_new(const NestcastVideoSettings *settings,
                                           NestcastVideoEncoder **encoder);
 
 /**
- * Encodes the next frame, of a format of YCbCr.
+ * Encodes the next frame, of a format of YCbCr with 8 to 16 bits a sample. Frames are exact to 11 bits. They do not say
+ * how many the source has: tell those who decode them.
  *
  * # Safety
  * `encoder` is an encoder that is not freed during the call; `picture` refers to a picture whose planes have the
@@ -680,7 +693,8 @@ NestcastStatus nestcast_video_decoder_decode(const NestcastVideoDecoder *decoder
                                              NestcastArrived *arrived);
 
 /**
- * Renders the last frame, in a format of YCbCr; grey before the first frame.
+ * Renders the last frame, in a format of YCbCr with 8 to 16 bits a sample, whatever the source had; grey before the first
+ * frame.
  *
  * # Safety
  * `decoder` is a decoder that is not freed during the call; `canvas` refers to a canvas whose planes have the memory

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use nestcast_codec::Range::Full;
-use nestcast_codec::{Format, Matrix, Plane, PlaneMut, Size, View, ViewMut, Ycbcr};
+use nestcast_codec::Range::{Full, Limited};
+use nestcast_codec::{Format, Matrix, Picture, Plane, PlaneMut, Size, View, ViewMut, Ycbcr};
 
 use crate::status::{Result, argument};
 
@@ -32,8 +32,16 @@ pub const NESTCAST_FORMAT_GREY_ALPHA16: u32 = 9;
 pub const NESTCAST_FORMAT_RGB16: u32 = 10;
 /// As NESTCAST_FORMAT_RGBA, of 16 bits a sample.
 pub const NESTCAST_FORMAT_RGBA16: u32 = 11;
+/// Where a format of YCbCr says how many bits a sample has, 9 to 16, for video: `NESTCAST_FORMAT_YCBCR420 | 10 <<
+/// NESTCAST_FORMAT_BITS_SHIFT` has 10. A sample is then two bytes, the lower one first, with its value in the lowest bits;
+/// ffmpeg calls it yuv420p10le. Black of 16 is 64 in 10 bits. Without it, or with 8, samples have 8 bits.
+pub const NESTCAST_FORMAT_BITS_SHIFT: u32 = 8;
 
-/// A picture to read: samples in the caller's memory, of 8 bits unless the format says 16, which no thread changes during a call.
+/// What of a format's number is not bits of a sample.
+const KIND_MASK: u32 = (1 << NESTCAST_FORMAT_BITS_SHIFT) - 1;
+
+/// A picture to read: samples in the caller's memory, of 8 bits unless the format says more, which no thread changes during
+/// a call.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct NestcastPicture {
@@ -41,7 +49,7 @@ pub struct NestcastPicture {
     pub width: u32,
     /// Pixels from top to bottom, 1 to 16384.
     pub height: u32,
-    /// One of NESTCAST_FORMAT_*.
+    /// One of NESTCAST_FORMAT_*, for YCbCr with bits of a sample.
     pub format: u32,
     /// The first sample of each plane that the format has.
     pub planes: [*const u8; 3],
@@ -58,7 +66,7 @@ pub struct NestcastCanvas {
     pub width: u32,
     /// Pixels from top to bottom, 1 to 16384.
     pub height: u32,
-    /// One of NESTCAST_FORMAT_*.
+    /// One of NESTCAST_FORMAT_*, for YCbCr with bits of a sample.
     pub format: u32,
     /// The first sample of each plane that the format has.
     pub planes: [*mut u8; 3],
@@ -76,21 +84,7 @@ struct Layout {
 impl Layout {
     fn new([width, height]: [u32; 2], format: u32, planes: [*const u8; 3], strides: [usize; 3]) -> Result<Self> {
         let size = Size::new(width, height)?;
-        let format = match format {
-            NESTCAST_FORMAT_GREY => Format::Grey,
-            NESTCAST_FORMAT_RGB => Format::Rgb,
-            NESTCAST_FORMAT_YCBCR420 => Format::Ycbcr420(Ycbcr::BT601),
-            NESTCAST_FORMAT_YCBCR420_BT709 => Format::Ycbcr420(Ycbcr::BT709),
-            NESTCAST_FORMAT_YCBCR420_FULL => Format::Ycbcr420(Ycbcr::BT601_FULL),
-            NESTCAST_FORMAT_YCBCR420_BT709_FULL => Format::Ycbcr420(Ycbcr { range: Full, matrix: Matrix::Bt709 }),
-            NESTCAST_FORMAT_GREY_ALPHA => Format::GreyAlpha,
-            NESTCAST_FORMAT_RGBA => Format::Rgba,
-            NESTCAST_FORMAT_GREY16 => Format::Grey16,
-            NESTCAST_FORMAT_GREY_ALPHA16 => Format::GreyAlpha16,
-            NESTCAST_FORMAT_RGB16 => Format::Rgb16,
-            NESTCAST_FORMAT_RGBA16 => Format::Rgba16,
-            _ => return Err(argument("the picture's format is not one of NESTCAST_FORMAT_*")),
-        };
+        let format = parsed(format)?;
         let mut lengths = [0; 3];
         for (plane, length) in lengths.iter_mut().enumerate().take(format.planes()) {
             let [bytes, rows] = format.plane(size, plane);
@@ -105,7 +99,74 @@ impl Layout {
     }
 }
 
+/// Returns the codec's format.
+fn parsed(format: u32) -> Result<Format> {
+    let unknown = || argument("the picture's format is not one of NESTCAST_FORMAT_*");
+    let (kind, bits) = (format & KIND_MASK, u8::try_from(format >> NESTCAST_FORMAT_BITS_SHIFT).map_err(|_| unknown())?);
+    let format = match kind {
+        NESTCAST_FORMAT_GREY => Format::Grey,
+        NESTCAST_FORMAT_RGB => Format::Rgb,
+        NESTCAST_FORMAT_YCBCR420 => Format::Ycbcr420(Ycbcr::BT601),
+        NESTCAST_FORMAT_YCBCR420_BT709 => Format::Ycbcr420(Ycbcr::BT709),
+        NESTCAST_FORMAT_YCBCR420_FULL => Format::Ycbcr420(Ycbcr::BT601_FULL),
+        NESTCAST_FORMAT_YCBCR420_BT709_FULL => Format::Ycbcr420(Ycbcr { range: Full, matrix: Matrix::Bt709 }),
+        NESTCAST_FORMAT_GREY_ALPHA => Format::GreyAlpha,
+        NESTCAST_FORMAT_RGBA => Format::Rgba,
+        NESTCAST_FORMAT_GREY16 => Format::Grey16,
+        NESTCAST_FORMAT_GREY_ALPHA16 => Format::GreyAlpha16,
+        NESTCAST_FORMAT_RGB16 => Format::Rgb16,
+        NESTCAST_FORMAT_RGBA16 => Format::Rgba16,
+        _ => return Err(unknown()),
+    };
+    match (format, bits) {
+        (_, 0) => Ok(format),
+        (Format::Ycbcr420(colours), 8..=16) => Ok(Format::planar(colours, bits)),
+        (Format::Ycbcr420(_), _) => Err(argument("samples of YCbCr have 8 to 16 bits")),
+        _ => Err(argument("only a format of YCbCr says how many bits a sample has")),
+    }
+}
+
+/// Returns one of NESTCAST_FORMAT_*, for YCbCr of more than 8 bits with its bits; a number that is none for a format
+/// that a receiver does not draw.
+const fn number(format: Format) -> u32 {
+    let Some((colours, bits)) = format.ycbcr420() else {
+        return match format {
+            Format::Grey => NESTCAST_FORMAT_GREY,
+            Format::Rgb => NESTCAST_FORMAT_RGB,
+            _ => u32::MAX,
+        };
+    };
+    let kind = match (colours.range, colours.matrix) {
+        (Limited, Matrix::Bt601) => NESTCAST_FORMAT_YCBCR420,
+        (Limited, Matrix::Bt709) => NESTCAST_FORMAT_YCBCR420_BT709,
+        (Full, Matrix::Bt601) => NESTCAST_FORMAT_YCBCR420_FULL,
+        (Full, Matrix::Bt709) => NESTCAST_FORMAT_YCBCR420_BT709_FULL,
+    };
+    if bits > 8 { kind | (bits as u32) << NESTCAST_FORMAT_BITS_SHIFT } else { kind }
+}
+
 impl NestcastPicture {
+    /// Describes a picture in memory of the library, which must outlive its use.
+    pub(crate) fn lend(picture: &Picture) -> Self {
+        let (size, format) = (picture.size(), picture.format());
+        let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
+        let mut rest = picture.samples();
+        let mut lent = Self {
+            width: side(size.width()),
+            height: side(size.height()),
+            format: number(format),
+            planes: [std::ptr::null(); 3],
+            strides: [0; 3],
+        };
+        for plane in 0..format.planes() {
+            let [row, rows] = format.plane(size, plane);
+            lent.planes[plane] = rest.as_ptr();
+            lent.strides[plane] = row;
+            rest = rest.get(row * rows..).unwrap_or_default();
+        }
+        lent
+    }
+
     /// Borrows the samples.
     ///
     /// # Safety

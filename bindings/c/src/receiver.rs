@@ -8,16 +8,13 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nestcast_codec::{Bitrate, Codec, Format, Matrix, Model, ModelId, Picture, Range, Ycbcr};
+use nestcast_codec::{Bitrate, Codec, Model, ModelId};
 use nestcast_receiver::{Address, Announcement, Concealed, Config, Decoding, Latency, Shown, Trust, Viewer, view};
 use tokio::sync::oneshot;
 
 use crate::boundary::{Out, borrowed, bytes, exclusive, free, guard};
 use crate::model::count;
-use crate::picture::{
-    NESTCAST_FORMAT_GREY, NESTCAST_FORMAT_RGB, NESTCAST_FORMAT_YCBCR420, NESTCAST_FORMAT_YCBCR420_BT709,
-    NESTCAST_FORMAT_YCBCR420_BT709_FULL, NESTCAST_FORMAT_YCBCR420_FULL, NestcastPicture,
-};
+use crate::picture::NestcastPicture;
 use crate::status::{Fault, NestcastStatus, Result, argument};
 
 /// What to receive. Strings end with 0, are UTF-8, and need to stay only during nestcast_receiver_new.
@@ -45,6 +42,8 @@ pub struct NestcastReceiverSettings {
     pub wait: bool,
     /// Threads that decode, at least 1.
     pub threads: u32,
+    /// The most bits of a sample in which video is shown, 8 to 16; 0 for 8. A video that has fewer is shown in its own.
+    pub max_bits: u32,
 }
 
 /// A picture to show now. It and its samples are valid until the callback returns.
@@ -63,7 +62,7 @@ pub struct NestcastShown {
     pub full: u64,
     /// Whether it stands for a frame that is missing.
     pub concealed: bool,
-    /// Its samples: a format of YCbCr for video, else grey or RGB.
+    /// Its samples: a format of YCbCr for video, with the bits of a sample if they are more than 8, else grey or RGB.
     pub picture: NestcastPicture,
 }
 
@@ -163,6 +162,7 @@ enum Stopped {
 struct Calling {
     callbacks: Callbacks,
     threads: usize,
+    max_bits: u8,
     /// Why it stopped, for the thread that runs it.
     stopped: Arc<OnceLock<Stopped>>,
 }
@@ -171,8 +171,8 @@ impl Viewer for Calling {
     type Error = Stopped;
 
     fn handle_announcement(&mut self, announced: &Announcement) -> std::result::Result<Option<Decoding>, Stopped> {
-        let decoding = if announced.video.is_some() {
-            Decoding::video(announced, self.threads)
+        let decoding = if let Some(video) = announced.video {
+            Decoding::video(announced, self.threads).map(|decoding| decoding.with_bits(video.bits.min(self.max_bits)))
         } else {
             (announced.model == Model::photo().id()).then(|| Decoding::new(Codec::photo().decoder()))
         };
@@ -182,11 +182,19 @@ impl Viewer for Calling {
     fn show(&mut self, shown: &Shown<'_>) -> std::result::Result<(), Stopped> {
         let &Shown { id, captured, bytes, full, picture, .. } = shown;
         let latency = u64::try_from(shown.latency.as_micros()).unwrap_or(u64::MAX);
-        self.call(&NestcastShown { id, captured, latency, bytes, full, concealed: false, picture: lend(picture) })
+        self.call(&NestcastShown {
+            id,
+            captured,
+            latency,
+            bytes,
+            full,
+            concealed: false,
+            picture: NestcastPicture::lend(picture),
+        })
     }
 
     fn conceal(&mut self, concealed: &Concealed<'_>) -> std::result::Result<(), Stopped> {
-        let (id, picture) = (concealed.id, lend(concealed.picture));
+        let (id, picture) = (concealed.id, NestcastPicture::lend(concealed.picture));
         self.call(&NestcastShown { id, captured: 0, latency: 0, bytes: 0, full: 0, concealed: true, picture })
     }
 }
@@ -198,41 +206,6 @@ impl Calling {
 
     fn stop(&self, why: Stopped) -> Stopped {
         *self.stopped.get_or_init(|| why)
-    }
-}
-
-/// Describes a picture in memory of the library.
-fn lend(picture: &Picture) -> NestcastPicture {
-    let (size, format) = (picture.size(), picture.format());
-    let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
-    let mut rest = picture.samples();
-    let mut lent = NestcastPicture {
-        width: side(size.width()),
-        height: side(size.height()),
-        format: number(format),
-        planes: [std::ptr::null(); 3],
-        strides: [0; 3],
-    };
-    for plane in 0..format.planes() {
-        let [row, rows] = format.plane(size, plane);
-        lent.planes[plane] = rest.as_ptr();
-        lent.strides[plane] = row;
-        rest = rest.get(row * rows..).unwrap_or_default();
-    }
-    lent
-}
-
-/// Returns one of NESTCAST_FORMAT_*.
-const fn number(format: Format) -> u32 {
-    match format {
-        Format::Grey => NESTCAST_FORMAT_GREY,
-        Format::Rgb => NESTCAST_FORMAT_RGB,
-        Format::Ycbcr420(Ycbcr { range: Range::Limited, matrix: Matrix::Bt601 }) => NESTCAST_FORMAT_YCBCR420,
-        Format::Ycbcr420(Ycbcr { range: Range::Limited, matrix: Matrix::Bt709 }) => NESTCAST_FORMAT_YCBCR420_BT709,
-        Format::Ycbcr420(Ycbcr { range: Range::Full, matrix: Matrix::Bt601 }) => NESTCAST_FORMAT_YCBCR420_FULL,
-        Format::Ycbcr420(Ycbcr { range: Range::Full, matrix: Matrix::Bt709 }) => NESTCAST_FORMAT_YCBCR420_BT709_FULL,
-        // A receiver draws no other.
-        _ => u32::MAX,
     }
 }
 
@@ -253,7 +226,7 @@ unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<Option<&'a str>> {
 ///
 /// # Safety
 /// The strings are null or end with 0; `token` refers to `token_length` bytes.
-unsafe fn config(given: &NestcastReceiverSettings) -> Result<(Address, Config, usize)> {
+unsafe fn config(given: &NestcastReceiverSettings) -> Result<(Address, Config)> {
     // SAFETY: this function's contract.
     let (address, fingerprint, authorities, token) = unsafe {
         (
@@ -290,7 +263,16 @@ unsafe fn config(given: &NestcastReceiverSettings) -> Result<(Address, Config, u
         // The thread looks the host up.
         ..Config::new(([0, 0, 0, 0], 0).into(), trust)
     };
-    Ok((address, config, count(given.threads)?))
+    Ok((address, config))
+}
+
+/// Checks the most bits of a sample; 0 is 8.
+fn max_bits(given: u32) -> Result<u8> {
+    match u8::try_from(given) {
+        Ok(0) => Ok(8),
+        Ok(bits @ 8..=16) => Ok(bits),
+        _ => Err(argument("max_bits is 8 to 16, or 0 for 8")),
+    }
 }
 
 fn broke_off() -> Fault {
@@ -336,7 +318,8 @@ pub unsafe extern "C" fn nestcast_receiver_new(
         // SAFETY: this function's contract.
         let (out, given) = unsafe { (Out::new(receiver, "receiver")?, borrowed(settings, "settings")?) };
         // SAFETY: this function's contract.
-        let (callbacks, (address, config, threads)) = unsafe { (*borrowed(callbacks, "callbacks")?, config(given)?) };
+        let (callbacks, (address, config)) = unsafe { (*borrowed(callbacks, "callbacks")?, config(given)?) };
+        let (threads, max_bits) = (count(given.threads)?, max_bits(given.max_bits)?);
         if callbacks.show.is_none() {
             return Err(argument("show is NULL"));
         }
@@ -344,7 +327,7 @@ pub unsafe extern "C" fn nestcast_receiver_new(
         let callbacks = Callbacks { functions: callbacks, id };
         let (stop, stopped) = oneshot::channel();
         let thread = std::thread::Builder::new().name("nestcast-receive".to_owned()).spawn(move || {
-            let calling = Calling { callbacks, threads, stopped: Arc::default() };
+            let calling = Calling { callbacks, threads, max_bits, stopped: Arc::default() };
             // What a panic leaves.
             let mut outcome = Err(broke_off());
             let status = guard(|| {

@@ -130,7 +130,8 @@ pub unsafe extern "C" fn nestcast_video_encoder_new(
     })
 }
 
-/// Encodes the next frame, of a format of YCbCr.
+/// Encodes the next frame, of a format of YCbCr with 8 to 16 bits a sample. Frames are exact to 11 bits. They do not say
+/// how many the source has: tell those who decode them.
 ///
 /// # Safety
 /// `encoder` is an encoder that is not freed during the call; `picture` refers to a picture whose planes have the
@@ -262,7 +263,8 @@ pub unsafe extern "C" fn nestcast_video_decoder_decode(
     })
 }
 
-/// Renders the last frame, in a format of YCbCr; grey before the first frame.
+/// Renders the last frame, in a format of YCbCr with 8 to 16 bits a sample, whatever the source had; grey before the first
+/// frame.
 ///
 /// # Safety
 /// `decoder` is a decoder that is not freed during the call; `canvas` refers to a canvas whose planes have the memory

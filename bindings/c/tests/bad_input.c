@@ -28,6 +28,10 @@ static void pictures(void) {
     ENCODE(picture.strides[0] = 23, argument, "its stride does not fit");
     ENCODE(picture.strides[0] = (size_t)-1, argument, "its stride does not fit");
     ENCODE(picture.format = NESTCAST_FORMAT_YCBCR420, argument, "a plane of the picture is NULL");
+    ENCODE(picture.format = NESTCAST_FORMAT_YCBCR420 | 7 << NESTCAST_FORMAT_BITS_SHIFT, argument, "8 to 16 bits");
+    ENCODE(picture.format = NESTCAST_FORMAT_YCBCR420 | 17 << NESTCAST_FORMAT_BITS_SHIFT, argument, "8 to 16 bits");
+    ENCODE(picture.format = NESTCAST_FORMAT_RGB | 10 << NESTCAST_FORMAT_BITS_SHIFT, argument, "only a format of YCbCr");
+    ENCODE(picture.format = UINT32_MAX, argument, "NESTCAST_FORMAT_*");
 #undef ENCODE
     REFUSED(nestcast_encoder_encode(NULL, &good, 0, &bytes, &length), argument, "encoder is NULL");
     REFUSED(nestcast_encoder_encode(encoder, NULL, 0, &bytes, &length), argument, "picture is NULL");
@@ -93,7 +97,13 @@ static void video(void) {
     NestcastPicture other = {8, 8, NESTCAST_FORMAT_YCBCR420, {memory, memory, memory}, {8, 4, 4}};
     REFUSED(nestcast_video_encoder_encode(video_encoder, &rgb, &frame), argument, "invalid argument");
     REFUSED(nestcast_video_encoder_encode(video_encoder, &other, &frame), argument, "invalid argument");
+    NestcastPicture narrow = {16, 16, NESTCAST_FORMAT_YCBCR420 | 10 << NESTCAST_FORMAT_BITS_SHIFT,
+                              {memory, memory + 512, memory + 640}, {16, 16, 16}};
+    REFUSED(nestcast_video_encoder_encode(video_encoder, &narrow, &frame), argument, "its stride does not fit");
     OK(nestcast_video_decoder_new(NULL, NULL, 16, 16, 1, 0, &video_decoder));
+    NestcastCanvas wide = {16, 16, NESTCAST_FORMAT_YCBCR420 | 10 << NESTCAST_FORMAT_BITS_SHIFT,
+                           {memory, memory + 511, memory + 640}, {32, 16, 16}};
+    REFUSED(nestcast_video_decoder_render(video_decoder, &wide), argument, "planes of the canvas overlap");
     memset(memory, 255, sizeof memory);
     REFUSED(nestcast_video_decoder_decode(video_decoder, memory, 64, NULL), NESTCAST_STATUS_CORRUPT, "corrupt frame");
     NestcastArrived arrived;

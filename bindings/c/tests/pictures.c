@@ -114,6 +114,43 @@ static void deep_pictures(void) {
     nestcast_decoder_free(decoder);
 }
 
+/* A slow ramp of 10 bits a sample comes back finer than 8 bits could show it. */
+static void deep_video(void) {
+    enum { W = 64, H = 48, LUMA = W * H, CHROMA = LUMA / 4, ALL = LUMA + 2 * CHROMA, BITS = 10 };
+    static uint8_t samples[2 * ALL], deep[2 * ALL], out[ALL];
+    for (size_t index = 0; index < ALL; index++) {
+        size_t value = index < LUMA ? 400 + index % W + index / W / 2 : 512;
+        samples[2 * index] = (uint8_t)value, samples[2 * index + 1] = (uint8_t)(value >> 8);
+    }
+    const uint32_t format = NESTCAST_FORMAT_YCBCR420 | BITS << NESTCAST_FORMAT_BITS_SHIFT;
+    NestcastVideoSettings settings = {W, H, 30, 1, 100000, 16000000, 1};
+    NestcastPicture picture = {W, H, format, {samples, samples + 2 * LUMA, samples + 2 * (LUMA + CHROMA)}, {2 * W, W, W}};
+    NestcastCanvas canvas = {W, H, format, {deep, deep + 2 * LUMA, deep + 2 * (LUMA + CHROMA)}, {2 * W, W, W}};
+    NestcastCanvas shallow = {W, H, NESTCAST_FORMAT_YCBCR420, {out, out + LUMA, out + LUMA + CHROMA}, {W, W / 2, W / 2}};
+    NestcastVideoEncoder *encoder = NULL;
+    NestcastVideoDecoder *decoder = NULL;
+    OK(nestcast_video_encoder_new(&settings, &encoder));
+    OK(nestcast_video_decoder_new(NULL, NULL, W, H, 1, 0, &decoder));
+    for (size_t number = 0; number < 4; number++) {
+        NestcastFrame frame;
+        OK(nestcast_video_encoder_encode(encoder, &picture, &frame));
+        OK(nestcast_video_decoder_decode(decoder, frame.bytes, frame.length, NULL));
+    }
+    OK(nestcast_video_decoder_render(decoder, &canvas));
+    OK(nestcast_video_decoder_render(decoder, &shallow));
+    double deep_error = 0, shallow_error = 0;
+    for (size_t index = 0; index < LUMA; index++) {
+        double value = sample16(samples, index), shown = sample16(deep, index);
+        CHECK(shown < 1 << BITS);
+        deep_error += (shown - value) * (shown - value) / LUMA;
+        shallow_error += (4.0 * out[index] - value) * (4.0 * out[index] - value) / LUMA;
+    }
+    CHECK(deep_error < 0.5 && deep_error < shallow_error / 2);
+    OK(nestcast_video_decoder_conceal(decoder, &canvas, 1, NULL));
+    nestcast_video_encoder_free(encoder);
+    nestcast_video_decoder_free(decoder);
+}
+
 static void video(void) {
     enum { W = 64, H = 48 };
     static uint8_t planes[W * H * 3 / 2], out[W * H * 3 / 2], grey[W * H * 3 / 2];
@@ -163,6 +200,7 @@ int main(void) {
     CHECK(strlen(nestcast_version()) >= 5);
     pictures();
     deep_pictures();
+    deep_video();
     video();
     return 0;
 }

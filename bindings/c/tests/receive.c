@@ -1,5 +1,5 @@
-/* receive ADDRESS FINGERPRINT COUNT [free|token TEXT]: receives COUNT pictures, and prints a line for each and for the
- * end. With `free`, the callback frees its receiver. */
+/* receive ADDRESS FINGERPRINT COUNT [free|token TEXT|bits NUMBER]: receives COUNT pictures, and prints a line for each and
+ * for the end. With `free`, the callback frees its receiver. */
 #include "check.h"
 
 #include <pthread.h>
@@ -19,10 +19,14 @@ static bool show(void *user, const NestcastShown *shown) {
     for (size_t plane = 0; plane < 3; plane++) {
         if (!picture->planes[plane]) continue;
         size_t width = plane ? (picture->width + 1) / 2 : picture->width;
+        bool deep = picture->format >> NESTCAST_FORMAT_BITS_SHIFT;
         size_t height = plane ? (picture->height + 1) / 2 : picture->height;
         if (picture->format == NESTCAST_FORMAT_RGB) width *= 3;
         for (size_t y = 0; y < height; y++)
-            for (size_t x = 0; x < width; x++) sum += picture->planes[plane][y * picture->strides[plane] + x];
+            for (size_t x = 0; x < width; x++) {
+                const uint8_t *row = picture->planes[plane] + y * picture->strides[plane];
+                sum += deep ? row[2 * x] | row[2 * x + 1] << 8 : row[x];
+            }
     }
     printf("%ux%u %u %zu\n", picture->width, picture->height, picture->format, sum);
     CHECK(shown->concealed || (shown->captured > 0 && shown->bytes > 0 && shown->full >= shown->bytes));
@@ -62,6 +66,8 @@ static void bad_settings(void) {
     NEW(settings.authorities = "file", "either a fingerprint or a file");
     NEW(settings.threads = 0, "at least one thread");
     NEW(settings.latency_ms = 401, "at most 400");
+    NEW(settings.max_bits = 7, "max_bits is 8 to 16");
+    NEW(settings.max_bits = 256, "max_bits is 8 to 16");
     NEW(settings.token_length = 1, "bytes is NULL");
 #undef NEW
     REFUSED(nestcast_receiver_new(NULL, &callbacks, &receiver), argument, "settings is NULL");
@@ -78,7 +84,8 @@ int main(int argc, char **argv) {
     State state = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, NULL, atoi(argv[3]), argc == 5, 0};
     NestcastReceiverSettings settings = {0};
     settings.address = argv[1], settings.fingerprint = argv[2], settings.threads = 1, settings.latency_ms = -1;
-    if (argc == 6) settings.token = (const uint8_t *)argv[5], settings.token_length = strlen(argv[5]);
+    if (argc == 6 && !strcmp(argv[4], "bits")) settings.max_bits = (uint32_t)atoi(argv[5]);
+    if (argc == 6 && !strcmp(argv[4], "token")) settings.token = (const uint8_t *)argv[5], settings.token_length = strlen(argv[5]);
     NestcastReceiverCallbacks callbacks = {&state, show, end};
     pthread_mutex_lock(&state.lock); /* until the handle is there */
     OK(nestcast_receiver_new(&settings, &callbacks, &state.receiver));

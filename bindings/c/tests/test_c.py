@@ -122,8 +122,6 @@ def test_the_frozen_videos_have_their_digests(tmp_path):
     for line in lines:
         cuts.setdefault((line[0], line[2]), []).append(line)
     for (name, kind), frames in cuts.items():
-        if (VECTORS / f"{name}.nst").read_bytes()[3] != 1:
-            continue  # it has more than 8 bits a sample, which C does not show
         request = "".join(f"{frame[4]}\n" for frame in frames)
         done = run(program, VECTORS / "tables.bin", VECTORS / f"{name}.nst", input=request.encode())
         assert done.returncode == 0, done.stderr.decode()
@@ -152,14 +150,12 @@ def test_streams_leave_no_memory_in_use(tmp_path):
     program = static("leaks.c", tmp_path, checked=False)
     # Freed memory that the allocator keeps for the next call would count as in use.
     plain = {**os.environ, "GLIBC_TUNABLES": "glibc.malloc.tcache_count=0:glibc.malloc.mxfast=0"}
-    count = int(os.environ.get("NESTCAST_STREAMS", "2000"))
+    count = int(os.environ.get("NESTCAST_STREAMS", "840"))
     done = run(program, count, checked=False, env=plain)
     assert done.returncode == 0, done.stderr.decode()
-    assert done.stderr.startswith(f"{count} streams".encode())
-    done = run(static("leaks.c", tmp_path), 20)
-    # The checkers have allocators of their own, which do not count.
-    lost = [line for line in done.stderr.splitlines() if b"lost" in line or b"LeakSanitizer" in line]
-    assert not lost and done.returncode not in (23, 99), done.stderr.decode()
+    assert int(done.stderr.split(b" streams")[0]) >= count
+    done = run(static("leaks.c", tmp_path), 84)
+    assert done.returncode == 0, done.stderr.decode()
 
 
 def test_the_example_decodes_a_prefix(example, tmp_path):
@@ -195,14 +191,16 @@ def broadcast(**options: object) -> Iterator[tuple[str, str]]:
     """Broadcasts a test picture by the Python package, and returns its address and fingerprint."""
     nestcast = pytest.importorskip("nestcast", reason="skipped: the Python package is not there to send")
     numpy = pytest.importorskip("numpy", reason="skipped: numpy is not there to draw")
-    planes = [numpy.full(shape, value, numpy.uint8) for shape, value in (((49, 65), 90), ((25, 33), 100), ((25, 33), 150))]
+    scale, samples = (4, numpy.uint16) if options.get("bits") == 10 else (1, numpy.uint8)
+    values = (((49, 65), 90), ((25, 33), 100), ((25, 33), 150))
+    planes = [numpy.full(shape, scale * value, samples) for shape, value in values]
     ended = threading.Event()
     with nestcast.Broadcast(65, 49, rate=30, listen="127.0.0.1:0", **options) as sender:
 
         def write() -> None:
             number = 0
             while not ended.is_set():
-                planes[0][:, :] = 90 + number % 8
+                planes[0][:, :] = scale * (90 + number % 8)
                 number += 1
                 sender.write(planes)
 
@@ -231,9 +229,23 @@ def test_a_receiver_calls_back_and_stops_when_a_callback_says_so(tmp_path):
         assert all(picture[:2] == ["65x49", "5"] for picture in pictures)
         luma = 65 * 49
         assert all(90 * luma <= int(picture[2]) - 250 * 33 * 25 <= 98 * luma for picture in pictures[-1:])
+        # Asked for more bits, it shows as many as the video has.
+        pictures, end = shown(run(program, *place, 2, "bits", 12))
+        assert len(pictures) == 2 and all(picture[1] == "5" for picture in pictures)
         # The callback frees its own receiver.
         pictures, end = shown(run(program, *place, 3, "free"))
         assert len(pictures) == 3 and end == "end 0 "
+
+
+def test_a_receiver_shows_more_bits_if_it_is_asked_for_them(tmp_path):
+    program = static("receive.c", tmp_path)
+    with broadcast(bits=10) as place:
+        for most, format in ((16, 2 + 10 * 256), (9, 2 + 9 * 256), (8, 2), (0, 2)):
+            pictures, end = shown(run(program, *place, 2, "bits", most))
+            assert [int(picture[1]) for picture in pictures] == [format] * 2 and end == "end 0 "
+        # The mean of luma is that of 10 bits.
+        pictures, _ = shown(run(program, *place, 2, "bits", 10))
+        assert all(360 * 65 * 49 <= int(picture[2]) - 1000 * 33 * 25 <= 392 * 65 * 49 for picture in pictures[-1:])
 
 
 def test_a_receiver_says_why_it_cannot_receive(tmp_path):

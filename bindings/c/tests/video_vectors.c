@@ -34,7 +34,7 @@ int main(int argc, char **argv) {
     OK(nestcast_model_new(tables, count, &model));
     free(tables);
     bytes = contents(argv[2], &length);
-    CHECK(length > 6 && !memcmp(bytes, "nst\x01", 4));
+    CHECK(length > 6 && !memcmp(bytes, "nst", 3) && (bytes[3] == 1 || bytes[3] == 2));
     uint8_t kind = bytes[4], signal = bytes[5];
     CHECK(kind == 2 || kind == 3);
     CHECK(!(signal & 0x43)); /* BT.601, limited, square pixels */
@@ -47,15 +47,19 @@ int main(int argc, char **argv) {
         renditions = bytes[at++];
         for (size_t rendition = 0; rendition < renditions; rendition++) varint();
     }
+    uint32_t bits = 8;
+    if (bytes[3] == 2) bits += bytes[at++];
+    size_t sample = bits > 8 ? 2 : 1; /* its bytes */
     NestcastVideoDecoder *decoders[3] = {NULL};
     CHECK(renditions >= 1 && renditions <= 3);
     for (size_t rendition = 0; rendition < renditions; rendition++)
         OK(nestcast_video_decoder_new(model, model, width, height, 2, 0, &decoders[rendition]));
     nestcast_model_free(model);
-    size_t columns = (width + 1) / 2, luma = (size_t)width * height, chroma = columns * ((height + 1) / 2);
+    size_t row = sample * width, columns = sample * ((width + 1) / 2);
+    size_t luma = row * height, chroma = columns * ((height + 1) / 2);
     uint8_t *samples = malloc(luma + 2 * chroma);
-    NestcastCanvas canvas = {width, height, NESTCAST_FORMAT_YCBCR420,
-                             {samples, samples + luma, samples + luma + chroma}, {width, columns, columns}};
+    NestcastCanvas canvas = {width, height, NESTCAST_FORMAT_YCBCR420 | bits << NESTCAST_FORMAT_BITS_SHIFT,
+                             {samples, samples + luma, samples + luma + chroma}, {row, columns, columns}};
     for (size_t record = 0; at < length;) {
         uint64_t size = varint();
         if (!size) { /* a block: the index is the last one */

@@ -5,12 +5,13 @@ use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nestcast_codec::{Format, Picture};
+use nestcast_codec::Picture;
 use nestcast_encode::{Offered, PictureFormat, PictureRate, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, Config, Identity, LiveSource, Monitor, SharedToken};
+use nestcast_sender::{Authorizer, Config, Identity, LiveSource, Monitor, SharedToken, SoundFanout};
 use tokio::sync::oneshot;
 
 use crate::raw_format::RawFormat;
+use crate::sound_input::ANNOUNCED_SOUND;
 
 /// The longest wait for the tasks of a broadcast that is over.
 const MAX_SHUTDOWN_TIME: Duration = Duration::from_secs(2);
@@ -39,6 +40,8 @@ pub(crate) struct Settings {
     pub(crate) renditions: usize,
     /// Whether pictures come when they are due. Otherwise the encoder takes them at the frame rate.
     pub(crate) is_paced: bool,
+    /// Whether receivers are told of sound.
+    pub(crate) has_sound: bool,
 }
 
 /// Why a broadcast is over, from its end on: `None` if nothing went wrong.
@@ -75,6 +78,7 @@ impl PictureInput {
 pub(crate) struct Broadcast {
     input: PictureInput,
     monitor: Monitor,
+    sound: SoundFanout,
     address: Option<SocketAddr>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -83,9 +87,9 @@ pub(crate) struct Broadcast {
 impl Broadcast {
     /// Listens, and waits for the first picture.
     pub(crate) fn start(settings: Settings, format: RawFormat) -> Result<Self, BroadcastError> {
-        let RawFormat { size, colours, display, rate } = format;
+        let (samples, RawFormat { size, display, rate, .. }) = (format.samples(), format);
         let rate = if settings.is_paced { PictureRate::Variable { most: rate } } else { PictureRate::Constant(rate) };
-        let format = PictureFormat::new(size, Format::Ycbcr420(colours), rate).with_display(display);
+        let format = PictureFormat::new(size, samples, rate).with_display(display);
         let limit = match settings.renditions {
             0 => RenditionLimit::AsNeeded,
             most => RenditionLimit::AtMost(most),
@@ -98,6 +102,7 @@ impl Broadcast {
         let config = Config {
             authorizers: token.into_iter().collect(),
             max_receivers: settings.max_receivers,
+            sound: settings.has_sound.then_some(ANNOUNCED_SOUND),
             ..Config::new(settings.listen, settings.identity)
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -105,7 +110,7 @@ impl Broadcast {
             let _entered = runtime.enter();
             nestcast_sender::Broadcast::listen(config, LiveSource::new(pictures, encoding))?
         };
-        let (address, monitor) = (sender.address(), sender.monitor());
+        let (address, monitor, sound) = (sender.address(), sender.monitor(), sender.sound());
         let (stop, stopped) = oneshot::channel();
         let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };
         let thread = std::thread::Builder::new().name("nestcast-send".to_owned()).spawn(move || {
@@ -116,7 +121,7 @@ impl Broadcast {
             runtime.shutdown_timeout(MAX_SHUTDOWN_TIME);
         })?;
         let input = PictureInput { slot, outcome, is_paced: settings.is_paced };
-        Ok(Self { input, monitor, address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { input, monitor, sound, address, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Returns the address that it listens on.
@@ -127,6 +132,11 @@ impl Broadcast {
     /// Returns where pictures are handed over.
     pub(crate) fn input(&self) -> PictureInput {
         self.input.clone()
+    }
+
+    /// Returns where packets of sound are handed over.
+    pub(crate) const fn sound(&self) -> &SoundFanout {
+        &self.sound
     }
 
     /// Returns its figures.

@@ -5,6 +5,8 @@ use nestcast_codec::VideoModel;
 
 const MEDIA_TYPE: &str = "video/x-nestcast";
 const MODELS_FIELD: &str = "models";
+/// Bits of a sample of the source, by the name that GStreamer's parsers give it.
+const BITS_FIELD: &str = "bit-depth-luma";
 
 /// Returns the caps of pads with coded frames.
 pub(crate) fn coded_caps() -> gst::Caps {
@@ -15,13 +17,14 @@ pub(crate) fn coded_caps() -> gst::Caps {
 }
 
 /// Describes the coded frames of raw video: every buffer is one frame, or a prefix of it that contains its base.
-pub(crate) fn describe(info: &VideoInfo, model: &VideoModel) -> Result<gst::Caps, gst::glib::BoolError> {
+pub(crate) fn describe(info: &VideoInfo, bits: u8, model: &VideoModel) -> Result<gst::Caps, gst::glib::BoolError> {
     let raw = info.to_caps()?;
     let fields = raw.structure(0).into_iter().flat_map(|fields| fields.iter());
     let kept = fields.filter(|(name, _)| name.as_str() != "format");
     let mut coded = gst::Structure::new_empty(MEDIA_TYPE);
     kept.for_each(|(name, value)| coded.set_value(name, value.clone()));
     coded.set(MODELS_FIELD, models(model));
+    coded.set(BITS_FIELD, u32::from(bits));
     Ok(gst::Caps::builder_full().structure(coded).build())
 }
 
@@ -29,6 +32,12 @@ pub(crate) fn describe(info: &VideoInfo, model: &VideoModel) -> Result<gst::Caps
 pub(crate) fn unknown_models(caps: &gst::CapsRef, model: &VideoModel) -> Option<String> {
     let stated = caps.structure(0)?.get::<String>(MODELS_FIELD).ok()?;
     (stated != models(model)).then_some(stated)
+}
+
+/// Returns the bits of a sample that coded caps state; 8 if they state none.
+pub(crate) fn stated_bits(caps: &gst::CapsRef) -> u8 {
+    let stated = caps.structure(0).and_then(|fields| fields.get::<u32>(BITS_FIELD).ok());
+    stated.and_then(|bits| u8::try_from(bits).ok()).unwrap_or(8)
 }
 
 /// Writes the models' ids: of key frames, and of residuals.

@@ -10,9 +10,9 @@ use gst_video::prelude::*;
 use gst_video::subclass::prelude::*;
 use gst_video::video_codec_state::Readable;
 use gst_video::{VideoCodecFrame, VideoCodecState, VideoFrameRef, VideoInfo};
-use nestcast_codec::{Arrived, Format, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
+use nestcast_codec::{Arrived, Format, Picture, Size, VideoDecoder, VideoModel};
 
-use crate::coded_format::{coded_caps, unknown_models};
+use crate::coded_format::{coded_caps, stated_bits, unknown_models};
 use crate::element::{count, element};
 use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
@@ -33,9 +33,9 @@ struct State {
 }
 
 impl State {
-    fn new(info: VideoInfo, size: Size, colours: Ycbcr, threads: usize) -> Self {
+    fn new(info: VideoInfo, size: Size, format: Format, threads: usize) -> Self {
         let decoder = VideoDecoder::new(VideoModel::built_in(), size, threads);
-        Self { info, size, threads, decoder, picture: Picture::zero(size, Format::Ycbcr420(colours)) }
+        Self { info, size, threads, decoder, picture: Picture::zero(size, format) }
     }
 }
 
@@ -106,7 +106,8 @@ impl VideoDecoderImpl for Decoder {
         }
         let RawFormat { size, colours, .. } = RawFormat::of(input.info()).map_err(|error| refused(&error))?;
         let obj = self.obj();
-        let layout = layout(obj.src_pad().allowed_caps().as_deref());
+        let given = input.caps().map_or(8, stated_bits);
+        let (layout, bits) = layout(obj.src_pad().allowed_caps().as_deref(), given);
         let side = |length: usize| u32::try_from(length).unwrap_or(u32::MAX);
         let output = obj.set_output_state(layout, side(size.width()), side(size.height()), Some(input));
         let output = output.map_err(|error| refused(&error))?;
@@ -114,7 +115,7 @@ impl VideoDecoderImpl for Decoder {
         let info = obj.output_state().map(|state| state.info().clone());
         let info = info.ok_or_else(|| refused(&"the output has no format"))?;
         let threads = self.given().threads;
-        *self.state() = Some(State::new(info, size, colours, count(threads)));
+        *self.state() = Some(State::new(info, size, Format::planar(colours, bits), count(threads)));
         // A frame's picture leaves before the next frame enters.
         obj.set_latency(gst::ClockTime::ZERO, gst::ClockTime::ZERO);
         Ok(())

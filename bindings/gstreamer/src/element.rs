@@ -14,6 +14,11 @@ pub(crate) fn pads(caps: &[(gst::PadDirection, gst::Caps)]) -> Vec<gst::PadTempl
     caps.iter().filter_map(template).collect()
 }
 
+/// Returns the template of the pad `audio`, which a pipeline asks for.
+pub(crate) fn audio_pad(direction: gst::PadDirection, caps: &gst::Caps) -> Option<gst::PadTemplate> {
+    gst::PadTemplate::new("audio", direction, gst::PadPresence::Request, caps).ok()
+}
+
 /// Returns the category of an element's log.
 pub(crate) fn category(element: &str, content: &str) -> gst::DebugCategory {
     gst::DebugCategory::new(element, gst::DebugColorFlags::empty(), Some(content))
@@ -25,7 +30,8 @@ pub(crate) fn count(given: u32) -> usize {
 }
 
 /// Implements the parts that all elements have alike, for an element with a locked `state` and locked `settings`: the
-/// log `DEBUG_CATEGORY`, the description, the pads, the values of properties, and how it refuses a format.
+/// log `DEBUG_CATEGORY`, the description, the pads, the values of properties, and how it refuses a format. `methods` are
+/// other methods of `ElementImpl`.
 macro_rules! element {
     (
         $element:ty,
@@ -33,6 +39,7 @@ macro_rules! element {
         log: $log:expr,
         description: $description:expr,
         pads: [$($direction:ident: $caps:expr),+]
+        $(, asked: $asked:expr, methods: { $($method:tt)* })?
     ) => {
         static DEBUG_CATEGORY: std::sync::LazyLock<gst::DebugCategory> = std::sync::LazyLock::new(|| {
             let [element, content] = $log;
@@ -49,10 +56,14 @@ macro_rules! element {
             }
 
             fn pad_templates() -> &'static [gst::PadTemplate] {
-                static PAD_TEMPLATES: std::sync::LazyLock<Vec<gst::PadTemplate>> =
-                    std::sync::LazyLock::new(|| $crate::element::pads(&[$((gst::PadDirection::$direction, $caps)),+]));
+                static PAD_TEMPLATES: std::sync::LazyLock<Vec<gst::PadTemplate>> = std::sync::LazyLock::new(|| {
+                    let always = $crate::element::pads(&[$((gst::PadDirection::$direction, $caps)),+]);
+                    always.into_iter()$(.chain($asked))?.collect()
+                });
                 &PAD_TEMPLATES
             }
+
+            $($($method)*)?
         }
 
         impl $element {

@@ -9,15 +9,13 @@ use gst::subclass::prelude::*;
 use gst_video::prelude::*;
 use gst_video::subclass::prelude::*;
 use gst_video::video_codec_state::Readable;
-use gst_video::{VideoCodecFrame, VideoCodecFrameFlags, VideoCodecState, VideoFormat, VideoFrameRef, VideoInfo};
-use nestcast_codec::{
-    Bitrate, Budget, Format, Frame, Picture, Plane, Population, VideoEncoder, VideoModel, VideoSettings, View,
-};
+use gst_video::{VideoCodecFrame, VideoCodecFrameFlags, VideoCodecState, VideoFrameRef, VideoInfo};
+use nestcast_codec::{Bitrate, Budget, Frame, Picture, Population, VideoEncoder, VideoModel, VideoSettings};
 
 use crate::coded_format::{coded_caps, describe};
 use crate::element::{count, element};
-use crate::raw_format::{RawFormat, raw_caps};
-use crate::raw_picture::borrow;
+use crate::raw_format::{RawFormat, raw_caps, readable};
+use crate::raw_picture::{borrow, view};
 
 glib::wrapper! {
     /// Encodes raw video.
@@ -47,7 +45,7 @@ struct State {
     settings: VideoSettings,
     /// Begins with a key frame. Another one begins a key frame later.
     encoder: VideoEncoder,
-    /// Memory for pictures that are not I420.
+    /// Memory for pictures whose colour differences are interleaved.
     picture: Picture,
     /// Cuts frames to the bit rate that was asked for.
     budget: Option<Budget>,
@@ -110,6 +108,10 @@ impl VideoEncoderImpl for Encoder {
         Ok(())
     }
 
+    fn caps(&self, filter: Option<&gst::Caps>) -> gst::Caps {
+        readable(&self.obj().proxy_getcaps(Some(&raw_caps()), None), filter)
+    }
+
     fn set_format(&self, input: &VideoCodecState<'static, Readable>) -> Result<(), gst::LoggableError> {
         let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
         let info = input.info().clone();
@@ -117,13 +119,13 @@ impl VideoEncoderImpl for Encoder {
         let settings = self.settings(format).map_err(|error| refused(&error))?;
         let max_bitrate = self.given().max_bitrate;
         let model = VideoModel::built_in();
-        let caps = describe(&info, &model).map_err(|error| refused(&error))?;
+        let caps = describe(&info, format.bits, &model).map_err(|error| refused(&error))?;
         *self.state() = Some(State {
             info,
             format,
             encoder: VideoEncoder::new(model, settings.clone()),
             settings,
-            picture: Picture::zero(format.size, Format::Ycbcr420(format.colours)),
+            picture: Picture::zero(format.size, format.samples()),
             budget: (max_bitrate > 0).then(|| Budget::new(Bitrate::from_bits(max_bitrate), format.rate)),
         });
         let obj = self.obj();
@@ -201,18 +203,13 @@ impl State {
     fn encode(&mut self, buffer: &gst::BufferRef) -> Result<Frame, String> {
         let frame = VideoFrameRef::from_buffer_ref_readable(buffer, &self.info);
         let frame = frame.map_err(|_| "a buffer does not have the planes of its caps".to_owned())?;
-        let RawFormat { size, colours, .. } = self.format;
-        let encoded = if self.info.format() == VideoFormat::I420 {
-            let strides = frame.plane_stride();
-            let data = frame.planes_data();
-            let plane =
-                |index: usize| Plane { samples: data[index], stride: usize::try_from(strides[index]).unwrap_or(0) };
-            let view = View::new(size, Format::Ycbcr420(colours), &[0, 1, 2].map(plane));
-            view.and_then(|view| self.encoder.encode(view))
-        } else {
-            let raw = borrow(&frame, size, colours).map_err(|error| error.to_string())?;
-            raw.copy_into(&mut self.picture);
-            self.encoder.encode(&self.picture)
+        let encoded = match view(&frame, &self.format) {
+            Some(view) => view.and_then(|view| self.encoder.encode(view)),
+            None => {
+                let raw = borrow(&frame, &self.format).map_err(|error| error.to_string())?;
+                raw.copy_into(&mut self.picture);
+                self.encoder.encode(&self.picture)
+            }
         };
         encoded.map_err(|error| error.to_string())
     }

@@ -14,6 +14,9 @@ mod raw_format;
 mod raw_picture;
 mod reception;
 mod sink;
+mod sound_gate;
+mod sound_input;
+mod sound_output;
 mod source;
 
 use gst::glib;

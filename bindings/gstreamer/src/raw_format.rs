@@ -4,7 +4,7 @@ use gst_video::{
     VideoChromaSite, VideoColorMatrix, VideoColorRange, VideoColorimetry, VideoFieldOrder, VideoFormat, VideoInfo,
     VideoInterlaceMode,
 };
-use nestcast_codec::{Display, FrameRate, Matrix, Range, Scan, Siting, Size, Ycbcr};
+use nestcast_codec::{Display, Format, FrameRate, Matrix, Range, Scan, Siting, Size, Ycbcr};
 
 /// The longest side of a picture.
 const MAX_SIDE: i32 = 16_384;
@@ -12,8 +12,15 @@ const MAX_SIDE: i32 = 16_384;
 const MAX_RATE: i32 = 1000;
 /// The rate of video whose caps state none: 0/1, as a camera's of variable rate.
 const USUAL_RATE: [u32; 2] = [30, 1];
-/// The layouts of planes that the elements read and write, the preferred one first.
-const PLANE_LAYOUTS: [VideoFormat; 2] = [VideoFormat::I420, VideoFormat::Nv12];
+/// The layouts of planes that the elements read and write, with the bits of a sample, the preferred one of each first.
+const PLANE_LAYOUTS: [(VideoFormat, u8); 6] = [
+    (VideoFormat::I420, 8),
+    (VideoFormat::Nv12, 8),
+    (VideoFormat::I42010le, 10),
+    (VideoFormat::P01010le, 10),
+    (VideoFormat::I42012le, 12),
+    (VideoFormat::P012Le, 12),
+];
 
 /// Why raw video cannot be encoded.
 #[derive(Debug, thiserror::Error)]
@@ -33,12 +40,19 @@ pub(crate) enum FormatError {
 pub(crate) struct RawFormat {
     pub(crate) size: Size,
     pub(crate) colours: Ycbcr,
+    /// Bits of a sample: those of one of the layouts.
+    pub(crate) bits: u8,
     pub(crate) display: Display,
     pub(crate) rate: FrameRate,
 }
 
 impl RawFormat {
-    /// Reads the format of negotiated caps.
+    /// Returns the codec's format.
+    pub(crate) const fn samples(&self) -> Format {
+        Format::planar(self.colours, self.bits)
+    }
+
+    /// Reads the format of negotiated caps. That of coded frames has 8 bits.
     pub(crate) fn of(info: &VideoInfo) -> Result<Self, FormatError> {
         let size = Size::new(info.width(), info.height())?;
         let colorimetry = info.colorimetry();
@@ -56,7 +70,9 @@ impl RawFormat {
             (other, _) => return Err(FormatError::Fields(other)),
         };
         let display = Display { siting: siting(info.chroma_site()), scan, aspect: aspect(info.par()) };
-        Ok(Self { size, colours: Ycbcr { range, matrix }, display, rate: rate(info.fps())? })
+        let known = PLANE_LAYOUTS.into_iter().find(|(layout, _)| *layout == info.format());
+        let bits = known.map_or(8, |(_, bits)| bits);
+        Ok(Self { size, colours: Ycbcr { range, matrix }, bits, display, rate: rate(info.fps())? })
     }
 
     /// Describes pictures of this format in a layout, with the colours that are usual with the matrix.
@@ -98,7 +114,7 @@ impl RawFormat {
 /// Returns the caps of pads that read or write raw video.
 pub(crate) fn raw_caps() -> gst::Caps {
     gst_video::VideoCapsBuilder::new()
-        .format_list(PLANE_LAYOUTS)
+        .format_list(PLANE_LAYOUTS.map(|(layout, _)| layout))
         .width_range(1..=MAX_SIDE)
         .height_range(1..=MAX_SIDE)
         .framerate_range(gst::Fraction::new(0, 1)..=gst::Fraction::new(MAX_RATE, 1))
@@ -106,8 +122,17 @@ pub(crate) fn raw_caps() -> gst::Caps {
         .build()
 }
 
-/// Returns the first layout in a peer's caps that this plugin has; I420 if the caps name none.
-pub(crate) fn layout(allowed: Option<&gst::CapsRef>) -> VideoFormat {
+/// Returns those caps of a peer that this plugin reads, in the plugin's order: a source that has every format gives 8 bits.
+pub(crate) fn readable(caps: &gst::Caps, filter: Option<&gst::Caps>) -> gst::Caps {
+    match filter {
+        Some(filter) => caps.intersect_with_mode(filter, gst::CapsIntersectMode::First),
+        None => caps.clone(),
+    }
+}
+
+/// Returns the layout in which to write a video whose samples have `bits` bits, and the bits of its samples: the first one
+/// in a peer's caps with enough bits, else the one with the most. If the caps name none, it is I420.
+pub(crate) fn layout(allowed: Option<&gst::CapsRef>, bits: u8) -> (VideoFormat, u8) {
     let names = |structure: &gst::StructureRef| -> Vec<String> {
         match (structure.get::<String>("format"), structure.get::<gst::List>("format")) {
             (Ok(name), _) => vec![name],
@@ -116,8 +141,19 @@ pub(crate) fn layout(allowed: Option<&gst::CapsRef>) -> VideoFormat {
         }
     };
     let listed = allowed.into_iter().flat_map(|caps| caps.iter().flat_map(names));
-    let known = listed.filter_map(|name| PLANE_LAYOUTS.into_iter().find(|layout| layout.to_str() == name.as_str()));
-    known.into_iter().next().unwrap_or(PLANE_LAYOUTS[0])
+    let known =
+        listed.filter_map(|name| PLANE_LAYOUTS.into_iter().find(|(layout, _)| layout.to_str() == name.as_str()));
+    // Bits that the video lacks are worth nothing, and then the first one of a peer is the one that it prefers.
+    let suits = |&(_, given): &(VideoFormat, u8)| (given.min(most_useful(bits)), std::cmp::Reverse(given));
+    let known: Vec<_> = known.collect();
+    let best = known.iter().map(suits).max();
+    known.into_iter().find(|layout| Some(suits(layout)) == best).unwrap_or(PLANE_LAYOUTS[0])
+}
+
+/// Returns the bits of the smallest layout that holds samples of `bits` bits, or of the largest one.
+fn most_useful(bits: u8) -> u8 {
+    let [.., (_, most)] = PLANE_LAYOUTS;
+    PLANE_LAYOUTS.into_iter().map(|(_, given)| given).find(|given| *given >= bits).unwrap_or(most)
 }
 
 fn siting(site: VideoChromaSite) -> Siting {

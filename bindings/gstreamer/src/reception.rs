@@ -6,11 +6,15 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use nestcast_codec::{Decoder, Matrix, ModelId, Picture, Range, Ycbcr};
 use nestcast_models::Package;
-use nestcast_receiver::{Address, Announcement, Concealed, Config, Decoding, Shown, Trust, Viewer, view};
+use nestcast_proto::Sound;
+use nestcast_receiver::{
+    Address, Announcement, Concealed, Config, Decoding, Shown, SoundBlock, SoundMode, Trust, Viewer, view,
+};
 use tokio::sync::oneshot;
 
 use crate::broadcast::with_causes;
 use crate::raw_format::RawFormat;
+use crate::sound_output::{SoundPlayer, SoundQueue};
 
 /// The most pictures that wait for the pipeline. A pipeline that is slower misses pictures, and no delay grows.
 const MAX_WAITING_PICTURES: usize = 4;
@@ -47,6 +51,7 @@ struct Queue {
 struct Shared {
     queue: Mutex<Queue>,
     changed: Condvar,
+    sound: Option<Arc<SoundQueue>>,
 }
 
 impl Shared {
@@ -57,18 +62,27 @@ impl Shared {
     fn end(&self, error: Option<String>) {
         self.lock().end.get_or_insert(error);
         self.changed.notify_all();
+        self.sound.as_ref().inspect(|sound| sound.end());
     }
 }
 
-/// The sender's model is not one of this plugin.
+/// Why a broadcast cannot be shown.
 #[derive(Debug, thiserror::Error)]
-#[error("the sender's model {0} is not one of this plugin: update it")]
-struct UnknownModel(ModelId);
+enum Unshown {
+    #[error("the sender's model {0} is not one of this plugin: update it")]
+    Model(ModelId),
+    #[error(transparent)]
+    Sound(#[from] nestcast_sound::Error),
+}
 
 /// Queues the pictures that the player shows.
 struct Queueing {
     shared: Arc<Shared>,
     threads: usize,
+    /// Returns the bits of a sample that the pipeline shows of a video of so many.
+    shown_bits: Box<dyn Fn(u8) -> u8 + Send>,
+    /// What plays the sound, if the pipeline wants it.
+    sound: Option<SoundPlayer>,
     format: Option<RawFormat>,
 }
 
@@ -87,31 +101,47 @@ impl Queueing {
 }
 
 impl Viewer for Queueing {
-    type Error = UnknownModel;
+    type Error = Unshown;
 
-    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, UnknownModel> {
-        let unknown = UnknownModel(announced.model);
-        let (colours, display, decoding) = match announced.video {
-            Some(video) => (video.colours, video.display, Decoding::video(announced, self.threads).ok_or(unknown)?),
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Unshown> {
+        let unknown = Unshown::Model(announced.model);
+        let (colours, bits, display, decoding) = match announced.video {
+            Some(video) => {
+                let bits = (self.shown_bits)(video.bits);
+                let decoding = Decoding::video(announced, self.threads).ok_or(unknown)?.with_bits(bits);
+                (video.colours, bits, video.display, decoding)
+            }
             None => {
                 let package = Package::built_in_with(announced.model).ok_or(unknown)?;
                 let colours = Ycbcr { range: Range::Full, matrix: Matrix::usual(announced.size) };
                 let decoder = Decoder::new(package.linear(self.threads));
-                (colours, Default::default(), Decoding::new(decoder).with_ycbcr420(colours))
+                (colours, 8, Default::default(), Decoding::new(decoder).with_ycbcr420(colours))
             }
         };
-        self.format = Some(RawFormat { size: announced.size, colours, display, rate: announced.rate });
+        self.format = Some(RawFormat { size: announced.size, colours, bits, display, rate: announced.rate });
         Ok(Some(decoding))
     }
 
-    fn show(&mut self, shown: &Shown<'_>) -> Result<(), UnknownModel> {
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), Unshown> {
         self.queue(shown.picture, Some(shown.captured));
         Ok(())
     }
 
-    fn conceal(&mut self, concealed: &Concealed<'_>) -> Result<(), UnknownModel> {
+    fn conceal(&mut self, concealed: &Concealed<'_>) -> Result<(), Unshown> {
         self.queue(concealed.picture, None);
         Ok(())
+    }
+
+    fn sound_mode(&self) -> Option<SoundMode> {
+        self.sound.as_ref().map(|_| SoundMode::Live)
+    }
+
+    fn handle_sound_announced(&mut self, sound: Sound) -> Result<(), Unshown> {
+        Ok(self.sound.as_mut().map_or(Ok(()), |player| player.begin(sound))?)
+    }
+
+    fn play(&mut self, block: &SoundBlock) -> Result<(), Unshown> {
+        Ok(self.sound.as_mut().map_or(Ok(()), |player| player.play(block))?)
     }
 }
 
@@ -124,10 +154,18 @@ pub(crate) struct Reception {
 
 impl Reception {
     /// Begins to receive from `host`, with the other fields of `config`. Looking up the host and connecting take their
-    /// time on the thread.
-    pub(crate) fn start(host: Address, config: Config, threads: usize) -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
-        let viewer = Queueing { shared: Arc::clone(&shared), threads, format: None };
+    /// time on the thread. `shown_bits` returns the bits of a sample that the pipeline shows of a video of so many. Sound
+    /// goes to `sound`.
+    pub(crate) fn start(
+        host: Address,
+        config: Config,
+        threads: usize,
+        shown_bits: impl Fn(u8) -> u8 + Send + 'static,
+        sound: Option<Arc<SoundQueue>>,
+    ) -> std::io::Result<Self> {
+        let shared = Arc::new(Shared { sound, ..Shared::default() });
+        let (shown_bits, sound) = (Box::new(shown_bits), shared.sound.clone().map(SoundPlayer::new));
+        let viewer = Queueing { shared: Arc::clone(&shared), threads, shown_bits, sound, format: None };
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         // If the receiver panics, the pipeline still ends.

@@ -10,20 +10,25 @@ use gst::subclass::prelude::*;
 use gst_base::prelude::*;
 use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameRef, VideoInfo};
-use nestcast_codec::{Format, Picture};
+use nestcast_codec::Picture;
 use nestcast_encode::{Offered, StreamPicture};
 use nestcast_sender::{Identity, clock_micros, place_of};
+use nestcast_sound::{MAX_BITRATE, MIN_BITRATE};
 
 use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
-use crate::element::{count, element};
-use crate::raw_format::{RawFormat, raw_caps};
+use crate::element::{audio_pad, count, element};
+use crate::raw_format::{RawFormat, raw_caps, readable};
 use crate::raw_picture::borrow;
+use crate::sound_input::{SoundInput, sound_caps};
 
 glib::wrapper! {
     /// Broadcasts raw video.
     pub struct NestcastSink(ObjectSubclass<Sink>)
         @extends gst_base::BaseSink, gst::Element, gst::Object;
 }
+
+/// Bits per second of sound, unless the application sets others.
+const SOUND_BITRATE: u64 = 64_000;
 
 #[derive(Debug, Clone)]
 struct Settings {
@@ -34,13 +39,15 @@ struct Settings {
     max_receivers: u32,
     renditions: u32,
     threads: u32,
+    sound_bitrate: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let [certificate, private_key, token] = [None, None, None];
         let listen = "127.0.0.1:4433".to_owned();
-        Self { listen, certificate, private_key, token, max_receivers: 1000, renditions: 0, threads: 2 }
+        let sound_bitrate = SOUND_BITRATE;
+        Self { listen, certificate, private_key, token, max_receivers: 1000, renditions: 0, threads: 2, sound_bitrate }
     }
 }
 
@@ -107,6 +114,11 @@ pub struct Sink {
         name = "threads", type = u32, get, set, member = threads, minimum = 1, maximum = 256, default = 2,
         mutable_ready, blurb = "The number of threads that encode"
     )]
+    #[property(
+        name = "sound-bitrate", type = u64, get, set, member = sound_bitrate, minimum = MIN_BITRATE,
+        maximum = MAX_BITRATE, default = SOUND_BITRATE, mutable_ready,
+        blurb = "The bit rate of the sound of the pad audio, in bits per second"
+    )]
     settings: Mutex<Settings>,
     #[property(
         name = "fingerprint", type = String, get = Self::fingerprint,
@@ -125,6 +137,7 @@ pub struct Sink {
         blurb = "The number of pictures that the encoder had no time for"
     )]
     state: Mutex<State>,
+    sound: SoundInput,
 }
 
 #[glib::object_subclass]
@@ -154,7 +167,59 @@ element!(
         "Sink/Network/Video",
         "Broadcasts video over QUIC, encoded once for all receivers",
     ],
-    pads: [Sink: raw_caps()]
+    pads: [Sink: raw_caps()],
+    asked: audio_pad(gst::PadDirection::Sink, &sound_caps()),
+    methods: {
+        fn request_new_pad(
+            &self,
+            template: &gst::PadTemplate,
+            _: Option<&str>,
+            _: Option<&gst::Caps>,
+        ) -> Option<gst::Pad> {
+            // Receivers learn of sound when the broadcast begins.
+            if self.state().broadcast.is_some() || self.has_sound() {
+                gst::error!(DEBUG_CATEGORY, imp = self, "one pad for sound, and before the pipeline plays");
+                return None;
+            }
+            let pad = gst::Pad::builder_from_template(template)
+                .name("audio")
+                .chain_function(|_, sink, buffer| {
+                    let failed = || Err(gst::FlowError::Error);
+                    Self::catch_panic_pad_function(sink, failed, |sink| sink.chain_sound(&buffer))
+                })
+                .event_function(|pad, sink, event| {
+                    Self::catch_panic_pad_function(sink, || false, |it| {
+                        it.sound.handle_event(&event);
+                        gst::Pad::event_default(pad, sink, event)
+                    })
+                })
+                .build();
+            self.obj().add_pad(&pad).ok()?;
+            Some(pad)
+        }
+
+        fn release_pad(&self, pad: &gst::Pad) {
+            self.sound.gate.set_open(false);
+            let _ = self.obj().remove_pad(pad);
+        }
+
+        fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+            match change {
+                gst::StateChange::ReadyToPaused => {
+                    self.sound.reset();
+                    self.sound.gate.set_open(true);
+                }
+                gst::StateChange::PlayingToPaused => self.sound.gate.set_playing(false),
+                gst::StateChange::PausedToReady => self.sound.gate.set_open(false),
+                _ => {}
+            }
+            let changed = self.parent_change_state(change)?;
+            if change == gst::StateChange::PausedToPlaying {
+                self.sound.gate.set_playing(true);
+            }
+            Ok(changed)
+        }
+    }
 );
 
 impl BaseSinkImpl for Sink {
@@ -170,6 +235,10 @@ impl BaseSinkImpl for Sink {
         let state = std::mem::take(&mut *self.state());
         drop(state);
         Ok(())
+    }
+
+    fn caps(&self, filter: Option<&gst::Caps>) -> Option<gst::Caps> {
+        Some(readable(&raw_caps(), filter))
     }
 
     fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
@@ -243,6 +312,23 @@ impl BaseSinkImpl for Sink {
 }
 
 impl Sink {
+    fn has_sound(&self) -> bool {
+        self.obj().static_pad("audio").is_some()
+    }
+
+    fn chain_sound(&self, buffer: &gst::Buffer) -> Result<gst::FlowSuccess, gst::FlowError> {
+        let (obj, bitrate) = (self.obj(), self.given().sound_bitrate);
+        let fanout = || self.state().broadcast.as_ref().map(|broadcast| broadcast.sound().clone());
+        self.sound.handle_buffer(obj.upcast_ref(), bitrate, fanout, buffer).map_err(|why| match why {
+            None => gst::FlowError::Flushing,
+            Some(error) => {
+                gst::element_imp_error!(self, gst::StreamError::Encode, ["{error}"]);
+                gst::FlowError::Error
+            }
+        })?;
+        Ok(gst::FlowSuccess::Ok)
+    }
+
     fn input(&self) -> Option<PictureInput> {
         self.state().broadcast.as_ref().map(Broadcast::input)
     }
@@ -299,6 +385,7 @@ impl Sink {
             threads: count(given.threads),
             renditions: count(given.renditions),
             is_paced: self.obj().is_sync(),
+            has_sound: self.has_sound(),
         })
     }
 
@@ -345,14 +432,14 @@ impl Sink {
 
     fn picture(&self, buffer: &gst::Buffer) -> Result<Picture, String> {
         let state = self.state();
-        let Some((info, RawFormat { size, colours, .. })) = &state.input else {
+        let Some((info, format)) = &state.input else {
             return Err("a picture came before its format".to_owned());
         };
         let frame = VideoFrameRef::from_buffer_ref_readable(buffer, info);
         let frame = frame.map_err(|_| "a buffer does not have the planes of its caps")?;
-        let raw = borrow(&frame, *size, *colours).map_err(|error| error.to_string())?;
+        let raw = borrow(&frame, format).map_err(|error| error.to_string())?;
         let spent = state.broadcast.as_ref().and_then(|broadcast| broadcast.input().slot().spent());
-        let mut picture = spent.unwrap_or_else(|| Picture::zero(*size, Format::Ycbcr420(*colours)));
+        let mut picture = spent.unwrap_or_else(|| Picture::zero(format.size, format.samples()));
         raw.copy_into(&mut picture);
         Ok(picture)
     }

@@ -1,7 +1,7 @@
 //! `nestcastsrc`: receives a broadcast as raw video.
 
 use std::path::PathBuf;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
 use gst::glib;
@@ -15,10 +15,12 @@ use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Config, Latency, Trust};
 
-use crate::element::{count, element};
+use crate::element::{audio_pad, count, element};
 use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
 use crate::reception::{Next, PictureOutput, Received, Reception};
+use crate::sound_input::sound_caps;
+use crate::sound_output::{SoundPusher, SoundQueue};
 
 /// The caps of a buffer's reference timestamp that is the capture time since 1970.
 static CAPTURE_TIME: LazyLock<gst::Caps> = LazyLock::new(|| gst::Caps::new_empty_simple("timestamp/x-unix"));
@@ -64,6 +66,8 @@ struct State {
     /// The format of the last caps.
     output: Option<(RawFormat, VideoInfo)>,
     dropped: u64,
+    /// The sound, if the pipeline asked for it.
+    sound: Option<Arc<SoundQueue>>,
 }
 
 /// The element.
@@ -143,13 +147,66 @@ element!(
         "Source/Network/Video",
         "Receives a broadcast of nestcast over QUIC",
     ],
-    pads: [Src: raw_caps()]
+    pads: [Src: raw_caps()],
+    asked: audio_pad(gst::PadDirection::Src, &sound_caps()),
+    methods: {
+        fn request_new_pad(
+            &self,
+            template: &gst::PadTemplate,
+            _: Option<&str>,
+            _: Option<&gst::Caps>,
+        ) -> Option<gst::Pad> {
+            if self.state().reception.is_some() || self.sound_pad().is_some() {
+                gst::error!(DEBUG_CATEGORY, imp = self, "one pad for sound, and before the pipeline plays");
+                return None;
+            }
+            let pad = gst::Pad::builder_from_template(template)
+                .name("audio")
+                .query_function(|pad, source, query| {
+                    if let gst::QueryViewMut::Latency(latency) = query.view_mut() {
+                        latency.set(true, gst::ClockTime::ZERO, gst::ClockTime::NONE);
+                        return true;
+                    }
+                    gst::Pad::query_default(pad, source, query)
+                })
+                .build();
+            self.obj().add_pad(&pad).ok()?;
+            Some(pad)
+        }
+
+        fn release_pad(&self, pad: &gst::Pad) {
+            let queue = self.state().sound.take();
+            queue.inspect(|queue| queue.stop());
+            self.stop_sound();
+            let _ = self.obj().remove_pad(pad);
+        }
+
+        fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
+            let queue = self.state().sound.clone();
+            match (change, &queue) {
+                (gst::StateChange::PlayingToPaused, Some(queue)) => queue.set_playing(false),
+                (gst::StateChange::PausedToReady, Some(queue)) => queue.stop(),
+                _ => {}
+            }
+            let changed = self.parent_change_state(change)?;
+            match (change, &queue) {
+                (gst::StateChange::ReadyToPaused, _) => self.start_sound(),
+                (gst::StateChange::PausedToPlaying, Some(queue)) => queue.set_playing(true),
+                // Its thread has nothing to wait for any more.
+                (gst::StateChange::PausedToReady, _) => self.stop_sound(),
+                _ => {}
+            }
+            Ok(changed)
+        }
+    }
 );
 
 impl BaseSrcImpl for Source {
     fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let begun = self.begin().map_err(|why| gst::error_msg!(gst::ResourceError::Settings, ["{why}"]))?;
-        *self.state() = State { reception: Some(begun), ..State::default() };
+        let sound = self.sound_pad().map(|_| Arc::<SoundQueue>::default());
+        let begun = self.begin(sound.clone());
+        let begun = begun.map_err(|why| gst::error_msg!(gst::ResourceError::Settings, ["{why}"]))?;
+        *self.state() = State { reception: Some(begun), sound, ..State::default() };
         Ok(())
     }
 
@@ -207,6 +264,25 @@ impl PushSrcImpl for Source {
 }
 
 impl Source {
+    fn sound_pad(&self) -> Option<gst::Pad> {
+        self.obj().static_pad("audio")
+    }
+
+    /// Starts the thread of sound, if the pipeline asked for it.
+    fn start_sound(&self) {
+        let (Some(pad), Some(queue)) = (self.sound_pad(), self.state().sound.clone()) else { return };
+        let obj = self.obj();
+        let mut pusher = SoundPusher::new(pad.clone(), obj.upcast_ref(), queue);
+        if let Err(error) = pad.start_task(move || pusher.push_next()) {
+            gst::error!(DEBUG_CATEGORY, imp = self, "no thread for sound: {error}");
+        }
+    }
+
+    /// Ends the thread of sound.
+    fn stop_sound(&self) {
+        let _ = self.sound_pad().map(|pad| pad.stop_task());
+    }
+
     fn output(&self) -> Option<PictureOutput> {
         self.state().reception.as_ref().map(Reception::output)
     }
@@ -216,7 +292,7 @@ impl Source {
     }
 
     /// Reads the properties, and begins to receive.
-    fn begin(&self) -> Result<Reception, String> {
+    fn begin(&self, sound: Option<Arc<SoundQueue>>) -> Result<Reception, String> {
         let given = self.given().clone();
         let address: Address = given.address.parse().map_err(|error| format!("{error}"))?;
         let trust = match (given.fingerprint, given.authorities) {
@@ -238,7 +314,13 @@ impl Source {
             ..Reception::config(trust)
         };
         let threads = count(given.threads);
-        Reception::start(address, config, threads).map_err(|error| format!("a thread cannot be started: {error}"))
+        let pad = self.obj().src_pad().downgrade();
+        let shown_bits = move |bits| {
+            let allowed = pad.upgrade().and_then(|pad| pad.allowed_caps());
+            layout(allowed.as_deref(), bits).1
+        };
+        Reception::start(address, config, threads, shown_bits, sound)
+            .map_err(|error| format!("a thread cannot be started: {error}"))
     }
 
     /// Puts a picture into a buffer, after its caps if they change.
@@ -279,7 +361,12 @@ impl Source {
         };
         let obj = self.obj();
         let allowed = obj.src_pad().allowed_caps();
-        let info = format.to_info(layout(allowed.as_deref())).map_err(|error| refused(&error))?;
+        let (layout, bits) = layout(allowed.as_deref(), format.bits);
+        if bits != format.bits {
+            let why = format!("no element takes pictures of {} bits a sample: put videoconvert after it", format.bits);
+            return Err(refused(&why));
+        }
+        let info = format.to_info(layout).map_err(|error| refused(&error))?;
         let caps = info.to_caps().map_err(|error| refused(&error))?;
         obj.set_caps(&caps).map_err(|_| refused(&format!("no element takes {caps}")))?;
         self.state().output = Some((format, info.clone()));

@@ -5,14 +5,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nestcast_codec::{Format, FrameRate, Size, Ycbcr};
+use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{Offered, PictureFormat, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
 use nestcast_sender::{Authorizer, Broadcast as Sender, Config, Identity, LiveSource, Monitor, SharedToken};
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
 use crate::errors::{Result, SessionError, argument, with_causes};
-use crate::picture::{Planar, colours, size};
+use crate::picture::{Planar, colours, depth, size};
 
 /// How often a call that waits lets Python handle signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
@@ -24,6 +24,7 @@ pub(crate) struct Broadcast {
     outcome: Outcome,
     size: Size,
     colours: Ycbcr,
+    bits: u8,
     monitor: Monitor,
     #[pyo3(get)]
     fingerprint: String,
@@ -35,7 +36,7 @@ pub(crate) struct Broadcast {
 #[pymethods]
 impl Broadcast {
     #[new]
-    #[pyo3(signature = (width, height, rate, listen, certificate, token, threads, matrix, full_range))]
+    #[pyo3(signature = (width, height, rate, listen, certificate, token, threads, matrix, full_range, bits))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument by name in Python")]
     fn new(
         py: Python<'_>,
@@ -48,9 +49,10 @@ impl Broadcast {
         threads: usize,
         matrix: Option<&str>,
         full_range: bool,
+        bits: u32,
     ) -> Result<Self> {
         let size = size(width, height)?;
-        let colours = colours(size, matrix, full_range)?;
+        let (colours, bits) = (colours(size, matrix, full_range)?, depth(bits)?);
         let rate = FrameRate::new(rate.0, rate.1).map_err(|error| argument(format!("{error}")))?;
         if threads == 0 {
             return Err(argument("at least one thread is needed"));
@@ -63,7 +65,7 @@ impl Broadcast {
         }
         .map_err(|error| failed(&error))?;
         let fingerprint = identity.fingerprint().to_string();
-        let (slot, pictures) = PictureSlot::open(PictureFormat::new(size, Format::Ycbcr420(colours), rate));
+        let (slot, pictures) = PictureSlot::open(PictureFormat::new(size, Format::planar(colours, bits), rate));
         let outcome = Outcome::default();
         let encoding = VideoEncoding::new(pictures.format(), threads, RenditionLimit::AsNeeded);
         let encoding = encoding.map_err(|error| argument(error.to_string()))?;
@@ -90,6 +92,7 @@ impl Broadcast {
             outcome,
             size,
             colours,
+            bits,
             monitor,
             fingerprint,
             address,
@@ -101,7 +104,10 @@ impl Broadcast {
     /// frame rate.
     fn write(&self, frame: &Bound<'_, PyAny>) -> Result<()> {
         let py = frame.py();
-        let mut picture = StreamPicture::from(Planar::of(frame, self.size, self.colours)?.to_picture(py)?);
+        let planes = Planar::of(frame, self.size, self.colours, self.bits)?;
+        let mut copy = self.slot.spent().unwrap_or_else(|| Picture::zero(self.size, planes.format()));
+        planes.copy_into(py, &mut copy)?;
+        let mut picture = StreamPicture::from(copy);
         loop {
             match py.detach(|| self.slot.offer(picture, SIGNAL_INTERVAL)) {
                 Offered::Accepted | Offered::Replaced => return Ok(()),

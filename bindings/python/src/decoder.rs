@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use nestcast_codec::{Header as StreamHeader, MAX_HEADER, Parsed, Progress};
+use nestcast_codec::{Header as StreamHeader, MAX_HEADER, ModelId, Parsed, Progress};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -24,8 +24,10 @@ pub(crate) struct Decoder {
 
 /// A decoder, or the first bytes that will say which one the stream needs.
 enum State {
-    Header(Vec<u8>),
-    Ready { decoder: Box<nestcast_codec::Decoder>, is_chosen_by_stream: bool },
+    /// With the decoder of the stream before, and its model: its memory serves again.
+    Header { head: Vec<u8>, before: Option<(ModelId, Box<nestcast_codec::Decoder>)> },
+    /// With the model, if the stream chose it.
+    Ready { decoder: Box<nestcast_codec::Decoder>, chosen: Option<ModelId> },
 }
 
 #[pymethods]
@@ -37,10 +39,10 @@ impl Decoder {
             if threads == 0 {
                 return Err(argument("at least one thread is needed"));
             }
-            State::Header(Vec::new())
+            State::Header { head: Vec::new(), before: None }
         } else {
             let decoder = Transform::new(model, threads, deep)?.decoder().with_max_pixels(max_pixels);
-            State::Ready { decoder: Box::new(decoder), is_chosen_by_stream: false }
+            State::Ready { decoder: Box::new(decoder), chosen: None }
         };
         Ok(Self { state: Mutex::new(state), threads, deep, max_pixels })
     }
@@ -51,14 +53,19 @@ impl Decoder {
         let mut state = exclusive(&self.state, "decoder")?;
         with_bytes(data, |bytes| {
             let mut bytes = bytes;
-            if let State::Header(head) = &mut *state {
+            if let State::Header { head, before } = &mut *state {
                 let count = MAX_HEADER.saturating_sub(head.len()).min(bytes.len());
                 head.extend_from_slice(bytes.split_off(..count).unwrap_or_default());
                 let Parsed::Complete(header, _) = StreamHeader::parse(head)? else { return Ok(()) };
-                let transform = Transform::of_stream(py, header.model, self.threads, self.deep)?;
-                let mut decoder = Box::new(transform.decoder().with_max_pixels(self.max_pixels));
+                let mut decoder = match before.take().filter(|(model, _)| *model == header.model) {
+                    Some((_, decoder)) => decoder,
+                    None => {
+                        let transform = Transform::of_stream(py, header.model, self.threads, self.deep)?;
+                        Box::new(transform.decoder().with_max_pixels(self.max_pixels))
+                    }
+                };
                 let pushed = decoder.push(head);
-                *state = State::Ready { decoder, is_chosen_by_stream: true };
+                *state = State::Ready { decoder, chosen: Some(header.model) };
                 pushed?;
             }
             let State::Ready { decoder, .. } = &mut *state else { return Ok(()) };
@@ -86,11 +93,18 @@ impl Decoder {
     /// Forgets the stream and keeps the memory.
     fn reset(&self) -> Result<()> {
         let mut state = exclusive(&self.state, "decoder")?;
-        match &mut *state {
-            State::Ready { decoder, is_chosen_by_stream: false } => decoder.reset(),
-            // The next stream may need another model.
-            chosen => *chosen = State::Header(Vec::new()),
+        if let State::Ready { decoder, .. } = &mut *state {
+            decoder.reset();
         }
+        // The next stream may need another model.
+        let empty = State::Header { head: Vec::new(), before: None };
+        *state = match std::mem::replace(&mut *state, empty) {
+            State::Ready { decoder, chosen: Some(model) } => {
+                State::Header { head: Vec::new(), before: Some((model, decoder)) }
+            }
+            State::Header { before, .. } => State::Header { head: Vec::new(), before },
+            given => given,
+        };
         Ok(())
     }
 
@@ -136,7 +150,7 @@ fn missing(progress: Progress) -> nestcast_codec::DecodeError {
 }
 
 fn incomplete(state: &State) -> nestcast_codec::DecodeError {
-    let State::Header(head) = state else { return missing(Progress::NeedMore(1)) };
+    let State::Header { head, .. } = state else { return missing(Progress::NeedMore(1)) };
     match StreamHeader::parse(head) {
         Ok(Parsed::NeedMore(count)) => missing(Progress::NeedMore(count)),
         _ => missing(Progress::NeedMore(1)),

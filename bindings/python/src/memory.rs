@@ -124,14 +124,43 @@ impl Array {
         Ok(self.0.as_typed::<u8>()?.to_vec(py)?)
     }
 
+    /// Copies the bytes into `to`, which has no gaps and has room for all, row by row.
+    pub(crate) fn copy_into(&self, py: Python<'_>, to: &mut [u8]) -> Result<()> {
+        let Some(rows) = self.rows() else {
+            to.copy_from_slice(&self.to_vec(py)?);
+            return Ok(());
+        };
+        let row = self.row_bytes(to.len());
+        self.read(rows, |from| {
+            py.detach(|| {
+                let from = from.chunks(rows.stride);
+                to.chunks_exact_mut(row).zip(from).for_each(|(to, from)| to.copy_from_slice(&from[..row]));
+            });
+            Ok(())
+        })
+    }
+
     /// Writes the bytes of samples without gaps, row by row.
     pub(crate) fn fill(&self, py: Python<'_>, bytes: &[u8]) -> Result<()> {
         self.check_writable()?;
+        if let Some(rows) = self.rows() {
+            let row = self.row_bytes(bytes.len());
+            return self.write(rows, |to| {
+                let to = to.chunks_mut(rows.stride);
+                bytes.chunks_exact(row).zip(to).for_each(|(from, to)| to[..row].copy_from_slice(from));
+                Ok(())
+            });
+        }
         if self.is_uint16() {
             let samples: Vec<_> = bytes.as_chunks().0.iter().map(|&sample| u16::from_le_bytes(sample)).collect();
             return Ok(self.0.as_typed::<u16>()?.copy_from_slice(py, &samples)?);
         }
         Ok(self.0.as_typed::<u8>()?.copy_from_slice(py, bytes)?)
+    }
+
+    /// Returns the bytes of a row of `bytes` bytes.
+    fn row_bytes(&self, bytes: usize) -> usize {
+        bytes / self.shape().first().copied().unwrap_or(1).max(1)
     }
 
     fn check_writable(&self) -> Result<()> {

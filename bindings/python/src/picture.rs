@@ -104,15 +104,31 @@ pub(crate) struct Planar {
 }
 
 impl Planar {
-    /// Exports the arrays of a picture of this size.
-    pub(crate) fn of(object: &Bound<'_, PyAny>, size: Size, colours: Ycbcr) -> Result<Self> {
-        let format = Format::Ycbcr420(colours);
+    /// Exports the arrays of a picture to read, whose samples have `bits` bits: uint8 for 8, uint16 for 9 to 16.
+    pub(crate) fn of(object: &Bound<'_, PyAny>, size: Size, colours: Ycbcr, bits: u8) -> Result<Self> {
+        let picture = Self::to_write(object, size, colours, bits)?;
+        if bits > 8 && !picture.is_deep() {
+            return Err(argument(format!("a frame of {bits} bits a sample has arrays of uint16, not of uint8")));
+        }
+        Ok(picture)
+    }
+
+    /// Exports the arrays of a picture to write: of 8 bits in uint8, of `bits` bits, 9 to 16, in uint16.
+    pub(crate) fn to_write(object: &Bound<'_, PyAny>, size: Size, colours: Ycbcr, bits: u8) -> Result<Self> {
         let planes = if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
             object.try_iter()?.collect::<PyResult<Vec<_>>>()?
         } else {
             vec![object.clone()]
         };
-        let arrays = planes.iter().map(Array::of).collect::<Result<Vec<_>>>()?;
+        let arrays = planes.iter().map(Array::of_samples).collect::<Result<Vec<_>>>()?;
+        let is_deep = arrays.first().is_some_and(Array::is_uint16);
+        if arrays.iter().any(|array| array.is_uint16() != is_deep) {
+            return Err(argument("the planes of a frame are of one type, uint8 or uint16"));
+        }
+        if is_deep && bits == 8 {
+            return Err(argument("arrays of uint16 need a video of more than 8 bits a sample: state bits, 9 to 16"));
+        }
+        let format = Format::planar(colours, if is_deep { bits } else { 8 });
         let picture = Self { arrays, size, format };
         let expected = picture.shapes();
         let given: Vec<_> = picture.arrays.iter().map(|array| array.shape().to_vec()).collect();
@@ -133,7 +149,7 @@ impl Planar {
     fn shapes(&self) -> Vec<Vec<usize>> {
         let plane = |plane| {
             let [width, height] = self.format.plane(self.size, plane);
-            vec![height, width]
+            vec![height, width / self.sample_bytes()]
         };
         let is_even = self.size.width().is_multiple_of(2) && self.size.height().is_multiple_of(2);
         if self.arrays.len() == 1 && is_even {
@@ -145,8 +161,7 @@ impl Planar {
     /// Lends the picture to `work`, without the interpreter's lock, with the copies that gaps between samples need.
     pub(crate) fn view<T: Send>(&self, py: Python<'_>, work: impl FnOnce(View<'_>) -> Result<T> + Send) -> Result<T> {
         let Some(rows) = self.rows() else {
-            let samples = self.arrays.iter().map(|array| array.to_vec(py)).collect::<Result<Vec<_>>>()?.concat();
-            let picture = Picture::new(self.size, self.format, samples)?;
+            let picture = self.to_picture(py)?;
             return py.detach(|| work(View::from(&picture)));
         };
         match (&*self.arrays, &*rows) {
@@ -161,7 +176,7 @@ impl Planar {
                 })
             }),
             _ => self.arrays[0].read(rows[0], |samples| {
-                let (luma, differences) = samples.split_at(self.size.pixels());
+                let (luma, differences) = samples.split_at(self.luma_bytes());
                 let (blue, red) = differences.split_at(differences.len() / 2);
                 let planes: Vec<_> = [luma, blue, red]
                     .into_iter()
@@ -198,7 +213,7 @@ impl Planar {
                 })
             }),
             _ => self.arrays[0].write(rows[0], |samples| {
-                let (luma, differences) = samples.split_at_mut(self.size.pixels());
+                let (luma, differences) = samples.split_at_mut(self.luma_bytes());
                 let (blue, red) = differences.split_at_mut(differences.len() / 2);
                 let [luma_width, width, _] = [0, 1, 2].map(|plane| self.format.plane(self.size, plane)[0]);
                 let planes = [(luma, luma_width), (blue, width), (red, width)];
@@ -209,19 +224,57 @@ impl Planar {
         }
     }
 
-    /// Writes the samples of all planes, row by row.
+    pub(crate) const fn format(&self) -> Format {
+        self.format
+    }
+
+    const fn is_deep(&self) -> bool {
+        matches!(self.format, Format::Ycbcr420Deep { .. })
+    }
+
+    const fn sample_bytes(&self) -> usize {
+        if self.is_deep() { 2 } else { 1 }
+    }
+
+    /// Returns the bytes of luma without gaps.
+    fn luma_bytes(&self) -> usize {
+        let [row, rows] = self.format.plane(self.size, 0);
+        row * rows
+    }
+
+    /// Writes the bytes of all planes, row by row.
     pub(crate) fn fill(&self, py: Python<'_>, mut samples: &[u8]) -> Result<()> {
         for array in &self.arrays {
-            let plane = samples.split_off(..array.shape().iter().product()).unwrap_or_default();
+            let plane = samples.split_off(..self.bytes_of(array)).unwrap_or_default();
             array.fill(py, plane)?;
         }
         Ok(())
     }
 
-    /// Returns the samples of all planes, row by row.
+    /// Returns a copy of the picture.
     pub(crate) fn to_picture(&self, py: Python<'_>) -> Result<Picture> {
-        let samples = self.arrays.iter().map(|array| array.to_vec(py)).collect::<Result<Vec<_>>>()?.concat();
-        Ok(Picture::new(self.size, self.format, samples)?)
+        let mut picture = Picture::zero(self.size, self.format);
+        self.copy_into(py, &mut picture)?;
+        Ok(picture)
+    }
+
+    /// Copies the samples of all planes into a picture, in its memory if it has this size and format.
+    pub(crate) fn copy_into(&self, py: Python<'_>, picture: &mut Picture) -> Result<()> {
+        if picture.size() != self.size || picture.format() != self.format {
+            *picture = Picture::zero(self.size, self.format);
+        }
+        let mut samples = picture.samples_mut();
+        for array in &self.arrays {
+            let plane = samples.split_off_mut(..self.bytes_of(array)).unwrap_or_default();
+            array.copy_into(py, plane)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the bytes of an array's samples without gaps.
+    fn bytes_of(&self, array: &Array) -> usize {
+        let count: usize = array.shape().iter().product();
+        self.sample_bytes() * count
     }
 
     /// Returns how the rows of each array lie, if they can be lent.
@@ -230,6 +283,12 @@ impl Planar {
         // In I420, chroma has rows of half the width: all of them must be one piece.
         (rows.len() == 3 || rows[0].length == self.format.bytes(self.size)).then_some(rows)
     }
+}
+
+/// Checks the bits of a video's samples, 8 to 16.
+pub(crate) fn depth(bits: u32) -> Result<u8> {
+    let fits = u8::try_from(bits).ok().filter(|bits| (8..=16).contains(bits));
+    fits.ok_or_else(|| argument(format!("samples of a video have 8 to 16 bits, not {bits}")))
 }
 
 /// Returns what samples of a video mean: `matrix` is "601", "709", or nothing for the usual one of the size.

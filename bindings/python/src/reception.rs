@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use nestcast_codec::{Format, Matrix, Picture, Range, Ycbcr};
+use nestcast_codec::{Matrix, Picture, Range, Ycbcr};
 use nestcast_models::Package;
 use nestcast_receiver::{Address, Announcement, Concealed, Config, Decoding, Shown, Trust, Viewer, view};
 use pyo3::prelude::*;
@@ -60,6 +60,8 @@ struct Keeper {
     frames: Arc<Frames>,
     capacity: usize,
     threads: usize,
+    /// Whether frames have the bits of the video, and not 8.
+    as_sent: bool,
 }
 
 impl Keeper {
@@ -84,8 +86,9 @@ impl Viewer for Keeper {
 
     fn handle_announcement(&mut self, announced: &Announcement) -> std::result::Result<Option<Decoding>, UnknownModel> {
         let unknown = UnknownModel(announced.model);
-        if announced.video.is_some() {
-            return Decoding::video(announced, self.threads).map(Some).ok_or(unknown);
+        if let Some(video) = announced.video {
+            let decoding = Decoding::video(announced, self.threads).ok_or(unknown)?;
+            return Ok(Some(if self.as_sent { decoding.with_bits(video.bits) } else { decoding }));
         }
         let package = Package::built_in_with(announced.model).ok_or(unknown)?;
         Ok(Some(Decoding::new(nestcast_codec::Decoder::new(package.linear(self.threads)))))
@@ -113,7 +116,7 @@ pub(crate) struct Reception {
 #[pymethods]
 impl Reception {
     #[new]
-    #[pyo3(signature = (address, fingerprint, authorities, token, wait, retry, threads, capacity))]
+    #[pyo3(signature = (address, fingerprint, authorities, token, wait, retry, threads, capacity, as_sent))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument by name in Python")]
     fn new(
         py: Python<'_>,
@@ -125,6 +128,7 @@ impl Reception {
         retry: f64,
         threads: usize,
         capacity: usize,
+        as_sent: bool,
     ) -> Result<Self> {
         let address: Address = address.parse().map_err(|error| argument(format!("{error}")))?;
         let trust = match (fingerprint, authorities) {
@@ -153,7 +157,7 @@ impl Reception {
             ..Config::new(first, trust)
         };
         let frames = Arc::new(Frames::default());
-        let keeper = Keeper { frames: Arc::clone(&frames), capacity, threads };
+        let keeper = Keeper { frames: Arc::clone(&frames), capacity, threads, as_sent };
         let (stop, stopped) = oneshot::channel();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let ended = Arc::clone(&frames);
@@ -226,8 +230,9 @@ pub(crate) struct ReceivedFrame {
 }
 
 impl ReceivedFrame {
-    fn colours(&self) -> Option<Ycbcr> {
-        if let Format::Ycbcr420(colours) = self.frame.picture.format() { Some(colours) } else { None }
+    /// Returns what a video's samples mean, and their bits.
+    const fn planar(&self) -> Option<(Ycbcr, u8)> {
+        self.frame.picture.format().ycbcr420()
     }
 }
 
@@ -260,20 +265,25 @@ impl ReceivedFrame {
 
     #[getter]
     fn matrix(&self) -> Option<&'static str> {
-        self.colours().map(|colours| if colours.matrix == Matrix::Bt601 { "601" } else { "709" })
+        self.planar().map(|(colours, _)| if colours.matrix == Matrix::Bt601 { "601" } else { "709" })
     }
 
     #[getter]
     fn full_range(&self) -> bool {
-        self.colours().is_none_or(|colours| colours.range == Range::Full)
+        self.planar().is_none_or(|(colours, _)| colours.range == Range::Full)
+    }
+
+    #[getter]
+    fn bits(&self) -> u8 {
+        self.planar().map_or(8, |(_, bits)| bits)
     }
 
     /// Copies the picture into an array, or the planes of a video's frame into three arrays.
     fn copy_into(&self, out: &Bound<'_, PyAny>) -> Result<()> {
         let picture = &self.frame.picture;
         let py = out.py();
-        if let Some(colours) = self.colours() {
-            return Planar::of(out, picture.size(), colours)?.fill(py, picture.samples());
+        if let Some((colours, bits)) = self.planar() {
+            return Planar::of(out, picture.size(), colours, bits)?.fill(py, picture.samples());
         }
         let pixels = Pixels::of(out)?;
         if pixels.size() != picture.size() || pixels.format() != picture.format() {

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{Result, argument};
 use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
-use crate::picture::{Planar, colours};
+use crate::picture::{Planar, colours, depth};
 use crate::video::settings;
 
 /// The bytes of a video, wherever they are.
@@ -56,6 +56,8 @@ pub(crate) struct StoredVideo {
     size: Size,
     colours: Ycbcr,
     #[pyo3(get)]
+    bits: u8,
+    #[pyo3(get)]
     rate: (u32, u32),
 }
 
@@ -82,14 +84,16 @@ impl StoredVideo {
             player = player.with_bitrate(positive(bitrate)?);
         }
         let rate = (header.rate.frames(), header.rate.seconds());
-        Ok(Self { player: Mutex::new(player), size: header.size, colours: header.colours, rate })
+        Ok(Self { player: Mutex::new(player), size: header.size, colours: header.colours, bits: header.bits, rate })
     }
 
-    /// Decodes the next frame into three arrays, or one I420 array. Returns its number, or `None` after the last.
+    /// Decodes the next frame into three arrays, or one I420 array: in 8 bits into uint8, in the video's into uint16.
+    /// Returns its number, or `None` after the last.
     fn next_into(&self, out: &Bound<'_, PyAny>) -> Result<Option<u64>> {
         let mut player = exclusive(&self.player, "video")?;
         let player = &mut *player;
-        let shown = Planar::of(out, self.size, self.colours)?.draw(out.py(), |view| Ok(player.next_into(view)?))?;
+        let planes = Planar::to_write(out, self.size, self.colours, self.bits)?;
+        let shown = planes.draw(out.py(), |view| Ok(player.next_into(view)?))?;
         Ok(shown.map(|shown| shown.number))
     }
 
@@ -134,12 +138,13 @@ pub(crate) struct VideoWriter {
     writer: Mutex<Option<Writer<Vec<u8>>>>,
     size: Size,
     colours: Ycbcr,
+    bits: u8,
 }
 
 #[pymethods]
 impl VideoWriter {
     #[new]
-    #[pyo3(signature = (width, height, rate, bitrates, threads, renditions, matrix, full_range))]
+    #[pyo3(signature = (width, height, rate, bitrates, threads, renditions, matrix, full_range, bits))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument by name in Python")]
     fn new(
         width: usize,
@@ -150,21 +155,22 @@ impl VideoWriter {
         renditions: usize,
         matrix: Option<&str>,
         full_range: bool,
+        bits: u32,
     ) -> Result<Self> {
         let settings = settings([width, height], rate, bitrates, threads)?;
         let (size, rate, model) = (settings.size, settings.rate, VideoModel::built_in());
-        let colours = colours(size, matrix, full_range)?;
+        let (colours, bits) = (colours(size, matrix, full_range)?, depth(bits)?);
         let encoder = VideoRenditions::new(&model, settings, renditions)?;
         let (display, renditions) = (Display::default(), encoder.rates());
-        let header = VideoHeader { size, rate, colours, bits: 8, display, models: model.ids(), renditions };
-        Ok(Self { writer: Mutex::new(Some(Writer::new(encoder, &header, Vec::new()))), size, colours })
+        let header = VideoHeader { size, rate, colours, bits, display, models: model.ids(), renditions };
+        Ok(Self { writer: Mutex::new(Some(Writer::new(encoder, &header, Vec::new()))), size, colours, bits })
     }
 
     /// Encodes the next frame: three arrays (luma, Cb, Cr), or one I420 array.
     fn write(&self, frame: &Bound<'_, PyAny>) -> Result<()> {
         let mut writer = exclusive(&self.writer, "writer")?;
         let writer = writer.as_mut().ok_or_else(|| argument("the video is finished"))?;
-        Planar::of(frame, self.size, self.colours)?.view(frame.py(), |view| Ok(writer.write(view)?))
+        Planar::of(frame, self.size, self.colours, self.bits)?.view(frame.py(), |view| Ok(writer.write(view)?))
     }
 
     /// Ends the video and returns its bytes.

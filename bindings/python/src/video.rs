@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{Result, argument};
 use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
-use crate::picture::{Pixels, Planar, colours, size};
+use crate::picture::{Pixels, Planar, colours, depth, size};
 
 /// The numbers of a video: pixels, frames a second, and its slowest and fastest receiver's bits a second.
 pub(crate) fn settings(
@@ -86,28 +86,31 @@ impl VideoFrame {
 pub(crate) struct VideoEncoder {
     encoder: Mutex<Encoder>,
     size: Size,
+    bits: u8,
 }
 
 #[pymethods]
 impl VideoEncoder {
     #[new]
-    #[pyo3(signature = (width, height, rate, bitrates, threads))]
+    #[pyo3(signature = (width, height, rate, bitrates, threads, bits))]
     fn new(
         width: usize,
         height: usize,
         rate: (u32, u32),
         bitrates: Option<(f64, f64)>,
         threads: usize,
+        bits: u32,
     ) -> Result<Self> {
         let settings = settings([width, height], rate, bitrates, threads)?;
-        Ok(Self { size: settings.size, encoder: Mutex::new(Encoder::new(VideoModel::built_in(), settings)) })
+        let (size, bits) = (settings.size, depth(bits)?);
+        Ok(Self { size, bits, encoder: Mutex::new(Encoder::new(VideoModel::built_in(), settings)) })
     }
 
     /// Encodes the next frame: three arrays (luma, Cb, Cr), or one I420 array.
     fn encode(&self, frame: &Bound<'_, PyAny>) -> Result<VideoFrame> {
         let mut encoder = exclusive(&self.encoder, "encoder")?;
         let encoder = &mut *encoder;
-        let picture = Planar::of(frame, self.size, Ycbcr::BT601)?;
+        let picture = Planar::of(frame, self.size, Ycbcr::BT601, self.bits)?;
         let frame_coded = picture.view(frame.py(), |view| Ok(encoder.encode(view)?))?;
         Ok(VideoFrame::new(frame.py(), &frame_coded))
     }
@@ -132,19 +135,20 @@ impl VideoEncoder {
 pub(crate) struct VideoDecoder {
     decoder: Mutex<Decoder>,
     size: Size,
+    bits: u8,
 }
 
 #[pymethods]
 impl VideoDecoder {
     #[new]
-    #[pyo3(signature = (width, height, threads, max_pixels))]
-    fn new(width: usize, height: usize, threads: usize, max_pixels: u64) -> Result<Self> {
-        let size = size(width, height)?;
+    #[pyo3(signature = (width, height, threads, max_pixels, bits))]
+    fn new(width: usize, height: usize, threads: usize, max_pixels: u64, bits: u32) -> Result<Self> {
+        let (size, bits) = (size(width, height)?, depth(bits)?);
         if threads == 0 {
             return Err(argument("at least one thread is needed"));
         }
         let decoder = Decoder::new(VideoModel::built_in(), size, threads).with_max_pixels(max_pixels);
-        Ok(Self { decoder: Mutex::new(decoder), size })
+        Ok(Self { decoder: Mutex::new(decoder), size, bits })
     }
 
     /// Decodes the next frame, or a prefix of it. Returns how far it reached.
@@ -160,11 +164,12 @@ impl VideoDecoder {
         })
     }
 
-    /// Renders the last frame into three arrays, or one I420 array.
+    /// Renders the last frame into three arrays, or one I420 array: in 8 bits into uint8, in `bits` into uint16.
     fn render(&self, out: &Bound<'_, PyAny>) -> Result<()> {
         let mut decoder = exclusive(&self.decoder, "decoder")?;
         let decoder = &mut *decoder;
-        Planar::of(out, self.size, Ycbcr::BT601)?.draw(out.py(), |view| Ok(decoder.render_into(view)?))
+        let out_planes = Planar::to_write(out, self.size, Ycbcr::BT601, self.bits)?;
+        out_planes.draw(out.py(), |view| Ok(decoder.render_into(view)?))
     }
 
     /// Renders a picture for the `frames`th missing frame after the last one. Returns whether anything moves; if not,
@@ -172,24 +177,29 @@ impl VideoDecoder {
     fn conceal(&self, out: &Bound<'_, PyAny>, frames: u32) -> Result<bool> {
         let mut decoder = exclusive(&self.decoder, "decoder")?;
         let decoder = &mut *decoder;
-        Planar::of(out, self.size, Ycbcr::BT601)?.draw(out.py(), |view| Ok(decoder.conceal_into(view, frames)?))
+        let out_planes = Planar::to_write(out, self.size, Ycbcr::BT601, self.bits)?;
+        out_planes.draw(out.py(), |view| Ok(decoder.conceal_into(view, frames)?))
     }
 }
 
-/// Converts a planar picture to RGB, into an array of the shape (height, width, 3).
+/// Converts a planar picture to RGB, into an array of the shape (height, width, 3): of uint8 for 8 bits a sample, of
+/// uint16 with white at 65535 for more.
 #[pyfunction]
 pub(crate) fn planar_to_rgb(
     planes: &Bound<'_, PyAny>,
     out: &Bound<'_, PyAny>,
     matrix: &str,
     full_range: bool,
+    bits: u32,
 ) -> Result<()> {
     let py = planes.py();
     let rgb = Pixels::of(out)?;
-    let picture = Planar::of(planes, rgb.size(), colours(rgb.size(), Some(matrix), full_range)?)?.to_picture(py)?;
+    let colours = colours(rgb.size(), Some(matrix), full_range)?;
+    let picture = Planar::of(planes, rgb.size(), colours, depth(bits)?)?.to_picture(py)?;
     let converted = py.detach(|| to_rgb(&picture).into_owned());
     if rgb.format() != converted.format() {
-        return Err(argument("the array to write to needs three channels of uint8"));
+        let kind = if converted.format().is_deep() { "uint16" } else { "uint8" };
+        return Err(argument(format!("the array to write to needs three channels of {kind}")));
     }
     rgb.fill(py, converted.samples())
 }

@@ -89,6 +89,35 @@ def test_a_receiver_leaves_and_the_sender_goes_on():
             broadcast.write(picture)
 
 
+def test_a_broadcast_of_10_bits_is_received_in_8_or_10():
+    planes = [numpy.full(shape, value, numpy.uint16) for shape, value in (((48, 64), 401), ((24, 32), 512), ((24, 32), 512))]
+    with nestcast.Broadcast(64, 48, listen="127.0.0.1:0", bits=10) as broadcast:
+        stop = threading.Event()
+
+        def write() -> None:
+            while not stop.is_set():
+                broadcast.write(planes)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            with pytest.raises(nestcast.ArgumentError, match="has arrays of uint16, not of uint8"):
+                broadcast.write([plane.astype(numpy.uint8) for plane in planes])
+            for as_sent, bits, samples, luma in ((True, 10, numpy.uint16, 401), (False, 8, numpy.uint8, 100)):
+                with nestcast.receive(broadcast.address, broadcast.fingerprint, as_sent=as_sent) as reception:
+                    frame = next(reception)
+                    shown = frame.picture()
+                    assert frame.bits == bits and shown[0].dtype == samples
+                    assert abs(float(shown[0].mean()) - luma) < 2 * 2 ** (bits - 8)
+                    assert frame.rgb().dtype == samples
+                    if as_sent:
+                        with pytest.raises(nestcast.ArgumentError, match="has arrays of uint16"):
+                            frame.picture([plane.astype(numpy.uint8) for plane in planes])
+        finally:
+            stop.set()
+            writer.join(60)
+
+
 def test_senders_and_receivers_refuse_bad_arguments():
     for address, options in (
         ("nowhere", {"fingerprint": "ab" * 32}),
@@ -103,7 +132,7 @@ def test_senders_and_receivers_refuse_bad_arguments():
             nestcast.receive(address, **options)
     with pytest.raises(nestcast.SessionError, match="missing.pem cannot be used: .*No such file"):
         next(nestcast.receive("127.0.0.1:4433", authorities="missing.pem"))
-    for options in ({"rate": (0, 1)}, {"listen": "here"}, {"threads": 0}, {"matrix": "2020"}):
+    for options in ({"rate": (0, 1)}, {"listen": "here"}, {"threads": 0}, {"matrix": "2020"}, {"bits": 17}):
         with pytest.raises(nestcast.ArgumentError):
             nestcast.Broadcast(64, 48, **{"listen": "127.0.0.1:0", **options})
     with pytest.raises(nestcast.ArgumentError, match="at least one frame"):
@@ -123,5 +152,18 @@ def test_an_iterator_that_raises_ends_the_broadcast():
     found: list[nestcast.Broadcast] = []
     with pytest.raises(ZeroDivisionError):
         nestcast.send(broken(), listen="127.0.0.1:0", ready=found.append)
+    with pytest.raises(nestcast.SessionError, match="over|closed"):
+        found[0].write(next(frames()))
+
+
+def test_a_callback_that_raises_ends_the_broadcast():
+    found: list[nestcast.Broadcast] = []
+
+    def refuse(broadcast: nestcast.Broadcast) -> None:
+        found.append(broadcast)
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        nestcast.send(frames(), listen="127.0.0.1:0", ready=refuse)
     with pytest.raises(nestcast.SessionError, match="over|closed"):
         found[0].write(next(frames()))

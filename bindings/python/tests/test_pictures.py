@@ -244,6 +244,23 @@ def test_bytes_that_are_no_stream_are_refused():
         assert issubclass(error, nestcast.Error)
 
 
+def test_a_decoder_goes_on_after_a_reset_with_streams_of_any_model(picture):
+    decoder = nestcast.Decoder()
+    streams = [nestcast.encode(picture, model=model) for model in ("photo", "photo-ssim")]
+    for stream in (streams[0], streams[0][:400], streams[1], streams[0][:3], streams[1]):
+        decoder.reset()
+        decoder.push(stream)
+        if len(stream) > 3:
+            assert (decoder.render() == nestcast.decode(stream)).all()
+    decoder.reset()
+    with pytest.raises(nestcast.IncompleteHeaderError):
+        decoder.render()
+    with pytest.raises(nestcast.CorruptError):
+        decoder.push(b"GIF89a")
+    decoder.reset()
+    assert (decoder.push(streams[0]).render() == nestcast.decode(streams[0])).all()
+
+
 def test_arguments_out_of_range_are_refused(picture):
     with pytest.raises(nestcast.ArgumentError, match="at least one thread"):
         nestcast.encode(picture, threads=0)

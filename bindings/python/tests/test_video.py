@@ -55,6 +55,101 @@ def test_i420_is_the_same_as_three_planes():
     assert all((a == b).all() for a, b in zip(gaps, planes, strict=True))
 
 
+def ramp(bits: int, height: int = 48, width: int = 64) -> tuple[numpy.ndarray, ...]:
+    """Returns a frame whose luma rises by a step of `bits` bits every other pixel."""
+    rows, columns = numpy.mgrid[0:height, 0:width]
+    luma = (100 * 2 ** (bits - 8) + columns // 2 + rows // 3).astype(numpy.uint16)
+    neutral = numpy.full((height // 2, width // 2), 128 * 2 ** (bits - 8), numpy.uint16)
+    return luma, neutral, neutral
+
+
+@pytest.mark.parametrize("bits", [9, 10, 12, 16])
+def test_frames_of_more_than_8_bits_come_back_in_all_of_them(bits):
+    frame = ramp(bits)
+    encoder = nestcast.VideoEncoder(64, 48, bitrates=(100_000, 16_000_000), bits=bits)
+    deep, shallow = nestcast.VideoDecoder(64, 48, bits=bits), nestcast.VideoDecoder(64, 48)
+    for _ in range(4):
+        coded = encoder.encode(frame)
+        assert deep.decode(coded.data) == shallow.decode(coded.data) == "enhancement_reference"
+    planes, rounded = deep.render(), shallow.render()
+    assert [plane.dtype for plane in planes] == [numpy.uint16] * 3 and rounded[0].dtype == numpy.uint8
+    scale = 2 ** (bits - 8)
+    assert max(int(plane.max()) for plane in planes) < 256 * scale
+    assert error(planes, frame) < max(0.5, (scale / 16) ** 2)
+    assert numpy.abs(planes[0] / scale - rounded[0]).max() <= 0.5 + 1 / scale
+    # Arrays decide: uint8 gets 8 bits, an I420 array or one with gaps gets the same samples.
+    out = tuple(numpy.empty_like(plane) for plane in rounded)
+    deep.render(out)
+    assert all((a == b).all() for a, b in zip(out, rounded, strict=True))
+    i420 = numpy.empty((72, 64), numpy.uint16)
+    deep.render(i420)
+    assert i420.tobytes() == b"".join(plane.tobytes() for plane in planes)
+    gaps = [numpy.empty((plane.shape[0], 2 * plane.shape[1]), numpy.uint16)[:, ::2] for plane in planes]
+    deep.render(gaps)
+    assert all((a == b).all() for a, b in zip(gaps, planes, strict=True))
+    flat = numpy.concatenate([plane.ravel() for plane in frame]).reshape(72, 64)
+    wide = [numpy.pad(plane, ((0, 0), (0, 5)))[:, :-5] for plane in frame]
+    spread = [numpy.repeat(plane, 2, axis=1)[:, ::2] for plane in frame]
+    coded = [nestcast.VideoEncoder(64, 48, bits=bits).encode(given).data for given in (frame, flat, wide, spread)]
+    assert len(set(coded)) == 1
+
+
+def test_a_video_of_10_bits_is_stored_and_read_in_8_or_10():
+    frames = [tuple(plane + number for plane in ramp(10)) for number in range(4)]
+    video = nestcast.encode_video(frames, bitrates=(100_000, 16_000_000), bits=10)
+    assert video[:4] == b"nst\x02"
+    reader = nestcast.open_video(video, as_stored=True)
+    assert reader.bits == 10
+    deep, shallow = list(reader), list(nestcast.open_video(video))
+    assert deep[3][0].dtype == numpy.uint16 and shallow[3][0].dtype == numpy.uint8
+    assert error(deep[3], frames[3]) < 0.5 < error([4 * plane.astype(int) for plane in shallow[3]], frames[3])
+    rgb = next(nestcast.open_video(video, as_stored=True).rgb())
+    assert rgb.dtype == numpy.uint16 and rgb.shape == (48, 64, 3)
+    white = next(nestcast.open_video(video).rgb())
+    assert numpy.abs(rgb / 257 - white).max() < 2
+    out = numpy.empty((72, 64), numpy.uint16)
+    assert nestcast.open_video(video).read_into(out) == 0
+    assert out[:48].tobytes() == deep[0][0].tobytes()
+    # RGB becomes planes of the video's bits.
+    picture = drawn(48, 64)
+    from_8 = nestcast.encode_video([picture] * 2, bits=10)
+    from_16 = nestcast.encode_video([picture.astype(numpy.uint16) * 257] * 2, bits=10)
+    assert from_8 == from_16 and nestcast.open_video(from_8).bits == 10
+    assert nestcast.open_video(nestcast.encode_video([picture])).bits == 8
+
+
+def test_types_that_do_not_fit_the_bits_are_refused_by_name():
+    deep, shallow = ramp(10), clip(1)[0]
+    for bits in (0, 7, 17, 300):
+        for make in (nestcast.VideoEncoder, nestcast.VideoDecoder, nestcast.VideoWriter):
+            with pytest.raises(nestcast.ArgumentError, match="8 to 16 bits"):
+                make(64, 48, bits=bits)
+        with pytest.raises(nestcast.ArgumentError, match="8 to 16 bits"):
+            nestcast.to_rgb(shallow, bits=bits)
+        with pytest.raises(nestcast.ArgumentError, match="8 to 16 bits"):
+            nestcast.to_ycbcr(drawn(48, 64), bits=bits)
+    for given, bits, words in (
+        (deep, 8, "state bits, 9 to 16"),
+        (shallow, 10, "has arrays of uint16, not of uint8"),
+        ((deep[0], shallow[1], deep[2]), 10, "of one type"),
+        ((deep[0].astype(numpy.float32), *deep[1:]), 10, "uint8 or uint16 is needed, not of float32"),
+        ((deep[0].astype(">u2"), *deep[1:]), 10, "uint8 or uint16 is needed"),
+        ((deep[0].astype(numpy.int16), *deep[1:]), 10, "uint8 or uint16 is needed, not of int16"),
+        (deep[:2], 10, "has planes of the shapes"),
+        ((deep[0][1:], *deep[1:]), 10, "has planes of the shapes"),
+    ):
+        with pytest.raises(nestcast.ArgumentError, match=words):
+            nestcast.VideoEncoder(64, 48, bits=bits).encode(given)
+        with pytest.raises(nestcast.ArgumentError, match=words):
+            nestcast.VideoWriter(64, 48, bits=bits).write(given)
+    with pytest.raises(nestcast.ArgumentError, match="state bits, 9 to 16"):
+        nestcast.VideoDecoder(64, 48).render(tuple(numpy.empty_like(plane) for plane in deep))
+    with pytest.raises(nestcast.ArgumentError, match="state bits, 9 to 16"):
+        nestcast.to_rgb(deep)
+    with pytest.raises(nestcast.ArgumentError, match="three channels of uint16"):
+        nestcast.to_rgb(deep, bits=10, out=numpy.empty((48, 64, 3), numpy.uint8))
+
+
 def test_a_receiver_joins_with_a_frame_of_its_own():
     encoder = nestcast.VideoEncoder(64, 48, bitrates=(100_000, 1_600_000))
     frames = clip()

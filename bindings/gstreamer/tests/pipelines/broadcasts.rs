@@ -30,6 +30,8 @@ fn a_receiver_sees_the_senders_pictures_in_their_format() {
         ("format=I420,width=160,height=120,framerate=30/1", ""),
         ("format=NV12,width=160,height=120,framerate=25/1,colorimetry=bt709,chroma-site=mpeg2", "latency=0"),
         ("format=I420,width=97,height=53,framerate=30/1,colorimetry=1:4:16:4,pixel-aspect-ratio=16/11", "latency=100"),
+        ("format=I420_10LE,width=160,height=120,framerate=30/1,colorimetry=bt709,chroma-site=mpeg2", ""),
+        ("format=P010_10LE,width=97,height=53,framerate=30/1", ""),
     ] {
         let test = "videotestsrc pattern=smpte75 num-buffers=";
         let drawn = Pipeline::new(&format!("{test}1 ! video/x-raw,{caps} ! appsink name=out")).samples();
@@ -44,7 +46,7 @@ fn a_receiver_sees_the_senders_pictures_in_their_format() {
         let [before, after] = [&drawn[0], &samples[19]].map(info);
         assert_eq!(before.colorimetry(), after.colorimetry(), "{caps}");
         assert_eq!((before.width(), before.height(), before.fps()), (after.width(), after.height(), after.fps()));
-        assert_eq!(before.par(), after.par(), "{caps}");
+        assert_eq!((before.par(), before.comp_depth(0)), (after.par(), after.comp_depth(0)), "{caps}");
         // Caps that do not say where colour differences lie are announced as in the middle.
         let site = if before.chroma_site().is_empty() { VideoChromaSite::JPEG } else { before.chroma_site() };
         assert_eq!(site, after.chroma_site(), "{caps}");
@@ -61,6 +63,94 @@ fn a_receiver_sees_the_senders_pictures_in_their_format() {
         assert!(now.abs_diff(captured) < Duration::from_secs(60), "{captured:?}");
         assert_eq!(sender.element("send").property::<u32>("receivers"), 1);
         assert!(sender.element("send").property::<u64>("frames") >= 20);
+    }
+}
+
+#[test]
+fn a_pipeline_of_8_bits_sees_a_broadcast_of_10() {
+    let sender = Pipeline::new(
+        "videotestsrc is-live=true ! video/x-raw,format=I420_10LE,width=64,height=48,framerate=30/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0",
+    );
+    sender.play();
+    let (address, fingerprint) = listening(&sender);
+    let receiver = Pipeline::new(&format!(
+        "nestcastsrc address={address} fingerprint={fingerprint} ! video/x-raw,format=NV12 ! appsink name=out"
+    ));
+    receiver.play();
+    let sample = receiver.appsink().pull_sample().expect("a picture");
+    assert_eq!(info(&sample).format(), gst_video::VideoFormat::Nv12);
+}
+
+/// A tone of 440 Hz into the sink's pad for sound, as sources give it.
+const TONE: &str = "freq=440 volume=0.5 ! audioconvert ! audioresample ! queue ! send.audio";
+
+/// Returns the mean power of samples of 16 bits, and how often the left channel changes its sign.
+fn heard(samples: &[gst::Sample]) -> (f64, usize) {
+    let bytes: Vec<u8> = samples
+        .iter()
+        .flat_map(|sample| sample.buffer().expect("a buffer").map_readable().expect("bytes").to_vec())
+        .collect();
+    let left: Vec<i16> = bytes.as_chunks::<4>().0.iter().map(|both| i16::from_le_bytes([both[0], both[1]])).collect();
+    let power = left.iter().map(|sample| f64::from(*sample).powi(2)).sum::<f64>() / left.len() as f64;
+    (power, left.windows(2).filter(|pair| (pair[0] < 0) != (pair[1] < 0)).count())
+}
+
+#[test]
+fn a_receiver_hears_the_senders_sound_at_its_pace() {
+    for live in ["true", "false"] {
+        let sender = Pipeline::new(&format!(
+            "videotestsrc is-live={live} ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! \
+             nestcastsink name=send listen=127.0.0.1:0 audiotestsrc is-live={live} {TONE}"
+        ));
+        sender.play();
+        let (address, fingerprint) = listening(&sender);
+        let receiver = Pipeline::new(&format!(
+            "nestcastsrc name=receive address={address} fingerprint={fingerprint} ! fakesink \
+             receive.audio ! appsink name=out sync=false"
+        ));
+        receiver.play();
+        let sink = receiver.appsink();
+        let pull = |count: usize| -> Vec<_> { (0..count).map(|_| sink.pull_sample().expect("sound")).collect() };
+        let loud = |samples: &[gst::Sample]| heard(samples).0 > 1e6;
+        eventually("no sound", || loud(&pull(1)).then_some(()));
+        let begun = std::time::Instant::now();
+        let samples = pull(60);
+        assert!(begun.elapsed() > Duration::from_millis(600), "{:?}", begun.elapsed());
+        let (_, turns) = heard(&samples);
+        // 1.2 s of 440 Hz change sign 1056 times.
+        assert!((900..1200).contains(&turns), "{turns}");
+        let caps = samples[0].caps().and_then(|caps| caps.structure(0)).expect("caps");
+        assert_eq!((caps.get::<i32>("rate"), caps.get::<i32>("channels")), (Ok(48_000), Ok(2)));
+        let times: Vec<_> = samples.iter().map(|sample| sample.buffer().expect("a buffer").pts()).collect();
+        assert!(times.is_sorted(), "{times:?}");
+        // Sound goes on after a pause of either end.
+        for pipeline in [&sender, &receiver] {
+            pipeline.0.set_state(gst::State::Paused).expect("it pauses");
+            pipeline.0.state(gst::ClockTime::from_seconds(60)).0.expect("it paused");
+            pipeline.play();
+            eventually("no sound", || loud(&pull(1)).then_some(()));
+        }
+    }
+}
+
+#[test]
+fn sound_ends_with_the_broadcast_and_a_broadcast_without_it_is_shown() {
+    for sound in [format!("audiotestsrc is-live=true {TONE}"), String::new()] {
+        let sender = Pipeline::new(&format!(
+            "videotestsrc is-live=true num-buffers=45 ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! \
+             nestcastsink name=send listen=127.0.0.1:0 {sound}"
+        ));
+        sender.play();
+        let (address, fingerprint) = listening(&sender);
+        let receiver = Pipeline::new(&format!(
+            "nestcastsrc name=receive address={address} fingerprint={fingerprint} ! appsink name=out sync=false \
+             receive.audio ! fakesink async=false"
+        ));
+        receiver.play();
+        let sink = receiver.appsink();
+        assert!(std::iter::from_fn(|| sink.pull_sample().ok()).count() > 5);
+        receiver.end().expect("both pads end");
     }
 }
 
@@ -207,21 +297,27 @@ fn a_file_is_decoded_and_broadcast() {
     let file = folder.join("clip.ogg");
     let place = file.display();
     Pipeline::new(&format!(
-        "videotestsrc num-buffers=60 ! video/x-raw,width=128,height=96,framerate=30/1 ! theoraenc ! oggmux ! \
-         filesink location={place}"
+        "videotestsrc num-buffers=60 ! video/x-raw,width=128,height=96,framerate=30/1 ! theoraenc ! oggmux name=mux ! \
+         filesink location={place} audiotestsrc num-buffers=90 ! audioconvert ! vorbisenc ! queue ! mux."
     ))
     .play()
     .end()
     .expect("a file is written");
     let sender = Pipeline::new(&format!(
-        "filesrc location={place} ! decodebin ! videoconvert ! nestcastsink name=send listen=127.0.0.1:0"
+        "filesrc location={place} ! decodebin name=file file. ! videoconvert ! nestcastsink name=send \
+         listen=127.0.0.1:0 file. ! queue ! audioconvert ! audioresample ! queue ! send.audio"
     ));
     sender.play();
-    let receiver = receiver(&listening(&sender), "retry=5000");
+    let (address, fingerprint) = listening(&sender);
+    let receiver = Pipeline::new(&format!(
+        "nestcastsrc name=receive address={address} fingerprint={fingerprint} retry=5000 ! appsink name=out sync=false \
+         receive.audio ! appsink name=heard sync=false"
+    ));
     receiver.play();
-    let sink = receiver.appsink();
-    let sample = sink.pull_sample().expect("a picture");
+    let sample = receiver.appsink().pull_sample().expect("a picture");
     assert_eq!((info(&sample).width(), info(&sample).height()), (128, 96));
+    let heard: gst_app::AppSink = receiver.element("heard").downcast().expect("an appsink");
+    heard.pull_sample().expect("sound");
     sender.end().expect("it ends");
     std::fs::remove_dir_all(&folder).expect("it is removed");
 }

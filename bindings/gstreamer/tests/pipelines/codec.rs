@@ -26,6 +26,10 @@ fn pictures_come_back_in_the_same_format() {
         "format=NV12,width=160,height=120,framerate=30/1,colorimetry=1:4:7:1,pixel-aspect-ratio=16/11",
         "format=I420,width=160,height=120,framerate=0/1",
         "format=I420,width=1,height=1,framerate=30/1",
+        "format=I420_10LE,width=160,height=120,framerate=30/1",
+        "format=I420_12LE,width=97,height=53,framerate=30/1,colorimetry=bt709",
+        "format=P010_10LE,width=161,height=119,framerate=30/1",
+        "format=P012_LE,width=64,height=48,framerate=30/1",
     ] {
         let before = drawn(caps, 8);
         let coded =
@@ -36,6 +40,7 @@ fn pictures_come_back_in_the_same_format() {
             let [before, after] = [one, other].map(info);
             assert_eq!(before.colorimetry(), after.colorimetry(), "{caps}");
             assert_eq!((before.width(), before.height()), (after.width(), after.height()));
+            assert_eq!(before.comp_depth(0), after.comp_depth(0), "{caps}");
             assert_eq!((before.fps(), before.par()), (after.fps(), after.par()), "{caps}");
             assert_eq!(before.chroma_site(), after.chroma_site(), "{caps}");
             let [first, second] = [one, other].map(|sample| sample.buffer().expect("a buffer").pts());
@@ -54,6 +59,31 @@ fn downstream_chooses_the_layout() {
     let after = Pipeline::new(&pipeline).samples();
     assert_eq!(info(&after[0]).format(), gst_video::VideoFormat::Nv12);
     assert!(difference(&before[1], &after[1]) < 6.0);
+}
+
+#[test]
+fn a_ramp_of_more_bits_comes_back_finer_than_8_bits_show_it() {
+    let source = "videotestsrc pattern=gradient num-buffers=4 ! video/x-raw,format=I420_10LE,width=64,height=480";
+    let before = Pipeline::new(&format!("{source} ! appsink name=out")).samples();
+    let shown = |caps: &str| {
+        let coded = format!("{source} ! nestcastenc fastest=20000000 ! nestcastdec ! {caps} ! appsink name=out");
+        Pipeline::new(&coded).samples()
+    };
+    let [deep, shallow] = ["video/x-raw,format=(string){I420,P010_10LE}", "video/x-raw,format=I420"].map(shown);
+    assert_eq!(info(&deep[3]).format(), gst_video::VideoFormat::P01010le);
+    assert_eq!(info(&shallow[3]).format(), gst_video::VideoFormat::I420);
+    let [deep, shallow] = [&deep[3], &shallow[3]].map(|sample| difference(&before[3], sample));
+    assert!(deep < shallow && deep < 0.3, "{deep} {shallow}");
+}
+
+#[test]
+fn a_source_of_any_format_gives_8_bits() {
+    for element in ["nestcastenc name=to ! nestcastdec ! fakesink", "nestcastsink name=to listen=127.0.0.1:0"] {
+        let pipeline = Pipeline::new(&format!("videotestsrc num-buffers=2 ! {element}"));
+        pipeline.play().end().expect("it ends");
+        let caps = pipeline.element("to").static_pad("sink").expect("a pad").current_caps().expect("caps");
+        assert_eq!(caps.structure(0).and_then(|fields| fields.get::<String>("format").ok()).as_deref(), Some("I420"));
+    }
 }
 
 #[test]
@@ -135,14 +165,16 @@ fn formats_that_it_lacks_are_refused_by_name() {
 fn other_pixels_do_not_link() {
     crate::harness::init();
     for element in ["nestcastenc", "nestcastsink"] {
-        let notation = format!("videotestsrc ! video/x-raw,format=RGB ! {element}");
-        let pipeline = gst::parse::launch(&notation).and_then(|pipeline| {
-            let pipeline = Pipeline(pipeline.downcast().expect("a pipeline"));
-            let _ = pipeline.0.set_state(gst::State::Playing);
-            pipeline.end().map_err(|error| gst::glib::Error::new(gst::CoreError::Negotiation, &error))
-        });
-        let error = pipeline.expect_err("RGB needs videoconvert").to_string();
-        assert!(error.contains("link") || error.contains("negotiat"), "{error}");
+        for format in ["RGB", "I420_10BE", "I422_10LE"] {
+            let notation = format!("videotestsrc ! video/x-raw,format={format} ! {element}");
+            let pipeline = gst::parse::launch(&notation).and_then(|pipeline| {
+                let pipeline = Pipeline(pipeline.downcast().expect("a pipeline"));
+                let _ = pipeline.0.set_state(gst::State::Playing);
+                pipeline.end().map_err(|error| gst::glib::Error::new(gst::CoreError::Negotiation, &error))
+            });
+            let error = pipeline.expect_err("it needs videoconvert").to_string();
+            assert!(error.contains("link") || error.contains("negotiat"), "{format}: {error}");
+        }
     }
 }
 

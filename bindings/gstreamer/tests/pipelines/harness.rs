@@ -94,19 +94,25 @@ pub(crate) fn info(sample: &gst::Sample) -> VideoInfo {
     VideoInfo::from_caps(sample.caps().expect("caps")).expect("raw video")
 }
 
-/// Returns the luma and the colour differences of a sample, row by row without gaps.
-pub(crate) fn planes(sample: &gst::Sample) -> [Vec<u8>; 3] {
+/// Returns the luma and the colour differences of a sample, row by row without gaps, on the scale of 8 bits.
+fn planes(sample: &gst::Sample) -> [Vec<f64>; 3] {
     let info = info(sample);
     let frame = VideoFrameRef::from_buffer_ref_readable(sample.buffer().expect("a buffer"), &info).expect("planes");
     let (width, height) = (info.width() as usize, info.height() as usize);
     let [columns, lines] = [width.div_ceil(2), height.div_ceil(2)];
-    let rows = |plane: u32, bytes: usize, rows: usize| -> Vec<u8> {
+    let bytes = if info.comp_depth(0) > 8 { 2 } else { 1 };
+    let scale = match info.format() {
+        VideoFormat::P01010le | VideoFormat::P012Le => 256.0,
+        _ => f64::from(1 << (info.comp_depth(0) - 8)),
+    };
+    let value = |sample: &[u8]| sample.iter().rev().fold(0.0, |value, byte| 256.0 * value + f64::from(*byte)) / scale;
+    let rows = |plane: u32, samples: usize, rows: usize| -> Vec<f64> {
         let stride = usize::try_from(frame.plane_stride()[plane as usize]).expect("a stride");
         let data = frame.plane_data(plane).expect("a plane");
-        data.chunks(stride).take(rows).flat_map(|row| row[..bytes].iter().copied()).collect()
+        data.chunks(stride).take(rows).flat_map(|row| row[..bytes * samples].chunks(bytes).map(value)).collect()
     };
     let luma = rows(0, width, height);
-    if info.format() == VideoFormat::Nv12 {
+    if info.n_planes() == 2 {
         let both = rows(1, 2 * columns, lines);
         let every = |from: usize| both.iter().skip(from).step_by(2).copied().collect();
         return [luma, every(0), every(1)];
@@ -114,10 +120,10 @@ pub(crate) fn planes(sample: &gst::Sample) -> [Vec<u8>; 3] {
     [luma, rows(1, columns, lines), rows(2, columns, lines)]
 }
 
-/// Returns the mean absolute difference of two samples, over all planes.
+/// Returns the mean absolute difference of two samples, over all planes, on the scale of 8 bits.
 pub(crate) fn difference(one: &gst::Sample, other: &gst::Sample) -> f64 {
     let [one, other] = [one, other].map(|sample| planes(sample).concat());
     assert_eq!(one.len(), other.len(), "two sizes");
-    let sum: u64 = one.iter().zip(&other).map(|(a, b)| u64::from(a.abs_diff(*b))).sum();
-    sum as f64 / one.len() as f64
+    let sum: f64 = one.iter().zip(&other).map(|(a, b)| (a - b).abs()).sum();
+    sum / one.len() as f64
 }

@@ -12,7 +12,7 @@ from ._nestcast import ArgumentError
 from .video import _fraction, _planes, _size, _usual, planes_of, to_rgb
 
 if TYPE_CHECKING:
-    from .pictures import Pixels
+    from .pictures import Pixels, Samples
     from .video import Matrix, Planes, Rate
 
 
@@ -57,23 +57,33 @@ class ReceivedFrame:
         """The shape of `rgb`, or of the picture if it is grey."""
         return self._native.shape
 
+    @property
+    def bits(self) -> int:
+        """Bits of a sample of the planes; 8 unless you received with `as_sent`."""
+        return self._native.bits
+
     def picture(self, out: Any = None) -> Planes | Pixels:
-        """Copies the picture into `out` or into new arrays: three planes of a video's frame, else grey or RGB."""
+        """Copies the picture into `out` or into new arrays: three planes of a video's frame, else grey or RGB.
+
+        Planes of more than 8 `bits` are uint16.
+        """
         import numpy
 
         if out is None and self._native.matrix is not None:
             height, width = self.shape[:2]
-            out = planes_of(width, height)
+            out = planes_of(width, height, self.bits)
         elif out is None:
             out = numpy.empty(self.shape, numpy.uint8)
         self._native.copy_into(out)
         return out
 
-    def rgb(self) -> Pixels:
-        """Returns the picture as RGB of the shape (height, width, 3), or grey."""
+    def rgb(self) -> Samples:
+        """Returns the picture as RGB of the shape (height, width, 3), or grey; with more than 8 bits, white is 65535."""
         matrix = self._native.matrix
         picture: Any = self.picture()
-        return picture if matrix is None else to_rgb(picture, matrix=matrix, full_range=self._native.full_range)
+        if matrix is None:
+            return picture
+        return to_rgb(picture, matrix=matrix, full_range=self._native.full_range, bits=self.bits)
 
 
 class Reception:
@@ -114,15 +124,17 @@ def receive(
     retry: float = 0.0,
     threads: int = 1,
     keep: int = 8,
+    as_sent: bool = False,
 ) -> Reception:
     """Receives a broadcast, `address` as in "example.org:4433".
 
     The receiver trusts the sender with this `fingerprint`, or one whose name a PEM file of `authorities` certifies. It
     retries for `retry` seconds; with `wait` it also waits for the next broadcast. If your loop is late, the newest
-    `keep` frames stay. The iterator ends with the broadcast, and raises `SessionError` if it broke off.
+    `keep` frames stay. The iterator ends with the broadcast, and raises `SessionError` if it broke off. Frames have 8 bits
+    a sample; with `as_sent`, those of a video of more have all of them, in uint16.
     """
     return Reception(
-        _nestcast.Reception(address, fingerprint, authorities, token, wait, retry, threads, keep)
+        _nestcast.Reception(address, fingerprint, authorities, token, wait, retry, threads, keep, as_sent)
     )
 
 
@@ -130,7 +142,8 @@ class Broadcast:
     """Broadcasts frames that you write, encoded once for all receivers. Use it in a `with` statement, or call `close`.
 
     `listen` is an IP address and a port; port 0 is any free one, and `address` says which. `certificate` are the PEM
-    files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers.
+    files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers. Samples have `bits`
+    bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16.
     """
 
     def __init__(
@@ -145,11 +158,12 @@ class Broadcast:
         threads: int = 1,
         matrix: Matrix | None = None,
         full_range: bool = False,
+        bits: int = 8,
     ) -> None:
         self._native = _nestcast.Broadcast(
-            width, height, _fraction(rate), listen, certificate, token, threads, matrix, full_range
+            width, height, _fraction(rate), listen, certificate, token, threads, matrix, full_range, bits
         )
-        self._colours = matrix or _usual(height), full_range
+        self._colours = matrix or _usual(height), full_range, bits
 
     @property
     def address(self) -> str:
@@ -176,8 +190,7 @@ class Broadcast:
 
         The broadcast has its own frame rate: the call waits until the frame before was taken.
         """
-        matrix, full_range = self._colours
-        self._native.write(_planes(frame, matrix, full_range))
+        self._native.write(_planes(frame, *self._colours))
 
     def close(self, *, at_once: bool = False) -> None:
         """Ends the broadcast: after the receivers have the last frame, or at once."""
@@ -202,6 +215,7 @@ def send(
     threads: int = 1,
     matrix: Matrix | None = None,
     full_range: bool = False,
+    bits: int = 8,
     ready: Callable[[Broadcast], None] | None = None,
 ) -> int:
     """Broadcasts the frames of an iterator at their rate, and returns their number after the last.
@@ -225,6 +239,7 @@ def send(
                     threads=threads,
                     matrix=matrix,
                     full_range=full_range,
+                    bits=bits,
                 )
                 if ready is not None:
                     ready(broadcast)
