@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use crate::catalog;
 use crate::error::{Error, Fault};
-use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, SOUND_GROUP_PACKETS, Track};
+use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, SOUND_GROUP_PACKETS};
 use crate::relay::Relay;
 use crate::url::RelayUrl;
 

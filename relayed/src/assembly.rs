@@ -10,7 +10,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use nestcast_proto::StreamHead;
 
-use crate::mapping::Track;
+use crate::track::Track;
 
 /// The most frames whose groups are open: a second's, at the rates of cameras.
 const MAX_OPEN_FRAMES: usize = 64;
