@@ -1,6 +1,6 @@
 //! A subscriber's end of moq-lite over any transport: streams' bytes in, events and messages out.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use bytes::Bytes;
 use nestcast_proto::MAX_SOUND_PACKET;
@@ -16,6 +16,9 @@ pub const MAX_GROUPS: usize = 64;
 pub const MAX_SOUND_OBJECT_BYTES: usize = MAX_SOUND_PACKET + 64;
 /// The most bytes of streams that are open. A stream that brings more is stopped.
 pub const MAX_OPEN_BYTES: u64 = 32 * 1024 * 1024;
+
+/// The most groups of a subscription that are remembered.
+const MAX_KNOWN_GROUPS: usize = 256;
 
 /// What a driver does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,8 +47,11 @@ pub enum Output {
 #[derive(Debug)]
 struct Request {
     track: Track,
-    /// Whether a group has come.
+    /// The newest groups that came.
+    groups: BTreeSet<u64>,
+    /// Whether a group came that was of use, and the request that this one replaces then.
     has_begun: bool,
+    replaces: Option<u64>,
 }
 
 /// A stream that the relay opened.
@@ -109,20 +115,25 @@ impl Client {
 
     /// Subscribes to a track.
     pub fn read(&mut self, track: Track) {
-        let number = self.next_request;
-        self.next_request += 1;
-        self.requests.insert(number, Request { track, has_begun: false });
-        self.outputs.push_back(Output::Request(number, self.version.subscribe(number, &self.broadcast, track)));
+        self.request(track, None, None);
+    }
+
+    /// Replaces the subscription to a track by one that begins after the newest group that came. The old one ends when
+    /// the first group of the new one comes. With it the relay drops all that it holds for the old one, such as streams of
+    /// which nothing came.
+    pub fn renew(&mut self, track: Track) {
+        let mut requests = self.requests.iter().filter(|(_, request)| request.track == track);
+        let (Some((&number, request)), None) = (requests.next(), requests.next()) else { return };
+        if let Some(newest) = request.groups.last().copied() {
+            self.request(track, Some(newest.saturating_add(1)), Some(number));
+        }
     }
 
     /// Ends the subscription to a track, and stops its groups.
     pub fn leave(&mut self, track: Track) {
-        let left = self.requests.extract_if(.., |_, request| request.track == track);
-        let left: Vec<_> = left.map(|(number, _)| number).collect();
-        for number in left {
-            self.outputs.push_back(Output::Leave(number));
-            self.stop_all(|group| group.subscription == number);
-        }
+        let left = self.requests.iter().filter(|(_, request)| request.track == track);
+        let left: Vec<_> = left.map(|(number, _)| *number).collect();
+        left.into_iter().for_each(|number| self.end_request(number));
     }
 
     /// Stops the groups of a track before this one, also those that come later.
@@ -176,6 +187,20 @@ impl Client {
 }
 
 impl Client {
+    fn request(&mut self, track: Track, first: Option<u64>, replaces: Option<u64>) {
+        let number = self.next_request;
+        self.next_request += 1;
+        self.requests.insert(number, Request { track, groups: BTreeSet::new(), has_begun: false, replaces });
+        self.outputs.push_back(Output::Request(number, self.version.subscribe(number, &self.broadcast, track, first)));
+    }
+
+    fn end_request(&mut self, number: u64) {
+        if self.requests.remove(&number).is_some() {
+            self.outputs.push_back(Output::Leave(number));
+            self.stop_all(|group| group.subscription == number);
+        }
+    }
+
     /// Takes bytes of a stream. Returns whether to read on.
     fn take(&mut self, incoming: &mut Incoming, bytes: &mut Bytes) -> bool {
         while !bytes.is_empty() && !incoming.is_ignored {
@@ -208,19 +233,19 @@ impl Client {
 
     /// Begins a group. Returns whether to read it.
     fn begin(&mut self, incoming: &mut Incoming, head: GroupHead) -> bool {
-        let Some(request) = self.requests.get_mut(&head.subscription) else { return false };
-        let track = request.track;
-        let is_first = !std::mem::replace(&mut request.has_begun, true);
-        if is_first && track != Track::Catalog {
-            self.outputs.push_back(Output::Write(head.subscription, self.version.update(track)));
-        }
+        let Some(track) = self.requests.get(&head.subscription).map(|request| request.track) else { return false };
+        let of_track = self.requests.values().filter(|request| request.track == track);
+        let is_known = of_track.into_iter().any(|request| request.groups.contains(&head.number));
         let is_stopped = self.before.get(&track).is_some_and(|before| head.number < *before);
         let open = self.streams.values().filter_map(|stream| stream.group.as_ref());
         // Only base layers can be used without those before them.
         let is_partial = head.first > 0 && track != Track::Base;
-        if is_stopped || is_partial || open.filter(|group| group.track == track).count() >= MAX_GROUPS {
+        let has_room = open.filter(|group| group.track == track).count() < MAX_GROUPS;
+        self.note(head);
+        if is_known || is_stopped || is_partial || !has_room {
             return false;
         }
+        self.begin_request(head.subscription);
         if track == Track::Base {
             self.outputs.push_back(Output::Event(Event::BaseGroup(head.number)));
         }
@@ -233,6 +258,27 @@ impl Client {
             object: Vec::new(),
         });
         true
+    }
+
+    fn note(&mut self, head: GroupHead) {
+        let Some(request) = self.requests.get_mut(&head.subscription) else { return };
+        request.groups.insert(head.number);
+        if request.groups.len() > MAX_KNOWN_GROUPS {
+            request.groups.pop_first();
+        }
+    }
+
+    /// Notes that a group of this request is of use.
+    fn begin_request(&mut self, number: u64) {
+        let Some(request) = self.requests.get_mut(&number) else { return };
+        if std::mem::replace(&mut request.has_begun, true) || request.track == Track::Catalog {
+            return;
+        }
+        let (track, replaced) = (request.track, request.replaces.take());
+        self.outputs.push_back(Output::Write(number, self.version.update(track)));
+        if let Some(replaced) = replaced {
+            self.end_request(replaced);
+        }
     }
 
     fn take_object_head(&mut self, incoming: &mut Incoming, bytes: &mut Bytes) -> bool {

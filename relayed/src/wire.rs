@@ -60,14 +60,16 @@ impl Version {
         stream.freeze()
     }
 
-    /// Returns the beginning of a stream that subscribes to a track from now on.
+    /// Returns the beginning of a stream that subscribes to a track from now on. With a first group, its groups go before
+    /// those of another subscription to the track, until [`Version::update`].
     #[must_use]
-    pub fn subscribe(self, number: u64, broadcast: &str, track: Track) -> Bytes {
+    pub fn subscribe(self, number: u64, broadcast: &str, track: Track, first: Option<u64>) -> Bytes {
         let mut message = BytesMut::new();
         put_varint(&mut message, number);
         put_bytes(&mut message, broadcast.as_bytes());
         put_bytes(&mut message, track.name().as_bytes());
-        self.put_wish(&mut message, track.priority(), Track::MAX_FIRST_AGE.min(track.max_age()));
+        let priority = track.priority() + u8::from(first.is_some());
+        self.put_wish(&mut message, priority, Track::MAX_FIRST_AGE.min(track.max_age()), first);
         let mut stream = BytesMut::new();
         put_varint(&mut stream, SUBSCRIBE_MESSAGE);
         put_bytes(&mut stream, &message);
@@ -78,23 +80,25 @@ impl Version {
     #[must_use]
     pub fn update(self, track: Track) -> Bytes {
         let mut message = BytesMut::new();
-        self.put_wish(&mut message, track.priority(), track.max_age());
+        self.put_wish(&mut message, track.priority(), track.max_age(), None);
         let mut framed = BytesMut::new();
         put_bytes(&mut framed, &message);
         framed.freeze()
     }
 
-    /// Writes which groups are wanted: all that are not older than `max_age`.
-    fn put_wish(self, message: &mut BytesMut, priority: u8, max_age: Duration) {
+    /// Writes which groups are wanted: those that are not older than `max_age`, from the first one on.
+    fn put_wish(self, message: &mut BytesMut, priority: u8, max_age: Duration, first: Option<u64>) {
         message.extend_from_slice(&[priority]);
-        // The fifth version has the order of groups, which no relay heeds; the sixth has the bounds of objects.
-        let (order, bounds) = match self {
-            Self::Five => (&[0][..], &[0; 2][..]),
-            Self::Six => (&[][..], &[0; 4][..]),
+        // The fifth version has the order of groups, which no relay heeds, and says 0 for the newest group; the sixth has
+        // the bounds of objects.
+        let (order, first, ends) = match self {
+            Self::Five => (&[0][..], first.map_or(0, |first| first.saturating_add(1)), &[0; 1][..]),
+            Self::Six => (&[][..], first.unwrap_or_default(), &[0; 3][..]),
         };
         message.extend_from_slice(order);
         put_varint(message, u64::try_from(max_age.as_millis()).unwrap_or(u64::MAX));
-        message.extend_from_slice(bounds);
+        put_varint(message, first);
+        message.extend_from_slice(ends);
     }
 }
 
@@ -167,10 +171,13 @@ mod tests {
         let text = |track: &str| [&[u8::try_from(track.len()).expect("short")][..], track.as_bytes()].concat();
         let body = |rest: &[u8]| [&[3][..], &text("garden"), &text("more"), &[50], rest].concat();
         let message = |body: Vec<u8>| [&[2, u8::try_from(body.len()).expect("short")][..], &body].concat();
-        let six = Version::Six.subscribe(3, "garden", Track::More);
+        let six = Version::Six.subscribe(3, "garden", Track::More, None);
         assert_eq!(six, message(body(&[50, 0, 0, 0, 0])));
-        let five = Version::Five.subscribe(3, "garden", Track::More);
+        let five = Version::Five.subscribe(3, "garden", Track::More, None);
         assert_eq!(five, message(body(&[0, 50, 0, 0])));
+        let later = |version: Version| version.subscribe(3, "garden", Track::More, Some(7)).split_off(14);
+        assert_eq!(&later(Version::Six)[..], [51, 50, 7, 0, 0, 0]);
+        assert_eq!(&later(Version::Five)[..], [51, 0, 50, 8, 0]);
         assert_eq!(&Version::Six.update(Track::More)[..], [7, 50, 0x41, 0x2C, 0, 0, 0, 0]);
         assert_eq!(&Version::Five.update(Track::More)[..], [6, 50, 0, 0x41, 0x2C, 0, 0]);
         assert_eq!(subscription(&six), Some(Some((Track::More, 3))));
@@ -179,7 +186,7 @@ mod tests {
 
     #[test]
     fn a_subscription_is_found_as_soon_as_its_tracks_name_is_there() {
-        let head = Version::Six.subscribe(3, "cam", Track::More);
+        let head = Version::Six.subscribe(3, "cam", Track::More, None);
         for length in 0..12 {
             assert_eq!(subscription(&head[..length]), None, "{length}");
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, BroadcastName, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound, Start,
+    Bitrate, BroadcastName, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound,
     VersionRange,
 };
 use nestcast_relayed::catalog::{Entry, messages};

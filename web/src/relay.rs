@@ -12,6 +12,11 @@ use crate::step::Step;
 /// The longest time for the catalog, once connected.
 const CATALOG_TIMEOUT: Duration = Duration::from_secs(5);
 
+/// How long a subscription to the rest of frames lasts. A relay opens streams of which a slow link never brings a byte. A
+/// browser does not show those, so nobody can stop them, and their bytes would use up the window of flow control. They end
+/// with the subscription.
+const RENEWAL_TIME: Duration = Duration::from_millis(500);
+
 /// One connection to a relay. Times are since it began, and since the session began once there is one.
 #[derive(Debug)]
 pub(crate) struct Relay {
@@ -20,12 +25,14 @@ pub(crate) struct Relay {
     /// Whether the catalog has come and the session has begun.
     has_begun: bool,
     has_ended: bool,
+    /// When the subscription to the rest of frames was replaced.
+    renewed: Duration,
 }
 
 impl Relay {
     pub(crate) fn new(version: Version, broadcast: String) -> Self {
         let client = Client::new(version, broadcast);
-        Self { client, follower: Follower::default(), has_begun: false, has_ended: false }
+        Self { client, follower: Follower::default(), has_begun: false, has_ended: false, renewed: Duration::ZERO }
     }
 
     /// Returns whether the session may be polled.
@@ -83,9 +90,16 @@ impl Relay {
                 Wanted::Read(track) => self.client.read(track),
                 Wanted::Leave(track) => self.client.leave(track),
                 Wanted::StopBefore(track, group) => self.client.stop_before(track, group),
-                // A browser does not show streams of which nothing came.
-                Wanted::Complete(_) => {}
+                Wanted::Complete(_) => self.renew(now),
             }
+        }
+    }
+
+    /// Subscribes anew to the rest of frames, if the subscription is old enough.
+    fn renew(&mut self, now: Duration) {
+        if now.saturating_sub(self.renewed) >= RENEWAL_TIME {
+            self.renewed = now;
+            self.client.renew(Track::More);
         }
     }
 

@@ -145,10 +145,42 @@ fn groups_are_stopped_by_their_track_and_number() {
     client.handle_bytes(3, Bytes::from_static(b"late"));
     client.handle_end(3, true);
     assert_eq!(outputs(&mut client), []);
+    bring(&mut client, 17, &group(1, 6, &[b"again"]));
+    assert_eq!(outputs(&mut client), [Output::Stop(17)]);
     client.leave(Track::More);
     assert_eq!(outputs(&mut client), [Output::Leave(1), Output::Stop(11)]);
     bring(&mut client, 19, &group(1, 7, &[b"of a subscription that ended"]));
     assert_eq!(outputs(&mut client), [Output::Stop(19)]);
+}
+
+#[test]
+fn a_new_subscription_replaces_the_old_one_once_it_brings_something() {
+    let mut client = reading(&[Track::Base, Track::More]);
+    client.renew(Track::More);
+    assert_eq!(outputs(&mut client), [], "nothing has come yet");
+    bring(&mut client, 3, &group(1, 5, &[b"more5"]));
+    outputs(&mut client);
+    client.renew(Track::More);
+    client.renew(Track::More);
+    let subscribe = Version::Six.subscribe(2, "garden", Track::More, Some(6));
+    assert_eq!(outputs(&mut client), [Output::Request(2, subscribe)], "one at a time");
+    bring(&mut client, 7, &group(1, 6, &[b"more6"]));
+    assert_eq!(events(&mut client), [bytes(Track::More, 6, "more6")], "the old one goes on");
+    bring(&mut client, 11, &group(2, 6, &[b"more6"]));
+    assert_eq!(outputs(&mut client), [Output::Stop(11)], "it came already");
+    bring(&mut client, 15, &group(2, 7, &[b"more7"]));
+    let replaced = [
+        Output::Write(2, Version::Six.update(Track::More)),
+        Output::Leave(1),
+        Output::Stop(3),
+        Output::Stop(7),
+        Output::Event(bytes(Track::More, 7, "more7")),
+    ];
+    assert_eq!(outputs(&mut client), replaced);
+    client.renew(Track::More);
+    assert!(matches!(&outputs(&mut client)[..], [Output::Request(3, _)]));
+    client.leave(Track::More);
+    assert_eq!(outputs(&mut client), [Output::Leave(2), Output::Stop(15), Output::Leave(3)]);
 }
 
 #[test]
