@@ -1,6 +1,6 @@
 //! A subscriber's end of moq-lite over any transport: streams' bytes in, events and messages out.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use nestcast_proto::MAX_SOUND_PACKET;
@@ -46,9 +46,10 @@ pub enum Output {
 /// A subscription.
 #[derive(Debug)]
 struct Request {
+    number: u64,
     track: Track,
-    /// The newest groups that came.
-    groups: BTreeSet<u64>,
+    /// The groups that came last.
+    groups: VecDeque<u64>,
     /// Whether a group came that was of use, and the request that this one replaces then.
     has_begun: bool,
     replaces: Option<u64>,
@@ -57,6 +58,7 @@ struct Request {
 /// A stream that the relay opened.
 #[derive(Debug, Default)]
 struct Incoming {
+    stream: u64,
     /// All bytes so far.
     bytes: u64,
     /// The bytes of a head that is not whole.
@@ -85,11 +87,12 @@ struct Group {
 pub struct Client {
     version: Version,
     broadcast: String,
-    requests: BTreeMap<u64, Request>,
+    /// Lists in place of maps, because both are short and every browser loads this code.
+    requests: Vec<Request>,
     next_request: u64,
-    streams: BTreeMap<u64, Incoming>,
-    /// Groups of a track before this one are stopped.
-    before: BTreeMap<Track, u64>,
+    streams: Vec<Incoming>,
+    /// Groups of each track before this one are stopped.
+    before: [u64; Track::ALL.len()],
     open_bytes: u64,
     outputs: VecDeque<Output>,
 }
@@ -102,10 +105,10 @@ impl Client {
         let mut client = Self {
             version,
             broadcast,
-            requests: BTreeMap::new(),
+            requests: Vec::new(),
             next_request: 0,
-            streams: BTreeMap::new(),
-            before: BTreeMap::new(),
+            streams: Vec::new(),
+            before: [0; Track::ALL.len()],
             open_bytes: 0,
             outputs: VecDeque::from([Output::Setup(version.setup())]),
         };
@@ -122,39 +125,40 @@ impl Client {
     /// the first group of the new one comes. With it the relay drops all that it holds for the old one, such as streams of
     /// which nothing came.
     pub fn renew(&mut self, track: Track) {
-        let mut requests = self.requests.iter().filter(|(_, request)| request.track == track);
-        let (Some((&number, request)), None) = (requests.next(), requests.next()) else { return };
-        if let Some(newest) = request.groups.last().copied() {
+        let mut requests = self.requests.iter().filter(|request| request.track == track);
+        let (Some(request), None) = (requests.next(), requests.next()) else { return };
+        let (number, newest) = (request.number, request.groups.iter().max().copied());
+        if let Some(newest) = newest {
             self.request(track, Some(newest.saturating_add(1)), Some(number));
         }
     }
 
     /// Ends the subscription to a track, and stops its groups.
     pub fn leave(&mut self, track: Track) {
-        let left = self.requests.iter().filter(|(_, request)| request.track == track);
-        let left: Vec<_> = left.map(|(number, _)| *number).collect();
-        left.into_iter().for_each(|number| self.end_request(number));
+        while let Some(request) = self.requests.iter().find(|request| request.track == track) {
+            self.end_request(request.number);
+        }
     }
 
     /// Stops the groups of a track before this one, also those that come later.
     pub fn stop_before(&mut self, track: Track, number: u64) {
-        let before = self.before.entry(track).or_default();
+        let before = &mut self.before[track as usize];
         *before = number.max(*before);
         self.stop_all(|group| group.track == track && group.number < number);
     }
 
     /// Notes that the relay opened the unidirectional stream to which the driver gave this number.
     pub fn handle_opened(&mut self, stream: u64) {
-        self.streams.insert(stream, Incoming::default());
+        self.streams.push(Incoming { stream, ..Incoming::default() });
     }
 
     /// Processes the next bytes of a stream.
     pub fn handle_bytes(&mut self, stream: u64, mut bytes: Bytes) {
-        let Some(mut incoming) = self.streams.remove(&stream) else { return };
+        let Some(mut incoming) = self.take_stream(stream) else { return };
         incoming.bytes += bytes.len() as u64;
         self.open_bytes += bytes.len() as u64;
         if self.open_bytes <= MAX_OPEN_BYTES && self.take(&mut incoming, &mut bytes) {
-            self.streams.insert(stream, incoming);
+            self.streams.push(incoming);
         } else {
             self.open_bytes -= incoming.bytes;
             self.outputs.push_back(Output::Stop(stream));
@@ -163,7 +167,7 @@ impl Client {
 
     /// Notes the end of a stream: all of it came, or it was reset.
     pub fn handle_end(&mut self, stream: u64, is_whole: bool) {
-        let Some(incoming) = self.streams.remove(&stream) else { return };
+        let Some(incoming) = self.take_stream(stream) else { return };
         self.open_bytes -= incoming.bytes;
         let Some(group) = incoming.group else { return };
         let is_whole = is_whole && group.left.is_none() && incoming.head.is_empty();
@@ -175,7 +179,8 @@ impl Client {
 
     /// Notes that the relay ended the stream of a request: there is no such track, or it is over.
     pub fn handle_request_end(&mut self, number: u64) {
-        if let Some(request) = self.requests.remove(&number) {
+        if let Some(at) = self.requests.iter().position(|request| request.number == number) {
+            let request = self.requests.remove(at);
             self.outputs.push_back(Output::TrackEnd(request.track));
         }
     }
@@ -190,15 +195,21 @@ impl Client {
     fn request(&mut self, track: Track, first: Option<u64>, replaces: Option<u64>) {
         let number = self.next_request;
         self.next_request += 1;
-        self.requests.insert(number, Request { track, groups: BTreeSet::new(), has_begun: false, replaces });
+        self.requests.push(Request { number, track, groups: VecDeque::new(), has_begun: false, replaces });
         self.outputs.push_back(Output::Request(number, self.version.subscribe(number, &self.broadcast, track, first)));
     }
 
     fn end_request(&mut self, number: u64) {
-        if self.requests.remove(&number).is_some() {
+        if let Some(at) = self.requests.iter().position(|request| request.number == number) {
+            self.requests.remove(at);
             self.outputs.push_back(Output::Leave(number));
             self.stop_all(|group| group.subscription == number);
         }
+    }
+
+    fn take_stream(&mut self, stream: u64) -> Option<Incoming> {
+        let at = self.streams.iter().position(|incoming| incoming.stream == stream)?;
+        Some(self.streams.swap_remove(at))
     }
 
     /// Takes bytes of a stream. Returns whether to read on.
@@ -233,11 +244,12 @@ impl Client {
 
     /// Begins a group. Returns whether to read it.
     fn begin(&mut self, incoming: &mut Incoming, head: GroupHead) -> bool {
-        let Some(track) = self.requests.get(&head.subscription).map(|request| request.track) else { return false };
-        let of_track = self.requests.values().filter(|request| request.track == track);
-        let is_known = of_track.into_iter().any(|request| request.groups.contains(&head.number));
-        let is_stopped = self.before.get(&track).is_some_and(|before| head.number < *before);
-        let open = self.streams.values().filter_map(|stream| stream.group.as_ref());
+        let asked = self.requests.iter().find(|request| request.number == head.subscription);
+        let Some(track) = asked.map(|request| request.track) else { return false };
+        let mut of_track = self.requests.iter().filter(|request| request.track == track);
+        let is_known = of_track.any(|request| request.groups.contains(&head.number));
+        let is_stopped = head.number < self.before[track as usize];
+        let open = self.streams.iter().filter_map(|stream| stream.group.as_ref());
         // Only base layers can be used without those before them.
         let is_partial = head.first > 0 && track != Track::Base;
         let has_room = open.filter(|group| group.track == track).count() < MAX_GROUPS;
@@ -261,16 +273,17 @@ impl Client {
     }
 
     fn note(&mut self, head: GroupHead) {
-        let Some(request) = self.requests.get_mut(&head.subscription) else { return };
-        request.groups.insert(head.number);
+        let asked = self.requests.iter_mut().find(|request| request.number == head.subscription);
+        let Some(request) = asked else { return };
+        request.groups.push_back(head.number);
         if request.groups.len() > MAX_KNOWN_GROUPS {
-            request.groups.pop_first();
+            request.groups.pop_front();
         }
     }
 
     /// Notes that a group of this request is of use.
     fn begin_request(&mut self, number: u64) {
-        let Some(request) = self.requests.get_mut(&number) else { return };
+        let Some(request) = self.requests.iter_mut().find(|request| request.number == number) else { return };
         if std::mem::replace(&mut request.has_begun, true) || request.track == Track::Catalog {
             return;
         }
@@ -338,11 +351,15 @@ impl Client {
 
     /// Stops the open groups that are such.
     fn stop_all(&mut self, is_such: impl Fn(&Group) -> bool) {
-        let stopped = self.streams.extract_if(.., |_, stream| stream.group.as_ref().is_some_and(&is_such));
-        for (number, stream) in stopped {
-            self.open_bytes -= stream.bytes;
-            self.outputs.push_back(Output::Stop(number));
-        }
+        let (outputs, open_bytes) = (&mut self.outputs, &mut self.open_bytes);
+        self.streams.retain(|incoming| {
+            let is_stopped = incoming.group.as_ref().is_some_and(&is_such);
+            if is_stopped {
+                *open_bytes -= incoming.bytes;
+                outputs.push_back(Output::Stop(incoming.stream));
+            }
+            !is_stopped
+        });
     }
 }
 

@@ -1,6 +1,5 @@
 //! Follows a relayed broadcast: which tracks to read, and what of them a session gets.
 
-use std::collections::BTreeSet;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -32,7 +31,8 @@ pub struct Follower {
     /// Set once the welcome has come and can be shown.
     assembly: Option<Assembly>,
     wants_sound: bool,
-    reads: BTreeSet<Track>,
+    /// Whether each track is read.
+    reads: [bool; Track::ALL.len()],
 }
 
 impl Follower {
@@ -90,7 +90,7 @@ impl Follower {
     /// Notes that the track of sound ended: pictures go on.
     pub fn handle_sound_end(&mut self) {
         self.wants_sound = false;
-        self.reads.remove(&Track::Sound);
+        self.reads[Track::Sound as usize] = false;
     }
 
     /// Cuts the frames that had their time.
@@ -135,7 +135,7 @@ impl Follower {
     /// Returns whether random-access frames are read.
     #[must_use]
     pub fn reads_join(&self) -> bool {
-        self.reads.contains(&Track::Join)
+        self.reads[Track::Join as usize]
     }
 
     /// Returns a track to read or to leave. It reads random-access frames while they are needed, and the rest of frames
@@ -148,12 +148,11 @@ impl Follower {
             (Track::More, !needs_join),
             (Track::Join, needs_join),
         ];
-        let unwanted = tracks.iter().find(|(track, is_wanted)| !is_wanted && self.reads.remove(track));
-        if let Some((track, _)) = unwanted {
-            return Some(Wanted::Leave(*track));
-        }
-        let missing = tracks.iter().find(|(track, is_wanted)| *is_wanted && self.reads.insert(*track));
-        missing.map(|(track, _)| Wanted::Read(*track))
+        let mut changed = tracks.into_iter().filter(|(track, is_wanted)| self.reads[*track as usize] != *is_wanted);
+        // It leaves one before it reads another.
+        let (track, is_wanted) = changed.clone().find(|(_, is_wanted)| !is_wanted).or_else(|| changed.next())?;
+        self.reads[track as usize] = is_wanted;
+        Some(if is_wanted { Wanted::Read(track) } else { Wanted::Leave(track) })
     }
 }
 

@@ -10,6 +10,7 @@
 //! that a subscriber needs, over WebTransport.
 
 mod assembly;
+mod by_number;
 pub mod catalog;
 pub mod client;
 mod event;
