@@ -51,7 +51,7 @@ impl FrameSink for Frames {
 /// A broadcast of video at a relay.
 struct Published {
     relay: RelayProgram,
-    tasks: JoinSet<()>,
+    _tasks: JoinSet<()>,
     frames: JoinHandle<BTreeMap<u64, Frame>>,
     stop: oneshot::Sender<()>,
 }
@@ -80,7 +80,7 @@ impl Published {
             };
             broadcast.run(stopped).await.expect("a source that works");
         });
-        Self { relay, tasks, frames, stop }
+        Self { relay, _tasks: tasks, frames, stop }
     }
 
     /// Returns the page's link to the broadcast, by an address of this form.

@@ -53,6 +53,8 @@ struct Request {
     /// Whether a group came that was of use, and the request that this one replaces then.
     has_begun: bool,
     replaces: Option<u64>,
+    /// The newest group that is still read, because later ones come by the request that replaces this one.
+    last: Option<u64>,
 }
 
 /// A stream that the relay opened.
@@ -195,7 +197,7 @@ impl Client {
     fn request(&mut self, track: Track, first: Option<u64>, replaces: Option<u64>) {
         let number = self.next_request;
         self.next_request += 1;
-        self.requests.push(Request { number, track, groups: VecDeque::new(), has_begun: false, replaces });
+        self.requests.push(Request { number, track, groups: VecDeque::new(), has_begun: false, replaces, last: None });
         self.outputs.push_back(Output::Request(number, self.version.subscribe(number, &self.broadcast, track, first)));
     }
 
@@ -246,14 +248,17 @@ impl Client {
     fn begin(&mut self, incoming: &mut Incoming, head: GroupHead) -> bool {
         let asked = self.requests.iter().find(|request| request.number == head.subscription);
         let Some(track) = asked.map(|request| request.track) else { return false };
+        let is_over = asked.and_then(|request| request.last).is_some_and(|last| head.number > last);
         let mut of_track = self.requests.iter().filter(|request| request.track == track);
         let is_known = of_track.any(|request| request.groups.contains(&head.number));
-        let is_stopped = head.number < self.before[track as usize];
+        let is_stopped = is_over || head.number < self.before[track as usize];
         let open = self.streams.iter().filter_map(|stream| stream.group.as_ref());
         // Only base layers can be used without those before them.
         let is_partial = head.first > 0 && track != Track::Base;
         let has_room = open.filter(|group| group.track == track).count() < MAX_GROUPS;
-        self.note(head);
+        if !is_over {
+            self.note(head);
+        }
         if is_known || is_stopped || is_partial || !has_room {
             return false;
         }
@@ -272,12 +277,17 @@ impl Client {
         true
     }
 
+    /// Notes that a group came. Once a new request has brought one, the old one brings nothing later.
     fn note(&mut self, head: GroupHead) {
         let asked = self.requests.iter_mut().find(|request| request.number == head.subscription);
         let Some(request) = asked else { return };
         request.groups.push_back(head.number);
         if request.groups.len() > MAX_KNOWN_GROUPS {
             request.groups.pop_front();
+        }
+        let Some(replaced) = request.replaces else { return };
+        if let Some(old) = self.requests.iter_mut().find(|request| request.number == replaced) {
+            old.last.get_or_insert(head.number);
         }
     }
 

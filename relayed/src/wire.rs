@@ -175,7 +175,7 @@ mod tests {
         assert_eq!(six, message(body(&[50, 0, 0, 0, 0])));
         let five = Version::Five.subscribe(3, "garden", Track::More, None);
         assert_eq!(five, message(body(&[0, 50, 0, 0])));
-        let later = |version: Version| version.subscribe(3, "garden", Track::More, Some(7)).split_off(14);
+        let later = |version: Version| version.subscribe(3, "garden", Track::More, Some(7)).split_off(15);
         assert_eq!(&later(Version::Six)[..], [51, 50, 7, 0, 0, 0]);
         assert_eq!(&later(Version::Five)[..], [51, 0, 50, 8, 0]);
         assert_eq!(&Version::Six.update(Track::More)[..], [7, 50, 0x41, 0x2C, 0, 0, 0, 0]);

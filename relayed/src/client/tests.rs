@@ -168,6 +168,8 @@ fn a_new_subscription_replaces_the_old_one_once_it_brings_something() {
     assert_eq!(events(&mut client), [bytes(Track::More, 6, "more6")], "the old one goes on");
     bring(&mut client, 11, &group(2, 6, &[b"more6"]));
     assert_eq!(outputs(&mut client), [Output::Stop(11)], "it came already");
+    bring(&mut client, 13, &group(1, 7, &[b"more7"]));
+    assert_eq!(outputs(&mut client), [Output::Stop(13)], "it comes by the new one");
     bring(&mut client, 15, &group(2, 7, &[b"more7"]));
     let replaced = [
         Output::Write(2, Version::Six.update(Track::More)),
@@ -211,9 +213,9 @@ fn a_hostile_relay_costs_little() {
         assert!(ended.last() == Some(&Output::Stop(stream)) || is_read && ended.is_empty(), "{bytes:?}: {ended:?}");
     }
     let groups = u64::try_from(MAX_GROUPS).expect("small");
-    (0..groups).for_each(|number| bring(&mut client, 200 + number, &head(1, number, 0)));
+    (0..groups).for_each(|number| bring(&mut client, 200 + number, &head(1, 10 + number, 0)));
     outputs(&mut client);
-    bring(&mut client, 300, &head(1, groups, 0));
+    bring(&mut client, 300, &head(1, 10 + groups, 0));
     assert_eq!(outputs(&mut client), [Output::Stop(300)], "too many groups at once");
 
     client.leave(Track::More);
