@@ -92,11 +92,16 @@ async fn links(time: Duration) {
     }
 }
 
-/// Compares the native subscriber with the viewer in Chromium, one at a time, by a broadcast of real video. The viewer's
-/// latency is that from capture to the canvas.
+/// Compares the native subscriber with the viewer in Chromium, one at a time, by a broadcast of real video: how many frames
+/// came, and how many bytes of each.
 async fn browser(time: Duration) {
-    println!("\n| link | viewer | frames shown % | link used % | p50 ms | p95 ms | first frame ms |");
-    println!("|---|---|---:|---:|---:|---:|---:|");
+    println!("\n| link | viewer | frames | of those made meanwhile % | bytes of a frame, mean |");
+    println!("|---|---|---:|---:|---:|");
+    let row = |name: &str, bits: u64, got: &Got| {
+        let (count, bytes) = (got.frames.len(), got.frames.values().map(|(bytes, _)| bytes).sum::<usize>());
+        let mean = bytes / count.max(1);
+        println!("| {} Mbit/s | {name} | {count} | {:.1} | {mean} |", bits / 1_000_000, got.shown());
+    };
     let relay = RelayProgram::start(None);
     let rate = FrameRate::new(FRAMES_PER_SECOND, 1).expect("a rate");
     let size = Size::new(320, 240).expect("a size");
