@@ -104,11 +104,14 @@ impl Relay {
         [request, number, 0].into_iter().for_each(|value| put_varint(&mut head, value));
         stream.put_u8(0);
         put_bytes(&mut stream, &head);
-        for object in objects {
-            put_varint(&mut stream, 7);
-            put_bytes(&mut stream, object);
-        }
+        stream.extend_from_slice(&written(objects));
         stream.freeze()
+    }
+
+    /// Brings more objects of a group.
+    fn go_on(&mut self, stream: u64, objects: &[&[u8]]) {
+        self.network.handle_stream_bytes(self.now, stream, written(objects));
+        self.drive();
     }
 
     /// Brings a group, in two parts, without its end. Returns the stream's number.
@@ -139,19 +142,31 @@ impl Relay {
     }
 }
 
+/// Returns the bytes of objects.
+fn written(objects: &[&[u8]]) -> Bytes {
+    let mut bytes = BytesMut::new();
+    for object in objects {
+        put_varint(&mut bytes, 7);
+        put_bytes(&mut bytes, object);
+    }
+    bytes.freeze()
+}
+
 /// Returns the object of a base layer; of a random-access frame, so that a decoder could begin with it.
 fn base(id: u64) -> Vec<u8> {
     let header = FrameHeader { id, skipped: 0, captured: 0, full: FULL as u64, base: BASE as u64 };
-    [&StreamHead::Frame(header).encode()[..], &[1; BASE]].concat()
+    // The flag of a frame that needs no other, and numbers.
+    [&StreamHead::Frame(header).encode()[..], &[0x80], &[1; BASE - 1]].concat()
 }
 
 #[test]
 fn frames_are_put_together_and_cut_by_the_viewer() {
     let mut relay = Relay::connected();
     assert_eq!(relay.tracks(), [Track::Base, Track::Join], "nothing else before a random-access frame");
-    let group = relay.begin(Track::Base, 1000, &[&base(0), &base(1), &base(2)]);
+    let group = relay.begin(Track::Base, 1000, &[&base(0)]);
     relay.bring(Track::Join, 1000, &[&base(0), &[2; FULL - BASE]]);
     assert_eq!(relay.tracks(), [Track::Base, Track::More]);
+    relay.go_on(group, &[&base(1), &base(2)]);
     let more = relay.begin(Track::More, 1001, &[&[3; 500]]);
     relay.now += 33.0;
     let next = relay.begin(Track::More, 1002, &[&[3; 700]]);
