@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use nestcast_tests::arrows::Sources;
 
 /// The checked crates.
-const CRATES: [&str; 18] = [
+const CRATES: [&str; 19] = [
     "units",
     "codec",
     "proto",
@@ -17,6 +17,7 @@ const CRATES: [&str; 18] = [
     "retrieval",
     "sender",
     "receiver",
+    "relayed",
     "sound",
     "lab",
     "cli",

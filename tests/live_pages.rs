@@ -2,29 +2,25 @@
 //! the same bytes, and says why a broadcast ended. Without a browser its tests are skipped, with a message.
 
 use std::collections::BTreeMap;
-use std::io::{Cursor, Write as _};
+use std::io::Cursor;
 use std::time::Duration;
 
 use nestcast_codec::{
-    Codec, Display, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoHeader, VideoModel,
-    VideoRenditions, VideoSettings, Ycbcr,
+    Codec, Display, Format, FrameRate, Picture, Population, Size, VideoHeader, VideoModel, VideoRenditions,
+    VideoSettings, Ycbcr,
 };
 use nestcast_encode::{PictureFormat, RenditionLimit, Replay, StoredArchive};
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_media::stored::Writer;
-use nestcast_media::to_rgb;
 use nestcast_proto::{Bitrate, Frame, Sound};
-use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameReceiver, FrameSource, NextFrame, PacedSource};
+use nestcast_sender::{Broadcast, BrowserCertificate, Browsers, FrameSource, PacedSource};
 use nestcast_sound::{PACKET_SAMPLES, SoundEncoder};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
-use nestcast_tests::browser::{self, Browser, Engine, Files};
+use nestcast_tests::browser::Engine;
+use nestcast_tests::live_page::{compare, digest, parse, record, watch};
 use nestcast_tests::video_frames::{SIZE, picture};
-use nestcast_web::PAGE_FILES;
-use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
-/// Long enough for a slow machine, which decodes and draws in software.
-const PATIENCE: Duration = Duration::from_secs(240);
 /// The number of pictures of a broadcast that the test checks.
 const MIN_FRAMES: usize = 30;
 /// Frames of video a second. A busy machine reads each one back from the canvas, so it would show few of more.
@@ -67,48 +63,6 @@ impl Recorded {
     }
 }
 
-async fn record(mut frames: FrameReceiver) -> BTreeMap<u64, Frame> {
-    let mut all = BTreeMap::new();
-    loop {
-        match frames.next().await {
-            NextFrame::Frame(next) => drop(all.insert(next.frame.id, next.frame)),
-            NextFrame::Missed(_) => {}
-            NextFrame::End => return all,
-        }
-    }
-}
-
-fn watch(engine: Engine, link: &str) -> Option<Vec<String>> {
-    let page = [
-        ("live.html", "text/html", include_bytes!("web/live.html").to_vec()),
-        ("live.js", "text/javascript", include_bytes!("web/live.js").to_vec()),
-    ];
-    let mut files: Files =
-        PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
-    files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
-    let (address, posted) = browser::serve(files);
-    let Some(_browser) = Browser::open(engine, &format!("http://{address}/live.html#{link}")) else {
-        // Visible even if output is captured.
-        let _ = writeln!(std::io::stderr(), "skipped: a broadcast in {engine}, which is not installed");
-        return None;
-    };
-    Some(browser::lines(&posted, PATIENCE))
-}
-
-/// Returns the digest of a picture as a canvas has it: red, green, blue, 255.
-fn digest(picture: &Picture) -> String {
-    let pixels =
-        to_rgb(picture).samples().chunks_exact(3).flat_map(|rgb| [rgb[0], rgb[1], rgb[2], 255]).collect::<Vec<_>>();
-    Sha256::digest(pixels).iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Parses what the page says of a picture: its number, the bytes that arrived, and its digest.
-fn parse(line: &str) -> (u64, usize, &str) {
-    let mut words = line.split(' ');
-    let mut word = || words.next().expect("three words");
-    (word().parse().expect("a number"), word().parse().expect("a number"), word())
-}
-
 async fn shows_pictures_bit_for_bit(engine: Engine) {
     let Some((lines, frames)) = Recorded::start(plan().listen()).watch(engine, "").await else { return };
     let (end, shown) = lines.split_last().expect("a line");
@@ -134,31 +88,6 @@ async fn shows_video_bit_for_bit(engine: Engine) {
         println!("{unlike}: but frames before it were not shown, and perhaps did not arrive");
     }
     panic!("the page lacked frames in {MAX_ATTEMPTS} broadcasts");
-}
-
-/// Compares the frames that the page showed with the same decoded here, each from all of its bytes. Returns which is
-/// another, if frames before it were not shown: a busy browser decodes such frames too, but does not say from how many
-/// bytes.
-fn compare(shown: &[String], frames: &BTreeMap<u64, Frame>, mut picture: Picture) -> Result<(), String> {
-    let mut decoder = VideoDecoder::new(VideoModel::built_in(), picture.size(), 1);
-    let shown: BTreeMap<_, _> =
-        shown.iter().map(|line| parse(line)).map(|(id, bytes, pixels)| (id, (bytes, pixels))).collect();
-    let (first, last) = (*shown.keys().next().expect("a frame"), *shown.keys().last().expect("a frame"));
-    let joins = frames.range(..=first).filter(|(_, frame)| frame.join.is_some());
-    let join = *joins.last().expect("a page begins with a frame that needs no other").0;
-    let mut lacks = false;
-    for (id, frame) in frames.range(join..=last) {
-        let bytes = frame.join.as_ref().filter(|_| *id == join).map_or(&frame.bytes, |join| &join.bytes);
-        decoder.decode(bytes).expect("a frame of the video");
-        decoder.render_into(&mut picture).expect("the shape fits");
-        match shown.get(id) {
-            Some((came, pixels)) if (*came, *pixels) == (bytes.len(), &*digest(&picture)) => {}
-            Some(_) if lacks => return Err(format!("frame {id} is another picture")),
-            Some((came, _)) => panic!("frame {id} is another picture; {came} of {} bytes came", bytes.len()),
-            None => lacks = true,
-        }
-    }
-    Ok(())
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "samples of 16 bits")]

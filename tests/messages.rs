@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The folders whose sources hold messages: crates, and the page of the browser viewer.
-const FOLDERS: [&str; 14] = [
+const FOLDERS: [&str; 15] = [
     "cli/src",
     "codec/src",
     "encode/src",
@@ -14,6 +14,7 @@ const FOLDERS: [&str; 14] = [
     "player/src",
     "proto/src",
     "receiver/src",
+    "relayed/src",
     "retrieval/src",
     "sender/src",
     "sound/src",

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Crates of this workspace that a crate's code may use, whatever its tests use.
-const ARROWS: [(&str, &[&str]); 16] = [
+const ARROWS: [(&str, &[&str]); 17] = [
     ("units", &[]),
     ("codec", &["units"]),
     ("proto", &["units"]),
@@ -17,8 +17,9 @@ const ARROWS: [(&str, &[&str]); 16] = [
     ("sender", &["proto"]),
     ("sound", &["player", "proto"]),
     ("receiver", &["player", "proto"]),
-    ("moq", &["proto", "receiver", "sender"]),
-    ("web", &["codec", "media", "player", "proto"]),
+    ("relayed", &["proto"]),
+    ("moq", &["proto", "receiver", "relayed", "sender"]),
+    ("web", &["codec", "media", "player", "proto", "relayed"]),
     ("bindings/c", &["codec", "receiver"]),
     ("bindings/gstreamer", &["codec", "encode", "models", "proto", "receiver", "sender", "sound"]),
     ("bindings/python", &["codec", "encode", "media", "models", "receiver", "sender"]),
@@ -147,7 +148,7 @@ fn quic_is_known_behind_the_transports_alone() {
 
 #[test]
 fn the_sessions_state_machines_have_no_clock_and_no_io() {
-    for folder in ["proto", "units"] {
+    for folder in ["proto", "relayed", "units"] {
         for word in CLOCKS_AND_IO {
             let files = naming(folder, word);
             assert!(files.is_empty(), "{files:?} of {folder} name {word}");

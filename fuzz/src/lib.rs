@@ -17,6 +17,7 @@ mod patched;
 mod picture;
 mod publisher;
 mod reference;
+mod relay;
 mod segments;
 mod sessions;
 mod stream;
@@ -37,6 +38,7 @@ pub use package::package;
 pub use picture::{jpeg, png};
 pub use publisher::publisher;
 pub use reference::reference;
+pub use relay::relay;
 pub use segments::segments;
 pub use sessions::{receiver_session, sender_session};
 pub use subscriber::{subscriber, subscriber_live};
@@ -48,7 +50,7 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 22] = [
+pub const TARGETS: [(&str, Run); 23] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
@@ -63,6 +65,7 @@ pub const TARGETS: [(&str, Run); 22] = [
     ("publisher", publisher),
     ("receiver_session", receiver_session),
     ("reference", reference),
+    ("relay", relay),
     ("segments", segments),
     ("sender_session", sender_session),
     ("subscriber", subscriber),

@@ -1,6 +1,7 @@
 //! Measures broadcasts through `moq-relay`, and directly, over the same links: `cargo xtask relays --measure`.
 //!
-//! `measure links SECONDS` compares both; `measure tree SUBSCRIBERS SECONDS` runs two relays, one behind the other.
+//! `measure links SECONDS` compares both; `measure browser SECONDS` compares the native subscriber with the viewer in
+//! Chromium; `measure tree SUBSCRIBERS SECONDS` runs two relays, one behind the other.
 
 #[path = "../tests/harness/mod.rs"]
 mod harness;
@@ -11,10 +12,16 @@ use std::time::{Duration, Instant};
 
 use harness::program::RelayProgram;
 use harness::{Counter, FRAMES_PER_SECOND, Got, Made, broadcast, receive_for};
+use nestcast_codec::{Format, Picture, Size, Ycbcr};
+use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::link::{Link, Relay as LinkRelay};
-use nestcast_moq::Rates;
-use nestcast_proto::Bitrate;
+use nestcast_lab::video_frames::VideoFrames;
+use nestcast_moq::{Rates, Relayed, publish};
+use nestcast_proto::{Bitrate, FrameRate};
 use nestcast_receiver::Trust;
+use nestcast_sender::{Broadcast, Identity};
+use nestcast_tests::browser::Engine;
+use nestcast_tests::live_page::watch;
 use tokio::task::JoinSet;
 
 /// The round trip of every link.
@@ -30,13 +37,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     match words.as_slice() {
         [] => {
             runtime.block_on(links(Duration::from_secs(60)));
+            runtime.block_on(browser(Duration::from_secs(60)));
             runtime.block_on(tree(40, Duration::from_secs(120)));
         }
         ["links", seconds] => runtime.block_on(links(Duration::from_secs(seconds.parse()?))),
+        ["browser", seconds] => runtime.block_on(browser(Duration::from_secs(seconds.parse()?))),
         ["tree", subscribers, seconds] => {
             runtime.block_on(tree(subscribers.parse()?, Duration::from_secs(seconds.parse()?)));
         }
-        _ => return Err("links SECONDS, or tree SUBSCRIBERS SECONDS".into()),
+        _ => return Err("links SECONDS, browser SECONDS, or tree SUBSCRIBERS SECONDS".into()),
     }
     Ok(())
 }
@@ -81,6 +90,72 @@ async fn links(time: Duration) {
         ended.expect("a shutdown");
         row("moq-relay", bits, &got);
     }
+}
+
+/// Compares the native subscriber with the viewer in Chromium, one at a time, by a broadcast of real video: how many frames
+/// came, and how many bytes of each.
+async fn browser(time: Duration) {
+    println!("\n| link | viewer | frames | of those made meanwhile % | bytes of a frame, mean |");
+    println!("|---|---|---:|---:|---:|");
+    let row = |name: &str, bits: u64, got: &Got| {
+        let (count, bytes) = (got.frames.len(), got.frames.values().map(|(bytes, _)| bytes).sum::<usize>());
+        let mean = bytes / count.max(1);
+        println!("| {} Mbit/s | {name} | {count} | {:.1} | {mean} |", bits / 1_000_000, got.shown());
+    };
+    let relay = RelayProgram::start(None);
+    let rate = FrameRate::new(FRAMES_PER_SECOND, 1).expect("a rate");
+    let size = Size::new(320, 240).expect("a size");
+    let shape = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
+    let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), move |id| noise(size, id));
+    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), Identity::generate().expect("an identity"));
+    let broadcast = Broadcast::listen(config, source).expect("a port");
+    let (relayed, place) = (Relayed::of(&broadcast.station()), relay.place.clone());
+    let mut tasks = JoinSet::new();
+    tasks.spawn(async move {
+        let published = publish(&place.url, &place.trust, rates(), relayed, std::future::pending()).await;
+        published.expect("the relay accepts it");
+    });
+    tasks.spawn(async move { broadcast.run(std::future::pending()).await.expect("a source that works") });
+    receive_for(&relay.place, Duration::from_secs(3), Duration::from_secs(9)).await.1.expect("a shutdown");
+    for bits in LINK_BITS_PER_SECOND {
+        let over = link(relay.address(), bits).await;
+        let (got, ended) = receive_for(&relay.place.at(over.address()), time, Duration::ZERO).await;
+        ended.expect("a shutdown");
+        row("native", bits, &got);
+        let over = link(relay.address(), bits).await;
+        let seconds = time.as_secs();
+        let (address, fingerprint) = (over.address(), relay.fingerprint());
+        let link = format!("src=moq://{address}/garden&fingerprint={fingerprint}&latency=min&seconds={seconds}");
+        let watched = tokio::task::spawn_blocking(move || watch(Engine::Chromium, &link)).await.expect("no panic");
+        let Some(lines) = watched else { return };
+        row("Chromium", bits, &shown(&lines));
+        eprintln!("{}", lines.last().map_or("", String::as_str));
+    }
+}
+
+/// Returns what the page says of its pictures: their numbers, bytes and latencies.
+fn shown(lines: &[String]) -> Got {
+    let frame = |line: &String| {
+        let mut words = line.split(' ');
+        let mut number = || words.next().and_then(|word| word.parse::<u64>().ok());
+        let (id, bytes, latency) = (number()?, number()?, number()?);
+        Some((id, (usize::try_from(bytes).ok()?, Duration::from_millis(latency))))
+    };
+    Got { frames: lines.iter().filter_map(frame).collect(), ..Got::default() }
+}
+
+/// Returns a picture that costs many bytes: grain, over ground that moves.
+fn noise(size: Size, id: u64) -> Picture {
+    let mut picture = Picture::zero(size, Format::Ycbcr420(Ycbcr::BT601));
+    let mut random = id.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    for (at, sample) in picture.samples_mut().iter_mut().enumerate() {
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        let ground = (at as u64 / 8).wrapping_add(2 * id) % 64;
+        *sample = u8::try_from(96 + ground + random % 32).expect("a sample");
+    }
+    picture
 }
 
 async fn receive_directly(address: SocketAddr, trust: Trust, time: Duration) -> Got {

@@ -3,22 +3,15 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
-use nestcast_proto::{Control, Message, Sound, Welcome};
+use nestcast_proto::{Message, Sound, Welcome};
+use nestcast_relayed::catalog::{CATALOG_VERSION, MAX_CATALOG_BYTES, TRACK_PACKAGING, messages};
+use nestcast_relayed::{Fault, Track, catalog};
 use serde::{Deserialize, Serialize};
 
-use crate::error::Fault;
-use crate::mapping::Track;
-
-/// The version of the catalog's format.
-const CATALOG_VERSION: u64 = 1;
 /// The version of the session whose messages and frame heads the tracks contain.
 const SESSION_VERSION: u64 = 1;
-/// The packaging of all tracks: what their objects contain (spec: relay.md).
-const TRACK_PACKAGING: &str = "nestcast";
 /// Samples of sound a second.
 const SOUND_SAMPLES_PER_SECOND: u32 = 48_000;
-/// The most bytes of a catalog.
-pub const MAX_CATALOG_BYTES: usize = 16 * 1024;
 /// The units of timestamps in a second: microseconds since 1970-01-01 UTC.
 pub const TIMESTAMP_UNITS_PER_SECOND: u64 = 1_000_000;
 
@@ -114,36 +107,26 @@ pub fn encode(welcome: &Welcome, sound: Option<Sound>) -> Bytes {
 /// If it is longer than [`MAX_CATALOG_BYTES`], of another version, or of another kind of broadcast.
 pub fn decode(bytes: &[u8]) -> Result<Bytes, Fault> {
     if bytes.len() > MAX_CATALOG_BYTES {
-        return Err(Fault::CatalogTooLong(bytes.len()));
+        return Err(Fault::CatalogTooLong);
     }
-    let catalog: Catalog = serde_json::from_slice(bytes).map_err(|error| Fault::Catalog(error.to_string()))?;
-    if catalog.version != CATALOG_VERSION {
-        return Err(Fault::CatalogVersion(catalog.version));
-    }
-    let named = |track: Track| {
-        let is_ours = |entry: &&Entry| entry.name == track.name() && entry.packaging == TRACK_PACKAGING;
-        catalog.tracks.iter().find(is_ours).ok_or(Fault::OtherBroadcast)
-    };
-    named(Track::More)?;
-    named(Track::Join)?;
-    let welcome = named(Track::Base)?.init_data.as_deref().ok_or(Fault::OtherBroadcast)?;
-    let mut messages = STANDARD.decode(welcome).map_err(|error| Fault::Catalog(error.to_string()))?;
-    // Pictures do without sound that this build does not know.
-    let sound = named(Track::Sound).ok().and_then(|sound| STANDARD.decode(sound.init_data.as_deref()?).ok());
-    messages.extend(sound.filter(|message| is_sound(message)).into_iter().flatten());
-    Ok(messages.into())
+    let read: Catalog = serde_json::from_slice(bytes).map_err(|error| Fault::Catalog(error.to_string()))?;
+    let entries: Result<Vec<_>, _> = read.tracks.into_iter().map(entry).collect();
+    messages(read.version, &entries?)
 }
 
-/// Returns whether these bytes announce sound, and nothing else.
-fn is_sound(message: &[u8]) -> bool {
-    let mut control = Control::default();
-    control.handle_bytes(message);
-    matches!(control.poll(), Ok(Some(Message::Sound(sound))) if Message::Sound(sound).encode() == message)
+/// Returns a track with its `initData` as bytes. That of sound may be of a build that writes it otherwise.
+fn entry(Entry { name, packaging, init_data, .. }: Entry) -> Result<catalog::Entry, Fault> {
+    let init_data = match STANDARD.decode(init_data.unwrap_or_default()) {
+        Ok(bytes) => bytes.into(),
+        Err(_) if name != Track::Base.name() => Bytes::new(),
+        Err(error) => return Err(Fault::Catalog(error.to_string())),
+    };
+    Ok(catalog::Entry { name, packaging, init_data })
 }
 
 #[cfg(test)]
 mod tests {
-    use nestcast_proto::{FrameRate, PackageHash, Video};
+    use nestcast_proto::{Control, FrameRate, PackageHash, Video};
 
     use super::*;
 
@@ -189,6 +172,6 @@ mod tests {
         assert!(matches!(none, Err(Fault::OtherBroadcast)));
         assert!(matches!(changed(|catalog| catalog["tracks"][0]["initData"] = "%".into()), Err(Fault::Catalog(_))));
         assert!(matches!(decode(b"{"), Err(Fault::Catalog(_))));
-        assert!(matches!(decode(&vec![b' '; MAX_CATALOG_BYTES + 1]), Err(Fault::CatalogTooLong(_))));
+        assert!(matches!(decode(&vec![b' '; MAX_CATALOG_BYTES + 1]), Err(Fault::CatalogTooLong)));
     }
 }

@@ -6,6 +6,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use nestcast_proto::{Cause, ReceiverEnd};
+use nestcast_relayed::Fault;
 
 use crate::relay::MOQ_LITE_VERSIONS;
 
@@ -80,30 +81,6 @@ pub enum Error {
         /// The time since then.
         time: Duration,
     },
-}
-
-/// What is wrong with a broadcast.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The catalog is no JSON of this form.
-    #[error("its catalog is damaged: {0}")]
-    Catalog(String),
-    /// The catalog is too long.
-    #[error("its catalog is {0} bytes long")]
-    CatalogTooLong(usize),
-    /// The catalog is of another version.
-    #[error("its catalog is of version {0}, and this nestcast reads version 1")]
-    CatalogVersion(u64),
-    /// The catalog announces no tracks of nestcast.
-    #[error("it is no broadcast of nestcast")]
-    OtherBroadcast,
-    /// No catalog comes.
-    #[error("no catalog came in time")]
-    NoCatalog,
-    /// The frames are pictures.
-    #[error("its frames are pictures that are encoded each by itself; relays carry video alone")]
-    Pictures,
 }
 
 impl Error {

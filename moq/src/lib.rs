@@ -10,9 +10,8 @@
 //! it stops a frame's enhancement group when the next frame is there.
 //!
 //! [`mapping`] says which bytes of a frame go into which track; [`catalog`] is the broadcast's announcement. Both are
-//! pure, as is the [`Assembly`], which puts frames together again.
+//! pure, as is `nestcast-relayed`, which puts frames together again and says where to cut them.
 
-mod assembly;
 pub mod catalog;
 mod error;
 pub mod mapping;
@@ -23,9 +22,8 @@ mod subscriber;
 mod tracks;
 mod url;
 
-pub use assembly::{Assembly, Step};
-pub use error::{Error, Fault};
-pub use mapping::Track;
+pub use error::Error;
+pub use nestcast_relayed::{Fault, Track};
 pub use publisher::{Rates, RatesError, Relayed, publish};
 pub use relay::MOQ_LITE_VERSIONS;
 pub use subscriber::{Config, receive, view};

@@ -15,52 +15,6 @@ pub const BASE_GROUP_FRAMES: u64 = 64;
 /// The most packets of sound in a group: 1.28 s. Who comes late gets all packets of the newest group.
 pub const SOUND_GROUP_PACKETS: u64 = 64;
 
-/// A track of a relayed broadcast.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Track {
-    /// The announcement: one group with one object, as JSON.
-    Catalog,
-    /// The base layer of each frame, after the frame's head: one object for each frame, up to [`BASE_GROUP_FRAMES`] in
-    /// a group. Its number is that of its first frame.
-    Base,
-    /// The rest of each frame in embedded order: one group for each frame, in objects of [`OBJECT_BYTES`].
-    More,
-    /// Packets of sound, if the broadcast has sound: one object for each, up to [`SOUND_GROUP_PACKETS`] in a group.
-    Sound,
-    /// Random-access frames, each in a group with the number of the frame that it replaces. A group of base layers
-    /// begins with the same frame.
-    Join,
-}
-
-impl Track {
-    /// All tracks.
-    pub const ALL: [Self; 5] = [Self::Catalog, Self::Sound, Self::Base, Self::More, Self::Join];
-
-    /// Returns the track's name at a relay.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Catalog => "catalog",
-            Self::Sound => "sound",
-            Self::Base => "base",
-            Self::More => "more",
-            Self::Join => "join",
-        }
-    }
-
-    /// Returns the track's priority: a relay sends the higher one first.
-    #[must_use]
-    pub const fn priority(self) -> u8 {
-        match self {
-            Self::Catalog => 250,
-            Self::Sound => 220,
-            Self::Base => 200,
-            Self::Join => 150,
-            Self::More => 50,
-        }
-    }
-}
-
 /// Numbers groups: frame `id` has the same group number in each track. The numbers go on rising if the publisher is
 /// started again, because no frame rate is above one frame a millisecond.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,13 +11,14 @@ use nestcast_proto::{
     Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Sound, StreamHead, Welcome,
 };
 use nestcast_receiver::{Retry, Trust};
+use nestcast_relayed::{Fault, Track};
 use nestcast_sender::{FrameReceiver, NextFrame, SoundReceiver, Station};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::catalog;
-use crate::error::{Error, Fault};
-use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, SOUND_GROUP_PACKETS, Track};
+use crate::error::Error;
+use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, SOUND_GROUP_PACKETS};
 use crate::relay::Relay;
 use crate::url::RelayUrl;
 

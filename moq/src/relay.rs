@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use moq_net::origin;
 use nestcast_receiver::Trust;
+use nestcast_relayed::Version;
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ConnectionError, Endpoint, TransportConfig, VarInt};
 use tokio::task::JoinSet;
@@ -18,7 +19,7 @@ use crate::stoppable::{Stoppable, Stops};
 use crate::url::RelayUrl;
 
 /// The versions of moq-lite that this build speaks, the best one first. Older ones have no timestamps.
-pub const MOQ_LITE_VERSIONS: [&str; 2] = ["moq-lite-06", "moq-lite-05"];
+pub const MOQ_LITE_VERSIONS: [&str; 2] = [Version::ALL[0].name(), Version::ALL[1].name()];
 /// A relay that is silent for this long is gone.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 /// The round trip that is assumed before one is measured, as for a sender.

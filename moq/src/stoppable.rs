@@ -14,20 +14,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
+use nestcast_relayed::Track;
+use nestcast_relayed::client::MAX_OPEN_BYTES;
+use nestcast_relayed::wire::{GroupHead, subscription};
 use web_transport_trait::{Stats, poll};
-
-use crate::mapping::Track;
 
 /// The most bytes of a head that are looked at: a subscription's has the broadcast's path, which has at most 1 kB.
 const MAX_HEAD_BYTES: usize = 2048;
-/// The message of moq-lite that subscribes to a track, and the stream that has a group.
-const SUBSCRIBE_MESSAGE: u64 = 2;
-const GROUP_STREAM: u64 = 0;
 /// The code of a stopped stream: cancelled.
 const CANCELLED_CODE: u32 = 1;
-/// The most bytes of streams that are open: `moq-net` keeps those of a group until its stream ends. A stream that
-/// brings more is stopped.
-const MAX_OPEN_BYTES: u64 = 32 * 1024 * 1024;
 /// The most groups whose streams are remembered.
 const MAX_KNOWN_GROUPS: usize = 256;
 
@@ -51,7 +46,7 @@ struct State {
     headless: BTreeMap<u64, Waker>,
     /// Streams before it are stopped if they have no head.
     headless_before: u64,
-    /// The bytes that came on streams that are open.
+    /// The bytes that came on streams that are open: `moq-net` keeps those of a group until its stream ends.
     open_bytes: u64,
 }
 
@@ -428,81 +423,15 @@ impl<R> Drop for Incoming<R> {
     }
 }
 
-/// Reads the head of a stream that this end opened: `None` while it is incomplete, the track and the number of the
-/// subscription if it subscribes to one of ours.
-fn subscription(head: &[u8]) -> Option<Option<(Track, u64)>> {
-    let mut rest = head;
-    if varint(&mut rest)? != SUBSCRIBE_MESSAGE {
-        return Some(None);
-    }
-    let _length = varint(&mut rest)?;
-    let number = varint(&mut rest)?;
-    let _broadcast = string(&mut rest)?;
-    let track = string(&mut rest)?;
-    let track = Track::ALL.into_iter().find(|known| known.name().as_bytes() == track);
-    Some(track.map(|track| (track, number)))
-}
-
 /// Reads the head of a stream that the relay opened: `None` while it is incomplete.
 fn group(head: &[u8]) -> Option<Option<Group>> {
-    let mut rest = head;
-    if varint(&mut rest)? != GROUP_STREAM {
-        return Some(None);
-    }
-    let _length = varint(&mut rest)?;
-    let (subscription, number) = (varint(&mut rest)?, varint(&mut rest)?);
-    Some(Some(Group { subscription, number }))
-}
-
-/// Reads an integer of QUIC (RFC 9000, section 16).
-fn varint(rest: &mut &[u8]) -> Option<u64> {
-    let first = *rest.first()?;
-    let (bytes, after) = rest.split_at_checked(1 << (first >> 6))?;
-    *rest = after;
-    Some(bytes[1..].iter().fold(u64::from(first & 0x3F), |value, &byte| value << 8 | u64::from(byte)))
-}
-
-fn string<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
-    let length = usize::try_from(varint(rest)?).ok()?;
-    let (text, after) = rest.split_at_checked(length)?;
-    *rest = after;
-    Some(text)
+    let group = |(head, _): (GroupHead, usize)| Group { subscription: head.subscription, number: head.number };
+    Some(GroupHead::parse(head)?.map(group))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A subscription as moq-lite writes it: its kind, its length, its number, two names, and more.
-    fn subscribe(number: u8, track: &str) -> Vec<u8> {
-        let length = u8::try_from(track.len()).expect("short");
-        let mut all = vec![2, 20, number, 3, b'c', b'a', b'm', length];
-        all.extend_from_slice(track.as_bytes());
-        all.extend_from_slice(&[50, 0, 0]);
-        all
-    }
-
-    #[test]
-    fn a_subscription_is_found_as_soon_as_its_tracks_name_is_there() {
-        let head = subscribe(3, "more");
-        for length in 0..12 {
-            assert_eq!(subscription(&head[..length]), None, "{length}");
-        }
-        assert_eq!(subscription(&head[..12]), Some(Some((Track::More, 3))));
-        assert_eq!(subscription(&subscribe(2, "base")), Some(Some((Track::Base, 2))));
-        assert_eq!(subscription(&subscribe(2, "else")), Some(None));
-        assert_eq!(subscription(&[1, 9]), Some(None), "another message");
-    }
-
-    #[test]
-    fn a_groups_head_is_read_from_its_first_bytes() {
-        let head = [0, 6, 3, 0x40, 0xC8, 0, 9];
-        for length in 0..5 {
-            assert_eq!(group(&head[..length]), None, "{length}");
-        }
-        assert_eq!(group(&head), Some(Some(Group { subscription: 3, number: 200 })));
-        assert_eq!(group(&[1, 2, 3]), Some(None), "another stream");
-    }
 
     #[test]
     fn groups_are_stopped_by_track() {

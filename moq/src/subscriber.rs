@@ -1,31 +1,22 @@
-//! Subscribes to a broadcast at a relay: drives a [`ReceiverSession`] with what its tracks bring.
+//! Subscribes to a broadcast at a relay: drives a [`Follower`] and a [`ReceiverSession`] with what its tracks bring.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::Future;
 use std::ops::ControlFlow;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-use nestcast_proto::{
-    BroadcastName, Clock, Control, DecoderKind, Hello, Message, ReceiverOutput, ReceiverSession, VersionRange,
-};
+use nestcast_proto::{DecoderKind, ReceiverOutput, ReceiverSession};
 use nestcast_receiver::{FrameSink, Latency, Player, Readiness, Retry, Trust, Viewer};
+use nestcast_relayed::{Follower, Track, Wanted};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
-use crate::assembly::{Assembly, Step};
-use crate::error::{Error, Fault};
-use crate::mapping::Track;
-use crate::tracks::{self, Event, Subscription};
+use crate::error::Error;
+use crate::tracks::{self, Read, Subscription};
 use crate::url::RelayUrl;
 
-/// How late a group may be: base layers as long as a session waits for them, the rest of a frame until it is stopped.
-const MAX_BASE_AGE: Duration = Duration::from_secs(1);
-const MAX_MORE_AGE: Duration = Duration::from_millis(300);
-/// How late a packet of sound may be.
-const MAX_SOUND_AGE: Duration = Duration::from_millis(500);
 /// How long a stream may have no head while later ones have one, or three round trips if that is longer: its first
 /// packet may have been lost, and it may be a base layer or sound.
 const HEADLESS_TIME: Duration = Duration::from_millis(250);
@@ -124,18 +115,16 @@ struct Driver<'a, S> {
     subscription: Subscription,
     sink: &'a mut S,
     session: ReceiverSession,
-    assembly: Option<Assembly>,
+    follower: Follower,
     /// The instant of the session's time zero.
     epoch: Instant,
-    events: mpsc::Sender<Event>,
-    inbox: mpsc::Receiver<Event>,
+    events: mpsc::Sender<Read>,
+    inbox: mpsc::Receiver<Read>,
     readers: JoinSet<()>,
-    wants_sound: bool,
+    /// The reader of each track.
+    tracks: BTreeMap<Track, AbortHandle>,
     /// When base layers were complete, and the newest stream of a group up to there.
     completed: VecDeque<(Duration, u64)>,
-    /// The readers of two tracks, never of both.
-    join: Option<AbortHandle>,
-    more: Option<AbortHandle>,
     /// When the first and the last frame were handed over.
     handed_over: Option<(Instant, Instant)>,
 }
@@ -143,36 +132,25 @@ struct Driver<'a, S> {
 impl<'a, S: FrameSink> Driver<'a, S> {
     fn new(subscription: Subscription, decoder: DecoderKind, sink: &'a mut S) -> Self {
         let (events, inbox) = mpsc::channel(MAX_WAITING_EVENTS);
-        let hello = Hello {
-            versions: VersionRange::SPOKEN,
-            token: Bytes::new(),
-            max_bitrate: None,
-            decoder,
-            broadcast: BroadcastName::default(),
-            start: None,
-        };
+        let rtt = subscription.relay.rtt();
+        let session = Follower::begin(&subscription.welcome, wall_clock(), rtt, decoder);
         Self {
             subscription,
             sink,
-            session: ReceiverSession::new(hello, false),
-            assembly: None,
+            session,
+            follower: Follower::default(),
             epoch: Instant::now(),
             events,
             inbox,
             readers: JoinSet::new(),
-            wants_sound: false,
+            tracks: BTreeMap::new(),
             completed: VecDeque::new(),
-            join: None,
-            more: None,
             handed_over: None,
         }
     }
 
     /// Runs the session to its end, and returns why it ended.
     async fn run(&mut self) -> Error {
-        let clock = Clock { micros: u64::try_from(wall_clock().as_micros()).unwrap_or(u64::MAX) };
-        self.session.handle_control_bytes(&self.subscription.welcome);
-        self.session.handle_control_bytes(&Message::Clock(clock).encode());
         loop {
             self.session.handle_rtt(self.subscription.relay.rtt());
             if let Err(error) = self.take_outputs().await {
@@ -187,8 +165,11 @@ impl<'a, S: FrameSink> Driver<'a, S> {
 
     /// Waits for the next input and passes it to the session.
     async fn take_input(&mut self) -> ControlFlow<Error> {
-        let frames = self.assembly.as_ref().and_then(Assembly::poll_timeout);
-        let due = [self.session.poll_timeout(), frames].into_iter().flatten().min().map(|due| self.epoch + due);
+        let due = [self.session.poll_timeout(), self.follower.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
+            .map(|due| self.epoch + due);
         let due = async {
             match due {
                 Some(due) => sleep_until(due).await,
@@ -203,25 +184,19 @@ impl<'a, S: FrameSink> Driver<'a, S> {
             },
             error = self.sink.failed() => return ControlFlow::Break(Error::sink(error)),
             error = self.subscription.relay.closed() => return ControlFlow::Break(error),
-            () = due => {
-                if let Some(assembly) = &mut self.assembly {
-                    assembly.handle_time(self.epoch.elapsed());
-                }
-            }
+            () = due => self.follower.handle_time(self.epoch.elapsed()),
         }
         ControlFlow::Continue(())
     }
 
-    fn handle(&mut self, event: Event) -> ControlFlow<Error> {
-        let now = self.epoch.elapsed();
-        let Some(assembly) = &mut self.assembly else { return ControlFlow::Continue(()) };
-        match event {
-            Event::Sound(packet) => assembly.handle_sound(packet),
-            Event::BaseGroup(group) => assembly.handle_base_group(group),
-            Event::Bytes(track, group, bytes) => assembly.handle_bytes(now, track, group, bytes),
-            Event::GroupEnd(track, group) => assembly.handle_end(now, track, group),
-            Event::TrackEnd(Track::Sound, why) => tracing::warn!("the sound ended: {why}"),
-            Event::TrackEnd(_, why) => {
+    fn handle(&mut self, read: Read) -> ControlFlow<Error> {
+        match read {
+            Read::Event(event) => self.follower.handle_event(self.epoch.elapsed(), event),
+            Read::TrackEnd(Track::Sound, why) => {
+                tracing::warn!("the sound ended: {why}");
+                self.follower.handle_sound_end();
+            }
+            Read::TrackEnd(_, why) => {
                 tracing::debug!("a track ended: {why}");
                 return ControlFlow::Break(Error::Ended);
             }
@@ -231,29 +206,23 @@ impl<'a, S: FrameSink> Driver<'a, S> {
 
     /// Passes assembled streams to the session, and performs everything that it asks for.
     async fn take_outputs(&mut self) -> Result<(), Error> {
-        self.pass_steps();
+        self.follow().await?;
         while let Some(output) = self.poll() {
             match output {
-                ReceiverOutput::Say(message) => self.handle_said(&message),
+                ReceiverOutput::Say(message) => self.follower.handle_said(&mut self.session, &message),
                 ReceiverOutput::Welcome { welcome, sender_clock } => {
-                    let video = welcome.video.is_some();
-                    if !video {
-                        return Err(Fault::Pictures.into());
-                    }
+                    Follower::check(&welcome)?;
                     self.sink.handle_clock(sender_clock);
                     match self.sink.handle_welcome(&welcome).await.map_err(Error::sink)? {
                         Readiness::Ready => self.session.handle_ready(self.epoch.elapsed()),
                         Readiness::NeedsPackage => self.session.handle_package_missing(self.epoch.elapsed()),
                     }
-                    self.assembly = Some(Assembly::new(welcome.interval(), video));
-                    self.read(Track::Base, MAX_BASE_AGE).await?;
-                    if self.wants_sound {
-                        self.read_sound();
-                    }
+                    self.follower.handle_ready(welcome.interval());
                 }
                 ReceiverOutput::SoundAnnounced(sound) => {
-                    self.wants_sound = self.sink.handle_sound_announced(sound);
-                    self.session.handle_sound_wanted(self.epoch.elapsed(), self.wants_sound);
+                    let wanted = self.sink.handle_sound_announced(sound);
+                    self.session.handle_sound_wanted(self.epoch.elapsed(), wanted);
+                    self.follower.handle_sound_wanted(wanted);
                 }
                 ReceiverOutput::Sound(packet) => self.sink.handle_sound(packet).map_err(Error::sink)?,
                 ReceiverOutput::Frame(arrived) => {
@@ -268,9 +237,9 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 ReceiverOutput::Close(end) => return Err(Error::Session(end)),
                 _ => {}
             }
-            self.pass_steps();
+            self.follow().await?;
         }
-        self.read_others().await
+        Ok(())
     }
 
     fn poll(&mut self) -> Option<ReceiverOutput> {
@@ -280,35 +249,29 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         self.session.poll(self.epoch.elapsed())
     }
 
-    /// Handles a message for the sender, who does not hear it. The relay's tracks answer in its place.
-    fn handle_said(&mut self, message: &[u8]) {
-        self.session.handle_said();
-        let mut control = Control::default();
-        control.handle_bytes(message);
-        let (Ok(Some(Message::RandomAccessRequest(request))), Some(assembly)) = (control.poll(), &mut self.assembly)
-        else {
-            return;
-        };
-        assembly.wait_for_join(request.lost);
-    }
-
-    fn pass_steps(&mut self) {
+    /// Passes assembled streams to the session, and does what the follower wants of the tracks.
+    async fn follow(&mut self) -> Result<(), Error> {
         let now = self.epoch.elapsed();
-        while let Some(step) = self.assembly.as_mut().and_then(Assembly::poll) {
-            match step {
-                Step::Open(stream) => self.session.handle_opened(stream),
-                Step::Bytes(stream, offset, bytes) => self.session.handle_stream_bytes(now, stream, offset, bytes),
-                Step::End(stream) => self.session.handle_stream_end(now, stream),
-                Step::StopBefore(track, group) => self.subscription.stops.stop_before(track, group),
-                Step::Complete(group) => self.stop_headless(now, group),
+        while let Some(wanted) = self.follower.poll(now, &mut self.session) {
+            match wanted {
+                Wanted::Read(Track::Sound) => self.read_sound(),
+                Wanted::Read(track) => self.read(track).await?,
+                Wanted::Leave(track) => {
+                    if let Some(reader) = self.tracks.remove(&track) {
+                        reader.abort();
+                    }
+                }
+                Wanted::StopBefore(track, group) => self.subscription.stops.stop_before(track, group),
+                Wanted::Complete(group) => self.stop_headless(now, group),
             }
         }
+        Ok(())
     }
 
     /// Stops streams that had no head for a while. All base layers up to `complete` are here.
     fn stop_headless(&mut self, now: Duration, complete: u64) {
         // A random-access frame is not stopped.
-        if self.join.is_some() {
+        if self.follower.reads_join() {
             self.completed.clear();
             return;
         }
@@ -320,41 +283,25 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         }
     }
 
-    /// Reads random-access frames while they are needed, and the rest of frames otherwise. Meanwhile the rest of frames
-    /// would take the room of the random-access frame, and could not be decoded.
-    async fn read_others(&mut self) -> Result<(), Error> {
-        let Some(assembly) = &self.assembly else { return Ok(()) };
-        let (unwanted, wanted, track, age) = if assembly.needs_join() {
-            (&mut self.more, &self.join, Track::Join, MAX_BASE_AGE)
-        } else {
-            (&mut self.join, &self.more, Track::More, MAX_MORE_AGE)
-        };
-        if let Some(reader) = unwanted.take() {
-            reader.abort();
-        }
-        if wanted.is_none() {
-            let reader = self.read(track, age).await?;
-            *(if track == Track::Join { &mut self.join } else { &mut self.more }) = Some(reader);
-        }
-        Ok(())
-    }
-
     /// Reads sound from now on, if the relay has it. Pictures do not wait for that.
     fn read_sound(&mut self) {
         let subscribed = self.subscription.track(Track::Sound);
         let events = self.events.clone();
-        self.readers.spawn(async move {
+        let reader = self.readers.spawn(async move {
             match subscribed.await {
-                Ok(subscriber) => tracks::read(Track::Sound, MAX_SOUND_AGE, subscriber, events).await,
+                Ok(subscriber) => tracks::read(Track::Sound, subscriber, events).await,
                 Err(error) => tracing::warn!("there is no sound: {error}"),
             }
         });
+        self.tracks.insert(Track::Sound, reader);
     }
 
     /// Reads a track from now on.
-    async fn read(&mut self, track: Track, age: Duration) -> Result<AbortHandle, Error> {
+    async fn read(&mut self, track: Track) -> Result<(), Error> {
         let subscriber = self.subscription.track(track).await?;
-        Ok(self.readers.spawn(tracks::read(track, age, subscriber, self.events.clone())))
+        let reader = self.readers.spawn(tracks::read(track, subscriber, self.events.clone()));
+        self.tracks.insert(track, reader);
+        Ok(())
     }
 }
 

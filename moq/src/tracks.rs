@@ -4,31 +4,26 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use moq_net::{broadcast, cache, group, origin, track};
-use nestcast_proto::MAX_SOUND_PACKET;
 use nestcast_receiver::Trust;
+use nestcast_relayed::catalog::MAX_CATALOG_BYTES;
+use nestcast_relayed::client::{MAX_GROUPS, MAX_OPEN_BYTES, MAX_SOUND_OBJECT_BYTES};
+use nestcast_relayed::{Event, Fault, Track};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::catalog;
-use crate::error::{Error, Fault};
-use crate::mapping::Track;
+use crate::error::Error;
 use crate::relay::Relay;
 use crate::stoppable::Stops;
 use crate::url::RelayUrl;
 
 /// The longest time for the broadcast and its catalog, once connected.
 const CATALOG_TIMEOUT: Duration = Duration::from_secs(5);
-/// How much of the past a new subscription gets: what the relay may send before the next frame.
-const MAX_FIRST_AGE: Duration = Duration::from_millis(50);
 /// How long groups are kept here: they are read at once.
 const KEPT_TIME: Duration = Duration::from_secs(2);
 /// About how many bytes of groups are kept here, those that are still open not counted.
-const MAX_KEPT_BYTES: u64 = 32 * 1024 * 1024;
-/// The most bytes of a packet of sound with its head.
-const MAX_SOUND_OBJECT_BYTES: usize = MAX_SOUND_PACKET + 64;
-/// The most groups of a track that are read at once.
-const MAX_GROUPS: usize = 64;
+const MAX_KEPT_BYTES: u64 = MAX_OPEN_BYTES;
 
 /// A broadcast at a relay, and its catalog.
 pub(crate) struct Subscription {
@@ -73,7 +68,7 @@ impl Subscription {
         let gone = |error: moq_net::Error| Error::Lost(error.to_string());
         let found = self.broadcast.track(track.name()).map_err(gone);
         async move {
-            let subscribed = found?.subscribe(wanted(track, MAX_FIRST_AGE));
+            let subscribed = found?.subscribe(wanted(track, Track::MAX_FIRST_AGE));
             timeout(CATALOG_TIMEOUT, subscribed).await.map_err(|_| Fault::NoCatalog)?.map_err(gone)
         }
     }
@@ -85,7 +80,7 @@ async fn read_catalog(broadcast: &broadcast::Consumer) -> Option<Bytes> {
     let mut track = broadcast.track(Track::Catalog.name()).ok()?.subscribe(wanted).await.ok()?;
     let mut group = track.recv_group().await.ok()??;
     let mut frame = group.next_frame().await.ok()??;
-    let most = catalog::MAX_CATALOG_BYTES + 1;
+    let most = MAX_CATALOG_BYTES + 1;
     let mut catalog = Vec::new();
     while let Some(bytes) = frame.read_chunk().await.ok()? {
         catalog.extend_from_slice(&bytes[..bytes.len().min(most - catalog.len())]);
@@ -93,16 +88,10 @@ async fn read_catalog(broadcast: &broadcast::Consumer) -> Option<Bytes> {
     Some(catalog.into())
 }
 
-/// What a track brings.
+/// What a reader of a track says.
 #[derive(Debug)]
-pub(crate) enum Event {
-    /// A group of base layers began.
-    BaseGroup(u64),
-    Bytes(Track, u64, Bytes),
-    /// A packet of sound: its stream in a session.
-    Sound(Bytes),
-    /// A group ended, or an object of the base track. Of base layers, only those that are whole count.
-    GroupEnd(Track, u64),
+pub(crate) enum Read {
+    Event(Event),
     TrackEnd(Track, String),
 }
 
@@ -110,8 +99,8 @@ fn wanted(track: Track, age: Duration) -> track::Subscription {
     track::Subscription::default().with_priority(track.priority()).with_max_age(age)
 }
 
-/// Reads the groups of a track until it ends. After the first one, groups may be as late as `age`.
-pub(crate) async fn read(track: Track, age: Duration, mut subscriber: track::Subscriber, events: mpsc::Sender<Event>) {
+/// Reads the groups of a track until it ends.
+pub(crate) async fn read(track: Track, mut subscriber: track::Subscriber, events: mpsc::Sender<Read>) {
     let mut groups = JoinSet::new();
     let mut is_first = true;
     let end = loop {
@@ -121,7 +110,7 @@ pub(crate) async fn read(track: Track, age: Duration, mut subscriber: track::Sub
                 Ok(Some(_)) if groups.len() >= MAX_GROUPS => {}
                 Ok(Some(group)) => {
                     if std::mem::take(&mut is_first)
-                        && let Err(error) = subscriber.update(wanted(track, age))
+                        && let Err(error) = subscriber.update(wanted(track, track.max_age()))
                     {
                         break error.to_string();
                     }
@@ -135,26 +124,26 @@ pub(crate) async fn read(track: Track, age: Duration, mut subscriber: track::Sub
     };
     while groups.join_next().await.is_some() {}
     // The driver may have ended.
-    let _ = events.send(Event::TrackEnd(track, end)).await;
+    let _ = events.send(Read::TrackEnd(track, end)).await;
 }
 
 /// Reads a group as it comes. A group of base layers counts as one group for each of its objects.
-async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Sender<Event>) {
+async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Sender<Read>) {
     if track == Track::Sound {
         return read_sound(group, events).await;
     }
     let mut number = group.sequence;
     if track == Track::Base {
         // The driver may have ended.
-        let _ = events.send(Event::BaseGroup(number)).await;
+        let _ = events.send(Read::Event(Event::BaseGroup(number))).await;
     }
     let end = async {
         while let Some(mut object) = group.next_frame().await? {
             while let Some(bytes) = object.read_chunk().await? {
-                let _ = events.send(Event::Bytes(track, number, bytes)).await;
+                let _ = events.send(Read::Event(Event::Bytes(track, number, bytes))).await;
             }
             if track == Track::Base {
-                let _ = events.send(Event::GroupEnd(track, number)).await;
+                let _ = events.send(Read::Event(Event::GroupEnd(track, number))).await;
                 number = number.saturating_add(1);
             }
         }
@@ -163,12 +152,12 @@ async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Send
     let is_whole = end.await.is_ok();
     // A random-access frame without its end is none; of the rest any part is worth something.
     if track == Track::More || is_whole && track != Track::Base {
-        let _ = events.send(Event::GroupEnd(track, number)).await;
+        let _ = events.send(Read::Event(Event::GroupEnd(track, number))).await;
     }
 }
 
 /// Reads a group of packets of sound.
-async fn read_sound(mut group: group::Consumer, events: mpsc::Sender<Event>) {
+async fn read_sound(mut group: group::Consumer, events: mpsc::Sender<Read>) {
     // A group that breaks off ends the packets that it had.
     while let Ok(Some(mut object)) = group.next_frame().await {
         let mut packet = Vec::new();
@@ -179,6 +168,6 @@ async fn read_sound(mut group: group::Consumer, events: mpsc::Sender<Event>) {
             packet.extend_from_slice(&bytes);
         }
         // The driver may have ended.
-        let _ = events.send(Event::Sound(packet.into())).await;
+        let _ = events.send(Read::Event(Event::Sound(packet.into()))).await;
     }
 }

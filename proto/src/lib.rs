@@ -160,4 +160,5 @@ pub use wire::parity::ParityHeader;
 pub use wire::sound::{Sound, SoundHeader, SoundPacket};
 pub use wire::start::Start;
 pub use wire::stream::{LateHeader, ModelHeader, StreamHead};
+pub use wire::varint::{Reader as WireReader, put_bytes, put_varint};
 pub use wire::version::VersionRange;

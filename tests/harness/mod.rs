@@ -9,6 +9,7 @@ pub mod hostile_receiver;
 pub mod hostile_sender;
 pub mod hostile_video;
 pub mod later_version;
+pub mod live_page;
 #[cfg(target_os = "linux")]
 pub mod netns_links;
 pub mod network;

@@ -1,5 +1,5 @@
 // Runs in a real browser: watches the broadcast that the page's address names, and posts the digest of every picture, or how the
-// broadcast ended.
+// broadcast ended. With `seconds`, it posts figures after that time: of every picture its number, bytes, latency and time to decode.
 
 import './player.js';
 
@@ -15,7 +15,8 @@ let isPosted = false;
 async function post(end) {
   if (isPosted) return;
   isPosted = true;
-  const lines = shown.map(async ({ id, bytes, pixels }) => `${id} ${bytes} ${await digest(pixels)}`);
+  const lines = shown.map(async ({ id, bytes, pixels, latency, decoding }) =>
+    `${id} ${bytes} ${pixels ? await digest(pixels) : `${Math.round(latency)} ${Math.round(decoding)}`}`);
   await fetch('result', { method: 'POST', body: [...(await Promise.all(lines)), end].join('\n') });
 }
 
@@ -74,7 +75,8 @@ if (link.has('steps')) {
   player.setAttribute('rewind', '');
   walk(link.get('steps').split(','));
 }
-player.setAttribute('checks', '');
-for (const name of ['src', 'fingerprint', 'token']) if (link.has(name)) player.setAttribute(name, link.get(name));
+if (link.has('seconds')) setTimeout(() => post(`measured ${JSON.stringify(player.statisticsNow)}`), 1e3 * link.get('seconds'));
+else player.setAttribute('checks', '');
+for (const name of ['src', 'fingerprint', 'token', 'latency']) if (link.has(name)) player.setAttribute(name, link.get(name));
 document.body.append(player);
 if (link.has('sound')) player.muted = false;

@@ -4,7 +4,10 @@ export type State = 'idle' | 'connecting' | 'playing' | 'waiting' | 'paused' | '
 /** Sent as `state` whenever the state changes. */
 export interface StateDetail {
   state: State;
-  /** The reason: a close code of `spec/session.md`, or a word such as `unreachable`, `expired`, `insecure`. */
+  /**
+   * The reason: a close code of `spec/session.md`, or a word such as `unreachable`, `expired`, `insecure`; for a relay also
+   * `relay` (unreachable), `absent`, `unauthorized`, `version`, `protocols` (of the browser) and `unusable`.
+   */
   code?: number | string;
   why?: string;
   /** The text that the element shows. */
@@ -78,10 +81,11 @@ export interface Statistics {
 /**
  * Shows a live broadcast. Attributes:
  *
- * - `src`: the sender, `https://HOST:PORT/`, and the name of the broadcast if it has one
- * - `fingerprint`: the SHA-256 of its certificate, 64 hexadecimal digits; without it, an authority must vouch for the sender
- * - `token`: the secret that admits this viewer
- * - `max-bitrate`: the most bits per second, 0 for no limit
+ * - `src`: the sender, `https://HOST:PORT/`, and the name of the broadcast if it has one; or a broadcast at a relay,
+ *   `moq://HOST:PORT/PATH` or `https://HOST:PORT/PATH`
+ * - `fingerprint`: the SHA-256 of its certificate, 64 hexadecimal digits; without it, an authority must vouch for it
+ * - `token`: the secret that admits this viewer to a sender; that for a relay is part of `src`
+ * - `max-bitrate`: the most bits per second of a sender, 0 for no limit
  * - `latency`: `smooth` delays pictures by as little as keeps them even, `min` not at all, a number by so many milliseconds
  * - `rewind`: shows the controls to go back, for a sender with `--rewind` or of a stored video
  * - `expires`: seconds since 1970; after this time the link is invalid

@@ -3,8 +3,10 @@
 // "screen" alone. The WebAssembly module decides what to do; `web/src/exports.rs` describes its functions.
 
 import * as painters from './painter.js';
+import * as relays from './relay.js';
 
-const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND, START] = Array(11).keys();
+const [NOTHING, FAILED, SAY, WELCOME, STOP, CLOSE, PICTURE, WANTS_PHOTO, WANTS_VIDEO, SOUND, START, SETUP, REQUEST, WRITE, LEAVE, CATALOG, UNUSABLE] =
+  Array(17).keys();
 // Samples of a packet of sound, at 48 kHz.
 const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
 // Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
@@ -49,14 +51,10 @@ class Connection {
 
   // Runs to the end. Returns why it ended: { code, why, retry }.
   async run() {
-    const { src, fingerprint, token, maxBitrate } = this.options;
-    const hash = fingerprint && { algorithm: 'sha-256', value: fingerprint };
-    let name;
+    let place;
     try {
-      // The path names the broadcast, of several at one sender.
-      const place = new URL(src);
-      [name, place.pathname] = [place.pathname.slice(1), '/'];
-      this.transport = new WebTransport(place.href, hash ? { serverCertificateHashes: [hash] } : {});
+      place = relays.placeOf(this.options.src);
+      this.transport = new WebTransport(place.href, relays.options(this.options.fingerprint));
     } catch (error) {
       return { code: 'link', why: error.message, retry: false };
     }
@@ -68,25 +66,13 @@ class Connection {
       await Promise.race([this.transport.ready, late]);
       // The handshake of QUIC needs one round trip, and the request for a session needs another.
       this.viewer.rtt = (clock() - began) / 2;
-      const control = await this.transport.createBidirectionalStream();
-      this.writer = control.writable.getWriter();
-      this.viewer.wasm.put(new TextEncoder().encode(name));
-      this.x.network_broadcast();
-      this.x.network_start(...this.options.start);
-      this.viewer.wasm.put(token);
-      this.x.network_open(clock(), maxBitrate);
-      this.x.network_sound(clock(), this.viewer.wantsSound ? 1 : 0);
-      [this.isOpen, this.helloAt] = [true, clock()];
-      this.pull(control.readable.getReader(), () => {
-        // For browsers that do not report the round trip: the answer to the Hello took one too, and the sender's work.
-        this.viewer.rtt = Math.min(this.viewer.rtt, clock() - this.helloAt);
-        this.x.network_rtt(this.viewer.rtt);
-        this.x.network_control();
-      }).catch(() => {});
+      if (relays.isRelay(this.transport)) this.subscribe(place.name);
+      else if (place.isRelay) this.end({ code: relays.problem(this.transport), why: 'another protocol', retry: false });
+      else await this.greet(place.name);
       this.drive();
     } catch (error) {
       this.transport.close();
-      return { code: 'unreachable', why: error.message, retry: true };
+      return { code: place.isRelay ? 'relay' : 'unreachable', why: error.message, retry: true };
     }
     const end = await this.ended;
     if (this.isOpen) {
@@ -96,11 +82,50 @@ class Connection {
       this.isOpen = false;
       clearTimeout(this.timer);
     }
+    this.transport.close();
     return end;
+  }
+
+  // Begins a session with a sender.
+  async greet(name) {
+    const { token, maxBitrate, start } = this.options;
+    const control = await this.transport.createBidirectionalStream();
+    this.writer = control.writable.getWriter();
+    this.viewer.wasm.put(new TextEncoder().encode(name));
+    this.x.network_broadcast();
+    this.x.network_start(...start);
+    this.open(token, maxBitrate);
+    this.pull(control.readable.getReader(), () => {
+      // For browsers that do not report the round trip: the answer to the Hello took one too, and the sender's work.
+      this.viewer.rtt = Math.min(this.viewer.rtt, clock() - this.helloAt);
+      this.x.network_rtt(this.viewer.rtt);
+      this.x.network_control();
+    }).catch(() => {});
+  }
+
+  // Begins to read a broadcast at a relay, where nobody can begin elsewhere.
+  subscribe(name) {
+    const { start, asked } = this.options;
+    if (start[0] !== 0) postMessage({ start: [0, 0], asked });
+    this.requests = new relays.Requests(this);
+    this.x.network_start(0, 0);
+    this.open(new Uint8Array(), 0);
+    this.viewer.wasm.put(new TextEncoder().encode(`${this.transport.protocol}\0${name}`));
+    this.x.relay_open();
+    this.x.network_rtt(this.viewer.rtt);
+    this.accept().catch(() => {});
+  }
+
+  open(token, maxBitrate) {
+    this.viewer.wasm.put(token);
+    this.x.network_open(clock(), maxBitrate);
+    this.x.network_sound(clock(), this.viewer.wantsSound ? 1 : 0);
+    [this.isOpen, this.helloAt] = [true, clock()];
   }
 
   // Returns the meaning of the sender's close.
   closed({ closeCode, reason }) {
+    if (this.requests) return relays.closed({ closeCode, reason });
     this.x.close_code(closeCode);
     return { code: closeCode, why: this.viewer.wasm.text(), reason, retry: this.viewer.wasm.numbers()[0] === 1 };
   }
@@ -134,13 +159,13 @@ class Connection {
       if (done || !this.isOpen) return;
       const [stream, reader] = [this.x.network_opened(), value.getReader()];
       this.readers.set(stream, reader);
-      const end = () => {
+      const end = (isWhole) => {
         this.readers.delete(stream);
         if (!this.isOpen) return;
-        this.x.network_end(clock(), stream);
+        this.x.network_end(clock(), stream, isWhole);
         this.drive();
       };
-      this.pull(reader, () => this.x.network_bytes(clock(), stream)).then(end, end);
+      this.pull(reader, () => this.x.network_bytes(clock(), stream)).then(() => end(1), () => end(0));
     }
   }
 
@@ -150,7 +175,7 @@ class Connection {
     if (isReady < 2) {
       this.x.network_answer(clock(), isReady);
       this.playedFrom = clock();
-      this.accept().catch(() => {});
+      if (!this.requests) this.accept().catch(() => {});
     }
     this.drive();
   }
@@ -172,13 +197,28 @@ class Connection {
         const [code, retry] = wasm.numbers();
         const why = wasm.text();
         this.end({ code, why, retry: retry === 1 });
-        this.transport.close({ closeCode: code, reason: why });
+        this.transport.close(this.requests ? {} : { closeCode: code, reason: why });
       }
+      if (step >= SETUP) this.ask(step);
     }
     this.viewer.sendMail(this);
     clearTimeout(this.timer);
     const due = this.x.network_due();
     if (due < Infinity) this.timer = setTimeout(() => this.drive(), Math.max(0, due - clock()));
+  }
+
+  // Does what the session asks for at a relay.
+  ask(step) {
+    const { wasm } = this.viewer;
+    const [number] = wasm.numbers();
+    if (step === SETUP) this.requests.setup(wasm.output()).catch(() => {});
+    if (step === REQUEST) this.requests.open(number, wasm.output());
+    if (step === WRITE) this.requests.write(number, wasm.output());
+    if (step === LEAVE) this.requests.leave(number);
+    const isUnusable = step === UNUSABLE || (step === CATALOG && relays.takeCatalog(wasm, wasm.output(), clock(), this.viewer.rtt) === UNUSABLE);
+    if (!isUnusable) return;
+    const retry = wasm.numbers()[0] === 1;
+    this.end({ code: retry ? 'absent' : 'unusable', why: wasm.text(), retry });
   }
 }
 

@@ -9,11 +9,14 @@ use nestcast_codec::{Bitrate, Format, Matrix, Range, Ycbcr};
 use nestcast_media::to_rgb;
 use nestcast_player::{Picture, PlayStats};
 use nestcast_proto::{BroadcastName, Code, Hello, Start};
+use nestcast_relayed::Version;
+use nestcast_relayed::catalog::Entry;
 
 use crate::file::{Content, File};
 use crate::milliseconds::{duration, milliseconds};
-use crate::network::{Network, Step};
+use crate::network::Network;
 use crate::screen::{Presented, Screen, ScreenError};
+use crate::step::Step;
 use crate::tables::{Tables, Wanted};
 
 /// The values that functions return; `page/worker.js` has the same numbers.
@@ -28,6 +31,12 @@ const REPLY_WANTS_PHOTO: u32 = 7;
 const REPLY_WANTS_VIDEO: u32 = 8;
 const REPLY_SOUND: u32 = 9;
 const REPLY_START: u32 = 10;
+const REPLY_SETUP: u32 = 11;
+const REPLY_REQUEST: u32 = 12;
+const REPLY_WRITE: u32 = 13;
+const REPLY_LEAVE: u32 = 14;
+const REPLY_CATALOG: u32 = 15;
+const REPLY_UNUSABLE: u32 = 16;
 
 #[derive(Default)]
 struct State {
@@ -35,6 +44,8 @@ struct State {
     output: Vec<u8>,
     numbers: [f64; 16],
     network: Option<Network>,
+    /// The tracks of a catalog.
+    entries: Vec<Entry>,
     broadcast: BroadcastName,
     start: Option<Start>,
     screen: Screen,
@@ -65,6 +76,42 @@ impl State {
     fn fail(&mut self, why: &dyn std::fmt::Display) -> u32 {
         self.output = why.to_string().into_bytes();
         REPLY_FAILED
+    }
+
+    /// Reports a step of the network, as `network_poll` says.
+    fn reply(&mut self, step: Step) -> u32 {
+        match step {
+            Step::Say(bytes) => self.put(REPLY_SAY, &[], bytes),
+            Step::Welcome(ahead) => self.put(REPLY_WELCOME, &[ahead], Bytes::new()),
+            Step::Start(start) => {
+                let numbers = match start {
+                    None => [0.0, 0.0],
+                    Some(Start::AfterBeginning(time)) => [1.0, milliseconds(time)],
+                    Some(Start::BeforeNow(time)) => [2.0, milliseconds(time)],
+                };
+                self.put(REPLY_START, &numbers, Bytes::new())
+            }
+            Step::Sound(sound) => self.put(REPLY_SOUND, &[sound.channels() as f64], Bytes::new()),
+            Step::Stop(stream) => self.put(REPLY_STOP, &[stream as f64], Bytes::new()),
+            Step::Close { code, why, may_retry } => {
+                let numbers = [f64::from(code.number()), f64::from(u8::from(may_retry))];
+                self.put(REPLY_CLOSE, &numbers, why.into())
+            }
+            Step::Setup(bytes) => self.put(REPLY_SETUP, &[], bytes),
+            Step::Request(number, bytes) => self.put(REPLY_REQUEST, &[number as f64], bytes),
+            Step::Write(number, bytes) => self.put(REPLY_WRITE, &[number as f64], bytes),
+            Step::Leave(number) => self.put(REPLY_LEAVE, &[number as f64], Bytes::new()),
+            Step::Catalog(json) => self.put(REPLY_CATALOG, &[], json),
+            Step::Unusable { why, may_retry } => {
+                self.put(REPLY_UNUSABLE, &[f64::from(u8::from(may_retry))], why.into())
+            }
+        }
+    }
+
+    fn put(&mut self, reply: u32, numbers: &[f64], output: Bytes) -> u32 {
+        self.set(numbers);
+        self.output = output.into();
+        reply
     }
 
     /// Reports the picture's place: address, width, height, and format. The formats: 0 grey, 1 RGB, 2 YCbCr of limited
@@ -218,9 +265,45 @@ exports! {
         state.network.iter_mut().for_each(|network| network.handle_stream_bytes(now, whole(stream), bytes.clone()));
     }
 
-    /// See [`Network::handle_stream_end`].
-    fn network_end(state, now: f64, stream: f64) {
-        state.network.iter_mut().for_each(|network| network.handle_stream_end(now, whole(stream)));
+    /// See [`Network::handle_stream_end`]: `is_whole` is 0 or 1.
+    fn network_end(state, now: f64, stream: f64, is_whole: u32) {
+        state.network.iter_mut().for_each(|network| network.handle_stream_end(now, whole(stream), is_whole == 1));
+    }
+
+    /// See [`Network::handle_relay`], after `network_open`. In: the version's name, a byte of 0, the broadcast's name.
+    fn relay_open(state) {
+        let input = state.input();
+        let mut names = input.splitn(2, |byte| *byte == 0).map(|name| String::from_utf8_lossy(name).into_owned());
+        let (version, broadcast) = (names.next().unwrap_or_default(), names.next().unwrap_or_default());
+        if let (Some(network), Some(version)) = (&mut state.network, Version::named(&version)) {
+            network.handle_relay(version, broadcast);
+        }
+    }
+
+    /// Adds a track of a catalog. In: its name, a byte of 0, its packaging, a byte of 0, and the bytes of its `initData`.
+    fn relay_track(state) {
+        let input = Bytes::from(state.input());
+        let mut ends = input.iter().enumerate().filter(|(_, byte)| **byte == 0).map(|(at, _)| at);
+        let (Some(first), Some(second)) = (ends.next(), ends.next()) else { return };
+        let text = |range| String::from_utf8_lossy(&input[range]).into_owned();
+        let (name, packaging) = (text(0..first), text(first + 1..second));
+        state.entries.push(Entry { name, packaging, init_data: input.slice(second + 1..) });
+    }
+
+    /// See [`Network::handle_catalog`], after its tracks; a version below 0 if there is no JSON. Returns `REPLY_NOTHING` or
+    /// `REPLY_UNUSABLE`, as `network_poll` does.
+    fn relay_catalog(state, now: f64, rtt: f64, version: f64) -> u32 {
+        let entries = std::mem::take(&mut state.entries);
+        let catalog = (version >= 0.0).then(|| (whole(version), &entries[..]));
+        match state.network.as_mut().and_then(|network| network.handle_catalog(now, rtt, catalog)) {
+            Some(step) => state.reply(step),
+            None => REPLY_NOTHING,
+        }
+    }
+
+    /// See [`Network::handle_request_end`].
+    fn relay_end(state, number: f64) {
+        state.network.iter_mut().for_each(|network| network.handle_request_end(whole(number)));
     }
 
     /// See [`Network::handle_close`].
@@ -230,39 +313,13 @@ exports! {
 
     /// Returns `REPLY_SAY` (out: bytes), `REPLY_WELCOME` (numbers: milliseconds ahead), `REPLY_STOP` (numbers: stream),
     /// `REPLY_SOUND` (numbers: channels), `REPLY_START` (numbers: as the arguments of `network_start`), `REPLY_CLOSE`
-    /// (numbers: code, whether to retry; out: why) or `REPLY_NOTHING`.
+    /// (numbers: code, whether to retry; out: why) or `REPLY_NOTHING`. With a relay also `REPLY_SETUP` (out: bytes),
+    /// `REPLY_REQUEST` and `REPLY_WRITE` (numbers: request; out: bytes), `REPLY_LEAVE` (numbers: request),
+    /// `REPLY_CATALOG` (out: JSON) or `REPLY_UNUSABLE` (numbers: whether to retry; out: why).
     fn network_poll(state, now: f64) -> u32 {
         match state.network.as_mut().and_then(|network| network.poll(now)) {
+            Some(step) => state.reply(step),
             None => REPLY_NOTHING,
-            Some(Step::Say(bytes)) => {
-                state.output = bytes.into();
-                REPLY_SAY
-            }
-            Some(Step::Welcome(ahead)) => {
-                state.set(&[ahead]);
-                REPLY_WELCOME
-            }
-            Some(Step::Start(start)) => {
-                state.set(&match start {
-                    None => [0.0, 0.0],
-                    Some(Start::AfterBeginning(time)) => [1.0, milliseconds(time)],
-                    Some(Start::BeforeNow(time)) => [2.0, milliseconds(time)],
-                });
-                REPLY_START
-            }
-            Some(Step::Sound(sound)) => {
-                state.set(&[sound.channels() as f64]);
-                REPLY_SOUND
-            }
-            Some(Step::Stop(stream)) => {
-                state.set(&[stream as f64]);
-                REPLY_STOP
-            }
-            Some(Step::Close { code, why, may_retry }) => {
-                state.set(&[f64::from(code.number()), f64::from(u8::from(may_retry))]);
-                state.output = why.into_bytes();
-                REPLY_CLOSE
-            }
         }
     }
 

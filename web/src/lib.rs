@@ -17,7 +17,9 @@ mod files;
 mod mail;
 mod milliseconds;
 mod network;
+mod relay;
 mod screen;
+mod step;
 mod tables;
 
 #[cfg(target_family = "wasm")]
@@ -27,6 +29,7 @@ pub use file::{Content, File, FileError};
 #[cfg(not(target_family = "wasm"))]
 pub use files::{PAGE_FILES, StaticFile, write_files};
 pub use mail::{Mail, MailError, Record};
-pub use network::{Network, Step};
+pub use network::Network;
 pub use screen::{Presented, Screen, ScreenError, Shown};
+pub use step::Step;
 pub use tables::{Tables, Wanted};

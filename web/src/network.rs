@@ -1,46 +1,26 @@
 //! The half of the viewer that reads the network: the session, and the mail for the other half.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Bitrate, BroadcastName, Code, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound,
-    Start, VersionRange,
+    Bitrate, BroadcastName, DecoderKind, Hello, MAX_TOKEN, ReceiveStats, ReceiverOutput, ReceiverSession, Sound,
+    VersionRange,
 };
+use nestcast_relayed::catalog::{Entry, messages};
+use nestcast_relayed::{Fault, Follower, Version};
 
 use crate::mail::Mail;
 use crate::milliseconds::{duration, milliseconds};
+use crate::relay::Relay;
+use crate::step::Step;
 
 /// The number of the first stream. The page does not learn the numbers that QUIC gave streams. A sender's parity cannot
 /// name these numbers before the sender has opened 2^40 streams, so parity is never applied to the wrong stream.
 const FIRST_STREAM: u64 = (1 << 42) + 3;
 /// The difference between the numbers of two streams in a row.
 const STREAM_STEP: u64 = 4;
-
-/// An action for the page.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Step {
-    /// Write these bytes to the control stream, and call [`Network::handle_said`] after it accepted them.
-    Say(Bytes),
-    /// The mail has a welcome. Answer with [`Network::handle_ready`] or [`Network::handle_model_missing`], and then
-    /// read streams. The sender's clock is this many milliseconds ahead of the page's.
-    Welcome(f64),
-    /// The session begins here, after a hello with a start; `None`: where all others do.
-    Start(Option<Start>),
-    /// The broadcast has this sound. The page may let its user choose it.
-    Sound(Sound),
-    /// Stop reading this stream.
-    Stop(u64),
-    /// Close the session with this code, and tell the user why.
-    Close {
-        /// The code for the sender.
-        code: Code,
-        /// The reason, for the user.
-        why: String,
-        /// Whether a new connection may help.
-        may_retry: bool,
-    },
-}
 
 /// The sessions of one viewer, one after another.
 #[derive(Debug)]
@@ -52,6 +32,9 @@ pub struct Network {
     /// For each stream that is read, the number of bytes that arrived.
     streams: BTreeMap<u64, u64>,
     next_stream: u64,
+    /// The relay that the session goes through, and the interval of the frames there.
+    relay: Option<Relay>,
+    interval: Duration,
     /// The sound of the broadcast, and whether the user wants it.
     sound: Option<Sound>,
     wants_sound: bool,
@@ -69,6 +52,8 @@ impl Network {
             mail: Mail::default(),
             streams: BTreeMap::new(),
             next_stream: FIRST_STREAM,
+            relay: None,
+            interval: Duration::ZERO,
             sound: None,
             wants_sound: false,
             past: ReceiveStats::default(),
@@ -97,6 +82,35 @@ impl Network {
         self.streams.clear();
         self.sound = None;
         self.next_stream = FIRST_STREAM;
+        self.relay = None;
+    }
+
+    /// Makes the connection that began one to a relay, and subscribes to the broadcast of this name there.
+    pub fn handle_relay(&mut self, version: Version, broadcast: String) {
+        self.relay = Some(Relay::new(version, broadcast));
+    }
+
+    /// Begins the session of a relayed broadcast, with its catalog; `rtt` in milliseconds. `None` if the catalog is no
+    /// JSON of the right form.
+    pub fn handle_catalog(&mut self, now: f64, rtt: f64, catalog: Option<(u64, &[Entry])>) -> Option<Step> {
+        let relay = self.relay.as_mut()?;
+        let damaged = || Fault::Catalog("it is no JSON of this form".to_owned());
+        match catalog.ok_or_else(damaged).and_then(|(version, entries)| messages(version, entries)) {
+            Ok(messages) => {
+                relay.handle_catalog();
+                self.session = Follower::begin(&messages, duration(now), duration(rtt), DecoderKind::Linear);
+                self.epoch = now;
+                None
+            }
+            Err(fault) => Some(relay.fail(&fault)),
+        }
+    }
+
+    /// Notes that the relay ended the stream of a request.
+    pub fn handle_request_end(&mut self, number: u64) {
+        if let Some(relay) = &mut self.relay {
+            relay.handle_request_end(number);
+        }
     }
 
     /// Sets the path's round trip, in milliseconds.
@@ -117,6 +131,9 @@ impl Network {
     /// Notes that the screen has the tables for what was announced.
     pub fn handle_ready(&mut self, now: f64) {
         self.session.handle_ready(duration(now - self.epoch));
+        if let Some(relay) = &mut self.relay {
+            relay.follower.handle_ready(self.interval);
+        }
     }
 
     /// Notes that the screen lacks the tables for what was announced.
@@ -127,7 +144,7 @@ impl Network {
     /// Notes whether the user wants sound, in this session and in later ones.
     pub fn handle_sound_wanted(&mut self, now: f64, wanted: bool) {
         if std::mem::replace(&mut self.wants_sound, wanted) != wanted {
-            self.session.handle_sound_wanted(duration(now - self.epoch), wanted);
+            self.want_sound(now);
         }
     }
 
@@ -135,21 +152,32 @@ impl Network {
     pub fn handle_opened(&mut self) -> u64 {
         let number = self.next_stream;
         self.next_stream += STREAM_STEP;
-        self.streams.insert(number, 0);
-        self.session.handle_opened(number);
+        match &mut self.relay {
+            Some(relay) => relay.handle_opened(number),
+            None => {
+                self.streams.insert(number, 0);
+                self.session.handle_opened(number);
+            }
+        }
         number
     }
 
     /// Adds the next bytes of a stream.
     pub fn handle_stream_bytes(&mut self, now: f64, stream: u64, bytes: Bytes) {
+        if let Some(relay) = &mut self.relay {
+            return relay.handle_bytes(stream, bytes);
+        }
         let Some(offset) = self.streams.get_mut(&stream) else { return };
         let start = *offset;
         *offset += bytes.len() as u64;
         self.session.handle_stream_bytes(duration(now - self.epoch), stream, start, bytes);
     }
 
-    /// Notes that a stream ended, or was reset.
-    pub fn handle_stream_end(&mut self, now: f64, stream: u64) {
+    /// Notes that all of a stream came, or that it was reset.
+    pub fn handle_stream_end(&mut self, now: f64, stream: u64, is_whole: bool) {
+        if let Some(relay) = &mut self.relay {
+            return relay.handle_end(stream, is_whole);
+        }
         if self.streams.remove(&stream).is_some() {
             self.session.handle_stream_end(duration(now - self.epoch), stream);
         }
@@ -162,10 +190,28 @@ impl Network {
 
     /// Returns the next action; `None` until the next input or [`Network::poll_timeout`].
     pub fn poll(&mut self, now: f64) -> Option<Step> {
-        while let Some(output) = self.session.poll(duration(now - self.epoch)) {
-            match output {
-                ReceiverOutput::Say(bytes) => return Some(Step::Say(bytes)),
+        loop {
+            let elapsed = duration(now - self.epoch);
+            if let Some(relay) = &mut self.relay {
+                if let Some(step) = relay.poll(elapsed, &mut self.session) {
+                    return Some(step);
+                }
+                if !relay.has_session() {
+                    return None;
+                }
+            }
+            match self.session.poll(elapsed)? {
+                ReceiverOutput::Say(bytes) => match &mut self.relay {
+                    Some(relay) => relay.follower.handle_said(&mut self.session, &bytes),
+                    None => return Some(Step::Say(bytes)),
+                },
                 ReceiverOutput::Welcome { welcome, sender_clock } => {
+                    if let Some(relay) = &mut self.relay
+                        && let Err(fault) = Follower::check(&welcome)
+                    {
+                        return Some(relay.fail(&fault));
+                    }
+                    self.interval = welcome.interval();
                     self.mail.push_welcome(welcome);
                     if let Some(sound) = self.sound {
                         self.mail.push_sound_announced(sound);
@@ -182,7 +228,7 @@ impl Network {
                 ReceiverOutput::SoundAnnounced(sound) => {
                     self.sound = Some(sound);
                     if self.wants_sound {
-                        self.session.handle_sound_wanted(duration(now - self.epoch), true);
+                        self.want_sound(now);
                     }
                     return Some(Step::Sound(sound));
                 }
@@ -199,13 +245,14 @@ impl Network {
                 _ => {}
             }
         }
-        None
     }
 
     /// Returns when to poll again, even without new input.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<f64> {
-        self.session.poll_timeout().map(|due| self.epoch + milliseconds(due))
+        let session = self.session.poll_timeout().filter(|_| self.relay.as_ref().is_none_or(Relay::has_session));
+        let relay = self.relay.as_ref().and_then(Relay::poll_timeout);
+        [session, relay].into_iter().flatten().min().map(|due| self.epoch + milliseconds(due))
     }
 
     /// Takes the mail for the screen; empty if there is none.
@@ -230,11 +277,18 @@ impl Network {
     pub const fn replaced(&self) -> u64 {
         self.mail.replaced()
     }
+
+    fn want_sound(&mut self, now: f64) {
+        self.session.handle_sound_wanted(duration(now - self.epoch), self.wants_sound);
+        if let Some(relay) = &mut self.relay {
+            relay.follower.handle_sound_wanted(self.wants_sound && self.sound.is_some());
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use nestcast_proto::{Clock, FrameHeader, FrameRate, Message, PackageHash, StreamHead, Welcome};
+    use nestcast_proto::{Clock, Code, FrameHeader, FrameRate, Message, PackageHash, StreamHead, Welcome};
 
     use super::*;
     use crate::mail::Record;
@@ -270,7 +324,7 @@ mod tests {
         let (start, end) = bytes.split_at(9);
         network.handle_stream_bytes(NOW + 30.0, stream, Bytes::copy_from_slice(start));
         network.handle_stream_bytes(NOW + 31.0, stream, Bytes::copy_from_slice(end));
-        network.handle_stream_end(NOW + 32.0, stream);
+        network.handle_stream_end(NOW + 32.0, stream, true);
         stream
     }
 

@@ -101,7 +101,7 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
         for piece in stream(id as u64, frame, length).chunks(200) {
             network.handle_stream_bytes(now, number, Bytes::copy_from_slice(piece));
         }
-        network.handle_stream_end(now, number);
+        network.handle_stream_end(now, number, true);
         assert_eq!(network.poll(now), None);
         assert_eq!(screen.handle_mail(now, network.take_mail()).expect("a frame"), Presented::Nothing);
         assert!(!screen.has_mail());
@@ -172,7 +172,7 @@ fn damaged_frames_and_hostile_streams_break_neither_half() {
             let number = network.handle_opened();
             network.handle_stream_bytes(now, number, Bytes::from(bytes));
             if random.below(8) > 0 {
-                network.handle_stream_end(now, number);
+                network.handle_stream_end(now, number, true);
             }
             while let Some(step) = network.poll(now) {
                 violations += usize::from(matches!(step, Step::Close { code: Code::Violation, .. }));

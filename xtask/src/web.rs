@@ -27,7 +27,7 @@ const COMPILER_FLAGS: [&str; 4] = [
     "-Cllvm-args=-unroll-threshold=60",
 ];
 /// The crates whose code is in the module.
-const MODULE_CRATES: [&str; 6] = ["codec", "media", "player", "proto", "units", "web"];
+const MODULE_CRATES: [&str; 7] = ["codec", "media", "player", "proto", "relayed", "units", "web"];
 const MODULE_FILE: &str = "web/dist/nestcast.wasm";
 /// The digest of the sources that the module was built from.
 const SOURCES_DIGEST: &str = "web/dist/sources.sha256";

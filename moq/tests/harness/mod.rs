@@ -331,15 +331,23 @@ impl LocalRelay {
     }
 }
 
-/// Makes a certificate and its key, PEM.
+/// Makes a certificate that browsers can pin, and its key, PEM.
 pub(crate) fn certificate() -> (String, String) {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
-    (made.cert.pem(), made.signing_key.serialize_pem())
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");
+    params.not_before = SystemTime::now().into();
+    params.not_after = params.not_before + Duration::from_secs(10 * 24 * 3600);
+    let key = rcgen::KeyPair::generate().expect("a key");
+    (params.self_signed(&key).expect("a certificate").pem(), key.serialize_pem())
 }
 
 /// Returns the trust in a certificate, PEM.
 pub(crate) fn trust(certificate: &str) -> Trust {
+    Trust::Fingerprint(fingerprint(certificate))
+}
+
+/// Returns the SHA-256 of a certificate, PEM.
+pub(crate) fn fingerprint(certificate: &str) -> [u8; 32] {
     use sha2::Digest as _;
     let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
-    Trust::Fingerprint(sha2::Sha256::digest(&certificate).into())
+    sha2::Sha256::digest(&certificate).into()
 }

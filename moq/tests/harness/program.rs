@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 
 use tempfile::TempDir;
 
-use super::{Place, certificate, trust};
+use super::{Place, certificate, fingerprint, trust};
 
 /// Names the program. `cargo xtask relays` installs it and sets this.
 pub(crate) const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
@@ -18,6 +18,8 @@ pub(crate) struct RelayProgram {
     process: Child,
     address: SocketAddr,
     parent: Option<u16>,
+    /// Its certificate, PEM.
+    certificate: String,
     /// Its certificate and key.
     files: TempDir,
 }
@@ -32,7 +34,8 @@ impl RelayProgram {
         let address = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
         let parent = parent.map(|parent| parent.address.port());
         let process = spawn(address, parent, &files);
-        Self { place: Place::new(address, trust(&certificate), "garden"), process, address, parent, files }
+        let place = Place::new(address, trust(&certificate), "garden");
+        Self { place, process, address, parent, certificate, files }
     }
 
     /// Starts another relay in the place of one that was killed.
@@ -45,6 +48,11 @@ impl RelayProgram {
         // It may have ended by itself.
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+
+    /// Returns the fingerprint of its certificate, in hexadecimal.
+    pub(crate) fn fingerprint(&self) -> String {
+        fingerprint(&self.certificate).iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
     pub(crate) const fn address(&self) -> SocketAddr {

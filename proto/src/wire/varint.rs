@@ -6,7 +6,7 @@ use bytes::{BufMut as _, BytesMut};
 pub(crate) const MAX_VARINT: u64 = (1 << 62) - 1;
 
 /// Appends an integer of at most 62 bits in its shortest form; writes the largest for a larger one.
-pub(crate) fn put_varint(out: &mut BytesMut, value: u64) {
+pub fn put_varint(out: &mut BytesMut, value: u64) {
     let value = value.min(MAX_VARINT);
     let bytes = value.to_be_bytes();
     match value {
@@ -21,41 +21,47 @@ pub(crate) fn put_varint(out: &mut BytesMut, value: u64) {
 }
 
 /// Appends a length and the bytes.
-pub(crate) fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
+pub fn put_bytes(out: &mut BytesMut, bytes: &[u8]) {
     put_varint(out, bytes.len() as u64);
     out.put_slice(bytes);
 }
 
 /// Reads from the front of a slice; every read returns `None` if the slice ends first.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
+    /// Reads `bytes`.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8]) -> Self {
         Self { rest: bytes }
     }
 
     /// Returns the number of bytes left.
-    pub(crate) const fn left(&self) -> usize {
+    #[must_use]
+    pub const fn left(&self) -> usize {
         self.rest.len()
     }
 
-    pub(crate) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    /// Returns the next `count` bytes.
+    pub fn take(&mut self, count: usize) -> Option<&'a [u8]> {
         let (taken, rest) = self.rest.split_at_checked(count)?;
         self.rest = rest;
         Some(taken)
     }
 
-    pub(crate) fn varint(&mut self) -> Option<u64> {
+    /// Returns an integer of 1, 2, 4 or 8 bytes.
+    pub fn varint(&mut self) -> Option<u64> {
         let first = *self.rest.first()?;
         let bytes = self.take(1 << (first >> 6))?;
         let top = u64::from(first & 0x3F);
         Some(bytes[1..].iter().fold(top, |value, &byte| value << 8 | u64::from(byte)))
     }
 
-    pub(crate) fn bytes(&mut self) -> Option<&'a [u8]> {
+    /// Returns the bytes after their length.
+    pub fn bytes(&mut self) -> Option<&'a [u8]> {
         let length = usize::try_from(self.varint()?).ok()?;
         self.take(length)
     }

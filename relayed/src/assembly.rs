@@ -4,13 +4,14 @@
 //! base track's object, then the enhancement track's objects. It ends the stream, and with it the enhancement group,
 //! after the base layer of a later frame: a relay fills the packet in which that one ends with the rest of this frame.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_proto::StreamHead;
 
-use crate::mapping::Track;
+use crate::by_number::ByNumber;
+use crate::track::Track;
 
 /// The most frames whose groups are open: a second's, at the rates of cameras.
 const MAX_OPEN_FRAMES: usize = 64;
@@ -63,7 +64,7 @@ struct Open {
     /// The first bytes of a random-access frame.
     head: Vec<u8>,
     /// Bytes that wait, by track.
-    waiting: BTreeMap<Track, Vec<Bytes>>,
+    waiting: [Vec<Bytes>; Track::ALL.len()],
     waiting_bytes: usize,
     /// The tracks whose group ended.
     ended: Vec<Track>,
@@ -76,10 +77,10 @@ pub struct Assembly {
     gate: Gate,
     /// The frame of the last random-access frame that was passed on, by its head.
     joined: Option<u64>,
-    open: BTreeMap<u64, Open>,
+    open: ByNumber<Open>,
     /// The newest frame without an earlier one whose base layer is missing, and later ones with a base layer.
     complete: Option<u64>,
-    early: BTreeSet<u64>,
+    early: ByNumber<()>,
     /// The newest frame that is finished, and the newest that was passed on.
     finished: Option<u64>,
     passed: Option<u64>,
@@ -92,15 +93,15 @@ pub struct Assembly {
 impl Assembly {
     /// Assembles frames that come every `interval`. Video begins with a random-access frame.
     #[must_use]
-    pub const fn new(interval: Duration, is_video: bool) -> Self {
+    pub fn new(interval: Duration, is_video: bool) -> Self {
         let gate = if is_video { Gate::WaitsForJoin { first: None, join: None } } else { Gate::Open { join: None } };
         Self {
             interval,
             gate,
             joined: None,
-            open: BTreeMap::new(),
+            open: ByNumber::default(),
             complete: None,
-            early: BTreeSet::new(),
+            early: ByNumber::default(),
             finished: None,
             passed: None,
             streams: 0,
@@ -118,7 +119,7 @@ impl Assembly {
         self.gate = Gate::WaitsForJoin { first: None, join: None };
         self.complete = None;
         self.early.clear();
-        let open: Vec<_> = self.open.keys().copied().collect();
+        let open: Vec<_> = self.open.iter().map(|(group, _)| group).collect();
         open.into_iter().for_each(|group| self.finish(group));
     }
 
@@ -128,7 +129,7 @@ impl Assembly {
         let Gate::WaitsForJoin { first, .. } = &mut self.gate else { return };
         if first.is_none_or(|first| first < group) {
             *first = Some(group);
-            self.open = self.open.split_off(&group);
+            self.open.drop_before(group);
             self.steps.push_back(Step::StopBefore(Track::Base, group));
         }
     }
@@ -142,12 +143,12 @@ impl Assembly {
             self.cut_before(group);
         }
         self.make_room(group);
-        let open = self.open.entry(group).or_insert_with(|| Open::new(now));
+        let open = self.open.get_or_insert(group, || Open::new(now));
         if open.waiting_bytes.saturating_add(bytes.len()) > MAX_WAITING_BYTES {
             return;
         }
         open.waiting_bytes += bytes.len();
-        open.waiting.entry(track).or_default().push(bytes);
+        open.waiting[track as usize].push(bytes);
         self.handle_begun(track, group);
         self.pass_on(now, group);
     }
@@ -164,7 +165,7 @@ impl Assembly {
         if track == Track::Base && matches!(self.gate, Gate::WaitsForJoin { .. }) {
             self.steps.push_back(Step::StopBefore(Track::More, group.saturating_add(1)));
         }
-        if let Some(open) = self.open.get_mut(&group) {
+        if let Some(open) = self.open.get_mut(group) {
             open.ended.push(track);
             self.pass_on(now, group);
         }
@@ -172,8 +173,8 @@ impl Assembly {
 
     /// Cuts the frames that had their time.
     pub fn handle_time(&mut self, now: Duration) {
-        let is_due = |(_, open): &(&u64, &Open)| self.due(open) <= now;
-        let due: Vec<_> = self.open.iter().filter(is_due).map(|(group, _)| *group).collect();
+        let is_due = |(_, open): &(u64, &Open)| self.due(open) <= now;
+        let due: Vec<_> = self.open.iter().filter(is_due).map(|(group, _)| group).collect();
         for group in due {
             self.finish(group);
             self.steps.push_back(Step::StopBefore(Track::More, group.saturating_add(1)));
@@ -191,7 +192,7 @@ impl Assembly {
     /// Returns when to call [`Assembly::handle_time`].
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Duration> {
-        self.open.values().map(|open| self.due(open)).min()
+        self.open.iter().map(|(_, open)| self.due(open)).min()
     }
 
     /// Returns whether it needs the track of random-access frames. Read that track only while it does.
@@ -199,7 +200,7 @@ impl Assembly {
     pub fn needs_join(&self) -> bool {
         match self.gate {
             Gate::WaitsForJoin { .. } => true,
-            Gate::Open { join } => join.is_some_and(|join| self.open.contains_key(&join)),
+            Gate::Open { join } => join.is_some_and(|join| self.open.contains(join)),
         }
     }
 }
@@ -217,20 +218,18 @@ impl Assembly {
             (_, Track::Catalog | Track::Sound) | (Gate::WaitsForJoin { .. }, Track::More) => false,
             (Gate::WaitsForJoin { first, .. }, Track::Base) => first.is_none_or(|first| group >= first),
             (Gate::WaitsForJoin { .. }, Track::Join) => true,
-            (_, Track::More) if self.finished.is_some_and(|finished| group <= finished) => {
-                self.open.contains_key(&group)
-            }
-            (Gate::Open { join }, Track::Join) => join == Some(group) && self.open.contains_key(&group),
+            (_, Track::More) if self.finished.is_some_and(|finished| group <= finished) => self.open.contains(group),
+            (Gate::Open { join }, Track::Join) => join == Some(group) && self.open.contains(group),
             (Gate::Open { join }, _) => join.is_none_or(|join| group > join),
         }
     }
 
     /// Drops the oldest frame if too many are open.
     fn make_room(&mut self, group: u64) {
-        if self.open.len() < MAX_OPEN_FRAMES || self.open.contains_key(&group) {
+        if self.open.len() < MAX_OPEN_FRAMES || self.open.contains(group) {
             return;
         }
-        let Some((&oldest, _)) = self.open.first_key_value() else { return };
+        let Some(oldest) = self.open.first() else { return };
         self.finish(oldest);
         if let Gate::WaitsForJoin { first, .. } = &mut self.gate {
             *first = first.map(|first| first.max(oldest.saturating_add(1)));
@@ -256,14 +255,14 @@ impl Assembly {
         let join = newest;
         self.gate = Gate::Open { join: Some(join) };
         // They were not passed on: nobody knows them.
-        self.open = self.open.split_off(&join);
-        for (group, open) in &mut self.open {
-            let other = if *group == join { Track::Base } else { Track::Join };
-            open.waiting.remove(&other);
+        self.open.drop_before(join);
+        for (group, open) in self.open.iter_mut() {
+            let other = if group == join { Track::Base } else { Track::Join };
+            open.waiting[other as usize].clear();
             open.ended.retain(|track| *track != other);
         }
         // Later frames came earlier than this one.
-        let later: Vec<_> = self.open.range(join..).map(|(group, open)| (*group, open.begun)).collect();
+        let later: Vec<_> = self.open.iter().map(|(group, open)| (group, open.begun)).collect();
         later.into_iter().for_each(|(group, begun)| self.pass_on(begun, group));
     }
 
@@ -272,8 +271,8 @@ impl Assembly {
         let Gate::Open { join } = self.gate else { return };
         let main = if join == Some(group) { Track::Join } else { Track::Base };
         let Self { open, passed, steps, streams, joined, .. } = self;
-        let Some(frame) = open.get_mut(&group) else { return };
-        if frame.waiting.contains_key(&main) || frame.stream.is_some() {
+        let Some(frame) = open.get_mut(group) else { return };
+        if !frame.waiting[main as usize].is_empty() || frame.stream.is_some() {
             let stream = *frame.stream.get_or_insert_with(|| {
                 *streams += 1;
                 let stream = stream_number(*streams);
@@ -284,11 +283,11 @@ impl Assembly {
             let tracks = if is_based { &[main, Track::More][..] } else { &[main] };
             let (number, mut offset) = stream;
             if main == Track::Join && frame.head.len() < MAX_HEAD_BYTES {
-                let waiting = frame.waiting.get(&main).into_iter().flatten().flatten();
+                let waiting = frame.waiting[main as usize].iter().flatten();
                 frame.head.extend(waiting.take(MAX_HEAD_BYTES - frame.head.len()));
                 *joined = frame_id(&frame.head);
             }
-            for bytes in tracks.iter().filter_map(|track| frame.waiting.remove(track)).flatten() {
+            for bytes in tracks.iter().flat_map(|track| std::mem::take(&mut frame.waiting[*track as usize])) {
                 let length = bytes.len();
                 frame.waiting_bytes -= length;
                 steps.push_back(Step::Bytes(number, offset, bytes));
@@ -316,7 +315,8 @@ impl Assembly {
     /// Gives earlier frames a little more time, as far as their base layers are here.
     fn close_before(&mut self, now: Duration, group: u64) {
         let closes = now + self.interval / GRACE_PART;
-        for (_, open) in self.open.range_mut(..group).filter(|(_, open)| open.based.is_some()) {
+        let earlier = self.open.iter_mut().filter(|(number, open)| *number < group && open.based.is_some());
+        for (_, open) in earlier {
             open.closes.get_or_insert(closes);
         }
     }
@@ -324,8 +324,8 @@ impl Assembly {
     /// Cuts earlier frames that would close soon: the rest of a later frame is here, and a relay sends that after
     /// theirs.
     fn cut_before(&mut self, group: u64) {
-        let earlier = self.open.range(..group).filter(|(_, open)| open.closes.is_some());
-        let earlier: Vec<_> = earlier.map(|(group, _)| *group).collect();
+        let earlier = self.open.iter().filter(|(number, open)| *number < group && open.closes.is_some());
+        let earlier: Vec<_> = earlier.map(|(group, _)| group).collect();
         if earlier.is_empty() {
             return;
         }
@@ -335,24 +335,24 @@ impl Assembly {
 
     /// Notes that a base layer is here.
     fn handle_base(&mut self, group: u64, is_first: bool) {
-        self.early.insert(group);
+        self.early.get_or_insert(group, || ());
         let before = self.complete;
         if is_first {
             self.complete = Some(group);
         }
         while let Some(next) = self.complete.and_then(|complete| complete.checked_add(1))
-            && self.early.remove(&next)
+            && self.early.remove(next).is_some()
         {
             self.complete = Some(next);
         }
         if self.early.len() > MAX_OPEN_FRAMES {
-            self.early.pop_first();
+            self.early.remove(self.early.first().unwrap_or_default());
         }
         self.steps.extend(self.complete.filter(|_| self.complete != before).map(Step::Complete));
     }
 
     fn finish(&mut self, group: u64) {
-        let ended = self.open.remove(&group).and_then(|open| open.stream);
+        let ended = self.open.remove(group).and_then(|open| open.stream);
         self.steps.extend(ended.map(|(stream, _)| Step::End(stream)));
         self.finished = self.finished.max(Some(group));
     }
@@ -372,15 +372,14 @@ fn frame_id(stream: &[u8]) -> Option<u64> {
 }
 
 impl Open {
-    const fn new(now: Duration) -> Self {
-        let waiting = BTreeMap::new();
+    fn new(now: Duration) -> Self {
         Self {
             begun: now,
             based: None,
             closes: None,
             stream: None,
             head: Vec::new(),
-            waiting,
+            waiting: Default::default(),
             waiting_bytes: 0,
             ended: Vec::new(),
         }
@@ -582,7 +581,7 @@ mod tests {
             }
         }
         assert_eq!(it.open.len(), MAX_OPEN_FRAMES);
-        let held: usize = it.open.values().map(|open| open.waiting_bytes).sum();
+        let held: usize = it.open.iter().map(|(_, open)| open.waiting_bytes).sum();
         assert!(held <= MAX_OPEN_FRAMES * MAX_WAITING_BYTES, "{held}");
         it.handle_bytes(ms(1001), Track::Join, 900, bytes("too old"));
         let stopped = steps(&mut it);

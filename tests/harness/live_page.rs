@@ -1,0 +1,105 @@
+//! The viewer in a real browser, and what it must show: the pictures of the native decoder, bit for bit.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::time::Duration;
+
+use nestcast_codec::{Picture, VideoDecoder, VideoModel};
+use nestcast_media::to_rgb;
+use nestcast_proto::Frame;
+use nestcast_sender::{FrameReceiver, NextFrame};
+use nestcast_web::PAGE_FILES;
+use sha2::{Digest as _, Sha256};
+
+use crate::browser::{self, Browser, Engine, Files};
+
+/// Long enough for a slow machine, which decodes and draws in software.
+const PATIENCE: Duration = Duration::from_secs(240);
+
+/// Returns all frames until the broadcast ends, by number.
+pub async fn record(mut frames: FrameReceiver) -> BTreeMap<u64, Frame> {
+    let mut all = BTreeMap::new();
+    loop {
+        match frames.next().await {
+            NextFrame::Frame(next) => drop(all.insert(next.frame.id, next.frame)),
+            NextFrame::Missed(_) => {}
+            NextFrame::End => return all,
+        }
+    }
+}
+
+/// Opens the viewer in a browser, with this link, and returns what `tests/web/live.js` posts; `None` if the browser is not
+/// installed.
+///
+/// # Panics
+/// If the page posts nothing in time, or reports a failure.
+#[must_use]
+pub fn watch(engine: Engine, link: &str) -> Option<Vec<String>> {
+    let page = [
+        ("live.html", "text/html", include_bytes!("../web/live.html").to_vec()),
+        ("live.js", "text/javascript", include_bytes!("../web/live.js").to_vec()),
+    ];
+    let mut files: Files =
+        PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
+    files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
+    let (address, posted) = browser::serve(files);
+    let Some(_browser) = Browser::open(engine, &format!("http://{address}/live.html#{link}")) else {
+        // Visible even if output is captured.
+        let _ = writeln!(std::io::stderr(), "skipped: a broadcast in {engine}, which is not installed");
+        return None;
+    };
+    Some(browser::lines(&posted, PATIENCE))
+}
+
+/// Returns the digest of a picture as a canvas has it: red, green, blue, 255.
+///
+/// # Panics
+/// Never: a picture has three samples for each pixel.
+#[must_use]
+pub fn digest(picture: &Picture) -> String {
+    let pixels =
+        to_rgb(picture).samples().chunks_exact(3).flat_map(|rgb| [rgb[0], rgb[1], rgb[2], 255]).collect::<Vec<_>>();
+    Sha256::digest(pixels).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Parses what the page says of a picture: its number, the bytes that arrived, and its digest.
+///
+/// # Panics
+/// If the page says something else.
+#[must_use]
+pub fn parse(line: &str) -> (u64, usize, &str) {
+    let mut words = line.split(' ');
+    let mut word = || words.next().expect("three words");
+    (word().parse().expect("a number"), word().parse().expect("a number"), word())
+}
+
+/// Compares the frames that the page showed with the same decoded here, each from all of its bytes. Returns which is
+/// another, if frames before it were not shown: a busy browser decodes such frames too, but does not say from how many
+/// bytes.
+///
+/// # Errors
+/// Which frame is another picture.
+///
+/// # Panics
+/// If a frame is another picture though all before it were shown.
+pub fn compare(shown: &[String], frames: &BTreeMap<u64, Frame>, mut picture: Picture) -> Result<(), String> {
+    let mut decoder = VideoDecoder::new(VideoModel::built_in(), picture.size(), 1);
+    let shown: BTreeMap<_, _> =
+        shown.iter().map(|line| parse(line)).map(|(id, bytes, pixels)| (id, (bytes, pixels))).collect();
+    let (first, last) = (*shown.keys().next().expect("a frame"), *shown.keys().last().expect("a frame"));
+    let joins = frames.range(..=first).filter(|(_, frame)| frame.join.is_some());
+    let join = *joins.last().expect("a page begins with a frame that needs no other").0;
+    let mut lacks = false;
+    for (id, frame) in frames.range(join..=last) {
+        let bytes = frame.join.as_ref().filter(|_| *id == join).map_or(&frame.bytes, |join| &join.bytes);
+        decoder.decode(bytes).expect("a frame of the video");
+        decoder.render_into(&mut picture).expect("the shape fits");
+        match shown.get(id) {
+            Some((came, pixels)) if (*came, *pixels) == (bytes.len(), &*digest(&picture)) => {}
+            Some(_) if lacks => return Err(format!("frame {id} is another picture")),
+            Some((came, _)) => panic!("frame {id} is another picture; {came} of {} bytes came", bytes.len()),
+            None => lacks = true,
+        }
+    }
+    Ok(())
+}
