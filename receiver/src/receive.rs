@@ -138,6 +138,9 @@ async fn run_connection<S: FrameSink>(
     if !matches!(left, Left::Ended(_)) {
         connection.close(Close { code: Code::Done, why: "the receiver leaves" });
     }
-    connection.settle().await;
+    // A viewer who goes elsewhere does not wait until the sender knows.
+    if !matches!(left, Left::ToGoLive) {
+        connection.settle().await;
+    }
     left
 }
