@@ -222,7 +222,7 @@ fn on_a_round_trip_of_half_a_second_receivers_go_on_with_the_same_connection() {
     let slow = Duration::from_millis(500);
     let places: [fn(Duration) -> Option<usize>; 2] =
         [|now| Some(usize::from(now >= CHANGE)), |now| Some(0).filter(|_| !(CHANGE..BACK).contains(&now))];
-    for (place, back, most) in [(places[0], CHANGE, 2500), (places[1], BACK, 2500)] {
+    for (place, back, most) in [(places[0], CHANGE, 2500), (places[1], BACK, 4500)] {
         let times = in_virtual_time(async {
             let network = network_of(slow);
             let to = begin(&network);

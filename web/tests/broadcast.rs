@@ -133,6 +133,7 @@ fn a_frame_that_cannot_be_decoded_lets_the_viewer_ask_for_one_to_begin_with() {
     // The first is predicted from one that did not come, and the fourth ends inside its head.
     for (id, frame, length, is_lost) in [(0, 1, 900, true), (1, 0, 900, false), (2, 1, 900, false), (3, 2, 3, true)] {
         let Frame { bytes, base, .. } = &frames[frame];
+        let length = bytes.len().min(length);
         let frame = Frame { bytes: bytes.slice(..length), base: (*base).min(length), ..frames[frame].clone() };
         let number = network.handle_opened();
         network.handle_stream_bytes(now, number, Bytes::from(stream(id, &frame, length)));
