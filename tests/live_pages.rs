@@ -75,12 +75,22 @@ async fn shows_pictures_bit_for_bit(engine: Engine) {
     }
 }
 
-async fn shows_video_bit_for_bit(engine: Engine) {
+/// Returns a picture of the test's video in samples of 10 bits, with values between those of 8 bits.
+fn picture_of_10_bits(id: u64) -> Picture {
+    let plain = picture(id);
+    let samples = plain.samples().iter().zip([0, 1, 2, 3].into_iter().cycle());
+    let samples = samples.flat_map(|(sample, more)| (4 * u16::from(*sample) + more).to_le_bytes()).collect::<Vec<_>>();
+    Picture::new(plain.size(), Format::planar(Ycbcr::BT601, 10), samples).expect("the shape fits")
+}
+
+async fn shows_video_bit_for_bit(engine: Engine, bits: u8) {
     let size = Size::new(SIZE[0], SIZE[1]).expect("a valid size");
-    let format = Format::Ycbcr420(Ycbcr::BT601);
+    let format = Format::planar(Ycbcr::BT601, bits);
     let shape = PictureFormat::new(size, format, FrameRate::new(VIDEO_RATE, 1).expect("a valid rate"));
+    let format = Format::Ycbcr420(Ycbcr::BT601);
+    let source_picture = if bits == 8 { picture } else { picture_of_10_bits };
     for _ in 0..MAX_ATTEMPTS {
-        let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
+        let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), source_picture);
         let Some((lines, frames)) = Recorded::start(plan().listen_to(source)).watch(engine, "").await else { return };
         let (end, shown) = lines.split_last().expect("a line");
         assert_eq!((end.as_str(), shown.len()), ("enough", MIN_FRAMES));
@@ -121,12 +131,17 @@ async fn firefox_shows_the_pictures_of_a_broadcast_bit_for_bit() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn chromium_shows_video_bit_for_bit() {
-    shows_video_bit_for_bit(Engine::Chromium).await;
+    shows_video_bit_for_bit(Engine::Chromium, 8).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn chromium_shows_video_of_10_bits_rounded_to_8() {
+    shows_video_bit_for_bit(Engine::Chromium, 10).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn firefox_shows_video_bit_for_bit() {
-    shows_video_bit_for_bit(Engine::Firefox).await;
+    shows_video_bit_for_bit(Engine::Firefox, 8).await;
 }
 
 /// Firefox plays it too, but only on a machine that has a device for sound.

@@ -115,3 +115,44 @@ fn at_a_megabit_frames_are_shown_evenly_at_any_rate() {
         assert!(added <= 80.0, "{rtt} ms, {fps} frames/s: {figures:?}");
     }
 }
+
+/// What a receiver sees of a path that carried nothing for a while.
+#[derive(Debug)]
+struct Return {
+    /// From when the path is back to the first frame, and to the first that is less than 400 ms later than before.
+    first: Duration,
+    live: Duration,
+    /// The frames between the two.
+    late_frames: usize,
+}
+
+/// Lets a path of 1 Mbit/s carry nothing for three seconds. Its queue keeps this much of what is sent meanwhile.
+fn returns(queue: Duration) -> Return {
+    const STALL: [Duration; 2] = [Duration::from_secs(8), Duration::from_secs(11)];
+    let rates = vec![(Duration::ZERO, 1_000_000), (STALL[0], 0), (STALL[1], 1_000_000)];
+    let link = Link { queue, ..Link::varying(rates) }.with_rtt(Duration::from_millis(50));
+    let interval = Duration::from_secs(1) / 30;
+    let source = StillFrames::new(60_000, 1000, RUN_TIME).at_rate(30).of_video();
+    let outcome = broadcast_from(std::slice::from_ref(&link), Scenario::lasting(RUN_TIME), source, |network| {
+        let clock = PlayoutClock::new(Latency::Smooth, interval);
+        let sink = Screen { network: network.clone(), clock, shown: Vec::new() };
+        vec![Viewer { joins: Duration::ZERO, link: 0, cap: None, sink }]
+    });
+    let back = u64::try_from(STALL[1].as_micros()).expect("a moment");
+    let later: Vec<Shown> = outcome.receivers[0].shown.iter().filter(|shown| shown.arrived >= back).copied().collect();
+    let usual = quantile(outcome.receivers[0].shown.iter().map(|shown| shown.arrived - shown.captured), 50);
+    let is_late = |shown: &&Shown| (shown.arrived - shown.captured) as f64 / 1e3 > usual + 400.0;
+    let late_frames = later.iter().take_while(is_late).count();
+    let [first, live] = [0, late_frames].map(|at| Duration::from_micros(later[at].at - back));
+    Return { first, live, late_frames }
+}
+
+#[test]
+fn after_a_stall_late_frames_last_less_than_two_seconds() {
+    for (queue, longest) in [(100, 1.0), (500, 2.0), (10_000, 2.0)] {
+        let seen = returns(Duration::from_millis(queue));
+        println!("a queue of {queue} ms: {seen:.2?}");
+        assert!(seen.first < Duration::from_millis(1200) && seen.late_frames < 150, "{seen:?}");
+        assert!(seen.live.as_secs_f64() < longest, "{seen:?}");
+    }
+}

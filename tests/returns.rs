@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_proto::{Arrived, ReceiveStats, Start};
 use nestcast_receiver::{FrameSink, Trust, receive_over};
 use nestcast_sender::Broadcast;
 use nestcast_tests::network::{INTERVAL, identity};
@@ -132,7 +132,7 @@ fn in_virtual_time<T>(run: impl Future<Output = T>) -> T {
     runtime.expect("a runtime").block_on(run)
 }
 
-/// Begins a broadcast over a link with a round trip of 50 ms; returns its address, and how to trust it.
+/// Begins a broadcast; returns its address, and how to trust it.
 fn begin(network: &Bottleneck) -> (SocketAddr, Trust) {
     let identity = identity();
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
@@ -146,7 +146,11 @@ fn begin(network: &Bottleneck) -> (SocketAddr, Trust) {
 }
 
 fn network() -> Bottleneck {
-    Bottleneck::new(&[Link::constant(4_000_000).with_rtt(Duration::from_millis(50))])
+    network_of(Duration::from_millis(50))
+}
+
+fn network_of(rtt: Duration) -> Bottleneck {
+    Bottleneck::new(&[Link::constant(4_000_000).with_rtt(rtt)])
 }
 
 /// Receives over these addresses until `end`; returns what came, and the socket.
@@ -156,10 +160,20 @@ async fn receive(
     place: fn(Duration) -> Option<usize>,
     end: Duration,
 ) -> (Times, Arc<Roaming>) {
+    let config = nestcast_receiver::Config::new(address, trust);
+    receive_with(network, config, place, end).await
+}
+
+/// Does the same with these settings.
+async fn receive_with(
+    network: &Bottleneck,
+    config: nestcast_receiver::Config,
+    place: fn(Duration) -> Option<usize>,
+    end: Duration,
+) -> (Times, Arc<Roaming>) {
     let (roaming, seed) = Roaming::new(network, place);
     let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
-    let config =
-        nestcast_receiver::Config { name: "localhost".to_owned(), ..nestcast_receiver::Config::new(address, trust) };
+    let config = nestcast_receiver::Config { name: "localhost".to_owned(), ..config };
     let socket = nestcast_receiver::Socket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
     receive_over(socket, config, &mut times, tokio::time::sleep(end)).await.expect("it goes on to the end");
     (times, roaming)
@@ -199,6 +213,43 @@ fn a_receiver_without_a_network_for_three_seconds_goes_on_with_the_newest_frames
     assert!(first < BACK + Duration::from_secs(1) && times.connections == 1, "{first:?}, {}", times.connections);
     let later = times.frames.iter().filter(|(captured, _)| *captured >= BACK + Duration::from_secs(1)).count();
     assert!(later >= 140, "all frames of five seconds come, {later}");
+}
+
+/// On a slow path, as by satellite, one round trip more or less counts.
+#[test]
+fn on_a_round_trip_of_half_a_second_receivers_go_on_with_the_same_connection() {
+    const BACK: Duration = Duration::from_secs(8);
+    let slow = Duration::from_millis(500);
+    let places: [fn(Duration) -> Option<usize>; 2] =
+        [|now| Some(usize::from(now >= CHANGE)), |now| Some(0).filter(|_| !(CHANGE..BACK).contains(&now))];
+    for (place, back, most) in [(places[0], CHANGE, 2500), (places[1], BACK, 4500)] {
+        let times = in_virtual_time(async {
+            let network = network_of(slow);
+            let to = begin(&network);
+            receive(&network, to, place, Duration::from_secs(16)).await.0
+        });
+        let first = times.first_after(back);
+        println!("500 ms: the first frame comes {:?} after the path is back", first - back);
+        assert!(first - back < Duration::from_millis(most), "{first:?}");
+        assert_eq!(times.connections, 1);
+    }
+}
+
+/// A receiver that seeks, or goes from an earlier part to where all others are, connects again.
+#[test]
+fn on_a_round_trip_of_half_a_second_a_receiver_that_goes_elsewhere_sees_a_frame_after_two() {
+    let (left, times) = in_virtual_time(async {
+        let network = network_of(Duration::from_millis(500));
+        let to = begin(&network);
+        receive(&network, to.clone(), |_| Some(0), CHANGE).await;
+        let left = network.now();
+        let start = Some(Start::BeforeNow(Duration::from_secs(60)));
+        let config = nestcast_receiver::Config { start, ..nestcast_receiver::Config::new(to.0, to.1) };
+        (left, receive_with(&network, config, |_| Some(0), Duration::from_secs(4)).await.0)
+    });
+    let first = times.frames.first().expect("frames come again").1;
+    println!("500 ms: the first frame comes {:?} after a receiver went elsewhere", first - left);
+    assert!(first - left < Duration::from_millis(1250), "{first:?}");
 }
 
 /// A machine that slept sends from where it was, and its clock stood still: what it sends next is what this receiver sent

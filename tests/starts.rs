@@ -53,6 +53,14 @@ fn waits(rtt: u64, percent: u32) -> Vec<Duration> {
     waits
 }
 
+/// Two round trips are for the handshake and the answer to the hello, with which the first frame comes.
+#[test]
+fn on_a_round_trip_of_half_a_second_the_first_frame_comes_after_two() {
+    let waits = waits(500, 0);
+    println!("500 ms: {:?} to {:?}", waits[0], waits[waits.len() - 1]);
+    assert!(waits[0] >= Duration::from_secs(1) && waits[waits.len() - 1] < Duration::from_millis(1250), "{waits:?}");
+}
+
 /// The first packet of a connection has nothing that tells of its loss but time.
 #[test]
 fn of_two_hundred_starts_on_a_link_that_loses_packets_none_is_silent_and_few_take_a_second() {

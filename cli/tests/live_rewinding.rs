@@ -63,6 +63,32 @@ fn a_receiver_begins_earlier_in_a_live_broadcast_and_at_most_as_early_as_it_is_k
     assert!(said.contains("the sender cannot begin elsewhere now"), "{said}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_receiver_that_is_behind_goes_where_all_others_are_when_it_is_told() {
+    use std::io::{BufRead as _, BufReader};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(30));
+    let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--rewind", "1h"]);
+    encoded(&mut sender, 200);
+    let mut receiver = bench.command(NESTCAST);
+    receiver.args(sender.receive(&["-o", "late", "--json", "--rewind", "5s"]));
+    let mut receiver = receiver.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("the binary starts");
+    let lines = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    let lines = lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok());
+    let mut numbers = lines.filter(|line| line["event"] == "frame").filter_map(|line| line["id"].as_u64());
+    let mut before = numbers.next().expect("frames come");
+    kill_process(Pid::from_child(&receiver), Signal::USR1).expect("it runs");
+    // It was five seconds behind.
+    let jumps = numbers.any(|number| number - std::mem::replace(&mut before, number) >= 100);
+    assert!(jumps, "it stayed behind up to frame {before}");
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
 #[test]
 fn a_receiver_begins_anywhere_in_a_stored_video_and_its_end_is_the_last_moment() {
     let bench = Bench::new();

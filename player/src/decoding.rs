@@ -3,16 +3,12 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Arrived, Channels, Decoder, Format, FrameHead, Header, Parsed, Picture, Restoration, Size, VideoDecoder,
-    VideoModel, Ycbcr,
+    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Restoration, Size, VideoDecoder, VideoModel, Ycbcr,
 };
 
 use crate::announcement::Announcement;
+use crate::beginning::Beginning;
 use crate::corrupt::FrameFault;
-
-/// Frames that wait for one to begin with, at most, if none comes: the base layers refresh every block in fewer, so what is
-/// shown then becomes right.
-const MAX_FRAMES_BEFORE_BEGINNING: u8 = 16;
 
 /// A decoder of one model's frames.
 pub struct Decoding(Kind);
@@ -27,8 +23,7 @@ enum Kind {
         decoder: Box<VideoDecoder>,
         /// The format of its pictures.
         format: Format,
-        /// Frames that may still be left out in favour of one that is predicted from nothing.
-        patience: u8,
+        beginning: Beginning,
     },
 }
 
@@ -61,11 +56,7 @@ impl Decoding {
     pub fn video_of(model: VideoModel, announced: &Announcement, threads: usize) -> Option<Self> {
         let video = announced.video.filter(|video| model.ids() == [announced.model, video.residual])?;
         let decoder = Box::new(VideoDecoder::new(model, announced.size, threads));
-        Some(Self(Kind::Video {
-            decoder,
-            format: Format::Ycbcr420(video.colours),
-            patience: MAX_FRAMES_BEFORE_BEGINNING,
-        }))
+        Some(Self(Kind::Video { decoder, format: Format::Ycbcr420(video.colours), beginning: Beginning::default() }))
     }
 
     /// Draws video in `bits` bits a sample, 8 to 16, such as those of the announcement. Without this call it has 8. A
@@ -84,8 +75,8 @@ impl Decoding {
     #[must_use]
     pub fn with_restoration(self, restoration: Arc<dyn Restoration>) -> Self {
         Self(match self.0 {
-            Kind::Video { decoder, format, patience } => {
-                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), format, patience }
+            Kind::Video { decoder, format, beginning } => {
+                Kind::Video { decoder: Box::new(decoder.with_restoration(restoration)), format, beginning }
             }
             pictures @ Kind::Pictures { .. } => pictures,
         })
@@ -104,15 +95,14 @@ impl Decoding {
                 decoder.push(prefix)?;
                 decoder.header().ok_or(FrameFault::InsideHeader)?;
             }
-            Kind::Video { decoder, patience, .. } => {
-                if *patience > 0 && FrameHead::parse(prefix)?.is_some_and(|head| !head.key) {
-                    *patience -= 1;
+            Kind::Video { decoder, beginning, .. } => {
+                if beginning.leaves_out(prefix) {
                     return Err(FrameFault::NoBeginning);
                 }
                 if decoder.decode(prefix)? == Arrived::Nothing {
                     return Err(FrameFault::InsideMotion);
                 }
-                *patience = 0;
+                beginning.handle_begun();
             }
         }
         Ok(())

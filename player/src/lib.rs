@@ -7,6 +7,7 @@
 //! frames, more ----> handle_frame, handle_more      decoded, not shown yet
 //! the clock -------> handle_time     --> Present: Show | Conceal | Hold
 //!                    poll_timeout    --> when to call handle_time if nothing arrives
+//!                    poll_undecoded  --> the frame after which the sender must begin anew, if any
 //! ```
 //!
 //! Only [`Playout::handle_time`] returns pictures. It returns a frame at its presentation time: the capture time plus a
@@ -84,6 +85,7 @@
 //! memory; many such frames in a row end the playback with [`PlayError::Undecodable`].
 
 mod announcement;
+mod beginning;
 mod clock;
 mod concealment;
 mod corrupt;
@@ -100,6 +102,7 @@ mod stats;
 mod unevenness;
 
 pub use announcement::{AnnouncedVideo, Announcement};
+pub use beginning::{Beginning, MAX_FRAMES_BEFORE_BEGINNING};
 pub use clock::{Latency, LatencyError, PlayoutClock, Presentation};
 pub use corrupt::{CorruptFrame, FrameFault};
 pub use decoding::Decoding;

@@ -41,6 +41,8 @@ pub struct Playout {
     concealment: Concealment,
     deadline: Deadline,
     corrupt: CorruptFrames,
+    /// The newest frame of this connection's video that could not be decoded, until it is reported.
+    undecoded: Option<u64>,
     sound: Option<SoundPlayout>,
     stats: PlayStats,
 }
@@ -239,6 +241,13 @@ impl Playout {
         self.corrupt.poll()
     }
 
+    /// Returns the newest frame of video that could not be decoded, once: frames after it are damaged, so the caller
+    /// passes it to `ReceiverSession::handle_undecoded`, which asks for a frame to begin with. A picture damages no
+    /// other.
+    pub const fn poll_undecoded(&mut self) -> Option<u64> {
+        self.undecoded.take()
+    }
+
     /// Returns the picture that [`Playout::handle_time`] returned last.
     #[must_use]
     pub const fn picture(&self) -> Option<&Picture> {
@@ -383,6 +392,7 @@ impl Playout {
     /// Counts a frame that cannot be decoded or drawn.
     fn refuse(&mut self, id: u64, why: FrameFault) -> Result<(), PlayError> {
         self.stats.corrupt += 1;
+        self.undecoded = self.undecoded.max(Some(id).filter(|_| self.is_video()));
         self.corrupt.note(CorruptFrame { id, why }).map_err(PlayError::Undecodable)
     }
 }

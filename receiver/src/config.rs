@@ -8,6 +8,7 @@ use nestcast_player::Latency;
 use nestcast_proto::{Bitrate, BroadcastName, DecoderKind, Start};
 
 use crate::address::Address;
+use crate::go_live::GoLive;
 use crate::trust::Trust;
 
 /// The configuration of a receiver.
@@ -30,6 +31,8 @@ pub struct Config {
     /// where it begins instead. A receiver that connects again asks for the same time before now, and goes on where a
     /// stored video broke.
     pub start: Option<Start>,
+    /// Lets the receiver continue where all others are; keep a clone of it.
+    pub go_live: GoLive,
     /// The token that admits this receiver; may be empty.
     pub token: Bytes,
     /// The receiver's cap, as in [`Hello::max_bitrate`](nestcast_proto::Hello::max_bitrate).
@@ -61,6 +64,7 @@ impl Config {
             trust,
             broadcast: BroadcastName::default(),
             start: None,
+            go_live: GoLive::default(),
             token: Bytes::new(),
             max_bitrate: None,
             decoder: DecoderKind::Linear,

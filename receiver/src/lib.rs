@@ -35,6 +35,7 @@ mod address;
 mod config;
 mod control_writer;
 mod error;
+mod go_live;
 mod mailbox;
 mod playback;
 mod player;
@@ -57,10 +58,11 @@ mod viewer;
 pub use address::{Address, AddressError};
 pub use config::Config;
 pub use error::{AuthoritiesFault, CertificateFault, ConnectionFault, Error};
+pub use go_live::GoLive;
 /// Types of the player that a [`Viewer`] uses.
 pub use nestcast_player::{
-    AnnouncedVideo, Announcement, Decoding, Latency, LatencyError, LatencyHistogram, Picture, PlayError, PlayStats,
-    Recording, SoundBlock, SoundContent, SoundMode, SoundPlace, SoundStats, Unevenness,
+    AnnouncedVideo, Announcement, Beginning, Decoding, Latency, LatencyError, LatencyHistogram, Picture, PlayError,
+    PlayStats, Recording, SoundBlock, SoundContent, SoundMode, SoundPlace, SoundStats, Unevenness,
 };
 pub use nestcast_proto::Cause;
 pub use player::{Player, view};

@@ -223,12 +223,10 @@ impl Mailbox {
         std::mem::replace(&mut state.mail, Mail { last, ..Mail::default() })
     }
 
-    /// Notes a frame that could not be decoded: frames of video after it are damaged.
+    /// Notes a frame of video that could not be decoded: frames after it are damaged.
     pub(crate) fn undecodable(&self, frame: u64) {
         let mut state = self.state();
-        if state.video {
-            state.lost = state.lost.max(Some(frame));
-        }
+        state.lost = state.lost.max(Some(frame));
     }
 
     /// Notes that a frame of this connection was useful.

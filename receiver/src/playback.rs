@@ -132,7 +132,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
         }
         let (start, id) = (Instant::now(), frame.header.id);
         self.playout.handle_frame(self.epoch.elapsed(), frame)?;
-        self.log_corrupt();
+        self.report_corrupt();
         self.decoding = start.elapsed();
         self.decoded.push_back((id, self.decoding));
         Ok(())
@@ -163,7 +163,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
     fn present(&mut self) -> Result<(), ViewError> {
         let start = Instant::now();
         let Some(present) = self.playout.handle_time(self.epoch.elapsed())? else {
-            self.log_corrupt();
+            self.report_corrupt();
             return Ok(());
         };
         match present {
@@ -181,10 +181,12 @@ impl<'a, V: Viewer> Playback<'a, V> {
         }
     }
 
-    fn log_corrupt(&mut self) {
+    fn report_corrupt(&mut self) {
         if let Some(frame) = self.playout.poll_corrupt() {
             tracing::debug!(frame = frame.id, "not shown: {}", frame.why);
-            self.mailbox.undecodable(frame.id);
+        }
+        if let Some(frame) = self.playout.poll_undecoded() {
+            self.mailbox.undecodable(frame);
         }
     }
 }

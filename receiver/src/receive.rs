@@ -61,14 +61,19 @@ async fn connections<S: FrameSink>(
             Ok(connection) => {
                 sink.handle_connection();
                 match run_connection(config, begins, sink, &connection, shutdown.as_mut()).await {
-                    None => return Ok(()),
-                    Some(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
-                    Some(Ended { error: error @ Error::Closed(Code::Done), .. }) => {
+                    Left::ForGood => return Ok(()),
+                    Left::ToGoLive => {
+                        tracing::info!("it goes where all others are");
+                        (retry, begins) = (new_retry(), None);
+                        continue;
+                    }
+                    Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
+                    Left::Ended(Ended { error: error @ Error::Closed(Code::Done), .. }) => {
                         retry = new_retry();
                         begins = config.start;
                         (error, None)
                     }
-                    Some(Ended { error, handed_over, began }) => {
+                    Left::Ended(Ended { error, handed_over, began }) => {
                         begins = start::next(begins, began, handed_over);
                         (error, sink.useful_for(handed_over))
                     }
@@ -103,25 +108,39 @@ fn given_up(last: Error, retry: &Retry) -> Error {
     }
 }
 
-/// Runs one connection that asks to begin at `start`; returns how it ended, or `None` after a shutdown.
+/// Why a connection is over.
+enum Left {
+    /// The receiver shuts down.
+    ForGood,
+    /// It was asked to go where all others are.
+    ToGoLive,
+    /// The connection ended.
+    Ended(Ended),
+}
+
+/// Runs one connection that asks to begin at `start`.
 async fn run_connection<S: FrameSink>(
     config: &Config,
     start: Option<Start>,
     sink: &mut S,
     connection: &QuicConnection,
     shutdown: Pin<&mut impl Future<Output = ()>>,
-) -> Option<Ended> {
+) -> Left {
     tracing::info!(address = %connection.address(), "connected");
     let Config { token, max_bitrate, decoder, broadcast, .. } = config.clone();
     let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
-    let ended = tokio::select! {
+    let left = tokio::select! {
         biased;
-        () = shutdown => {
-            connection.close(Close { code: Code::Done, why: "the receiver leaves" });
-            None
-        }
-        ended = session::run(connection, hello, config.fetch_model, sink) => Some(ended),
+        () = shutdown => Left::ForGood,
+        () = config.go_live.requested(start.is_none()) => Left::ToGoLive,
+        ended = session::run(connection, hello, config.fetch_model, sink) => Left::Ended(ended),
     };
-    connection.settle().await;
-    ended
+    if !matches!(left, Left::Ended(_)) {
+        connection.close(Close { code: Code::Done, why: "the receiver leaves" });
+    }
+    // A viewer who goes elsewhere does not wait until the sender knows.
+    if !matches!(left, Left::ToGoLive) {
+        connection.settle().await;
+    }
+    left
 }

@@ -92,7 +92,7 @@ pub use frames::recorded_frames::RecordedFrames;
 pub use frames::sound::{SoundFanout, SoundReceiver};
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
-pub use page::{CERTIFICATE_FILE, PageFile, PageServer};
+pub use page::{CERTIFICATE_FILE, PAGE_SECURITY_FIELDS, PageFile, PageServer};
 pub use quic::endpoint::Socket;
 pub use rotation::BrowserCertificate;
 pub use shared::Station;

@@ -21,9 +21,9 @@ use crate::rotation::BrowserCertificate;
 
 /// A page has a dozen files, and browsers fetch six at once. A slow link needs a while for them.
 const PAGE_LIMITS: Limits = Limits { connections: 1024, patience: Duration::from_secs(60) };
-/// Fields that limit the page: it may run and load only these files, and connect to a sender. They also isolate it from
-/// other pages, so that it may measure time finely and share memory between its threads.
-const SECURITY_FIELDS: [(&str, &str); 8] = [
+/// Fields of HTTP that limit the page: it may run and load only these files, and connect to a sender. They also isolate
+/// it from other pages, so that it may measure time finely and share memory between its threads.
+pub const PAGE_SECURITY_FIELDS: [(&str, &str); 8] = [
     (
         "content-security-policy",
         "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; style-src 'self'; img-src 'self' blob:; \
@@ -137,11 +137,11 @@ impl PageServer {
             let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("index.html");
             if let Some((sender, certificate)) = broadcast.as_ref().filter(|_| name == CERTIFICATE_FILE) {
                 let facts = facts_of(*sender, certificate).unwrap_or_else(|| "{}".to_owned());
-                return Answer { fields: &SECURITY_FIELDS, ..Answer::ok("application/json", facts) };
+                return Answer { fields: &PAGE_SECURITY_FIELDS, ..Answer::ok("application/json", facts) };
             }
             let answer = files.iter().find(|(known, _)| *known == name).map(|(_, answer)| answer.clone());
             answer.unwrap_or_else(|| Answer {
-                fields: &SECURITY_FIELDS,
+                fields: &PAGE_SECURITY_FIELDS,
                 ..Answer::refusal(Status::NotFound, "there is no such file\n")
             })
         };
@@ -162,7 +162,7 @@ fn answer_of(file: PageFile) -> Answer {
     // Writing to memory cannot fail.
     let packed = gzip.write_all(&file.bytes).and_then(|()| gzip.finish()).ok();
     let gzipped = packed.filter(|packed| packed.len() < file.bytes.len()).map(Bytes::from);
-    Answer { fields: &SECURITY_FIELDS, gzipped, ..Answer::ok(file.media_type, file.bytes) }
+    Answer { fields: &PAGE_SECURITY_FIELDS, gzipped, ..Answer::ok(file.media_type, file.bytes) }
 }
 
 /// Returns the sender's port, its certificate's fingerprint, and when the next certificate replaces it, as JSON.

@@ -9,6 +9,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
+use nestcast_sender::PAGE_SECURITY_FIELDS;
+
 /// The names of Chromium in different distributions.
 const CHROMIUM: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// The names of Firefox in different distributions.
@@ -57,7 +59,8 @@ impl fmt::Display for Engine {
 /// The files of a server: by name, their media type and bytes.
 pub type Files = HashMap<String, (&'static str, Vec<u8>)>;
 
-/// Serves files on this machine until the process ends. Bytes that a page posts are sent to the channel.
+/// Serves files on this machine until the process ends, with the fields that limit the sender's page. Bytes that a page
+/// posts are sent to the channel.
 ///
 /// # Panics
 /// If the system has no free port.
@@ -106,8 +109,9 @@ fn answer(stream: TcpStream, files: &Files, results: &Sender<String>) -> std::io
         _ => ("404 Not Found", "text/plain", &b""[..]),
     };
     let mut stream = reader.into_inner();
-    let head = format!("content-type: {media_type}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n", bytes.len());
-    stream.write_all(format!("HTTP/1.1 {status}\r\n{head}").as_bytes())?;
+    let limits: String = PAGE_SECURITY_FIELDS.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+    let head = format!("content-type: {media_type}\r\ncontent-length: {}\r\nconnection: close\r\n", bytes.len());
+    stream.write_all(format!("HTTP/1.1 {status}\r\n{limits}{head}\r\n").as_bytes())?;
     stream.write_all(bytes)
 }
 
@@ -145,6 +149,12 @@ impl Browser {
         };
         let process = names.iter().find_map(start)?;
         Some(Self { process, _profile: profile })
+    }
+
+    /// Returns the number of its first process.
+    #[must_use]
+    pub fn id(&self) -> u32 {
+        self.process.id()
     }
 }
 

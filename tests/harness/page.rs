@@ -8,7 +8,7 @@ use bytes::{Bytes, BytesMut};
 use nestcast_proto::{
     Arrived, Close, Code, DecoderKind, Hello, ReceiverOutput, ReceiverSession, VersionRange, Welcome,
 };
-use quinn::{Connection, ConnectionError, RecvStream, SendStream, VarInt};
+use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, VarInt};
 use quinn_proto::coding::Codec as _;
 use sha2::{Digest as _, Sha256};
 use tokio::sync::mpsc;
@@ -60,6 +60,15 @@ pub fn opening() -> [Vec<u8>; 3] {
     [[&[0][..], &frame(4, &settings)].concat(), vec![2], vec![3]]
 }
 
+/// Opens a socket from which browsers connect.
+///
+/// # Panics
+/// If there is none.
+#[must_use]
+pub fn socket() -> Endpoint {
+    endpoint(Ipv4Addr::LOCALHOST, tls::browser())
+}
+
 /// A connection of HTTP/3.
 #[derive(Debug)]
 pub struct Browser {
@@ -76,10 +85,18 @@ impl Browser {
     /// If the sender does not answer.
     pub async fn connect(sender: SocketAddr) -> Self {
         let mut browser = Self::connect_silent(sender).await;
-        for stream in opening() {
-            browser.open(&stream).await;
-        }
+        browser.open_all().await;
         browser
+    }
+
+    /// Opens the streams of control, encoder and decoder.
+    ///
+    /// # Panics
+    /// If the sender grants none.
+    pub async fn open_all(&mut self) {
+        for stream in opening() {
+            self.open(&stream).await;
+        }
     }
 
     /// Connects, and opens no stream.
@@ -98,8 +115,18 @@ impl Browser {
     /// # Panics
     /// If there is no socket.
     pub async fn try_connect(sender: SocketAddr) -> Result<Self, ConnectionError> {
-        let endpoint = endpoint(Ipv4Addr::LOCALHOST, tls::browser());
-        let connection = endpoint.connect(sender, "localhost").expect("a valid name").await?;
+        Self::connect_from(&socket(), sender).await
+    }
+
+    /// Connects from this socket, and opens no stream.
+    ///
+    /// # Errors
+    /// If the sender refuses browsers.
+    ///
+    /// # Panics
+    /// Never.
+    pub async fn connect_from(socket: &Endpoint, sender: SocketAddr) -> Result<Self, ConnectionError> {
+        let connection = socket.connect(sender, "localhost").expect("a valid name").await?;
         Ok(Self { connection, opened: Vec::new() })
     }
 

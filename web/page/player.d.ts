@@ -71,6 +71,9 @@ export interface Statistics {
   soundPackets: number;
   soundLost: number;
   soundHeard?: number;
+  /** Bytes of memory of the two WebAssembly modules, which never shrinks. */
+  networkMemory: number;
+  screenMemory: number;
   /** Of the last frame: milliseconds from capture to the canvas, and for decoding; bytes that arrived, and all its bytes. */
   latency: number;
   decoding: number;

@@ -33,6 +33,11 @@ class Module {
     return new Uint8Array(this.x.memory.buffer, this.x.output(), this.x.output_length()).slice();
   }
 
+  // Returns the bytes of its memory, which never shrinks.
+  size() {
+    return this.x.memory.buffer.byteLength;
+  }
+
   text() {
     return new TextDecoder().decode(this.output());
   }
@@ -169,11 +174,13 @@ class Connection {
     }
   }
 
-  // Handles the screen's answer: it has processed the mail, and can (1) or cannot (0) show what was announced.
-  answer(isReady) {
+  // Handles the screen's answer: it has processed the mail, can (1) or cannot (0) show what was announced, and perhaps
+  // could not decode a frame.
+  answer({ readiness, undecoded }) {
     if (!this.isOpen) return;
-    if (isReady < 2) {
-      this.x.network_answer(clock(), isReady);
+    this.x.network_undecoded(undecoded);
+    if (readiness < 2) {
+      this.x.network_answer(clock(), readiness);
       this.playedFrom = clock();
       if (!this.requests) this.accept().catch(() => {});
     }
@@ -227,7 +234,7 @@ class Network {
     Object.assign(this, { wasm: new Module(module), port, isScreenBusy: false, connections: 0, bytes: 0, rtt: null });
     port.onmessage = ({ data }) => {
       this.isScreenBusy = false;
-      if (this.connection?.number === data.connection) this.connection.answer(data.readiness);
+      if (this.connection?.number === data.connection) this.connection.answer(data);
       // Its mail had to wait for that of the connection before.
       else this.connection?.drive();
     };
@@ -288,7 +295,8 @@ class Network {
     const [frames, missing, bytes, , replaced] = this.wasm.numbers();
     const bitrate = Math.max(0, bytes - this.bytes) * 8;
     this.bytes = bytes;
-    postMessage({ network: { frames, missing, bytes, bitrate, replaced, roundTrip: this.rtt } });
+    const networkMemory = this.wasm.size();
+    postMessage({ network: { frames, missing, bytes, bitrate, replaced, roundTrip: this.rtt, networkMemory } });
   }
 }
 
@@ -341,7 +349,7 @@ class Screen {
     }
     this.playSound();
     this.present(this.x.screen_time(clock()));
-    this.port.postMessage({ connection, readiness: this.x.screen_readiness() });
+    this.port.postMessage({ connection, readiness: this.x.screen_readiness(), undecoded: this.x.screen_undecoded() });
   }
 
   // Decodes the sound that is due soon, and hands it to the page. The page hears nothing where a packet is missing.
@@ -425,7 +433,8 @@ class Screen {
   report() {
     this.x.screen_stats();
     const [shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost] = this.wasm.numbers();
-    postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost } });
+    const screenMemory = this.wasm.size();
+    postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost, screenMemory } });
   }
 
   async handle({ open, cut, play, rest, snapshot, latency }) {

@@ -249,6 +249,11 @@ exports! {
         }
     }
 
+    /// See [`Network::handle_undecoded`]. A negative number is none.
+    fn network_undecoded(state, frame: f64) {
+        state.network.iter_mut().filter(|_| frame >= 0.0).for_each(|network| network.handle_undecoded(whole(frame)));
+    }
+
     /// Notes whether the user wants sound: 0 or 1.
     fn network_sound(state, now: f64, wanted: u32) {
         state.network.iter_mut().for_each(|network| network.handle_sound_wanted(now, wanted == 1));
@@ -397,6 +402,11 @@ exports! {
     /// the answer.
     fn screen_readiness(state) -> u32 {
         state.screen.poll_readiness().map_or(2, u32::from)
+    }
+
+    /// Returns [`Screen::poll_undecoded`]; -1 for none.
+    fn screen_undecoded(state) -> f64 {
+        state.screen.poll_undecoded().map_or(-1.0, |frame| frame as f64)
     }
 
     /// Returns [`Screen::poll_timeout`]; infinity for none.

@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use nestcast_codec::FrameHead;
 use nestcast_proto::{Arrived, Control, MAX_OPEN_FRAMES, Message, More, Sound, SoundPacket, StreamHead, Welcome};
 
 use crate::milliseconds::{duration, milliseconds};
@@ -44,8 +43,6 @@ pub struct MailError;
 pub struct Mail {
     records: VecDeque<Record>,
     is_video: bool,
-    /// Whether a frame came that a decoder can begin with; each picture is one.
-    has_begun: bool,
     replaced: u64,
 }
 
@@ -53,16 +50,12 @@ impl Mail {
     /// Adds a welcome. Drops the records of the connection before.
     pub fn push_welcome(&mut self, welcome: Welcome) {
         self.is_video = welcome.video.is_some();
-        self.has_begun = !self.is_video;
         self.records.clear();
         self.records.push_back(Record::Welcome(welcome));
     }
 
-    /// Adds a frame. If too many wait, drops the oldest. Returns the number of the newest frame of video that was dropped,
-    /// or that came before one that a decoder can begin with: a page does not know in which order its streams were opened.
+    /// Adds a frame. If too many wait, drops the oldest. Returns the number of the newest frame of video that was dropped.
     pub fn push_frame(&mut self, frame: Arrived) -> Option<u64> {
-        self.has_begun |= FrameHead::parse(&frame.prefix).is_ok_and(|head| head.is_some_and(|head| head.key));
-        let unfounded = (!self.has_begun).then_some(frame.header.id);
         let max = if self.is_video { MAX_OPEN_FRAMES } else { 1 };
         let mut lost = None;
         while self.records.iter().filter(|record| matches!(record, Record::Frame(_))).count() >= max {
@@ -75,7 +68,7 @@ impl Mail {
         // More bytes of a picture are useless after the next picture has arrived.
         self.records.retain(|record| !matches!(record, Record::More(_)));
         self.records.push_back(Record::Frame(frame));
-        unfounded.or(lost)
+        lost
     }
 
     /// Adds more bytes of the last picture, after those that wait.
@@ -264,11 +257,8 @@ mod tests {
         assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(3));
         assert_eq!(mail.replaced(), 8);
         mail.push_welcome(welcome(true));
-        assert_eq!(mail.push_frame(frame(0)), Some(0), "a decoder should not begin with it");
-        assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(2));
-        let begins = Arrived { prefix: Bytes::from_static(&[0x80, 0, 0, 0, 0, 0]), ..frame(0) };
-        let frames = (0..18).map(|id| if id == 0 { begins.clone() } else { frame(id) });
-        let lost: Vec<_> = frames.map(|frame| mail.push_frame(frame)).collect();
+        assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(1));
+        let lost: Vec<_> = (0..18).map(|id| mail.push_frame(frame(id))).collect();
         assert!(lost[..16].iter().all(Option::is_none), "{lost:?}");
         assert_eq!(lost[16..], [Some(0), Some(1)]);
         assert_eq!(Mail::open(mail.take()).map(|records| records.len()), Ok(16));

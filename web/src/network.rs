@@ -141,6 +141,11 @@ impl Network {
         self.session.handle_package_missing(duration(now - self.epoch));
     }
 
+    /// Notes the newest frame of video that the screen could not decode: those after it are damaged.
+    pub fn handle_undecoded(&mut self, frame: u64) {
+        self.session.handle_undecoded(frame);
+    }
+
     /// Notes whether the user wants sound, in this session and in later ones.
     pub fn handle_sound_wanted(&mut self, now: f64, wanted: bool) {
         if std::mem::replace(&mut self.wants_sound, wanted) != wanted {

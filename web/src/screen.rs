@@ -193,6 +193,13 @@ impl Screen {
         self.readiness.take()
     }
 
+    /// Returns the newest frame of video that could not be decoded, once, for [`Network::handle_undecoded`].
+    ///
+    /// [`Network::handle_undecoded`]: crate::Network::handle_undecoded
+    pub const fn poll_undecoded(&mut self) -> Option<u64> {
+        self.playout.poll_undecoded()
+    }
+
     /// Returns when to call [`Screen::handle_time`] if no mail arrives.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<f64> {

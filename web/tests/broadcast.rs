@@ -9,7 +9,8 @@ use nestcast_codec::{
     VideoSettings, Ycbcr, tables,
 };
 use nestcast_proto::{
-    BroadcastName, Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, StreamHead, Video, Welcome,
+    BroadcastName, Clock, Code, FrameHeader, MAX_FRAME, Message, PackageHash, RandomAccessRequest, StreamHead, Video,
+    Welcome,
 };
 use nestcast_web::{Network, Presented, Screen, Step, Tables, Wanted};
 
@@ -120,6 +121,37 @@ fn the_screen_asks_for_tables_once_and_shows_what_the_native_decoder_does() {
     };
     assert!(concealed.is_concealed && concealed.id == Some(6), "{concealed:?}");
     assert_eq!((screen.played().shown, screen.played().concealed), (6, 1));
+}
+
+#[test]
+fn a_frame_that_cannot_be_decoded_lets_the_viewer_ask_for_one_to_begin_with() {
+    let (mut network, mut screen) = welcomed(size());
+    screen.handle_mail(NOW, network.take_mail()).expect("a welcome");
+    network.handle_ready(NOW);
+    let frames = frames(3);
+    let mut now = NOW;
+    // The first is predicted from one that did not come, and the fourth ends inside its head.
+    for (id, frame, length, is_lost) in [(0, 1, 900, true), (1, 0, 900, false), (2, 1, 900, false), (3, 2, 3, true)] {
+        let Frame { bytes, base, .. } = &frames[frame];
+        let length = bytes.len().min(length);
+        let frame = Frame { bytes: bytes.slice(..length), base: (*base).min(length), ..frames[frame].clone() };
+        let number = network.handle_opened();
+        network.handle_stream_bytes(now, number, Bytes::from(stream(id, &frame, length)));
+        network.handle_stream_end(now, number);
+        assert_eq!(network.poll(now), None);
+        screen.handle_mail(now, network.take_mail()).expect("a frame");
+        screen.handle_time(now).expect("it goes on");
+        let undecoded = screen.poll_undecoded();
+        assert_eq!((undecoded, screen.poll_undecoded()), (Some(id).filter(|_| is_lost), None), "frame {id}");
+        if let Some(lost) = undecoded {
+            network.handle_undecoded(lost);
+            let request = Message::RandomAccessRequest(RandomAccessRequest { lost }).encode();
+            assert_eq!(network.poll(now), Some(Step::Say(request)));
+            network.handle_said();
+        }
+        // It asks once a second at most.
+        now += 600.0;
+    }
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second, or of a
-//! stored video.
+//! stored video. With `--peers native,pages`, as many native receivers as pages in a browser, one after the other.
 //!
 //! The sender and the receivers are separate processes, so that the sender's processor time and memory are its own. The
 //! time is what the kernel counted (`/proc/PID/stat`): other work on the machine makes a run longer, but not more
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, Subcommand};
 use nestcast_live_benches::{
-    crowd,
+    crowd::{self, Peers},
     process::{Usage, page_bytes},
     still_broadcast,
 };
@@ -33,6 +33,9 @@ struct Options {
     /// Numbers of receivers, one run for each.
     #[arg(long, value_delimiter = ',', default_value = "1,10,100,500,1000")]
     counts: Vec<usize>,
+    /// What the receivers are, one run for each.
+    #[arg(long, value_delimiter = ',', default_value = "native")]
+    peers: Vec<Peers>,
     /// Measured seconds of each run.
     #[arg(long, default_value_t = 8)]
     seconds: u64,
@@ -52,12 +55,13 @@ enum Role {
     /// (a process of its own) Broadcasts
     Send { workers: usize, film: Option<PathBuf> },
     /// (a process of its own) Receives and discards
-    Receive { address: SocketAddr, count: usize },
+    Receive { address: SocketAddr, count: usize, peers: Peers },
 }
 
 /// One run.
 #[derive(Debug, Serialize)]
 struct Row {
+    peers: &'static str,
     receivers: usize,
     seconds: f64,
     frames_per_second: f64,
@@ -73,18 +77,21 @@ fn main() -> Result<()> {
     let options = Options::parse();
     match &options.role {
         Some(Role::Send { workers, film }) => still_broadcast::send(*workers, film.clone()),
-        Some(Role::Receive { address, count }) => crowd::receive(*address, *count),
+        Some(Role::Receive { address, count, peers }) => crowd::receive(*address, *count, *peers),
         None => measure(&options),
     }
 }
 
 fn measure(options: &Options) -> Result<()> {
     let mut rows = csv::Writer::from_writer(Vec::new());
-    println!("receivers  frames/s  Mbit/s  sender CPU s  us/receiver/s  receivers/core  kB/receiver");
-    for &count in &options.counts {
-        let row = run(count, options)?;
+    println!(" peers  receivers  frames/s  Mbit/s  sender CPU s  us/receiver/s  receivers/core  kB/receiver");
+    for (&count, &peers) in
+        options.counts.iter().flat_map(|count| options.peers.iter().map(move |peers| (count, peers)))
+    {
+        let row = run(count, peers, options)?;
         println!(
-            "{:>9}  {:>8.1}  {:>6.2}  {:>12.2}  {:>13.0}  {:>14.0}  {:>11.0}",
+            "{:>6}  {:>9}  {:>8.1}  {:>6.2}  {:>12.2}  {:>13.0}  {:>14.0}  {:>11.0}",
+            row.peers,
             row.receivers,
             row.frames_per_second,
             row.mbits_per_second,
@@ -101,13 +108,13 @@ fn measure(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn run(count: usize, options: &Options) -> Result<Row> {
+fn run(count: usize, peers: Peers, options: &Options) -> Result<Row> {
     let film = options.film.iter().map(|film| film.as_os_str());
     let workers = options.workers.to_string();
     let mut sender = Part::start(["send", &workers].into_iter().map(OsStr::new).chain(film))?;
     let address = sender.line()?;
     let before = Usage::of(sender.child.id())?;
-    let mut receivers = Part::start(["receive", &address, &count.to_string()].map(OsStr::new))?;
+    let mut receivers = Part::start(["receive", &address, &count.to_string(), peers.name()].map(OsStr::new))?;
     ensure!(receivers.line()? == "ready", "the receivers did not all get a frame");
     std::thread::sleep(Duration::from_secs(2));
 
@@ -121,6 +128,7 @@ fn run(count: usize, options: &Options) -> Result<Row> {
     let receiver_seconds = count.max(1) as f64 * seconds;
     let grown = (end.1.resident.saturating_sub(before.resident) * page_bytes()) as f64;
     Ok(Row {
+        peers: peers.name(),
         receivers: count,
         seconds,
         frames_per_second: frames / receiver_seconds,

@@ -1,4 +1,5 @@
-//! Many receivers in one process, each as light as QUIC allows: they read frames and discard them.
+//! Many receivers in one process, each as light as QUIC allows: they read frames and discard them. They are native
+//! receivers, or pages in a browser, which use WebTransport.
 
 use std::io::BufRead as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -7,7 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use clap::ValueEnum;
 use nestcast_tests::hostile_receiver::{client, endpoint, hello};
+use nestcast_tests::page::{self, Browser};
 use quinn::{Connection, Endpoint, ReadError, RecvStream, SendStream};
 use tokio::sync::Semaphore;
 
@@ -22,6 +25,32 @@ const RECEIVE_WINDOW_BYTES: u32 = 1024 * 1024;
 /// The most bytes of one read.
 const MAX_READ_BYTES: usize = 64 * 1024;
 
+/// What receivers are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Peers {
+    /// Native receivers.
+    Native,
+    /// Pages in a browser.
+    Pages,
+}
+
+impl Peers {
+    /// Returns the name on the command line and in tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Pages => "pages",
+        }
+    }
+
+    fn socket(self) -> Endpoint {
+        match self {
+            Self::Native => socket(),
+            Self::Pages => page::socket(),
+        }
+    }
+}
+
 /// Counts over all receivers.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
@@ -31,10 +60,10 @@ pub(crate) struct Counters {
 }
 
 /// Connects `count` receivers, prints `ready` once each has a frame, then answers each line with frames and bytes.
-pub fn receive(address: SocketAddr, count: usize) -> Result<()> {
+pub fn receive(address: SocketAddr, count: usize, peers: Peers) -> Result<()> {
     let counters: Arc<Counters> = Arc::default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(start(address, count, &counters))?;
+    runtime.block_on(start(address, count, peers, &counters))?;
     println!("ready");
     for line in std::io::stdin().lock().lines() {
         line?;
@@ -43,14 +72,18 @@ pub fn receive(address: SocketAddr, count: usize) -> Result<()> {
     Ok(())
 }
 
-async fn start(address: SocketAddr, count: usize, counters: &Arc<Counters>) -> Result<()> {
+async fn start(address: SocketAddr, count: usize, peers: Peers, counters: &Arc<Counters>) -> Result<()> {
     let places = Arc::new(Semaphore::new(MAX_CONNECTING));
     for first in (0..count).step_by(RECEIVERS_PER_SOCKET) {
-        let endpoint = socket();
+        let endpoint = peers.socket();
         for _ in first..count.min(first + RECEIVERS_PER_SOCKET) {
             let (endpoint, counters, places) = (endpoint.clone(), Arc::clone(counters), Arc::clone(&places));
             tokio::spawn(async move {
-                if let Err(error) = one(&endpoint, address, &counters, places).await {
+                let ended = match peers {
+                    Peers::Native => one(&endpoint, address, &counters, places).await,
+                    Peers::Pages => one_page(&endpoint, address, &counters, places).await,
+                };
+                if let Err(error) = ended {
                     eprintln!("a receiver ended: {error:#}");
                 }
             });
@@ -76,9 +109,29 @@ async fn one(endpoint: &Endpoint, address: SocketAddr, counters: &Counters, plac
     take(&connection, counters).await
 }
 
+/// Begins a session as a page does, then reads and discards until the connection ends.
+async fn one_page(endpoint: &Endpoint, address: SocketAddr, counters: &Counters, places: Arc<Semaphore>) -> Result<()> {
+    let place = places.acquire_owned().await?;
+    let mut browser = Browser::connect_from(endpoint, address).await?;
+    browser.open_all().await;
+    let connection = browser.connection.clone();
+    let page = browser.session().await;
+    let (mut control, _welcome) = page.open_control().await;
+    control.write_chunk(hello(b"")).await?;
+    drop(place);
+    // That of HTTP/3, which does not end.
+    let _settings = connection.accept_uni().await?;
+    take_frames(&connection, counters).await
+}
+
 /// Says hello, then reads and discards until the connection ends.
 pub(crate) async fn take(connection: &Connection, counters: &Counters) -> Result<()> {
     let _control = greet(connection).await?;
+    take_frames(connection, counters).await
+}
+
+/// Reads frames and discards them until the connection ends.
+async fn take_frames(connection: &Connection, counters: &Counters) -> Result<()> {
     let mut first = true;
     loop {
         let stream = connection.accept_uni().await?;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use nestcast_encode::Replay;
-use nestcast_sender::{Broadcast, Config, FrameSource, Identity, PacedSource};
+use nestcast_sender::{Broadcast, Browsers, Config, FrameSource, Identity, PacedSource};
 use nestcast_tests::still_frames::{RATE, StillFrames};
 
 /// Bytes of a frame: 2 Mbit/s.
@@ -47,6 +47,7 @@ fn listen_to<S: FrameSource>(source: S) -> Result<Broadcast<S>> {
     let config = Config {
         max_receivers: everyone,
         max_receivers_per_address: everyone,
+        browsers: Some(Browsers::default()),
         ..Config::new(([127, 0, 0, 1], 0).into(), Identity::generate()?)
     };
     Ok(Broadcast::listen(config, source)?)

@@ -8,6 +8,7 @@ mod record;
 mod send;
 mod sound;
 mod source;
+mod to_live;
 mod viewer;
 
 #[cfg(feature = "demo")]

@@ -14,7 +14,7 @@ use tokio::runtime::Runtime;
 
 use super::record::Keeper;
 use super::viewer::Screen;
-use super::{process, record};
+use super::{process, record, to_live};
 use crate::args::{Place, Receive, Transform};
 use crate::files;
 
@@ -29,6 +29,7 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
         Place::Sender(address) => {
             let config = config(options, address)?;
             note_wait(options, address);
+            to_live::listen(&runtime, &config.go_live, config.start.is_some());
             runtime
                 .block_on(nestcast_receiver::view(config, screen, process::interrupted()))
                 .map_err(anyhow::Error::from)
@@ -61,6 +62,7 @@ fn keep(options: &Receive, runtime: &Runtime) -> Result<()> {
     let mut keeper = Keeper::new(place.path());
     let config = Config { decoder: DecoderKind::Linear, ..config(options, address)? };
     note_wait(options, address);
+    to_live::listen(runtime, &config.go_live, config.start.is_some());
     let ended = runtime.block_on(nestcast_receiver::receive(config, &mut keeper, process::interrupted()));
     let written = keeper.finish()?.filter(|written| written.frames > 0);
     written.map_or(Ok(()), |written| record::tell(place.path(), address.broadcast(), written, options.json))?;

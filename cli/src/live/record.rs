@@ -4,11 +4,11 @@ use std::future::ready;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use nestcast_codec::{FrameHead, VideoHeader};
+use nestcast_codec::VideoHeader;
 use nestcast_media::output::Recorder;
 use nestcast_media::stored::{Recorded, RecordedFrame, StoredSound, Written};
 use nestcast_proto::{Arrived, BroadcastName, Frame, ReceiveStats, Sound, SoundPacket, Welcome};
-use nestcast_receiver::{Announcement, FrameSink, Readiness};
+use nestcast_receiver::{Announcement, Beginning, FrameSink, Readiness};
 use nestcast_sender::{RecordedFrames, SoundReceiver, Station};
 use tokio::task::JoinHandle;
 
@@ -105,24 +105,21 @@ pub(super) fn header(welcome: &Welcome) -> Result<VideoHeader> {
     header.context("a recording is a video, but this broadcast has pictures: receive them as a folder of pictures")
 }
 
-/// Predicted frames that are left out before one to begin with, at most: as many as the player leaves out.
-const MAX_FRAMES_BEFORE_BEGINNING: u8 = 16;
-
 /// Keeps what arrives of each frame, and decodes nothing.
 pub(super) struct Keeper {
     path: PathBuf,
     recording: Option<((VideoHeader, Option<Sound>), Recorder)>,
     /// The sound of this connection.
     sound: Option<Sound>,
-    /// Frames of this connection that may still be left out in favour of one that is predicted from nothing.
-    patience: u8,
+    /// The beginning of this connection's video.
+    beginning: Beginning,
     /// The newest frame that was not kept.
     lost: Option<u64>,
 }
 
 impl Keeper {
     pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), recording: None, sound: None, patience: 0, lost: None }
+        Self { path: path.to_owned(), recording: None, sound: None, beginning: Beginning::default(), lost: None }
     }
 
     /// Ends the file, if there is one. Returns what it has.
@@ -134,7 +131,7 @@ impl Keeper {
         let mut format = (header(welcome)?, self.sound);
         // Frames do not depend on the bits of samples.
         format.0.bits = self.recording.as_ref().map_or(format.0.bits, |((before, _), _)| before.bits);
-        self.patience = MAX_FRAMES_BEFORE_BEGINNING;
+        self.beginning = Beginning::default();
         if self.recording.is_none() {
             self.recording = Some((format, Recorder::create(&self.path, &format.0, self.sound.map(Sound::channels))?));
         }
@@ -166,11 +163,12 @@ impl FrameSink for Keeper {
 
     fn handle_frame(&mut self, Arrived { header, prefix, .. }: Arrived, _stats: ReceiveStats) -> Result<()> {
         let Some((_, recorder)) = &mut self.recording else { return Ok(()) };
-        let is_predicted = FrameHead::parse(&prefix).is_ok_and(|head| head.is_some_and(|head| !head.key));
-        let waits = is_predicted && self.patience > 0;
-        self.patience = if waits { self.patience - 1 } else { 0 };
+        let waits = self.beginning.leaves_out(&prefix);
         let frame = RecordedFrame { number: header.id, captured: header.captured, bytes: prefix, random_access: None };
         let kept = !waits && put(recorder, Recorded::Frame(frame))?;
+        if kept {
+            self.beginning.handle_begun();
+        }
         self.lost = Some(header.id).filter(|_| !kept);
         Ok(())
     }

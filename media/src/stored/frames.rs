@@ -96,6 +96,16 @@ impl<R: Read> Frames<R> {
         self.reader.take_sound()
     }
 
+    /// Keeps random-access frames from now on, as [`Reader::keep_random_access`] does.
+    pub const fn keep_random_access(&mut self) {
+        self.reader.keep_random_access();
+    }
+
+    /// Returns the random-access frame that can stand for the last frame, as [`Reader::take_random_access`] does.
+    pub const fn take_random_access(&mut self) -> Option<Bytes> {
+        self.reader.take_random_access()
+    }
+
     /// Returns the next frame; `None` after the last frame of the range, and at an invalid record. Returns frames
     /// before the range first if frames of the range are predicted from them.
     ///

@@ -45,6 +45,9 @@ pub struct Reader<R> {
     /// Whether a random-access frame stands for the next frame, and its bytes if they were read.
     begins: bool,
     random_access: Option<Bytes>,
+    /// Whether anybody asked for random-access frames, and that of the last frame.
+    keeps_random_access: bool,
+    kept_random_access: Option<Bytes>,
     end: Option<End>,
 }
 
@@ -139,6 +142,8 @@ impl<R: Read> Reader<R> {
             ahead: None,
             begins: false,
             random_access: None,
+            keeps_random_access: false,
+            kept_random_access: None,
             end: None,
         })
     }
@@ -221,6 +226,16 @@ impl<R: Read> Reader<R> {
         std::mem::take(&mut self.sound.packets).into_iter()
     }
 
+    /// Keeps the random-access frames of frames that are read from now on, for [`Reader::take_random_access`].
+    pub const fn keep_random_access(&mut self) {
+        self.keeps_random_access = true;
+    }
+
+    /// Returns the random-access frame that can stand for the last frame, once, if the video has one.
+    pub const fn take_random_access(&mut self) -> Option<Bytes> {
+        self.kept_random_access.take()
+    }
+
     /// Returns the next frame, or the part of it that the file has; `None` after the last.
     ///
     /// # Errors
@@ -251,7 +266,9 @@ impl<R: Read> Reader<R> {
             return Err(Error::Frame { frame: self.next / self.renditions(), given });
         }
         let frame = self.take(given)?;
-        let frame = self.random_access.take().filter(|_| self.begins).unwrap_or_else(|| frame.into());
+        let random_access = self.random_access.take();
+        self.kept_random_access = random_access.clone().filter(|bytes| self.keeps_random_access && !bytes.is_empty());
+        let frame = random_access.filter(|_| self.begins).unwrap_or_else(|| frame.into());
         if self.next.is_multiple_of(self.renditions()) {
             self.captured = self.stated.take();
         }
@@ -273,7 +290,7 @@ impl<R: Read> Reader<R> {
                     let kept = match kind {
                         BlockKind::Time => given.min(MOST_TIME),
                         BlockKind::Sound if self.sound.is_kept && given <= SoundBlock::MAX_BYTES as u64 => given,
-                        BlockKind::RandomAccess if self.begins && given <= most_bytes(self.header.size) => given,
+                        BlockKind::RandomAccess if self.wants_random_access(given) => given,
                         _ => 0,
                     };
                     let body = self.take(kept)?;
@@ -291,6 +308,11 @@ impl<R: Read> Reader<R> {
             }
         }
         Ok(None)
+    }
+
+    /// Returns whether a random-access frame of this number of bytes is read.
+    fn wants_random_access(&self, given: u64) -> bool {
+        (self.begins || self.keeps_random_access) && given <= most_bytes(self.header.size)
     }
 
     /// Reads this many bytes, or those that there are.

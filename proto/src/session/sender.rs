@@ -43,6 +43,8 @@ pub struct Offer {
 
 /// The most bytes of messages that wait for admission.
 const MAX_HELD_BYTES: usize = 4 * MAX_MESSAGE;
+/// The most packets of sound that are left out before the first frame: half a second of them.
+const MAX_SOUND_BEFORE_FRAMES: u8 = 25;
 
 /// The session's phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,6 +99,8 @@ pub struct SenderSession {
     has_parity: bool,
     /// Whether the receiver asked for sound.
     wants_sound: bool,
+    /// Packets of sound that may still be left out until the first frame's stream is open.
+    sound_waits: u8,
     /// Whether the hello asked for a start, and where the receiver begins.
     asks_start: bool,
     start: Option<Start>,
@@ -125,6 +129,7 @@ impl SenderSession {
             awaits_last: false,
             has_parity: true,
             wants_sound: false,
+            sound_waits: MAX_SOUND_BEFORE_FRAMES,
             asks_start: false,
             start: None,
             outputs: VecDeque::new(),
@@ -251,9 +256,15 @@ impl SenderSession {
 
     /// Processes a packet of sound that is due: `stream` is [`StreamHead::sound_stream`](crate::StreamHead::sound_stream)
     /// of it. `unsettled` is the number of streams that [`SenderOutput::Sound`] asked for and that are not known to have
-    /// arrived.
+    /// arrived. Until the first frame's stream is open, it leaves sound out, for up to half a second: a receiver takes a
+    /// stream before that one whose head is lost for that of an earlier frame, and would wait for it.
     pub fn handle_sound(&mut self, stream: &Bytes, unsettled: usize) {
-        if self.phase == Phase::Live && self.wants_sound && self.publisher.handle_sound(stream, unsettled) {
+        if self.phase != Phase::Live || !self.wants_sound {
+            return;
+        }
+        if self.sound_waits > 0 {
+            self.sound_waits -= 1;
+        } else if self.publisher.handle_sound(stream, unsettled) {
             self.outputs.push_back(SenderOutput::Sound(stream.clone()));
         }
     }
@@ -303,6 +314,7 @@ impl SenderSession {
         // earlier.
         if let Some(current) = self.current.as_mut().filter(|current| current.stream.is_none()) {
             current.stream = Some(stream);
+            self.sound_waits = 0;
             self.publisher.handle_opened(stream);
         } else if let Some(package) = &mut self.package {
             package.handle_opened(stream);

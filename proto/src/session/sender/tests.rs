@@ -314,6 +314,7 @@ fn sound_goes_to_who_asks_for_it_at_once_and_counts_in_the_cap() {
     driver.say(SECOND, &asks(true));
     driver.path = PathStats { window: 10_000, rtt: INTERVAL, ..driver.path };
     let useful = driver.session.demand(&driver.path);
+    assert!((0..25).all(|_| !sent(&mut driver)), "it waits for the first frame's stream, for half a second");
     assert!(sent(&mut driver));
     let left = driver.session.demand(&driver.path);
     assert_eq!(left.max_bitrate, Some(Bitrate::from_bits(330_000)));
@@ -324,6 +325,21 @@ fn sound_goes_to_who_asks_for_it_at_once_and_counts_in_the_cap() {
     driver.say(SECOND, &asks(false));
     assert!(!sent(&mut driver), "it was muted");
     assert_eq!(driver.session.demand(&driver.path).max_bitrate, useful.max_bitrate);
+}
+
+#[test]
+fn sound_follows_the_stream_of_the_first_frame() {
+    let mut driver = Driver::admitted(Offer { sound: Some(Sound::Stereo), ..offer(None) }, None);
+    driver.say(Duration::ZERO, &Message::SoundRequest(SoundRequest { wanted: true }));
+    let stream = Bytes::from_static(&[7; 175]);
+    let mut sent = |driver: &mut Driver| {
+        driver.session.handle_sound(&stream, 0);
+        driver.drive(Duration::ZERO);
+        driver.did.contains(&SenderOutput::Sound(stream.clone()))
+    };
+    assert!(!sent(&mut driver));
+    driver.frame_since(0, 0, 500);
+    assert!(sent(&mut driver) && !driver.streams[0].is_empty());
 }
 
 #[test]
