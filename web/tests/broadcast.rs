@@ -137,7 +137,7 @@ fn a_frame_that_cannot_be_decoded_lets_the_viewer_ask_for_one_to_begin_with() {
         let frame = Frame { bytes: bytes.slice(..length), base: (*base).min(length), ..frames[frame].clone() };
         let number = network.handle_opened();
         network.handle_stream_bytes(now, number, Bytes::from(stream(id, &frame, length)));
-        network.handle_stream_end(now, number);
+        network.handle_stream_end(now, number, true);
         assert_eq!(network.poll(now), None);
         screen.handle_mail(now, network.take_mail()).expect("a frame");
         screen.handle_time(now).expect("it goes on");

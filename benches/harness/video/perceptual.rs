@@ -139,7 +139,9 @@ mod tests {
 
     #[test]
     fn half_the_bits_at_equal_scores_is_minus_half() {
-        let of = |scheme: &str, factor: f64| [40.0, 60.0, 80.0].map(|vmaf| row(scheme, factor * vmaf.exp2(), vmaf));
+        let of = |scheme: &str, factor: f64| {
+            [4.0_f64, 6.0, 8.0].map(|octave| row(scheme, factor * octave.exp2(), 10.0 * octave))
+        };
         let rows = [of("nestcast", 0.5), of("x264", 1.0)].concat();
         let text = markdown(&rows).expect("writes");
         let line = "| nestcast | -50.0 | -50.0 | -50.0 | -50.0 | 60.0 | 55.0 | 30.00 |";

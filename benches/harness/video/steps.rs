@@ -56,7 +56,10 @@ impl Step {
 mod tests {
     use nestcast_lab::video::Frame;
 
-    use super::{super::clip::tests::moving, *};
+    use super::{
+        super::{Screen, clip::tests::moving},
+        *,
+    };
 
     /// Gains 2 dB with every frame after a change, up to 40 dB at the high rate, and has 30 dB at the low one.
     struct Slow;
@@ -66,7 +69,7 @@ mod tests {
             "slow"
         }
 
-        fn watch(&self, _: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>]) -> Result<Vec<Run>> {
+        fn watch(&self, _: &Clip, kbps: &[f64], frame_bytes: &[Vec<usize>], _: Screen<'_>) -> Result<Vec<Run>> {
             assert_eq!(kbps, Rates::from(24.0).receivers);
             let run = |frame_bytes: &Vec<usize>| {
                 let mut luma_db: f64 = 28.0;

@@ -332,7 +332,7 @@ fn sound_follows_the_stream_of_the_first_frame() {
     let mut driver = Driver::admitted(Offer { sound: Some(Sound::Stereo), ..offer(None) }, None);
     driver.say(Duration::ZERO, &Message::SoundRequest(SoundRequest { wanted: true }));
     let stream = Bytes::from_static(&[7; 175]);
-    let mut sent = |driver: &mut Driver| {
+    let sent = |driver: &mut Driver| {
         driver.session.handle_sound(&stream, 0);
         driver.drive(Duration::ZERO);
         driver.did.contains(&SenderOutput::Sound(stream.clone()))
