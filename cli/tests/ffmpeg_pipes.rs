@@ -3,6 +3,7 @@
 use std::process::Command;
 
 use crate::harness::{Bench, NESTCAST};
+use nestcast_codec::Picture;
 use nestcast_media::y4m::Reader;
 
 /// Runs a line of a shell in the folder of the bench, with the program as `nestcast`.
@@ -10,6 +11,23 @@ fn shell(bench: &Bench, line: &str) {
     let line = line.replace("nestcast ", &format!("{NESTCAST} ")).replace("ffmpeg ", "ffmpeg -nostdin -v error -y ");
     let output = bench.command("sh").args(["-c", &format!("set -e; {line}")]).output().expect("a shell");
     assert!(output.status.success(), "{line}: {output:?}");
+}
+
+/// Returns the bits of a sample of a video of 64x48, and the luma of its frames on the scale of 8 bits.
+fn luma(video: &[u8]) -> (u8, Vec<Vec<f64>>) {
+    let mut reader = Reader::new(video, 1 << 20).expect("y4m").with_max_bits(16);
+    assert_eq!((reader.size().width(), reader.size().height()), (64, 48));
+    let bits = reader.bits();
+    let step = f64::from(1_u32 << (bits - 8));
+    let of = |frame: Picture| -> Vec<f64> {
+        let samples = frame.samples();
+        if bits == 8 {
+            return samples[..64 * 48].iter().map(|sample| f64::from(*sample)).collect();
+        }
+        let samples = samples[..2 * 64 * 48].as_chunks().0.iter();
+        samples.map(|bytes| f64::from(u16::from_le_bytes(*bytes)) / step).collect()
+    };
+    (bits, std::iter::from_fn(|| reader.read().expect("a frame")).map(of).collect())
 }
 
 #[test]
@@ -28,9 +46,13 @@ fn what_ffmpeg_writes_is_encoded_and_what_is_decoded_ffmpeg_reads() {
         );
         shell(&bench, "nestcast decode film.nst -o - | ffmpeg -i - -c:v ffv1 film.mkv");
         shell(&bench, &format!("ffmpeg -i film.mkv {raw} back.y4m"));
-        let back = bench.read("back.y4m");
-        let mut reader = Reader::new(&back[..], 1 << 20).expect("y4m").with_max_bits(16);
-        assert_eq!((reader.size().width(), reader.size().height(), reader.bits()), (64, 48, bits));
-        assert_eq!(std::iter::from_fn(|| reader.read().expect("a frame")).count(), 15);
+        shell(&bench, &format!("ffmpeg {source} {raw} source.y4m"));
+        let [(of_source, drawn), (of_back, came)] = ["source.y4m", "back.y4m"].map(|name| luma(&bench.read(name)));
+        assert_eq!((of_source, of_back, drawn.len(), came.len()), (bits, bits, 15, 15));
+        let sum = |(one, other): (&Vec<f64>, &Vec<f64>)| -> f64 {
+            one.iter().zip(other).map(|(one, other)| (one - other).abs()).sum()
+        };
+        let errors: Vec<f64> = drawn.iter().zip(&came).map(|both| sum(both) / f64::from(64 * 48)).collect();
+        assert!(errors.iter().all(|error| *error < 1.0), "{pixels}: {errors:?}");
     }
 }

@@ -157,9 +157,29 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 return error;
             }
             if let ControlFlow::Break(error) = self.take_input().await {
+                // What came before the end goes to the session.
+                while let Ok(read) = self.inbox.try_recv() {
+                    if let Read::Event(event) = read {
+                        self.follower.handle_event(self.epoch.elapsed(), event);
+                    }
+                }
+                self.follow();
                 self.session.handle_close();
-                return self.take_outputs().await.err().unwrap_or(error);
+                let error = self.take_outputs().await.err().unwrap_or(error);
+                return self.cause(error).await;
             }
+        }
+    }
+
+    /// Returns why the connection ended, if a track ended because of that; otherwise this error.
+    async fn cause(&self, error: Error) -> Error {
+        if !matches!(error, Error::Ended | Error::Lost(_)) {
+            return error;
+        }
+        tokio::select! {
+            biased;
+            closed = self.subscription.relay.closed() => closed,
+            () = std::future::ready(()) => error,
         }
     }
 
@@ -200,13 +220,14 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 tracing::debug!("a track ended: {why}");
                 return ControlFlow::Break(Error::Ended);
             }
+            Read::Refused(error) => return ControlFlow::Break(error),
         }
         ControlFlow::Continue(())
     }
 
     /// Passes assembled streams to the session, and performs everything that it asks for.
     async fn take_outputs(&mut self) -> Result<(), Error> {
-        self.follow().await?;
+        self.follow();
         while let Some(output) = self.poll() {
             match output {
                 ReceiverOutput::Say(message) => self.follower.handle_said(&mut self.session, &message),
@@ -237,7 +258,7 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 ReceiverOutput::Close(end) => return Err(Error::Session(end)),
                 _ => {}
             }
-            self.follow().await?;
+            self.follow();
         }
         Ok(())
     }
@@ -250,12 +271,11 @@ impl<'a, S: FrameSink> Driver<'a, S> {
     }
 
     /// Passes assembled streams to the session, and does what the follower wants of the tracks.
-    async fn follow(&mut self) -> Result<(), Error> {
+    fn follow(&mut self) {
         let now = self.epoch.elapsed();
         while let Some(wanted) = self.follower.poll(now, &mut self.session) {
             match wanted {
-                Wanted::Read(Track::Sound) => self.read_sound(),
-                Wanted::Read(track) => self.read(track).await?,
+                Wanted::Read(track) => self.read(track),
                 Wanted::Leave(track) => {
                     if let Some(reader) = self.tracks.remove(&track) {
                         reader.abort();
@@ -265,7 +285,6 @@ impl<'a, S: FrameSink> Driver<'a, S> {
                 Wanted::Complete(group) => self.stop_headless(now, group),
             }
         }
-        Ok(())
     }
 
     /// Stops streams that had no head for a while. All base layers up to `complete` are here.
@@ -283,25 +302,19 @@ impl<'a, S: FrameSink> Driver<'a, S> {
         }
     }
 
-    /// Reads sound from now on, if the relay has it. Pictures do not wait for that.
-    fn read_sound(&mut self) {
-        let subscribed = self.subscription.track(Track::Sound);
+    /// Reads a track from now on. Frames that are here do not wait until the relay confirms that.
+    fn read(&mut self, track: Track) {
+        let subscribed = self.subscription.track(track);
         let events = self.events.clone();
         let reader = self.readers.spawn(async move {
             match subscribed.await {
-                Ok(subscriber) => tracks::read(Track::Sound, subscriber, events).await,
-                Err(error) => tracing::warn!("there is no sound: {error}"),
+                Ok(subscriber) => tracks::read(track, subscriber, events).await,
+                Err(error) if track == Track::Sound => tracing::warn!("there is no sound: {error}"),
+                // The driver may have ended.
+                Err(error) => drop(events.send(Read::Refused(error)).await),
             }
         });
-        self.tracks.insert(Track::Sound, reader);
-    }
-
-    /// Reads a track from now on.
-    async fn read(&mut self, track: Track) -> Result<(), Error> {
-        let subscriber = self.subscription.track(track).await?;
-        let reader = self.readers.spawn(tracks::read(track, subscriber, self.events.clone()));
         self.tracks.insert(track, reader);
-        Ok(())
     }
 }
 

@@ -93,6 +93,8 @@ async fn read_catalog(broadcast: &broadcast::Consumer) -> Option<Bytes> {
 pub(crate) enum Read {
     Event(Event),
     TrackEnd(Track, String),
+    /// A track cannot be read.
+    Refused(Error),
 }
 
 fn wanted(track: Track, age: Duration) -> track::Subscription {

@@ -2,6 +2,7 @@
 
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
@@ -51,6 +52,7 @@ async fn connections<S: FrameSink>(
     let new_retry = || Retry::new(if config.wait { Duration::MAX } else { config.retry });
     let mut retry = new_retry();
     let mut begins = config.start;
+    let mut went_live = false;
     loop {
         let connected = tokio::select! {
             biased;
@@ -60,11 +62,19 @@ async fn connections<S: FrameSink>(
         let (error, useful) = match connected {
             Ok(connection) => {
                 sink.handle_connection();
-                match run_connection(config, begins, sink, &connection, shutdown.as_mut()).await {
+                // A request before the receiver is connected needs no other connection.
+                went_live |= config.go_live.take();
+                let start = begins.filter(|_| !went_live);
+                let left = run_connection(config, start, &mut went_live, sink, &connection, shutdown.as_mut()).await;
+                // The next connection over a socket that both share would miss what the old one reads.
+                if !matches!(left, Left::ToGoLive) || socket.is_some() {
+                    connection.settle().await;
+                }
+                match left {
                     Left::ForGood => return Ok(()),
                     Left::ToGoLive => {
-                        tracing::info!("it goes where all others are");
-                        (retry, begins) = (new_retry(), None);
+                        tracing::info!("going to the live edge");
+                        retry = new_retry();
                         continue;
                     }
                     Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
@@ -118,10 +128,11 @@ enum Left {
     Ended(Ended),
 }
 
-/// Runs one connection that asks to begin at `start`.
+/// Runs one connection that asks to begin at `start`. Notes in `went_live` if it is asked to go where all others are.
 async fn run_connection<S: FrameSink>(
     config: &Config,
     start: Option<Start>,
+    went_live: &mut bool,
     sink: &mut S,
     connection: &QuicConnection,
     shutdown: Pin<&mut impl Future<Output = ()>>,
@@ -129,18 +140,15 @@ async fn run_connection<S: FrameSink>(
     tracing::info!(address = %connection.address(), "connected");
     let Config { token, max_bitrate, decoder, broadcast, .. } = config.clone();
     let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
+    let is_live = AtomicBool::new(start.is_none());
     let left = tokio::select! {
         biased;
         () = shutdown => Left::ForGood,
-        () = config.go_live.requested(start.is_none()) => Left::ToGoLive,
-        ended = session::run(connection, hello, config.fetch_model, sink) => Left::Ended(ended),
+        () = config.go_live.requested(&is_live, went_live) => Left::ToGoLive,
+        ended = session::run(connection, hello, config.fetch_model, &is_live, sink) => Left::Ended(ended),
     };
     if !matches!(left, Left::Ended(_)) {
         connection.close(Close { code: Code::Done, why: "the receiver leaves" });
-    }
-    // A viewer who goes elsewhere does not wait until the sender knows.
-    if !matches!(left, Left::ToGoLive) {
-        connection.settle().await;
     }
     left
 }

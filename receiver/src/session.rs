@@ -1,6 +1,7 @@
 //! One connection: drives a [`ReceiverSession`] over a transport, and hands its frames to a sink.
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nestcast_proto::{Arrived, Close, Code, Hello, ReceiverOutput, ReceiverSession, Start, Welcome};
@@ -24,8 +25,8 @@ pub(crate) struct Ended {
     pub(crate) began: Option<Start>,
 }
 
-/// Runs one connection to its end.
-pub(crate) async fn run<C, S>(connection: &C, hello: Hello, fetch: bool, sink: &mut S) -> Ended
+/// Runs one connection to its end. Sets `is_live` if the sender begins where all others are.
+pub(crate) async fn run<C, S>(connection: &C, hello: Hello, fetch: bool, is_live: &AtomicBool, sink: &mut S) -> Ended
 where
     C: Connection,
     S: FrameSink,
@@ -34,6 +35,7 @@ where
         connection,
         sink,
         start: hello.start,
+        is_live,
         session: ReceiverSession::new(hello, fetch),
         epoch: Instant::now(),
         control: ControlWriter::default(),
@@ -63,6 +65,7 @@ struct Driver<'a, C: Connection, S> {
     sink: &'a mut S,
     /// Where it asked to begin.
     start: Option<Start>,
+    is_live: &'a AtomicBool,
     session: ReceiverSession,
     /// The instant of the session's time zero.
     epoch: Instant,
@@ -158,6 +161,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
                 }
                 ReceiverOutput::Start(granted) => {
                     self.began = granted;
+                    self.is_live.store(granted.is_none(), Ordering::Relaxed);
                     let note = self.start.take().and_then(|asked| start::note(asked, granted));
                     note.iter().for_each(|note| tracing::warn!("{note}"));
                 }

@@ -28,7 +28,7 @@ const MAX_BASE_TIME: Duration = Duration::from_secs(1);
 
 /// What a driver does next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub(crate) enum Step {
     /// Report that the sender opened this stream.
     Open(u64),
     /// Pass bytes of this stream to the session, which begin at this offset.
@@ -47,8 +47,8 @@ enum Gate {
     /// Until a random-access frame. It is new enough if its group's number is at least that of the first base layer
     /// that came since, or of the newest group of base layers, because all later ones are here or come.
     WaitsForJoin { first: Option<u64>, join: Option<u64> },
-    /// From the random-access frame in the group of this number, if there was any.
-    Open { join: Option<u64> },
+    /// From the random-access frame in the group of this number.
+    Open { join: u64 },
 }
 
 /// The groups of one frame.
@@ -66,13 +66,14 @@ struct Open {
     /// Bytes that wait, by track.
     waiting: [Vec<Bytes>; Track::ALL.len()],
     waiting_bytes: usize,
-    /// The tracks whose group ended.
+    /// The tracks whose group ended, and those of which nothing more is used because too much waited.
     ended: Vec<Track>,
+    full: Vec<Track>,
 }
 
 /// The groups of a broadcast that are being read. Times are since any origin and never go back.
 #[derive(Debug)]
-pub struct Assembly {
+pub(crate) struct Assembly {
     interval: Duration,
     gate: Gate,
     /// The frame of the last random-access frame that was passed on, by its head.
@@ -91,13 +92,11 @@ pub struct Assembly {
 
 /// Input.
 impl Assembly {
-    /// Assembles frames that come every `interval`. Video begins with a random-access frame.
-    #[must_use]
-    pub fn new(interval: Duration, is_video: bool) -> Self {
-        let gate = if is_video { Gate::WaitsForJoin { first: None, join: None } } else { Gate::Open { join: None } };
+    /// Assembles video whose frames come every `interval`. It begins with a random-access frame.
+    pub(crate) fn new(interval: Duration) -> Self {
         Self {
             interval,
-            gate,
+            gate: Gate::WaitsForJoin { first: None, join: None },
             joined: None,
             open: ByNumber::default(),
             complete: None,
@@ -111,7 +110,7 @@ impl Assembly {
 
     /// Holds frames back until a random-access frame, because frame `lost` and later ones cannot be decoded. It ignores
     /// what was lost before the last random-access frame.
-    pub fn wait_for_join(&mut self, lost: u64) {
+    pub(crate) fn wait_for_join(&mut self, lost: u64) {
         let is_replaced = self.joined.is_some_and(|joined| lost < joined);
         if is_replaced || matches!(self.gate, Gate::WaitsForJoin { .. }) {
             return;
@@ -125,7 +124,7 @@ impl Assembly {
 
     /// Notes that a group of base layers began at the relay, perhaps with a random-access frame. Before one is shown,
     /// older base layers are of no use: they would only take its room.
-    pub fn handle_base_group(&mut self, group: u64) {
+    pub(crate) fn handle_base_group(&mut self, group: u64) {
         let Gate::WaitsForJoin { first, .. } = &mut self.gate else { return };
         if first.is_none_or(|first| first < group) {
             *first = Some(group);
@@ -135,7 +134,7 @@ impl Assembly {
     }
 
     /// Processes bytes of a group, in order.
-    pub fn handle_bytes(&mut self, now: Duration, track: Track, group: u64, bytes: Bytes) {
+    pub(crate) fn handle_bytes(&mut self, now: Duration, track: Track, group: u64, bytes: Bytes) {
         if !self.is_wanted(track, group) {
             return;
         }
@@ -144,35 +143,44 @@ impl Assembly {
         }
         self.make_room(group);
         let open = self.open.get_or_insert(group, || Open::new(now));
-        if open.waiting_bytes.saturating_add(bytes.len()) > MAX_WAITING_BYTES {
+        if open.full.contains(&track) {
             return;
         }
-        open.waiting_bytes += bytes.len();
+        let length = bytes.len();
+        open.waiting_bytes += length;
         open.waiting[track as usize].push(bytes);
         self.handle_begun(track, group);
         self.pass_on(now, group);
+        if let Some(open) = self.open.get_mut(group).filter(|open| open.waiting_bytes > MAX_WAITING_BYTES) {
+            // These bytes wait. Later ones would continue before a gap.
+            open.waiting[track as usize].pop();
+            open.waiting_bytes -= length;
+            open.full.push(track);
+        }
     }
 
     /// Passes on a packet of sound, as the stream that it is in a session. Sound does not wait for pictures.
-    pub fn handle_sound(&mut self, packet: Bytes) {
+    pub(crate) fn handle_sound(&mut self, packet: Bytes) {
         self.streams += 1;
         let stream = stream_number(self.streams);
         self.steps.extend([Step::Open(stream), Step::Bytes(stream, 0, packet), Step::End(stream)]);
     }
 
     /// Notes the end of a group.
-    pub fn handle_end(&mut self, now: Duration, track: Track, group: u64) {
+    pub(crate) fn handle_end(&mut self, now: Duration, track: Track, group: u64) {
         if track == Track::Base && matches!(self.gate, Gate::WaitsForJoin { .. }) {
             self.steps.push_back(Step::StopBefore(Track::More, group.saturating_add(1)));
         }
-        if let Some(open) = self.open.get_mut(group) {
+        // A base layer or a random-access frame that lacks bytes never ends, and is dropped in time.
+        if let Some(open) = self.open.get_mut(group).filter(|open| track == Track::More || !open.full.contains(&track))
+        {
             open.ended.push(track);
             self.pass_on(now, group);
         }
     }
 
     /// Cuts the frames that had their time.
-    pub fn handle_time(&mut self, now: Duration) {
+    pub(crate) fn handle_time(&mut self, now: Duration) {
         let is_due = |(_, open): &(u64, &Open)| self.due(open) <= now;
         let due: Vec<_> = self.open.iter().filter(is_due).map(|(group, _)| group).collect();
         for group in due {
@@ -185,22 +193,20 @@ impl Assembly {
 /// Output.
 impl Assembly {
     /// Returns what to do next.
-    pub fn poll(&mut self) -> Option<Step> {
+    pub(crate) fn poll(&mut self) -> Option<Step> {
         self.steps.pop_front()
     }
 
     /// Returns when to call [`Assembly::handle_time`].
-    #[must_use]
-    pub fn poll_timeout(&self) -> Option<Duration> {
+    pub(crate) fn poll_timeout(&self) -> Option<Duration> {
         self.open.iter().map(|(_, open)| self.due(open)).min()
     }
 
     /// Returns whether it needs the track of random-access frames. Read that track only while it does.
-    #[must_use]
-    pub fn needs_join(&self) -> bool {
+    pub(crate) fn needs_join(&self) -> bool {
         match self.gate {
             Gate::WaitsForJoin { .. } => true,
-            Gate::Open { join } => join.is_some_and(|join| self.open.contains(join)),
+            Gate::Open { join } => self.open.contains(join),
         }
     }
 }
@@ -219,8 +225,8 @@ impl Assembly {
             (Gate::WaitsForJoin { first, .. }, Track::Base) => first.is_none_or(|first| group >= first),
             (Gate::WaitsForJoin { .. }, Track::Join) => true,
             (_, Track::More) if self.finished.is_some_and(|finished| group <= finished) => self.open.contains(group),
-            (Gate::Open { join }, Track::Join) => join == Some(group) && self.open.contains(group),
-            (Gate::Open { join }, _) => join.is_none_or(|join| group > join),
+            (Gate::Open { join }, Track::Join) => join == group && self.open.contains(group),
+            (Gate::Open { join }, _) => group > join,
         }
     }
 
@@ -253,12 +259,12 @@ impl Assembly {
             return;
         }
         let join = newest;
-        self.gate = Gate::Open { join: Some(join) };
+        self.gate = Gate::Open { join };
         // They were not passed on: nobody knows them.
         self.open.drop_before(join);
         for (group, open) in self.open.iter_mut() {
             let other = if group == join { Track::Base } else { Track::Join };
-            open.waiting[other as usize].clear();
+            open.waiting_bytes -= open.waiting[other as usize].drain(..).map(|bytes| bytes.len()).sum::<usize>();
             open.ended.retain(|track| *track != other);
         }
         // Later frames came earlier than this one.
@@ -269,7 +275,7 @@ impl Assembly {
     /// Passes on what waits of a frame, if the gate is open, and finishes it if it is whole.
     fn pass_on(&mut self, now: Duration, group: u64) {
         let Gate::Open { join } = self.gate else { return };
-        let main = if join == Some(group) { Track::Join } else { Track::Base };
+        let main = if join == group { Track::Join } else { Track::Base };
         let Self { open, passed, steps, streams, joined, .. } = self;
         let Some(frame) = open.get_mut(group) else { return };
         if !frame.waiting[main as usize].is_empty() || frame.stream.is_some() {
@@ -382,217 +388,10 @@ impl Open {
             waiting: Default::default(),
             waiting_bytes: 0,
             ended: Vec::new(),
+            full: Vec::new(),
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use nestcast_proto::FrameHeader;
-
-    use super::*;
-
-    const FRAME_TIME: Duration = Duration::from_millis(33);
-
-    fn ms(millis: u64) -> Duration {
-        Duration::from_millis(millis)
-    }
-
-    fn bytes(text: &'static str) -> Bytes {
-        Bytes::from_static(text.as_bytes())
-    }
-
-    /// Writes the steps as words.
-    fn steps(assembly: &mut Assembly) -> Vec<String> {
-        let word = |step| match step {
-            Step::Open(stream) => format!("open {stream}"),
-            Step::Bytes(stream, at, bytes) => format!("{stream}+{at} {}", String::from_utf8_lossy(&bytes)),
-            Step::End(stream) => format!("end {stream}"),
-            Step::StopBefore(track, group) => format!("stop {} <{group}", track.name()),
-            Step::Complete(group) => format!("all <={group}"),
-        };
-        std::iter::from_fn(|| assembly.poll()).map(word).collect()
-    }
-
-    /// Brings a whole base layer.
-    fn base(assembly: &mut Assembly, now: Duration, group: u64, text: &'static str) {
-        assembly.handle_bytes(now, Track::Base, group, bytes(text));
-        assembly.handle_end(now, Track::Base, group);
-    }
-
-    #[test]
-    fn a_frame_is_cut_when_the_rest_of_the_next_one_is_there() {
-        let mut it = Assembly::new(FRAME_TIME, false);
-        base(&mut it, ms(0), 5, "base5");
-        assert_eq!(steps(&mut it), ["open 7", "7+0 base5"]);
-        it.handle_bytes(ms(1), Track::More, 5, bytes("abc"));
-        it.handle_bytes(ms(2), Track::More, 5, bytes("de"));
-        assert_eq!(steps(&mut it), ["7+5 abc", "7+8 de"]);
-        base(&mut it, ms(33), 6, "base6");
-        it.handle_bytes(ms(34), Track::More, 5, bytes("in the same packet"));
-        assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "7+10 in the same packet"]);
-        it.handle_bytes(ms(35), Track::More, 6, bytes("x"));
-        assert_eq!(steps(&mut it), ["end 7", "stop more <6", "11+5 x"]);
-        it.handle_bytes(ms(35), Track::More, 5, bytes("late"));
-        assert_eq!(steps(&mut it), [""; 0], "the rest of a cut frame");
-        it.handle_end(ms(36), Track::More, 6);
-        assert_eq!(steps(&mut it), ["end 11"], "a whole frame");
-        assert_eq!(it.poll_timeout(), None);
-    }
-
-    #[test]
-    fn a_frame_is_cut_a_little_after_the_next_base_layer() {
-        let mut it = Assembly::new(ms(40), false);
-        base(&mut it, ms(0), 5, "base5");
-        base(&mut it, ms(40), 6, "base6");
-        steps(&mut it);
-        assert_eq!(it.poll_timeout(), Some(ms(50)));
-        base(&mut it, ms(45), 7, "base7");
-        steps(&mut it);
-        it.handle_time(ms(50));
-        assert_eq!(steps(&mut it), ["end 7", "stop more <6"]);
-        assert_eq!(it.poll_timeout(), Some(ms(55)));
-    }
-
-    #[test]
-    fn enhancement_waits_for_its_base_layer_and_a_late_base_layer_for_nothing() {
-        let mut it = Assembly::new(FRAME_TIME, false);
-        it.handle_bytes(ms(0), Track::More, 5, bytes("abc"));
-        assert_eq!(steps(&mut it), [""; 0]);
-        it.handle_bytes(ms(1), Track::Base, 5, bytes("ba"));
-        assert_eq!(steps(&mut it), ["open 7", "7+0 ba"]);
-        base(&mut it, ms(33), 6, "base6");
-        it.handle_end(ms(34), Track::More, 6);
-        assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "end 11"], "frame 5 has no base layer to end at");
-        it.handle_bytes(ms(35), Track::Base, 5, bytes("se"));
-        it.handle_end(ms(36), Track::Base, 5);
-        assert_eq!(steps(&mut it), ["7+2 se", "7+4 abc", "end 7"], "all of it, at once");
-    }
-
-    #[test]
-    fn a_frame_without_a_successor_is_cut_by_time() {
-        let mut it = Assembly::new(FRAME_TIME, false);
-        base(&mut it, ms(10), 5, "base5");
-        it.handle_bytes(ms(11), Track::Base, 6, bytes("stalls"));
-        steps(&mut it);
-        assert_eq!(it.poll_timeout(), Some(ms(110)));
-        it.handle_time(ms(109));
-        assert_eq!(steps(&mut it), [""; 0]);
-        it.handle_time(ms(110));
-        assert_eq!(steps(&mut it), ["end 7", "stop more <6"]);
-        assert_eq!(it.poll_timeout(), Some(ms(1011)));
-        it.handle_time(ms(1011));
-        assert_eq!(steps(&mut it), ["end 11", "stop more <7"]);
-        assert_eq!(Assembly::new(ms(400), false).due(&Open { based: Some(ms(1)), ..Open::new(ms(0)) }), ms(401));
-    }
-
-    #[test]
-    fn video_begins_with_a_random_access_frame_that_all_later_base_layers_follow() {
-        let mut it = Assembly::new(FRAME_TIME, true);
-        assert!(it.needs_join());
-        it.handle_base_group(2);
-        base(&mut it, ms(0), 2, "old");
-        it.handle_base_group(5);
-        base(&mut it, ms(0), 3, "old");
-        assert_eq!(steps(&mut it), ["stop base <2", "stop more <3", "stop base <5", "stop more <4"]);
-        it.handle_bytes(ms(0), Track::Join, 3, bytes("old"));
-        it.handle_end(ms(0), Track::Join, 3);
-        for group in 5..8 {
-            base(&mut it, ms(group), group, "base");
-            it.handle_bytes(ms(group), Track::More, group, bytes("more"));
-        }
-        let held = ["stop join <5", "stop more <6", "stop more <7", "stop more <8"];
-        assert_eq!(steps(&mut it), held, "frame 4 never came");
-        it.handle_bytes(ms(9), Track::Join, 6, bytes("jo"));
-        assert!(it.needs_join(), "its rest comes on that track");
-        it.handle_bytes(ms(9), Track::Join, 6, bytes("in"));
-        it.handle_end(ms(9), Track::Join, 6);
-        let begun = ["open 7", "7+0 jo", "open 11", "11+0 base", "7+2 in", "all <=7", "end 7"];
-        assert_eq!(steps(&mut it), begun);
-        assert!(!it.needs_join());
-        it.handle_bytes(ms(10), Track::Base, 6, bytes("replaced"));
-        it.handle_bytes(ms(10), Track::Join, 7, bytes("not needed"));
-        assert_eq!(steps(&mut it), [""; 0]);
-        it.wait_for_join(7);
-        it.wait_for_join(8);
-        assert_eq!(steps(&mut it), ["end 11"]);
-        it.handle_bytes(ms(39), Track::Base, 7, bytes("again"));
-        it.handle_bytes(ms(39), Track::Join, 7, bytes("passed on"));
-        assert_eq!(steps(&mut it), ["stop join <8"]);
-        base(&mut it, ms(40), 8, "base");
-        it.handle_bytes(ms(41), Track::Join, 8, bytes("join"));
-        assert_eq!(steps(&mut it), ["stop more <9", "open 15", "15+0 join"]);
-    }
-
-    #[test]
-    fn what_was_lost_before_a_random_access_frame_needs_no_other_one() {
-        let mut it = Assembly::new(FRAME_TIME, true);
-        let header = FrameHeader { id: 40, skipped: 0, captured: 1, full: 9000, base: 3000 };
-        let head = StreamHead::Frame(header).encode();
-        it.handle_bytes(ms(0), Track::Base, 1040, bytes("replaced"));
-        it.handle_bytes(ms(1), Track::Join, 1040, head.slice(..2));
-        it.handle_bytes(ms(1), Track::Join, 1040, head.slice(2..));
-        it.handle_end(ms(2), Track::Join, 1040);
-        assert!(!it.needs_join());
-        it.wait_for_join(39);
-        assert!(!it.needs_join(), "the frames up to 39 are not shown any more");
-        it.wait_for_join(40);
-        assert!(it.needs_join());
-    }
-
-    #[test]
-    fn sound_does_not_wait_for_pictures() {
-        let mut it = Assembly::new(FRAME_TIME, true);
-        it.handle_sound(bytes("packet"));
-        assert_eq!(steps(&mut it), ["open 7", "7+0 packet", "end 7"]);
-    }
-
-    #[test]
-    fn it_knows_up_to_where_no_base_layer_is_missing() {
-        let mut it = Assembly::new(FRAME_TIME, true);
-        base(&mut it, ms(0), 5, "base");
-        it.handle_bytes(ms(1), Track::Join, 6, bytes("join"));
-        base(&mut it, ms(2), 8, "base");
-        let mut known = || {
-            let all = steps(&mut it);
-            all.into_iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>()
-        };
-        assert_eq!(known(), [""; 0], "it has not begun");
-        it.handle_end(ms(3), Track::Join, 6);
-        base(&mut it, ms(4), 10, "base");
-        let mut known = || {
-            let all = steps(&mut it);
-            all.into_iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>()
-        };
-        assert_eq!(known(), ["all <=6"]);
-        base(&mut it, ms(5), 7, "base");
-        base(&mut it, ms(6), 9, "base");
-        let known = steps(&mut it);
-        assert_eq!(known.iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>(), ["all <=8", "all <=10"]);
-    }
-
-    #[test]
-    fn what_a_relay_makes_it_hold_is_bounded() {
-        let mut it = Assembly::new(FRAME_TIME, true);
-        let piece = Bytes::from(vec![7; 100 * 1024]);
-        for group in 0..1000 {
-            for _ in 0..5 {
-                it.handle_bytes(ms(group), Track::Base, group, piece.clone());
-            }
-        }
-        assert_eq!(it.open.len(), MAX_OPEN_FRAMES);
-        let held: usize = it.open.iter().map(|(_, open)| open.waiting_bytes).sum();
-        assert!(held <= MAX_OPEN_FRAMES * MAX_WAITING_BYTES, "{held}");
-        it.handle_bytes(ms(1001), Track::Join, 900, bytes("too old"));
-        let stopped = steps(&mut it);
-        assert!(
-            stopped.iter().all(|step| step.starts_with("stop join")),
-            "base layers after it were dropped: {stopped:?}"
-        );
-        it.handle_bytes(ms(1002), Track::Base, u64::MAX, bytes("a number"));
-        it.handle_end(ms(1002), Track::Base, u64::MAX);
-        it.handle_bytes(ms(1002), Track::Join, u64::MAX, bytes("a number"));
-        it.handle_time(ms(9000));
-        assert_eq!(it.poll_timeout(), None);
-    }
-}
+mod tests;

@@ -42,6 +42,9 @@ pub enum Fault {
     /// No catalog comes.
     #[error("no catalog came in time")]
     NoCatalog,
+    /// The broadcast ended.
+    #[error("it ended")]
+    Ended,
     /// The frames are pictures.
     #[error("its frames are pictures that are encoded each by itself; relays carry video alone")]
     Pictures,

@@ -37,7 +37,7 @@ pub enum Output {
     Catalog(Bytes),
     /// A track brought this.
     Event(Event),
-    /// This track ended.
+    /// This track ended: it has no request any more.
     TrackEnd(Track),
     /// The broadcast cannot be used.
     Unusable(Fault),
@@ -123,15 +123,15 @@ impl Client {
         self.request(track, None, None);
     }
 
-    /// Replaces the subscription to a track by one that begins after the newest group that came. The old one ends when
-    /// the first group of the new one comes. With it the relay drops all that it holds for the old one, such as streams of
-    /// which nothing came.
-    pub fn renew(&mut self, track: Track) {
+    /// Replaces the subscription to a track by one that begins after group `newest`, or after the newest that came if that
+    /// is later. The old subscription goes on until the new one brings a group that has not come yet. Then it ends, and the
+    /// relay drops what it holds for the old one, such as streams of which nothing came.
+    pub fn renew(&mut self, track: Track, newest: u64) {
         let mut requests = self.requests.iter().filter(|request| request.track == track);
         let (Some(request), None) = (requests.next(), requests.next()) else { return };
-        let (number, newest) = (request.number, request.groups.iter().max().copied());
-        if let Some(newest) = newest {
-            self.request(track, Some(newest.saturating_add(1)), Some(number));
+        let (number, came) = (request.number, request.groups.iter().max().copied());
+        if let Some(came) = came {
+            self.request(track, Some(came.max(newest).saturating_add(1)), Some(number));
         }
     }
 
@@ -179,11 +179,15 @@ impl Client {
         }
     }
 
-    /// Notes that the relay ended the stream of a request: there is no such track, or it is over.
+    /// Notes that the relay ended the stream of a request: there is no such track, or it is over. If the track has another
+    /// request, that goes on alone.
     pub fn handle_request_end(&mut self, number: u64) {
         if let Some(at) = self.requests.iter().position(|request| request.number == number) {
             let request = self.requests.remove(at);
-            self.outputs.push_back(Output::TrackEnd(request.track));
+            match self.requests.iter_mut().find(|other| other.track == request.track) {
+                Some(other) => other.last = None,
+                None => self.outputs.push_back(Output::TrackEnd(request.track)),
+            }
         }
     }
 
@@ -253,8 +257,8 @@ impl Client {
         let is_known = of_track.any(|request| request.groups.contains(&head.number));
         let is_stopped = is_over || head.number < self.before[track as usize];
         let open = self.streams.iter().filter_map(|stream| stream.group.as_ref());
-        // Only base layers can be used without those before them.
-        let is_partial = head.first > 0 && track != Track::Base;
+        // A base layer and a packet of sound are of use without the objects before them.
+        let is_partial = head.first > 0 && !matches!(track, Track::Base | Track::Sound);
         let has_room = open.filter(|group| group.track == track).count() < MAX_GROUPS;
         if !is_over {
             self.note(head);
@@ -359,7 +363,7 @@ impl Client {
         }
     }
 
-    /// Stops the open groups that are such.
+    /// Stops the open groups for which `is_such` is true.
     fn stop_all(&mut self, is_such: impl Fn(&Group) -> bool) {
         let (outputs, open_bytes) = (&mut self.outputs, &mut self.open_bytes);
         self.streams.retain(|incoming| {

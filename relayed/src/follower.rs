@@ -68,7 +68,7 @@ impl Follower {
 
     /// Notes that the caller can show the broadcast, which has a frame every `interval`.
     pub fn handle_ready(&mut self, interval: Duration) {
-        self.assembly = Some(Assembly::new(interval, true));
+        self.assembly = Some(Assembly::new(interval));
     }
 
     /// Notes whether the caller plays sound from now on, if there is any.

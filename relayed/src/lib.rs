@@ -18,7 +18,6 @@ mod follower;
 mod track;
 pub mod wire;
 
-pub use assembly::{Assembly, Step};
 pub use catalog::Fault;
 pub use client::Client;
 pub use event::Event;

@@ -6,7 +6,7 @@ export interface StateDetail {
   state: State;
   /**
    * The reason: a close code of `spec/session.md`, or a word such as `unreachable`, `expired`, `insecure`; for a relay also
-   * `relay` (unreachable), `absent`, `unauthorized`, `version`, `protocols` (of the browser) and `unusable`.
+   * `relay` (unreachable), `absent`, `over`, `unauthorized`, `version`, `protocols` (of the browser) and `unusable`.
    */
   code?: number | string;
   why?: string;

@@ -58,10 +58,12 @@ const WORDS = {
   lost: 'The connection broke. Connecting again …',
   unreachable: `The sender does not answer, or shows another certificate than the link names (links are valid for ${LINK_DAYS} days at most). Trying again …`,
   relay: 'The relay does not answer, refuses the path or the token in the address, or shows another certificate than the link names. Trying again …',
+  // `web/tests/relay.rs` compares these versions with the module's.
   version: 'The relay speaks another version of Media over QUIC. This viewer speaks moq-lite-06 and moq-lite-05.',
   protocols: 'This browser cannot watch at a relay, because it cannot name a protocol. Use a current Chrome or Edge.',
   unauthorized: 'The relay does not allow this. Check the path and the token in the address.',
   absent: 'The relay does not have this broadcast at the moment. Trying again …',
+  over: 'The broadcast has ended. Waiting for the next one …',
   0: 'The broadcast has ended.',
   3: 'The sender refuses the token. Ask for a new link.',
   10: 'This link has expired. Ask the sender for a new one.',

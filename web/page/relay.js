@@ -1,21 +1,24 @@
-// A broadcast at a relay of Media over QUIC: what `worker.js` does otherwise than for a sender. The module speaks moq-lite and decides
-// what to read and where to stop; this file opens the streams and reads the catalog.
+// What `worker.js` does for a broadcast at a relay of Media over QUIC, and not for one of a sender. The module speaks moq-lite, and
+// decides what to read and where to stop; this file opens the streams and reads the catalog.
 
-// The versions of moq-lite that the module speaks, the best one first.
+// The versions of moq-lite that the module speaks (`relayed/src/wire.rs`), the best one first. `player.js` names them in a message.
 const VERSIONS = ['moq-lite-06', 'moq-lite-05'];
 // Close codes of moq-lite.
 const [UNAUTHORIZED, NO_VERSION] = [2, 21];
 
 // Returns where `src` leads: the address to connect to, the broadcast's name there, and whether only a relay can have it. A sender's
 // broadcast is one word, at the root. An `https` address of that form may also lead to a relay, and the connection says which it is.
+// A relay gets the name as the address has it, as from `nestcast receive`; a sender gets the word that it stands for.
 export function placeOf(src) {
-  const place = new URL(src.replace(/^(moq|moqt|moql):/i, 'https:'));
-  const parts = place.pathname.split('/').filter((part) => part);
-  const name = decodeURIComponent(parts.pop() ?? '');
-  const isRelay = parts.length > 0 || !/^https:/i.test(src);
+  const address = src.trim();
+  const place = new URL(address.replace(/^(moq|moqt|moql):/i, 'https:'));
+  const path = place.pathname.replace(/^\/+|\/+$/g, '');
+  const end = path.lastIndexOf('/');
+  const name = path.slice(end + 1);
+  const isRelay = end > 0 || !/^https:/i.test(address);
   if (isRelay && !name) throw new Error('the address names no broadcast');
-  place.pathname = parts.join('/');
-  return { href: place.href, name, isRelay };
+  place.pathname = path.slice(0, Math.max(end, 0));
+  return { href: place.href, name, word: isRelay ? '' : decodeURIComponent(name), isRelay };
 }
 
 // Returns the options of a connection that a sender and a relay accept: senders ignore the protocols.
@@ -77,7 +80,7 @@ export class Requests {
   }
 }
 
-// Returns the letters that base64 stands for; none for other text, which the module refuses where it needs some.
+// Returns the letters that base64 encodes, and none for text that is not base64: the module refuses a track that lacks them.
 function decoded(base64) {
   try {
     return atob(base64);

@@ -73,7 +73,7 @@ class Connection {
       this.viewer.rtt = (clock() - began) / 2;
       if (relays.isRelay(this.transport)) this.subscribe(place.name);
       else if (place.isRelay) this.end({ code: relays.problem(this.transport), why: 'another protocol', retry: false });
-      else await this.greet(place.name);
+      else await this.greet(place.word);
       this.drive();
     } catch (error) {
       this.transport.close();
@@ -225,7 +225,9 @@ class Connection {
     const isUnusable = step === UNUSABLE || (step === CATALOG && relays.takeCatalog(wasm, wasm.output(), clock(), this.viewer.rtt) === UNUSABLE);
     if (!isUnusable) return;
     const retry = wasm.numbers()[0] === 1;
-    this.end({ code: retry ? 'absent' : 'unusable', why: wasm.text(), retry });
+    // The relay had a broadcast that played, so that has ended.
+    const code = !retry ? 'unusable' : this.playedFrom ? 'over' : 'absent';
+    this.end({ code, why: wasm.text(), retry });
   }
 }
 

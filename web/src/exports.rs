@@ -1,168 +1,24 @@
 //! The module's functions, by the names under which `page/worker.js` calls them. Arguments and results are numbers. The
 //! caller writes bytes at [`input`] and reads bytes at [`output`]; several results are at [`numbers`].
 
-use std::cell::RefCell;
+mod state;
+
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_codec::{Bitrate, Format, Matrix, Range, Ycbcr};
+use nestcast_codec::{Bitrate, Format};
 use nestcast_media::to_rgb;
 use nestcast_player::{Picture, PlayStats};
-use nestcast_proto::{BroadcastName, Code, Hello, Start};
+use nestcast_proto::{Code, Hello, Start};
 use nestcast_relayed::Version;
 use nestcast_relayed::catalog::Entry;
 
+use self::state::{REPLY_NOTHING, REPLY_PICTURE, REPLY_SOUND, State, wants, whole, with};
 use crate::file::{Content, File};
 use crate::milliseconds::{duration, milliseconds};
 use crate::network::Network;
-use crate::screen::{Presented, Screen, ScreenError};
-use crate::step::Step;
-use crate::tables::{Tables, Wanted};
-
-/// The values that functions return; `page/worker.js` has the same numbers.
-const REPLY_NOTHING: u32 = 0;
-const REPLY_FAILED: u32 = 1;
-const REPLY_SAY: u32 = 2;
-const REPLY_WELCOME: u32 = 3;
-const REPLY_STOP: u32 = 4;
-const REPLY_CLOSE: u32 = 5;
-const REPLY_PICTURE: u32 = 6;
-const REPLY_WANTS_PHOTO: u32 = 7;
-const REPLY_WANTS_VIDEO: u32 = 8;
-const REPLY_SOUND: u32 = 9;
-const REPLY_START: u32 = 10;
-const REPLY_SETUP: u32 = 11;
-const REPLY_REQUEST: u32 = 12;
-const REPLY_WRITE: u32 = 13;
-const REPLY_LEAVE: u32 = 14;
-const REPLY_CATALOG: u32 = 15;
-const REPLY_UNUSABLE: u32 = 16;
-
-#[derive(Default)]
-struct State {
-    input: Vec<u8>,
-    output: Vec<u8>,
-    numbers: [f64; 16],
-    network: Option<Network>,
-    /// The tracks of a catalog.
-    entries: Vec<Entry>,
-    broadcast: BroadcastName,
-    start: Option<Start>,
-    screen: Screen,
-    tables: Tables,
-    file: Option<File>,
-    /// A file whose tables are not loaded yet.
-    unopened: Bytes,
-    rgba: Vec<u8>,
-}
-
-thread_local! {
-    static MODULE_STATE: RefCell<State> = RefCell::default();
-}
-
-fn with<R>(work: impl FnOnce(&mut State) -> R) -> R {
-    MODULE_STATE.with_borrow_mut(work)
-}
-
-impl State {
-    fn input(&mut self) -> Vec<u8> {
-        std::mem::take(&mut self.input)
-    }
-
-    fn set(&mut self, numbers: &[f64]) {
-        self.numbers[..numbers.len()].copy_from_slice(numbers);
-    }
-
-    fn fail(&mut self, why: &dyn std::fmt::Display) -> u32 {
-        self.output = why.to_string().into_bytes();
-        REPLY_FAILED
-    }
-
-    /// Reports a step of the network, as `network_poll` says.
-    fn reply(&mut self, step: Step) -> u32 {
-        match step {
-            Step::Say(bytes) => self.put(REPLY_SAY, &[], bytes),
-            Step::Welcome(ahead) => self.put(REPLY_WELCOME, &[ahead], Bytes::new()),
-            Step::Start(start) => {
-                let numbers = match start {
-                    None => [0.0, 0.0],
-                    Some(Start::AfterBeginning(time)) => [1.0, milliseconds(time)],
-                    Some(Start::BeforeNow(time)) => [2.0, milliseconds(time)],
-                };
-                self.put(REPLY_START, &numbers, Bytes::new())
-            }
-            Step::Sound(sound) => self.put(REPLY_SOUND, &[sound.channels() as f64], Bytes::new()),
-            Step::Stop(stream) => self.put(REPLY_STOP, &[stream as f64], Bytes::new()),
-            Step::Close { code, why, may_retry } => {
-                let numbers = [f64::from(code.number()), f64::from(u8::from(may_retry))];
-                self.put(REPLY_CLOSE, &numbers, why.into())
-            }
-            Step::Setup(bytes) => self.put(REPLY_SETUP, &[], bytes),
-            Step::Request(number, bytes) => self.put(REPLY_REQUEST, &[number as f64], bytes),
-            Step::Write(number, bytes) => self.put(REPLY_WRITE, &[number as f64], bytes),
-            Step::Leave(number) => self.put(REPLY_LEAVE, &[number as f64], Bytes::new()),
-            Step::Catalog(json) => self.put(REPLY_CATALOG, &[], json),
-            Step::Unusable { why, may_retry } => {
-                self.put(REPLY_UNUSABLE, &[f64::from(u8::from(may_retry))], why.into())
-            }
-        }
-    }
-
-    fn put(&mut self, reply: u32, numbers: &[f64], output: Bytes) -> u32 {
-        self.set(numbers);
-        self.output = output.into();
-        reply
-    }
-
-    /// Reports the picture's place: address, width, height, and format. The formats: 0 grey, 1 RGB, 2 YCbCr of limited
-    /// range by BT.601, 3 of full range, 4 and 5 the same by BT.709.
-    fn set_place(&mut self) {
-        let Some(picture) = picture(&self.file, &self.screen) else { return };
-        let format = match picture.format() {
-            Format::Grey => 0.0,
-            Format::Rgb => 1.0,
-            Format::Ycbcr420(Ycbcr { range, matrix }) => {
-                2.0 + f64::from(u8::from(range == Range::Full)) + 2.0 * f64::from(u8::from(matrix == Matrix::Bt709))
-            }
-            _ => 0.0,
-        };
-        let address = picture.samples().as_ptr().addr() as f64;
-        let (width, height) = (picture.size().width() as f64, picture.size().height() as f64);
-        self.numbers[8..12].copy_from_slice(&[address, width, height, format]);
-    }
-
-    fn presented(&mut self, presented: Result<Presented, ScreenError>) -> u32 {
-        match presented {
-            Ok(Presented::Nothing) => REPLY_NOTHING,
-            Ok(Presented::Wants(wanted)) => wants(wanted),
-            Ok(Presented::Picture(shown)) => {
-                let id = shown.id.map_or(-1.0, |id| id as f64);
-                let [bytes, full] = shown.bytes.map(|bytes| bytes as f64);
-                self.set(&[id, f64::from(u8::from(shown.is_concealed)), shown.captured, bytes, full, shown.receiving]);
-                self.set_place();
-                REPLY_PICTURE
-            }
-            Err(why) => self.fail(&why),
-        }
-    }
-}
-
-fn picture<'a>(file: &'a Option<File>, screen: &'a Screen) -> Option<&'a Picture> {
-    file.as_ref().map_or_else(|| screen.picture(), File::picture)
-}
-
-const fn wants(wanted: Wanted) -> u32 {
-    match wanted {
-        Wanted::Photo => REPLY_WANTS_PHOTO,
-        Wanted::Video => REPLY_WANTS_VIDEO,
-    }
-}
-
-/// Converts a stream's number from JavaScript, where it is a floating-point number.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "it was a whole number below 2^53")]
-const fn whole(number: f64) -> u64 {
-    number as u64
-}
+use crate::screen::Screen;
+use crate::tables::Wanted;
 
 /// Exports functions that have the state as their first argument.
 macro_rules! exports {
@@ -527,4 +383,8 @@ fn open(state: &mut State) -> u32 {
             REPLY_NOTHING
         }
     }
+}
+
+fn picture<'a>(file: &'a Option<File>, screen: &'a Screen) -> Option<&'a Picture> {
+    file.as_ref().map_or_else(|| screen.picture(), File::picture)
 }

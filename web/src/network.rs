@@ -205,7 +205,10 @@ impl Network {
                     return None;
                 }
             }
-            match self.session.poll(elapsed)? {
+            let Some(output) = self.session.poll(elapsed) else {
+                return self.relay.as_mut().and_then(Relay::poll_end);
+            };
+            match output {
                 ReceiverOutput::Say(bytes) => match &mut self.relay {
                     Some(relay) => relay.follower.handle_said(&mut self.session, &bytes),
                     None => return Some(Step::Say(bytes)),
@@ -238,7 +241,8 @@ impl Network {
                     return Some(Step::Sound(sound));
                 }
                 ReceiverOutput::Sound(packet) => self.mail.push_sound(packet),
-                ReceiverOutput::Stop(stream) => {
+                // With a relay, the session's streams are those of the follower, which stops the relay's by itself.
+                ReceiverOutput::Stop(stream) if self.relay.is_none() => {
                     self.streams.remove(&stream);
                     return Some(Step::Stop(stream));
                 }

@@ -25,6 +25,8 @@ pub(crate) struct Relay {
     /// Whether the catalog has come and the session has begun.
     has_begun: bool,
     has_ended: bool,
+    /// Whether the broadcast ended. The session still has its last frames.
+    is_over: bool,
     /// When the subscription to the rest of frames was replaced.
     renewed: Duration,
 }
@@ -32,7 +34,8 @@ pub(crate) struct Relay {
 impl Relay {
     pub(crate) fn new(version: Version, broadcast: String) -> Self {
         let client = Client::new(version, broadcast);
-        Self { client, follower: Follower::default(), has_begun: false, has_ended: false, renewed: Duration::ZERO }
+        let follower = Follower::default();
+        Self { client, follower, has_begun: false, has_ended: false, is_over: false, renewed: Duration::ZERO }
     }
 
     /// Returns whether the session may be polled.
@@ -65,7 +68,7 @@ impl Relay {
     /// Ends the connection because of a fault. Another attempt may find the broadcast.
     pub(crate) fn fail(&mut self, fault: &Fault) -> Step {
         self.has_ended = true;
-        let may_retry = *fault == Fault::NoCatalog;
+        let may_retry = matches!(fault, Fault::NoCatalog | Fault::Ended);
         Step::Unusable { why: format!("the broadcast at the relay is unusable: {fault}"), may_retry }
     }
 
@@ -86,20 +89,31 @@ impl Relay {
                 }
                 continue;
             }
-            match self.follower.poll(now, session)? {
+            let Some(wanted) = self.follower.poll(now, session) else {
+                if self.is_over {
+                    session.handle_close();
+                }
+                return None;
+            };
+            match wanted {
                 Wanted::Read(track) => self.client.read(track),
                 Wanted::Leave(track) => self.client.leave(track),
                 Wanted::StopBefore(track, group) => self.client.stop_before(track, group),
-                Wanted::Complete(_) => self.renew(now),
+                Wanted::Complete(frame) => self.renew(now, frame),
             }
         }
     }
 
-    /// Subscribes anew to the rest of frames, if the subscription is old enough.
-    fn renew(&mut self, now: Duration) {
+    /// Returns the end, once the session has no more frames of a broadcast that is over.
+    pub(crate) fn poll_end(&mut self) -> Option<Step> {
+        self.is_over.then(|| self.fail(&Fault::Ended))
+    }
+
+    /// Subscribes anew to the rest of the frames after this one, if the subscription is old enough.
+    fn renew(&mut self, now: Duration, frame: u64) {
         if now.saturating_sub(self.renewed) >= RENEWAL_TIME {
             self.renewed = now;
-            self.client.renew(Track::More);
+            self.client.renew(Track::More, frame);
         }
     }
 
@@ -123,6 +137,10 @@ impl Relay {
             }
             Output::TrackEnd(Track::Sound) => {
                 self.follower.handle_sound_end();
+                None
+            }
+            Output::TrackEnd(_) if self.has_begun => {
+                self.is_over = true;
                 None
             }
             Output::TrackEnd(_) => Some(self.fail(&Fault::NoCatalog)),

@@ -32,7 +32,7 @@ pub enum Step {
     Unusable {
         /// The reason, for the user.
         why: String,
-        /// Whether a new connection may help: the relay has no such broadcast at the moment.
+        /// Whether a new connection may help: the relay has no such broadcast at the moment, or it ended.
         may_retry: bool,
     },
     /// Close the session with this code, and tell the user why.

@@ -1,14 +1,16 @@
 //! A relayed broadcast through the viewer's network, as the page drives it: the bytes of moq-lite in, mail for the screen
 //! and messages out. Also tests what a hostile relay can do to it.
 
+use std::collections::BTreeSet;
+
 use bytes::{BufMut as _, Bytes, BytesMut};
 use nestcast_proto::{
-    BroadcastName, FrameHeader, FrameRate, Message, PackageHash, Sound, SoundPacket, StreamHead, Video, Welcome,
+    BroadcastName, Code, FrameHeader, FrameRate, Message, PackageHash, Sound, SoundPacket, StreamHead, Video, Welcome,
     put_bytes, put_varint,
 };
 use nestcast_relayed::catalog::{Entry, TRACK_PACKAGING};
 use nestcast_relayed::{Track, Version, wire};
-use nestcast_web::{Mail, Network, Record, Step};
+use nestcast_web::{Mail, Network, PAGE_FILES, Record, Step};
 
 const NOW: f64 = 1_795_000_000_000.0;
 const RTT: f64 = 40.0;
@@ -194,6 +196,57 @@ fn a_lost_base_layer_brings_another_random_access_frame() {
 }
 
 #[test]
+fn the_subscription_to_the_rest_of_frames_is_renewed() {
+    let mut relay = Relay::connected();
+    let group = relay.begin(Track::Base, 1000, &[&base(0)]);
+    relay.bring(Track::Join, 1000, &[&base(0), &[2; FULL - BASE]]);
+    let [(_, _), (Track::More, old)] = relay.requests[..] else { panic!("{:?}", relay.requests) };
+    relay.begin(Track::More, 1001, &[&[3; 500]]);
+    let mut newest = 1000;
+    while relay.requests.len() == 2 && relay.now < NOW + 600.0 {
+        newest += 1;
+        relay.now += 30.0;
+        relay.go_on(group, &[&base(newest - 1000)]);
+    }
+    let [_, _, (Track::More, new)] = relay.requests[..] else { panic!("{:?}", relay.requests) };
+    let subscribe = Version::Six.subscribe(new, "garden", Track::More, Some(newest + 1));
+    assert!(relay.steps.contains(&Step::Request(new, subscribe)), "after the newest base layer: {:?}", relay.steps);
+    assert!(!relay.steps.contains(&Step::Leave(old)));
+    // The next group comes by the new one.
+    relay.requests.retain(|(_, request)| *request != old);
+    relay.begin(Track::More, newest + 1, &[&[3; 500]]);
+    assert!(relay.steps.contains(&Step::Leave(old)), "the new one has begun: {:?}", relay.steps);
+}
+
+#[test]
+fn the_last_frames_of_a_broadcast_are_shown() {
+    let mut relay = Relay::connected();
+    relay.begin(Track::Base, 1000, &[&base(0)]);
+    relay.bring(Track::Join, 1000, &[&base(0), &[2; FULL - BASE]]);
+    let group = relay.begin(Track::Base, 1001, &[&base(1)]);
+    relay.begin(Track::More, 1001, &[&[3; 500]]);
+    relay.network.handle_stream_end(relay.now, group, true);
+    relay.network.handle_request_end(relay.requests[0].1);
+    relay.drive();
+    let Some(Step::Unusable { why, may_retry: true }) = relay.steps.last() else { panic!("{:?}", relay.steps) };
+    assert!(why.contains("ended"), "{why}");
+    assert_eq!(relay.frames(), [(0, FULL), (1, BASE + 500)]);
+}
+
+#[test]
+fn the_page_names_the_versions_of_the_module() {
+    let file = |name: &str| {
+        let file = PAGE_FILES.iter().find(|file| file.name == name).expect("a file of the page");
+        str::from_utf8(file.bytes).expect("text")
+    };
+    let names = Version::ALL.map(Version::name);
+    let list = format!("const VERSIONS = ['{}'];", names.join("', '"));
+    assert!(file("relay.js").contains(&list), "{list}");
+    let words = format!("This viewer speaks {}.", names.join(" and "));
+    assert!(file("player.js").contains(&words), "{words}");
+}
+
+#[test]
 fn sound_is_read_while_the_user_wants_it() {
     let mut relay = Relay::connected();
     assert!(relay.steps.contains(&Step::Sound(Sound::Mono)));
@@ -239,7 +292,8 @@ fn what_is_wrong_is_said_in_words() {
     let mut relay = Relay::connected();
     let base = relay.requests[0].1;
     relay.network.handle_request_end(base);
-    assert!(unusable(relay.network.poll(NOW)).1, "the broadcast ended, and another may follow");
+    let (why, may_retry) = unusable(relay.network.poll(NOW));
+    assert!(may_retry && why.contains("ended"), "another may follow: {why}");
 }
 
 /// Pseudorandom numbers, the same at every run.
@@ -262,7 +316,8 @@ fn a_relay_that_repeats_reorders_and_lies_costs_frames_alone() {
     let mut shown = 0;
     for _ in 0..40 {
         let mut relay = Relay::connected();
-        let mut open = Vec::new();
+        relay.steps.clear();
+        let (mut all, mut open) = (Vec::<u64>::new(), BTreeSet::<u64>::new());
         for _ in 0..200 {
             let track = Track::ALL[random.index(5)];
             let number = 1000 + random.below(20);
@@ -273,16 +328,31 @@ fn a_relay_that_repeats_reorders_and_lies_costs_frames_alone() {
                 bytes[at] = random.below(256).to_le_bytes()[0];
             }
             bytes.truncate(1 + random.index(2 * bytes.len()));
-            open.push(relay.network.handle_opened());
-            let stream = open[random.index(open.len())];
+            all.push(relay.network.handle_opened());
+            open.extend(all.last());
+            let stream = all[random.index(all.len())];
             relay.network.handle_stream_bytes(relay.now, stream, bytes.into());
-            if random.below(3) > 0 {
+            relay.drive();
+            if random.below(3) > 0 && open.contains(&stream) && !relay.stopped.contains(&stream) {
+                open.remove(&stream);
                 relay.network.handle_stream_end(relay.now, stream, random.below(2) == 0);
             }
             relay.now += 10.0;
             relay.drive();
+            for stopped in relay.stopped.drain(..) {
+                assert!(open.remove(&stopped), "stream {stopped} is not open");
+            }
         }
-        shown += relay.frames().len();
+        for step in &relay.steps {
+            match step {
+                Step::Unusable { why, .. } => panic!("{why}"),
+                Step::Close { code, why, .. } => assert_eq!(*code, Code::Violation, "{why}"),
+                _ => {}
+            }
+        }
+        let frames = relay.frames();
+        assert!(frames.is_sorted_by(|(before, _), (id, _)| before < id), "{frames:?}");
+        shown += frames.len();
     }
     assert!(shown > 0, "some of it is a broadcast");
 }

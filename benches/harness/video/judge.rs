@@ -64,7 +64,10 @@ impl Judge {
             let name = program.display();
             ensure!(has, "{name} has no filter {filter}: name another ffmpeg by --judge (benches/README.md)");
         }
-        Ok(Self { program: program.to_owned() })
+        // It runs in another folder later. A bare name is looked up on the search path.
+        let has_folder = program.components().count() > 1;
+        let program = if has_folder { std::path::absolute(program)? } else { program.to_owned() };
+        Ok(Self { program })
     }
 
     /// Compares what was shown with the clip: raw samples of all frames, in the file `shown` and in the file `original`.

@@ -101,7 +101,8 @@ pub fn markdown(rows: &[Row]) -> Result<String> {
     let mut text = format!(
         "# How video looks\n\nVMAF (model v0.6.1, each clip in its own size) and XPSNR of luma, means over {} clips; frames and rates as in \
          [the other tables](bd.md). BD-rates in % against x264 zerolatency with its own tuning for the eye: negative where the row needs fewer bits. By the link: \
-         at the rate that a receiver must have. By the bytes: at what was used. The least VMAF is that of the worst frame of a run.\n\n\
+         at the rate that a receiver must have. By the bytes: at what was used. The least VMAF is that of the worst frame of a run. \
+         A number in parentheses says on how many clips two curves share a range, if not on all.\n\n\
          | | VMAF, by the link | by the bytes | XPSNR, by the link | by the bytes | mean VMAF | mean of least VMAF | mean XPSNR |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|\n",
         clips.len()
@@ -110,8 +111,12 @@ pub fn markdown(rows: &[Row]) -> Result<String> {
         write!(text, "| {scheme} |")?;
         for quality in [(|row| row.vmaf) as Figure, |row| row.xpsnr_db] {
             for cost in [Cost::Link, Cost::Bytes] {
-                let all = clips.iter().filter_map(|clip| rate(rows, clip, scheme, quality, cost));
-                write!(text, " {} |", percent(mean(all)))?;
+                let all: Vec<f64> = clips.iter().filter_map(|clip| rate(rows, clip, scheme, quality, cost)).collect();
+                write!(text, " {}", percent(mean(all.iter().copied())))?;
+                if all.len() < clips.len() {
+                    write!(text, " ({})", all.len())?;
+                }
+                text += " |";
             }
         }
         let of = |figure: Figure| mean(rows.iter().filter(|row| row.scheme == scheme).map(figure)).unwrap_or(f64::NAN);

@@ -119,7 +119,7 @@ async fn one_page(endpoint: &Endpoint, address: SocketAddr, counters: &Counters,
     let (mut control, _welcome) = page.open_control().await;
     control.write_chunk(hello(b"")).await?;
     drop(place);
-    // That of HTTP/3, which does not end.
+    // The control stream of HTTP/3 does not end.
     let _settings = connection.accept_uni().await?;
     take_frames(&connection, counters).await
 }

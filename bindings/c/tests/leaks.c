@@ -8,7 +8,7 @@
 #include <malloc.h>
 
 enum { WIDTH = 12, HEIGHT = 10, PIXELS = WIDTH * HEIGHT };
-/* After so many streams all turns come again, so that the last message is the same, too. */
+/* After 840 streams all turns come again, so that the last message is the same, too. */
 enum { TURNS = 840 };
 
 static uint8_t samples[8 * PIXELS], shown[8 * PIXELS];

@@ -79,7 +79,7 @@ enum Unshown {
 struct Queueing {
     shared: Arc<Shared>,
     threads: usize,
-    /// Returns the bits of a sample that the pipeline shows of a video of so many.
+    /// Returns how many bits a sample the pipeline shows, for the bits that a sample of the video has.
     shown_bits: Box<dyn Fn(u8) -> u8 + Send>,
     /// What plays the sound, if the pipeline wants it.
     sound: Option<SoundPlayer>,
@@ -154,8 +154,8 @@ pub(crate) struct Reception {
 
 impl Reception {
     /// Begins to receive from `host`, with the other fields of `config`. Looking up the host and connecting take their
-    /// time on the thread. `shown_bits` returns the bits of a sample that the pipeline shows of a video of so many. Sound
-    /// goes to `sound`.
+    /// time on the thread. `shown_bits` returns how many bits a sample the pipeline shows, for the bits that a sample of
+    /// the video has. Sound goes to `sound`.
     pub(crate) fn start(
         host: Address,
         config: Config,

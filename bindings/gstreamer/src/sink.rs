@@ -194,7 +194,13 @@ element!(
                     })
                 })
                 .build();
-            self.obj().add_pad(&pad).ok()?;
+            // A change to PAUSED does both, for the pads that are there before.
+            let obj = self.obj();
+            if obj.current_state().max(obj.pending_state()) >= gst::State::Paused {
+                self.sound.gate.set_open(true);
+                pad.set_active(true).ok()?;
+            }
+            obj.add_pad(&pad).ok()?;
             Some(pad)
         }
 
@@ -385,7 +391,8 @@ impl Sink {
             threads: count(given.threads),
             renditions: count(given.renditions),
             is_paced: self.obj().is_sync(),
-            has_sound: self.has_sound(),
+            // Each broadcast looks whether there is a pad for it.
+            has_sound: false,
         })
     }
 
@@ -398,6 +405,7 @@ impl Sink {
                 _ => return Err("a picture came before its format".to_owned()),
             }
         };
+        let running = Running { has_sound: self.has_sound(), ..running };
         let broadcast = Broadcast::start(running, format).map_err(|error| with_causes(&error))?;
         {
             let mut state = self.state();

@@ -26,7 +26,7 @@ impl Gate {
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = self.lock();
         change(&mut state);
-        // Whoever waits for the clock looks again.
+        // A thread that waits for the clock looks again.
         state.waiting.take().inspect(|id| id.unschedule());
         self.changed.notify_all();
     }

@@ -13,8 +13,9 @@ use crate::sound_input::sound_caps;
 
 /// The most blocks that wait for the pipeline: a second's. One that is slower misses the oldest.
 const MAX_WAITING_BLOCKS: usize = 50;
-/// Blocks follow one another without a gap while they come this evenly.
-const MAX_UNEVENNESS: gst::ClockTime = gst::ClockTime::from_mseconds(100);
+/// Blocks follow one another without a gap while they come this evenly, so the timestamp of a block lies at most this long
+/// before the moment at which it is pushed.
+pub(crate) const MAX_UNEVENNESS: gst::ClockTime = gst::ClockTime::from_mseconds(100);
 
 /// The sound between the player's thread and the pad's.
 #[derive(Default)]
@@ -147,7 +148,13 @@ impl SoundPusher {
             Next::Block(block) => {
                 self.begin(&element);
                 let buffer = self.buffer(&element, block);
-                self.pad.push(buffer).is_ok()
+                match self.pad.push(buffer) {
+                    Ok(_) => true,
+                    Err(error) => {
+                        self.handle_refusal(&element, error);
+                        false
+                    }
+                }
             }
             Next::End => {
                 self.begin(&element);
@@ -160,6 +167,16 @@ impl SoundPusher {
             // It is this thread's own, which cannot wait for itself.
             let _ = self.pad.pause_task();
         }
+    }
+
+    /// Ends the pipeline with an error if an element cannot use the sound. A flush, the end of the stream and a pad that
+    /// leads nowhere are no errors.
+    fn handle_refusal(&self, element: &gst::Element, error: gst::FlowError) {
+        if matches!(error, gst::FlowError::Flushing | gst::FlowError::NotLinked | gst::FlowError::Eos) {
+            return;
+        }
+        gst::element_error!(element, gst::StreamError::Failed, ["an element refuses the sound: {error}"]);
+        self.pad.push_event(gst::event::Eos::new());
     }
 
     fn begin(&mut self, element: &gst::Element) {

@@ -20,7 +20,7 @@ use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
 use crate::reception::{Next, PictureOutput, Received, Reception};
 use crate::sound_input::sound_caps;
-use crate::sound_output::{SoundPusher, SoundQueue};
+use crate::sound_output::{MAX_UNEVENNESS, SoundPusher, SoundQueue};
 
 /// The caps of a buffer's reference timestamp that is the capture time since 1970.
 static CAPTURE_TIME: LazyLock<gst::Caps> = LazyLock::new(|| gst::Caps::new_empty_simple("timestamp/x-unix"));
@@ -164,7 +164,8 @@ element!(
                 .name("audio")
                 .query_function(|pad, source, query| {
                     if let gst::QueryViewMut::Latency(latency) = query.view_mut() {
-                        latency.set(true, gst::ClockTime::ZERO, gst::ClockTime::NONE);
+                        // Blocks may come later than their timestamps say, by as much as they are uneven.
+                        latency.set(true, MAX_UNEVENNESS, gst::ClockTime::NONE);
                         return true;
                     }
                     gst::Pad::query_default(pad, source, query)
@@ -177,6 +178,8 @@ element!(
         fn release_pad(&self, pad: &gst::Pad) {
             let queue = self.state().sound.take();
             queue.inspect(|queue| queue.stop());
+            // The thread may be pushing, until the pad is inactive.
+            let _ = pad.set_active(false);
             self.stop_sound();
             let _ = self.obj().remove_pad(pad);
         }

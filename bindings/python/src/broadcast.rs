@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
 use crate::errors::{Result, SessionError, argument, with_causes};
-use crate::picture::{Planar, colours, depth, size};
+use crate::picture::{Planar, STATE_BITS, colours, depth, size};
 
 /// How often a call that waits lets Python handle signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
@@ -104,7 +104,7 @@ impl Broadcast {
     /// frame rate.
     fn write(&self, frame: &Bound<'_, PyAny>) -> Result<()> {
         let py = frame.py();
-        let planes = Planar::of(frame, self.size, self.colours, self.bits)?;
+        let planes = Planar::of(frame, self.size, self.colours, self.bits, STATE_BITS)?;
         let mut copy = self.slot.spent().unwrap_or_else(|| Picture::zero(self.size, planes.format()));
         planes.copy_into(py, &mut copy)?;
         let mut picture = StreamPicture::from(copy);

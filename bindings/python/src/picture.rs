@@ -103,18 +103,29 @@ pub(crate) struct Planar {
     format: Format,
 }
 
+/// What helps a caller that can state the bits of a sample.
+pub(crate) const STATE_BITS: &str = "state bits, 9 to 16";
+
 impl Planar {
-    /// Exports the arrays of a picture to read, whose samples have `bits` bits: uint8 for 8, uint16 for 9 to 16.
-    pub(crate) fn of(object: &Bound<'_, PyAny>, size: Size, colours: Ycbcr, bits: u8) -> Result<Self> {
-        let picture = Self::to_write(object, size, colours, bits)?;
+    /// Exports the arrays of a picture to read, whose samples have `bits` bits: uint8 for 8, uint16 for 9 to 16. `advice`
+    /// says what helps if uint16 comes for 8.
+    pub(crate) fn of(object: &Bound<'_, PyAny>, size: Size, colours: Ycbcr, bits: u8, advice: &str) -> Result<Self> {
+        let picture = Self::to_write(object, size, colours, bits, advice)?;
         if bits > 8 && !picture.is_deep() {
             return Err(argument(format!("a frame of {bits} bits a sample has arrays of uint16, not of uint8")));
         }
         Ok(picture)
     }
 
-    /// Exports the arrays of a picture to write: of 8 bits in uint8, of `bits` bits, 9 to 16, in uint16.
-    pub(crate) fn to_write(object: &Bound<'_, PyAny>, size: Size, colours: Ycbcr, bits: u8) -> Result<Self> {
+    /// Exports the arrays of a picture to write: of 8 bits in uint8, of `bits` bits, 9 to 16, in uint16. `advice` says
+    /// what helps if uint16 comes for 8.
+    pub(crate) fn to_write(
+        object: &Bound<'_, PyAny>,
+        size: Size,
+        colours: Ycbcr,
+        bits: u8,
+        advice: &str,
+    ) -> Result<Self> {
         let planes = if object.is_instance_of::<PyTuple>() || object.is_instance_of::<PyList>() {
             object.try_iter()?.collect::<PyResult<Vec<_>>>()?
         } else {
@@ -126,7 +137,7 @@ impl Planar {
             return Err(argument("the planes of a frame are of one type, uint8 or uint16"));
         }
         if is_deep && bits == 8 {
-            return Err(argument("arrays of uint16 need a video of more than 8 bits a sample: state bits, 9 to 16"));
+            return Err(argument(format!("arrays of uint16 need a video of more than 8 bits a sample: {advice}")));
         }
         let format = Format::planar(colours, if is_deep { bits } else { 8 });
         let picture = Self { arrays, size, format };

@@ -283,7 +283,8 @@ impl ReceivedFrame {
         let picture = &self.frame.picture;
         let py = out.py();
         if let Some((colours, bits)) = self.planar() {
-            return Planar::of(out, picture.size(), colours, bits)?.fill(py, picture.samples());
+            let advice = "receive with as_sent, if it has more";
+            return Planar::of(out, picture.size(), colours, bits, advice)?.fill(py, picture.samples());
         }
         let pixels = Pixels::of(out)?;
         if pixels.size() != picture.size() || pixels.format() != picture.format() {

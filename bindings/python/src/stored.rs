@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{Result, argument};
 use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
-use crate::picture::{Planar, colours, depth};
+use crate::picture::{Planar, STATE_BITS, colours, depth};
 use crate::video::settings;
 
 /// The bytes of a video, wherever they are.
@@ -92,7 +92,7 @@ impl StoredVideo {
     fn next_into(&self, out: &Bound<'_, PyAny>) -> Result<Option<u64>> {
         let mut player = exclusive(&self.player, "video")?;
         let player = &mut *player;
-        let planes = Planar::to_write(out, self.size, self.colours, self.bits)?;
+        let planes = Planar::to_write(out, self.size, self.colours, self.bits, "this video has 8 bits")?;
         let shown = planes.draw(out.py(), |view| Ok(player.next_into(view)?))?;
         Ok(shown.map(|shown| shown.number))
     }
@@ -170,7 +170,8 @@ impl VideoWriter {
     fn write(&self, frame: &Bound<'_, PyAny>) -> Result<()> {
         let mut writer = exclusive(&self.writer, "writer")?;
         let writer = writer.as_mut().ok_or_else(|| argument("the video is finished"))?;
-        Planar::of(frame, self.size, self.colours, self.bits)?.view(frame.py(), |view| Ok(writer.write(view)?))
+        Planar::of(frame, self.size, self.colours, self.bits, STATE_BITS)?
+            .view(frame.py(), |view| Ok(writer.write(view)?))
     }
 
     /// Ends the video and returns its bytes.

@@ -13,7 +13,7 @@ use pyo3::types::PyBytes;
 use crate::errors::{Result, argument};
 use crate::exclusive::exclusive;
 use crate::memory::with_bytes;
-use crate::picture::{Pixels, Planar, colours, depth, size};
+use crate::picture::{Pixels, Planar, STATE_BITS, colours, depth, size};
 
 /// The numbers of a video: pixels, frames a second, and its slowest and fastest receiver's bits a second.
 pub(crate) fn settings(
@@ -110,7 +110,7 @@ impl VideoEncoder {
     fn encode(&self, frame: &Bound<'_, PyAny>) -> Result<VideoFrame> {
         let mut encoder = exclusive(&self.encoder, "encoder")?;
         let encoder = &mut *encoder;
-        let picture = Planar::of(frame, self.size, Ycbcr::BT601, self.bits)?;
+        let picture = Planar::of(frame, self.size, Ycbcr::BT601, self.bits, STATE_BITS)?;
         let frame_coded = picture.view(frame.py(), |view| Ok(encoder.encode(view)?))?;
         Ok(VideoFrame::new(frame.py(), &frame_coded))
     }
@@ -168,7 +168,7 @@ impl VideoDecoder {
     fn render(&self, out: &Bound<'_, PyAny>) -> Result<()> {
         let mut decoder = exclusive(&self.decoder, "decoder")?;
         let decoder = &mut *decoder;
-        let out_planes = Planar::to_write(out, self.size, Ycbcr::BT601, self.bits)?;
+        let out_planes = Planar::to_write(out, self.size, Ycbcr::BT601, self.bits, STATE_BITS)?;
         out_planes.draw(out.py(), |view| Ok(decoder.render_into(view)?))
     }
 
@@ -177,7 +177,7 @@ impl VideoDecoder {
     fn conceal(&self, out: &Bound<'_, PyAny>, frames: u32) -> Result<bool> {
         let mut decoder = exclusive(&self.decoder, "decoder")?;
         let decoder = &mut *decoder;
-        let out_planes = Planar::to_write(out, self.size, Ycbcr::BT601, self.bits)?;
+        let out_planes = Planar::to_write(out, self.size, Ycbcr::BT601, self.bits, STATE_BITS)?;
         out_planes.draw(out.py(), |view| Ok(decoder.conceal_into(view, frames)?))
     }
 }
@@ -195,7 +195,7 @@ pub(crate) fn planar_to_rgb(
     let py = planes.py();
     let rgb = Pixels::of(out)?;
     let colours = colours(rgb.size(), Some(matrix), full_range)?;
-    let picture = Planar::of(planes, rgb.size(), colours, depth(bits)?)?.to_picture(py)?;
+    let picture = Planar::of(planes, rgb.size(), colours, depth(bits)?, STATE_BITS)?.to_picture(py)?;
     let converted = py.detach(|| to_rgb(&picture).into_owned());
     if rgb.format() != converted.format() {
         let kind = if converted.format().is_deep() { "uint16" } else { "uint8" };

@@ -7,9 +7,8 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_media::output::{Output, promised_format};
-use nestcast_proto::DecoderKind;
-use nestcast_proto::Start;
-use nestcast_receiver::{Address, Config};
+use nestcast_proto::{DecoderKind, Start};
+use nestcast_receiver::{Address, Config, GoLive};
 use tokio::runtime::Runtime;
 
 use super::record::Keeper;
@@ -20,16 +19,18 @@ use crate::files;
 
 pub(crate) fn run(options: &Receive) -> Result<()> {
     let runtime = process::runtime()?;
+    // A relay has nothing earlier, but the signal must not end its receiver either.
+    let go_live = to_live::by_signal(&runtime)?;
     if promised_format(&options.output) == Some("nst") && !options.output.is_dir() {
-        return keep(options, &runtime);
+        return keep(options, &runtime, go_live);
     }
     let screen = Screen::new(options)?;
     let totals = Arc::clone(&screen.totals);
     let ended = match &options.address {
         Place::Sender(address) => {
-            let config = config(options, address)?;
+            let config = config(options, address, go_live)?;
             note_wait(options, address);
-            to_live::listen(&runtime, &config.go_live, config.start.is_some());
+            to_live::by_key(&config);
             runtime
                 .block_on(nestcast_receiver::view(config, screen, process::interrupted()))
                 .map_err(anyhow::Error::from)
@@ -50,7 +51,7 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
 }
 
 /// Keeps what arrives as a stored video, and decodes nothing.
-fn keep(options: &Receive, runtime: &Runtime) -> Result<()> {
+fn keep(options: &Receive, runtime: &Runtime, go_live: GoLive) -> Result<()> {
     let relayed = "nestcast keeps no stored video of a relayed broadcast: name a y4m file or a folder";
     let address = options.address.sender().context(relayed)?;
     ensure!(
@@ -60,9 +61,9 @@ fn keep(options: &Receive, runtime: &Runtime) -> Result<()> {
     ensure!(options.sound.is_none(), "a stored video holds its sound itself: leave --sound out");
     let place = Output::recording(&options.output)?;
     let mut keeper = Keeper::new(place.path());
-    let config = Config { decoder: DecoderKind::Linear, ..config(options, address)? };
+    let config = Config { decoder: DecoderKind::Linear, ..config(options, address, go_live)? };
     note_wait(options, address);
-    to_live::listen(runtime, &config.go_live, config.start.is_some());
+    to_live::by_key(&config);
     let ended = runtime.block_on(nestcast_receiver::receive(config, &mut keeper, process::interrupted()));
     let written = keeper.finish()?.filter(|written| written.frames > 0);
     written.map_or(Ok(()), |written| record::tell(place.path(), address.broadcast(), written, options.json))?;
@@ -90,8 +91,9 @@ fn decoder(options: &Receive) -> DecoderKind {
 }
 
 /// Returns the settings for a sender.
-fn config(options: &Receive, address: &Address) -> Result<Config> {
+fn config(options: &Receive, address: &Address, go_live: GoLive) -> Result<Config> {
     Ok(Config {
+        go_live,
         host: Some(address.clone()),
         name: address.host().to_owned(),
         broadcast: address.broadcast().clone(),

@@ -1,70 +1,68 @@
 //! Lets the viewer of an earlier part of a broadcast go to where all others are: by the return key or a signal.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, BufRead as _, IsTerminal as _};
 
-use nestcast_receiver::GoLive;
+use anyhow::{Context as _, Result};
+use nestcast_receiver::{Config, GoLive};
 use tokio::runtime::Runtime;
 
 use crate::files;
 
-/// Asks a receiver to go there for each SIGUSR1, where there are signals, and for each line from the terminal, if it
-/// `is_behind` at first.
-pub(super) fn listen(runtime: &Runtime, go_live: &GoLive, is_behind: bool) {
+/// Asks by what it returns for each SIGUSR1 from now on, where there are signals.
+pub(super) fn by_signal(runtime: &Runtime) -> Result<GoLive> {
+    let go_live = GoLive::default();
+    let _entered = runtime.enter();
     #[cfg(unix)]
     {
-        let (go_live, kind) = (go_live.clone(), tokio::signal::unix::SignalKind::user_defined1());
+        use tokio::signal::unix::{SignalKind, signal};
+        let mut signals = signal(SignalKind::user_defined1()).context("the system lets nestcast catch no SIGUSR1")?;
+        let go_live = go_live.clone();
         runtime.spawn(async move {
-            let Ok(mut signals) = tokio::signal::unix::signal(kind) else { return };
             while signals.recv().await.is_some() {
                 go_live.request();
             }
         });
     }
-    if is_behind && io::stdin().is_terminal() {
+    Ok(go_live)
+}
+
+/// Asks for each line from the terminal, if standard input is one and the receiver begins elsewhere.
+pub(super) fn by_key(config: &Config) {
+    if config.start.is_some() && io::stdin().is_terminal() {
         files::note("press the return key to go to where all others are");
-        let go_live = go_live.clone();
+        let go_live = config.go_live.clone();
         std::thread::spawn(move || {
-            while terminal::wait_for_line() {
+            while wait_for_line() {
                 go_live.request();
             }
         });
     }
 }
 
-#[cfg(unix)]
-mod terminal {
-    use std::io;
-    use std::time::Duration;
-
-    use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::process::getpgrp;
-    use rustix::termios::tcgetpgrp;
-
-    /// How often it looks whether the process is in the foreground again.
-    const LOOK_INTERVAL: Duration = Duration::from_millis(500);
-
-    /// Waits for a line, without reading in the background: the system would suspend the process. Returns false at the end.
-    pub(super) fn wait_for_line() -> bool {
-        let stdin = io::stdin();
-        loop {
-            if poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None).is_err() {
-                return false;
-            }
-            match tcgetpgrp(&stdin) {
-                Ok(group) if group == getpgrp() => {
-                    return stdin.read_line(&mut String::new()).is_ok_and(|count| count > 0);
-                }
-                Ok(_) => std::thread::sleep(LOOK_INTERVAL),
-                Err(_) => return false,
-            }
-        }
+/// Waits for a line, whatever its bytes are. Returns false at the end.
+fn wait_for_line() -> bool {
+    #[cfg(unix)]
+    if !wait_for_input() {
+        return false;
     }
+    io::stdin().lock().read_until(b'\n', &mut Vec::new()).is_ok_and(|count| count > 0)
 }
 
-#[cfg(not(unix))]
-mod terminal {
-    /// Waits for a line. Returns false at the end.
-    pub(super) fn wait_for_line() -> bool {
-        std::io::stdin().read_line(&mut String::new()).is_ok_and(|count| count > 0)
+/// Waits for input, in the foreground: the system would suspend a process that reads in the background. Returns false
+/// without a terminal.
+#[cfg(unix)]
+fn wait_for_input() -> bool {
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::io::Errno;
+
+    let stdin = io::stdin();
+    loop {
+        match poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None).and_then(|_| rustix::termios::tcgetpgrp(&stdin)) {
+            Ok(group) if group == rustix::process::getpgrp() => return true,
+            // Then it looks whether the process is in the foreground again.
+            Ok(_) => std::thread::sleep(std::time::Duration::from_millis(500)),
+            Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
     }
 }

@@ -256,8 +256,8 @@ impl SenderSession {
 
     /// Processes a packet of sound that is due: `stream` is [`StreamHead::sound_stream`](crate::StreamHead::sound_stream)
     /// of it. `unsettled` is the number of streams that [`SenderOutput::Sound`] asked for and that are not known to have
-    /// arrived. Until the first frame's stream is open, it leaves sound out, for up to half a second: a receiver takes a
-    /// stream before that one whose head is lost for that of an earlier frame, and would wait for it.
+    /// arrived. Until the first frame's stream is open, it leaves sound out, for up to half a second. If the first stream's
+    /// head is lost, the receiver takes that stream for an earlier frame's and waits for it.
     pub fn handle_sound(&mut self, stream: &Bytes, unsettled: usize) {
         if self.phase != Phase::Live || !self.wants_sound {
             return;

@@ -257,6 +257,8 @@ async fn sound_goes_between_frames_to_who_asked_for_it() {
     let feed = tokio::spawn(feed(taker.clone(), &shared, &frames));
     sleep(INTERVAL).await;
     send(&fanout, 0);
+    // Sound follows the first frame's stream.
+    sleep(Duration::from_millis(1)).await;
     for at in 0..50 {
         assert!(sound.send(at, Bytes::from_static(&[7; 100])));
         sleep(Duration::from_millis(20)).await;

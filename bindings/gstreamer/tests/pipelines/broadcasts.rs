@@ -85,15 +85,23 @@ fn a_pipeline_of_8_bits_sees_a_broadcast_of_10() {
 /// A tone of 440 Hz into the sink's pad for sound, as sources give it.
 const TONE: &str = "freq=440 volume=0.5 ! audioconvert ! audioresample ! queue ! send.audio";
 
-/// Returns the mean power of samples of 16 bits, and how often the left channel changes its sign.
-fn heard(samples: &[gst::Sample]) -> (f64, usize) {
-    let bytes: Vec<u8> = samples
-        .iter()
-        .flat_map(|sample| sample.buffer().expect("a buffer").map_readable().expect("bytes").to_vec())
-        .collect();
-    let left: Vec<i16> = bytes.as_chunks::<4>().0.iter().map(|both| i16::from_le_bytes([both[0], both[1]])).collect();
-    let power = left.iter().map(|sample| f64::from(*sample).powi(2)).sum::<f64>() / left.len() as f64;
-    (power, left.windows(2).filter(|pair| (pair[0] < 0) != (pair[1] < 0)).count())
+/// Returns the left channel of a block of samples of 16 bits.
+fn left(block: &gst::Sample) -> Vec<i16> {
+    let bytes = block.buffer().expect("a buffer").map_readable().expect("bytes");
+    bytes.as_chunks::<4>().0.iter().map(|both| i16::from_le_bytes([both[0], both[1]])).collect()
+}
+
+/// Returns whether a block is no silence.
+fn is_loud(block: &gst::Sample) -> bool {
+    let left = left(block);
+    left.iter().map(|sample| f64::from(*sample).powi(2)).sum::<f64>() / left.len() as f64 > 1e6
+}
+
+/// Returns how often the left channel changes its sign within blocks that are no silence, and how many samples they have.
+fn turns(blocks: &[gst::Sample]) -> (usize, usize) {
+    let turns_of = |left: &[i16]| left.windows(2).filter(|pair| (pair[0] < 0) != (pair[1] < 0)).count();
+    let loud = blocks.iter().filter(|block| is_loud(block)).map(left);
+    loud.fold((0, 0), |(turns, samples), left| (turns + turns_of(&left), samples + left.len()))
 }
 
 #[test]
@@ -112,26 +120,73 @@ fn a_receiver_hears_the_senders_sound_at_its_pace() {
         receiver.play();
         let sink = receiver.appsink();
         let pull = |count: usize| -> Vec<_> { (0..count).map(|_| sink.pull_sample().expect("sound")).collect() };
-        let loud = |samples: &[gst::Sample]| heard(samples).0 > 1e6;
-        eventually("no sound", || loud(&pull(1)).then_some(()));
-        let begun = std::time::Instant::now();
+        eventually("no sound", || is_loud(&pull(1)[0]).then_some(()));
         let samples = pull(60);
-        assert!(begun.elapsed() > Duration::from_millis(600), "{:?}", begun.elapsed());
-        let (_, turns) = heard(&samples);
-        // 1.2 s of 440 Hz change sign 1056 times.
-        assert!((900..1200).contains(&turns), "{turns}");
+        // 440 Hz change sign 880 times a second; a change between two blocks is not counted.
+        let (turns, counted) = turns(&samples);
+        let each_second = turns as f64 * 48_000.0 / counted as f64;
+        assert!(counted > 0 && (750.0..950.0).contains(&each_second), "{turns} in {counted} samples");
         let caps = samples[0].caps().and_then(|caps| caps.structure(0)).expect("caps");
         assert_eq!((caps.get::<i32>("rate"), caps.get::<i32>("channels")), (Ok(48_000), Ok(2)));
-        let times: Vec<_> = samples.iter().map(|sample| sample.buffer().expect("a buffer").pts()).collect();
-        assert!(times.is_sorted(), "{times:?}");
+        let buffers: Vec<_> = samples.iter().filter_map(|sample| sample.buffer()).collect();
+        let times: Vec<_> = buffers.iter().filter_map(|buffer| buffer.pts().zip(buffer.duration())).collect();
+        assert_eq!(times.len(), 60, "{times:?}");
+        // Each block follows the one before, or says that it does not.
+        let is_marked = |at: usize| buffers[at].flags().contains(gst::BufferFlags::DISCONT);
+        assert!((1..60).all(|at| times[at].0 == times[at - 1].0 + times[at - 1].1 || is_marked(at)), "{times:?}");
+        // Timestamps go as fast as the sound. A machine that is late makes them uneven.
+        let [first, last] = [times[0].0, times[59].0];
+        let lasts: gst::ClockTime = times[..59].iter().map(|(_, duration)| *duration).sum();
+        assert!(last > first && last - first > lasts / 2, "{times:?}");
         // Sound goes on after a pause of either end.
         for pipeline in [&sender, &receiver] {
             pipeline.0.set_state(gst::State::Paused).expect("it pauses");
             pipeline.0.state(gst::ClockTime::from_seconds(60)).0.expect("it paused");
             pipeline.play();
-            eventually("no sound", || loud(&pull(1)).then_some(()));
+            eventually("no sound", || is_loud(&pull(1)[0]).then_some(()));
         }
     }
+}
+
+#[test]
+fn a_pad_for_sound_that_is_asked_for_late_is_heard() {
+    let sender = Pipeline::new(
+        "videotestsrc is-live=true ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0 \
+         audiotestsrc is-live=true freq=440 volume=0.5 ! audioconvert ! audioresample ! queue name=sound",
+    );
+    sender.0.set_state(gst::State::Ready).expect("it is ready");
+    let pad = sender.element("send").request_pad_simple("audio").expect("nothing plays yet");
+    sender.element("sound").static_pad("src").expect("a pad").link(&pad).expect("both are sound");
+    sender.play();
+    let (address, fingerprint) = listening(&sender);
+    let receiver = Pipeline::new(&format!(
+        "nestcastsrc name=receive address={address} fingerprint={fingerprint} ! fakesink \
+         receive.audio ! appsink name=out sync=false"
+    ));
+    receiver.play();
+    let sink = receiver.appsink();
+    eventually("no sound", || is_loud(&sink.pull_sample().expect("sound")).then_some(()));
+    assert!(sender.element("send").request_pad_simple("audio").is_none(), "there is one already");
+}
+
+#[test]
+fn sound_that_an_element_refuses_ends_the_pipeline_with_an_error() {
+    let sender = Pipeline::new(&format!(
+        "videotestsrc is-live=true ! video/x-raw,format=I420,width=64,height=48,framerate=30/1 ! \
+         nestcastsink name=send listen=127.0.0.1:0 audiotestsrc is-live=true {TONE}"
+    ));
+    sender.play();
+    let (address, fingerprint) = listening(&sender);
+    let receiver = Pipeline::new(&format!(
+        "nestcastsrc name=receive address={address} fingerprint={fingerprint} ! fakesink \
+         receive.audio ! appsink name=out sync=false"
+    ));
+    let refuses = gst_app::AppSinkCallbacks::builder().new_sample(|_| Err(gst::FlowError::NotSupported));
+    receiver.appsink().set_callbacks(refuses.build());
+    receiver.play();
+    let error = receiver.end().expect_err("the sound is refused");
+    assert!(error.contains("refuses the sound"), "{error}");
 }
 
 #[test]

@@ -1,0 +1,232 @@
+use nestcast_proto::FrameHeader;
+
+use super::*;
+
+const FRAME_TIME: Duration = Duration::from_millis(33);
+
+fn ms(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn bytes(text: &'static str) -> Bytes {
+    Bytes::from_static(text.as_bytes())
+}
+
+/// Returns an assembly that passes frames on.
+fn begun(interval: Duration) -> Assembly {
+    Assembly { gate: Gate::Open { join: 0 }, ..Assembly::new(interval) }
+}
+
+/// Writes the steps as words.
+fn steps(assembly: &mut Assembly) -> Vec<String> {
+    let word = |step| match step {
+        Step::Open(stream) => format!("open {stream}"),
+        Step::Bytes(stream, at, bytes) => format!("{stream}+{at} {}", String::from_utf8_lossy(&bytes)),
+        Step::End(stream) => format!("end {stream}"),
+        Step::StopBefore(track, group) => format!("stop {} <{group}", track.name()),
+        Step::Complete(group) => format!("all <={group}"),
+    };
+    std::iter::from_fn(|| assembly.poll()).map(word).collect()
+}
+
+/// Brings a whole base layer.
+fn base(assembly: &mut Assembly, now: Duration, group: u64, text: &'static str) {
+    assembly.handle_bytes(now, Track::Base, group, bytes(text));
+    assembly.handle_end(now, Track::Base, group);
+}
+
+#[test]
+fn a_frame_is_cut_when_the_rest_of_the_next_one_is_there() {
+    let mut it = begun(FRAME_TIME);
+    base(&mut it, ms(0), 5, "base5");
+    assert_eq!(steps(&mut it), ["open 7", "7+0 base5"]);
+    it.handle_bytes(ms(1), Track::More, 5, bytes("abc"));
+    it.handle_bytes(ms(2), Track::More, 5, bytes("de"));
+    assert_eq!(steps(&mut it), ["7+5 abc", "7+8 de"]);
+    base(&mut it, ms(33), 6, "base6");
+    it.handle_bytes(ms(34), Track::More, 5, bytes("in the same packet"));
+    assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "7+10 in the same packet"]);
+    it.handle_bytes(ms(35), Track::More, 6, bytes("x"));
+    assert_eq!(steps(&mut it), ["end 7", "stop more <6", "11+5 x"]);
+    it.handle_bytes(ms(35), Track::More, 5, bytes("late"));
+    assert_eq!(steps(&mut it), [""; 0], "the rest of a cut frame");
+    it.handle_end(ms(36), Track::More, 6);
+    assert_eq!(steps(&mut it), ["end 11"], "a whole frame");
+    assert_eq!(it.poll_timeout(), None);
+}
+
+#[test]
+fn a_frame_is_cut_a_little_after_the_next_base_layer() {
+    let mut it = begun(ms(40));
+    base(&mut it, ms(0), 5, "base5");
+    base(&mut it, ms(40), 6, "base6");
+    steps(&mut it);
+    assert_eq!(it.poll_timeout(), Some(ms(50)));
+    base(&mut it, ms(45), 7, "base7");
+    steps(&mut it);
+    it.handle_time(ms(50));
+    assert_eq!(steps(&mut it), ["end 7", "stop more <6"]);
+    assert_eq!(it.poll_timeout(), Some(ms(55)));
+}
+
+#[test]
+fn enhancement_waits_for_its_base_layer_and_a_late_base_layer_for_nothing() {
+    let mut it = begun(FRAME_TIME);
+    it.handle_bytes(ms(0), Track::More, 5, bytes("abc"));
+    assert_eq!(steps(&mut it), [""; 0]);
+    it.handle_bytes(ms(1), Track::Base, 5, bytes("ba"));
+    assert_eq!(steps(&mut it), ["open 7", "7+0 ba"]);
+    base(&mut it, ms(33), 6, "base6");
+    it.handle_end(ms(34), Track::More, 6);
+    assert_eq!(steps(&mut it), ["open 11", "11+0 base6", "end 11"], "frame 5 has no base layer to end at");
+    it.handle_bytes(ms(35), Track::Base, 5, bytes("se"));
+    it.handle_end(ms(36), Track::Base, 5);
+    assert_eq!(steps(&mut it), ["7+2 se", "7+4 abc", "end 7"], "all of it, at once");
+}
+
+#[test]
+fn a_frame_without_a_successor_is_cut_by_time() {
+    let mut it = begun(FRAME_TIME);
+    base(&mut it, ms(10), 5, "base5");
+    it.handle_bytes(ms(11), Track::Base, 6, bytes("stalls"));
+    steps(&mut it);
+    assert_eq!(it.poll_timeout(), Some(ms(110)));
+    it.handle_time(ms(109));
+    assert_eq!(steps(&mut it), [""; 0]);
+    it.handle_time(ms(110));
+    assert_eq!(steps(&mut it), ["end 7", "stop more <6"]);
+    assert_eq!(it.poll_timeout(), Some(ms(1011)));
+    it.handle_time(ms(1011));
+    assert_eq!(steps(&mut it), ["end 11", "stop more <7"]);
+    assert_eq!(begun(ms(400)).due(&Open { based: Some(ms(1)), ..Open::new(ms(0)) }), ms(401));
+}
+
+#[test]
+fn video_begins_with_a_random_access_frame_that_all_later_base_layers_follow() {
+    let mut it = Assembly::new(FRAME_TIME);
+    assert!(it.needs_join());
+    it.handle_base_group(2);
+    base(&mut it, ms(0), 2, "old");
+    it.handle_base_group(5);
+    base(&mut it, ms(0), 3, "old");
+    assert_eq!(steps(&mut it), ["stop base <2", "stop more <3", "stop base <5", "stop more <4"]);
+    it.handle_bytes(ms(0), Track::Join, 3, bytes("old"));
+    it.handle_end(ms(0), Track::Join, 3);
+    for group in 5..8 {
+        base(&mut it, ms(group), group, "base");
+        it.handle_bytes(ms(group), Track::More, group, bytes("more"));
+    }
+    let held = ["stop join <5", "stop more <6", "stop more <7", "stop more <8"];
+    assert_eq!(steps(&mut it), held, "frame 4 never came");
+    it.handle_bytes(ms(9), Track::Join, 6, bytes("jo"));
+    assert!(it.needs_join(), "its rest comes on that track");
+    it.handle_bytes(ms(9), Track::Join, 6, bytes("in"));
+    it.handle_end(ms(9), Track::Join, 6);
+    let begun = ["open 7", "7+0 jo", "open 11", "11+0 base", "7+2 in", "all <=7", "end 7"];
+    assert_eq!(steps(&mut it), begun);
+    assert!(!it.needs_join());
+    it.handle_bytes(ms(10), Track::Base, 6, bytes("replaced"));
+    it.handle_bytes(ms(10), Track::Join, 7, bytes("not needed"));
+    assert_eq!(steps(&mut it), [""; 0]);
+    it.wait_for_join(7);
+    it.wait_for_join(8);
+    assert_eq!(steps(&mut it), ["end 11"]);
+    it.handle_bytes(ms(39), Track::Base, 7, bytes("again"));
+    it.handle_bytes(ms(39), Track::Join, 7, bytes("passed on"));
+    assert_eq!(steps(&mut it), ["stop join <8"]);
+    base(&mut it, ms(40), 8, "base");
+    it.handle_bytes(ms(41), Track::Join, 8, bytes("join"));
+    assert_eq!(steps(&mut it), ["stop more <9", "open 15", "15+0 join"]);
+}
+
+#[test]
+fn what_was_lost_before_a_random_access_frame_needs_no_other_one() {
+    let mut it = Assembly::new(FRAME_TIME);
+    let header = FrameHeader { id: 40, skipped: 0, captured: 1, full: 9000, base: 3000 };
+    let head = StreamHead::Frame(header).encode();
+    it.handle_bytes(ms(0), Track::Base, 1040, bytes("replaced"));
+    it.handle_bytes(ms(1), Track::Join, 1040, head.slice(..2));
+    it.handle_bytes(ms(1), Track::Join, 1040, head.slice(2..));
+    it.handle_end(ms(2), Track::Join, 1040);
+    assert!(!it.needs_join());
+    it.wait_for_join(39);
+    assert!(!it.needs_join(), "the frames up to 39 are not shown any more");
+    it.wait_for_join(40);
+    assert!(it.needs_join());
+}
+
+#[test]
+fn sound_does_not_wait_for_pictures() {
+    let mut it = Assembly::new(FRAME_TIME);
+    it.handle_sound(bytes("packet"));
+    assert_eq!(steps(&mut it), ["open 7", "7+0 packet", "end 7"]);
+}
+
+#[test]
+fn it_knows_up_to_where_no_base_layer_is_missing() {
+    let mut it = Assembly::new(FRAME_TIME);
+    base(&mut it, ms(0), 5, "base");
+    it.handle_bytes(ms(1), Track::Join, 6, bytes("join"));
+    base(&mut it, ms(2), 8, "base");
+    let mut known = || {
+        let all = steps(&mut it);
+        all.into_iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>()
+    };
+    assert_eq!(known(), [""; 0], "it has not begun");
+    it.handle_end(ms(3), Track::Join, 6);
+    base(&mut it, ms(4), 10, "base");
+    let mut known = || {
+        let all = steps(&mut it);
+        all.into_iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>()
+    };
+    assert_eq!(known(), ["all <=6"]);
+    base(&mut it, ms(5), 7, "base");
+    base(&mut it, ms(6), 9, "base");
+    let known = steps(&mut it);
+    assert_eq!(known.iter().filter(|step| step.starts_with("all")).collect::<Vec<_>>(), ["all <=8", "all <=10"]);
+}
+
+#[test]
+fn what_a_relay_makes_it_hold_is_bounded() {
+    let mut it = Assembly::new(FRAME_TIME);
+    let piece = Bytes::from(vec![7; 100 * 1024]);
+    for group in 0..1000 {
+        for _ in 0..5 {
+            it.handle_bytes(ms(group), Track::Base, group, piece.clone());
+        }
+    }
+    assert_eq!(it.open.len(), MAX_OPEN_FRAMES);
+    let held: usize = it.open.iter().map(|(_, open)| open.waiting_bytes).sum();
+    assert!(held <= MAX_OPEN_FRAMES * MAX_WAITING_BYTES, "{held}");
+    it.handle_bytes(ms(1001), Track::Join, 900, bytes("too old"));
+    let stopped = steps(&mut it);
+    assert!(stopped.iter().all(|step| step.starts_with("stop join")), "base layers after it were dropped: {stopped:?}");
+    it.handle_bytes(ms(1002), Track::Base, u64::MAX, bytes("a number"));
+    it.handle_end(ms(1002), Track::Base, u64::MAX);
+    it.handle_bytes(ms(1002), Track::Join, u64::MAX, bytes("a number"));
+    it.handle_time(ms(9000));
+    assert_eq!(it.poll_timeout(), None);
+}
+
+#[test]
+fn a_group_of_which_too_much_waits_has_no_gap() {
+    let mut it = begun(FRAME_TIME);
+    let piece = Bytes::from(vec![7; 200 * 1024]);
+    it.handle_bytes(ms(0), Track::More, 5, piece.clone());
+    it.handle_bytes(ms(0), Track::More, 5, piece.clone());
+    it.handle_bytes(ms(0), Track::More, 5, bytes("after the gap"));
+    it.handle_bytes(ms(1), Track::Base, 5, piece.clone());
+    it.handle_bytes(ms(1), Track::Base, 5, piece.clone());
+    it.handle_end(ms(1), Track::Base, 5);
+    it.handle_end(ms(1), Track::More, 5);
+    let at = |index: u64| Step::Bytes(7, index * 200 * 1024, piece.clone());
+    let all: Vec<_> = std::iter::from_fn(|| it.poll()).collect();
+    assert_eq!(all, [Step::Open(7), at(0), at(1), at(2), Step::End(7)], "what is passed on at once has no limit");
+    let mut it = Assembly::new(FRAME_TIME);
+    (0..2).for_each(|_| it.handle_bytes(ms(0), Track::Base, 6, piece.clone()));
+    it.handle_bytes(ms(0), Track::Base, 6, bytes("after the gap"));
+    it.handle_end(ms(0), Track::Base, 6);
+    assert!(it.open.get_mut(6).is_some_and(|open| open.ended.is_empty()), "it never ends");
+    it.handle_time(ms(1000));
+    assert_eq!(it.open.len(), 0);
+}
