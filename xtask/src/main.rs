@@ -138,8 +138,6 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
 /// All crates but two: `cargo xtask relays` and `cargo xtask bindings` test those, with what they alone need.
 const CRATE_ARGUMENTS: [&str; 6] =
     ["--locked", "--workspace", "--exclude", "nestcast-moq", "--exclude", "nestcast-gstreamer"];
-/// What holds tests besides documentation. Without the names, cargo also builds all examples, which `lint` checks.
-const PROGRAM_KINDS: [&str; 3] = ["--lib", "--bins", "--tests"];
 /// The programs that build the benchmarks' rivals.
 const RIVALS_NEED: [&str; 3] = ["cmake", "nasm", "perl"];
 
@@ -152,22 +150,16 @@ fn test(arguments: &[OsString]) -> Result<()> {
     };
     let library = runtime::ensure()?;
     let with_runtime = [(platform::RUNTIME_VARIABLE, library.as_os_str())];
-    let selected = tests();
-    let tests = [&selected[..], &PROGRAM_KINDS].concat();
+    let tests = tests();
     if let Some(times) = times {
         return testing::beside_busy_loops(times, &tests, &with_runtime);
     }
-    let (status, mut failed) = testing::run(&tests, &with_runtime, |_| {})?;
-    let documented = [&selected[..], &["--doc"]].concat();
-    let (documented, others) = testing::run(&documented, &with_runtime, |_| {})?;
-    failed.extend(others);
-    let status = if status.success() { documented } else { status };
-    testing::conclude((status, failed), &[], &with_runtime)?;
+    testing::conclude(testing::run(&tests, &with_runtime, |_| {})?, &[], &with_runtime)?;
     wasm::needs_no_host()?;
     wasm::pure_crates_are()
 }
 
-/// Returns arguments that select the crates of all tests that this machine can build.
+/// Returns arguments that select all tests that this machine can build.
 fn tests() -> Vec<&'static str> {
     let missing: Vec<_> = RIVALS_NEED.into_iter().filter(|program| !programs::starts(program)).collect();
     // Every failure is reported.
