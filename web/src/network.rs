@@ -248,6 +248,9 @@ impl Network {
                 }
                 ReceiverOutput::Close(end) => {
                     let code = end.close().code;
+                    if let Some(relay) = &mut self.relay {
+                        relay.end();
+                    }
                     return Some(Step::Close { code, why: end.to_string(), may_retry: code.may_retry() });
                 }
                 // The browser reads streams in order, and this viewer asks for no package.

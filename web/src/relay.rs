@@ -67,9 +67,14 @@ impl Relay {
 
     /// Ends the connection because of a fault. Another attempt may find the broadcast.
     pub(crate) fn fail(&mut self, fault: &Fault) -> Step {
-        self.has_ended = true;
+        self.end();
         let may_retry = matches!(fault, Fault::NoCatalog | Fault::Ended);
         Step::Unusable { why: format!("the broadcast at the relay is unusable: {fault}"), may_retry }
+    }
+
+    /// Ends everything: no further step follows.
+    pub(crate) fn end(&mut self) {
+        self.has_ended = true;
     }
 
     pub(crate) fn poll(&mut self, now: Duration, session: &mut ReceiverSession) -> Option<Step> {
@@ -106,7 +111,7 @@ impl Relay {
 
     /// Returns the end, once the session has no more frames of a broadcast that is over.
     pub(crate) fn poll_end(&mut self) -> Option<Step> {
-        self.is_over.then(|| self.fail(&Fault::Ended))
+        (self.is_over && !self.has_ended).then(|| self.fail(&Fault::Ended))
     }
 
     /// Subscribes anew to the rest of the frames after this one, if the subscription is old enough.
