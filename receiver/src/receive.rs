@@ -98,16 +98,24 @@ async fn connections<S: FrameSink>(
         let Some(pause) = retry.next(useful, fastrand::f64()) else { return Err(given_up(error, &retry)) };
         if ended {
             tracing::warn!("the broadcast ended; waiting for the next");
-        } else if config.wait && retry.spent().0 > 1 {
-            tracing::info!("{error}; trying again in {} ms", pause.as_millis());
         } else {
-            tracing::warn!("{error}; trying again in {} ms", pause.as_millis());
+            say_again(&error, pause, config.wait && retry.spent().0 > 1);
         }
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = &mut shutdown => return Ok(()),
             error = sink.failed() => return Err(Error::sink(error)),
         }
+    }
+}
+
+/// Says when the next attempt comes; quietly if it was said before.
+fn say_again(error: &Error, pause: Duration, was_said: bool) {
+    let milliseconds = pause.as_millis();
+    if was_said {
+        tracing::info!("{error}; trying again in {milliseconds} ms");
+    } else {
+        tracing::warn!("{error}; trying again in {milliseconds} ms");
     }
 }
 
