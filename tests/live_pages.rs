@@ -26,7 +26,7 @@ const MIN_FRAMES: usize = 30;
 /// Frames of video a second. A busy machine reads each one back from the canvas, so it would show few of more.
 const VIDEO_RATE: u32 = 5;
 /// Broadcasts until the page shows every frame.
-const MAX_ATTEMPTS: u32 = 3;
+const MAX_ATTEMPTS: u32 = 6;
 
 fn plan() -> Plan {
     Plan { browsers: Some(Browsers::default()), ..Plan::new(&identity()) }
