@@ -19,6 +19,11 @@ use nestcast_tests::broadcasts::{CountingViewer, PATIENCE, Plan, RATE, Running, 
 use nestcast_tests::pictures::{self, Content};
 use nestcast_tests::still_frames::StillFrames;
 
+/// Frames for which a receiver's rate is watched, from the first one that shows it: two seconds.
+const CAPPED_FRAMES: usize = 60;
+/// The depth of a sender's token bucket, in frame intervals.
+const BUCKET_INTERVALS: f64 = 3.0;
+
 /// Broadcasts a changing picture, as `identity`.
 fn start(
     listen: SocketAddr,
@@ -44,20 +49,20 @@ async fn wait_for_frames(seeing: Receiver<usize>, count: usize) -> Receiver<usiz
     looking.await.expect("no panic")
 }
 
-/// Waits for a frame of at least `least` bytes, as the rate grows. All frames since `begun` may have no more bytes than
-/// `most` for each interval, and for a second before: a frame after others that a busy machine skipped has their bytes.
+/// Waits for a frame of at least `least` bytes, as the rate grows, and takes [`CAPPED_FRAMES`] more. All frames since `begun`
+/// may have `most` bytes for each interval, and the depth of the sender's token bucket: a frame after others that a busy
+/// machine skipped has their bytes too.
 async fn wait_for_bytes(seeing: Receiver<usize>, least: usize, most: usize, begun: Instant) -> Receiver<usize> {
     let looking = tokio::task::spawn_blocking(move || {
-        let mut all = 0.0;
-        loop {
+        let (mut all, mut grown) = (0, 0);
+        while grown < CAPPED_FRAMES {
             let bytes = seeing.recv_timeout(PATIENCE).expect("frames come");
-            all += bytes as f64;
-            let allowed = most as f64 * f64::from(RATE) * (begun.elapsed().as_secs_f64() + 1.0);
-            assert!(all <= allowed, "{all} of {allowed} bytes");
-            if bytes >= least {
-                return seeing;
-            }
+            all += bytes;
+            let intervals = begun.elapsed().as_secs_f64() * f64::from(RATE) + BUCKET_INTERVALS;
+            assert!(all as f64 <= most as f64 * intervals, "{all} bytes in {intervals} intervals of {most}");
+            grown += usize::from(grown > 0 || bytes >= least);
         }
+        seeing
     });
     looking.await.expect("no panic")
 }

@@ -79,12 +79,11 @@ impl Tables {
 
     fn write(&mut self, folder: &Path) -> Result<()> {
         let clip = |name: &str| video::clips().position(|clip| clip == name);
-        let scheme = |id: &str| video::SCHEME_IDS.iter().position(|known| *known == id);
-        self.rows.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
-        self.frames.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
-        self.candidates.sort_by_key(|row| (clip(&row.clip), scheme(&row.scheme)));
+        self.rows.sort_by_key(|row| video::place(&row.clip, &row.scheme));
+        self.frames.sort_by_key(|row| video::place(&row.clip, &row.scheme));
+        self.candidates.sort_by_key(|row| video::place(&row.clip, &row.scheme));
         self.outcomes.sort_by_key(|outcome| clip(&outcome.clip));
-        self.steps.sort_by_key(|step| (clip(&step.clip), scheme(&step.scheme)));
+        self.steps.sort_by_key(|step| video::place(&step.clip, &step.scheme));
         table::write(&folder.join("rates.csv"), &self.rows)?;
         table::write(&folder.join("frames.csv"), &self.frames)?;
         table::write(&folder.join("renditions.csv"), &self.candidates)?;

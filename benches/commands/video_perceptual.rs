@@ -38,9 +38,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
             rows.retain(|row| row.clip != clip.name || row.scheme != scheme.id());
             rows.extend(measured);
             // Saves what was measured, in case a later scheme fails.
-            let of = |name: &str| video::clips().position(|clip| clip == name);
-            let by = |id: &str| video::SCHEME_IDS.iter().position(|known| *known == id);
-            rows.sort_by_key(|row| (of(&row.clip), by(&row.scheme)));
+            rows.sort_by_key(|row| video::place(&row.clip, &row.scheme));
             table::write(&table, &rows)?;
         }
     }

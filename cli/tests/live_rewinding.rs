@@ -88,7 +88,7 @@ fn goes_live(start: impl FnOnce(&Bench, &[&str]) -> Child, ask: impl FnOnce(&mut
     let mut before = next();
     assert!(before + 100 < now[0], "it begins at frame {before}, where all others are at {now:?}");
     ask(&mut receiver);
-    // However slow the machine is, a receiver that stays behind never leaves out as many frames at once.
+    // A receiver that stays behind never leaves out as many frames at once, even on a slow machine.
     let jumped = (0..300).map(|_| next()).find(|number| number - std::mem::replace(&mut before, *number) >= 100);
     let _ = receiver.kill();
     receiver.wait().expect("it ends");

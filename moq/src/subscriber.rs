@@ -306,6 +306,8 @@ impl<'a, S: FrameSink> Driver<'a, S> {
     fn read(&mut self, track: Track) {
         let subscribed = self.subscription.track(track);
         let events = self.events.clone();
+        // The set keeps a reader that ended until someone takes it.
+        while self.readers.try_join_next().is_some() {}
         let reader = self.readers.spawn(async move {
             match subscribed.await {
                 Ok(subscriber) => tracks::read(track, subscriber, events).await,

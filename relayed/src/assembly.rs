@@ -251,7 +251,7 @@ impl Assembly {
             Track::Catalog | Track::Sound | Track::More => {}
         }
         let (Some(first), Some(newest)) = (*first, *join) else { return };
-        // Of a frame that was passed on the session knows the other form.
+        // The session has the frames up to this one already, in their other form.
         let least = self.passed.map_or(first, |passed| first.max(passed.saturating_add(1)));
         if newest < least {
             *join = None;

@@ -111,7 +111,7 @@ impl Relay {
 
     /// Returns the end, once the session has no more frames of a broadcast that is over.
     pub(crate) fn poll_end(&mut self) -> Option<Step> {
-        (self.is_over && !self.has_ended).then(|| self.fail(&Fault::Ended))
+        self.is_over.then(|| self.fail(&Fault::Ended))
     }
 
     /// Subscribes anew to the rest of the frames after this one, if the subscription is old enough.

@@ -29,6 +29,6 @@ pub use self::{
     quality::Run,
     rates::{Rates, clips},
     row::{FrameRow, Row},
-    scheme::{EMBEDDED_SCHEMES, SCHEME_IDS, Scheme, Screen, all, rendition},
+    scheme::{EMBEDDED_SCHEMES, SCHEME_IDS, Scheme, Screen, all, place, rendition},
     steps::Step,
 };

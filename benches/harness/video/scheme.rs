@@ -11,6 +11,7 @@ use super::{
     cache::Cached,
     embedded::{Embedded, embedded},
     ladder::Ladder,
+    rates::clips,
     rivals::Rival,
 };
 
@@ -60,6 +61,12 @@ pub const SCHEME_IDS: [&str; 13] = [
     "svt-av1",
     "x264-ladder",
 ];
+
+/// Returns where a row of this clip and scheme stands in tables.
+#[must_use]
+pub fn place(clip: &str, scheme: &str) -> (Option<usize>, Option<usize>) {
+    (clips().position(|known| known == clip), SCHEME_IDS.iter().position(|known| *known == scheme))
+}
 
 /// Returns all schemes, in the order of tables and plots: nestcast first. Runs of rivals are stored in the folder
 /// `cache`.

@@ -248,7 +248,7 @@ fn a_hostile_relay_costs_little() {
 
         let mut client = reading(version, &[Track::Base, Track::More]);
         let wrong: [&[u8]; 4] = [&[0, 1, 0x40], &[0, 0], &head(version, 99, 1, 0), &head(version, 1, 1, 2)];
-        // Of these the last is a whole group's in the fifth version.
+        // Version 5 has no field for the group's first object, so its last head is that of a whole group.
         let count = if version == Version::Six { 4 } else { 3 };
         for (stream, bytes) in (100..).zip(wrong).take(count) {
             bring(&mut client, stream, bytes);
