@@ -45,11 +45,13 @@ mod receive;
 #[cfg(feature = "serde")]
 mod report;
 mod retry;
+mod search;
 mod sender_clock;
 mod session;
 mod sink;
 mod start;
 mod streams;
+mod token_file;
 mod transport;
 mod trust;
 mod view_error;

@@ -5,16 +5,19 @@ use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use bytes::Bytes;
 use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
 
 use crate::config::Config;
 use crate::error::Error;
 use crate::quic::{QuicConnection, Socket};
-use crate::race;
+use crate::race::Dialer;
 use crate::retry::Retry;
+use crate::search::search;
 use crate::session::{self, Ended};
 use crate::sink::FrameSink;
 use crate::start;
+use crate::token_file::CurrentToken;
 use crate::transport::Connection as _;
 
 /// Receives until the broadcast ends, `shutdown` is ready, or a connection ended and no frame was useful for
@@ -50,24 +53,32 @@ async fn connections<S: FrameSink>(
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
     let new_retry = || Retry::new(if config.wait { Duration::MAX } else { config.retry });
+    let is_shared = socket.as_ref().is_some_and(Socket::is_shared);
+    let mut dialer = Dialer::new(config.clone(), socket);
+    let mut token = CurrentToken::new(config);
     let mut retry = new_retry();
     let mut begins = config.start;
     let mut went_live = false;
+    let mut was_silent = false;
     loop {
+        let searches = was_silent && dialer.may_overlap();
         let connected = tokio::select! {
             biased;
-            connected = race::connect(config, socket.as_ref(), retry.attempt_time()) => connected,
+            connected = connect(&dialer, &mut retry, searches) => connected,
             () = &mut shutdown => return Ok(()),
+            error = sink.failed() => return Err(Error::sink(error)),
         };
         let (error, useful) = match connected {
             Ok(connection) => {
+                dialer.handle_connected(connection.address());
                 sink.handle_connection();
                 // A request before the receiver is connected needs no other connection.
                 went_live |= config.go_live.take();
                 let start = begins.filter(|_| !went_live);
-                let left = run_connection(config, start, &mut went_live, sink, &connection, shutdown.as_mut()).await;
+                let hello = hello(config, token.read().await, start);
+                let left = run_connection(config, hello, &mut went_live, sink, &connection, shutdown.as_mut()).await;
                 // The next connection over a socket that both share would miss what the old one reads.
-                if !matches!(left, Left::ToGoLive) || socket.is_some() {
+                if !matches!(left, Left::ToGoLive) || is_shared {
                     connection.settle().await;
                 }
                 match left {
@@ -83,20 +94,27 @@ async fn connections<S: FrameSink>(
                         begins = config.start;
                         (error, None)
                     }
+                    // The next broadcast begins anew. A source that breaks off at once is tried less and less often.
+                    Left::Ended(Ended { error: error @ Error::Closed(Code::Source), handed_over, .. }) => {
+                        begins = config.start;
+                        (error, sink.useful_for(handed_over))
+                    }
                     Left::Ended(Ended { error, handed_over, began }) => {
                         begins = start::next(begins, began, handed_over);
                         (error, sink.useful_for(handed_over))
                     }
                 }
             }
+            Err(error) if searches && error.is_silence() => return Err(given_up(error, &retry)),
             Err(error) => (error, None),
         };
-        let ended = matches!(error, Error::Closed(Code::Done));
-        if !ended && !error.may_retry() {
+        let goes_on = if config.wait { error.may_wait(config.token_file.is_some()) } else { error.may_retry() };
+        if !goes_on {
             return Err(error);
         }
+        was_silent = error.is_silence();
         let Some(pause) = retry.next(useful, fastrand::f64()) else { return Err(given_up(error, &retry)) };
-        if ended {
+        if matches!(error, Error::Closed(Code::Done)) {
             tracing::warn!("the broadcast ended; waiting for the next");
         } else {
             say_again(&error, pause, config.wait && retry.spent().0 > 1);
@@ -107,6 +125,16 @@ async fn connections<S: FrameSink>(
             error = sink.failed() => return Err(Error::sink(error)),
         }
     }
+}
+
+/// Makes one attempt, or one beside another if the sender was silent.
+async fn connect(dialer: &Dialer, retry: &mut Retry, searches: bool) -> Result<QuicConnection, Error> {
+    if searches { search(dialer, retry).await } else { dialer.connect(retry.attempt_time()).await }
+}
+
+fn hello(config: &Config, token: Bytes, start: Option<Start>) -> Hello {
+    let Config { max_bitrate, decoder, broadcast, .. } = config.clone();
+    Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start }
 }
 
 /// Says when the next attempt comes; quietly if it was said before.
@@ -136,19 +164,17 @@ enum Left {
     Ended(Ended),
 }
 
-/// Runs one connection that asks to begin at `start`. Notes in `went_live` if it is asked to go where all others are.
+/// Runs one connection that begins with `hello`. Notes in `went_live` if it is asked to go where all others are.
 async fn run_connection<S: FrameSink>(
     config: &Config,
-    start: Option<Start>,
+    hello: Hello,
     went_live: &mut bool,
     sink: &mut S,
     connection: &QuicConnection,
     shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Left {
     tracing::info!(address = %connection.address(), "connected");
-    let Config { token, max_bitrate, decoder, broadcast, .. } = config.clone();
-    let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
-    let is_live = AtomicBool::new(start.is_none());
+    let is_live = AtomicBool::new(hello.start.is_none());
     let left = tokio::select! {
         biased;
         () = shutdown => Left::ForGood,

@@ -127,7 +127,7 @@ pub(crate) struct Receive {
     pub(crate) rewind: Option<Duration>,
     #[command(flatten)]
     pub(crate) trusted: Trusted,
-    /// A file whose content the sender asks for
+    /// A file whose content the sender asks for; nestcast reads it again for each connection
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Receive at most this bit rate over time, in bits per second, or with k or M, as in 1.5M
@@ -147,8 +147,8 @@ pub(crate) struct Receive {
     /// arrives; 0: try only once
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
-    /// Wait for the broadcast to begin and, when it ends, for the next one, until you press ctrl-c; not together with
-    /// --retry
+    /// Wait for the broadcast to begin and, when it ends or breaks off, for the next one, until you press ctrl-c; not
+    /// together with --retry
     #[arg(long, conflicts_with = "retry")]
     pub(crate) wait: bool,
     /// The video or picture that the sender sends, to measure PSNR against

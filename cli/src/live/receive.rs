@@ -99,6 +99,7 @@ fn config(options: &Receive, address: &Address, go_live: GoLive) -> Result<Confi
         broadcast: address.broadcast().clone(),
         start: start(options),
         token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
+        token_file: options.token_file.clone().filter(|file| file.is_file()),
         max_bitrate: options.max_bitrate,
         decoder: decoder(options),
         fetch_model: !options.no_fetch_model,
