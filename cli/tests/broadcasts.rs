@@ -5,6 +5,7 @@ mod live;
 mod live_access;
 mod live_clocks;
 mod live_matroska;
+mod live_progress;
 mod live_recording;
 mod live_records;
 mod live_refusals;

@@ -8,13 +8,14 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use nestcast_encode::Pace;
+use nestcast_lab::progress::StatusLine;
 use nestcast_media::is_standard;
 #[cfg(feature = "moq")]
 use nestcast_moq::RelayUrl;
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{
-    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, SharedToken, Station, Statistics,
-    place_of,
+    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, Monitor, ProgressLine,
+    SharedToken, Station, Statistics, place_of,
 };
 #[cfg(feature = "access")]
 use nestcast_sender::{HttpCallback, SignedTokens};
@@ -146,17 +147,22 @@ async fn on_air(
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // A separate task, because the reader of the figures may stop reading.
     let mut run = tokio::spawn(broadcast.run(process::interrupted()));
+    let (status, mut lines) = ((!options.json).then(StatusLine::begin), ProgressLine::default());
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
             () = certificate.changed() => tell_links(options.json, links(&certificate))?,
             _ = seconds.tick() => {
-                for ((name, monitor), pace) in monitors.iter().zip(&mut paces) {
-                    tell_pace(options.json, name, &monitor.read(), pace, began)?;
+                let figures: Vec<_> = monitors.values().map(Monitor::read).collect();
+                for ((name, figures), pace) in monitors.keys().zip(&figures).zip(&mut paces) {
+                    tell_pace(options.json, name, figures, pace, began)?;
                 }
+                let line = status.as_ref().zip(lines.next(began.elapsed(), &figures));
+                line.inspect(|(status, line)| status.show(line));
             }
         }
     };
+    drop(status);
     let mut kept = Ok(());
     for recording in recordings {
         let ended = recording.await.context("the recording stopped unexpectedly: please report this");
@@ -246,7 +252,7 @@ fn publish<'a>(options: &Send, urls: Vec<Option<&RelayUrl>>, station: impl Fn(&N
 
 /// What reads the figures of each broadcast.
 #[cfg(feature = "metrics")]
-type Monitors = std::collections::BTreeMap<BroadcastName, nestcast_sender::Monitor>;
+type Monitors = std::collections::BTreeMap<BroadcastName, Monitor>;
 
 /// Serves figures for Prometheus as long as the program runs. Returns the address.
 #[cfg(feature = "metrics")]
