@@ -10,6 +10,7 @@ mod live_recording;
 mod live_records;
 mod live_refusals;
 mod live_rewinding;
+mod live_secrets;
 mod live_several;
 mod live_sound;
 mod live_sources;

@@ -69,7 +69,7 @@ mod shared;
 mod transport;
 
 #[cfg(feature = "access")]
-pub use access::callback::{HttpCallback, UrlError};
+pub use access::callback::{BearerError, HttpCallback, UrlError};
 pub use access::shared_token::SharedToken;
 #[cfg(feature = "access")]
 pub use access::signed::{Audience, Claims, KeyError, SignedTokens, SigningKey};

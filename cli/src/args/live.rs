@@ -107,7 +107,7 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
     /// The sender: host and port, and the broadcast there if it has a name, as in HOST:PORT/cam1. With the feature `moq` also a broadcast at a relay: moq://HOST:PORT/NAME, or https for
-    /// WebTransport, with the relay's token in the URL
+    /// WebTransport
     #[arg(value_name = "HOST:PORT[/NAME]|URL", value_parser = place)]
     pub(crate) address: Place,
     /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, `-` for y4m on
@@ -127,7 +127,7 @@ pub(crate) struct Receive {
     pub(crate) rewind: Option<Duration>,
     #[command(flatten)]
     pub(crate) trusted: Trusted,
-    /// A file whose content the sender asks for; nestcast reads it again for each connection
+    /// A file whose content the sender asks for, or a relay; nestcast reads a sender's again for each connection
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Receive at most this bit rate over time, in bits per second, or with k or M, as in 1.5M

@@ -81,6 +81,13 @@ pub(super) async fn interrupted() {
     std::future::pending().await
 }
 
+/// Returns the address of a broadcast at a relay with the token of a file, if there is one.
+#[cfg(feature = "moq")]
+pub(super) fn with_token(url: &nestcast_moq::RelayUrl, file: Option<&Path>) -> Result<nestcast_moq::RelayUrl> {
+    let url = url.clone();
+    Ok(if let Some(token) = token(file)? { url.with_token(&token)? } else { url })
+}
+
 /// Reads a token: a file's content without the white space around it.
 pub(super) fn token(path: Option<&Path>) -> Result<Option<Bytes>> {
     let Some(path) = path else { return Ok(None) };

@@ -119,11 +119,10 @@ fn start(options: &Receive) -> Option<Start> {
 /// Returns the settings for a broadcast at a relay.
 #[cfg(feature = "moq")]
 fn relay_config(options: &Receive, url: &nestcast_moq::RelayUrl) -> Result<nestcast_moq::Config> {
-    ensure!(options.token_file.is_none(), "a relay's token is part of its URL, after ?jwt=: leave --token-file out");
     ensure!(start(options).is_none(), "a relay keeps nothing to rewind: leave --start and --rewind out");
     ensure!(options.max_bitrate.is_none(), "a relay is not told --max-bitrate: leave it out");
     Ok(nestcast_moq::Config {
-        url: url.clone(),
+        url: process::with_token(url, options.token_file.as_deref())?,
         trust: options.trusted.trust(),
         decoder: decoder(options),
         retry: Duration::from_secs(options.retry.into()),

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
+#[cfg(feature = "moq")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -80,7 +82,9 @@ fn viewers(access: &Access) -> Result<Vec<Arc<dyn Authorizer>>> {
         authorizers.push(Arc::new(keys.with_context(|| format!("{} cannot be used", file.display()))?));
     }
     if let Some(url) = &access.admit {
-        authorizers.push(Arc::new(HttpCallback::new(url).context("--admit names no web service")?));
+        let service = HttpCallback::new(url).context("--admit names no web service")?;
+        let token = process::token(access.admit_token_file.as_deref())?;
+        authorizers.push(Arc::new(token.map_or(Ok(service.clone()), |token| service.with_token(&token))?));
     }
     Ok(authorizers)
 }
@@ -112,7 +116,7 @@ async fn on_air(
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     #[cfg(feature = "moq")]
-    let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
+    let urls = relay_urls(options)?;
     // After all that may be refused, because it creates files.
     let recordings = record::start(options, station)?;
     #[cfg(feature = "moq")]
@@ -232,13 +236,24 @@ fn tell(json: bool, name: &BroadcastName, figures: &Statistics, words: Option<St
     Ok(())
 }
 
+/// Returns the address at a relay of each source that has one, with its token.
+#[cfg(feature = "moq")]
+fn relay_urls(options: &Send) -> Result<Vec<Option<RelayUrl>>> {
+    let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
+    let files = args::assign(&options.sources, "--relay-token-file", &options.relay.relay_token_file)?;
+    let with_token = |(url, file): (Option<&RelayUrl>, Option<&PathBuf>)| {
+        url.map(|url| process::with_token(url, file.map(PathBuf::as_path))).transpose()
+    };
+    urls.into_iter().zip(files).map(with_token).collect()
+}
+
 /// Publishes broadcasts at relays too. Their own receivers go on if a relay is of no use.
 #[cfg(feature = "moq")]
-fn publish<'a>(options: &Send, urls: Vec<Option<&RelayUrl>>, station: impl Fn(&NamedSource) -> &'a Station) {
+fn publish<'a>(options: &Send, urls: Vec<Option<RelayUrl>>, station: impl Fn(&NamedSource) -> &'a Station) {
     let relays = &options.relay;
     let Some(trust) = relays.trust() else { return };
     for (source, url) in options.sources.iter().zip(urls) {
-        let Some(url) = url.cloned() else { continue };
+        let Some(url) = url else { continue };
         let (relayed, rates, trust) = (nestcast_moq::Relayed::of(station(source)), relays.relay_rates, trust.clone());
         files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
         tokio::spawn(async move {
