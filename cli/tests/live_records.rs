@@ -104,7 +104,10 @@ fn a_hundred_recordings_that_are_killed_at_random_lack_a_second_at_most() {
     for turn in 0..100 {
         let bench = Bench::new();
         bench.write("clip.y4m", &clip(20));
-        bench.write("tone.raw", &(0..48_000_u32).flat_map(|at| [0, (at / 64 % 2 * 40).to_le_bytes()[0]]).collect::<Vec<_>>());
+        bench.write(
+            "tone.raw",
+            &(0..48_000_u32).flat_map(|at| [0, (at / 64 % 2 * 40).to_le_bytes()[0]]).collect::<Vec<_>>(),
+        );
         let sound = ["--sound", "tone.raw", "--sound-raw", "48000:1"];
         let mut sender =
             Sender::start(&bench, &[&["clip.y4m", "--repeat", "--record", "killed.nst"], &sound[..]].concat());

@@ -115,7 +115,9 @@ fn hides_all(folder: &Path) -> usize {
 #[test]
 fn every_form_of_a_token_would_be_found() {
     let secret = SECRETS[0];
-    for shown in [secret.to_owned(), format!("{:?}", secret.as_bytes()), format!("{:02x?}", secret.as_bytes()).replace(", ", "")] {
+    for shown in
+        [secret.to_owned(), format!("{:?}", secret.as_bytes()), format!("{:02x?}", secret.as_bytes()).replace(", ", "")]
+    {
         let found = std::panic::catch_unwind(|| hides("it", shown.as_bytes()));
         assert!(found.is_err(), "{shown}");
     }

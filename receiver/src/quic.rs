@@ -105,10 +105,9 @@ impl QuicConnection {
         let setup = |error: &dyn fmt::Display| Error::Setup(error.to_string());
         let config = config(&to.trust)?;
         let open = |socket: &Socket| (socket.open)();
-        let opened = socket.map(open).map_or_else(
-            || bind(address).map(|socket| (socket, None)),
-            |(socket, seed)| Ok((socket, Some(seed))),
-        );
+        let opened = socket
+            .map(open)
+            .map_or_else(|| bind(address).map(|socket| (socket, None)), |(socket, seed)| Ok((socket, Some(seed))));
         let endpoint = opened.and_then(|(socket, seed)| {
             let mut own = EndpointConfig::default();
             let no_ids = || Box::new(RandomConnectionIdGenerator::new(0)) as Box<dyn ConnectionIdGenerator>;

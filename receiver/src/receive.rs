@@ -5,7 +5,6 @@ use std::pin::Pin;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use bytes::Bytes;
 use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
 
 use crate::config::Config;
@@ -52,73 +51,24 @@ async fn connections<S: FrameSink>(
     sink: &mut S,
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
-    let new_retry = || Retry::new(if config.wait { Duration::MAX } else { config.retry });
-    let is_shared = socket.as_ref().is_some_and(Socket::is_shared);
-    let mut dialer = Dialer::new(config.clone(), socket);
-    let mut token = CurrentToken::new(config);
-    let mut retry = new_retry();
-    let mut begins = config.start;
-    let mut went_live = false;
-    let mut was_silent = false;
+    let mut reception = Reception::new(config, socket);
     loop {
-        let searches = was_silent && dialer.may_overlap();
         let connected = tokio::select! {
             biased;
-            connected = connect(&dialer, &mut retry, searches) => connected,
+            connected = reception.connect() => connected,
             () = &mut shutdown => return Ok(()),
             error = sink.failed() => return Err(Error::sink(error)),
         };
         let (error, useful) = match connected {
-            Ok(connection) => {
-                dialer.handle_connected(connection.address());
-                sink.handle_connection();
-                // A request before the receiver is connected needs no other connection.
-                went_live |= config.go_live.take();
-                let start = begins.filter(|_| !went_live);
-                let hello = hello(config, token.read().await, start);
-                let left = run_connection(config, hello, &mut went_live, sink, &connection, shutdown.as_mut()).await;
-                // The next connection over a socket that both share would miss what the old one reads.
-                if !matches!(left, Left::ToGoLive) || is_shared {
-                    connection.settle().await;
-                }
-                match left {
-                    Left::ForGood => return Ok(()),
-                    Left::ToGoLive => {
-                        tracing::info!("going to the live edge");
-                        retry = new_retry();
-                        continue;
-                    }
-                    Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
-                    Left::Ended(Ended { error: error @ Error::Closed(Code::Done), .. }) => {
-                        retry = new_retry();
-                        begins = config.start;
-                        (error, None)
-                    }
-                    // The next broadcast begins anew. A source that breaks off at once is tried less and less often.
-                    Left::Ended(Ended { error: error @ Error::Closed(Code::Source), handed_over, .. }) => {
-                        begins = config.start;
-                        (error, sink.useful_for(handed_over))
-                    }
-                    Left::Ended(Ended { error, handed_over, began }) => {
-                        begins = start::next(begins, began, handed_over);
-                        (error, sink.useful_for(handed_over))
-                    }
-                }
-            }
-            Err(error) if searches && error.is_silence() => return Err(given_up(error, &retry)),
+            Ok(connection) => match reception.run(&connection, sink, shutdown.as_mut()).await {
+                Left::ForGood => return Ok(()),
+                Left::ToGoLive => continue,
+                Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
+                Left::Ended(ended) => reception.handle_end(ended, sink),
+            },
             Err(error) => (error, None),
         };
-        let goes_on = if config.wait { error.may_wait(config.token_file.is_some()) } else { error.may_retry() };
-        if !goes_on {
-            return Err(error);
-        }
-        was_silent = error.is_silence();
-        let Some(pause) = retry.next(useful, fastrand::f64()) else { return Err(given_up(error, &retry)) };
-        if matches!(error, Error::Closed(Code::Done)) {
-            tracing::warn!("the broadcast ended; waiting for the next");
-        } else {
-            say_again(&error, pause, config.wait && retry.spent().0 > 1);
-        }
+        let pause = reception.pause(error, useful)?;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = &mut shutdown => return Ok(()),
@@ -127,14 +77,106 @@ async fn connections<S: FrameSink>(
     }
 }
 
-/// Makes one attempt, or one beside another if the sender was silent.
-async fn connect(dialer: &Dialer, retry: &mut Retry, searches: bool) -> Result<QuicConnection, Error> {
-    if searches { search(dialer, retry).await } else { dialer.connect(retry.attempt_time()).await }
+/// What stays from one connection to the next.
+struct Reception<'a> {
+    config: &'a Config,
+    dialer: Dialer,
+    token: CurrentToken,
+    retry: Retry,
+    /// Where the next connection begins.
+    begins: Option<Start>,
+    /// Whether it was asked to go where all others are.
+    went_live: bool,
+    /// Whether the sender was silent when the last connection or attempt ended.
+    was_silent: bool,
 }
 
-fn hello(config: &Config, token: Bytes, start: Option<Start>) -> Hello {
-    let Config { max_bitrate, decoder, broadcast, .. } = config.clone();
-    Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start }
+impl<'a> Reception<'a> {
+    fn new(config: &'a Config, socket: Option<Socket>) -> Self {
+        let dialer = Dialer::new(config.clone(), socket);
+        let (token, retry) = (CurrentToken::new(config), new_retry(config));
+        Self { config, dialer, token, retry, begins: config.start, went_live: false, was_silent: false }
+    }
+
+    /// Returns whether it makes one attempt to connect beside another.
+    fn searches(&self) -> bool {
+        self.was_silent && self.dialer.may_overlap()
+    }
+
+    /// Makes one attempt, or one beside another if the sender was silent.
+    async fn connect(&mut self) -> Result<QuicConnection, Error> {
+        if self.searches() {
+            return search(&self.dialer, &mut self.retry).await;
+        }
+        self.dialer.connect(self.retry.attempt_time()).await
+    }
+
+    /// Runs a connection to its end.
+    async fn run<S: FrameSink>(
+        &mut self,
+        connection: &QuicConnection,
+        sink: &mut S,
+        shutdown: Pin<&mut impl Future<Output = ()>>,
+    ) -> Left {
+        self.dialer.handle_connected(connection.address());
+        self.was_silent = false;
+        sink.handle_connection();
+        // A request before the receiver is connected needs no other connection.
+        self.went_live |= self.config.go_live.take();
+        let start = self.begins.filter(|_| !self.went_live);
+        let Config { max_bitrate, decoder, broadcast, .. } = self.config.clone();
+        let token = self.token.read().await;
+        let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
+        let left = run_connection(self.config, hello, &mut self.went_live, sink, connection, shutdown).await;
+        // The next connection over a socket that both share would miss what the old one reads.
+        if !matches!(left, Left::ToGoLive) || !self.dialer.may_overlap() {
+            connection.settle().await;
+        }
+        if matches!(left, Left::ToGoLive) {
+            tracing::info!("going to the live edge");
+            self.retry = new_retry(self.config);
+        }
+        left
+    }
+
+    /// Decides where the next connection begins. Returns why this one ended, and how long its frames were useful.
+    fn handle_end<S: FrameSink>(&mut self, ended: Ended, sink: &S) -> (Error, Option<Duration>) {
+        let Ended { error, handed_over, began } = ended;
+        let is_done = matches!(error, Error::Closed(Code::Done));
+        if is_done {
+            self.retry = new_retry(self.config);
+        }
+        // The next broadcast begins anew. After a source that breaks off at once, pauses grow.
+        let is_over = is_done || matches!(error, Error::Closed(Code::Source));
+        self.begins = if is_over { self.config.start } else { start::next(self.begins, began, handed_over) };
+        (error, sink.useful_for(handed_over).filter(|_| !is_done))
+    }
+
+    /// Returns the pause before the next attempt, and says why there is one.
+    ///
+    /// # Errors
+    /// If there is none: the error would come again, or the time is over.
+    fn pause(&mut self, error: Error, useful: Option<Duration>) -> Result<Duration, Error> {
+        let Config { wait, token_file, .. } = self.config;
+        let goes_on = if *wait { error.may_wait(token_file.is_some()) } else { error.may_retry() };
+        if !goes_on {
+            return Err(error);
+        }
+        let was_searched = std::mem::replace(&mut self.was_silent, error.is_silence()) && self.searches();
+        // A search has ended with silence only because its time is over.
+        let pause = if was_searched { None } else { self.retry.next(useful, fastrand::f64()) };
+        let Some(pause) = pause else { return Err(given_up(error, &self.retry)) };
+        if matches!(error, Error::Closed(Code::Done)) {
+            tracing::warn!("the broadcast ended; waiting for the next");
+        } else {
+            say_again(&error, pause, *wait && self.retry.spent().0 > 1);
+        }
+        Ok(pause)
+    }
+}
+
+fn new_retry(config: &Config) -> Retry {
+    Retry::new(if config.wait { Duration::MAX } else { config.retry })
 }
 
 /// Says when the next attempt comes; quietly if it was said before.

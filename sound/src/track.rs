@@ -189,7 +189,8 @@ mod tests {
             for half in samples.chunks(samples.len() / 2) {
                 for channel in 0..channels {
                     let heard = half[half.len() / 4..half.len() * 3 / 4].iter().skip(channel).step_by(channels);
-                    let (sum, count) = heard.fold((0.0, 0.0), |(sum, count), sample| (sum + f64::from(*sample).powi(2), count + 1.0));
+                    let (sum, count) =
+                        heard.fold((0.0, 0.0), |(sum, count), sample| (sum + f64::from(*sample).powi(2), count + 1.0));
                     let level = (sum / count).sqrt();
                     assert!((6000.0..10_000.0).contains(&level), "{first:?} to {second:?}: {level}");
                 }

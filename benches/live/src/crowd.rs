@@ -77,13 +77,7 @@ pub fn receive(address: SocketAddr, count: usize, peers: Peers, hears: bool) -> 
     Ok(())
 }
 
-async fn start(
-    address: SocketAddr,
-    count: usize,
-    peers: Peers,
-    hears: bool,
-    counters: &Arc<Counters>,
-) -> Result<()> {
+async fn start(address: SocketAddr, count: usize, peers: Peers, hears: bool, counters: &Arc<Counters>) -> Result<()> {
     let places = Arc::new(Semaphore::new(MAX_CONNECTING));
     for first in (0..count).step_by(RECEIVERS_PER_SOCKET) {
         let endpoint = peers.socket();
@@ -190,7 +184,8 @@ async fn discard(mut stream: RecvStream) -> Result<Read> {
             Ok(Some(chunk)) => {
                 read.bytes += chunk.bytes.len() as u64;
                 let is_head = chunk.offset == 0;
-                read.is_sound |= is_head && matches!(StreamHead::parse(&chunk.bytes), Ok(Some((StreamHead::Sound(_), _))));
+                read.is_sound |=
+                    is_head && matches!(StreamHead::parse(&chunk.bytes), Ok(Some((StreamHead::Sound(_), _))));
             }
             Ok(None) => return Ok(Read { is_whole: true, ..read }),
             Err(ReadError::Reset(_)) => return Ok(read),

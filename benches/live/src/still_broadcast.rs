@@ -8,9 +8,7 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use nestcast_encode::Replay;
 use nestcast_proto::Sound;
-use nestcast_sender::{
-    Broadcast, Browsers, Config, FrameSource, Identity, PacedSource, SoundFanout, clock_micros,
-};
+use nestcast_sender::{Broadcast, Browsers, Config, FrameSource, Identity, PacedSource, SoundFanout, clock_micros};
 use nestcast_tests::still_frames::{RATE, StillFrames};
 
 /// Bytes of a frame: 2 Mbit/s.

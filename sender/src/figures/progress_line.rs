@@ -54,12 +54,15 @@ mod tests {
     #[test]
     fn a_line_every_two_seconds_has_the_rates_since_the_last() {
         let mut line = ProgressLine::default();
-        let figures = |frames, skipped| [Statistics { frames, skipped, ..Statistics::default() }, Statistics::default()];
+        let figures =
+            |frames, skipped| [Statistics { frames, skipped, ..Statistics::default() }, Statistics::default()];
         assert_eq!(line.next(Duration::from_millis(1900), &figures(57, 0)), None);
         let first = line.next(Duration::from_secs(2), &figures(60, 0));
         assert_eq!(first.as_deref(), Some("0:00:02 on air, 30.0 frames/s, 0 receivers, 0.0 Mbit/s, 0 frames skipped"));
         let later = line.next(Duration::from_secs(3664), &figures(60 + 36_620, 7)).expect("it is due");
         assert!(later.starts_with("1:01:04 on air, 10.0 frames/s") && later.ends_with("7 frames skipped"), "{later}");
-        assert!(line.next(Duration::from_secs(3667), &figures(0, 0)).is_some_and(|line| line.contains(" 0.0 frames/s")));
+        assert!(
+            line.next(Duration::from_secs(3667), &figures(0, 0)).is_some_and(|line| line.contains(" 0.0 frames/s"))
+        );
     }
 }
