@@ -9,7 +9,7 @@ use nestcast_player::Latency;
 use nestcast_proto::{Bitrate, BroadcastName, DecoderKind, Start};
 
 use crate::address::Address;
-use crate::go_live::GoLive;
+use crate::seek::Seek;
 use crate::trust::Trust;
 
 /// The configuration of a receiver.
@@ -32,8 +32,8 @@ pub struct Config {
     /// where it begins instead. A receiver that connects again asks for the same time before now, and goes on where a
     /// stored video broke.
     pub start: Option<Start>,
-    /// Lets the receiver continue where all others are; keep a clone of it.
-    pub go_live: GoLive,
+    /// Lets the receiver go elsewhere; keep a clone of it.
+    pub seek: Seek,
     /// The token that admits this receiver; may be empty.
     pub token: Bytes,
     /// A file that is read before each connection. Its content, without white space around it, replaces the token; if it
@@ -69,7 +69,7 @@ impl Config {
             trust,
             broadcast: BroadcastName::default(),
             start: None,
-            go_live: GoLive::default(),
+            seek: Seek::default(),
             token: Bytes::new(),
             token_file: None,
             max_bitrate: None,

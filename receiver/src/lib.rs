@@ -35,7 +35,6 @@ mod address;
 mod config;
 mod control_writer;
 mod error;
-mod go_live;
 mod mailbox;
 mod playback;
 mod player;
@@ -46,6 +45,7 @@ mod receive;
 mod report;
 mod retry;
 mod search;
+mod seek;
 mod sender_clock;
 mod session;
 mod sink;
@@ -60,7 +60,6 @@ mod viewer;
 pub use address::{Address, AddressError};
 pub use config::Config;
 pub use error::{AuthoritiesFault, CertificateFault, ConnectionFault, Error};
-pub use go_live::GoLive;
 /// Types of the player that a [`Viewer`] uses.
 pub use nestcast_player::{
     AnnouncedVideo, Announcement, Beginning, Decoding, Latency, LatencyError, LatencyHistogram, Picture, PlayError,
@@ -71,6 +70,7 @@ pub use player::{Player, view};
 pub use quic::Socket;
 pub use receive::{receive, receive_over};
 pub use retry::Retry;
+pub use seek::{Goal, GoalError, Seek};
 pub use sink::{FrameSink, Readiness};
 pub use trust::Trust;
 pub use view_error::ViewError;

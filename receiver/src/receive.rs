@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
@@ -13,6 +12,7 @@ use crate::quic::{QuicConnection, Socket};
 use crate::race::Dialer;
 use crate::retry::Retry;
 use crate::search::search;
+use crate::seek::Place;
 use crate::session::{self, Ended};
 use crate::sink::FrameSink;
 use crate::start;
@@ -62,7 +62,7 @@ async fn connections<S: FrameSink>(
         let (error, useful) = match connected {
             Ok(connection) => match reception.run(&connection, sink, shutdown.as_mut()).await {
                 Left::ForGood => return Ok(()),
-                Left::ToGoLive => continue,
+                Left::ToSeek => continue,
                 Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
                 Left::Ended(ended) => reception.handle_end(ended, sink),
             },
@@ -85,8 +85,6 @@ struct Reception<'a> {
     retry: Retry,
     /// Where the next connection begins.
     begins: Option<Start>,
-    /// Whether it was asked to go where all others are.
-    went_live: bool,
     /// Whether the sender was silent when the last connection or attempt ended.
     was_silent: bool,
 }
@@ -95,7 +93,7 @@ impl<'a> Reception<'a> {
     fn new(config: &'a Config, socket: Option<Socket>) -> Self {
         let dialer = Dialer::new(config.clone(), socket);
         let (token, retry) = (CurrentToken::new(config), new_retry(config));
-        Self { config, dialer, token, retry, begins: config.start, went_live: false, was_silent: false }
+        Self { config, dialer, token, retry, begins: config.start, was_silent: false }
     }
 
     /// Returns whether it makes one attempt to connect beside another.
@@ -118,25 +116,46 @@ impl<'a> Reception<'a> {
         sink: &mut S,
         shutdown: Pin<&mut impl Future<Output = ()>>,
     ) -> Left {
+        tracing::info!(address = %connection.address(), "connected");
         self.dialer.handle_connected(connection.address());
         self.was_silent = false;
         sink.handle_connection();
         // A request before the receiver is connected needs no other connection.
-        self.went_live |= self.config.go_live.take();
-        let start = self.begins.filter(|_| !self.went_live);
+        if let Some(begins) = self.config.seek.take(&Place::new(self.begins)) {
+            self.go_to(begins);
+        }
+        let start = self.begins.filter(|_| !self.config.seek.stays_live());
         let Config { max_bitrate, decoder, broadcast, .. } = self.config.clone();
         let token = self.token.read().await;
         let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
-        let left = run_connection(self.config, hello, &mut self.went_live, sink, connection, shutdown).await;
+        let place = Place::new(start);
+        let left = tokio::select! {
+            biased;
+            () = shutdown => Left::ForGood,
+            begins = self.config.seek.requested(&place) => {
+                self.go_to(begins);
+                self.retry = new_retry(self.config);
+                Left::ToSeek
+            }
+            ended = session::run(connection, hello, self.config.fetch_model, &place, sink) => Left::Ended(ended),
+        };
+        if !matches!(left, Left::Ended(_)) {
+            connection.close(Close { code: Code::Done, why: "the receiver leaves" });
+        }
         // The next connection over a socket that both share would miss what the old one reads.
-        if !matches!(left, Left::ToGoLive) || !self.dialer.may_overlap() {
+        if !matches!(left, Left::ToSeek) || !self.dialer.may_overlap() {
             connection.settle().await;
         }
-        if matches!(left, Left::ToGoLive) {
-            tracing::info!("going to the live edge");
-            self.retry = new_retry(self.config);
-        }
         left
+    }
+
+    /// Lets the next connection begin elsewhere.
+    fn go_to(&mut self, begins: Option<Start>) {
+        match begins {
+            Some(_) => tracing::info!("going elsewhere"),
+            None => tracing::info!("going to the live edge"),
+        }
+        self.begins = begins;
     }
 
     /// Decides where the next connection begins. Returns why this one ended, and how long its frames were useful.
@@ -200,31 +219,8 @@ fn given_up(last: Error, retry: &Retry) -> Error {
 enum Left {
     /// The receiver shuts down.
     ForGood,
-    /// It was asked to go where all others are.
-    ToGoLive,
+    /// It was asked to go elsewhere.
+    ToSeek,
     /// The connection ended.
     Ended(Ended),
-}
-
-/// Runs one connection that begins with `hello`. Notes in `went_live` if it is asked to go where all others are.
-async fn run_connection<S: FrameSink>(
-    config: &Config,
-    hello: Hello,
-    went_live: &mut bool,
-    sink: &mut S,
-    connection: &QuicConnection,
-    shutdown: Pin<&mut impl Future<Output = ()>>,
-) -> Left {
-    tracing::info!(address = %connection.address(), "connected");
-    let is_live = AtomicBool::new(hello.start.is_none());
-    let left = tokio::select! {
-        biased;
-        () = shutdown => Left::ForGood,
-        () = config.go_live.requested(&is_live, went_live) => Left::ToGoLive,
-        ended = session::run(connection, hello, config.fetch_model, &is_live, sink) => Left::Ended(ended),
-    };
-    if !matches!(left, Left::Ended(_)) {
-        connection.close(Close { code: Code::Done, why: "the receiver leaves" });
-    }
-    left
 }

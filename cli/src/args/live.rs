@@ -122,7 +122,8 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) start: Option<Duration>,
     /// Begin this long ago in a live broadcast whose sender has `--rewind`, or in one of a stored video, and stay that much
-    /// later. Press the return key, or send SIGUSR1, to go to where all others are; also with `--start`
+    /// later. Press the return key, or send SIGUSR1, to go to where all others are; type - or + and the return key to go
+    /// 30 s back or on, or -90 and the like; also with `--start`
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "start")]
     pub(crate) rewind: Option<Duration>,
     #[command(flatten)]
