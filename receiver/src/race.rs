@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::panic::resume_unwind;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -48,16 +49,25 @@ impl Dialer {
 
     /// Connects to the configured sender within `time`, and the time that a look-up takes.
     pub(crate) async fn connect(&self, time: Duration) -> Result<QuicConnection, Error> {
-        let found = async {
-            let addresses = self.addresses().await?;
-            self.race(addresses, time).await
+        let Some(last) = self.last.filter(|_| self.may_overlap()) else {
+            return self.race(self.addresses().await?, time).await;
         };
-        match self.last.filter(|_| self.may_overlap()) {
-            None => found.await,
-            Some(last) => tokio::select! {
-                Ok(connection) = self.connect_to(last, time) => Ok(connection),
-                found = found => found,
+        let mut to_last = pin!(self.connect_to(last, time));
+        let known = tokio::select! {
+            connected = &mut to_last => match connected {
+                Ok(connection) => return Ok(connection),
+                Err(_) => return self.race(self.addresses().await?, time).await,
             },
+            known = self.addresses() => known,
+        };
+        // Without an answer about the name, the last address is all that is known.
+        let others: Vec<_> = known.unwrap_or_default().into_iter().filter(|address| *address != last).collect();
+        if others.is_empty() {
+            return to_last.await;
+        }
+        tokio::select! {
+            Ok(connection) = to_last => Ok(connection),
+            connected = self.race(others, time) => connected,
         }
     }
 
