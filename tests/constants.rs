@@ -27,7 +27,7 @@ const KINDS: [&str; 8] = [
 ];
 /// Numbers on which only memory and speed depend, which only the sender's own machine sees, or which another section
 /// states.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 27] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
@@ -38,7 +38,10 @@ const OTHERS: [&str; 24] = [
     "receiver::quic::MAX_READ_BYTES",
     "receiver::quic::ACCESS_DENIED",
     "receiver::quic::NO_APPLICATION_PROTOCOL",
+    "receiver::race::MAX_LOOK_UPS",
     "receiver::streams::MAX_WAITING_EVENTS",
+    "receiver::token_file::MAX_SPACE",
+    "sender::figures::progress_line::LINE_INTERVAL",
     "sender::frames::fanout::KEPT_TIME",
     "sender::frames::fanout::MAX_KEPT_FRAMES",
     "sender::frames::fanout::MIN_KEPT_FRAMES",

@@ -134,12 +134,16 @@ fn in_virtual_time<T>(run: impl Future<Output = T>) -> T {
 
 /// Begins a broadcast; returns its address, and how to trust it.
 fn begin(network: &Bottleneck) -> (SocketAddr, Trust) {
+    begin_lasting(network, RUN_TIME)
+}
+
+fn begin_lasting(network: &Bottleneck, time: Duration) -> (SocketAddr, Trust) {
     let identity = identity();
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let (socket, seed) = network.server();
     let address = socket.local_addr().expect("it is bound");
     let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
-    let source = StillFrames::new(6000, 400, RUN_TIME).of_video();
+    let source = StillFrames::new(6000, 400, time).of_video();
     let broadcast = Broadcast::over(socket, nestcast_sender::Config::new(address, identity), source);
     tokio::spawn(broadcast.expect("a configuration").run(std::future::pending()));
     (address, trust)
@@ -213,6 +217,34 @@ fn a_receiver_without_a_network_for_three_seconds_goes_on_with_the_newest_frames
     assert!(first < BACK + Duration::from_secs(1) && times.connections == 1, "{first:?}, {}", times.connections);
     let later = times.frames.iter().filter(|(captured, _)| *captured >= BACK + Duration::from_secs(1)).count();
     assert!(later >= 140, "all frames of five seconds come, {later}");
+}
+
+/// Each attempt to connect has a socket of its own, as a system gives it.
+#[test]
+fn a_receiver_without_a_network_for_fifty_seconds_goes_on_within_a_second() {
+    const BACK: Duration = Duration::from_secs(55);
+    let times = in_virtual_time(async {
+        let network = network();
+        let (address, trust) = begin_lasting(&network, BACK + RUN_TIME);
+        let mut config = nestcast_receiver::Config::new(address, trust);
+        config.name = "localhost".to_owned();
+        config.retry = Duration::from_secs(300);
+        let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
+        let place = |now| Some(0).filter(|_| !(CHANGE..BACK).contains(&now));
+        let socket = nestcast_receiver::Socket::simulated_each(move || {
+            let (roaming, seed) = Roaming::new(&network, place);
+            (roaming, seed)
+        });
+        let end = tokio::time::sleep(BACK + Duration::from_secs(5));
+        receive_over(socket, config, &mut times, end).await.expect("it goes on to the end");
+        times
+    });
+    let first = times.first_after(BACK);
+    println!("fifty seconds without a network: the first frame comes {:?} after them", first - BACK);
+    assert!(first < BACK + Duration::from_secs(1), "{first:?}");
+    assert_eq!(times.connections, 2, "the other attempts are given up");
+    let later = times.frames.iter().filter(|(captured, _)| *captured >= BACK + Duration::from_secs(1)).count();
+    assert!(later >= 110, "all frames of four seconds come, {later}");
 }
 
 /// On a slow path, as by satellite, one round trip more or less counts.

@@ -1,4 +1,4 @@
-//! SECURITY.md names a test for each promise, and each of these tests exists.
+//! SECURITY.md names a test for each promise, and each of these tests exists. So does each that docs/run.md names.
 
 use std::fs;
 use std::path::Path;
@@ -38,6 +38,18 @@ fn every_promise_names_tests_that_are_there() {
         count += 1;
     }
     assert!(count >= 10, "{count} promises were found");
+}
+
+#[test]
+fn every_test_that_the_manual_of_senders_names_is_there() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let text = fs::read_to_string(root.join("docs/run.md")).expect("the page");
+    let tests = named(&text);
+    assert!(tests.len() >= 6, "{tests:?}");
+    for (file, name) in tests {
+        let source = fs::read_to_string(root.join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+        assert!(has_test(&source, name), "docs/run.md names {name}, which is no test in {file}");
+    }
 }
 
 #[test]

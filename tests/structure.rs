@@ -72,9 +72,10 @@ const MAX_DRIVER: usize = 310;
 /// for receivers that begin elsewhere: their options, and how times are written. 60 are for the rivals of `eval`, and
 /// for the network that chooses gains. 50 are for what a user is told of a token that is needed, and of an option that
 /// a command lacks. 65 are for the page on which the reader of the demonstration cuts a picture. 10 are for video of more
-/// than 8 bits a sample. 71 are for the key and the signal by which the viewer of an earlier part goes to where all others
-/// are.
-const MAX_PROGRAM: usize = 4142;
+/// than 8 bits a sample. 76 are for the keys and the signal by which the viewer of an earlier part goes back, on, and to
+/// where all others are. 36 are for the line that a sender rewrites on a terminal, and for tokens of relays and web
+/// services in files.
+const MAX_PROGRAM: usize = 4183;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

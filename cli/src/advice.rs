@@ -138,7 +138,7 @@ fn of_receiver(error: &nestcast_receiver::Error) -> Option<&'static str> {
             ": update nestcast at the older end"
         }
         Error::Closed(Code::Token) => ": give the sender's token with --token-file",
-        Error::Closed(Code::Expired | Code::Audience | Code::Used) => ": ask the sender for a new one",
+        Error::Closed(Code::Key | Code::Expired | Code::Audience | Code::Used) => ": ask the sender for a new one",
         Error::Closed(Code::Denied) => ": ask the sender",
         Error::Closed(Code::NoBroadcast) => ": ask for the name, and give it as in HOST:PORT/cam1",
         Error::Closed(Code::Model) => ": name the model's folder with --model",

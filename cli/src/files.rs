@@ -7,6 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result};
+use nestcast_lab::progress::AboveStatus;
 use nestcast_media::is_standard;
 use nestcast_media::output::{Error, Output, check_open};
 use serde::Serialize;
@@ -103,5 +104,5 @@ pub(crate) fn complain(error: &anyhow::Error) {
 /// obeys.
 fn say(line: &str) {
     // If nobody reads standard error, the message has no reader.
-    let _ = writeln!(io::stderr(), "nestcast: {}", line.replace(char::is_control, "?"));
+    let _ = AboveStatus.write_all(format!("nestcast: {}\n", line.replace(char::is_control, "?")).as_bytes());
 }

@@ -230,6 +230,13 @@ fn tells_its_figures(bench: &Bench, sender: &Sender) {
     assert!(figures.contains("nestcast_receiver_bytes_total{receiver=\"127.0.0.1:"), "{figures}");
     assert!(figures.contains("openmetrics-text; version=1.0.0") && figures.ends_with("# EOF\n"), "{figures}");
     assert!(get(&sender.metrics, "/").starts_with("HTTP/1.1 404"));
+    let (shown, said) = bench.succeed(&["top", &sender.metrics, "--once"]);
+    let lines: Vec<_> = shown.lines().collect();
+    assert!(lines[0].starts_with(&format!("{}   receivers 1   frames/s ", sender.metrics)), "{shown}");
+    let columns: Vec<_> = lines[2].split_whitespace().collect();
+    assert!(columns.starts_with(&["receiver", "name", "delivered", "allowed", "sent", "frames/s", "rtt"]), "{shown}");
+    assert!(lines[3].starts_with("127.0.0.1:") && lines[3].matches(" ms").count() == 2, "{shown}");
+    assert!(lines.len() == 4 && said.is_empty(), "{shown}{said}");
     let logs = std::fs::read_dir(bench.path("logs")).expect("a folder").count();
     assert_eq!(logs, 1, "one connection");
 }

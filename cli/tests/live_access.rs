@@ -27,12 +27,16 @@ fn a_signed_token_admits_and_another_is_refused_by_name() {
     token(&bench, "ann", &["--name", "ann", "--audience", "cam1", "--once", "--max-bitrate", "5M"]);
     token(&bench, "other", &["--audience", "cam2"]);
     bench.write("guess", b"guess");
+    printed(&bench, &["key", "another.pem", "others.json"]);
+    bench.write("stranger", printed(&bench, &["token", "another.pem", "--audience", "cam1"]).as_bytes());
     let mut sender = Sender::start(&bench, &["clip.y4m", "--repeat", "--keys", "keys.json", "--audience", "cam1"]);
     let refused = |file: &str| {
         let arguments = sender.receive(&["-o", "none", "--retry", "0", "--token-file", file]);
         refusal(&arguments, &bench.run(&arguments, &[]))
     };
     assert!(refused("guess").contains("the token is missing or wrong: give the sender's token"));
+    let stranger = refused("stranger");
+    assert!(stranger.contains("no key of the sender signed the token: ask the sender for a new one"), "{stranger}");
     assert!(refused("other").contains("the token is for another broadcast: ask the sender for a new one"));
     let mut receiver = bench
         .command(crate::harness::NESTCAST)

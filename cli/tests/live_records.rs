@@ -73,6 +73,66 @@ fn a_recording_of_a_broadcast_that_was_killed_opens_and_lacks_less_than_a_second
     }
 }
 
+/// The capture times in microseconds of the last frame and the last packet of sound of a stored video; 0 without one.
+#[cfg(unix)]
+fn last_times(bytes: &[u8]) -> [u64; 2] {
+    let mut reader = Reader::new(Cursor::new(bytes), 10_000).expect("a stored video");
+    let [mut frame, mut sound] = [0; 2];
+    loop {
+        let next = reader.next_frame().expect("whole records");
+        sound = reader.take_sound().map(|packet| packet.captured).fold(sound, u64::max);
+        if next.is_none() {
+            return [frame, sound];
+        }
+        frame = frame.max(reader.captured().unwrap_or_default());
+    }
+}
+
+/// `cargo test --locked -p nestcast --test broadcasts -- --ignored --nocapture a_hundred` runs it and prints what the
+/// recordings lack.
+#[cfg(unix)]
+#[test]
+#[ignore = "takes five minutes"]
+fn a_hundred_recordings_that_are_killed_at_random_lack_a_second_at_most() {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    use std::time::Duration;
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let random = || std::collections::hash_map::RandomState::new().build_hasher().finish();
+    let mut greatest = [0; 2];
+    for turn in 0..100 {
+        let bench = Bench::new();
+        bench.write("clip.y4m", &clip(20));
+        bench.write(
+            "tone.raw",
+            &(0..48_000_u32).flat_map(|at| [0, (at / 64 % 2 * 40).to_le_bytes()[0]]).collect::<Vec<_>>(),
+        );
+        let sound = ["--sound", "tone.raw", "--sound-raw", "48000:1"];
+        let mut sender =
+            Sender::start(&bench, &[&["clip.y4m", "--repeat", "--record", "killed.nst"], &sound[..]].concat());
+        let receiver = receive(&bench, &sender, &["-o", "came.nst", "--retry", "0"]);
+        std::thread::sleep(Duration::from_millis(500 + random() % 2500));
+        sender.child.kill().expect("it runs");
+        sender.child.wait().expect("it ends");
+        kill_process(Pid::from_child(&receiver), Signal::INT).expect("it runs");
+        let received = receiver.wait_with_output().expect("it ends");
+        assert!(received.status.success(), "{received:?}");
+        let kept = last_times(&bench.read("killed.nst"));
+        if !bench.path("came.nst").exists() {
+            println!("{turn}: killed before the receiver had a frame");
+            continue;
+        }
+        let came = last_times(&bench.read("came.nst"));
+        let lacks = [0, 1].map(|kind| came[kind].saturating_sub(kept[kind]) / 1000);
+        println!("{turn}: the recording lacks {} ms of pictures and {} ms of sound", lacks[0], lacks[1]);
+        assert!(lacks.iter().all(|lack| *lack <= 1000), "{kept:?} of {came:?}");
+        greatest = [0, 1].map(|kind| greatest[kind].max(lacks[kind]));
+        bench.succeed(&["decode", "killed.nst", "-o", "killed.y4m", "--sound", "killed.wav"]);
+    }
+    println!("the most: {} ms of pictures, {} ms of sound", greatest[0], greatest[1]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_recording_that_finds_no_room_is_said_once_and_the_broadcast_goes_on() {

@@ -127,6 +127,33 @@ fn a_receiver_that_is_behind_goes_where_all_others_are_by_the_return_key() {
     });
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_receiver_goes_back_in_a_stored_video_by_a_key() {
+    if let Err(error) = std::process::Command::new("script").arg("--version").output() {
+        println!("skipped: script: {error}");
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip(240));
+    bench.succeed(&["encode", "clip.y4m", "-o", "film.nst", "--effort", "realtime"]);
+    let sender = Sender::start(&bench, &["film.nst", "--repeat"]);
+    let receive = sender.receive(&["-o", "frames", "--json", "--start", "3s"]);
+    let line = [&[NESTCAST], &receive[..]].concat().join(" ");
+    let mut terminal = bench.command("script");
+    terminal.args(["--quiet", "--command", &line, "/dev/null"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut terminal = terminal.stderr(Stdio::null()).spawn().expect("it starts");
+    let lines = BufReader::new(terminal.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+    let lines = lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(&line).ok());
+    let mut numbers = lines.filter(|line| line["event"] == "frame").filter_map(|line| line["id"].as_u64());
+    assert!(numbers.next() >= Some(60), "it begins later");
+    terminal.stdin.as_mut().expect("it is piped").write_all(b"-60\n").expect("it reads");
+    // The video begins again after 180 frames.
+    assert!(numbers.by_ref().take(150).any(|number| number < 60), "it goes to the beginning");
+    terminal.kill().expect("it runs");
+    terminal.wait().expect("it ends");
+}
+
 #[test]
 fn a_receiver_begins_anywhere_in_a_stored_video_and_its_end_is_the_last_moment() {
     let bench = Bench::new();

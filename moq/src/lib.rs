@@ -27,4 +27,4 @@ pub use nestcast_relayed::{Fault, Track};
 pub use publisher::{Rates, RatesError, Relayed, publish};
 pub use relay::MOQ_LITE_VERSIONS;
 pub use subscriber::{Config, receive, view};
-pub use url::{RelayUrl, RelayUrlError};
+pub use url::{RelayUrl, RelayUrlError, SecondTokenError};

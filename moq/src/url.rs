@@ -3,8 +3,10 @@
 use std::fmt;
 use std::str::FromStr;
 
-use url::{Host, Url};
+use url::{Host, Url, form_urlencoded};
 
+/// The field of a query that has the token, as moq-relay names it.
+const TOKEN_FIELD: &str = "jwt";
 /// The port of QUIC and HTTPS, if a URL names none.
 const DEFAULT_PORT: u16 = 443;
 
@@ -38,7 +40,28 @@ pub struct RelayUrl {
 )]
 pub struct RelayUrlError;
 
+/// The error for a second token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the relay's URL has a token after ?jwt= already: leave one of the two out")]
+pub struct SecondTokenError;
+
 impl RelayUrl {
+    /// Adds a token for the relay to the query, as `jwt`. So it need not stand in a command line, which other users of
+    /// the machine can read.
+    ///
+    /// # Errors
+    /// [`SecondTokenError`] if the query has one.
+    pub fn with_token(mut self, token: &[u8]) -> Result<Self, SecondTokenError> {
+        let query = self.query.take().unwrap_or_default();
+        if form_urlencoded::parse(query.as_bytes()).any(|(field, _)| field == TOKEN_FIELD) {
+            return Err(SecondTokenError);
+        }
+        let value: String = form_urlencoded::byte_serialize(token).collect();
+        let before = if query.is_empty() { query } else { query + "&" };
+        self.query = Some(format!("{before}{TOKEN_FIELD}={value}"));
+        Ok(self)
+    }
+
     /// Returns whether the relay is reached over WebTransport, and not over QUIC itself.
     #[must_use]
     pub const fn is_web_transport(&self) -> bool {
@@ -128,6 +151,16 @@ impl fmt::Debug for RelayUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_from_elsewhere_joins_the_query_and_is_shown_nowhere() {
+        let with = |text: &str| text.parse::<RelayUrl>().expect("an address").with_token(b"a.b-c_d+/");
+        let url = with("moq://relay/live/cam").expect("a token");
+        assert_eq!(url.path(), "/live?jwt=a.b-c_d%2B%2F");
+        assert!(!format!("{url} {url:?}").contains("a.b-c_d"));
+        assert_eq!(with("https://relay/cam?x=1").expect("a token").path(), "/?x=1&jwt=a.b-c_d%2B%2F");
+        assert_eq!(with("moq://relay/cam?jwt=abc"), Err(SecondTokenError));
+    }
 
     #[test]
     fn urls_name_a_relay_and_a_broadcast() {

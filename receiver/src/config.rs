@@ -1,6 +1,7 @@
 //! The configuration of a receiver.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,7 +9,7 @@ use nestcast_player::Latency;
 use nestcast_proto::{Bitrate, BroadcastName, DecoderKind, Start};
 
 use crate::address::Address;
-use crate::go_live::GoLive;
+use crate::seek::Seek;
 use crate::trust::Trust;
 
 /// The configuration of a receiver.
@@ -31,10 +32,13 @@ pub struct Config {
     /// where it begins instead. A receiver that connects again asks for the same time before now, and goes on where a
     /// stored video broke.
     pub start: Option<Start>,
-    /// Lets the receiver continue where all others are; keep a clone of it.
-    pub go_live: GoLive,
+    /// Lets the receiver go elsewhere; keep a clone of it.
+    pub seek: Seek,
     /// The token that admits this receiver; may be empty.
     pub token: Bytes,
+    /// A file that is read before each connection. Its content, without white space around it, replaces the token; if it
+    /// cannot be read or holds no token, the last one stays, and the log says so.
+    pub token_file: Option<PathBuf>,
     /// The receiver's cap, as in [`Hello::max_bitrate`](nestcast_proto::Hello::max_bitrate).
     pub max_bitrate: Option<Bitrate>,
     /// How frames are decoded; the sender learns this.
@@ -44,8 +48,9 @@ pub struct Config {
     /// How long to retry while no frame is useful, at the start and later. Zero means one attempt; any other value
     /// means at least two.
     pub retry: Duration,
-    /// Whether to wait for the first broadcast, and after each broadcast for the next one, however long that takes. It
-    /// overrides [`Config::retry`].
+    /// Whether to wait for the first broadcast, and after each broadcast for the next one, whether it ended or broke off,
+    /// however long that takes. A receiver with a [`Config::token_file`] then also waits for a token that has not expired.
+    /// It overrides [`Config::retry`].
     pub wait: bool,
     /// How long [`view`](crate::view) delays frames so that they are shown evenly.
     pub latency: Latency,
@@ -64,8 +69,9 @@ impl Config {
             trust,
             broadcast: BroadcastName::default(),
             start: None,
-            go_live: GoLive::default(),
+            seek: Seek::default(),
             token: Bytes::new(),
+            token_file: None,
             max_bitrate: None,
             decoder: DecoderKind::Linear,
             fetch_model: false,

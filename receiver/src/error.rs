@@ -166,6 +166,26 @@ impl Error {
         Self::Refused(Cause::new(error))
     }
 
+    /// Returns whether the sender said nothing: it may be absent, or there is no path to it.
+    pub(crate) const fn is_silence(&self) -> bool {
+        matches!(
+            self,
+            Self::UnknownHost(_)
+                | Self::Connect { cause: ConnectionFault::NoAnswer, .. }
+                | Self::Lost { cause: ConnectionFault::TimedOut, .. }
+        )
+    }
+
+    /// Returns whether a receiver that waits for broadcasts goes on. Another broadcast may begin where one ended or broke
+    /// off, or where there is none yet. A token that expired may be replaced in its file.
+    pub(crate) const fn may_wait(&self, has_token_file: bool) -> bool {
+        match self {
+            Self::Closed(Code::Done | Code::Source | Code::NoBroadcast) => true,
+            Self::Closed(Code::Expired) => has_token_file,
+            error => error.may_retry(),
+        }
+    }
+
     /// Returns whether a new connection may help although nobody changes anything.
     pub(crate) const fn may_retry(&self) -> bool {
         match self {
@@ -197,5 +217,16 @@ mod tests {
         let other = ends(ReceiverEnd::Violation(Close { code: Code::Unsupported, why }));
         assert!(!other.to_string().contains("breaks"), "{other}");
         assert!(Error::Closed(Code::Failed).may_retry() && !Error::Closed(Code::Done).may_retry());
+    }
+
+    #[test]
+    fn a_receiver_that_waits_goes_on_where_a_broadcast_may_begin_or_a_token_may_be_replaced() {
+        for code in [Code::Done, Code::Source, Code::NoBroadcast, Code::Full] {
+            assert!(Error::Closed(code).may_wait(false), "{code}");
+        }
+        for code in [Code::Token, Code::Used, Code::Audience, Code::Denied, Code::Model, Code::Version] {
+            assert!(!Error::Closed(code).may_wait(true), "{code}");
+        }
+        assert!(Error::Closed(Code::Expired).may_wait(true) && !Error::Closed(Code::Expired).may_wait(false));
     }
 }

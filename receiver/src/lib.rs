@@ -35,7 +35,6 @@ mod address;
 mod config;
 mod control_writer;
 mod error;
-mod go_live;
 mod mailbox;
 mod playback;
 mod player;
@@ -45,11 +44,14 @@ mod receive;
 #[cfg(feature = "serde")]
 mod report;
 mod retry;
+mod search;
+mod seek;
 mod sender_clock;
 mod session;
 mod sink;
 mod start;
 mod streams;
+mod token_file;
 mod transport;
 mod trust;
 mod view_error;
@@ -58,7 +60,6 @@ mod viewer;
 pub use address::{Address, AddressError};
 pub use config::Config;
 pub use error::{AuthoritiesFault, CertificateFault, ConnectionFault, Error};
-pub use go_live::GoLive;
 /// Types of the player that a [`Viewer`] uses.
 pub use nestcast_player::{
     AnnouncedVideo, Announcement, Beginning, Decoding, Latency, LatencyError, LatencyHistogram, Picture, PlayError,
@@ -69,6 +70,7 @@ pub use player::{Player, view};
 pub use quic::Socket;
 pub use receive::{receive, receive_over};
 pub use retry::Retry;
+pub use seek::{Goal, GoalError, Seek};
 pub use sink::{FrameSink, Readiness};
 pub use trust::Trust;
 pub use view_error::ViewError;

@@ -1,5 +1,6 @@
 //! QUIC by quinn: the connection to a sender, and its limits.
 
+use std::fmt;
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
@@ -39,28 +40,49 @@ const NO_APPLICATION_PROTOCOL: u8 = 120;
 /// TLS's alert 49, which this end sends if a certificate is not the pinned one (RFC 8446, section 6.2).
 const ACCESS_DENIED: u8 = 49;
 
+/// Opens a transport of packets; returns it with the seed of QUIC's random values.
+type Open = dyn Fn() -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) + Send + Sync;
+
 /// The socket of a receiver. Clones share it.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Socket {
-    socket: Arc<dyn AsyncUdpSocket>,
-    seed: Option<[u8; 32]>,
+    open: Arc<Open>,
+    is_shared: bool,
+}
+
+impl fmt::Debug for Socket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Socket").field("is_shared", &self.is_shared).finish_non_exhaustive()
+    }
 }
 
 impl Socket {
     /// Wraps any packet transport, such as a simulated network. QUIC draws all random values from `seed`, except keys.
+    /// All attempts to connect use it, one after another.
     pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> Self {
-        Self { socket, seed: Some(seed) }
+        Self { open: Arc::new(move || (Arc::clone(&socket), seed)), is_shared: true }
     }
 
-    /// Binds a UDP socket of the system, to reach `address`.
-    fn to(address: SocketAddr) -> std::io::Result<Self> {
-        let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
-        let socket = UdpSocket::bind(local)?;
-        let same = socket.try_clone()?;
-        let socket = TokioRuntime.wrap_udp_socket(socket)?;
-        separate(&same);
-        Ok(Self { socket, seed: None })
+    /// Opens a transport, with the seed of its random values, for each attempt to connect, as a system gives each a port
+    /// of its own.
+    pub fn simulated_each(open: impl Fn() -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) + Send + Sync + 'static) -> Self {
+        Self { open: Arc::new(open), is_shared: false }
     }
+
+    /// Returns whether all attempts use one transport. Then only one of them can be under way.
+    pub(crate) const fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+}
+
+/// Binds a UDP socket of the system, to reach `address`.
+fn bind(address: SocketAddr) -> std::io::Result<Arc<dyn AsyncUdpSocket>> {
+    let local: SocketAddr = if address.is_ipv6() { ([0_u16; 8], 0).into() } else { ([0_u8; 4], 0).into() };
+    let socket = UdpSocket::bind(local)?;
+    let same = socket.try_clone()?;
+    let socket = TokioRuntime.wrap_udp_socket(socket)?;
+    separate(&same);
+    Ok(socket)
 }
 
 /// A connection to a sender.
@@ -77,12 +99,16 @@ impl QuicConnection {
     pub(crate) async fn connect(
         to: &Config,
         address: SocketAddr,
-        socket: Option<Socket>,
+        socket: Option<&Socket>,
         time: Duration,
     ) -> Result<Self, Error> {
-        let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
+        let setup = |error: &dyn fmt::Display| Error::Setup(error.to_string());
         let config = config(&to.trust)?;
-        let endpoint = socket.map_or_else(|| Socket::to(address), Ok).and_then(|Socket { socket, seed }| {
+        let open = |socket: &Socket| (socket.open)();
+        let opened = socket
+            .map(open)
+            .map_or_else(|| bind(address).map(|socket| (socket, None)), |(socket, seed)| Ok((socket, Some(seed))));
+        let endpoint = opened.and_then(|(socket, seed)| {
             let mut own = EndpointConfig::default();
             let no_ids = || Box::new(RandomConnectionIdGenerator::new(0)) as Box<dyn ConnectionIdGenerator>;
             own.supported_versions(QUIC_VERSIONS.to_vec()).cid_generator(no_ids).rng_seed(seed);

@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
@@ -10,11 +9,14 @@ use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
 use crate::config::Config;
 use crate::error::Error;
 use crate::quic::{QuicConnection, Socket};
-use crate::race;
+use crate::race::Dialer;
 use crate::retry::Retry;
+use crate::search::search;
+use crate::seek::Place;
 use crate::session::{self, Ended};
 use crate::sink::FrameSink;
 use crate::start;
+use crate::token_file::CurrentToken;
 use crate::transport::Connection as _;
 
 /// Receives until the broadcast ends, `shutdown` is ready, or a connection ended and no frame was useful for
@@ -49,64 +51,151 @@ async fn connections<S: FrameSink>(
     sink: &mut S,
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
-    let new_retry = || Retry::new(if config.wait { Duration::MAX } else { config.retry });
-    let mut retry = new_retry();
-    let mut begins = config.start;
-    let mut went_live = false;
+    let mut reception = Reception::new(config, socket);
     loop {
         let connected = tokio::select! {
             biased;
-            connected = race::connect(config, socket.as_ref(), retry.attempt_time()) => connected,
+            connected = reception.connect() => connected,
             () = &mut shutdown => return Ok(()),
+            error = sink.failed() => return Err(Error::sink(error)),
         };
         let (error, useful) = match connected {
-            Ok(connection) => {
-                sink.handle_connection();
-                // A request before the receiver is connected needs no other connection.
-                went_live |= config.go_live.take();
-                let start = begins.filter(|_| !went_live);
-                let left = run_connection(config, start, &mut went_live, sink, &connection, shutdown.as_mut()).await;
-                // The next connection over a socket that both share would miss what the old one reads.
-                if !matches!(left, Left::ToGoLive) || socket.is_some() {
-                    connection.settle().await;
-                }
-                match left {
-                    Left::ForGood => return Ok(()),
-                    Left::ToGoLive => {
-                        tracing::info!("going to the live edge");
-                        retry = new_retry();
-                        continue;
-                    }
-                    Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
-                    Left::Ended(Ended { error: error @ Error::Closed(Code::Done), .. }) => {
-                        retry = new_retry();
-                        begins = config.start;
-                        (error, None)
-                    }
-                    Left::Ended(Ended { error, handed_over, began }) => {
-                        begins = start::next(begins, began, handed_over);
-                        (error, sink.useful_for(handed_over))
-                    }
-                }
-            }
+            Ok(connection) => match reception.run(&connection, sink, shutdown.as_mut()).await {
+                Left::ForGood => return Ok(()),
+                Left::ToSeek => continue,
+                Left::Ended(Ended { error: Error::Closed(Code::Done), .. }) if !config.wait => return Ok(()),
+                Left::Ended(ended) => reception.handle_end(ended, sink),
+            },
             Err(error) => (error, None),
         };
-        let ended = matches!(error, Error::Closed(Code::Done));
-        if !ended && !error.may_retry() {
-            return Err(error);
-        }
-        let Some(pause) = retry.next(useful, fastrand::f64()) else { return Err(given_up(error, &retry)) };
-        if ended {
-            tracing::warn!("the broadcast ended; waiting for the next");
-        } else {
-            say_again(&error, pause, config.wait && retry.spent().0 > 1);
-        }
+        let pause = reception.pause(error, useful)?;
         tokio::select! {
             () = tokio::time::sleep(pause) => {}
             () = &mut shutdown => return Ok(()),
             error = sink.failed() => return Err(Error::sink(error)),
         }
     }
+}
+
+/// What stays from one connection to the next.
+struct Reception<'a> {
+    config: &'a Config,
+    dialer: Dialer,
+    token: CurrentToken,
+    retry: Retry,
+    /// Where the next connection begins.
+    begins: Option<Start>,
+    /// Whether the sender was silent when the last connection or attempt ended.
+    was_silent: bool,
+}
+
+impl<'a> Reception<'a> {
+    fn new(config: &'a Config, socket: Option<Socket>) -> Self {
+        let dialer = Dialer::new(config.clone(), socket);
+        let (token, retry) = (CurrentToken::new(config), new_retry(config));
+        Self { config, dialer, token, retry, begins: config.start, was_silent: false }
+    }
+
+    /// Returns whether it makes one attempt to connect beside another.
+    fn searches(&self) -> bool {
+        self.was_silent && self.dialer.may_overlap()
+    }
+
+    /// Makes one attempt, or one beside another if the sender was silent.
+    async fn connect(&mut self) -> Result<QuicConnection, Error> {
+        if self.searches() {
+            return search(&self.dialer, &mut self.retry).await;
+        }
+        self.dialer.connect(self.retry.attempt_time()).await
+    }
+
+    /// Runs a connection to its end.
+    async fn run<S: FrameSink>(
+        &mut self,
+        connection: &QuicConnection,
+        sink: &mut S,
+        shutdown: Pin<&mut impl Future<Output = ()>>,
+    ) -> Left {
+        tracing::info!(address = %connection.address(), "connected");
+        self.dialer.handle_connected(connection.address());
+        self.was_silent = false;
+        sink.handle_connection();
+        // A request before the receiver is connected needs no other connection.
+        if let Some(begins) = self.config.seek.take(&Place::new(self.begins)) {
+            self.go_to(begins);
+        }
+        let start = self.begins.filter(|_| !self.config.seek.stays_live());
+        let Config { max_bitrate, decoder, broadcast, .. } = self.config.clone();
+        let token = self.token.read().await;
+        let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
+        let place = Place::new(start);
+        let left = tokio::select! {
+            biased;
+            () = shutdown => Left::ForGood,
+            begins = self.config.seek.requested(&place) => {
+                self.go_to(begins);
+                self.retry = new_retry(self.config);
+                Left::ToSeek
+            }
+            ended = session::run(connection, hello, self.config.fetch_model, &place, sink) => Left::Ended(ended),
+        };
+        if !matches!(left, Left::Ended(_)) {
+            connection.close(Close { code: Code::Done, why: "the receiver leaves" });
+        }
+        // The next connection over a socket that both share would miss what the old one reads.
+        if !matches!(left, Left::ToSeek) || !self.dialer.may_overlap() {
+            connection.settle().await;
+        }
+        left
+    }
+
+    /// Lets the next connection begin elsewhere.
+    fn go_to(&mut self, begins: Option<Start>) {
+        match begins {
+            Some(_) => tracing::info!("going elsewhere"),
+            None => tracing::info!("going to the live edge"),
+        }
+        self.begins = begins;
+    }
+
+    /// Decides where the next connection begins. Returns why this one ended, and how long its frames were useful.
+    fn handle_end<S: FrameSink>(&mut self, ended: Ended, sink: &S) -> (Error, Option<Duration>) {
+        let Ended { error, handed_over, began } = ended;
+        let is_done = matches!(error, Error::Closed(Code::Done));
+        if is_done {
+            self.retry = new_retry(self.config);
+        }
+        // The next broadcast begins anew. After a source that breaks off at once, pauses grow.
+        let is_over = is_done || matches!(error, Error::Closed(Code::Source));
+        self.begins = if is_over { self.config.start } else { start::next(self.begins, began, handed_over) };
+        (error, sink.useful_for(handed_over).filter(|_| !is_done))
+    }
+
+    /// Returns the pause before the next attempt, and says why there is one.
+    ///
+    /// # Errors
+    /// If there is none: the error would come again, or the time is over.
+    fn pause(&mut self, error: Error, useful: Option<Duration>) -> Result<Duration, Error> {
+        let Config { wait, token_file, .. } = self.config;
+        let goes_on = if *wait { error.may_wait(token_file.is_some()) } else { error.may_retry() };
+        if !goes_on {
+            return Err(error);
+        }
+        let was_searched = std::mem::replace(&mut self.was_silent, error.is_silence()) && self.searches();
+        // A search has ended with silence only because its time is over.
+        let pause = if was_searched { None } else { self.retry.next(useful, fastrand::f64()) };
+        let Some(pause) = pause else { return Err(given_up(error, &self.retry)) };
+        if matches!(error, Error::Closed(Code::Done)) {
+            tracing::warn!("the broadcast ended; waiting for the next");
+        } else {
+            say_again(&error, pause, *wait && self.retry.spent().0 > 1);
+        }
+        Ok(pause)
+    }
+}
+
+fn new_retry(config: &Config) -> Retry {
+    Retry::new(if config.wait { Duration::MAX } else { config.retry })
 }
 
 /// Says when the next attempt comes; quietly if it was said before.
@@ -130,33 +219,8 @@ fn given_up(last: Error, retry: &Retry) -> Error {
 enum Left {
     /// The receiver shuts down.
     ForGood,
-    /// It was asked to go where all others are.
-    ToGoLive,
+    /// It was asked to go elsewhere.
+    ToSeek,
     /// The connection ended.
     Ended(Ended),
-}
-
-/// Runs one connection that asks to begin at `start`. Notes in `went_live` if it is asked to go where all others are.
-async fn run_connection<S: FrameSink>(
-    config: &Config,
-    start: Option<Start>,
-    went_live: &mut bool,
-    sink: &mut S,
-    connection: &QuicConnection,
-    shutdown: Pin<&mut impl Future<Output = ()>>,
-) -> Left {
-    tracing::info!(address = %connection.address(), "connected");
-    let Config { token, max_bitrate, decoder, broadcast, .. } = config.clone();
-    let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
-    let is_live = AtomicBool::new(start.is_none());
-    let left = tokio::select! {
-        biased;
-        () = shutdown => Left::ForGood,
-        () = config.go_live.requested(&is_live, went_live) => Left::ToGoLive,
-        ended = session::run(connection, hello, config.fetch_model, &is_live, sink) => Left::Ended(ended),
-    };
-    if !matches!(left, Left::Ended(_)) {
-        connection.close(Close { code: Code::Done, why: "the receiver leaves" });
-    }
-    left
 }

@@ -13,6 +13,13 @@ const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// The largest random part that is added to a pause, so that receivers refused together do not return together.
 const JITTER_SHARE: f64 = 0.5;
+/// The time between the beginnings of attempts at a silent sender: this part of the time since pictures came, between these
+/// limits. So a receiver that was without a network for a minute finds the sender within a second.
+const SILENCE_PARTS: u32 = 100;
+const SHORTEST_GAP: Duration = Duration::from_millis(500);
+const LONGEST_GAP: Duration = Duration::from_secs(5);
+/// The largest random part that is added to such a time.
+const GAP_JITTER_SHARE: f64 = 0.4;
 /// A sender that showed pictures for this long works: the next pause is the shortest again. For a sender that fails at
 /// once, as with too many receivers, the pauses keep growing.
 const STEADY_TIME: Duration = Duration::from_secs(5);
@@ -46,7 +53,7 @@ impl Retry {
     /// next attempt; `None` to give up. The first attempt always has a second one, however long it took. `luck`, in
     /// 0..1, spreads receivers.
     pub fn next(&mut self, pictures: Option<Duration>, luck: f64) -> Option<Duration> {
-        self.attempts += 1;
+        self.attempts = self.attempts.saturating_add(1);
         if let Some(time) = pictures {
             (self.began, self.attempts) = (Instant::now(), 1);
             if time >= STEADY_TIME {
@@ -57,6 +64,15 @@ impl Retry {
         self.pause = (2 * self.pause).min(LONGEST_PAUSE);
         let is_first = pictures.is_none() && self.attempts == 1 && !self.limit.is_zero();
         (is_first || self.began.elapsed() + pause <= self.limit).then_some(pause)
+    }
+
+    /// Counts an attempt at a silent sender that begins beside those under way. Returns the time until the next one may
+    /// begin; `None` to give up. `luck`, in 0..1, spreads receivers.
+    pub fn next_beside(&mut self, luck: f64) -> Option<Duration> {
+        let silence = self.began.elapsed();
+        let gap = (silence / SILENCE_PARTS).clamp(SHORTEST_GAP, LONGEST_GAP).mul_f64(1.0 + GAP_JITTER_SHARE * luck);
+        self.attempts = self.attempts.saturating_add(1);
+        (silence + gap <= self.limit).then_some(gap)
     }
 
     /// Returns the number of attempts since pictures last arrived, and the time since then.
@@ -118,6 +134,21 @@ mod tests {
             assert!(began.elapsed() <= Duration::from_secs(longest_overall), "{seconds} s: {:?}", began.elapsed());
         }
         assert_eq!(Retry::new(Duration::ZERO).attempt_time(), LONGEST_ATTEMPT);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_silent_sender_is_tried_twice_a_second_for_a_minute_and_later_less_often() {
+        let mut retry = Retry::new(Duration::MAX);
+        for (seconds, least, most) in [(0, 500, 700), (50, 500, 700), (100, 1000, 1400), (30_000, 5000, 7000)] {
+            retry.began = Instant::now();
+            advance(Duration::from_secs(seconds)).await;
+            let gaps = [0.0, 0.999].map(|luck| retry.next_beside(luck).expect("it goes on").as_millis());
+            assert!(gaps[0] >= least && gaps[1] > gaps[0] && gaps[1] <= most, "{seconds} s: {gaps:?}");
+        }
+        assert_eq!(retry.spent().0, 8);
+        let mut short = Retry::new(Duration::from_secs(2));
+        advance(Duration::from_secs(2)).await;
+        assert_eq!(short.next_beside(0.0), None, "its time is over");
     }
 
     #[tokio::test(start_paused = true)]

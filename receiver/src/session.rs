@@ -1,7 +1,6 @@
 //! One connection: drives a [`ReceiverSession`] over a transport, and hands its frames to a sink.
 
 use std::ops::ControlFlow;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use nestcast_proto::{Arrived, Close, Code, Hello, ReceiverOutput, ReceiverSession, Start, Welcome};
@@ -9,6 +8,7 @@ use tokio::time::{Instant, sleep_until};
 
 use crate::control_writer::ControlWriter;
 use crate::error::Error;
+use crate::seek::Place;
 use crate::sink::{FrameSink, Readiness};
 use crate::start;
 use crate::streams::{Event, Streams};
@@ -25,8 +25,8 @@ pub(crate) struct Ended {
     pub(crate) began: Option<Start>,
 }
 
-/// Runs one connection to its end. Sets `is_live` if the sender begins where all others are.
-pub(crate) async fn run<C, S>(connection: &C, hello: Hello, fetch: bool, is_live: &AtomicBool, sink: &mut S) -> Ended
+/// Runs one connection to its end. Notes in `place` where the receiver is.
+pub(crate) async fn run<C, S>(connection: &C, hello: Hello, fetch: bool, place: &Place, sink: &mut S) -> Ended
 where
     C: Connection,
     S: FrameSink,
@@ -35,18 +35,17 @@ where
         connection,
         sink,
         start: hello.start,
-        is_live,
+        place,
         session: ReceiverSession::new(hello, fetch),
         epoch: Instant::now(),
         control: ControlWriter::default(),
         streams: Streams::default(),
         is_ready: false,
-        handed_over: None,
         began: None,
     };
     let error = driver.run().await;
     connection.close(close_of(&error));
-    Ended { error, handed_over: driver.handed_over.map(|(first, last)| last - first), began: driver.began }
+    Ended { error, handed_over: place.handed_over(), began: driver.began }
 }
 
 /// Returns the close that a sender gets for an error.
@@ -65,7 +64,7 @@ struct Driver<'a, C: Connection, S> {
     sink: &'a mut S,
     /// Where it asked to begin.
     start: Option<Start>,
-    is_live: &'a AtomicBool,
+    place: &'a Place,
     session: ReceiverSession,
     /// The instant of the session's time zero.
     epoch: Instant,
@@ -73,8 +72,6 @@ struct Driver<'a, C: Connection, S> {
     streams: Streams,
     /// Whether the sink knows the announcement: from then on streams are read.
     is_ready: bool,
-    /// When the first and the last frame were handed over.
-    handed_over: Option<(Instant, Instant)>,
     began: Option<Start>,
 }
 
@@ -161,7 +158,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
                 }
                 ReceiverOutput::Start(granted) => {
                     self.began = granted;
-                    self.is_live.store(granted.is_none(), Ordering::Relaxed);
+                    self.place.handle_start(granted);
                     let note = self.start.take().and_then(|asked| start::note(asked, granted));
                     note.iter().for_each(|note| tracing::warn!("{note}"));
                 }
@@ -209,9 +206,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
     }
 
     fn hand_over(&mut self, arrived: Arrived) -> Result<(), Error> {
-        let now = Instant::now();
-        let first = self.handed_over.map_or(now, |(first, _)| first);
-        self.handed_over = Some((first, now));
+        self.place.handle_frame();
         self.sink.handle_frame(arrived, self.session.stats()).map_err(Error::sink)
     }
 

@@ -69,7 +69,7 @@ mod shared;
 mod transport;
 
 #[cfg(feature = "access")]
-pub use access::callback::{HttpCallback, UrlError};
+pub use access::callback::{BearerError, HttpCallback, UrlError};
 pub use access::shared_token::SharedToken;
 #[cfg(feature = "access")]
 pub use access::signed::{Audience, Claims, KeyError, SignedTokens, SigningKey};
@@ -83,6 +83,7 @@ pub use figures::metrics_server::serve_metrics;
 pub use figures::monitor::Monitor;
 #[cfg(feature = "metrics")]
 pub use figures::open_metrics::OpenMetrics;
+pub use figures::progress_line::ProgressLine;
 pub use figures::statistics::{ReceiverStatistics, Statistics};
 pub use frames::any_source::AnySource;
 pub use frames::fanout::{FrameFanout, FrameReceiver, NextFrame};

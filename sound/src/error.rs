@@ -32,9 +32,6 @@ pub enum Error {
     /// The bit rate is out of 16 to 128 kbit/s.
     #[error("sound has 16 to 128 kbit/s, not {0} bit/s")]
     Bitrate(u64),
-    /// The sound has other channels than that before it in the same file.
-    #[error("the sound has other channels than before: write it to another file")]
-    Channels,
     /// Opus refused samples or a packet.
     #[error("opus: {0}")]
     Opus(String),

@@ -304,6 +304,34 @@ mod tests {
         assert_eq!(lag, Duration::from_micros(6500));
     }
 
+    /// Sound of these samples, which goes on with `after`.
+    fn repeated(before: Vec<u8>, after: Vec<u8>) -> SoundInput {
+        open(before, None).expect("sound").repeated(move || Ok(Box::new(io::Cursor::new(after.clone()))))
+    }
+
+    #[test]
+    fn sound_that_repeats_may_have_another_rate_then_but_no_other_channels() {
+        let wav = |channels: u16, rate: u32| {
+            let samples = tone(rate as usize / 10, channels.into());
+            let mut bytes = header(channels, samples.len() as u32);
+            // The rate, and the bytes of a second.
+            bytes[24..28].copy_from_slice(&rate.to_le_bytes());
+            bytes[28..32].copy_from_slice(&(rate * 2 * u32::from(channels)).to_le_bytes());
+            [bytes, samples].concat()
+        };
+        let mut faster = repeated(wav(1, 44_100), wav(1, 48_000));
+        for packet in 0..15 {
+            let packet = faster.next_packet().unwrap_or_else(|error| panic!("packet {packet}: {error}"));
+            assert!(packet.is_some_and(|packet| !packet.is_empty()));
+        }
+        let mut wider = repeated(wav(1, 48_000), wav(2, 48_000));
+        for _ in 0..5 {
+            assert!(wider.next_packet().expect("a packet").is_some());
+        }
+        let error = wider.next_packet().expect_err("two channels follow one").to_string();
+        assert!(error.contains("it has other channels than before"), "{error}");
+    }
+
     #[test]
     fn what_is_no_sound_is_refused() {
         assert!(matches!(open(b"YUV4MPEG2".to_vec(), None), Err(Error::Unknown)));
@@ -315,8 +343,8 @@ mod tests {
         assert_eq!("44100:1".parse(), Ok(RawFormat { rate: 44_100, channels: 1 }));
     }
 
-    #[test]
-    fn ogg_opus_is_passed_on_as_it_is_and_begins_again() {
+    /// Returns five packets of Opus, and an Ogg stream of them.
+    fn ogg_opus() -> (Vec<Bytes>, Vec<u8>) {
         let mut encoder = SoundEncoder::new(Sound::Mono, Bitrate::from_bits(32_000)).expect("an encoder");
         let packets: Vec<Bytes> = (0..5).map(|_| encoder.encode(&[300; PACKET_SAMPLES]).expect("20 ms")).collect();
         let mut bytes = Vec::new();
@@ -329,6 +357,24 @@ mod tests {
             let end = if at == 4 { ogg::PacketWriteEndInfo::EndStream } else { ogg::PacketWriteEndInfo::NormalPacket };
             write(packet.to_vec(), end, (at as u64 + 1) * PACKET_SAMPLES as u64);
         }
+        (packets, bytes)
+    }
+
+    /// As radio stations send them: a stream for each song.
+    #[test]
+    fn a_second_stream_of_ogg_ends_the_sound() {
+        let (packets, bytes) = ogg_opus();
+        let mut input = open([&bytes[..], &bytes].concat(), None).expect("ogg");
+        for packet in &packets {
+            assert_eq!(input.next_packet().expect("a packet").as_ref(), Some(packet));
+        }
+        let error = input.next_packet().expect_err("a stream follows").to_string();
+        assert!(error.contains("another stream follows the first"), "{error}");
+    }
+
+    #[test]
+    fn ogg_opus_is_passed_on_as_it_is_and_begins_again() {
+        let (packets, bytes) = ogg_opus();
         let input = open(bytes.clone(), None).expect("ogg");
         assert_eq!((input.sound(), input.lag()), (Sound::Mono, Duration::from_micros(6500)));
         let mut input = input.repeated(move || Ok(Box::new(io::Cursor::new(bytes.clone()))));

@@ -62,15 +62,15 @@ impl<W: Write + Seek> Default for SoundTrack<W> {
 }
 
 impl<W: Write + Seek> SoundTrack<W> {
-    /// Begins with sound, of the first connection or another. `create` makes the file for the first.
+    /// Begins with sound, of the first connection or another. `create` makes the file for the first. The file keeps the
+    /// channels of the first: other sound is decoded to them (RFC 6716, section 2.1.2).
     ///
     /// # Errors
-    /// If the file cannot be written, or this sound has other channels than that before.
+    /// If the file cannot be written.
     pub fn begin(&mut self, sound: Sound, create: impl FnOnce() -> io::Result<W>) -> Result<(), Error> {
-        let wav = match self.file.take() {
-            Some(file) if file.sound != sound => return Err(Error::Channels),
-            Some(file) => file.wav,
-            None => WavFile::new(create()?, sound)?,
+        let (wav, sound) = match self.file.take() {
+            Some(file) => (file.wav, file.sound),
+            None => (WavFile::new(create()?, sound)?, sound),
         };
         self.file = Some(File { wav, renderer: SoundRenderer::new(sound)?, sound });
         Ok(())
@@ -162,13 +162,45 @@ mod tests {
     use crate::codec::{PACKET_SAMPLES, SoundEncoder};
 
     #[test]
-    fn packets_that_are_missing_take_their_time_and_other_channels_end_the_file() {
+    fn sound_of_other_channels_goes_on_in_the_channels_of_the_file() {
+        const PACKETS: u64 = 50;
+        for [first, second] in [[Sound::Stereo, Sound::Mono], [Sound::Mono, Sound::Stereo]] {
+            let mut wav = Cursor::new(Vec::new());
+            let mut track = SoundTrack::default();
+            for (turn, sound) in (0..).zip([first, second]) {
+                track.begin(sound, || Ok(&mut wav)).expect("memory");
+                track.frame(turn * PACKETS * 20_000, FrameRate::new(1, 1).expect("a rate"));
+                let mut encoder = SoundEncoder::new(sound, Bitrate::from_bits(64_000)).expect("an encoder");
+                for at in 0..PACKETS {
+                    let tone: Vec<i16> = (0..PACKET_SAMPLES)
+                        .flat_map(|it| vec![if it / 48 % 2 == 0 { 8000 } else { -8000 }; sound.channels()])
+                        .collect();
+                    let captured = (turn * PACKETS + at) * 20_000;
+                    track.packet(captured, encoder.encode(&tone).expect("a packet")).expect("memory");
+                }
+            }
+            track.finish().expect("memory");
+            let bytes = wav.into_inner();
+            let channels = first.channels();
+            assert_eq!((usize::from(bytes[22]), bytes.len()), (channels, 44 + 100 * PACKET_SAMPLES * 2 * channels));
+            let samples: Vec<i16> =
+                bytes[44..].chunks_exact(2).map(|pair| i16::from_le_bytes([pair[0], pair[1]])).collect();
+            // The middle of each half, of each channel: the tone has its power.
+            for half in samples.chunks(samples.len() / 2) {
+                for channel in 0..channels {
+                    let heard = half[half.len() / 4..half.len() * 3 / 4].iter().skip(channel).step_by(channels);
+                    let (sum, count) =
+                        heard.fold((0.0, 0.0), |(sum, count), sample| (sum + f64::from(*sample).powi(2), count + 1.0));
+                    let level = (sum / count).sqrt();
+                    assert!((6000.0..10_000.0).contains(&level), "{first:?} to {second:?}: {level}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn packets_that_are_missing_take_their_time() {
         let mut encoder = SoundEncoder::new(Sound::Stereo, Bitrate::from_bits(64_000)).expect("an encoder");
-        let mut wav = Cursor::new(Vec::new());
-        let mut track = SoundTrack::default();
-        track.begin(Sound::Stereo, || Ok(&mut wav)).expect("memory");
-        assert!(matches!(track.begin(Sound::Mono, || unreachable!("it is there")), Err(Error::Channels)));
-        drop(track);
         let mut wav = Cursor::new(Vec::new());
         let mut track = SoundTrack::default();
         track.begin(Sound::Stereo, || Ok(&mut wav)).expect("memory");

@@ -71,6 +71,7 @@ const WORDS = {
   12: 'This link was used before, and admits once. Ask the sender for a new one.',
   13: 'The sender does not admit you.',
   14: 'The sender has no broadcast of this name. Ask the sender for a new link.',
+  15: 'The token of this link is signed by a key that the sender does not know. Ask the sender for a new link.',
   4: 'The sender has as many viewers as it takes. Trying again …',
   6: 'The sender uses a model that this viewer does not have.',
   8: 'The broadcast broke off: the sender lost its source.',

@@ -1,5 +1,6 @@
 //! Receivers per core: one sender that encodes nothing, and N receivers of 2 Mbit/s at 30 frames a second, or of a
-//! stored video. With `--peers native,pages`, as many native receivers as pages in a browser, one after the other.
+//! stored video. With `--peers native,pages`, as many native receivers as pages in a browser, one after the other. With
+//! `--sound`, each number of receivers without sound and with it, one after the other.
 //!
 //! The sender and the receivers are separate processes, so that the sender's processor time and memory are its own. The
 //! time is what the kernel counted (`/proc/PID/stat`): other work on the machine makes a run longer, but not more
@@ -45,6 +46,9 @@ struct Options {
     /// Send this stored video, again and again, in place of frames of 2 Mbit/s.
     #[arg(long, value_name = "FILM.nst")]
     film: Option<PathBuf>,
+    /// Do each run again with sound of 64 kbit/s.
+    #[arg(long, conflicts_with_all = ["film", "peers"])]
+    sound: bool,
     /// The table to write.
     #[arg(long, value_name = "OUT.csv")]
     csv: Option<PathBuf>,
@@ -53,9 +57,20 @@ struct Options {
 #[derive(Subcommand)]
 enum Role {
     /// (a process of its own) Broadcasts
-    Send { workers: usize, film: Option<PathBuf> },
+    Send {
+        workers: usize,
+        film: Option<PathBuf>,
+        #[arg(long)]
+        sound: bool,
+    },
     /// (a process of its own) Receives and discards
-    Receive { address: SocketAddr, count: usize, peers: Peers },
+    Receive {
+        address: SocketAddr,
+        count: usize,
+        peers: Peers,
+        #[arg(long)]
+        sound: bool,
+    },
 }
 
 /// One run.
@@ -65,6 +80,7 @@ struct Row {
     receivers: usize,
     seconds: f64,
     frames_per_second: f64,
+    packets_per_second: f64,
     mbits_per_second: f64,
     sender_cpu_seconds: f64,
     cpu_microseconds_per_receiver_second: f64,
@@ -76,24 +92,25 @@ struct Row {
 fn main() -> Result<()> {
     let options = Options::parse();
     match &options.role {
-        Some(Role::Send { workers, film }) => still_broadcast::send(*workers, film.clone()),
-        Some(Role::Receive { address, count, peers }) => crowd::receive(*address, *count, *peers),
+        Some(Role::Send { workers, film, sound }) => still_broadcast::send(*workers, film.clone(), *sound),
+        Some(Role::Receive { address, count, peers, sound }) => crowd::receive(*address, *count, *peers, *sound),
         None => measure(&options),
     }
 }
 
 fn measure(options: &Options) -> Result<()> {
     let mut rows = csv::Writer::from_writer(Vec::new());
-    println!(" peers  receivers  frames/s  Mbit/s  sender CPU s  us/receiver/s  receivers/core  kB/receiver");
-    for (&count, &peers) in
-        options.counts.iter().flat_map(|count| options.peers.iter().map(move |peers| (count, peers)))
-    {
-        let row = run(count, peers, options)?;
+    println!(" peers  receivers  frames/s  sound/s  Mbit/s  sender CPU s  us/receiver/s  receivers/core  kB/receiver");
+    let sounds = if options.sound { &[false, true][..] } else { &[false] };
+    let runs = options.counts.iter().flat_map(|count| options.peers.iter().map(move |peers| (count, peers)));
+    for ((&count, &peers), &sound) in runs.flat_map(|run| sounds.iter().map(move |sound| (run, sound))) {
+        let row = run(count, peers, sound, options)?;
         println!(
-            "{:>6}  {:>9}  {:>8.1}  {:>6.2}  {:>12.2}  {:>13.0}  {:>14.0}  {:>11.0}",
+            "{:>6}  {:>9}  {:>8.1}  {:>7.1}  {:>6.2}  {:>12.2}  {:>13.0}  {:>14.0}  {:>11.0}",
             row.peers,
             row.receivers,
             row.frames_per_second,
+            row.packets_per_second,
             row.mbits_per_second,
             row.sender_cpu_seconds,
             row.cpu_microseconds_per_receiver_second,
@@ -108,13 +125,17 @@ fn measure(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn run(count: usize, peers: Peers, options: &Options) -> Result<Row> {
+fn run(count: usize, peers: Peers, sound: bool, options: &Options) -> Result<Row> {
     let film = options.film.iter().map(|film| film.as_os_str());
     let workers = options.workers.to_string();
-    let mut sender = Part::start(["send", &workers].into_iter().map(OsStr::new).chain(film))?;
+    let sound = if sound { &["--sound"][..] } else { &[] };
+    let hears = sound.iter().map(OsStr::new);
+    let mut sender = Part::start(["send", &workers].into_iter().map(OsStr::new).chain(film).chain(hears.clone()))?;
     let address = sender.line()?;
     let before = Usage::of(sender.child.id())?;
-    let mut receivers = Part::start(["receive", &address, &count.to_string(), peers.name()].map(OsStr::new))?;
+    let number = count.to_string();
+    let role = ["receive", &address, &number, peers.name()];
+    let mut receivers = Part::start(role.into_iter().map(OsStr::new).chain(hears))?;
     ensure!(receivers.line()? == "ready", "the receivers did not all get a frame");
     std::thread::sleep(Duration::from_secs(2));
 
@@ -122,7 +143,7 @@ fn run(count: usize, peers: Peers, options: &Options) -> Result<Row> {
     std::thread::sleep(Duration::from_secs(options.seconds));
     let end = (Instant::now(), sender.usage()?, receivers.usage()?, receivers.count()?);
     let seconds = (end.0 - start.0).as_secs_f64();
-    let [frames, bytes] = [0, 1].map(|at| (end.3[at] - start.3[at]) as f64);
+    let [frames, packets, bytes] = [0, 1, 2].map(|at| (end.3[at] - start.3[at]) as f64);
     let cpu = (end.1.cpu - start.1.cpu).as_secs_f64();
     // Without receivers, the figures for each are of the frames alone.
     let receiver_seconds = count.max(1) as f64 * seconds;
@@ -132,6 +153,7 @@ fn run(count: usize, peers: Peers, options: &Options) -> Result<Row> {
         receivers: count,
         seconds,
         frames_per_second: frames / receiver_seconds,
+        packets_per_second: packets / receiver_seconds,
         mbits_per_second: bytes * 8e-6 / receiver_seconds,
         sender_cpu_seconds: cpu,
         cpu_microseconds_per_receiver_second: cpu * 1e6 / receiver_seconds,
@@ -165,12 +187,12 @@ impl Part {
         Ok(line.trim().to_owned())
     }
 
-    /// Asks for the number of frames and bytes received so far.
-    fn count(&mut self) -> Result<[u64; 2]> {
+    /// Asks for the number of frames, of packets of sound, and of bytes received so far.
+    fn count(&mut self) -> Result<[u64; 3]> {
         writeln!(self.input)?;
         let line = self.line()?;
-        let (frames, bytes) = line.split_once(' ').context("two numbers")?;
-        Ok([frames.parse()?, bytes.parse()?])
+        let numbers = line.split(' ').map(str::parse).collect::<Result<Vec<u64>, _>>()?;
+        numbers.try_into().ok().context("three numbers")
     }
 
     fn usage(&self) -> Result<Usage> {

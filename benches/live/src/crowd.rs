@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use clap::ValueEnum;
+use nestcast_proto::{Message, SoundRequest, StreamHead};
 use nestcast_tests::hostile_receiver::{client, endpoint, hello};
 use nestcast_tests::page::{self, Browser};
 use quinn::{Connection, Endpoint, ReadError, RecvStream, SendStream};
@@ -56,23 +57,27 @@ impl Peers {
 pub(crate) struct Counters {
     started: AtomicU64,
     frames: AtomicU64,
+    packets: AtomicU64,
     pub(crate) bytes: AtomicU64,
 }
 
-/// Connects `count` receivers, prints `ready` once each has a frame, then answers each line with frames and bytes.
-pub fn receive(address: SocketAddr, count: usize, peers: Peers) -> Result<()> {
+/// Connects `count` receivers, which ask for sound if they hear, and prints `ready` once each has a frame. Then it answers
+/// each line with frames, packets of sound, and the bytes of both.
+pub fn receive(address: SocketAddr, count: usize, peers: Peers, hears: bool) -> Result<()> {
     let counters: Arc<Counters> = Arc::default();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-    runtime.block_on(start(address, count, peers, &counters))?;
+    runtime.block_on(start(address, count, peers, hears, &counters))?;
     println!("ready");
     for line in std::io::stdin().lock().lines() {
         line?;
-        println!("{} {}", counters.frames.load(Ordering::Relaxed), counters.bytes.load(Ordering::Relaxed));
+        let [frames, packets, bytes] =
+            [&counters.frames, &counters.packets, &counters.bytes].map(|count| count.load(Ordering::Relaxed));
+        println!("{frames} {packets} {bytes}");
     }
     Ok(())
 }
 
-async fn start(address: SocketAddr, count: usize, peers: Peers, counters: &Arc<Counters>) -> Result<()> {
+async fn start(address: SocketAddr, count: usize, peers: Peers, hears: bool, counters: &Arc<Counters>) -> Result<()> {
     let places = Arc::new(Semaphore::new(MAX_CONNECTING));
     for first in (0..count).step_by(RECEIVERS_PER_SOCKET) {
         let endpoint = peers.socket();
@@ -80,7 +85,7 @@ async fn start(address: SocketAddr, count: usize, peers: Peers, counters: &Arc<C
             let (endpoint, counters, places) = (endpoint.clone(), Arc::clone(counters), Arc::clone(&places));
             tokio::spawn(async move {
                 let ended = match peers {
-                    Peers::Native => one(&endpoint, address, &counters, places).await,
+                    Peers::Native => one(&endpoint, address, hears, &counters, places).await,
                     Peers::Pages => one_page(&endpoint, address, &counters, places).await,
                 };
                 if let Err(error) = ended {
@@ -102,11 +107,21 @@ pub(crate) fn socket() -> Endpoint {
     endpoint(Ipv4Addr::LOCALHOST, client(RECEIVE_WINDOW_BYTES))
 }
 
-async fn one(endpoint: &Endpoint, address: SocketAddr, counters: &Counters, places: Arc<Semaphore>) -> Result<()> {
+async fn one(
+    endpoint: &Endpoint,
+    address: SocketAddr,
+    hears: bool,
+    counters: &Counters,
+    places: Arc<Semaphore>,
+) -> Result<()> {
     let place = places.acquire_owned().await?;
     let connection = endpoint.connect(address, "localhost")?.await?;
     drop(place);
-    take(&connection, counters).await
+    let (mut control, _welcome) = greet(&connection).await?;
+    if hears {
+        control.write_chunk(Message::SoundRequest(SoundRequest { wanted: true }).encode()).await?;
+    }
+    take_frames(&connection, counters).await
 }
 
 /// Begins a session as a page does, then reads and discards until the connection ends.
@@ -130,16 +145,28 @@ pub(crate) async fn take(connection: &Connection, counters: &Counters) -> Result
     take_frames(connection, counters).await
 }
 
-/// Reads frames and discards them until the connection ends.
+/// Reads frames and packets of sound, and discards them, until the connection ends.
 async fn take_frames(connection: &Connection, counters: &Counters) -> Result<()> {
     let mut first = true;
     loop {
         let stream = connection.accept_uni().await?;
-        let (bytes, whole) = discard(stream).await?;
-        counters.frames.fetch_add(u64::from(whole), Ordering::Relaxed);
+        let Read { bytes, is_whole, is_sound } = discard(stream).await?;
+        let count = if is_sound { &counters.packets } else { &counters.frames };
+        count.fetch_add(u64::from(is_whole), Ordering::Relaxed);
         counters.bytes.fetch_add(bytes, Ordering::Relaxed);
-        counters.started.fetch_add(u64::from(std::mem::take(&mut first)), Ordering::Relaxed);
+        if !is_sound {
+            counters.started.fetch_add(u64::from(std::mem::take(&mut first)), Ordering::Relaxed);
+        }
     }
+}
+
+/// What was read of a stream.
+#[derive(Debug, Default)]
+struct Read {
+    bytes: u64,
+    /// Whether the sender ended it, and did not reset it.
+    is_whole: bool,
+    is_sound: bool,
 }
 
 /// Says hello. The control stream stays open while the caller holds the returned streams.
@@ -149,15 +176,19 @@ pub(crate) async fn greet(connection: &Connection) -> Result<(SendStream, RecvSt
     Ok((control, welcome))
 }
 
-/// Reads a stream to its end, or until the sender resets it, as it does after a fall of the rate. Returns its bytes and
-/// whether it ended.
-async fn discard(mut stream: RecvStream) -> Result<(u64, bool)> {
-    let mut bytes = 0;
+/// Reads a stream to its end, or until the sender resets it, as it does after a fall of the rate.
+async fn discard(mut stream: RecvStream) -> Result<Read> {
+    let mut read = Read::default();
     loop {
         match stream.read_chunk(MAX_READ_BYTES, false).await {
-            Ok(Some(chunk)) => bytes += chunk.bytes.len() as u64,
-            Ok(None) => return Ok((bytes, true)),
-            Err(ReadError::Reset(_)) => return Ok((bytes, false)),
+            Ok(Some(chunk)) => {
+                read.bytes += chunk.bytes.len() as u64;
+                let is_head = chunk.offset == 0;
+                read.is_sound |=
+                    is_head && matches!(StreamHead::parse(&chunk.bytes), Ok(Some((StreamHead::Sound(_), _))));
+            }
+            Ok(None) => return Ok(Read { is_whole: true, ..read }),
+            Err(ReadError::Reset(_)) => return Ok(read),
             Err(error) => return Err(error.into()),
         }
     }

@@ -53,4 +53,7 @@ pub(crate) struct Access {
     /// Ask the web service at this URL about each receiver
     #[arg(long, value_name = "URL")]
     pub(crate) admit: Option<String>,
+    /// A file with the token that the web service of `--admit` asks for: it gets `Authorization: Bearer TOKEN`
+    #[arg(long, value_name = "FILE", requires = "admit")]
+    pub(crate) admit_token_file: Option<PathBuf>,
 }

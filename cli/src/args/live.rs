@@ -107,7 +107,7 @@ pub(crate) struct Send {
 #[derive(Debug, Args)]
 pub(crate) struct Receive {
     /// The sender: host and port, and the broadcast there if it has a name, as in HOST:PORT/cam1. With the feature `moq` also a broadcast at a relay: moq://HOST:PORT/NAME, or https for
-    /// WebTransport, with the relay's token in the URL
+    /// WebTransport
     #[arg(value_name = "HOST:PORT[/NAME]|URL", value_parser = place)]
     pub(crate) address: Place,
     /// A folder for PNG pictures, a y4m file, which appears when the broadcast ends or you press ctrl-c, `-` for y4m on
@@ -122,12 +122,13 @@ pub(crate) struct Receive {
     #[arg(long, value_name = "TIME", value_parser = time)]
     pub(crate) start: Option<Duration>,
     /// Begin this long ago in a live broadcast whose sender has `--rewind`, or in one of a stored video, and stay that much
-    /// later. Press the return key, or send SIGUSR1, to go to where all others are; also with `--start`
+    /// later. Press the return key, or send SIGUSR1, to go to where all others are; type - or + and the return key to go
+    /// 30 s back or on, or -90 and the like; also with `--start`
     #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "start")]
     pub(crate) rewind: Option<Duration>,
     #[command(flatten)]
     pub(crate) trusted: Trusted,
-    /// A file whose content the sender asks for
+    /// A file whose content the sender asks for, or a relay; nestcast reads a sender's again for each connection
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
     /// Receive at most this bit rate over time, in bits per second, or with k or M, as in 1.5M
@@ -147,8 +148,8 @@ pub(crate) struct Receive {
     /// arrives; 0: try only once
     #[arg(long, value_name = "SECONDS", default_value_t = 30)]
     pub(crate) retry: u32,
-    /// Wait for the broadcast to begin and, when it ends, for the next one, until you press ctrl-c; not together with
-    /// --retry
+    /// Wait for the broadcast to begin and, when it ends or breaks off, for the next one, until you press ctrl-c; not
+    /// together with --retry
     #[arg(long, conflicts_with = "retry")]
     pub(crate) wait: bool,
     /// The video or picture that the sender sends, to measure PSNR against

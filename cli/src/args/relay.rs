@@ -53,9 +53,12 @@ mod with {
     #[derive(Debug, Args)]
     pub(crate) struct Relay {
         /// Publish at a relay too, as the broadcast of this name there: moq://HOST:PORT/NAME, or https for WebTransport;
-        /// give the relay's token in the URL; for one of several sources cam1=moq://HOST:PORT/NAME
+        /// for one of several sources cam1=moq://HOST:PORT/NAME
         #[arg(long, value_name = "[NAME=]URL", requires = "relay_trust", value_parser = named::<RelayUrl>)]
         pub(crate) relay: Vec<Named<RelayUrl>>,
+        /// A file with the relay's token, which a URL has after ?jwt=: a command line is no secret
+        #[arg(long, value_name = "[NAME=]FILE", requires = "relay", value_parser = named::<PathBuf>)]
+        pub(crate) relay_token_file: Vec<Named<PathBuf>>,
         /// Trust the relay whose certificate has this SHA-256
         #[arg(long, value_name = "HEX", group = "relay_trust", requires = "relay", value_parser = fingerprint)]
         relay_fingerprint: Option<Trust>,

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
+use nestcast_lab::progress::AboveStatus;
 use nestcast_media::{Input, output};
 use nestcast_proto::MAX_TOKEN;
 #[cfg(not(unix))]
@@ -22,7 +23,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     let asked: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
     let log = fmt::layer().with_ansi(false);
     let log = match asked {
-        Some(filter) => log.with_writer(io::stderr).with_filter(filter).boxed(),
+        Some(filter) => log.with_writer(|| AboveStatus).with_filter(filter).boxed(),
         None => {
             let bare = log.without_time().with_level(false).with_target(false);
             bare.with_writer(|| Notes).with_filter(notes()).boxed()
@@ -78,6 +79,13 @@ pub(super) async fn interrupted() {
     }
     // Nobody waits for the signal: the system ends the process.
     std::future::pending().await
+}
+
+/// Returns the address of a broadcast at a relay with the token of a file, if there is one.
+#[cfg(feature = "moq")]
+pub(super) fn with_token(url: &nestcast_moq::RelayUrl, file: Option<&Path>) -> Result<nestcast_moq::RelayUrl> {
+    let url = url.clone();
+    Ok(if let Some(token) = token(file)? { url.with_token(&token)? } else { url })
 }
 
 /// Reads a token: a file's content without the white space around it.

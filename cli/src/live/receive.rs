@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_media::output::{Output, promised_format};
 use nestcast_proto::{DecoderKind, Start};
-use nestcast_receiver::{Address, Config, GoLive};
+use nestcast_receiver::{Address, Config, Seek};
 use tokio::runtime::Runtime;
 
 use super::record::Keeper;
@@ -20,15 +20,15 @@ use crate::files;
 pub(crate) fn run(options: &Receive) -> Result<()> {
     let runtime = process::runtime()?;
     // A relay has nothing earlier, but the signal must not end its receiver either.
-    let go_live = to_live::by_signal(&runtime)?;
+    let seek = to_live::by_signal(&runtime)?;
     if promised_format(&options.output) == Some("nst") && !options.output.is_dir() {
-        return keep(options, &runtime, go_live);
+        return keep(options, &runtime, seek);
     }
     let screen = Screen::new(options)?;
     let totals = Arc::clone(&screen.totals);
     let ended = match &options.address {
         Place::Sender(address) => {
-            let config = config(options, address, go_live)?;
+            let config = config(options, address, seek)?;
             note_wait(options, address);
             to_live::by_key(&config);
             runtime
@@ -51,7 +51,7 @@ pub(crate) fn run(options: &Receive) -> Result<()> {
 }
 
 /// Keeps what arrives as a stored video, and decodes nothing.
-fn keep(options: &Receive, runtime: &Runtime, go_live: GoLive) -> Result<()> {
+fn keep(options: &Receive, runtime: &Runtime, seek: Seek) -> Result<()> {
     let relayed = "nestcast keeps no stored video of a relayed broadcast: name a y4m file or a folder";
     let address = options.address.sender().context(relayed)?;
     ensure!(
@@ -61,7 +61,7 @@ fn keep(options: &Receive, runtime: &Runtime, go_live: GoLive) -> Result<()> {
     ensure!(options.sound.is_none(), "a stored video holds its sound itself: leave --sound out");
     let place = Output::recording(&options.output)?;
     let mut keeper = Keeper::new(place.path());
-    let config = Config { decoder: DecoderKind::Linear, ..config(options, address, go_live)? };
+    let config = Config { decoder: DecoderKind::Linear, ..config(options, address, seek)? };
     note_wait(options, address);
     to_live::by_key(&config);
     let ended = runtime.block_on(nestcast_receiver::receive(config, &mut keeper, process::interrupted()));
@@ -91,14 +91,15 @@ fn decoder(options: &Receive) -> DecoderKind {
 }
 
 /// Returns the settings for a sender.
-fn config(options: &Receive, address: &Address, go_live: GoLive) -> Result<Config> {
+fn config(options: &Receive, address: &Address, seek: Seek) -> Result<Config> {
     Ok(Config {
-        go_live,
+        seek,
         host: Some(address.clone()),
         name: address.host().to_owned(),
         broadcast: address.broadcast().clone(),
         start: start(options),
         token: process::token(options.token_file.as_deref())?.unwrap_or_default(),
+        token_file: options.token_file.clone().filter(|file| file.is_file()),
         max_bitrate: options.max_bitrate,
         decoder: decoder(options),
         fetch_model: !options.no_fetch_model,
@@ -118,11 +119,10 @@ fn start(options: &Receive) -> Option<Start> {
 /// Returns the settings for a broadcast at a relay.
 #[cfg(feature = "moq")]
 fn relay_config(options: &Receive, url: &nestcast_moq::RelayUrl) -> Result<nestcast_moq::Config> {
-    ensure!(options.token_file.is_none(), "a relay's token is part of its URL, after ?jwt=: leave --token-file out");
     ensure!(start(options).is_none(), "a relay keeps nothing to rewind: leave --start and --rewind out");
     ensure!(options.max_bitrate.is_none(), "a relay is not told --max-bitrate: leave it out");
     Ok(nestcast_moq::Config {
-        url: url.clone(),
+        url: process::with_token(url, options.token_file.as_deref())?,
         trust: options.trusted.trust(),
         decoder: decoder(options),
         retry: Duration::from_secs(options.retry.into()),

@@ -2,19 +2,22 @@
 
 use std::io::{self, IsTerminal as _};
 use std::net::SocketAddr;
+#[cfg(feature = "moq")]
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use nestcast_encode::Pace;
+use nestcast_lab::progress::StatusLine;
 use nestcast_media::is_standard;
 #[cfg(feature = "moq")]
 use nestcast_moq::RelayUrl;
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{
-    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, SharedToken, Station, Statistics,
-    place_of,
+    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, Monitor, ProgressLine,
+    SharedToken, Station, Statistics, place_of,
 };
 #[cfg(feature = "access")]
 use nestcast_sender::{HttpCallback, SignedTokens};
@@ -79,7 +82,9 @@ fn viewers(access: &Access) -> Result<Vec<Arc<dyn Authorizer>>> {
         authorizers.push(Arc::new(keys.with_context(|| format!("{} cannot be used", file.display()))?));
     }
     if let Some(url) = &access.admit {
-        authorizers.push(Arc::new(HttpCallback::new(url).context("--admit names no web service")?));
+        let service = HttpCallback::new(url).context("--admit names no web service")?;
+        let token = process::token(access.admit_token_file.as_deref())?;
+        authorizers.push(Arc::new(token.map_or(Ok(service.clone()), |token| service.with_token(&token))?));
     }
     Ok(authorizers)
 }
@@ -111,7 +116,7 @@ async fn on_air(
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     #[cfg(feature = "moq")]
-    let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
+    let urls = relay_urls(options)?;
     // After all that may be refused, because it creates files.
     let recordings = record::start(options, station)?;
     #[cfg(feature = "moq")]
@@ -146,17 +151,22 @@ async fn on_air(
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
     // A separate task, because the reader of the figures may stop reading.
     let mut run = tokio::spawn(broadcast.run(process::interrupted()));
+    let (status, mut lines) = ((!options.json).then(StatusLine::begin), ProgressLine::default());
     let ended = loop {
         tokio::select! {
             ended = &mut run => break ended.context("the broadcast stopped unexpectedly: please report this")?,
             () = certificate.changed() => tell_links(options.json, links(&certificate))?,
             _ = seconds.tick() => {
-                for ((name, monitor), pace) in monitors.iter().zip(&mut paces) {
-                    tell_pace(options.json, name, &monitor.read(), pace, began)?;
+                let figures: Vec<_> = monitors.values().map(Monitor::read).collect();
+                for ((name, figures), pace) in monitors.keys().zip(&figures).zip(&mut paces) {
+                    tell_pace(options.json, name, figures, pace, began)?;
                 }
+                let line = status.as_ref().zip(lines.next(began.elapsed(), &figures));
+                line.inspect(|(status, line)| status.show(line));
             }
         }
     };
+    drop(status);
     let mut kept = Ok(());
     for recording in recordings {
         let ended = recording.await.context("the recording stopped unexpectedly: please report this");
@@ -226,13 +236,24 @@ fn tell(json: bool, name: &BroadcastName, figures: &Statistics, words: Option<St
     Ok(())
 }
 
+/// Returns the address at a relay of each source that has one, with its token.
+#[cfg(feature = "moq")]
+fn relay_urls(options: &Send) -> Result<Vec<Option<RelayUrl>>> {
+    let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
+    let files = args::assign(&options.sources, "--relay-token-file", &options.relay.relay_token_file)?;
+    let with_token = |(url, file): (Option<&RelayUrl>, Option<&PathBuf>)| {
+        url.map(|url| process::with_token(url, file.map(PathBuf::as_path))).transpose()
+    };
+    urls.into_iter().zip(files).map(with_token).collect()
+}
+
 /// Publishes broadcasts at relays too. Their own receivers go on if a relay is of no use.
 #[cfg(feature = "moq")]
-fn publish<'a>(options: &Send, urls: Vec<Option<&RelayUrl>>, station: impl Fn(&NamedSource) -> &'a Station) {
+fn publish<'a>(options: &Send, urls: Vec<Option<RelayUrl>>, station: impl Fn(&NamedSource) -> &'a Station) {
     let relays = &options.relay;
     let Some(trust) = relays.trust() else { return };
     for (source, url) in options.sources.iter().zip(urls) {
-        let Some(url) = url.cloned() else { continue };
+        let Some(url) = url else { continue };
         let (relayed, rates, trust) = (nestcast_moq::Relayed::of(station(source)), relays.relay_rates, trust.clone());
         files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
         tokio::spawn(async move {
@@ -246,7 +267,7 @@ fn publish<'a>(options: &Send, urls: Vec<Option<&RelayUrl>>, station: impl Fn(&N
 
 /// What reads the figures of each broadcast.
 #[cfg(feature = "metrics")]
-type Monitors = std::collections::BTreeMap<BroadcastName, nestcast_sender::Monitor>;
+type Monitors = std::collections::BTreeMap<BroadcastName, Monitor>;
 
 /// Serves figures for Prometheus as long as the program runs. Returns the address.
 #[cfg(feature = "metrics")]

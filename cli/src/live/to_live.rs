@@ -1,51 +1,55 @@
-//! Lets the viewer of an earlier part of a broadcast go to where all others are: by the return key or a signal.
+//! Lets the viewer of an earlier part of a broadcast go elsewhere, by keys, and to where all others are by a signal.
 
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, Result};
-use nestcast_receiver::{Config, GoLive};
+use nestcast_receiver::{Config, Goal, Seek};
 use tokio::runtime::Runtime;
 
 use crate::files;
 
-/// Asks by what it returns for each SIGUSR1 from now on, where there are signals.
-pub(super) fn by_signal(runtime: &Runtime) -> Result<GoLive> {
-    let go_live = GoLive::default();
+/// Asks by what it returns for each SIGUSR1 from now on, where there are signals, to go where all others are.
+pub(super) fn by_signal(runtime: &Runtime) -> Result<Seek> {
+    let seek = Seek::default();
     let _entered = runtime.enter();
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
         let mut signals = signal(SignalKind::user_defined1()).context("the system lets nestcast catch no SIGUSR1")?;
-        let go_live = go_live.clone();
+        let seek = seek.clone();
         runtime.spawn(async move {
             while signals.recv().await.is_some() {
-                go_live.request();
+                seek.request(Goal::Live);
             }
         });
     }
-    Ok(go_live)
+    Ok(seek)
 }
 
 /// Asks for each line from the terminal, if standard input is one and the receiver begins elsewhere.
 pub(super) fn by_key(config: &Config) {
     if config.start.is_some() && io::stdin().is_terminal() {
-        files::note("press the return key to go to where all others are");
-        let go_live = config.go_live.clone();
+        files::note("press the return key to go to where all others are; type - or + before it to go 30 s back or on");
+        let seek = config.seek.clone();
         std::thread::spawn(move || {
-            while wait_for_line() {
-                go_live.request();
+            while let Some(line) = wait_for_line() {
+                match String::from_utf8_lossy(&line).parse() {
+                    Ok(goal) => seek.request(goal),
+                    Err(error) => files::note(&format!("{error}")),
+                }
             }
         });
     }
 }
 
-/// Waits for a line, whatever its bytes are. Returns false at the end.
-fn wait_for_line() -> bool {
+/// Waits for a line, whatever its bytes are. Returns none at the end.
+fn wait_for_line() -> Option<Vec<u8>> {
     #[cfg(unix)]
     if !wait_for_input() {
-        return false;
+        return None;
     }
-    io::stdin().lock().read_until(b'\n', &mut Vec::new()).is_ok_and(|count| count > 0)
+    let mut line = Vec::new();
+    io::stdin().lock().read_until(b'\n', &mut line).is_ok_and(|count| count > 0).then_some(line)
 }
 
 /// Waits for input, in the foreground: the system would suspend a process that reads in the background. Returns false

@@ -32,8 +32,8 @@ pub(super) fn table(
         ),
         String::new(),
         format!(
-            "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9}{:>8}{:>8}  most frames end because",
-            "receiver", "name", "delivered", "allowed", "sent", "frames/s", "queue", "lost"
+            "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9}{:>9}{:>8}{:>8}  most frames end because",
+            "receiver", "name", "delivered", "allowed", "sent", "frames/s", "rtt", "queue", "lost"
         ),
     ];
     let fit = rows.saturating_sub(lines.len());
@@ -59,13 +59,14 @@ fn receiver(address: &str, name: &str, before: &Samples, now: &Samples, seconds:
         .map(|(reason, count)| (reason, count - was.get(reason).unwrap_or(&0.0)));
     let reason = grown_most.filter(|(_, count)| *count > 0.0).max_by(|a, b| a.1.total_cmp(&b.1));
     format!(
-        "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9.1}{:>8}{:>8}  {}",
+        "{:ADDRESS_COLUMNS$}{:NAME_COLUMNS$}{:>11}{:>11}{:>8}{:>9.1}{:>9}{:>8}{:>8}  {}",
         start(address, ADDRESS_COLUMNS - 1),
         start(name, NAME_COLUMNS - 1),
         bits(value("nestcast_receiver_delivery_rate_bits_per_second")),
         bits(value("nestcast_receiver_target_rate_bits_per_second")),
         format!("{:.0} %", percent(sent, full)),
         grown("nestcast_receiver_frames_total") / seconds,
+        format!("{:.0} ms", 1000.0 * value("nestcast_receiver_rtt_seconds")),
         format!("{:.0} ms", 1000.0 * value("nestcast_receiver_queue_seconds")),
         format!("{:.1} %", percent(grown("nestcast_receiver_lost_bytes_total"), sent)),
         reason.map_or_else(|| "-".to_owned(), |(reason, _)| reason.replace('_', " ")),
@@ -100,6 +101,7 @@ mod tests {
                 "nestcast_receiver_frames_total{{{label}}} {}\nnestcast_receiver_bytes_total{{{label}}} {bytes}\n\
                  nestcast_receiver_full_bytes_total{{{label}}} {}\nnestcast_receiver_lost_bytes_total{{{label}}} {}\n\
                  nestcast_receiver_queue_seconds{{{label}}} 0.012\n\
+                 nestcast_receiver_rtt_seconds{{{label}}} 0.0476\n\
                  nestcast_receiver_delivery_rate_bits_per_second{{{label}}} 800000\n\
                  nestcast_receiver_target_rate_bits_per_second{{{label}}} 1250000\n\
                  nestcast_receiver_cut_reasons_total{{{label},reason=\"next_due\"}} {}\n\
@@ -134,7 +136,7 @@ mod tests {
         );
         assert_eq!(
             lines[3],
-            "192.0.2.1:9                ann                800 kbit  1.25 Mbit    25 %     25.0   12 ms   2.0 %  next due"
+            "192.0.2.1:9                ann                800 kbit  1.25 Mbit    25 %     25.0    48 ms   12 ms   2.0 %  next due"
         );
         assert_eq!(lines.len(), 6);
     }

@@ -71,7 +71,10 @@ impl Recorder {
         let (queue, items) = channel();
         let waiting: Arc<AtomicUsize> = Arc::default();
         let written = Arc::clone(&waiting);
-        let thread = Some(thread::spawn(move || run(recording, order, &items, &written)));
+        // Its name shows what recording costs.
+        let thread = thread::Builder::new().name("recorder".to_owned());
+        let thread = thread.spawn(move || run(recording, order, &items, &written)).map_err(|error| place.explain(error))?;
+        let thread = Some(thread);
         Ok(Self { path: path.to_owned(), queue, waiting, thread, begins: None, needs_random_access: false })
     }
 

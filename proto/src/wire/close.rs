@@ -36,12 +36,14 @@ pub enum Code {
     Denied,
     /// The sender has no broadcast of this name.
     NoBroadcast,
+    /// None of the sender's keys signed the token.
+    Key,
     /// A code that this build does not know.
     Other(u64),
 }
 
 /// All codes with their numbers.
-const ALL_CODES: [(Code, u64); 15] = [
+const ALL_CODES: [(Code, u64); 16] = [
     (Code::Done, 0),
     (Code::Violation, 1),
     (Code::Version, 2),
@@ -57,6 +59,7 @@ const ALL_CODES: [(Code, u64); 15] = [
     (Code::Used, 12),
     (Code::Denied, 13),
     (Code::NoBroadcast, 14),
+    (Code::Key, 15),
 ];
 
 impl Code {
@@ -95,6 +98,7 @@ impl Code {
             Self::Used => "used",
             Self::Denied => "denied",
             Self::NoBroadcast => "no_broadcast",
+            Self::Key => "key",
             Self::Other(_) => "other",
         }
     }
@@ -124,6 +128,7 @@ impl fmt::Display for Code {
             Self::Used => "the token admits once and was used before",
             Self::Denied => "this viewer is not admitted",
             Self::NoBroadcast => "the sender has no broadcast of this name",
+            Self::Key => "no key of the sender signed the token",
             Self::Other(number) => return write!(f, "closed with the unknown code {number}"),
         };
         f.write_str(text)

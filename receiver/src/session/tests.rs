@@ -242,7 +242,7 @@ async fn meet_with(sender: &Sender, max_bitrate: Option<Bitrate>, sink: &mut Jud
     let decoder = DecoderKind::Linear;
     let hello =
         Hello { versions, token: Bytes::new(), max_bitrate, decoder, broadcast: BroadcastName::default(), start: None };
-    let Ended { error, .. } = run(sender, hello, true, &AtomicBool::default(), sink).await;
+    let Ended { error, .. } = run(sender, hello, true, &Place::new(None), sink).await;
     let took = began.elapsed();
     let code = sender.close.lock().expect("no panic").expect("the sender is told").code;
     (error, code, took)

@@ -29,13 +29,23 @@ const MAX_ANSWER: u64 = 4096;
 /// for each wrong byte. A status of 200 to 299 admits; the answer may be a JSON object with `name` and `max_bitrate`.
 /// 401 says that the token is wrong, any other status of 400 to 499 that the viewer is not admitted. A service that
 /// cannot be reached, answers with another status or takes over 2 s does not decide, and the receiver may try again.
+///
+/// Clones share the most questions at once.
+#[derive(Clone)]
 pub struct HttpCallback {
     url: String,
+    /// The value of the field `Authorization`, if the service wants one.
+    authorization: Option<String>,
     agent: Agent,
     questions: Arc<Semaphore>,
 }
 
-/// Does not show the URL, which may hold a password.
+/// The error for a token that a field of HTTP cannot hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the token for the web service has characters other than visible ones of ASCII: ask the service for another")]
+pub struct BearerError;
+
+/// Does not show the URL, which may hold a password, and no token.
 impl fmt::Debug for HttpCallback {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HttpCallback").finish_non_exhaustive()
@@ -81,51 +91,65 @@ impl HttpCallback {
                 .build(),
         );
         let agent = config.build().new_agent();
-        Ok(Self { url: url.to_owned(), agent, questions: Arc::new(Semaphore::new(MAX_QUESTIONS)) })
+        Ok(Self { url: url.to_owned(), authorization: None, agent, questions: Arc::new(Semaphore::new(MAX_QUESTIONS)) })
+    }
+
+    /// Shows the service this token, as `Authorization: Bearer` (RFC 6750).
+    ///
+    /// # Errors
+    /// [`BearerError`] if a field of HTTP cannot hold it.
+    pub fn with_token(self, token: &[u8]) -> Result<Self, BearerError> {
+        let is_visible = !token.is_empty() && token.iter().all(u8::is_ascii_graphic);
+        let text = std::str::from_utf8(token).ok().filter(|_| is_visible).ok_or(BearerError)?;
+        Ok(Self { authorization: Some(format!("Bearer {text}")), ..self })
     }
 
     async fn ask(&self, request: &AccessRequest) -> Result<Grant, Denial> {
         let permit = Arc::clone(&self.questions).acquire_owned().await.map_err(|_| Denial::Undecided)?;
-        let (agent, url, request) = (self.agent.clone(), self.url.clone(), request.clone());
+        let (service, request) = (self.clone(), request.clone());
         let answer = tokio::task::spawn_blocking(move || {
             let _permit = permit;
-            post(&agent, &url, &request)
+            service.post(&request)
         });
         answer.await.unwrap_or(Err(Denial::Undecided))
     }
-}
 
-fn post(agent: &Agent, url: &str, request: &AccessRequest) -> Result<Grant, Denial> {
-    let question = Question {
-        address: request.address.to_string(),
-        token: &String::from_utf8_lossy(&request.token),
-        max_bitrate: request.max_bitrate.map(Bitrate::bits),
-        broadcast: request.broadcast.as_str(),
-    };
-    let undecided = |error: ureq::Error| {
-        tracing::warn!("the service that decides who may watch gave no answer: {error}");
-        Denial::Undecided
-    };
-    let body = serde_json::to_vec(&question).map_err(|_| Denial::Undecided)?;
-    let mut response = agent.post(url).content_type("application/json").send(&body[..]).map_err(undecided)?;
-    match response.status().as_u16() {
-        200..=299 => {}
-        401 => return Err(Denial::Token),
-        400..=499 => return Err(Denial::Refused),
-        status => {
-            tracing::warn!("the service that decides who may watch answered with status {status}");
-            return Err(Denial::Undecided);
+    fn post(&self, request: &AccessRequest) -> Result<Grant, Denial> {
+        let question = Question {
+            address: request.address.to_string(),
+            token: &String::from_utf8_lossy(&request.token),
+            max_bitrate: request.max_bitrate.map(Bitrate::bits),
+            broadcast: request.broadcast.as_str(),
+        };
+        let undecided = |error: ureq::Error| {
+            tracing::warn!("the service that decides who may watch gave no answer: {error}");
+            Denial::Undecided
+        };
+        let body = serde_json::to_vec(&question).map_err(|_| Denial::Undecided)?;
+        let post = self.agent.post(&self.url).content_type("application/json");
+        let post = self.authorization.iter().fold(post, |post, value| post.header("Authorization", value));
+        let mut response = post.send(&body[..]).map_err(undecided)?;
+        match response.status().as_u16() {
+            200..=299 => {}
+            401 => return Err(Denial::Token),
+            400..=499 => return Err(Denial::Refused),
+            status => {
+                tracing::warn!("the service that decides who may watch answered with status {status}");
+                return Err(Denial::Undecided);
+            }
         }
+        let text = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().map_err(undecided)?;
+        if text.trim_ascii().is_empty() {
+            return Ok(Grant::default());
+        }
+        let Answer { name, max_bitrate } = serde_json::from_slice(&text).map_err(|error| {
+            tracing::warn!(
+                "the answer of the service that decides who may watch is no JSON object as documented: {error}"
+            );
+            Denial::Undecided
+        })?;
+        Ok(Grant { name, max_bitrate: max_bitrate.map(Bitrate::from_bits) })
     }
-    let text = response.body_mut().with_config().limit(MAX_ANSWER).read_to_vec().map_err(undecided)?;
-    if text.trim_ascii().is_empty() {
-        return Ok(Grant::default());
-    }
-    let Answer { name, max_bitrate } = serde_json::from_slice(&text).map_err(|error| {
-        tracing::warn!("the answer of the service that decides who may watch is no JSON object as documented: {error}");
-        Denial::Undecided
-    })?;
-    Ok(Grant { name, max_bitrate: max_bitrate.map(Bitrate::from_bits) })
 }
 
 impl Authorizer for HttpCallback {
@@ -148,6 +172,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         let callback = HttpCallback::new(&format!("http://{address}/watch")).expect("a URL");
+        let callback = callback.with_token(b"pass.word").expect("a token");
+        assert!(!format!("{callback:?}").contains("pass.word"));
         let service = tokio::spawn(async move {
             let (mut stream, _) = listener.accept().await.expect("a question");
             let mut text = Vec::new();
@@ -179,6 +205,8 @@ mod tests {
                 .await;
         assert_eq!(granted, Ok(Grant { name: Some("ann".into()), max_bitrate: Some(Bitrate::from_bits(2_000_000)) }));
         assert!(question.starts_with("POST /watch HTTP/1.1\r\n"), "{question}");
+        let field = question.lines().find(|line| line.to_ascii_lowercase().starts_with("authorization: "));
+        assert!(field.is_some_and(|field| field.ends_with(": Bearer pass.word")), "{question}");
         assert!(
             question.ends_with(r#"{"address":"192.0.2.1:9","token":"se\"cret","max_bitrate":7000,"broadcast":"cam1"}"#),
             "{question}"
@@ -209,6 +237,10 @@ mod tests {
         assert_eq!(HttpCallback::new(&away).expect("a URL").authorize(&request).await, Err(Denial::Undecided));
         for wrong in ["", "127.0.0.1:80", "ftp://a.example/", "http://"] {
             assert_eq!(HttpCallback::new(wrong).err(), Some(UrlError), "{wrong}");
+        }
+        for wrong in [&b""[..], b"a b", b"a\r\nX: y", b"\xff"] {
+            let service = HttpCallback::new("http://a.example/").expect("a URL");
+            assert_eq!(service.with_token(wrong).err(), Some(BearerError));
         }
         assert!(!format!("{:?}", HttpCallback::new("http://user:secret@a.example/")).contains("secret"));
     }

@@ -121,6 +121,8 @@ impl Grant {
 pub enum Denial {
     /// It has no token, or a wrong one.
     Token,
+    /// Its token is signed, but by none of the keys that this sender knows.
+    Key,
     /// Its token was valid, or will be.
     Expired,
     /// Its token is for another broadcast.
@@ -144,6 +146,7 @@ impl From<Denial> for Close {
     fn from(denial: Denial) -> Self {
         let (code, why) = match denial {
             Denial::Token => (Code::Token, "the token is missing or wrong"),
+            Denial::Key => (Code::Key, "no key of the sender signed the token"),
             Denial::Expired => (Code::Expired, "the token has expired or is not valid yet"),
             Denial::Audience => (Code::Audience, "the token is for another broadcast"),
             Denial::Used => (Code::Used, "the token admits once and was used before"),
@@ -217,7 +220,8 @@ mod tests {
     #[test]
     fn a_denial_says_what_the_receiver_is_told_and_only_the_undecided_may_try_again() {
         assert_eq!(Denial::Audience.to_string(), "the token is for another broadcast");
-        let all = [Denial::Token, Denial::Expired, Denial::Audience, Denial::Used, Denial::Refused, Denial::Undecided];
+        assert_eq!(Denial::Key.to_string(), Code::Key.to_string());
+        let all = [Denial::Token, Denial::Key, Denial::Expired, Denial::Audience, Denial::Used, Denial::Refused, Denial::Undecided];
         for denial in all {
             assert_eq!(Close::from(denial).code.may_retry(), denial == Denial::Undecided);
         }

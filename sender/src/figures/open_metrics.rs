@@ -183,7 +183,7 @@ const RECEIVER_COUNTERS: [Figure<ReceiverStatistics, u64>; 9] = [
 ];
 
 /// The state of each receiver's path.
-const RECEIVER_GAUGES: [Figure<ReceiverStatistics, f64>; 4] = [
+const RECEIVER_GAUGES: [Figure<ReceiverStatistics, f64>; 5] = [
     ("receiver_target_rate_bits_per_second", "What the delay controller lets through", |one| {
         one.path.target_rate().bits() as f64
     }),
@@ -191,6 +191,7 @@ const RECEIVER_GAUGES: [Figure<ReceiverStatistics, f64>; 4] = [
         one.delivery_rate.bits() as f64
     }),
     ("receiver_useful_bytes", "Most bytes of the next frame that it may have use for", |one| one.useful_bytes as f64),
+    ("receiver_rtt_seconds", "The path's round trip, with the wait in its queues", |one| one.path.rtt.as_secs_f64()),
     ("receiver_queue_seconds", "The last packet's wait in queues", |one| one.path.queue().as_secs_f64()),
 ];
 

@@ -76,7 +76,7 @@ impl SignedTokens {
             validation.set_required_spec_claims(&["exp", "aud"]);
         }
         let keys = self.keys.keys();
-        let mut denial = Denial::Token;
+        let mut denial = Denial::Key;
         for key in keys.for_token(header.alg, header.kid.as_deref()) {
             match decode::<Claims>(token, key, &validation) {
                 Ok(token) => return self.admit(token.claims, *is_there, now),

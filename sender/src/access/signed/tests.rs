@@ -63,7 +63,7 @@ async fn a_token_that_a_key_of_the_file_signed_admits_with_its_name_and_cap() {
         let granted = bench.ask(&key.sign(&claims).expect("a token")).await.expect("a grant");
         assert_eq!(granted, Grant { name: Some("ann".into()), max_bitrate: Some(Bitrate::from_bits(2_000_000)) });
     }
-    assert_eq!(bench.ask(&key().sign(&claims()).expect("a token")).await, Err(Denial::Token), "another key");
+    assert_eq!(bench.ask(&key().sign(&claims()).expect("a token")).await, Err(Denial::Key), "another key");
     for token in ["", "secret", "a.b.c", "eyJhbGciOiJub25lIn0.e30."] {
         assert_eq!(bench.ask(token).await, Err(Denial::Token), "{token}");
     }
@@ -72,7 +72,7 @@ async fn a_token_that_a_key_of_the_file_signed_admits_with_its_name_and_cap() {
     let other = second.sign(&claims()).expect("a token");
     let other = other.split('.').nth(1).expect("three parts");
     let forged = format!("{}.{other}x.{signature}", head.split('.').next().expect("a header"));
-    assert_eq!(bench.ask(&forged).await, Err(Denial::Token), "other claims under a signature");
+    assert_eq!(bench.ask(&forged).await, Err(Denial::Key), "other claims under a signature");
 }
 
 #[tokio::test]
@@ -133,7 +133,7 @@ async fn keys_are_replaced_while_the_broadcast_runs() {
     let (old, new) = (key(), key());
     let bench = Bench::new(&[&old], None);
     let [old_token, new_token] = [&old, &new].map(|key| key.sign(&claims()).expect("a token"));
-    assert_eq!([bench.ask(&old_token).await, bench.ask(&new_token).await], [Ok(Grant::default()), Err(Denial::Token)]);
+    assert_eq!([bench.ask(&old_token).await, bench.ask(&new_token).await], [Ok(Grant::default()), Err(Denial::Key)]);
     write(&bench.file, &[&old, &new]);
     tokio::time::advance(std::time::Duration::from_secs(2)).await;
     assert_eq!(
@@ -145,7 +145,7 @@ async fn keys_are_replaced_while_the_broadcast_runs() {
     assert_eq!(bench.ask(&new_token).await, Ok(Grant::default()), "the keys of before stay");
     fs::write(&bench.file, new.add_to(None).expect("a set")).expect("it is written");
     tokio::time::advance(std::time::Duration::from_secs(2)).await;
-    assert_eq!(bench.ask(&old_token).await, Err(Denial::Token));
+    assert_eq!(bench.ask(&old_token).await, Err(Denial::Key));
 }
 
 #[test]
