@@ -162,6 +162,8 @@ class Reception:
         fingerprint: str | None,
         authorities: str | PathLike[str] | None,
         token: bytes,
+        max_bitrate: float | None,
+        latency: float | None,
         wait: bool,
         retry: float,
         threads: int,
@@ -180,6 +182,7 @@ class Broadcast:
         listen: str,
         certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
         token: bytes | None,
+        web: str | None,
         threads: int,
         matrix: str | None,
         full_range: bool,
@@ -189,6 +192,8 @@ class Broadcast:
     def fingerprint(self) -> str: ...
     @property
     def address(self) -> str: ...
+    @property
+    def link(self) -> str | None: ...
     @property
     def receivers(self) -> int: ...
     @property
