@@ -113,7 +113,8 @@ mod tests {
         let float = DynamicImage::from(Rgba32FImage::from_pixel(2, 1, Rgba([0.0, 0.5, 1.0, 2.0])));
         let picture = to_picture(float).expect("a picture");
         assert_eq!(picture.format(), Format::Rgba16);
-        let samples: Vec<_> = picture.samples().as_chunks().0.iter().map(|sample| u16::from_le_bytes(*sample)).collect();
+        let samples: Vec<_> =
+            picture.samples().as_chunks().0.iter().map(|sample| u16::from_le_bytes(*sample)).collect();
         assert_eq!(samples[..4], [0, 32768, 65535, 65535]);
     }
 

@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 use nestcast_encode::{Offered, PictureFormat, PictureRate, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, Config, Identity, LiveSource, Monitor, SharedToken, SoundFanout};
+use nestcast_sender::{Authorizer, BrowserPage, Config, Identity, LiveSource, Monitor, SharedToken, SoundFanout};
 use tokio::sync::oneshot;
 
-use crate::page::Page;
+use crate::page;
 use crate::raw_format::RawFormat;
 use crate::sound_input::ANNOUNCED_SOUND;
 
@@ -85,7 +85,7 @@ pub(crate) struct Broadcast {
     monitor: Monitor,
     sound: SoundFanout,
     address: Option<SocketAddr>,
-    page: Option<Page>,
+    page: Option<BrowserPage>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -105,7 +105,6 @@ impl Broadcast {
         let outcome = Outcome::default();
         let token = (!settings.token.is_empty()).then_some(settings.token);
         let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
-        let certified = settings.is_certified.then(|| settings.identity.clone());
         let config = Config {
             authorizers: token.into_iter().collect(),
             max_receivers: settings.max_receivers,
@@ -114,7 +113,7 @@ impl Broadcast {
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
-        let (sender, page) = runtime.block_on(Page::listen(config, source, settings.web, certified))?;
+        let (sender, page) = runtime.block_on(page::listen(config, source, settings.web, settings.is_certified))?;
         let (address, monitor, sound) = (sender.address(), sender.monitor(), sender.sound());
         let (stop, stopped) = oneshot::channel();
         let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };
@@ -135,7 +134,7 @@ impl Broadcast {
     }
 
     /// Returns the page by which browsers watch, if there is one.
-    pub(crate) const fn page(&self) -> Option<&Page> {
+    pub(crate) const fn page(&self) -> Option<&BrowserPage> {
         self.page.as_ref()
     }
 

@@ -12,12 +12,11 @@ use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_codec::Picture;
 use nestcast_encode::{Offered, StreamPicture};
-use nestcast_sender::{Identity, clock_micros, place_of};
+use nestcast_sender::{BrowserPage, Identity, clock_micros, place_of};
 use nestcast_sound::{MAX_BITRATE, MIN_BITRATE};
 
 use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
 use crate::element::{audio_pad, count, element};
-use crate::page::Page;
 use crate::raw_format::{RawFormat, raw_caps, readable};
 use crate::raw_picture::borrow;
 use crate::sound_input::{SoundInput, sound_caps};
@@ -432,7 +431,7 @@ impl Sink {
             // The next broadcast is at the same addresses, also if the system chose the ports.
             if let Some(running) = &mut state.running {
                 running.listen = broadcast.address().unwrap_or(running.listen);
-                running.web = broadcast.page().and_then(Page::address).or(running.web);
+                running.web = broadcast.page().and_then(BrowserPage::address).or(running.web);
             }
             state.broadcast = Some(broadcast);
         }

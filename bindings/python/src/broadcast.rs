@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{Offered, PictureFormat, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, Config, Identity, LiveSource, Monitor, SharedToken};
+use nestcast_sender::{Authorizer, BrowserPage, Config, Identity, LiveSource, Monitor, SharedToken};
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
 use crate::errors::{Result, SessionError, argument, with_causes};
-use crate::page::Page;
+use crate::page;
 use crate::picture::{Planar, STATE_BITS, colours, depth, size};
 
 /// How often a call that waits lets Python handle signals.
@@ -32,7 +32,7 @@ pub(crate) struct Broadcast {
     fingerprint: String,
     #[pyo3(get)]
     address: String,
-    page: Option<Page>,
+    page: Option<BrowserPage>,
     running: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
@@ -66,9 +66,12 @@ impl Broadcast {
         };
         let (listen, web) = (place(listen)?, web.map(place).transpose()?);
         let failed = |error: &dyn std::error::Error| SessionError::new_err(with_causes(error));
-        let certified = certificate.map(|(chain, key)| Identity::from_pem(&chain, &key)).transpose();
-        let certified = certified.map_err(|error| failed(&error))?;
-        let identity = certified.clone().map_or_else(Identity::generate, Ok).map_err(|error| failed(&error))?;
+        let is_certified = certificate.is_some();
+        let identity = match certificate {
+            Some((chain, key)) => Identity::from_pem(&chain, &key),
+            None => Identity::generate(),
+        }
+        .map_err(|error| failed(&error))?;
         let fingerprint = identity.fingerprint().to_string();
         let (slot, pictures) = PictureSlot::open(PictureFormat::new(size, Format::planar(colours, bits), rate));
         let outcome = Outcome::default();
@@ -80,7 +83,7 @@ impl Broadcast {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
         let (sender, page) = py
-            .detach(|| runtime.block_on(Page::listen(config, source, web, certified)))
+            .detach(|| runtime.block_on(page::listen(config, source, web, is_certified)))
             .map_err(|error| failed(&error))?;
         let address = sender.address().map(|address| address.to_string()).unwrap_or_default();
         let monitor = sender.monitor();
