@@ -21,8 +21,8 @@ const ARROWS: [(&str, &[&str]); 17] = [
     ("moq", &["proto", "receiver", "relayed", "sender"]),
     ("web", &["codec", "media", "player", "proto", "relayed"]),
     ("bindings/c", &["codec", "receiver"]),
-    ("bindings/gstreamer", &["codec", "encode", "models", "proto", "receiver", "sender", "sound"]),
-    ("bindings/python", &["codec", "encode", "media", "models", "receiver", "sender"]),
+    ("bindings/gstreamer", &["codec", "encode", "models", "proto", "receiver", "sender", "sound", "web"]),
+    ("bindings/python", &["codec", "encode", "media", "models", "receiver", "sender", "web"]),
 ];
 /// The files that may contain `unsafe`: borders to other languages. Attributes that export a name are no blocks.
 const UNSAFE: [&str; 9] = [

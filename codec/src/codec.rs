@@ -38,6 +38,12 @@ impl Codec {
         Self { analysis: transform.clone(), synthesis: transform }
     }
 
+    /// Returns the model whose streams it writes and reads.
+    #[must_use]
+    pub fn model(&self) -> &Arc<Model> {
+        self.synthesis.model()
+    }
+
     /// Encodes one picture. To encode many in the same memory, use [`Codec::encoder`].
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use image::error::{DecodingError, ImageFormatHint};
 use image::hooks::{GenericReader, register_decoding_hook, register_format_detection_hook};
 use image::{ColorType, ImageDecoder, ImageError, ImageResult};
-use nestcast_codec::{Codec, Format, PlaneMut, ViewMut};
+use nestcast_codec::{Codec, Format, ModelId, PlaneMut, ViewMut};
 
 use crate::Source;
 use crate::stream::{Error, Reader};
@@ -18,7 +18,8 @@ const FILE_EXTENSION: &str = "nst";
 const STREAM_BEGINNINGS: [&[u8]; 4] = [b"nst\x01\x00", b"nst\x01\x01", b"nst\x02\x00", b"nst\x02\x01"];
 
 /// Registers streams with the crate `image`: from then on, `image::open` and `image::ImageReader` read any prefix of a
-/// stream that contains its header, with `codec`. It fails with a stream of another model, and above 100 megapixels.
+/// stream that contains its header, with the codec of the stream's model. It fails with a stream of a model that none of
+/// `codecs` has, and above 100 megapixels.
 ///
 /// Returns whether nobody had registered the extension before; otherwise that stays.
 ///
@@ -28,15 +29,16 @@ const STREAM_BEGINNINGS: [&[u8]; 4] = [b"nst\x01\x00", b"nst\x01\x01", b"nst\x02
 /// let picture = Picture::new(Size::new(40, 20)?, Channels::Grey, vec![100; 800])?;
 /// let stream = Codec::photo().encode(&picture)?;
 ///
-/// assert!(nestcast_media::image_hooks::register(Codec::photo()));
+/// // Add `Package::builtin("photo-ssim")` of `nestcast-models` as `Codec::with(package.linear(1))` for that model too.
+/// assert!(nestcast_media::image_hooks::register([Codec::photo()]));
 /// let opened = image::load_from_memory(&stream.prefix(30))?;
 /// assert_eq!((opened.width(), opened.height()), (40, 20));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[must_use]
-pub fn register(codec: Codec) -> bool {
-    let codec = Arc::new(codec);
-    let is_new = register_decoding_hook(FILE_EXTENSION.into(), Box::new(move |input| open(input, &codec)));
+pub fn register(codecs: impl IntoIterator<Item = Codec>) -> bool {
+    let codecs: Arc<[Codec]> = codecs.into_iter().collect();
+    let is_new = register_decoding_hook(FILE_EXTENSION.into(), Box::new(move |input| open(input, &codecs)));
     if is_new {
         STREAM_BEGINNINGS
             .into_iter()
@@ -45,15 +47,23 @@ pub fn register(codec: Codec) -> bool {
     is_new
 }
 
-fn open<'a>(input: GenericReader<'a>, codec: &Arc<Codec>) -> ImageResult<Box<dyn ImageDecoder + 'a>> {
+/// No codec has the model of a stream.
+#[derive(Debug, thiserror::Error)]
+#[error("unsupported model {0}: the stream needs it, and no codec of it was registered")]
+struct UnknownModel(ModelId);
+
+fn open<'a>(input: GenericReader<'a>, codecs: &[Codec]) -> ImageResult<Box<dyn ImageDecoder + 'a>> {
     let reader = Reader::new(Source::new(input)).map_err(refused)?;
-    Ok(Box::new(Opened { reader, codec: Arc::clone(codec) }))
+    let needed = reader.header().model;
+    let codec = codecs.iter().find(|codec| codec.model().id() == needed);
+    let codec = codec.ok_or_else(|| corrupt(UnknownModel(needed)))?.clone();
+    Ok(Box::new(Opened { reader, codec }))
 }
 
 /// A stream whose header was read.
 struct Opened<R> {
     reader: Reader<R>,
-    codec: Arc<Codec>,
+    codec: Codec,
 }
 
 impl<R: Read> ImageDecoder for Opened<R> {
@@ -109,9 +119,21 @@ fn corrupt(error: impl std::error::Error + Send + Sync + 'static) -> ImageError 
 #[cfg(test)]
 mod tests {
     use image::ImageReader;
-    use nestcast_codec::{Picture, Size, Stream};
+    use nestcast_codec::{Linear, Model, Picture, Size, Stream};
 
     use super::*;
+
+    /// Another model: the one of the frozen vectors.
+    fn other() -> Codec {
+        let tables = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../spec/vectors/tables.bin"));
+        let model = Model::from_bytes(&tables.expect("the vectors")).expect("tables");
+        Codec::with(Linear::new(Arc::new(model)))
+    }
+
+    /// Registers two models. Another test of this process may have been first, with the same ones.
+    fn registered() {
+        let _ = register([Codec::photo(), other()]);
+    }
 
     fn encoded(format: Format) -> (Picture, Stream) {
         let size = Size::new(37, 21).expect("a size");
@@ -123,9 +145,8 @@ mod tests {
 
     #[test]
     fn image_opens_any_prefix_by_its_extension_and_by_its_first_bytes() {
-        // Another test of this process may have been first.
-        let _ = register(Codec::photo());
-        assert!(!register(Codec::photo()));
+        registered();
+        assert!(!register([Codec::photo()]));
         let folder = tempfile::tempdir().expect("a folder");
         for (format, colour) in [
             (Format::Grey, ColorType::L8),
@@ -151,8 +172,22 @@ mod tests {
     }
 
     #[test]
+    fn a_stream_is_opened_by_the_codec_of_its_model() {
+        registered();
+        let (picture, stream) = encoded(Format::Rgb);
+        let another = other().encode(&picture).expect("a stream");
+        assert_ne!(stream.header().model, another.header().model);
+        for (codec, stream) in [(Codec::photo(), stream), (other(), another)] {
+            let mut decoder = codec.decoder();
+            decoder.push(stream.as_ref()).expect("a stream");
+            let opened = image::load_from_memory(stream.as_ref()).expect("a picture");
+            assert_eq!(opened.as_bytes(), decoder.render().expect("a picture").samples());
+        }
+    }
+
+    #[test]
     fn what_is_no_stream_of_this_codec_is_an_error() {
-        let _ = register(Codec::photo());
+        registered();
         let (_, stream) = encoded(Format::Grey);
         let mut other_model = stream.as_ref().to_vec();
         other_model[7] ^= 1;

@@ -1,6 +1,7 @@
 //! Reads and writes picture and video files within limits. It reads PNG, JPEG, WebP, y4m, raw Matroska, streams and stored videos,
 //! and writes PNG, y4m and stored videos. [`Input`] opens a file of any kind by its name. With the feature `output`,
-//! files appear whole or not at all. With `image-hooks`, the crate `image` opens streams.
+//! files appear whole or not at all. With `image-hooks`, the crate `image` opens streams; with `image-types`, its images
+//! become pictures and pictures its images.
 //!
 //! Files are untrusted. The crate checks sizes before it allocates memory, and a file's length bounds the work that it
 //! costs.
@@ -9,6 +10,8 @@ mod aspect;
 mod frame_range;
 #[cfg(feature = "image-hooks")]
 pub mod image_hooks;
+#[cfg(feature = "image-types")]
+pub mod image_types;
 mod input;
 mod kind;
 pub mod matroska;

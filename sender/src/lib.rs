@@ -50,6 +50,7 @@
 
 mod access;
 mod broadcast;
+mod browser_page;
 mod clock;
 mod config;
 mod directory;
@@ -75,6 +76,7 @@ pub use access::shared_token::SharedToken;
 pub use access::signed::{Audience, Claims, KeyError, SignedTokens, SigningKey};
 pub use access::{AccessRequest, Authorization, Authorizer, Denial, Grant};
 pub use broadcast::{Broadcast, place_of};
+pub use browser_page::BrowserPage;
 pub use clock::microseconds as clock_micros;
 pub use config::{Acknowledge, Browsers, Config};
 pub use error::{Error, PemFault};

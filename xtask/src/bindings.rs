@@ -16,10 +16,13 @@ use crate::{
     programs,
     python::Python,
     runtime::{self, target_folder},
+    skips::{may_skip, skip},
 };
 
 /// The packages of Python that the build and the tests need.
 const REQUIREMENTS_FILE: &str = "bindings/requirements.txt";
+/// The plugin of pytest that makes a failure of skipped tests, and its folder.
+const NO_SKIPS_PLUGIN: [&str; 2] = ["no_skips", "bindings"];
 /// It makes the header of C. It is a program and no dependency, as its licence is none that crates may have here.
 const INSTALL_CBINDGEN: [&str; 6] = ["install", "cbindgen", "--version", "=0.29.4", "--locked", "--debug"];
 const C_HEADER: &str = "bindings/c/include/nestcast.h";
@@ -43,21 +46,22 @@ fn test() -> Result<()> {
     let packages = match Packages::install() {
         Ok(packages) => packages,
         Err(why) => {
-            println!("skipped: the bindings for Python and C, because their tests need Python: {}", why.line());
-            return Ok(());
+            return skip(&format!("the bindings for Python and C, because their tests need Python: {}", why.line()));
         }
     };
     let library = runtime::ensure()?;
     packages.install_wheel(&packages.wheel(&["--profile", "dev"], "bindings/wheels")?)?;
-    packages.test("bindings/python/tests", &[(RUNTIME_VARIABLE, library.as_os_str())])?;
+    cargo::step(&["build", "--locked", "--package", "nestcast-sender", "--example", "several"], &[])?;
+    let several = target_folder()?.join(format!("debug/examples/several{}", env::consts::EXE_SUFFIX));
+    let several = ("NESTCAST_SEVERAL", several.as_os_str());
+    packages.test("bindings/python/tests", &[(RUNTIME_VARIABLE, library.as_os_str()), several])?;
     if !programs::starts("cc") {
-        println!("skipped: the bindings for C, whose tests need a C compiler");
-        return Ok(());
+        return skip("the bindings for C, whose tests need a C compiler");
     }
     header(true)?;
     cargo::step(&["build", "--locked", "--package", "nestcast-c"], &[])?;
     let staged = stage()?;
-    packages.test("bindings/c/tests", &[("NESTCAST_C", staged.as_os_str())])
+    packages.test("bindings/c/tests", &[("NESTCAST_C", staged.as_os_str()), several])
 }
 
 /// Makes release wheels for every target, into `target/wheels`.
@@ -141,7 +145,13 @@ impl Packages {
     fn test(&self, folder: &str, variables: &[(&str, &OsStr)]) -> Result<()> {
         let mut command = self.python.command();
         command.args(["-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", folder]);
-        command.current_dir(cargo::root()).env("PYTHONPATH", &self.folder).env("PYTHONDONTWRITEBYTECODE", "1");
+        let [plugin, plugins] = NO_SKIPS_PLUGIN;
+        if !may_skip() {
+            command.args(["-p", plugin]);
+        }
+        let paths = env::join_paths([&self.folder, &cargo::root().join(plugins)]);
+        let paths = paths.map_err(|error| Failure::say(error.to_string()))?;
+        command.current_dir(cargo::root()).env("PYTHONPATH", paths).env("PYTHONDONTWRITEBYTECODE", "1");
         command.envs(variables.iter().copied());
         succeed(&mut command, &format!("tests of {folder} failed: see above"))
     }

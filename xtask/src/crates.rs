@@ -15,6 +15,9 @@ const LIBRARY_FOLDERS: [&str; 11] =
 const MANIFEST_FIELDS: [&str; 6] =
     ["description = ", "keywords = ", "categories = ", "readme = ", "include = ", "publish = true"];
 
+/// What the manifest of a crate with features has, so that its documentation online shows what they add.
+const FEATURES_FIELD: &str = "all-features = true";
+
 /// Fails with the first crate that cannot be packaged or, if `builds`, built from its package, or with all files that
 /// packages would lack. The builds need what a plain build of the workspace has fetched, two minutes of processor time
 /// at first, and half a minute after that.
@@ -64,11 +67,7 @@ fn faults_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>> {
         fs::read_to_string(&path).map_err(Failure::at(&path))
     };
     let manifest = read("Cargo.toml")?;
-    let mut faults: Vec<String> = MANIFEST_FIELDS
-        .iter()
-        .filter(|field| !manifest.lines().any(|line| line.starts_with(**field)))
-        .map(|field| format!("Cargo.toml has no `{}`", field.trim_end_matches(" = ")))
-        .collect();
+    let mut faults = missing_fields(&manifest);
     if !files.contains("README.md") {
         faults.push("README.md is not in the package".to_owned());
     }
@@ -82,6 +81,14 @@ fn faults_of(folder: &Path, files: &BTreeSet<String>) -> Result<Vec<String>> {
         faults.push("it has neither an example nor a doctest".to_owned());
     }
     Ok(faults)
+}
+
+/// Returns what a manifest lacks.
+fn missing_fields(manifest: &str) -> Vec<String> {
+    let has = |start: &str| manifest.lines().any(|line| line.starts_with(start));
+    let shows_features = has("[features]").then_some(FEATURES_FIELD);
+    let lacking = MANIFEST_FIELDS.into_iter().chain(shows_features).filter(|field| !has(field));
+    lacking.map(|field| format!("Cargo.toml has no `{}`", field.trim_end_matches(" = "))).collect()
 }
 
 /// Returns the files that a source file includes and that the package lacks.
@@ -142,6 +149,19 @@ mod tests {
         assert_eq!(resolve("src/video", "../../tables/key.bin").as_deref(), Some("tables/key.bin"));
         assert_eq!(resolve("src", "./a.bin").as_deref(), Some("src/a.bin"));
         assert_eq!(resolve("src", "../../models/tables.bin"), None);
+    }
+
+    #[test]
+    fn fields_that_a_manifest_lacks_are_named() {
+        let whole = "description = \"\"\nkeywords = []\ncategories = []\nreadme = \"\"\ninclude = []\npublish = true\n";
+        assert_eq!(missing_fields(whole), Vec::<String>::new());
+        assert_eq!(missing_fields(&whole.replace("readme", "read_me")), ["Cargo.toml has no `readme`"]);
+        let with_features = format!("{whole}[features]\naccess = []\n");
+        assert_eq!(missing_fields(&with_features), ["Cargo.toml has no `all-features = true`"]);
+        assert_eq!(
+            missing_fields(&format!("{with_features}[package.metadata.docs.rs]\nall-features = true\n")),
+            Vec::<String>::new()
+        );
     }
 
     #[test]

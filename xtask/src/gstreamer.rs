@@ -8,6 +8,7 @@ use crate::{
     failure::{Failure, Result},
     programs,
     runtime::target_folder,
+    skips::skip,
 };
 
 /// Debian's packages of GStreamer: headers, programs, and the elements of the tests' pipelines.
@@ -28,8 +29,8 @@ const PLUGIN_ARGUMENTS: [&str; 4] = ["--locked", "--package", "nestcast-gstreame
 /// Builds and tests the plugin, after it installed GStreamer where that is possible.
 pub(crate) fn test() -> Result<()> {
     if !is_installed() && !install() {
-        println!("skipped: the plugin for GStreamer, which needs what Debian calls {}", DEBIAN_PACKAGES.join(" "));
-        return Ok(());
+        let what = format!("the plugin for GStreamer, which needs what Debian calls {}", DEBIAN_PACKAGES.join(" "));
+        return skip(&what);
     }
     cargo::step(&[&["clippy"], &PLUGIN_ARGUMENTS[..], &["--", "-D", "warnings"]].concat(), &[])?;
     cargo::step(&["test", "--locked", "--package", "nestcast-gstreamer"], &[])?;

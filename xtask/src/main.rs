@@ -21,6 +21,7 @@ mod prose;
 mod python;
 mod relays;
 mod runtime;
+mod skips;
 mod staging;
 mod testing;
 mod wasm;
@@ -52,7 +53,7 @@ cargo xtask COMMAND
                    threads; says which of these it skipped and why
   bindings         build and test the Python package, the C library and the GStreamer plugin, by packages and a cbindgen that
                    it installs below the target folder, and as root with Debian's packages of GStreamer; skips by name what
-                   lacks Python, a C compiler or GStreamer
+                   lacks Python, a C compiler or GStreamer, or fails there if NESTCAST_REQUIRE_BINDINGS is set
   bindings gstreamer   only the GStreamer plugin
   bindings --header  write the C library's header, to commit
   relays           broadcasts through relays of Media over QUIC: lints and tests of their crate and of the program with the

@@ -590,8 +590,19 @@ NestcastStatus nestcast_receiver_new(const NestcastReceiverSettings *settings,
                                      NestcastReceiver **receiver);
 
 /**
+ * Stops a receiver, and returns at once. Pictures that have arrived may still be shown, and then `end` is called. Any thread
+ * may stop it, while another is in nestcast_receiver_wait too, and so may a callback. A second stop does nothing. A look-up
+ * of the host's name that has begun cannot be interrupted.
+ *
+ * # Safety
+ * `receiver` is a receiver that is not freed during the call.
+ */
+NestcastStatus nestcast_receiver_stop(const NestcastReceiver *receiver);
+
+/**
  * Waits until the reception is over and `end` has returned. Returns what `end` got; a second wait returns
- * NESTCAST_STATUS_OK. A look-up of the host's name that has begun cannot be interrupted.
+ * NESTCAST_STATUS_OK. A look-up of the host's name that has begun cannot be interrupted. nestcast_receiver_stop ends the
+ * wait from another thread.
  *
  * # Safety
  * `receiver` is a receiver that is not freed during the call.

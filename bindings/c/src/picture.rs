@@ -121,7 +121,7 @@ fn parsed(format: u32) -> Result<Format> {
     match (format, bits) {
         (_, 0) => Ok(format),
         (Format::Ycbcr420(colours), 8..=16) => Ok(Format::planar(colours, bits)),
-        (Format::Ycbcr420(_), _) => Err(argument("samples of YCbCr have 8 to 16 bits")),
+        (Format::Ycbcr420(_), _) => Err(argument(format!("samples of a video have 8 to 16 bits, not {bits}"))),
         _ => Err(argument("only a format of YCbCr says how many bits a sample has")),
     }
 }

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -81,12 +81,15 @@ pub struct NestcastReceiverCallbacks {
 }
 
 /// Receives a broadcast on threads of its own.
-pub struct NestcastReceiver(Mutex<Running>);
+pub struct NestcastReceiver {
+    /// Its drop stops the reception. It is dropped before `running`, which waits for the end, and has a lock of its own, so
+    /// that one thread stops what another waits for.
+    stop: Mutex<Option<oneshot::Sender<()>>>,
+    running: Mutex<Running>,
+}
 
 struct Running {
     id: u64,
-    /// Its drop stops the reception.
-    stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<Result<()>>>,
 }
 
@@ -106,7 +109,6 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        drop(self.stop.take());
         if !self.is_called_back()
             && let Some(thread) = self.thread.take()
         {
@@ -341,13 +343,32 @@ pub unsafe extern "C" fn nestcast_receiver_new(
             status: NestcastStatus::Session,
             message: format!("a thread cannot be started: {error}"),
         })?;
-        out.put_handle(NestcastReceiver(Mutex::new(Running { id, stop: Some(stop), thread: Some(thread) })));
+        let running = Mutex::new(Running { id, thread: Some(thread) });
+        out.put_handle(NestcastReceiver { stop: Mutex::new(Some(stop)), running });
+        Ok(())
+    })
+}
+
+/// Stops a receiver, and returns at once. Pictures that have arrived may still be shown, and then `end` is called. Any thread
+/// may stop it, while another is in nestcast_receiver_wait too, and so may a callback. A second stop does nothing. A look-up
+/// of the host's name that has begun cannot be interrupted.
+///
+/// # Safety
+/// `receiver` is a receiver that is not freed during the call.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nestcast_receiver_stop(receiver: *const NestcastReceiver) -> NestcastStatus {
+    guard(|| {
+        // SAFETY: this function's contract.
+        let receiver = unsafe { borrowed(receiver, "receiver")? };
+        let stop = receiver.stop.lock().unwrap_or_else(PoisonError::into_inner).take();
+        drop(stop);
         Ok(())
     })
 }
 
 /// Waits until the reception is over and `end` has returned. Returns what `end` got; a second wait returns
-/// NESTCAST_STATUS_OK. A look-up of the host's name that has begun cannot be interrupted.
+/// NESTCAST_STATUS_OK. A look-up of the host's name that has begun cannot be interrupted. nestcast_receiver_stop ends the
+/// wait from another thread.
 ///
 /// # Safety
 /// `receiver` is a receiver that is not freed during the call.
@@ -356,7 +377,7 @@ pub unsafe extern "C" fn nestcast_receiver_wait(receiver: *const NestcastReceive
     guard(|| {
         // SAFETY: this function's contract.
         let receiver = unsafe { borrowed(receiver, "receiver")? };
-        let mut running = exclusive(&receiver.0)?;
+        let mut running = exclusive(&receiver.running)?;
         if running.is_called_back() {
             return Err(argument("a callback cannot wait for its own receiver"));
         }

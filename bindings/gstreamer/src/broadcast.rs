@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 use nestcast_encode::{Offered, PictureFormat, PictureRate, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, Config, Identity, LiveSource, Monitor, SharedToken, SoundFanout};
+use nestcast_sender::{Authorizer, BrowserPage, Config, Identity, LiveSource, Monitor, SharedToken, SoundFanout};
 use tokio::sync::oneshot;
 
+use crate::page;
 use crate::raw_format::RawFormat;
 use crate::sound_input::ANNOUNCED_SOUND;
 
@@ -32,6 +33,10 @@ pub(crate) enum BroadcastError {
 pub(crate) struct Settings {
     pub(crate) listen: SocketAddr,
     pub(crate) identity: Identity,
+    /// Whether an authority certifies the identity.
+    pub(crate) is_certified: bool,
+    /// Where browsers get the page by which they watch.
+    pub(crate) web: Option<SocketAddr>,
     /// The token that receivers must show; empty for none.
     pub(crate) token: Vec<u8>,
     pub(crate) max_receivers: usize,
@@ -80,6 +85,7 @@ pub(crate) struct Broadcast {
     monitor: Monitor,
     sound: SoundFanout,
     address: Option<SocketAddr>,
+    page: Option<BrowserPage>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
@@ -106,10 +112,8 @@ impl Broadcast {
             ..Config::new(settings.listen, settings.identity)
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let sender = {
-            let _entered = runtime.enter();
-            nestcast_sender::Broadcast::listen(config, LiveSource::new(pictures, encoding))?
-        };
+        let source = LiveSource::new(pictures, encoding);
+        let (sender, page) = runtime.block_on(page::listen(config, source, settings.web, settings.is_certified))?;
         let (address, monitor, sound) = (sender.address(), sender.monitor(), sender.sound());
         let (stop, stopped) = oneshot::channel();
         let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };
@@ -121,12 +125,17 @@ impl Broadcast {
             runtime.shutdown_timeout(MAX_SHUTDOWN_TIME);
         })?;
         let input = PictureInput { slot, outcome, is_paced: settings.is_paced };
-        Ok(Self { input, monitor, sound, address, stop: Some(stop), thread: Some(thread) })
+        Ok(Self { input, monitor, sound, address, page, stop: Some(stop), thread: Some(thread) })
     }
 
     /// Returns the address that it listens on.
     pub(crate) const fn address(&self) -> Option<SocketAddr> {
         self.address
+    }
+
+    /// Returns the page by which browsers watch, if there is one.
+    pub(crate) const fn page(&self) -> Option<&BrowserPage> {
+        self.page.as_ref()
     }
 
     /// Returns where pictures are handed over.

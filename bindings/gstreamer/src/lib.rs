@@ -10,6 +10,7 @@ mod coded_format;
 mod decoder;
 mod element;
 mod encoder;
+mod page;
 mod raw_format;
 mod raw_picture;
 mod reception;

@@ -12,7 +12,7 @@ use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_codec::Picture;
 use nestcast_encode::{Offered, StreamPicture};
-use nestcast_sender::{Identity, clock_micros, place_of};
+use nestcast_sender::{BrowserPage, Identity, clock_micros, place_of};
 use nestcast_sound::{MAX_BITRATE, MIN_BITRATE};
 
 use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
@@ -36,6 +36,7 @@ struct Settings {
     certificate: Option<String>,
     private_key: Option<String>,
     token: Option<String>,
+    web: Option<String>,
     max_receivers: u32,
     renditions: u32,
     threads: u32,
@@ -44,10 +45,10 @@ struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let [certificate, private_key, token] = [None, None, None];
-        let listen = "127.0.0.1:4433".to_owned();
-        let sound_bitrate = SOUND_BITRATE;
-        Self { listen, certificate, private_key, token, max_receivers: 1000, renditions: 0, threads: 2, sound_bitrate }
+        let [certificate, private_key, token, web] = [const { None }; 4];
+        let (listen, sound_bitrate) = ("127.0.0.1:4433".to_owned(), SOUND_BITRATE);
+        let [max_receivers, renditions, threads] = [1000, 0, 2];
+        Self { listen, certificate, private_key, token, web, max_receivers, renditions, threads, sound_bitrate }
     }
 }
 
@@ -103,6 +104,10 @@ pub struct Sink {
         blurb = "The token that receivers must show; without it, everybody may watch"
     )]
     #[property(
+        name = "web", type = Option<String>, get, set, member = web, mutable_ready,
+        blurb = "The IP address and TCP port of a page by which browsers watch; without it, they cannot"
+    )]
+    #[property(
         name = "max-receivers", type = u32, get, set, member = max_receivers, minimum = 1, default = 1000,
         mutable_ready, blurb = "The most receivers at once"
     )]
@@ -127,6 +132,10 @@ pub struct Sink {
     #[property(
         name = "address", type = String, get = Self::address,
         blurb = "The address that it listens on; empty before the first caps"
+    )]
+    #[property(
+        name = "link", type = String, get = Self::link,
+        blurb = "The link that opens the page in a browser; empty without `web`, and before the first caps"
     )]
     #[property(
         name = "receivers", type = u32, get = Self::receivers, blurb = "The number of receivers at the moment"
@@ -348,6 +357,10 @@ impl Sink {
         address.map(place_of).unwrap_or_default()
     }
 
+    fn link(&self) -> String {
+        self.state().broadcast.as_ref().and_then(|broadcast| broadcast.page()?.link()).unwrap_or_default()
+    }
+
     fn receivers(&self) -> u32 {
         let count = self.state().broadcast.as_ref().map_or(0, |it| it.monitor().read().receivers.len());
         u32::try_from(count).unwrap_or(u32::MAX)
@@ -376,8 +389,12 @@ impl Sink {
     /// Reads the properties.
     fn running(&self) -> Result<Running, String> {
         let given = self.given().clone();
-        let listen = given.listen.parse();
-        let listen = listen.map_err(|_| "give listen an IP address and a port, as in [::]:4433".to_owned())?;
+        let place = |name: &str, given: &str| {
+            given.parse().map_err(|_| format!("give {name} an IP address and a port, as in [::]:4433"))
+        };
+        let listen = place("listen", &given.listen)?;
+        let web = given.web.map(|web| place("web", &web)).transpose()?;
+        let is_certified = given.certificate.is_some();
         let identity = match (given.certificate, given.private_key) {
             (None, None) => Identity::generate(),
             (Some(chain), Some(key)) => Identity::from_pem(&PathBuf::from(chain), &PathBuf::from(key)),
@@ -386,6 +403,8 @@ impl Sink {
         Ok(Running {
             listen,
             identity: identity.map_err(|error| with_causes(&error))?,
+            is_certified,
+            web,
             token: given.token.unwrap_or_default().into_bytes(),
             max_receivers: count(given.max_receivers),
             threads: count(given.threads),
@@ -409,19 +428,22 @@ impl Sink {
         let broadcast = Broadcast::start(running, format).map_err(|error| with_causes(&error))?;
         {
             let mut state = self.state();
-            // The next broadcast is at the same address, also if the system chose the port.
-            if let (Some(running), Some(address)) = (&mut state.running, broadcast.address()) {
-                running.listen = address;
+            // The next broadcast is at the same addresses, also if the system chose the ports.
+            if let Some(running) = &mut state.running {
+                running.listen = broadcast.address().unwrap_or(running.listen);
+                running.web = broadcast.page().and_then(BrowserPage::address).or(running.web);
             }
             state.broadcast = Some(broadcast);
         }
         let obj = self.obj();
         obj.notify("address");
-        let (address, fingerprint) = (self.address(), self.fingerprint());
+        obj.notify("link");
+        let (address, fingerprint, link) = (self.address(), self.fingerprint(), self.link());
         gst::info!(DEBUG_CATEGORY, imp = self, "receive with: nestcast receive {address} --fingerprint {fingerprint}");
         let listening = gst::Structure::builder("nestcast-listening")
             .field("address", address)
             .field("fingerprint", fingerprint)
+            .field("link", link)
             .build();
         // A pipeline without a bus has no use for it.
         let _ = obj.post_message(gst::message::Element::builder(listening).src(&*obj).build());

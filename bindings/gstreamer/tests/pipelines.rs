@@ -10,3 +10,7 @@ mod documents;
 mod harness;
 #[path = "pipelines/inspection.rs"]
 mod inspection;
+#[path = "pipelines/names.rs"]
+mod names;
+#[path = "pipelines/pages.rs"]
+mod pages;

@@ -1,5 +1,6 @@
 //! A broadcast of frames that Python makes.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
@@ -7,11 +8,12 @@ use std::time::Duration;
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{Offered, PictureFormat, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, Broadcast as Sender, Config, Identity, LiveSource, Monitor, SharedToken};
+use nestcast_sender::{Authorizer, BrowserPage, Config, Identity, LiveSource, Monitor, SharedToken};
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
 use crate::errors::{Result, SessionError, argument, with_causes};
+use crate::page;
 use crate::picture::{Planar, STATE_BITS, colours, depth, size};
 
 /// How often a call that waits lets Python handle signals.
@@ -30,13 +32,14 @@ pub(crate) struct Broadcast {
     fingerprint: String,
     #[pyo3(get)]
     address: String,
+    page: Option<BrowserPage>,
     running: Mutex<Option<(oneshot::Sender<()>, JoinHandle<()>)>>,
 }
 
 #[pymethods]
 impl Broadcast {
     #[new]
-    #[pyo3(signature = (width, height, rate, listen, certificate, token, threads, matrix, full_range, bits))]
+    #[pyo3(signature = (width, height, rate, listen, certificate, token, web, threads, matrix, full_range, bits))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument by name in Python")]
     fn new(
         py: Python<'_>,
@@ -46,6 +49,7 @@ impl Broadcast {
         listen: &str,
         certificate: Option<(PathBuf, PathBuf)>,
         token: Option<Vec<u8>>,
+        web: Option<&str>,
         threads: usize,
         matrix: Option<&str>,
         full_range: bool,
@@ -57,8 +61,12 @@ impl Broadcast {
         if threads == 0 {
             return Err(argument("at least one thread is needed"));
         }
-        let listen = listen.parse().map_err(|_| argument("give an IP address and a port, as in 0.0.0.0:4433"))?;
+        let place = |text: &str| {
+            text.parse::<SocketAddr>().map_err(|_| argument("give an IP address and a port, as in 0.0.0.0:4433"))
+        };
+        let (listen, web) = (place(listen)?, web.map(place).transpose()?);
         let failed = |error: &dyn std::error::Error| SessionError::new_err(with_causes(error));
+        let is_certified = certificate.is_some();
         let identity = match certificate {
             Some((chain, key)) => Identity::from_pem(&chain, &key),
             None => Identity::generate(),
@@ -73,12 +81,12 @@ impl Broadcast {
         let authorizers = token.into_iter().collect();
         let config = Config { authorizers, ..Config::new(listen, identity) };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
-        let _entered = runtime.enter();
-        let sender = py.detach(|| Sender::listen(config, LiveSource::new(pictures, encoding)));
-        let sender = sender.map_err(|error| failed(&error))?;
+        let source = LiveSource::new(pictures, encoding);
+        let (sender, page) = py
+            .detach(|| runtime.block_on(page::listen(config, source, web, is_certified)))
+            .map_err(|error| failed(&error))?;
         let address = sender.address().map(|address| address.to_string()).unwrap_or_default();
         let monitor = sender.monitor();
-        drop(_entered);
         let (stop, stopped) = oneshot::channel();
         let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };
         let thread = std::thread::Builder::new().name("nestcast-send".to_owned()).spawn(move || {
@@ -96,6 +104,7 @@ impl Broadcast {
             monitor,
             fingerprint,
             address,
+            page,
             running: Mutex::new(Some((stop, thread))),
         })
     }
@@ -116,6 +125,12 @@ impl Broadcast {
             }
             py.check_signals()?;
         }
+    }
+
+    /// The link that opens the viewer in a browser.
+    #[getter]
+    fn link(&self) -> Option<String> {
+        self.page.as_ref()?.link()
     }
 
     /// The number of receivers at the moment.

@@ -28,9 +28,9 @@ pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
 }
 
-/// Makes an [`ArgumentError`].
-pub(crate) fn argument(message: impl Into<String>) -> Raised {
-    Raised(ArgumentError::new_err(message.into()))
+/// Makes an [`ArgumentError`], whose text begins as those of the crates do.
+pub(crate) fn argument(message: impl std::fmt::Display) -> Raised {
+    Raised(ArgumentError::new_err(format!("invalid argument: {message}")))
 }
 
 impl From<Raised> for PyErr {

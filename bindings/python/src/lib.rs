@@ -9,6 +9,7 @@ mod errors;
 mod exclusive;
 mod memory;
 mod model;
+mod page;
 mod picture;
 mod reception;
 mod stored;
@@ -17,6 +18,8 @@ mod video;
 
 #[pyo3::pymodule]
 mod _nestcast {
+    use pyo3::prelude::*;
+
     #[pymodule_export]
     use super::broadcast::Broadcast;
     #[pymodule_export]
@@ -38,4 +41,9 @@ mod _nestcast {
     use super::stream::{Header, parse_header};
     #[pymodule_export]
     use super::video::{VideoDecoder, VideoEncoder, VideoFrame, planar_to_rgb};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        module.add("__version__", env!("CARGO_PKG_VERSION"))
+    }
 }

@@ -7,17 +7,20 @@ use std::time::Duration;
 
 use nestcast_codec::{Matrix, Picture, Range, Ycbcr};
 use nestcast_models::Package;
-use nestcast_receiver::{Address, Announcement, Concealed, Config, Decoding, Shown, Trust, Viewer, view};
+use nestcast_receiver::{Address, Announcement, Concealed, Config, Decoding, Latency, Shown, Trust, Viewer, view};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tokio::sync::oneshot;
 
 use crate::errors::{Raised, Result, SessionError, argument, with_causes};
 use crate::picture::{Pixels, Planar};
+use crate::stored::positive;
 use crate::stream::shape_of;
 
 /// How often a call that waits lets Python handle signals.
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
+/// The longest delay of a frame.
+const MAX_LATENCY: Duration = Duration::from_millis(400);
 
 /// A frame as it was shown.
 struct Frame {
@@ -116,7 +119,9 @@ pub(crate) struct Reception {
 #[pymethods]
 impl Reception {
     #[new]
-    #[pyo3(signature = (address, fingerprint, authorities, token, wait, retry, threads, capacity, as_sent))]
+    #[pyo3(signature = (
+        address, fingerprint, authorities, token, max_bitrate, latency, wait, retry, threads, capacity, as_sent
+    ))]
     #[expect(clippy::too_many_arguments, reason = "each is an argument by name in Python")]
     fn new(
         py: Python<'_>,
@@ -124,6 +129,8 @@ impl Reception {
         fingerprint: Option<&str>,
         authorities: Option<std::path::PathBuf>,
         token: Vec<u8>,
+        max_bitrate: Option<f64>,
+        latency: Option<f64>,
         wait: bool,
         retry: f64,
         threads: usize,
@@ -140,18 +147,25 @@ impl Reception {
         };
         let retry =
             Duration::try_from_secs_f64(retry).map_err(|_| argument("retry is a number of seconds from 0 on"))?;
-        if threads == 0 || capacity == 0 {
-            return Err(argument("at least one thread and one kept frame are needed"));
+        if threads == 0 {
+            return Err(argument("at least one thread is needed"));
         }
+        if capacity == 0 {
+            return Err(argument("at least one kept frame is needed"));
+        }
+        let (max_bitrate, latency) = (max_bitrate.map(positive).transpose()?, delay(latency)?);
         let found = py.detach(|| address.look_up());
         let first = *found.first().ok_or_else(|| {
             Raised::from(SessionError::new_err(format!("{address} cannot be found: check the host's name")))
         })?;
         let config = Config {
             name: address.host().to_owned(),
+            broadcast: address.broadcast().clone(),
             other_addresses: found[1..].to_vec(),
             host: Some(address),
             token: token.into(),
+            max_bitrate,
+            latency,
             wait,
             retry,
             ..Config::new(first, trust)
@@ -204,6 +218,18 @@ impl Reception {
         // If the broadcast is over, nobody listens.
         let _ = stop.send(());
         let _ = py.detach(|| thread.join());
+    }
+}
+
+/// Reads the seconds by which frames are delayed; `None` delays them by as little as shows them evenly.
+fn delay(seconds: Option<f64>) -> Result<Latency> {
+    let Some(seconds) = seconds else { return Ok(Latency::Smooth) };
+    let refused = || argument("latency is a number of seconds from 0 to 0.4");
+    let delay = Duration::try_from_secs_f64(seconds).map_err(|_| refused())?;
+    match delay {
+        Duration::ZERO => Ok(Latency::Min),
+        delay if delay <= MAX_LATENCY => Ok(Latency::Fixed(delay)),
+        _ => Err(refused()),
     }
 }
 

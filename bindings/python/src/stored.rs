@@ -216,7 +216,8 @@ pub(crate) fn count_frames(data: &Bound<'_, PyAny>, max_pixels: u64) -> Result<u
     })
 }
 
-fn positive(bitrate: f64) -> Result<Bitrate> {
+/// Checks a number of bits a second.
+pub(crate) fn positive(bitrate: f64) -> Result<Bitrate> {
     if bitrate > 0.0 && bitrate.is_finite() {
         Ok(Bitrate::rounded(bitrate))
     } else {

@@ -39,8 +39,8 @@ pub(crate) fn settings(
 
 /// Returns receivers with all rates between these two, in bits a second.
 fn between(slowest: f64, fastest: f64) -> Result<Population> {
-    if !(slowest > 0.0 && slowest <= fastest && fastest.is_finite()) {
-        return Err(argument("give the slowest and the fastest receiver's bits a second, above 0"));
+    if !(slowest.round() >= 1.0 && slowest <= fastest && fastest.is_finite()) {
+        return Err(argument("the slowest receiver has 1 bit a second or more, and the fastest not fewer"));
     }
     Ok(Population::log_uniform(Bitrate::rounded(slowest)..=Bitrate::rounded(fastest)))
 }

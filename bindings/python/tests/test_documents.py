@@ -1,17 +1,21 @@
 """The README's example runs, and the types name what is there."""
 
 import ast
+import contextlib
 import doctest
 import importlib.resources
 import inspect
 import json
+import threading
 from pathlib import Path
 
 import pytest
 
 import nestcast
+from conftest import drawn
 from nestcast import _nestcast
 
+EMBED = Path(__file__).parents[3] / "docs" / "embed.md"
 README = Path(__file__).parents[1] / "README.md"
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
@@ -20,13 +24,59 @@ def test_the_readmes_example_runs(tmp_path, monkeypatch, capsys):
     for package in ("PIL", "imageio", "matplotlib"):
         pytest.importorskip(package, reason=f"skipped: no {package}")
     monkeypatch.chdir(tmp_path)
-    blocks = [block.split("```")[0] for block in README.read_text().split("```python\n")[1:]]
+    blocks = blocks_of(README)
     assert len(blocks) == 6
     names: dict[str, object] = {}
     for block in blocks:
         exec(compile(block, str(README), "exec"), names)
     assert "nestcast" in capsys.readouterr().out
     assert {"curves.svg", "curves"} <= {path.name for path in tmp_path.iterdir()}
+
+
+def blocks_of(document: Path) -> list[str]:
+    return [block.split("```")[0] for block in document.read_text().split("```python\n")[1:]]
+
+
+def test_the_code_of_the_page_on_embedding_runs(tmp_path, monkeypatch, capsys):
+    numpy = pytest.importorskip("numpy")
+    image = pytest.importorskip("PIL.Image", reason="skipped: no Pillow")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "photos").mkdir()
+    picture = drawn(48, 64)
+    image.fromarray(picture).save(tmp_path / "photos" / "drawn.png")
+    ended, shown = threading.Event(), []
+
+    def show(rgb: numpy.ndarray) -> None:
+        shown.append(rgb.shape)
+        if len(shown) == 3:
+            ended.set()
+
+    with contextlib.ExitStack() as stack:
+        broadcast = stack.enter_context(nestcast.Broadcast(64, 48, listen="127.0.0.1:0"))
+
+        def write() -> None:
+            while not ended.is_set():
+                broadcast.write(picture)
+            # The loop over frames ends with the broadcast.
+            broadcast.close()
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        stack.callback(writer.join, 60)
+        stack.callback(ended.set)
+        (block,) = blocks_of(EMBED)
+        assert "example.org:4433" in block
+        names = {
+            "nestcast": nestcast,
+            "picture": picture,
+            "out": numpy.empty_like(picture),
+            "frames": [picture, picture],
+            "fingerprint": broadcast.fingerprint,
+            "show": show,
+        }
+        exec(compile(block.replace("example.org:4433", broadcast.address), str(EMBED), "exec"), names)
+    assert len(shown) >= 3 and shown[0] == (48, 64, 3)
+    assert "nestcast" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("notebook", NOTEBOOKS, ids=lambda notebook: notebook.stem)

@@ -88,6 +88,35 @@ def test_files_and_folders_are_read(tmp_path):
     assert by_file.points[0].psnr == by_folder.points[1].psnr
 
 
+def test_opacity_is_over_white_for_all_codecs():
+    picture = drawn(40, 48)
+    half = numpy.full((40, 48, 1), 128, numpy.uint8)
+    white = ((picture.astype(int) * 128 + 255 * 127 + 127) // 255).astype(numpy.uint8)
+    for colours, over_white in ((picture, white), (picture[..., :1], white[..., 0])):
+        clear = nestcast.evaluate([numpy.concatenate([colours, half], axis=2)], [2.0])
+        opaque = nestcast.evaluate([over_white], [2.0])
+        assert [(point.codec, point.bytes, point.psnr) for point in clear.points] == [
+            (point.codec, point.bytes, point.psnr) for point in opaque.points
+        ]
+        assert {"nestcast", "jpeg", "webp"} <= set(clear.codecs())
+    # One channel is grey, with or without a dimension of its own.
+    flat, deep = (nestcast.evaluate([grey], [2.0], rivals=[]) for grey in (picture[..., 0], picture[..., :1]))
+    assert flat.points[0].psnr == deep.points[0].psnr
+
+
+def test_files_show_as_they_do_elsewhere(tmp_path):
+    from PIL import Image
+
+    picture = drawn(40, 48)
+    opacity = numpy.full((40, 48, 1), 128, numpy.uint8)
+    Image.fromarray(numpy.concatenate([picture, opacity], axis=2)).save(tmp_path / "clear.png")
+    wide = picture[..., 0].astype(numpy.uint16) * 257
+    Image.fromarray(wide).save(tmp_path / "wide.png")
+    by_file = nestcast.evaluate([tmp_path / "clear.png", tmp_path / "wide.png"], [2.0], rivals=[])
+    by_array = nestcast.evaluate([numpy.concatenate([picture, opacity], axis=2), picture[..., 0]], [2.0], rivals=[])
+    assert [point.psnr for point in by_file.points] == [point.psnr for point in by_array.points]
+
+
 def test_quality_is_that_of_the_published_definitions():
     # The pictures and figures of `lab/src/metrics`: a double-precision script that spells out pytorch_msssim.
     for height, width, expected_psnr, expected_ms_ssim in (
@@ -117,8 +146,18 @@ def test_arguments_that_do_not_fit_are_refused(tmp_path):
         (tmp_path, [1.0], {}),
         ([("a", picture), ("a", picture)], [1.0], {}),
         ([picture], [1.0], {"rivals": ["vvc"]}),
-        ([picture.astype(float)], [1.0], {}),
     ):
-        with pytest.raises(nestcast.ArgumentError):
+        with pytest.raises(nestcast.ArgumentError, match="^invalid argument: "):
             nestcast.evaluate(pictures, rates, **options)
+    for array, words in (
+        (picture.astype(float), "float64"),
+        (picture.astype(numpy.uint16), "uint16: evaluate compares arrays of uint8"),
+        (picture[0, 0], r"picture 0 has the shape \(3,\)"),
+        (picture[:0], r"has the shape \(0, 8, 3\)"),
+        (numpy.zeros((8, 8, 5), numpy.uint8), "1 to 4 channels"),
+        (numpy.zeros((8, 8, 3, 1), numpy.uint8), "1 to 4 channels"),
+    ):
+        for rivals in ([], ["jpeg"]):
+            with pytest.raises(nestcast.ArgumentError, match=words):
+                nestcast.evaluate([array], [1.0], rivals=rivals)
     assert set(RIVALS) == {"jpeg", "webp", "avif"}

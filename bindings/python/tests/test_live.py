@@ -1,7 +1,12 @@
 """Broadcasts: sent by one thread and received by another."""
 
 import itertools
+import json
+import os
+import re
+import subprocess
 import threading
+import urllib.request
 
 import numpy
 import pytest
@@ -118,6 +123,66 @@ def test_a_broadcast_of_10_bits_is_received_in_8_or_10():
             writer.join(60)
 
 
+def test_a_broadcast_is_asked_for_by_its_name():
+    if "NESTCAST_SEVERAL" not in os.environ:
+        pytest.skip("skipped: NESTCAST_SEVERAL names no program with two broadcasts: run `cargo xtask bindings`")
+    with subprocess.Popen([os.environ["NESTCAST_SEVERAL"], "127.0.0.1:0"], stdout=subprocess.PIPE, text=True) as sender:
+        assert sender.stdout is not None
+        try:
+            for width, height in ((64, 48), (96, 80)):
+                found = re.search(r"(\S+:\d+/cam\d) --fingerprint (\S+)", sender.stdout.readline())
+                assert found
+                with nestcast.receive(found[1], found[2]) as reception:
+                    assert next(reception).shape == (height, width, 3)
+            with pytest.raises(nestcast.SessionError, match="no broadcast of this name"):
+                next(nestcast.receive(found[1].replace("cam2", "cam3"), found[2]))
+        finally:
+            sender.kill()
+
+
+def test_browsers_get_a_page_at_the_link():
+    with nestcast.Broadcast(64, 48, listen="127.0.0.1:0") as broadcast:
+        assert broadcast.link is None
+    with nestcast.Broadcast(64, 48, listen="127.0.0.1:0", web="127.0.0.1:0") as broadcast:
+        page, _, source = broadcast.link.partition("#")
+        assert source.startswith(f"src=https://{broadcast.address}/&fingerprint=")
+        with urllib.request.urlopen(page) as answer:
+            assert b"nestcast-player" in answer.read()
+        with urllib.request.urlopen(f"{page}certificate.json") as answer:
+            facts = json.load(answer)
+        assert f"fingerprint={facts['fingerprint']}" in source and broadcast.address.endswith(f":{facts['port']}")
+    # The page ends with the broadcast.
+    with pytest.raises(OSError):
+        while True:
+            urllib.request.urlopen(page, timeout=60).close()
+
+
+def test_a_receiver_has_a_cap_and_a_latency():
+    picture = drawn(480, 640)
+    with nestcast.Broadcast(640, 480, listen="127.0.0.1:0") as broadcast:
+        stop = threading.Event()
+
+        def write() -> None:
+            while not stop.is_set():
+                broadcast.write(picture)
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        try:
+            received = {}
+            for cap in (None, 200_000):
+                place = (broadcast.address, broadcast.fingerprint)
+                with nestcast.receive(*place, max_bitrate=cap, latency=0.2, keep=64) as reception:
+                    frames = [next(reception) for _ in range(30)]
+                shown = [frame for frame in frames if not frame.concealed]
+                assert all(frame.latency >= 0.15 for frame in shown[5:])
+                received[cap] = sum(frame.bytes for frame in shown[10:]) / len(shown[10:])
+            assert received[200_000] < received[None] / 2
+        finally:
+            stop.set()
+            writer.join(60)
+
+
 def test_senders_and_receivers_refuse_bad_arguments():
     for address, options in (
         ("nowhere", {"fingerprint": "ab" * 32}),
@@ -127,12 +192,15 @@ def test_senders_and_receivers_refuse_bad_arguments():
         ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "retry": -1.0}),
         ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "threads": 0}),
         ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "keep": 0}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "max_bitrate": 0}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "latency": 0.5}),
+        ("127.0.0.1:4433", {"fingerprint": "ab" * 32, "latency": -0.1}),
     ):
         with pytest.raises(nestcast.ArgumentError):
             nestcast.receive(address, **options)
     with pytest.raises(nestcast.SessionError, match="missing.pem cannot be used: .*No such file"):
         next(nestcast.receive("127.0.0.1:4433", authorities="missing.pem"))
-    for options in ({"rate": (0, 1)}, {"listen": "here"}, {"threads": 0}, {"matrix": "2020"}, {"bits": 17}):
+    for options in ({"rate": (0, 1)}, {"listen": "here"}, {"web": "here"}, {"threads": 0}, {"matrix": "2020"}, {"bits": 17}):
         with pytest.raises(nestcast.ArgumentError):
             nestcast.Broadcast(64, 48, **{"listen": "127.0.0.1:0", **options})
     with pytest.raises(nestcast.ArgumentError, match="at least one frame"):
@@ -142,6 +210,10 @@ def test_senders_and_receivers_refuse_bad_arguments():
             broadcast.write(numpy.zeros((10, 10), numpy.uint8))
         with pytest.raises(nestcast.SessionError, match="cannot listen on"):
             nestcast.Broadcast(64, 48, listen=broadcast.address)
+    with nestcast.Broadcast(64, 48, listen="127.0.0.1:0", web="127.0.0.1:0") as broadcast:
+        taken = broadcast.link.split("/")[2]
+        with pytest.raises(nestcast.SessionError, match=f"cannot listen on {taken}"):
+            nestcast.Broadcast(64, 48, listen="127.0.0.1:0", web=taken)
 
 
 def test_an_iterator_that_raises_ends_the_broadcast():

@@ -301,7 +301,8 @@ def test_a_decoder_used_from_two_threads_is_refused_and_stays_whole():
         thread.join()
     assert not wrong
     # Calls overlap, because the lock of the interpreter is released.
-    assert refused and set(refused) == {"another thread uses this decoder: each thread needs its own"}
+    message = "invalid argument: another thread uses this decoder: each thread needs its own"
+    assert refused and set(refused) == {message}
     assert (decoder.render() == expected).all()
 
 
@@ -326,6 +327,38 @@ def test_two_decoders_do_not_draw_into_one_array_at_once():
         thread.join()
     assert refused and all("uses this array" in message for message in refused)
     assert (nestcast.Decoder().push(stream).render(out) == nestcast.decode(stream)).all()
+
+
+def test_an_array_is_not_encoded_while_another_thread_draws_into_it():
+    """Neither call has a copy of a contiguous array: the second one is refused."""
+    stream = nestcast.encode(drawn(1024, 1024))
+    shared = nestcast.decode(stream)
+    begin, done, refused = threading.Barrier(2), threading.Event(), []
+
+    def attempt(call) -> None:
+        try:
+            call()
+        except nestcast.ArgumentError as error:
+            refused.append(str(error))
+
+    def draw() -> None:
+        decoder = nestcast.Decoder().push(stream)
+        begin.wait()
+        while not done.is_set():
+            attempt(lambda: decoder.render(shared))
+
+    drawing = threading.Thread(target=draw)
+    drawing.start()
+    encoder = nestcast.Encoder()
+    begin.wait()
+    try:
+        for _ in range(10):
+            attempt(lambda: encoder.encode(shared))
+    finally:
+        done.set()
+        drawing.join()
+    assert refused and all("another thread's call uses this array" in message for message in refused)
+    assert nestcast.encode(shared) == encoder.encode(shared)
 
 
 def test_networks_need_onnx_runtime_and_improve_the_picture(picture, monkeypatch):

@@ -253,7 +253,7 @@ def test_bad_arguments_and_bytes_are_refused(tmp_path):
         nestcast.VideoEncoder(0, 48)
     with pytest.raises(nestcast.ArgumentError, match="a frame rate has 1 to 1000000 frames"):
         nestcast.VideoEncoder(64, 48, rate=0)
-    with pytest.raises(nestcast.ArgumentError, match="bits a second"):
+    with pytest.raises(nestcast.ArgumentError, match="the slowest receiver has 1 bit a second or more"):
         nestcast.VideoEncoder(64, 48, bitrates=(2, 1))
     with pytest.raises(nestcast.ArgumentError, match="at least one frame"):
         nestcast.encode_video([])

@@ -30,4 +30,6 @@ pub use encode::encode_png;
 pub use error::{Cost, Error, Note};
 pub use folder::{below, in_folder};
 pub use opaque::Samples;
+#[cfg(feature = "image-types")]
+pub(crate) use opaque::whole;
 pub use read::{read, read_as, read_size};

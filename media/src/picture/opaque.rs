@@ -18,11 +18,12 @@ pub enum Samples {
 pub(super) fn picture(image: DynamicImage, samples: Samples, notes: &mut Vec<Note>) -> Result<Picture, Error> {
     match samples {
         Samples::Shown => shown(image, notes),
-        Samples::All => all(image),
+        Samples::All => Ok(whole(image)?),
     }
 }
 
-fn all(image: DynamicImage) -> Result<Picture, Error> {
+/// Converts with all that an image has: 8 or 16 bits a sample, and opacity. Samples of 32 bits become 16.
+pub(crate) fn whole(image: DynamicImage) -> Result<Picture, nestcast_codec::Error> {
     use DynamicImage as Image;
     let size = Size::new(image.width(), image.height())?;
     let wide = |samples: &[u16]| samples.iter().flat_map(|sample| sample.to_le_bytes()).collect();
@@ -34,9 +35,11 @@ fn all(image: DynamicImage) -> Result<Picture, Error> {
         Image::ImageLumaA16(image) => (Format::GreyAlpha16, wide(&image)),
         Image::ImageRgb16(image) => (Format::Rgb16, wide(&image)),
         Image::ImageRgba16(image) => (Format::Rgba16, wide(&image)),
+        Image::ImageRgb32F(_) => (Format::Rgb16, wide(&image.into_rgb16())),
+        Image::ImageRgba32F(_) => (Format::Rgba16, wide(&image.into_rgba16())),
         other => (Format::Rgb, other.into_rgb8().into_raw()),
     };
-    Ok(Picture::new(size, format, samples)?)
+    Picture::new(size, format, samples)
 }
 
 /// Converts to 8 bits, grey or RGB, opaque.

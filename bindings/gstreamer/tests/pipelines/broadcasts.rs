@@ -18,7 +18,7 @@ pub(crate) fn listening(pipeline: &Pipeline) -> (String, String) {
 }
 
 /// A pipeline that receives, with pictures in the element `out`.
-fn receiver((address, fingerprint): &(String, String), options: &str) -> Pipeline {
+pub(crate) fn receiver((address, fingerprint): &(String, String), options: &str) -> Pipeline {
     Pipeline::new(&format!(
         "nestcastsrc name=receive address={address} fingerprint={fingerprint} {options} ! appsink name=out sync=false"
     ))
@@ -267,7 +267,8 @@ fn another_format_begins_another_broadcast_at_the_same_address() {
     };
     let parts = [draw("format=I420,width=64,height=48"), draw("format=I420,width=96,height=80")];
     let sender = Pipeline::new(
-        "appsrc name=in format=time is-live=true do-timestamp=true ! nestcastsink name=send listen=127.0.0.1:0",
+        "appsrc name=in format=time is-live=true do-timestamp=true ! \
+         nestcastsink name=send listen=127.0.0.1:0 web=127.0.0.1:0",
     );
     let source: AppSrc = sender.element("in").downcast().expect("an appsrc");
     sender.play();
@@ -282,6 +283,8 @@ fn another_format_begins_another_broadcast_at_the_same_address() {
     };
     push(&parts[0]);
     let place = listening(&sender);
+    let page = || sender.element("send").property::<String>("link").split('#').next().map(str::to_owned);
+    let first_page = page();
     let receiver = receiver(&place, "wait=true");
     receiver.play();
     let sink = receiver.appsink();
@@ -296,6 +299,7 @@ fn another_format_begins_another_broadcast_at_the_same_address() {
         });
     }
     assert_eq!(listening(&sender), place);
+    assert_eq!(page(), first_page);
 }
 
 #[test]
@@ -319,10 +323,10 @@ fn a_flush_and_a_pause_do_not_end_a_broadcast() {
         sender.play();
         pictures();
         // A flush of the receiver loses pictures, and no more.
-        let source = receiver.element("receive");
-        receiver.0.send_event(gst::event::FlushStart::new());
-        receiver.0.send_event(gst::event::FlushStop::new(true));
-        let _ = source;
+        assert!(receiver.0.send_event(gst::event::FlushStart::new()));
+        assert!(receiver.0.send_event(gst::event::FlushStop::new(true)));
+        pictures();
+        receiver.check();
     }
 }
 
@@ -397,6 +401,32 @@ fn rtp_comes_in() {
     assert_eq!((info(&sample).width(), info(&sample).height()), (128, 96));
 }
 
+/// As OBS streams by SRT, in H.265: the decoder of H.264 is in another package.
+#[test]
+fn srt_comes_in() {
+    crate::harness::init();
+    let needed = ["srtsrc", "srtsink", "mpegtsmux", "tsdemux", "x265enc", "h265parse", "libde265dec"];
+    if let Some(missing) = needed.into_iter().find(|name| gst::ElementFactory::find(name).is_none()) {
+        println!("skipped: SRT, for which GStreamer has no {missing}: install gstreamer1.0-plugins-bad");
+        return;
+    }
+    let port = std::net::UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr()).expect("a port").port();
+    let sender = Pipeline::new(&format!(
+        "srtsrc uri=\"srt://127.0.0.1:{port}?mode=listener\" ! decodebin ! videoconvert ! \
+         nestcastsink name=send listen=127.0.0.1:0"
+    ));
+    sender.play();
+    let obs = Pipeline::new(&format!(
+        "videotestsrc is-live=true ! video/x-raw,format=I420,width=128,height=96,framerate=30/1 ! \
+         x265enc tune=zerolatency key-int-max=15 ! h265parse config-interval=-1 ! mpegtsmux ! srtsink uri=\"srt://127.0.0.1:{port}\""
+    ));
+    obs.play();
+    let receiver = receiver(&listening(&sender), "retry=5000");
+    receiver.play();
+    let sample = receiver.appsink().pull_sample().expect("a picture");
+    assert_eq!((info(&sample).width(), info(&sample).height()), (128, 96));
+}
+
 #[test]
 fn a_token_admits_and_its_lack_does_not() {
     let sender = Pipeline::new(
@@ -426,6 +456,8 @@ fn what_is_wrong_is_said() {
     for (notation, words) in [
         (format!("{source} listen=somewhere"), "an IP address and a port"),
         (format!("{source} listen=192.0.2.1:1"), "192.0.2.1:1"),
+        (format!("{source} listen=127.0.0.1:0 web=here"), "give web an IP address and a port"),
+        (format!("{source} listen=127.0.0.1:0 web=192.0.2.1:1"), "192.0.2.1:1"),
         (format!("{source} certificate=/nothing/there"), "both certificate and private-key"),
         (format!("{source} certificate=/nothing/there private-key=/nor/there"), "/nothing/there"),
         ("nestcastsrc ! fakesink".to_owned(), "a fingerprint or a file of authorities"),

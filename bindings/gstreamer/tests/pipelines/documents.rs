@@ -18,7 +18,7 @@ fn pipelines() -> Vec<String> {
 fn the_pipelines_of_the_readme_run() {
     init();
     let pipelines = pipelines();
-    let [sends, receives, sends_sound, receives_sound, codes] = &pipelines[..] else {
+    let [sends, receives, sends_sound, receives_sound, shows, codes] = &pipelines[..] else {
         panic!("the README has other pipelines: test them")
     };
     for (sends, receives) in [(sends, receives), (sends_sound, receives_sound)] {
@@ -38,5 +38,10 @@ fn the_pipelines_of_the_readme_run() {
             heard.downcast::<gst_app::AppSink>().expect("an appsink").pull_sample().expect("sound");
         }
     }
+    let shows = shows.replace("web=127.0.0.1:8080", "name=send listen=127.0.0.1:0 web=127.0.0.1:0");
+    let sender = Pipeline::new(&shows);
+    sender.play();
+    listening(&sender);
+    assert!(sender.element("send").property::<String>("link").starts_with("http://127.0.0.1:"));
     Pipeline::new(codes).play().end().expect("it runs to its end");
 }

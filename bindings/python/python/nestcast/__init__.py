@@ -19,6 +19,7 @@ from ._nestcast import (
     SessionError,
     VersionError,
     VideoFrame,
+    __version__,
     models,
 )
 from .evaluate import Evaluation, Point, evaluate
@@ -59,6 +60,7 @@ __all__ = [
     "VideoFrame",
     "VideoReader",
     "VideoWriter",
+    "__version__",
     "cut",
     "decode",
     "encode",

@@ -5,6 +5,8 @@ from typing import Any, Literal
 
 from typing_extensions import Buffer
 
+__version__: str
+
 class Error(Exception): ...
 class CorruptError(Error): ...
 class VersionError(Error): ...
@@ -162,6 +164,8 @@ class Reception:
         fingerprint: str | None,
         authorities: str | PathLike[str] | None,
         token: bytes,
+        max_bitrate: float | None,
+        latency: float | None,
         wait: bool,
         retry: float,
         threads: int,
@@ -180,6 +184,7 @@ class Broadcast:
         listen: str,
         certificate: tuple[str | PathLike[str], str | PathLike[str]] | None,
         token: bytes | None,
+        web: str | None,
         threads: int,
         matrix: str | None,
         full_range: bool,
@@ -189,6 +194,8 @@ class Broadcast:
     def fingerprint(self) -> str: ...
     @property
     def address(self) -> str: ...
+    @property
+    def link(self) -> str | None: ...
     @property
     def receivers(self) -> int: ...
     @property

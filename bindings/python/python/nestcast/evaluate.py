@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ._nestcast import ArgumentError
+from ._errors import argument
 from .pictures import Decoder, Encoder
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class Evaluation:
         MS-SSIM is drawn as -10 log10(1 - value), in dB.
         """
         if metric not in ("psnr", "ms_ssim"):
-            raise ArgumentError(f"the metric is psnr or ms_ssim, not {metric}")
+            raise argument(f"the metric is psnr or ms_ssim, not {metric}")
         if axes is None:
             from matplotlib.figure import Figure
 
@@ -157,15 +157,16 @@ def evaluate(
     """Measures pictures at rates in bits per pixel.
 
     `pictures` is a folder of PNG files, or an iterable of files, arrays of uint8, or pairs of a name and one of these.
-    nestcast encodes each picture once and cuts the stream. A rival uses the highest quality whose file fits the rate;
+    Arrays have the shape (height, width) or (height, width, channels); 2 or 4 channels have opacity. All codecs get what
+    shows: opacity over white, and 8 bits of a file that has 16. nestcast encodes each picture once and cuts the stream. A rival uses the highest quality whose file fits the rate;
     the time to find it does not count. A rival that Pillow lacks is left out with a note.
     """
     rates = sorted(float(rate) for rate in rates)
     if not rates or not all(0 < rate < math.inf for rate in rates):
-        raise ArgumentError("rates are numbers of bits per pixel above 0")
+        raise argument("rates are numbers of bits per pixel above 0")
     unknown = [rival for rival in rivals if rival not in RIVALS]
     if unknown:
-        raise ArgumentError(f"the rivals are {', '.join(RIVALS)}, not {', '.join(unknown)}")
+        raise argument(f"the rivals are {', '.join(RIVALS)}, not {', '.join(unknown)}")
     encoder = Encoder(model, threads=threads, deep=deep)
     decoder = Decoder(model, threads=threads, deep=deep)
     notes = [f"{rival} left out: this Pillow has no encoder for it" for rival in rivals if not _has(rival)]
@@ -173,7 +174,7 @@ def evaluate(
     names: set[str] = set()
     for name, picture in _named(pictures):
         if name in names:
-            raise ArgumentError(f"two pictures have the name {name}")
+            raise argument(f"two pictures have the name {name}")
         names.add(name)
         measure = _Measure(name, picture)
         start = time.perf_counter()
@@ -193,7 +194,7 @@ def evaluate(
                 else:
                     points.append(measure.point(rival, rate, *found))
     if not points:
-        raise ArgumentError("there are no pictures")
+        raise argument("there are no pictures")
     return Evaluation(points, notes)
 
 
@@ -226,7 +227,7 @@ def _named(pictures: Iterable[Any] | str | os.PathLike[str]) -> Iterator[tuple[s
         folder = Path(pictures)
         pictures = sorted(folder.glob("*.png"))
         if not pictures:
-            raise ArgumentError(f"{folder} has no PNG files")
+            raise argument(f"{folder} has no PNG files")
     for number, picture in enumerate(pictures):
         name = f"picture {number}"
         if isinstance(picture, tuple):
@@ -234,12 +235,42 @@ def _named(pictures: Iterable[Any] | str | os.PathLike[str]) -> Iterator[tuple[s
         elif isinstance(picture, str | os.PathLike):
             name = Path(picture).name
         if isinstance(picture, str | os.PathLike):
-            from PIL import Image
+            picture = _read(picture)
+        yield name, _shown(name, numpy.asarray(picture))
 
-            with Image.open(picture) as image:
-                grey = image.mode in ("1", "L", "LA", "I", "I;16")
-                picture = image.convert("L" if grey else "RGB")
-        yield name, numpy.ascontiguousarray(picture)
+
+def _read(file: str | os.PathLike[str]) -> NDArray[numpy.uint8]:
+    """Reads a file with Pillow, with its opacity if it has some."""
+    import numpy
+    from PIL import Image
+
+    with Image.open(file) as image:
+        if image.mode.startswith("I"):
+            # Pillow would cut off what is above 255.
+            return ((numpy.asarray(image).astype(numpy.uint32) + 128) // 257).astype(numpy.uint8)
+        grey = image.mode in ("1", "L", "LA", "La")
+        clear = image.has_transparency_data
+        return numpy.asarray(image.convert(("LA" if clear else "L") if grey else ("RGBA" if clear else "RGB")))
+
+
+def _shown(name: str, picture: NDArray[Any]) -> NDArray[numpy.uint8]:
+    """Returns the picture as it shows: opacity over white, of the shape (height, width) or (height, width, 3)."""
+    import numpy
+
+    if picture.dtype != numpy.uint8:
+        raise argument(f"{name} is an array of {picture.dtype}: evaluate compares arrays of uint8")
+    channels = picture.shape[2] if picture.ndim == 3 else 1
+    if picture.ndim not in (2, 3) or not 1 <= channels <= 4 or picture.size == 0:
+        raise argument(
+            f"{name} has the shape {picture.shape}: a picture has (height, width) or (height, width, channels) with 1 to 4 "
+            "channels"
+        )
+    if channels in (2, 4):
+        colours, opacity = picture[..., :-1].astype(numpy.uint32), picture[..., -1:].astype(numpy.uint32)
+        picture = ((colours * opacity + 255 * (255 - opacity) + 127) // 255).astype(numpy.uint8)
+    if picture.ndim == 3 and picture.shape[2] == 1:
+        picture = picture[..., 0]
+    return numpy.ascontiguousarray(picture)
 
 
 def _has(rival: str) -> bool:

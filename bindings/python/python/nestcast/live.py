@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from . import _nestcast
-from ._nestcast import ArgumentError
+from ._errors import argument
 from .video import _fraction, _planes, _size, _usual, planes_of, to_rgb
 
 if TYPE_CHECKING:
@@ -120,30 +120,35 @@ def receive(
     *,
     authorities: str | os.PathLike[str] | None = None,
     token: bytes = b"",
+    max_bitrate: float | None = None,
+    latency: float | None = None,
     wait: bool = False,
     retry: float = 0.0,
     threads: int = 1,
     keep: int = 8,
     as_sent: bool = False,
 ) -> Reception:
-    """Receives a broadcast, `address` as in "example.org:4433".
+    """Receives a broadcast, `address` as in "example.org:4433", or "example.org:4433/cam1" if the broadcast has a name.
 
     The receiver trusts the sender with this `fingerprint`, or one whose name a PEM file of `authorities` certifies. It
-    retries for `retry` seconds; with `wait` it also waits for the next broadcast. If your loop is late, the newest
-    `keep` frames stay. The iterator ends with the broadcast, and raises `SessionError` if it broke off. Frames have 8 bits
-    a sample; with `as_sent`, those of a video of more have all of them, in uint16.
+    receives at most `max_bitrate` bits a second, and delays frames by `latency` seconds, 0 to 0.4; without it, by as
+    little as shows them evenly. It retries for `retry` seconds; with `wait` it also waits for the next broadcast. If your
+    loop is late, the newest `keep` frames stay. The iterator ends with the broadcast, and raises `SessionError` if it
+    broke off. Frames have 8 bits a sample; with `as_sent`, those of a video of more have all of them, in uint16.
     """
-    return Reception(
-        _nestcast.Reception(address, fingerprint, authorities, token, wait, retry, threads, keep, as_sent)
+    native = _nestcast.Reception(
+        address, fingerprint, authorities, token, max_bitrate, latency, wait, retry, threads, keep, as_sent
     )
+    return Reception(native)
 
 
 class Broadcast:
     """Broadcasts frames that you write, encoded once for all receivers. Use it in a `with` statement, or call `close`.
 
     `listen` is an IP address and a port; port 0 is any free one, and `address` says which. `certificate` are the PEM
-    files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers. Samples have `bits`
-    bits: 8 in arrays of uint8, or 9 to 16 in the lowest bits of uint16.
+    files of a chain and its key; without it, receivers pin `fingerprint`. `token` admits receivers. With `web`, an IP
+    address and a TCP port, browsers can watch: `link` opens the viewer there. Samples have `bits` bits: 8 in arrays of
+    uint8, or 9 to 16 in the lowest bits of uint16.
     """
 
     def __init__(
@@ -155,13 +160,14 @@ class Broadcast:
         listen: str = "127.0.0.1:4433",
         certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
         token: bytes | None = None,
+        web: str | None = None,
         threads: int = 1,
         matrix: Matrix | None = None,
         full_range: bool = False,
         bits: int = 8,
     ) -> None:
         self._native = _nestcast.Broadcast(
-            width, height, _fraction(rate), listen, certificate, token, threads, matrix, full_range, bits
+            width, height, _fraction(rate), listen, certificate, token, web, threads, matrix, full_range, bits
         )
         self._colours = matrix or _usual(height), full_range, bits
 
@@ -174,6 +180,15 @@ class Broadcast:
     def fingerprint(self) -> str:
         """The fingerprint of its certificate, 64 hexadecimal digits."""
         return self._native.fingerprint
+
+    @property
+    def link(self) -> str | None:
+        """The link that opens the viewer in a browser; None without `web`.
+
+        Its certificate is replaced while the broadcast runs, so a program that runs for days reads it again. Append
+        "&token=" and the token if there is one.
+        """
+        return self._native.link
 
     @property
     def receivers(self) -> int:
@@ -212,6 +227,7 @@ def send(
     listen: str = "127.0.0.1:4433",
     certificate: tuple[str | os.PathLike[str], str | os.PathLike[str]] | None = None,
     token: bytes | None = None,
+    web: str | None = None,
     threads: int = 1,
     matrix: Matrix | None = None,
     full_range: bool = False,
@@ -221,7 +237,7 @@ def send(
     """Broadcasts the frames of an iterator at their rate, and returns their number after the last.
 
     The first frame fixes the size. `ready` is called with the broadcast before the first frame is sent: print its
-    `address` and `fingerprint`, or wait for its `receivers`.
+    `address` and `fingerprint`, or its `link`, or wait for its `receivers`. `Broadcast` says what the other arguments mean.
     """
     count = 0
     broadcast = None
@@ -236,6 +252,7 @@ def send(
                     listen=listen,
                     certificate=certificate,
                     token=token,
+                    web=web,
                     threads=threads,
                     matrix=matrix,
                     full_range=full_range,
@@ -250,6 +267,6 @@ def send(
             broadcast.close(at_once=True)
         raise
     if broadcast is None:
-        raise ArgumentError("a broadcast has at least one frame")
+        raise argument("a broadcast has at least one frame")
     broadcast.close()
     return count

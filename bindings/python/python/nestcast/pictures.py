@@ -7,7 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from . import _nestcast
-from ._nestcast import ArgumentError, Header, IncompleteHeaderError, cut_video, parse_header
+from ._errors import argument
+from ._nestcast import Header, IncompleteHeaderError, cut_video, parse_header
 
 if TYPE_CHECKING:
     from typing import TypeAlias
@@ -61,11 +62,11 @@ class Stream(bytes):
     def cut(self, max_bytes: int | None = None, *, bpp: float | None = None) -> Stream:
         """Returns the first bytes, but at least the header: `max_bytes`, or as many as `bpp` bits per pixel allow."""
         if (max_bytes is None) == (bpp is None):
-            raise ArgumentError("give either max_bytes or bpp")
+            raise argument("give either max_bytes or bpp")
         if max_bytes is None:
             max_bytes = int(bpp * self.header.width * self.header.height / 8)  # type: ignore[operator]
         if max_bytes < 0:
-            raise ArgumentError("a stream has no negative number of bytes")
+            raise argument("a stream has no negative number of bytes")
         return Stream(self[: max(max_bytes, self.header.length)])
 
     def __repr__(self) -> str:
@@ -145,7 +146,7 @@ class Decoder:
             shape, is_deep = self._native.stored if as_stored else (self._native.shape, False)
             out = numpy.empty(shape, numpy.uint16 if is_deep else numpy.uint8)
         elif as_stored:
-            raise ArgumentError("give either out or as_stored: an array decides by its own type and shape")
+            raise argument("give either out or as_stored: an array decides by its own type and shape")
         self._native.render(out)
         return out
 
@@ -225,7 +226,7 @@ def cut(
     """
     if bitrate is not None:
         if max_bytes is not None or bpp is not None:
-            raise ArgumentError("give max_bytes, bpp or bitrate")
+            raise argument("give max_bytes, bpp or bitrate")
         return cut_video(data, bitrate)
     return Stream(data).cut(max_bytes, bpp=bpp)
 

@@ -8,7 +8,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from . import _nestcast
-from ._nestcast import ArgumentError, VideoFrame
+from ._errors import argument
+from ._nestcast import VideoFrame
 from .pictures import MAX_PIXELS, _exported
 
 if TYPE_CHECKING:
@@ -267,7 +268,7 @@ def encode_video(
             )
         writer.write(frame)
     if writer is None:
-        raise ArgumentError("a video has at least one frame")
+        raise argument("a video has at least one frame")
     return writer.finish()
 
 
@@ -307,13 +308,13 @@ def to_ycbcr(rgb: Any, *, matrix: Matrix | None = None, full_range: bool = False
 
     rgb = numpy.asarray(rgb)
     if rgb.ndim != 3 or rgb.shape[2] != 3 or rgb.dtype not in (numpy.uint8, numpy.uint16) or 0 in rgb.shape:
-        raise ArgumentError("an RGB picture is an array of uint8 or uint16 of the shape (height, width, 3)")
+        raise argument("an RGB picture is an array of uint8 or uint16 of the shape (height, width, 3)")
     if not 8 <= bits <= 16:
-        raise ArgumentError(f"samples of a video have 8 to 16 bits, not {bits}")
+        raise argument(f"samples of a video have 8 to 16 bits, not {bits}")
     height, width, _ = rgb.shape
     matrix = matrix or _usual(height)
     if matrix not in _LUMA:
-        raise ArgumentError(f'the matrix is "601" or "709", not {matrix!r}')
+        raise argument(f'the matrix is "601" or "709", not {matrix!r}')
     red_weight, blue_weight = _LUMA[matrix]
     pixels = rgb.astype(numpy.float32) / (257 if rgb.dtype == numpy.uint16 else 1)
     red, green, blue = pixels[..., 0], pixels[..., 1], pixels[..., 2]
@@ -368,7 +369,7 @@ def _size(frame: Any) -> tuple[int, int]:
     elif len(shape) == 2 and shape[0] % 3 == 0:
         height, width = shape[0] // 3 * 2, shape[1]
     else:
-        raise ArgumentError("a frame is three planes, an I420 array, or RGB of the shape (height, width, 3)")
+        raise argument("a frame is three planes, an I420 array, or RGB of the shape (height, width, 3)")
     return width, height
 
 
@@ -376,5 +377,5 @@ def _fraction(rate: Rate) -> tuple[int, int]:
     if isinstance(rate, tuple):
         return rate
     if isinstance(rate, float) and not rate.is_integer():
-        raise ArgumentError("give a rate as a fraction, for example (30000, 1001)")
+        raise argument("give a rate as a fraction, for example (30000, 1001)")
     return Fraction(rate).as_integer_ratio()
