@@ -69,8 +69,14 @@ fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
             &["send", "one.png", "--listen", "127.0.0.1:0", "--cert", "one.pem", "--key", "other.key"],
             "the certificate and the private key do not belong together: name with --key the private key",
         ),
-        (&["send", "one.png", "--cert", "one.pem", "--key", "pkcs8.key"], "its private key is encrypted: write it without"),
-        (&["send", "one.png", "--cert", "one.pem", "--key", "old.key"], "its private key is encrypted: write it without"),
+        (
+            &["send", "one.png", "--cert", "one.pem", "--key", "pkcs8.key"],
+            "its private key is encrypted: write it without",
+        ),
+        (
+            &["send", "one.png", "--cert", "one.pem", "--key", "old.key"],
+            "its private key is encrypted: write it without",
+        ),
         (&["send", "one.png", "--token-file", "long"], ": write a shorter one"),
         (&[&receive[..], &["none"]].concat(), "so name a PEM file with certificates: No such file"),
         (&[&receive[..], &["words"]].concat(), "no certificate is in it: name a PEM file"),
@@ -103,7 +109,8 @@ fn a_certificate_that_is_an_authoritys_own_is_named() {
     bench.write("ca.key", key.serialize_pem().as_bytes());
     let sender = crate::harness::live::Sender::start(&bench, &["one.png", "--cert", "ca.pem", "--key", "ca.key"]);
     let (_, port) = sender.address.rsplit_once(':').expect("a port");
-    let arguments = ["receive", &format!("localhost:{port}"), "--ca", "ca.pem", "-o", "x", "--decoder", "linear", "--retry", "0"];
+    let arguments =
+        ["receive", &format!("localhost:{port}"), "--ca", "ca.pem", "-o", "x", "--decoder", "linear", "--retry", "0"];
     let line = refusal(&arguments, &bench.run(&arguments, &[]));
     assert!(line.contains("its certificate is an authority's own: the sender needs one that it certifies"), "{line}");
 }

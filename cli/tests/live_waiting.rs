@@ -165,7 +165,10 @@ fn a_host_is_looked_up_at_every_attempt() {
         .spawn()
         .expect("the binary starts");
     let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
-    assert_eq!(said.by_ref().filter(|line| line.contains("cannot be found") && line.contains("trying again")).take(2).count(), 2);
+    assert_eq!(
+        said.by_ref().filter(|line| line.contains("cannot be found") && line.contains("trying again")).take(2).count(),
+        2
+    );
     bench.write("known", b"");
     let output = receiver.stdout.take().expect("it is piped");
     let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");

@@ -287,7 +287,8 @@ fn y4m_that_breaks_off_or_changes_its_size_becomes_a_video_of_the_frames_before(
     other.extend([0; 40]);
     other.extend(&y4m[head + 2 * FRAME..]);
     let broken = &y4m[..head + 3 * FRAME + 100];
-    for (bytes, count, part) in [(broken, 3, "breaks off inside frame 3"), (&other, 2, "whether the video changes its size")]
+    for (bytes, count, part) in
+        [(broken, 3, "breaks off inside frame 3"), (&other, 2, "whether the video changes its size")]
     {
         bench.write("bad.y4m", bytes);
         let output = bench.run(&["encode", "bad.y4m", "-o", "out.nst"], &[]);

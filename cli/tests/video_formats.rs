@@ -202,8 +202,7 @@ fn colours_from_720_lines_on_are_those_of_bt_709() {
     // Red by ITU-R BT.709-6, and by BT.601-7, in limited range.
     for (height, red, name) in [(720, [63, 102, 240], "709"), (718, [81, 90, 240], "601")] {
         let (luma, differences) = (32 * height, 16 * height / 2);
-        let frame: Vec<u8> =
-            [vec![red[0]; luma], vec![red[1]; differences], vec![red[2]; differences]].concat();
+        let frame: Vec<u8> = [vec![red[0]; luma], vec![red[1]; differences], vec![red[2]; differences]].concat();
         let frame = [&b"FRAME\n"[..], &frame].concat();
         let clip = format!("YUV4MPEG2 W32 H{height} F10:1 C420jpeg\n").into_bytes();
         bench.write("clip.y4m", &[clip, frame.repeat(3)].concat());

@@ -97,9 +97,8 @@ fn most_small_holes_are_noted() {
     let bytes = jpeg(|_| {});
     let (first, last) = (data(&bytes), bytes.len() - 2);
     let places = || (0..60).map(|at| first + (last - first - 16) * at / 60);
-    let noticed = |damage: &dyn Fn(usize) -> Vec<u8>| {
-        places().filter(|at| read(&damage(*at)).notes == [Note::Damaged]).count()
-    };
+    let noticed =
+        |damage: &dyn Fn(usize) -> Vec<u8>| places().filter(|at| read(&damage(*at)).notes == [Note::Damaged]).count();
     let zeros = noticed(&|at| [&bytes[..at], &[0; 16], &bytes[at + 16..]].concat());
     let lost = noticed(&|at| [&bytes[..at], &bytes[at + 16..]].concat());
     let other = noticed(&|at| [&bytes[..at], &bytes[at + 100..at + 116], &bytes[at + 16..]].concat());
@@ -275,7 +274,8 @@ fn a_profile_in_parts_is_joined_and_a_lost_part_is_noted() {
 fn colours_that_exif_names_are_shown_or_noted() {
     // The first field points to Exif's fields: the colour space, and where those of interoperability are.
     let exif = |space: u16, index: &[u8; 4]| {
-        let field = |tag: u16, kind: u8, value: [u8; 4]| [&tag.to_le_bytes()[..], &[kind, 0, 1, 0, 0, 0], &value].concat();
+        let field =
+            |tag: u16, kind: u8, value: [u8; 4]| [&tag.to_le_bytes()[..], &[kind, 0, 1, 0, 0, 0], &value].concat();
         let [low, high] = space.to_le_bytes();
         let header = [&b"Exif\0\0II*\0\x08\0\0\0\x01\0"[..], &field(0x8769, 4, [26, 0, 0, 0]), &[0; 4]].concat();
         let second = [&[2, 0][..], &field(0xA001, 3, [low, high, 0, 0]), &field(0xA005, 4, [56, 0, 0, 0]), &[0; 4]];
@@ -293,7 +293,11 @@ fn colours_that_exif_names_are_shown_or_noted() {
         assert_eq!((read(&bytes).notes, read(&bytes).picture), (notes, read(&plain).picture));
     }
     // What a profile says counts.
-    let both = with_segment(&jpeg(|encoder| encoder.add_icc_profile(&adobe).expect("it is short")), 0xE1, &exif(0xFFFF, b"R98\0"));
+    let both = with_segment(
+        &jpeg(|encoder| encoder.add_icc_profile(&adobe).expect("it is short")),
+        0xE1,
+        &exif(0xFFFF, b"R98\0"),
+    );
     assert_eq!(read(&both), expected);
 }
 

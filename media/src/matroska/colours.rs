@@ -2,11 +2,6 @@
 
 use nestcast_codec::{Matrix, Size};
 
-use super::element::{children, number};
-
-const MATRIX_ID: u32 = 0x55B1;
-const TRANSFER_ID: u32 = 0x55BA;
-const PRIMARIES_ID: u32 = 0x55BB;
 /// Matrices: BT.709, BT.470 BG, BT.601, BT.2020 in two ways, BT.2100 ICtCp.
 const BT709: u64 = 1;
 const BT601: [u64; 2] = [5, 6];
@@ -50,18 +45,16 @@ impl WideColours {
     }
 }
 
-/// Returns the matrix of a picture of this size, from the content of the element `Colour`.
-pub(super) fn matrix(colour: &[u8], size: Size) -> Result<Matrix, WideColours> {
-    let code = |id| children(colour).find(|(other, _)| *other == id).and_then(|(_, content)| number(content));
-    let matrix = code(MATRIX_ID);
+/// Returns the matrix of a picture of this size, from the code points of matrix, transfer and primaries.
+pub(super) fn matrix(codes: [Option<u64>; 3], size: Size) -> Result<Matrix, WideColours> {
     let is_wide = |code: u64| BT2020.contains(&code) || code == ICTCP;
-    match (code(TRANSFER_ID), code(PRIMARIES_ID), matrix) {
-        (Some(PQ), _, _) => Err(WideColours::Pq),
-        (Some(HLG), _, _) => Err(WideColours::Hlg),
-        (_, Some(BT2020_PRIMARIES), _) => Err(WideColours::Bt2020),
-        (_, _, Some(matrix)) if is_wide(matrix) => Err(WideColours::Bt2020),
-        (_, _, Some(BT709)) => Ok(Matrix::Bt709),
-        (_, _, Some(matrix)) if BT601.contains(&matrix) => Ok(Matrix::Bt601),
+    match codes {
+        [_, Some(PQ), _] => Err(WideColours::Pq),
+        [_, Some(HLG), _] => Err(WideColours::Hlg),
+        [_, _, Some(BT2020_PRIMARIES)] => Err(WideColours::Bt2020),
+        [Some(matrix), ..] if is_wide(matrix) => Err(WideColours::Bt2020),
+        [Some(BT709), ..] => Ok(Matrix::Bt709),
+        [Some(matrix), ..] if BT601.contains(&matrix) => Ok(Matrix::Bt601),
         _ => Ok(Matrix::usual(size)),
     }
 }

@@ -133,7 +133,7 @@ impl<'a> Entry<'a> {
         let size = Size::new(width, height).map_err(|_| corrupt("a side is 0 or over 16384 pixels"))?;
         let colour = field(0x55B0).unwrap_or_default();
         let coloured = |id| children(colour).find(|(other, _)| *other == id).and_then(|(_, content)| number(content));
-        let matrix = colours::matrix(colour, size).map_err(Error::Colours)?;
+        let matrix = colours::matrix([0x55B1, 0x55BA, 0x55BB].map(coloured), size).map_err(Error::Colours)?;
         let range = if coloured(0x55B9) == Some(2) { Range::Full } else { Range::Limited };
         let siting = if coloured(0x55B7) == Some(1) { Siting::Left } else { Siting::Centre };
         let shown = [(0x54B0, width), (0x54BA, height)].map(|(id, side)| numbered(id).unwrap_or_else(|| side.into()));

@@ -300,10 +300,7 @@ fn shown_size(decoder: &impl ImageDecoder, exif: Option<&[u8]>, max_pixels: u64)
     let (width, height) = decoder.dimensions();
     Ok(match exif.map(exif::orientation) {
         Some(
-            Orientation::Rotate90
-            | Orientation::Rotate270
-            | Orientation::Rotate90FlipH
-            | Orientation::Rotate270FlipH,
+            Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH,
         ) => Size::new(height, width)?,
         _ => Size::new(width, height)?,
     })

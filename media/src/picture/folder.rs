@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 
 /// Extensions of pictures, in any case; also of formats that this crate does not read, so that an error names the file.
 const PICTURE_EXTENSIONS: [&str; 25] = [
-    "png", "apng", "jpg", "jpeg", "jpe", "jfif", "mpo", "webp", "avif", "heic", "heif", "hif", "gif", "tif", "tiff", "bmp",
-    "jxl", "jp2", "psd", "dng", "cr2", "cr3", "nef", "arw", "raf",
+    "png", "apng", "jpg", "jpeg", "jpe", "jfif", "mpo", "webp", "avif", "heic", "heif", "hif", "gif", "tif", "tiff",
+    "bmp", "jxl", "jp2", "psd", "dng", "cr2", "cr3", "nef", "arw", "raf",
 ];
 
 /// Returns whether a file's name promises a picture.

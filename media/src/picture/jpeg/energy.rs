@@ -3,7 +3,7 @@
 //! A block of 8-bit samples, each at most 128 from the middle, has an energy of at most 64 * 128^2, and its coefficients
 //! have the same (Parseval). JPEG has no checksum, but codes after damage soon break this.
 
-use super::frame::BLOCK_COEFFICIENTS;
+use super::frame::Steps;
 
 /// The root of the greatest energy: 8 * 128.
 const MAX_ROOT: u64 = 1024;
@@ -15,12 +15,6 @@ const MAX_VALUE: u64 = 1 << 24;
 /// The most bits of a difference between means, and of another coefficient (T.81, tables F.1 and F.2).
 pub(super) const MAX_MEAN_SIZE: u8 = 11;
 pub(super) const MAX_SIZE: u32 = 10;
-
-/// The steps of a component's coefficients, in the order of the file.
-pub(super) type Steps = [u16; BLOCK_COEFFICIENTS as usize];
-
-/// Steps of a file that has none.
-pub(super) const SMALLEST_STEPS: Steps = [1; BLOCK_COEFFICIENTS as usize];
 
 /// The energy of some coefficients of a block.
 #[derive(Debug)]
@@ -61,6 +55,7 @@ pub(super) fn value(number: u32, size: u32) -> i32 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::frame::SMALLEST_STEPS;
     use super::*;
 
     #[test]

@@ -1,6 +1,5 @@
 //! Reads the settings that a JPEG file's segments make for the scans after them (ITU-T T.81, annex B).
 
-use super::energy::{SMALLEST_STEPS, Steps};
 use super::huffman::Table;
 
 const DEFINE_STEPS: u8 = 0xDB;
@@ -10,6 +9,12 @@ const SEQUENTIAL_FRAMES: [u8; 2] = [0xC0, 0xC1];
 const PROGRESSIVE_FRAME: u8 = 0xC2;
 /// Coefficients of a block.
 pub(super) const BLOCK_COEFFICIENTS: u32 = 64;
+
+/// The steps of a component's coefficients, in the order of the file.
+pub(super) type Steps = [u16; BLOCK_COEFFICIENTS as usize];
+
+/// Steps of a file that has none.
+pub(super) const SMALLEST_STEPS: Steps = [1; BLOCK_COEFFICIENTS as usize];
 
 /// A component of the frame.
 pub(super) struct Component {
