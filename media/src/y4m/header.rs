@@ -102,7 +102,7 @@ impl Header {
                 "I" => display.scan = scan(value),
                 "C" => kinds[0] = Some(value.to_owned()),
                 "X" if value == "COLORRANGE=FULL" => range = Range::Full,
-                "X" => kinds[1] = value.strip_prefix("YSCSS=").map(str::to_lowercase).or(kinds[1].take()),
+                "X" => kinds[1] = value.strip_prefix("YSCSS=").map(str::to_lowercase).or_else(|| kinds[1].take()),
                 _ => {}
             }
         }

@@ -81,9 +81,11 @@ pub(super) fn with_height(bytes: &[u8]) -> Cow<'_, [u8]> {
     let frame = segments.find(|(marker, _, _)| is_frame(*marker));
     let Some((_, place, &[_, 0, 0, ..])) = frame else { return Cow::Borrowed(bytes) };
     let lines = segments.find(|(marker, _, _)| *marker == NUMBER_OF_LINES);
-    let Some((_, _, &[high, low])) = lines else { return Cow::Borrowed(bytes) };
+    let Some((_, end, height @ &[_, _])) = lines else { return Cow::Borrowed(bytes) };
     let mut whole = bytes.to_vec();
-    whole[place + BEFORE_HEIGHT..place + BEFORE_HEIGHT + 2].copy_from_slice(&[high, low]);
+    // Its marker, length and number.
+    whole.drain(end - 2..end + 4);
+    whole[place + BEFORE_HEIGHT..place + BEFORE_HEIGHT + 2].copy_from_slice(height);
     Cow::Owned(whole)
 }
 
