@@ -256,21 +256,6 @@ fn eval_goes_on_behind_a_broken_picture_and_says_which() {
     assert_eq!(bench.read("out"), b"old");
 }
 
-#[cfg(unix)]
-#[test]
-fn names_that_a_terminal_obeys_are_said_without_their_control_characters() {
-    let bench = Bench::new();
-    let (red, named) = ("\u{1b}[31m.png", "?[31m.png");
-    bench.write(red, b"no picture");
-    bench.write("worse.png", b"");
-    let line = bench.refuse(&["encode", red, "-o", "out"]);
-    assert!(line.starts_with(&format!("nestcast: {named} is refused")), "{line}");
-    let output = bench.run(&["eval", red, "worse.png", "--decoder", "linear"], &[]);
-    let error = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(error.starts_with(&format!("nestcast: note: {named} is refused")), "{error}");
-    assert!(error.chars().all(|c| c == '\n' || !c.is_control()) && error.lines().count() == 3, "{error:?}");
-}
-
 #[test]
 fn without_onnx_runtime_a_command_that_was_asked_for_networks_names_the_way_out() {
     let bench = Bench::new();

@@ -7,6 +7,7 @@ mod ends;
 mod faults;
 mod ffmpeg_pipes;
 mod harness;
+mod names;
 mod pictures;
 #[cfg(feature = "retrieval")]
 mod retrieval;

@@ -51,6 +51,10 @@ fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
     bench.write("words", b"neither a certificate nor a key");
     bench.write("cut.pem", b"-----BEGIN CERTIFICATE-----\nMIIB\n");
     bench.write("long", &[b'a'; 1025]);
+    for (file, label) in [("pkcs8.key", "ENCRYPTED PRIVATE KEY"), ("old.key", "RSA PRIVATE KEY")] {
+        let head = if file == "old.key" { "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,00\n\n" } else { "" };
+        bench.write(file, format!("-----BEGIN {label}-----\n{head}MIIB\n-----END {label}-----\n").as_bytes());
+    }
     certify(&bench, "one.pem", "one.key");
     certify(&bench, "other.pem", "other.key");
     let receive = ["receive", "127.0.0.1:9", "-o", "x", "--retry", "0", "--ca"];
@@ -64,6 +68,14 @@ fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
         (
             &["send", "one.png", "--listen", "127.0.0.1:0", "--cert", "one.pem", "--key", "other.key"],
             "the certificate and the private key do not belong together: name with --key the private key",
+        ),
+        (
+            &["send", "one.png", "--cert", "one.pem", "--key", "pkcs8.key"],
+            "its private key is encrypted: write it without",
+        ),
+        (
+            &["send", "one.png", "--cert", "one.pem", "--key", "old.key"],
+            "its private key is encrypted: write it without",
         ),
         (&["send", "one.png", "--token-file", "long"], ": write a shorter one"),
         (&[&receive[..], &["none"]].concat(), "so name a PEM file with certificates: No such file"),
@@ -83,6 +95,24 @@ fn options_of_a_session_that_cannot_be_used_are_named_with_what_to_do() {
         let error = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.code() == Some(2) && error.contains(part), "{error}");
     }
+}
+
+#[test]
+fn a_certificate_that_is_an_authoritys_own_is_named() {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+    let bench = Bench::new();
+    bench.write("one.png", &png::rgb(64, 48));
+    let key = KeyPair::generate().expect("random numbers");
+    let mut authority = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+    authority.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    bench.write("ca.pem", authority.self_signed(&key).expect("a certificate").pem().as_bytes());
+    bench.write("ca.key", key.serialize_pem().as_bytes());
+    let sender = crate::harness::live::Sender::start(&bench, &["one.png", "--cert", "ca.pem", "--key", "ca.key"]);
+    let (_, port) = sender.address.rsplit_once(':').expect("a port");
+    let arguments =
+        ["receive", &format!("localhost:{port}"), "--ca", "ca.pem", "-o", "x", "--decoder", "linear", "--retry", "0"];
+    let line = refusal(&arguments, &bench.run(&arguments, &[]));
+    assert!(line.contains("its certificate is an authority's own: the sender needs one that it certifies"), "{line}");
 }
 
 #[test]
@@ -119,6 +149,9 @@ fn a_receiver_says_what_is_wrong_before_it_connects() {
     for (arguments, part) in [
         (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "full"][..], "is not empty"),
         (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "x", "--token-file", "none"], "none"),
+        (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "x.y4m", "--sound", "x.mp3"], "a name that ends in .wav"),
+        (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "x.y4m", "--sound", "none/x.wav"], "none does not exist"),
+        (&["127.0.0.1:9", "--fingerprint", &digits, "-o", "x.3gp"], "name without .3gp"),
     ] {
         let arguments = [&["receive"][..], arguments, &["--decoder", "linear"]].concat();
         let line = refusal(&arguments, &bench.run(&arguments, &[]));

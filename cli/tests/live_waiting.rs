@@ -214,6 +214,62 @@ fn a_receiver_whose_token_has_expired_waits_for_another_in_its_file() {
     frames_of(receiver.0.stdout.take()).next().expect("a frame comes");
 }
 
+/// Knows the host late.example once the file NAMES is there, at 127.0.0.1.
+#[cfg(target_os = "linux")]
+const NAMES: &str = "
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int getaddrinfo(const char *host, const char *service, const struct addrinfo *hints, struct addrinfo **found) {
+    int (*real)(const char *, const char *, const struct addrinfo *, struct addrinfo **);
+    *(void **)&real = dlsym(RTLD_NEXT, \"getaddrinfo\");
+    if (host && strcmp(host, \"late.example\") == 0) {
+        if (access(getenv(\"NAMES\"), F_OK) != 0) return EAI_NONAME;
+        host = \"127.0.0.1\";
+    }
+    return real(host, service, hints, found);
+}
+";
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_host_is_looked_up_at_every_attempt() {
+    let bench = Bench::new();
+    bench.write("names.c", NAMES.as_bytes());
+    bench.write("clip.y4m", &clip(8));
+    let (library, source) = (bench.path("names.so"), bench.path("names.c"));
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(source).arg("-ldl").status();
+    if !made.is_ok_and(|status| status.success()) {
+        return crate::harness::faults::skip("a host that is known late", "there is no C compiler");
+    }
+    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
+    let (_, port) = sender.address.rsplit_once(':').expect("a port");
+    let mut receiver = Command::new(NESTCAST)
+        .args(["receive", &format!("late.example:{port}"), "--fingerprint", &sender.fingerprint, "-o", "-"])
+        .current_dir(bench.path(""))
+        .env("LD_PRELOAD", &library)
+        .env("NAMES", bench.path("known"))
+        .env_remove("RUST_LOG")
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut said = BufReader::new(receiver.stderr.take().expect("it is piped")).lines().map_while(Result::ok);
+    assert_eq!(
+        said.by_ref().filter(|line| line.contains("cannot be found") && line.contains("trying again")).take(2).count(),
+        2
+    );
+    bench.write("known", b"");
+    let output = receiver.stdout.take().expect("it is piped");
+    let mut video = nestcast_media::y4m::Reader::new(output, 10_000).expect("y4m");
+    assert!(video.read().expect("a frame").is_some());
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+}
+
 /// Sets the clock of a program 100 years back.
 #[cfg(target_os = "linux")]
 const CLOCK: &str = "

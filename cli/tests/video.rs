@@ -279,19 +279,36 @@ fn other_models_and_large_sizes_are_refused_and_damage_is_said() {
 }
 
 #[test]
-fn y4m_that_breaks_off_or_changes_its_size_is_refused_with_what_can_be_done() {
+fn y4m_that_breaks_off_or_changes_its_size_becomes_a_video_of_the_frames_before() {
     let bench = Bench::new();
     let y4m = clip(6, 99);
     let head = header(&y4m);
-    bench.write("bad.y4m", &y4m[..head + 3 * FRAME + 100]);
-    let line = bench.refuse(&["encode", "bad.y4m", "-o", "out"]);
-    assert!(line.contains("breaks off inside frame 3") && line.contains("--frames 0..3"), "{line}");
-    bench.succeed(&["encode", "bad.y4m", "-o", "out.nst", "--frames", "0..3"]);
     let mut other = y4m[..head + 2 * FRAME].to_vec();
     other.extend([0; 40]);
     other.extend(&y4m[head + 2 * FRAME..]);
-    bench.write("bad.y4m", &other);
-    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("check whether the video changes its size"));
+    let broken = &y4m[..head + 3 * FRAME + 100];
+    for (bytes, count, part) in
+        [(broken, 3, "breaks off inside frame 3"), (&other, 2, "whether the video changes its size")]
+    {
+        bench.write("bad.y4m", bytes);
+        let output = bench.run(&["encode", "bad.y4m", "-o", "out.nst"], &[]);
+        let line = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), line.lines().count()), (Some(1), 1), "{line}");
+        assert!(line.starts_with("nestcast: bad.y4m: ") && line.contains(part), "{line}");
+        assert!(line.trim_end().ends_with(&format!("out.nst has the {count} frames before")), "{line}");
+        bench.succeed(&["decode", "out.nst", "-o", "out.y4m"]);
+        assert_eq!(frames(&bench.read("out.y4m")).len(), count);
+        // Whoever asked for these frames alone gets no error.
+        bench.succeed(&["encode", "bad.y4m", "-o", "asked.nst", "--frames", &format!("0..{count}")]);
+        assert_eq!(bench.read("asked.nst"), bench.read("out.nst"));
+        let line = bench.refuse(&["eval", "bad.y4m"]);
+        assert!(line.contains(&format!("--frames 0..{count} uses the frames before it")), "{line}");
+    }
+    bench.write("bad.y4m", &y4m[..head + 100]);
+    assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("breaks off inside frame 0"));
+    bench.write("bad.y4m", broken);
+    let line = bench.refuse(&["encode", "bad.y4m", "-o", "out", "--frames", "3.."]);
+    assert!(line.contains("bad.y4m is refused: the video breaks off inside frame 3"), "{line}");
     bench.write("bad.y4m", &y4m[..head]);
     assert!(bench.refuse(&["encode", "bad.y4m", "-o", "out"]).contains("no frames"));
     bench.write("bad.y4m", b"YUV4MPEG2 W16384 H16384 F25:1 C420\n");
@@ -305,6 +322,8 @@ fn options_of_the_other_kind_are_refused_with_what_to_use() {
     for (arguments, part) in [
         (&["cut", "picture.nst", "-o", "out", "--bitrate", "300k"][..], "--bytes or --bpp"),
         (&["cut", "clip.nst", "-o", "out", "--bytes", "300"], "--bitrate"),
+        (&["decode", "clip.nst", "-o", "out", "--sound", "out.mp3"], "a name that ends in .wav"),
+        (&["decode", "clip.nst", "-o", "x.mpg"], "a name that ends in .y4m"),
         (&["decode", "picture.nst", "-o", "out", "--bitrate", "300k"], "--bytes"),
         (&["decode", "clip.nst", "-o", "out", "--bytes", "300"], "--bitrate"),
         (&["decode", "clip.nst", "-o", "out.png"], ".y4m"),

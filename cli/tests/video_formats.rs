@@ -194,3 +194,43 @@ fn rates_of_any_fraction_are_read() {
     bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
     assert!(bench.read("back.y4m").starts_with(b"YUV4MPEG2 W64 H48 F999991:33333 "));
 }
+
+#[test]
+fn colours_from_720_lines_on_are_those_of_bt_709() {
+    use crate::harness::live::Sender;
+    let bench = Bench::new();
+    // Red by ITU-R BT.709-6, and by BT.601-7, in limited range.
+    for (height, red, name) in [(720, [63, 102, 240], "709"), (718, [81, 90, 240], "601")] {
+        let (luma, differences) = (32 * height, 16 * height / 2);
+        let frame: Vec<u8> = [vec![red[0]; luma], vec![red[1]; differences], vec![red[2]; differences]].concat();
+        let frame = [&b"FRAME\n"[..], &frame].concat();
+        let clip = format!("YUV4MPEG2 W32 H{height} F10:1 C420jpeg\n").into_bytes();
+        bench.write("clip.y4m", &[clip, frame.repeat(3)].concat());
+        bench.succeed(&["encode", "clip.y4m", "-o", "clip.nst"]);
+        let (header, _) = bench.succeed(&["inspect", "clip.nst"]);
+        assert!(header.contains(&format!("YCbCr 4:2:0 by BT.{name}")), "{header}");
+        let decoded = format!("decoded{name}/");
+        bench.succeed(&["decode", "clip.nst", "-o", &decoded]);
+        let sender = Sender::start(&bench, &["clip.nst", "--repeat"]);
+        let received = format!("received{name}/");
+        let mut receiver = bench
+            .command(crate::harness::NESTCAST)
+            .args(sender.receive(&["-o", &received, "--json"]))
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .expect("the binary starts");
+        let lines = std::io::BufRead::lines(std::io::BufReader::new(receiver.stdout.take().expect("it is piped")));
+        let frames = lines.map_while(Result::ok).filter(|line| line.contains("\"event\":\"frame\""));
+        assert_eq!(frames.take(2).count(), 2);
+        receiver.kill().expect("it runs");
+        receiver.wait().expect("it ends");
+        for folder in [&decoded, &received] {
+            let entries = std::fs::read_dir(bench.path(folder)).expect("a folder");
+            let first = entries.map(|entry| entry.expect("an entry").path()).min().expect("a picture");
+            let picture = image::open(&first).expect("a PNG").into_rgb8();
+            let pixel = picture.get_pixel(16, 300).0;
+            let near = pixel.iter().zip([255, 0, 0]).all(|(a, b)| a.abs_diff(b) <= 12);
+            assert!(near, "{folder} of {height} lines: {pixel:?}");
+        }
+    }
+}

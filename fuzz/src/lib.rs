@@ -35,7 +35,7 @@ pub use matroska::matroska;
 pub use messages::messages;
 pub use network::network;
 pub use package::package;
-pub use picture::{jpeg, png};
+pub use picture::{jpeg, png, webp};
 pub use publisher::publisher;
 pub use reference::reference;
 pub use relay::relay;
@@ -50,7 +50,7 @@ pub use y4m::y4m;
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 23] = [
+pub const TARGETS: [(&str, Run); 24] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
@@ -73,5 +73,6 @@ pub const TARGETS: [(&str, Run); 23] = [
     ("tables", tables),
     ("video_file", video_file),
     ("video_frame", video_frame),
+    ("webp", webp),
     ("y4m", y4m),
 ];

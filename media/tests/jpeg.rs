@@ -1,8 +1,8 @@
 //! JPEG files as cameras write them, and as cables and disks damage them.
 
-use jpeg_encoder::{ColorType, Encoder};
+use jpeg_encoder::{ColorType, Encoder, ImageBuffer, JpegColorType};
 use moxcms::{ColorProfile, DataColorSpace, LutDataType, LutStore, LutType, LutWarehouse, Matrix3d, ProfileClass};
-use nestcast_media::picture::{Decoded, Error, Note, decode};
+use nestcast_media::picture::{Decoded, Error, Note, decode, size};
 
 const WIDTH: u16 = 200;
 const HEIGHT: u16 = 136;
@@ -92,6 +92,33 @@ fn damage_is_noted_though_an_end_marker_is_there() {
 }
 
 #[test]
+fn most_small_holes_are_noted() {
+    // JPEG has no checksum, so what decodes to coefficients that samples can have is not noticed.
+    let bytes = jpeg(|_| {});
+    let (first, last) = (data(&bytes), bytes.len() - 2);
+    let places = || (0..60).map(|at| first + (last - first - 16) * at / 60);
+    let noticed =
+        |damage: &dyn Fn(usize) -> Vec<u8>| places().filter(|at| read(&damage(*at)).notes == [Note::Damaged]).count();
+    let zeros = noticed(&|at| [&bytes[..at], &[0; 16], &bytes[at + 16..]].concat());
+    let lost = noticed(&|at| [&bytes[..at], &bytes[at + 16..]].concat());
+    let other = noticed(&|at| [&bytes[..at], &bytes[at + 100..at + 116], &bytes[at + 16..]].concat());
+    assert!(zeros >= 45 && lost >= 45 && other >= 45, "{zeros}, {lost} and {other} of 60");
+}
+
+#[test]
+fn a_mean_that_no_samples_have_ends_what_is_shown() {
+    // Two white blocks in steps of 1: the first has a mean of 8 * 127, and the second the same.
+    let mut white = Vec::new();
+    Encoder::new(&mut white, 100).encode(&[255; 128], 16, 8, ColorType::Luma).expect("memory takes it");
+    assert_eq!(read(&white).notes, []);
+    // Twice the code of ten bits, 1016, and the end of a block (T.81, tables K.3 and K.5): the mean doubles.
+    let codes = [0xFE, 0xFE, 0x2B, 0xFB, 0xF8, 0xAF, 0xFF, 0xD9];
+    let damaged = read(&[&white[..data(&white)], &codes].concat());
+    assert_eq!(damaged.notes, [Note::Damaged]);
+    assert!(damaged.picture.samples().iter().all(|sample| *sample == 255), "the first block is there");
+}
+
+#[test]
 fn bytes_between_segments_are_skipped() {
     for bytes in kinds() {
         let scan = bytes.windows(2).position(|pair| pair == [0xFF, 0xDA]).expect("a scan");
@@ -149,8 +176,137 @@ fn kinds_that_are_not_read_are_named() {
     assert!(refusal(frame + 1, 0xC9).contains("arithmetic coding") && refusal(frame + 1, 0xC9).contains("jpegtran"));
     assert!(refusal(frame + 1, 0xC3).contains("lossless"));
     assert!(refusal(frame + 4, 12).contains("12 bits"));
+    assert!(refusal(frame + 1, 0xF7).contains("JPEG-LS"));
+    assert!(refusal(frame + 11, 0x31).contains("sampled in a way"), "thirds");
+    assert!(refusal(frame + 9, 2).contains("components"));
     let gif = decode(b"GIF89a and a picture", PIXELS).expect_err("it is refused");
     assert!(matches!(gif, Error::OtherFormat("a GIF")));
+}
+
+#[test]
+fn a_height_that_follows_the_picture_is_read() {
+    for bytes in [jpeg(|_| {}), jpeg(|encoder| encoder.set_restart_interval(5))] {
+        let frame = bytes.windows(2).position(|pair| pair == [0xFF, 0xC0]).expect("a frame");
+        let mut late = bytes.clone();
+        let height: Vec<u8> = late.splice(frame + 5..frame + 7, [0, 0]).collect();
+        late.splice(bytes.len() - 2.., [&[0xFF, 0xDC, 0, 4][..], &height, &[0xFF, 0xD9]].concat());
+        assert_eq!((read(&late).notes, read(&late).picture), (Vec::new(), read(&bytes).picture));
+        assert_eq!(size(&late, PIXELS).expect("a size"), read(&bytes).picture.size());
+        let never = [&late[..late.len() - 8], &[0xFF, 0xD9]].concat();
+        assert!(decode(&never, PIXELS).is_err(), "it has no height");
+    }
+}
+
+/// Components that the file keeps as they are.
+struct Unconverted(Vec<u8>);
+
+impl ImageBuffer for Unconverted {
+    fn get_jpeg_color_type(&self) -> JpegColorType {
+        JpegColorType::Ycbcr
+    }
+
+    fn width(&self) -> u16 {
+        WIDTH
+    }
+
+    fn height(&self) -> u16 {
+        HEIGHT
+    }
+
+    fn fill_buffers(&self, y: u16, buffers: &mut [Vec<u8>; 4]) {
+        let row = 3 * usize::from(WIDTH);
+        for pixel in self.0[row * usize::from(y)..][..row].as_chunks::<3>().0 {
+            buffers.iter_mut().zip(pixel).for_each(|(buffer, sample)| buffer.push(*sample));
+        }
+    }
+}
+
+#[test]
+fn components_may_be_red_green_and_blue() {
+    let mut plain = Vec::new();
+    Encoder::new(&mut plain, 95).encode_image(Unconverted(samples())).expect("memory takes it");
+    // JFIF would say that they are luma and colour differences.
+    let jfif = 2 + 2 + usize::from(plain[5]);
+    plain.drain(2..jfif);
+    let adobe = [&plain[..2], &[0xFF, 0xEE, 0, 14], b"Adobe\0\x64\0\0\0\0\0", &plain[2..]].concat();
+    let mut named = plain.clone();
+    let frame = named.windows(2).position(|pair| pair == [0xFF, 0xC0]).expect("a frame");
+    let scan = named.windows(2).position(|pair| pair == [0xFF, 0xDA]).expect("a scan");
+    for (at, name) in b"RGB".iter().enumerate() {
+        named[frame + 10 + 3 * at] = *name;
+        named[scan + 5 + 2 * at] = *name;
+    }
+    for bytes in [adobe, named] {
+        let decoded = read(&bytes);
+        let near = decoded.picture.samples().iter().zip(samples()).filter(|(a, b)| a.abs_diff(*b) <= 24).count();
+        assert!(near > samples().len() * 9 / 10 && decoded.notes.is_empty(), "{near} of {}", samples().len());
+    }
+}
+
+/// Returns the file with a segment before all others.
+fn with_segment(bytes: &[u8], marker: u8, body: &[u8]) -> Vec<u8> {
+    let length = u16::try_from(body.len() + 2).expect("it is short").to_be_bytes();
+    [&bytes[..2], &[0xFF, marker], &length, body, &bytes[2..]].concat()
+}
+
+#[test]
+fn a_profile_in_parts_is_joined_and_a_lost_part_is_noted() {
+    let profile = ColorProfile::new_display_p3().encode().expect("a profile");
+    let whole = jpeg(|encoder| encoder.add_icc_profile(&profile).expect("it is short"));
+    let shown = read(&whole);
+    assert_eq!(shown.notes, []);
+    let plain = jpeg(|_| {});
+    assert_ne!(shown.picture, read(&plain).picture);
+    let part = |number: u8, all: u8, part: &[u8]| [b"ICC_PROFILE\0", &[number, all][..], part].concat();
+    let (first, second) = profile.split_at(profile.len() / 2);
+    let with = |parts: &[Vec<u8>]| parts.iter().fold(plain.clone(), |file, part| with_segment(&file, 0xE2, part));
+    let (first, second) = (part(1, 2, first), part(2, 2, second));
+    for parts in [[first.clone(), second.clone()], [second.clone(), first.clone()]] {
+        assert_eq!(read(&with(&parts)), shown);
+    }
+    for parts in [&[first.clone()][..], &[second], &[first.clone(), first], &[part(1, 1, b"no profile")]] {
+        let decoded = read(&with(parts));
+        assert_eq!((decoded.notes, decoded.picture), (vec![Note::Profile], read(&plain).picture));
+    }
+}
+
+#[test]
+fn colours_that_exif_names_are_shown_or_noted() {
+    // The first field points to Exif's fields: the colour space, and where those of interoperability are.
+    let exif = |space: u16, index: &[u8; 4]| {
+        let field =
+            |tag: u16, kind: u8, value: [u8; 4]| [&tag.to_le_bytes()[..], &[kind, 0, 1, 0, 0, 0], &value].concat();
+        let [low, high] = space.to_le_bytes();
+        let header = [&b"Exif\0\0II*\0\x08\0\0\0\x01\0"[..], &field(0x8769, 4, [26, 0, 0, 0]), &[0; 4]].concat();
+        let second = [&[2, 0][..], &field(0xA001, 3, [low, high, 0, 0]), &field(0xA005, 4, [56, 0, 0, 0]), &[0; 4]];
+        [header, second.concat(), vec![1, 0], field(1, 2, *index), vec![0; 4]].concat()
+    };
+    let plain = jpeg(|_| {});
+    let with = |space: u16, index: &[u8; 4]| with_segment(&plain, 0xE1, &exif(space, index));
+    let adobe = ColorProfile::new_adobe_rgb().encode().expect("a profile");
+    let expected = read(&jpeg(|encoder| encoder.add_icc_profile(&adobe).expect("it is short")));
+    assert_ne!(expected.picture, read(&plain).picture);
+    for bytes in [with(0xFFFF, b"R03\0"), with(2, b"R98\0")] {
+        assert!(psnr(&read(&bytes), &expected) > 50.0 && read(&bytes).notes.is_empty());
+    }
+    for (bytes, notes) in [(with(1, b"R98\0"), vec![]), (with(0xFFFF, b"R98\0"), vec![Note::Uncalibrated])] {
+        assert_eq!((read(&bytes).notes, read(&bytes).picture), (notes, read(&plain).picture));
+    }
+    // What a profile says counts.
+    let both = with_segment(
+        &jpeg(|encoder| encoder.add_icc_profile(&adobe).expect("it is short")),
+        0xE1,
+        &exif(0xFFFF, b"R98\0"),
+    );
+    assert_eq!(read(&both), expected);
+}
+
+#[test]
+fn a_video_behind_the_picture_is_noted() {
+    let bytes = jpeg(|_| {});
+    let film = [&bytes[..], b"MotionPhoto_Data\0\0\0\x18ftypmp42\0\0\0\0isommp42"].concat();
+    assert_eq!((read(&film).notes, read(&film).picture), (vec![Note::Film], read(&bytes).picture));
+    assert_eq!(read(&[&bytes[..], b"a note of the camera"].concat()).notes, []);
 }
 
 #[test]

@@ -354,6 +354,30 @@ fn a_matrix_that_png_does_not_have_is_left_out_with_advice() {
 }
 
 #[test]
+fn exif_turns_the_picture_before_or_after_its_data() {
+    let drawing = Drawing { colour: RGB, depth: 8, width: 6, height: 5 };
+    // One TIFF entry: orientation, a short, 3: turn by a half.
+    let exif = b"II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x03\0\0\0\0\0\0\0";
+    let mut turned: Vec<u8> = drawing.shown(None, |_| 255);
+    turned.as_chunks_mut::<3>().0.reverse();
+    let plain = drawing.file(false, &[], usize::MAX);
+    let end = plain.len() - 12;
+    let late = [&plain[..end], &chunk(b"eXIf", exif), &plain[end..]].concat();
+    for file in [drawing.file(false, &[(b"eXIf", exif)], usize::MAX), late] {
+        assert_shows(&file, drawing, &turned, &[]);
+    }
+}
+
+#[test]
+fn the_variant_for_iphones_is_named() {
+    let drawing = Drawing { colour: RGB, depth: 8, width: 6, height: 5 };
+    let plain = drawing.file(false, &[], usize::MAX);
+    let file = [&plain[..8], &chunk(b"CgBI", &[0x50, 0, 0x20, 2]), &plain[8..]].concat();
+    let refused = decode(&file, 1 << 20).expect_err("it is refused").to_string();
+    assert!(refused.contains("CgBI") && refused.contains("-revert-iphone-optimizations"), "{refused}");
+}
+
+#[test]
 fn broken_files_are_refused_or_noted() {
     let drawing = Drawing { colour: RGB, depth: 8, width: 6, height: 5 };
     let whole = drawing.file(false, &[], usize::MAX);

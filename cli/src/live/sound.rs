@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result};
 use nestcast_codec::FrameRate;
 use nestcast_media::is_standard;
-use nestcast_media::output::Error;
+use nestcast_media::output::{Error, Output};
 use nestcast_proto::Sound;
 use nestcast_receiver::{SoundBlock, SoundMode};
 use nestcast_sound::{SoundRenderer, SoundTrack};
@@ -22,8 +22,11 @@ pub(super) struct Speaker {
 }
 
 impl Speaker {
-    pub(super) fn new(path: &Path) -> Self {
-        Self { path: path.to_owned(), track: SoundTrack::default(), renderer: None }
+    pub(super) fn new(path: &Path, pictures: &Path) -> Result<Self> {
+        if !is_standard(path) {
+            Output::wav(path, &[pictures])?;
+        }
+        Ok(Self { path: path.to_owned(), track: SoundTrack::default(), renderer: None })
     }
 
     pub(super) fn mode(&self) -> SoundMode {

@@ -78,7 +78,7 @@ impl Screen {
             bits: None,
             frames: None,
             rate: FrameRate::new(1, 1)?,
-            speaker: options.sound.as_deref().map(Speaker::new),
+            speaker: options.sound.as_deref().map(|sound| Speaker::new(sound, path)).transpose()?,
             last: None,
             originals,
             lines,

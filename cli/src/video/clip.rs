@@ -1,6 +1,6 @@
 //! Videos by name, y4m and stored: an error names the video and says what to do.
 
-use anyhow::{Result, anyhow, bail, ensure};
+use anyhow::{Result, bail, ensure};
 use nestcast_codec::{Picture, VideoModel};
 use nestcast_lab::progress::Progress;
 use nestcast_media::stored::Frames;
@@ -32,20 +32,18 @@ impl Clip {
         Ok(Self { name, frames, progress })
     }
 
-    /// Passes every frame to `work`. Its error names the option that uses the frames before a break.
-    pub(super) fn for_each(&mut self, mut work: impl FnMut(&Picture) -> Result<()>) -> Result<()> {
-        let (name, start, mut picture) = (&self.name, self.frames.start(), self.frames.picture());
-        let failed = |error| match error {
-            Error::Broken { frame } | Error::Lost { frame } if frame > start => {
-                anyhow!("{name} is refused: {error}: --frames {start}..{frame} uses the frames before it")
+    /// Passes every frame to `work`. Returns why the video breaks off, if it does so after a frame.
+    pub(super) fn for_each(&mut self, mut work: impl FnMut(&Picture) -> Result<()>) -> Result<Option<Error>> {
+        let (start, mut picture) = (self.frames.start(), self.frames.picture());
+        loop {
+            match self.frames.read_into(&mut picture) {
+                Ok(true) => work(&picture)?,
+                Ok(false) => return Ok(None),
+                Err(error) if error.broken_at().is_some_and(|frame| frame > start) => return Ok(Some(error)),
+                Err(error) => return Err(InputError::named(&self.name, error).into()),
             }
-            _ => InputError::named(name, error).into(),
-        };
-        while self.frames.read_into(&mut picture).map_err(failed)? {
-            work(&picture)?;
             self.progress.step();
         }
-        Ok(())
     }
 }
 

@@ -26,7 +26,7 @@ pub(crate) fn run(options: &Decode, input: Input<'_>) -> Result<()> {
     let place = FramePlace::new(&options.output, &[&options.input])?;
     if let Some(path) = &options.sound {
         ensure!(!is_standard(path), "--sound writes a WAV file: give its name");
-        Output::new(path, &[&options.input, &options.output])?;
+        Output::wav(path, &[&options.input, &options.output])?;
     }
     let model = clip::model(&options.common)?;
     let name = input.name();

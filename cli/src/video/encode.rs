@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use anyhow::{Result, ensure};
+use anyhow::{Result, bail, ensure};
 use nestcast_codec::{VideoHeader, VideoRenditions};
 use nestcast_lab::encoded::{EncodedVideo, Names};
 use nestcast_media::Input;
@@ -18,7 +18,8 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     options.picture.refuse()?;
     let model = clip::model(&options.common)?;
     let coding = &options.video;
-    let names = Names::new(input.name(), output.path());
+    let name = input.name();
+    let names = Names::new(name.clone(), output.path());
     let mut clip = Clip::open(input, coding, options.common.max_pixels, options.bits)?;
     let (size, rate) = (clip.frames.size(), clip.frames.rate());
     let (colours, bits, display) = (clip.frames.colours(), clip.frames.bits(), clip.frames.display());
@@ -32,10 +33,14 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     };
     let start = Instant::now();
     let mut writer = Writer::new(encoder, &header, output.begin()?);
-    clip.for_each(|picture| writer.write(picture).map_err(failed))?;
+    let broken = clip.for_each(|picture| writer.write(picture).map_err(failed))?;
     let (pieces, written) = writer.finish().map_err(failed)?;
     pieces.finish()?;
     drop(clip);
-    let bitrates = coding.bitrates(size, rate);
-    files::conclude(output, options.json, &EncodedVideo::new(names, &header, written, bitrates, start.elapsed()))
+    let (bitrates, frames) = (coding.bitrates(size, rate), written.frames);
+    files::conclude(output, options.json, &EncodedVideo::new(names, &header, written, bitrates, start.elapsed()))?;
+    match broken {
+        Some(error) => bail!("{name}: {error}: {} has the {frames} frames before", output.path().display()),
+        None => Ok(()),
+    }
 }

@@ -1,6 +1,6 @@
 //! `nestcast eval` of a y4m video: encoded once, decoded at five rates.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use nestcast_lab::eval::video::{Report, frames, rates};
 use nestcast_lab::video::{Measured, Measurement};
 use nestcast_media::output::Output;
@@ -63,7 +63,11 @@ fn measure(options: &Eval, mut clip: Clip) -> Result<(Report, Measured)> {
     if options.decoder.is_some_and(|asked| asked == [Transform::Deep]) {
         measurement = measurement.with_restoration(&transforms::restoration(options.common.threads())?);
     }
-    clip.for_each(|picture| measurement.push(picture).context("the video cannot be measured"))?;
+    let broken = clip.for_each(|picture| measurement.push(picture).context("the video cannot be measured"))?;
+    if let Some(error) = broken {
+        let (name, start, end) = (&clip.name, clip.frames.start(), error.broken_at().unwrap_or_default());
+        bail!("{name} is refused: {error}: --frames {start}..{end} uses the frames before it");
+    }
     let measured = measurement.finish();
     let report = Report::new(&clip.name, size, rate, &measured);
     Ok((report, measured))

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use super::colours::WideColours;
+
 /// Why a Matroska stream is refused. Every message is one line.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -29,6 +31,9 @@ pub enum Error {
     /// The pictures are compressed, or of another layout.
     #[error("its pictures are {0}, and nestcast reads raw ones: give ffmpeg `-c:v rawvideo -pix_fmt yuv420p`")]
     Pictures(String),
+    /// The pictures have colours of wide gamut or high dynamic range.
+    #[error("its colours are {}, which nestcast would show wrongly: give ffmpeg `-vf {}`", .0.name(), .0.filter())]
+    Colours(WideColours),
     /// The sound is of a kind that is not read.
     #[error("its sound is {0}: give ffmpeg `-c:a pcm_s16le`, `-c:a libopus` or, for none, `-an`")]
     Sound(String),

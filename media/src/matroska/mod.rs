@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod colours;
 mod element;
 mod error;
 mod layout;
@@ -30,6 +31,7 @@ mod reader;
 mod tests;
 mod tracks;
 
+pub use colours::WideColours;
 pub use error::Error;
 pub use reader::{Part, Reader};
 pub use tracks::{SoundFormat, SoundTrack};

@@ -153,6 +153,26 @@ fn layouts_of_4_2_0_are_read_and_what_the_file_says_of_colours_is_kept() {
 }
 
 #[test]
+fn colours_beyond_bt_709_are_refused_with_what_converts_them() {
+    let refusal = |fields: &[Vec<u8>]| {
+        let stream = head(&[pictures(b"I420", &element(0x55B0, &fields.concat()))]);
+        parts(&stream[..]).1.err().map(|error| error.to_string()).unwrap_or_default()
+    };
+    let [matrix, primaries] = [number(0x55B1, 9), number(0x55BB, 9)];
+    for (code, name) in [(16, "PQ"), (18, "HLG")] {
+        let said = refusal(&[matrix.clone(), number(0x55BA, code), primaries.clone()]);
+        assert!(said.contains(name) && said.contains("tonemap"), "{said}");
+        assert_eq!(refusal(&[number(0x55BA, code)]), said, "the curve alone says it");
+    }
+    for fields in [&[matrix.clone(), number(0x55BA, 14)][..], &[primaries], &[number(0x55B1, 10)]] {
+        let said = refusal(fields);
+        assert!(said.contains("BT.2020") && said.contains("-vf zscale=p=bt709"), "{said}");
+    }
+    assert_eq!(refusal(&[number(0x55B1, 1), number(0x55BA, 1), number(0x55BB, 1)]), "");
+    assert_eq!(refusal(&[number(0x55B1, 2), number(0x55BA, 2), number(0x55BB, 2)]), "", "they are unspecified");
+}
+
+#[test]
 fn sound_is_samples_or_opus_and_its_delay_is_known() {
     let read =
         |track: &[u8]| Reader::new(&head(&[pictures(b"I420", &[]), track.to_vec()])[..], 100).map(|it| it.sound());

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use nestcast_codec::{Display, FrameRate, Matrix, Range, Scan, Siting, Size, Ycbcr};
+use nestcast_codec::{Display, FrameRate, Range, Scan, Siting, Size, Ycbcr};
 
-use super::Error;
 use super::element::{children, float, number, text};
 use super::layout::Layout;
+use super::{Error, colours};
 use crate::aspect;
 
 /// Nanoseconds in a second.
@@ -133,11 +133,7 @@ impl<'a> Entry<'a> {
         let size = Size::new(width, height).map_err(|_| corrupt("a side is 0 or over 16384 pixels"))?;
         let colour = field(0x55B0).unwrap_or_default();
         let coloured = |id| children(colour).find(|(other, _)| *other == id).and_then(|(_, content)| number(content));
-        let matrix = match coloured(0x55B1) {
-            Some(1) => Matrix::Bt709,
-            Some(5 | 6) => Matrix::Bt601,
-            _ => Matrix::usual(size),
-        };
+        let matrix = colours::matrix([0x55B1, 0x55BA, 0x55BB].map(coloured), size).map_err(Error::Colours)?;
         let range = if coloured(0x55B9) == Some(2) { Range::Full } else { Range::Limited };
         let siting = if coloured(0x55B7) == Some(1) { Siting::Left } else { Siting::Centre };
         let shown = [(0x54B0, width), (0x54BA, height)].map(|(id, side)| numbered(id).unwrap_or_else(|| side.into()));

@@ -42,6 +42,9 @@ pub enum Error {
     /// The name promises another format than the stream that would be written.
     #[error("{} would hold a stream: give it a name that ends in .nst", .0.display())]
     NotStream(PathBuf),
+    /// The name promises another format than the WAV file that would be written.
+    #[error("{} would hold sound as WAV: give it a name that ends in .wav", .0.display())]
+    NotWav(PathBuf),
     /// The name promises another format than the y4m video that would be written.
     #[error("{} would hold a y4m video: give it a name that ends in .y4m, or name a folder/", .0.display())]
     NotY4m(PathBuf),

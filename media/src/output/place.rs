@@ -81,6 +81,17 @@ impl Output {
         Self::new(path, inputs)
     }
 
+    /// Checks the place of a WAV file as [`Output::new`] does.
+    ///
+    /// # Errors
+    /// As [`Output::new`]; [`Error::NotWav`] if the name promises another format.
+    pub fn wav(path: &Path, inputs: &[&Path]) -> Result<Self, Error> {
+        if promised_format(path).is_some_and(|format| format != "wav") {
+            return Err(Error::NotWav(path.to_owned()));
+        }
+        Self::new(path, inputs)
+    }
+
     /// Checks the place of a picture's stream, a stored video or a code as [`Output::new`] does.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ use nestcast_codec::{MAX_SIDE, Picture, Size};
 
 use super::colour::{self, Colours};
 use super::error::{Cost, Error, Note};
+use super::exif::ColourSpace;
 use super::opaque::Samples;
 use super::{exif, formats, jpeg, opaque, partial, png, webp};
 
@@ -23,7 +24,7 @@ const METADATA_BYTES: u64 = 32 << 20;
 /// Pixels of the largest picture.
 const MAX_PIXELS: u64 = (MAX_SIDE as u64).pow(2);
 /// The number of first bytes that tell a file's format.
-pub const MAGIC_BYTES: usize = 16;
+pub const MAGIC_BYTES: usize = 48;
 
 /// A decoded picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -81,11 +82,18 @@ pub fn decode_as(bytes: &[u8], max_pixels: u64, samples: Samples) -> Result<Deco
 pub fn size(start: &[u8], max_pixels: u64) -> Result<Size, Error> {
     let max_pixels = max_pixels.min(MAX_PIXELS);
     match format(start)? {
-        ImageFormat::Png => shown_size(png_decoder(start)?, max_pixels),
-        ImageFormat::WebP => shown_size(webp_decoder(start)?, max_pixels),
+        ImageFormat::Png => shown_size(&png_decoder(start)?, png::exif(start), max_pixels),
+        ImageFormat::WebP => {
+            let mut decoder = webp_decoder(start)?;
+            let exif = decoder.exif_metadata().ok().flatten();
+            shown_size(&decoder, exif.as_deref(), max_pixels)
+        }
         _ => {
             jpeg::Structure::of(start)?;
-            shown_size(JpegDecoder::new(Cursor::new(start))?, max_pixels)
+            let start = &*jpeg::with_height(start);
+            let mut decoder = JpegDecoder::new(Cursor::new(start))?;
+            let exif = decoder.exif_metadata().ok().flatten();
+            shown_size(&decoder, exif.as_deref(), max_pixels)
         }
     }
 }
@@ -98,6 +106,11 @@ fn format(start: &[u8]) -> Result<ImageFormat, Error> {
 }
 
 fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<Cow<'_, [u8]>>>, Error> {
+    if png::is_of_iphones(bytes) {
+        return Err(Error::Unsupported(
+            "it is the PNG inside a program for iPhones (CgBI), which nestcast does not read: `pngcrush -revert-iphone-optimizations IN OUT` makes a PNG",
+        ));
+    }
     if png::is_palette_broken(bytes) {
         return Err(Error::Corrupt("its palette ends inside a colour: get it again"));
     }
@@ -111,9 +124,7 @@ fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<Cow<'_, [u8]>>>, Error>
 }
 
 fn webp_decoder(bytes: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>, Error> {
-    if webp::is_cut(bytes) {
-        return Err(Error::Corrupt("it ends too early: get the whole file"));
-    }
+    webp::check(bytes)?;
     Ok(WebPDecoder::new(Cursor::new(bytes))?)
 }
 
@@ -133,7 +144,8 @@ fn decode_png(bytes: &[u8], limits: (u64, Samples)) -> Result<Decoded, Error> {
         notes.push(Note::NoEnd);
     }
     let animated = decoder.is_apng()?;
-    let mut decoded = convert(decoder, (bytes.len(), png::MAX_PIXELS), limits, colours, notes)?;
+    let declared = (colours, png::exif(bytes));
+    let mut decoded = convert(decoder, (bytes.len(), png::MAX_PIXELS), limits, declared, notes)?;
     if animated {
         decoded.notes.push(Note::Animation);
     }
@@ -143,10 +155,11 @@ fn decode_png(bytes: &[u8], limits: (u64, Samples)) -> Result<Decoded, Error> {
 fn decode_webp(bytes: &[u8], limits: (u64, Samples)) -> Result<Decoded, Error> {
     let mut decoder = webp_decoder(bytes)?;
     let mut notes = Vec::new();
-    let colours = embedded(&mut decoder, &mut notes);
+    let colours = embedded(&mut decoder, false, &mut notes);
     let animated = decoder.has_animation();
     // A picture of one colour needs almost no bytes.
-    let mut decoded = convert(decoder, (bytes.len(), u64::MAX), limits, colours, notes)?;
+    let exif = decoder.exif_metadata().ok().flatten();
+    let mut decoded = convert(decoder, (bytes.len(), u64::MAX), limits, (colours, exif.as_deref()), notes)?;
     if animated {
         decoded.notes.push(Note::Animation);
     }
@@ -159,7 +172,7 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
         return Err(Error::Corrupt("its end is missing: get the whole JPEG file"));
     }
     let clean = jpeg::without_junk(bytes);
-    let bytes = clean.as_deref().unwrap_or(bytes);
+    let bytes = &*jpeg::with_height(clean.as_deref().unwrap_or(bytes));
     check_density(checked_pixels(&JpegDecoder::new(Cursor::new(bytes))?, max_pixels)?, bytes.len(), jpeg::MAX_PIXELS)?;
     let damaged = structure.incomplete || !jpeg::is_whole(bytes);
     let rebuilt = (structure.scattered || damaged).then(|| jpeg::rebuild(bytes)).flatten();
@@ -176,11 +189,13 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     let printed = if ink && !damaged { printed(&mut decoder, bytes) } else { None };
     let without_profile = ink && printed.is_none();
     // A profile of ink applies to ink, but the decoder returns RGB.
-    let colours = if ink { None } else { embedded(&mut decoder, &mut notes) };
+    let colours = if ink { None } else { embedded(&mut decoder, structure.profile, &mut notes) };
     let (density, limits) = ((length, jpeg::MAX_PIXELS), (max_pixels, Samples::Shown));
+    let exif = decoder.exif_metadata().ok().flatten();
+    let declared = (colours, exif.as_deref());
     let mut decoded = match printed {
-        Some(rgb) => convert(Printed { decoder, rgb }, density, limits, None, notes)?,
-        None => convert(decoder, density, limits, colours, notes)?,
+        Some(rgb) => convert(Printed { decoder, rgb }, density, limits, declared, notes)?,
+        None => convert(decoder, density, limits, declared, notes)?,
     };
     if damaged {
         decoded.notes.push(Note::Damaged);
@@ -189,16 +204,23 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     }
     decoded.notes.extend(without_profile.then_some(Note::Cmyk));
     decoded.notes.extend(structure.several.then_some(Note::Several));
+    decoded.notes.extend(structure.film.then_some(Note::Film));
     Ok(decoded)
 }
 
-/// Returns the colours of a file's profile, or those that a camera names in Exif.
-fn embedded(decoder: &mut impl ImageDecoder, notes: &mut Vec<Note>) -> Option<Colours> {
-    if let Some(profile) = decoder.icc_profile().ok().flatten() {
-        return known(colour::from_icc(&profile), notes);
+/// Returns the colours of a file's profile, or those that a camera names in Exif. `declared` says whether there are
+/// chunks of a profile, which the decoder may be unable to join.
+fn embedded(decoder: &mut impl ImageDecoder, declared: bool, notes: &mut Vec<Note>) -> Option<Colours> {
+    match decoder.icc_profile() {
+        Ok(Some(profile)) => known(colour::from_icc(&profile), notes),
+        Ok(None) if !declared => {
+            let exif = decoder.exif_metadata().ok().flatten()?;
+            let space = exif::colour_space(&exif);
+            notes.extend((space == ColourSpace::Other).then_some(Note::Uncalibrated));
+            (space == ColourSpace::AdobeRgb).then(colour::adobe_rgb)
+        }
+        _ => known(Err(()), notes),
     }
-    let exif = decoder.exif_metadata().ok().flatten()?;
-    exif::is_adobe_rgb(&exif).then(colour::adobe_rgb)
 }
 
 /// Adds a note for colours that cannot be read, and for colours beyond sRGB.
@@ -212,22 +234,21 @@ fn known<E>(colours: Result<Option<Colours>, E>, notes: &mut Vec<Note>) -> Optio
 }
 
 /// Decodes the pixels if the header has no more than `max_pixels`, and no more than `densest` for each of the file's
-/// `bytes`.
+/// `bytes`. Turns the picture as Exif says.
 fn convert(
-    mut decoder: impl ImageDecoder,
+    decoder: impl ImageDecoder,
     (bytes, densest): (usize, u64),
     (max_pixels, samples): (u64, Samples),
-    colours: Option<Colours>,
+    (colours, exif): (Option<Colours>, Option<&[u8]>),
     mut notes: Vec<Note>,
 ) -> Result<Decoded, Error> {
     let pixels = checked_pixels(&decoder, max_pixels)?;
     check_density(pixels, bytes, densest)?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
     let mut image = partial::image(decoder, &mut notes)?;
     if colours.is_some_and(|colours| colours.to_srgb(&mut image).is_err()) {
         notes.push(Note::Profile);
     }
-    image.apply_orientation(orientation);
+    image.apply_orientation(exif.map_or(Orientation::NoTransforms, exif::orientation));
     Ok(Decoded { picture: opaque::picture(image, samples, &mut notes)?, notes })
 }
 
@@ -244,10 +265,6 @@ impl ImageDecoder for Printed<'_> {
 
     fn color_type(&self) -> ColorType {
         ColorType::Rgb8
-    }
-
-    fn orientation(&mut self) -> ImageResult<Orientation> {
-        self.decoder.orientation()
     }
 
     fn read_image(self, samples: &mut [u8]) -> ImageResult<()> {
@@ -277,14 +294,14 @@ fn check_density(pixels: u64, bytes: usize, densest: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// Returns the size of a picture within limits, turned as the file says.
-fn shown_size(mut decoder: impl ImageDecoder, max_pixels: u64) -> Result<Size, Error> {
-    checked_pixels(&decoder, max_pixels)?;
+/// Returns the size of a picture within limits, turned as Exif says.
+fn shown_size(decoder: &impl ImageDecoder, exif: Option<&[u8]>, max_pixels: u64) -> Result<Size, Error> {
+    checked_pixels(decoder, max_pixels)?;
     let (width, height) = decoder.dimensions();
-    Ok(match decoder.orientation().unwrap_or(Orientation::NoTransforms) {
-        Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH => {
-            Size::new(height, width)?
-        }
+    Ok(match exif.map(exif::orientation) {
+        Some(
+            Orientation::Rotate90 | Orientation::Rotate270 | Orientation::Rotate90FlipH | Orientation::Rotate270FlipH,
+        ) => Size::new(height, width)?,
         _ => Size::new(width, height)?,
     })
 }

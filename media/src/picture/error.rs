@@ -111,6 +111,9 @@ pub enum Note {
     /// The file declares its colours in a way that cannot be read.
     #[error("nestcast cannot read what it says of its colours, and takes them as sRGB")]
     Profile,
+    /// Exif says that the colours are not sRGB, and no profile says what they are.
+    #[error("its Exif data say that its colours are not sRGB, and not what they are: nestcast takes them as sRGB")]
+    Uncalibrated,
     /// The file is a PNG whose cICP chunk names a matrix.
     #[error(
         "its cICP chunk names a matrix, which PNG does not have: nestcast ignores the chunk; if the colours look wrong, write it with matrix 0"
@@ -128,6 +131,9 @@ pub enum Note {
     /// The file contains several pictures.
     #[error("it contains several pictures: nestcast uses the first")]
     Several,
+    /// A video follows the picture, as in the motion photos of phones.
+    #[error("it contains a video too: nestcast uses the picture")]
+    Film,
     /// The file has 16 bits a sample.
     #[error("it has 16 bits a sample: nestcast rounds them to 8")]
     Depth,

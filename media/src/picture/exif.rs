@@ -1,4 +1,6 @@
-//! Reads the colour space that a camera names in Exif (CIPA DC-008, section 4.6; DCF, section 3.2).
+//! Reads the orientation, and the colour space that a camera names, in Exif (CIPA DC-008, section 4.6; DCF, section 3.2).
+
+use image::metadata::Orientation;
 
 /// Tags of the fields that lead to the colour space.
 const EXIF_FIELDS: u16 = 0x8769;
@@ -9,9 +11,28 @@ const INTEROPERABILITY_INDEX: u16 = 1;
 const ADOBE_RGB: u32 = 2;
 const UNCALIBRATED_SPACE: u32 = 0xFFFF;
 
-/// Returns whether the colours are Adobe RGB. The data begin with a TIFF header.
-pub(super) fn is_adobe_rgb(data: &[u8]) -> bool {
-    Exif::new(data).is_some_and(|exif| exif.is_adobe_rgb() == Some(true))
+/// Returns how to turn the picture.
+pub(super) fn orientation(data: &[u8]) -> Orientation {
+    Orientation::from_exif_chunk(tiff(data)).unwrap_or(Orientation::NoTransforms)
+}
+
+/// Returns the data without the name that JPEG has before them, and that some writers put into other files too.
+fn tiff(data: &[u8]) -> &[u8] {
+    data.strip_prefix(b"Exif\0\0").unwrap_or(data)
+}
+
+/// Colours that a camera names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ColourSpace {
+    Srgb,
+    AdobeRgb,
+    /// Others than sRGB.
+    Other,
+}
+
+/// Returns the colours that the data name; sRGB if they name none. The data begin with a TIFF header.
+pub(super) fn colour_space(data: &[u8]) -> ColourSpace {
+    Exif::new(tiff(data)).and_then(|exif| exif.colour_space()).unwrap_or(ColourSpace::Srgb)
 }
 
 struct Exif<'a> {
@@ -28,16 +49,19 @@ impl<'a> Exif<'a> {
         }
     }
 
-    fn is_adobe_rgb(&self) -> Option<bool> {
+    fn colour_space(&self) -> Option<ColourSpace> {
         let fields = self.value(self.long(4)?, EXIF_FIELDS)?;
-        match self.value(fields, COLOUR_SPACE)? {
-            ADOBE_RGB => Some(true),
-            UNCALIBRATED_SPACE => {
-                let fields = self.value(fields, INTEROPERABILITY_FIELDS)?;
-                Some(self.field(fields, INTEROPERABILITY_INDEX)?.starts_with(b"R03"))
-            }
-            _ => Some(false),
-        }
+        Some(match self.value(fields, COLOUR_SPACE)? {
+            ADOBE_RGB => ColourSpace::AdobeRgb,
+            UNCALIBRATED_SPACE if self.is_interoperable_as_adobe_rgb(fields) == Some(true) => ColourSpace::AdobeRgb,
+            UNCALIBRATED_SPACE => ColourSpace::Other,
+            _ => ColourSpace::Srgb,
+        })
+    }
+
+    fn is_interoperable_as_adobe_rgb(&self, fields: u32) -> Option<bool> {
+        let fields = self.value(fields, INTEROPERABILITY_FIELDS)?;
+        Some(self.field(fields, INTEROPERABILITY_INDEX)?.starts_with(b"R03"))
     }
 
     /// Returns the four bytes of a field's value. The fields begin at this byte.
@@ -87,12 +111,13 @@ mod tests {
             let third = [field(INTEROPERABILITY_FIELDS, 4, [56, 0, 0, 0]), vec![0; 4], vec![1, 0]].concat();
             [header, first, second, third, field(INTEROPERABILITY_INDEX, 2, *index)].concat()
         };
-        assert!(is_adobe_rgb(&exif(0xFF, b"R03\0")) && is_adobe_rgb(&exif(2, b"R98\0")));
-        assert!(!is_adobe_rgb(&exif(0xFF, b"R98\0")) && !is_adobe_rgb(&exif(1, b"R03\0")));
+        let colours = [exif(0xFF, b"R03\0"), exif(2, b"R98\0"), exif(0xFF, b"R98\0"), exif(1, b"R03\0")];
+        let [adobe, srgb, other] = [ColourSpace::AdobeRgb, ColourSpace::Srgb, ColourSpace::Other];
+        assert_eq!(colours.map(|data| colour_space(&data)), [adobe, adobe, other, srgb]);
         let whole = exif(0xFF, b"R03\0");
         for length in 0..whole.len() - 4 {
-            assert!(!is_adobe_rgb(&whole[..length]));
+            assert_ne!(colour_space(&whole[..length]), adobe);
         }
-        assert!(!is_adobe_rgb(b"MM\0*\xFF\xFF\xFF\xFF"));
+        assert_eq!(colour_space(b"MM\0*\xFF\xFF\xFF\xFF"), srgb);
     }
 }

@@ -16,6 +16,16 @@ pub(super) fn is_palette_broken(bytes: &[u8]) -> bool {
     before_data(bytes).any(|chunk| chunk.kind == *b"PLTE" && !chunk.length.is_multiple_of(3))
 }
 
+/// Returns whether this is the variant of PNG inside programs for iPhones, which other decoders call damaged.
+pub(super) fn is_of_iphones(bytes: &[u8]) -> bool {
+    chunks(bytes).next().is_some_and(|chunk| chunk.kind == *b"CgBI")
+}
+
+/// Returns the Exif data. They may come after the picture's data, where the decoder ignores them.
+pub(super) fn exif(bytes: &[u8]) -> Option<&[u8]> {
+    chunks(bytes).find(|chunk| chunk.kind == *b"eXIf" && chunk.data.len() == chunk.length).map(|chunk| chunk.data)
+}
+
 /// Returns the file with its last chunk, and whether that was missing: some writers forget it, and no picture needs it.
 pub(super) fn with_end(bytes: &[u8]) -> (Cow<'_, [u8]>, bool) {
     let mut end = SIGNATURE_BYTES;

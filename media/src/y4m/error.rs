@@ -12,6 +12,9 @@ pub enum Error {
     /// The input is no y4m, or its header makes no sense.
     #[error("nestcast cannot read this as y4m video: {0}")]
     Corrupt(&'static str),
+    /// The header has a frame rate that no video has: ffmpeg writes such a one for files without a steady rate.
+    #[error("its frame rate is out of range: give ffmpeg `-r 30`, or the rate that the video has")]
+    Rate,
     /// The samples are of a kind that this crate does not read.
     #[error(
         "its samples are {0}, which nestcast does not read: convert them with `ffmpeg -pix_fmt yuv420p` (or yuv422p, yuv444p, gray)"
@@ -43,6 +46,18 @@ pub enum Error {
         /// The number of its frames.
         there: u64,
     },
+}
+
+impl Error {
+    /// Returns the number of the frame at which the video breaks off or continues in the wrong place. Those before it are
+    /// whole.
+    #[must_use]
+    pub const fn broken_at(&self) -> Option<u64> {
+        match self {
+            Self::Broken { frame } | Self::Lost { frame } => Some(*frame),
+            _ => None,
+        }
+    }
 }
 
 fn ended(there: u64) -> String {

@@ -88,7 +88,8 @@ impl Header {
         let mut width = None;
         let mut height = None;
         let mut rate = None;
-        let mut samples = Samples::plain(Subsampling::C420);
+        // Old writers have the kind of samples in a comment alone.
+        let mut kinds = [None, None];
         let mut range = Range::Limited;
         let mut display = Display::default();
         for field in fields {
@@ -99,14 +100,16 @@ impl Header {
                 "F" => rate = fraction(value),
                 "A" => display.aspect = fraction(value).and_then(aspect::reduced).unwrap_or(display.aspect),
                 "I" => display.scan = scan(value),
-                "C" => {
-                    samples = Samples::parse(value)?;
-                    display.siting = siting(value);
-                }
+                "C" => kinds[0] = Some(value.to_owned()),
                 "X" if value == "COLORRANGE=FULL" => range = Range::Full,
+                "X" => kinds[1] = value.strip_prefix("YSCSS=").map(str::to_lowercase).or_else(|| kinds[1].take()),
                 _ => {}
             }
         }
+        let [given, comment] = kinds;
+        let kind = given.or(comment).unwrap_or_else(|| "420".to_owned());
+        let samples = Samples::parse(&kind)?;
+        display.siting = siting(&kind);
         let (Some(width), Some(height)) = (width, height) else {
             return Err(Error::Corrupt("its header has no width or no height"));
         };
@@ -118,7 +121,7 @@ impl Header {
         let (frames, seconds) = rate.ok_or(Error::Corrupt("its header has no frame rate"))?;
         // Without a known rate writers put 0:0 or 0:1.
         let rate = if frames == 0 { FrameRate::new(25, 1) } else { FrameRate::nearest(frames, seconds) };
-        let rate = rate.map_err(|_| Error::Corrupt("its frame rate is out of range"))?;
+        let rate = rate.map_err(|_| Error::Rate)?;
         let colours = Ycbcr { range, matrix: Matrix::usual(size) };
         Ok(Self { size, rate, samples, colours, display, max_bits: 8 })
     }
@@ -148,7 +151,8 @@ impl Header {
         let depth = Note::rounded(self.samples.depth, kept);
         let clipped = (kept > 8 && self.colours.range == Range::Full).then_some(Note::FullRange { bits: kept });
         let inexact = (kept > Note::EXACT_BITS).then_some(Note::Inexact { bits: kept });
-        [depth, clipped, inexact, averaged, self.samples.alpha.then_some(Note::Alpha)].into_iter().flatten()
+        let mixed = (self.display.scan == Scan::Mixed).then_some(Note::Mixed);
+        [depth, clipped, inexact, averaged, mixed, self.samples.alpha.then_some(Note::Alpha)].into_iter().flatten()
     }
 
     /// Returns the bits of a sample of its pictures.

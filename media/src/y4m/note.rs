@@ -27,6 +27,9 @@ pub enum Note {
     /// The video has more colour differences than 4:2:0.
     #[error("its colours are {0}: nestcast averages them to 4:2:0")]
     Averaged(&'static str),
+    /// Some frames are interlaced, and the line of each frame says which.
+    #[error("some of its frames are interlaced: nestcast keeps that, but not which of them")]
+    Mixed,
     /// The video has a plane of opacity.
     #[error("it has transparency, which nestcast leaves out")]
     Alpha,

@@ -1,48 +1,58 @@
 //! Averages colour differences of 4:2:2 and 4:4:4 to those of 4:2:0 while it reads them.
 //!
 //! Means are rounded half up. At an odd right or lower edge the last column or row counts twice. The means of 4:4:4 lie
-//! in the middle of 2x2 pixels, as in JPEG, those of 4:2:2 in the left column, as in MPEG-2.
+//! in the middle of 2x2 pixels, as in JPEG, those of 4:2:2 in the left column, as in MPEG-2. The fields of an interlaced
+//! video show two moments, so each is averaged by itself.
 
 use std::io::{self, Read};
+
+use nestcast_codec::Scan;
 
 use super::header::{Samples, Subsampling};
 use super::samples;
 
+/// The rows that two rows of means are made of.
+const GROUP_ROWS: usize = 4;
+
 /// Fills a plane of 4:2:0 of `bits` bits a sample from a plane of `kind`, for a picture of `width` by `height` pixels.
-/// `spare` is memory for two rows.
+/// `spare` is memory for four rows.
 pub(super) fn read(
     input: &mut impl Read,
-    (kind, bits): (Samples, u8),
+    (kind, bits, scan): (Samples, u8, Scan),
     sides: [usize; 2],
     plane: &mut [u8],
     spare: &mut Vec<u8>,
 ) -> io::Result<()> {
     if bits > 8 {
-        read_samples::<2>(input, (kind, bits), sides, plane, spare)
+        read_samples::<2>(input, (kind, bits, scan), sides, plane, spare)
     } else {
-        read_samples::<1>(input, (kind, bits), sides, plane, spare)
+        read_samples::<1>(input, (kind, bits, scan), sides, plane, spare)
     }
 }
 
 /// As [`read`], of samples of `N` bytes.
 fn read_samples<const N: usize>(
     input: &mut impl Read,
-    (kind, bits): (Samples, u8),
+    (kind, bits, scan): (Samples, u8, Scan),
     [width, height]: [usize; 2],
     plane: &mut [u8],
     spare: &mut Vec<u8>,
 ) -> io::Result<()> {
     let half = width.div_ceil(2);
     let across = if kind.subsampling == Subsampling::C444 { width } else { half };
-    spare.resize(2 * across * N, 0);
-    for (y, out) in plane.as_chunks_mut::<N>().0.chunks_exact_mut(half).enumerate() {
-        let rows = (height - 2 * y).min(2);
+    spare.resize(GROUP_ROWS * across * N, 0);
+    // For each row of means, the rows of the group that it is made of.
+    let sources = if scan == Scan::Progressive { [[0, 1], [2, 3]] } else { [[0, 2], [1, 3]] };
+    for (number, means) in plane.as_chunks_mut::<N>().0.chunks_mut(2 * half).enumerate() {
+        let rows = (height - GROUP_ROWS * number).min(GROUP_ROWS);
         samples::read(input, [kind.depth, bits], &mut spare[..rows * across * N])?;
-        let (upper, lower) = spare.as_chunks::<N>().0.split_at(across);
-        let lower = if rows == 2 { lower } else { upper };
-        match kind.subsampling {
-            Subsampling::C444 => squares(upper, lower, out),
-            _ => pairs(upper, lower, out),
+        let row = |row: usize| &spare.as_chunks::<N>().0[row * across..][..across];
+        for (out, [upper, lower]) in means.chunks_exact_mut(half).zip(sources) {
+            let (upper, lower) = (row(upper), row(if lower < rows { lower } else { upper }));
+            match kind.subsampling {
+                Subsampling::C444 => squares(upper, lower, out),
+                _ => pairs(upper, lower, out),
+            }
         }
     }
     Ok(())

@@ -153,7 +153,7 @@ impl<R: Read> Reader<R> {
     }
 
     fn planes(&mut self, picture: &mut Picture) -> std::io::Result<()> {
-        let Header { size, samples: kind, colours, .. } = self.header;
+        let Header { size, samples: kind, colours, display, .. } = self.header;
         let bits = self.header.bits();
         let format = picture.format();
         let all = picture.samples_mut();
@@ -172,7 +172,7 @@ impl<R: Read> Reader<R> {
         let (blue, red) = differences.split_at_mut(differences.len() / 2);
         let sides = [size.width(), size.height()];
         for plane in [blue, red] {
-            planes::read(&mut self.input, (kind, bits), sides, plane, &mut self.spare)?;
+            planes::read(&mut self.input, (kind, bits, display.scan), sides, plane, &mut self.spare)?;
         }
         if kind.alpha { samples::skip(&mut self.input, size.pixels()) } else { Ok(()) }
     }
@@ -198,7 +198,8 @@ fn line(input: &mut impl BufRead) -> Result<Option<String>, Error> {
     if line.pop() != Some(b'\n') {
         return Err(Error::Corrupt("a header's line has no end"));
     }
-    String::from_utf8(line).map(Some).map_err(|_| Error::Corrupt("a header's line is no text"))
+    // A comment may be in any encoding.
+    Ok(Some(String::from_utf8(line).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())))
 }
 
 #[cfg(test)]
@@ -232,6 +233,9 @@ mod tests {
             (b"YUV4MPEG2 W0 H4 F25:1\n", "a side is 0"),
             (b"YUV4MPEG2 W4000000000 H4000000000 F25:1\n", "limit of 1000"),
             (b"YUV4MPEG2 W4 H4 F25:0\n", "frame rate"),
+            (b"YUV4MPEG2 W4 H4 F90000:1\n", "give ffmpeg `-r 30`"),
+            (b"YUV4MPEG2 W4 H4 F1200:1\n", "give ffmpeg `-r 30`"),
+            (b"YUV4MPEG2 W4 H4 F25:1\r\nFRAME\r\n", "CR LF"),
             (b"YUV4MPEG2 W4 H4 F25:1 C420p17\n", "420p17"),
             (b"YUV4MPEG2 W4 H4 F25:1 C420p8\n", "420p8"),
             (b"YUV4MPEG2 W4 H4 F25:1 C411\n", "are 411"),
@@ -272,6 +276,47 @@ mod tests {
         }
         let grey = picture("mono", &[]);
         assert_eq!((grey.format(), grey.samples()), (Format::Grey, &b"lumaluma9"[..]));
+    }
+
+    #[test]
+    fn fields_are_averaged_each_by_itself() {
+        // Rows of one value each; the rows of the fields alternate.
+        let first = |header: &str, rows: &[u8]| {
+            let luma = vec![0; 2 * rows.len()];
+            let across = if header.contains("444") { 2 } else { 1 };
+            let plane: Vec<u8> = rows.iter().flat_map(|row| vec![*row; across]).collect();
+            let header = format!("YUV4MPEG2 W2 H{} F25:1 {header}\nFRAME\n", rows.len());
+            let bytes = [header.as_bytes(), &luma, &plane, &plane].concat();
+            let picture = Reader::new(&bytes[..], 100).expect("a header").read().expect("a frame").expect("one");
+            let rows = rows.len();
+            picture.samples()[2 * rows..2 * rows + rows.div_ceil(2)].to_vec()
+        };
+        let rows = [10, 20, 30, 40, 50, 60, 70, 80];
+        for kind in ["C422", "C444"] {
+            assert_eq!(first(&format!("Ip {kind}"), &rows), [15, 35, 55, 75]);
+            for scan in ["t", "b", "m"] {
+                let fields = |rows| first(&format!("I{scan} {kind}"), rows);
+                assert_eq!(fields(&rows), [20, 30, 60, 70], "{scan} {kind}");
+                // A field whose last row is alone keeps it.
+                assert_eq!(fields(&rows[..7]), [20, 30, 60, 60], "{scan} {kind}");
+                assert_eq!(fields(&rows[..6]), [20, 30, 50], "{scan} {kind}");
+                assert_eq!(fields(&rows[..3]), [20, 20], "{scan} {kind}");
+                assert_eq!(fields(&rows[..1]), [10], "{scan} {kind}");
+            }
+        }
+        let mixed = Reader::new(&b"YUV4MPEG2 W2 H2 F25:1 Im\nFRAME It\nabcdef"[..], 4).expect("a header");
+        assert_eq!(mixed.notes(), [Note::Mixed]);
+    }
+
+    #[test]
+    fn comments_may_be_in_any_encoding_and_an_old_one_names_the_samples() {
+        let read = |header: &[u8]| Reader::new(&[b"YUV4MPEG2 W2 H2 F25:1 ", header, b"\n"].concat()[..], 4);
+        assert!(read(b"XCaf\xE9 \xFF XCOLORRANGE=FULL").expect("a header").colours().range == Range::Full);
+        for (header, bytes) in [(&b"XYSCSS=444"[..], 12), (b"XYSCSS=420JPEG", 6), (b"C420 XYSCSS=444", 6), (b"", 6)] {
+            assert_eq!(read(header).expect("a header").frame_bytes(), 6 + bytes, "{header:?}");
+        }
+        assert_eq!(read(b"XYSCSS=420MPEG2").expect("a header").display().siting, Siting::Left);
+        assert!(matches!(read(b"XYSCSS=411"), Err(Error::Unsupported(_))));
     }
 
     #[test]

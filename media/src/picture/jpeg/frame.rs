@@ -2,6 +2,7 @@
 
 use super::huffman::Table;
 
+const DEFINE_STEPS: u8 = 0xDB;
 const DEFINE_TABLES: u8 = 0xC4;
 const DEFINE_RESTART: u8 = 0xDD;
 const SEQUENTIAL_FRAMES: [u8; 2] = [0xC0, 0xC1];
@@ -9,9 +10,17 @@ const PROGRESSIVE_FRAME: u8 = 0xC2;
 /// Coefficients of a block.
 pub(super) const BLOCK_COEFFICIENTS: u32 = 64;
 
+/// The steps of a component's coefficients, in the order of the file.
+pub(super) type Steps = [u16; BLOCK_COEFFICIENTS as usize];
+
+/// Steps of a file that has none.
+pub(super) const SMALLEST_STEPS: Steps = [1; BLOCK_COEFFICIENTS as usize];
+
 /// A component of the frame.
 pub(super) struct Component {
     pub(super) name: u8,
+    /// The number of its table of steps.
+    steps: usize,
     /// Blocks in a unit: across and down.
     pub(super) share: [usize; 2],
     /// Blocks across and down, in a scan of this component alone.
@@ -45,7 +54,7 @@ impl Frame {
             let blocks = [0, 1].map(|side| (sides[side] * share[side]).div_ceil(most[side]).div_ceil(8));
             let [stride, rows] = [0, 1].map(|side| units[side] * share[side]);
             let nonzero = if progressive { vec![0; stride * rows] } else { Vec::new() };
-            Component { name: field[0], share, blocks, stride, nonzero }
+            Component { name: field[0], steps: usize::from(field[2] & 3), share, blocks, stride, nonzero }
         };
         let components = fields.iter().zip(shares.iter().copied()).map(component).collect();
         Some(Self { progressive, units, components })
@@ -57,6 +66,8 @@ pub(super) struct Coded {
     pub(super) component: usize,
     pub(super) dc: Option<Table>,
     pub(super) ac: Option<Table>,
+    /// The steps of its coefficients.
+    pub(super) steps: Steps,
 }
 
 /// The part of every block that a scan codes.
@@ -65,6 +76,8 @@ pub(super) struct Band {
     pub(super) last: u32,
     /// Whether the scan adds bits to coefficients of earlier scans.
     pub(super) refines: bool,
+    /// The number of low bits of each coefficient that are left to later scans.
+    pub(super) shift: u32,
 }
 
 /// The tables and other settings for the scans that follow.
@@ -72,6 +85,7 @@ pub(super) struct Band {
 pub(super) struct Settings {
     pub(super) dc: [Option<Table>; 4],
     pub(super) ac: [Option<Table>; 4],
+    steps: [Option<Steps>; 4],
     pub(super) restart: usize,
     pub(super) frame: Option<Frame>,
 }
@@ -80,6 +94,7 @@ impl Settings {
     /// Applies a segment.
     pub(super) fn set(&mut self, marker: u8, body: &[u8]) {
         match marker {
+            DEFINE_STEPS => self.define_steps(body),
             DEFINE_TABLES => self.define(body),
             DEFINE_RESTART => self.restart = body.try_into().map_or(0, |count| u16::from_be_bytes(count).into()),
             PROGRESSIVE_FRAME => self.frame = Frame::read(marker, body),
@@ -98,6 +113,18 @@ impl Settings {
         }
     }
 
+    fn define_steps(&mut self, mut body: &[u8]) {
+        while let [head, rest @ ..] = body {
+            let bytes = if head >> 4 == 0 { 1 } else { 2 };
+            let Some(given) = rest.get(..bytes * SMALLEST_STEPS.len()) else { return };
+            let step = |step: &[u8]| step.iter().fold(0, |step, byte| step << 8 | u16::from(*byte));
+            let mut steps = SMALLEST_STEPS;
+            steps.iter_mut().zip(given.chunks(bytes)).for_each(|(place, given)| *place = step(given).max(1));
+            self.steps[usize::from(head & 3)] = Some(steps);
+            body = &rest[given.len()..];
+        }
+    }
+
     /// Reads a scan's header; `None` if it names something that the file does not have.
     pub(super) fn scan(&self, body: &[u8]) -> Option<(Vec<Coded>, Band)> {
         let frame = self.frame.as_ref()?;
@@ -107,11 +134,14 @@ impl Settings {
         let coded = |&[name, tables]: &[u8; 2]| {
             let component = frame.components.iter().position(|component| component.name == name)?;
             let table = |tables: &[Option<Table>; 4], place: u8| tables[usize::from(place & 3)].clone();
-            Some(Coded { component, dc: table(&self.dc, tables >> 4), ac: table(&self.ac, tables) })
+            let steps = self.steps[frame.components[component].steps].unwrap_or(SMALLEST_STEPS);
+            Some(Coded { component, dc: table(&self.dc, tables >> 4), ac: table(&self.ac, tables), steps })
         };
         let coded: Vec<Coded> = named.iter().map(coded).collect::<Option<_>>()?;
         let [first, last] = if frame.progressive { [first, last] } else { [0, 63] };
-        let band = Band { first: first.into(), last: last.into(), refines: frame.progressive && bits >> 4 > 0 };
+        let refines = frame.progressive && bits >> 4 > 0;
+        let shift = if frame.progressive { u32::from(bits & 15) } else { 0 };
+        let band = Band { first: first.into(), last: last.into(), refines, shift };
         let in_order = band.first <= band.last && band.last < BLOCK_COEFFICIENTS;
         let alone = !frame.progressive || (band.first == 0) == (band.last == 0);
         let sound = in_order && alone && (band.first == 0 || coded.len() == 1);

@@ -3,8 +3,10 @@
 //!
 //! This walks over the Huffman codes of every scan (ITU-T T.81, annexes F and G) and keeps no coefficients. A hole, a
 //! cut file with an end marker, and a lost restart marker shift all bits that follow. Then bits are missing at the end
-//! of a scan, or are left over, or are no code.
+//! of a scan, or are left over, or are no code, or coefficients are more than samples of 8 bits can have. Some damage
+//! that shifts no bits stays unnoticed.
 
+use super::energy::{Energy, MAX_MEAN_SIZE, MAX_SIZE, value};
 use super::frame::{BLOCK_COEFFICIENTS, Band, Coded, Frame, Settings};
 use super::huffman::{Bits, Table};
 use super::segments::{END_OF_IMAGE, START_OF_SCAN, next_marker, segment};
@@ -28,7 +30,9 @@ pub(crate) fn is_whole(bytes: &[u8]) -> bool {
             // Without a frame and tables this cannot check the scan.
             let Some((coded, band)) = settings.scan(body) else { return true };
             let Some(frame) = &mut settings.frame else { return true };
-            let walked = Walk { bits: Bits::new(bytes, at), zero_blocks: 0, frame, coded, band }.run(settings.restart);
+            let means = vec![0; coded.len()];
+            let walk = Walk { bits: Bits::new(bytes, at), zero_blocks: 0, frame, coded, means, band };
+            let walked = walk.run(settings.restart);
             let Some(end) = walked else { return false };
             // Data of blocks that do not exist.
             let rest = &bytes[end..];
@@ -51,6 +55,8 @@ struct Walk<'a> {
     zero_blocks: u32,
     frame: &'a mut Frame,
     coded: Vec<Coded>,
+    /// For each part of `coded`, the mean of the block before, in steps.
+    means: Vec<i32>,
     band: Band,
 }
 
@@ -94,62 +100,74 @@ impl Walk<'_> {
             return None;
         }
         self.bits = Bits::new(bytes, end + filled + 1);
+        self.means.fill(0);
         Some(())
     }
 
     fn block(&mut self, part: usize, [x, y]: [usize; 2]) -> Option<()> {
-        let Self { bits, zero_blocks, frame, coded, band } = self;
+        let Self { bits, zero_blocks, frame, coded, means, band } = self;
         let coded = &coded[part];
+        let mut energy = Energy::new(&coded.steps, band.shift);
         if band.first == 0 {
             if band.refines {
                 bits.number(1)?;
                 return Some(());
             }
-            let size = bits.symbol(coded.dc.as_ref()?)?;
-            if size > 16 {
-                return None;
-            }
-            bits.number(size.into())?;
+            mean(bits, coded.dc.as_ref()?, &mut means[part], &mut energy)?;
             if band.last == 0 {
-                return Some(());
+                return energy.fits().then_some(());
             }
         }
         let table = coded.ac.as_ref()?;
         if !frame.progressive {
-            return sequential(bits, table);
+            return sequential(bits, table, &mut energy);
         }
         let component = &mut frame.components[coded.component];
         let nonzero = component.nonzero.get_mut(y * component.stride + x)?;
         match band.refines {
-            false => first(bits, table, band, zero_blocks, nonzero),
+            false => first(bits, table, (band, energy), zero_blocks, nonzero),
             true => refine(bits, table, band, zero_blocks, nonzero),
         }
     }
 }
 
-/// Walks over a block's coefficients after its mean. If all 63 are the same, as a hole of zeros decodes in usual
-/// tables, the block is damaged.
-pub(super) fn sequential(bits: &mut Bits<'_>, table: &Table) -> Option<()> {
+/// Reads a block's mean, by its difference from the one before; `None` if it is no mean of samples.
+pub(super) fn mean(bits: &mut Bits<'_>, table: &Table, mean: &mut i32, energy: &mut Energy<'_>) -> Option<()> {
+    let size = bits.symbol(table)?;
+    if size > MAX_MEAN_SIZE {
+        return None;
+    }
+    let size = size.into();
+    *mean = mean.checked_add(value(bits.number(size)?, size))?;
+    energy.add(0, mean.unsigned_abs().into());
+    energy.fits().then_some(())
+}
+
+/// Walks over a block's coefficients after its mean; `None` if they are damaged. They are if all 63 are the same, as a
+/// hole of zeros decodes in usual tables, or if no block of samples has so much energy.
+pub(super) fn sequential(bits: &mut Bits<'_>, table: &Table, energy: &mut Energy<'_>) -> Option<()> {
     let mut at = 1;
     let mut same = None;
     while at < BLOCK_COEFFICIENTS {
         let symbol = bits.symbol(table)?;
         let [run, size] = [u32::from(symbol >> 4), u32::from(symbol & 15)];
         match (run, size) {
-            (0, 0) => return Some(()),
+            (0, 0) => return energy.fits().then_some(()),
             (15, 0) => (at, same) = (at + 16, None),
-            _ => {
+            (_, 1..=MAX_SIZE) => {
                 at += run;
                 if at >= BLOCK_COEFFICIENTS {
                     return None;
                 }
                 let coefficient = (symbol, bits.number(size)?);
+                energy.add(at, value(coefficient.1, size).unsigned_abs().into());
                 same = if at == 1 { Some(coefficient) } else { same.filter(|same| *same == coefficient) };
                 at += 1;
             }
+            _ => return None,
         }
     }
-    same.is_none().then_some(())
+    (same.is_none() && energy.fits()).then_some(())
 }
 
 /// Reads how many blocks after this one have no codes.
@@ -158,7 +176,13 @@ fn run_of_blocks(bits: &mut Bits<'_>, exponent: u32) -> Option<u32> {
 }
 
 /// Walks over the first bits of a band's coefficients.
-fn first(bits: &mut Bits<'_>, table: &Table, band: &Band, zero_blocks: &mut u32, nonzero: &mut u64) -> Option<()> {
+fn first(
+    bits: &mut Bits<'_>,
+    table: &Table,
+    (band, mut energy): (&Band, Energy<'_>),
+    zero_blocks: &mut u32,
+    nonzero: &mut u64,
+) -> Option<()> {
     if *zero_blocks > 0 {
         *zero_blocks -= 1;
         return Some(());
@@ -171,20 +195,21 @@ fn first(bits: &mut Bits<'_>, table: &Table, band: &Band, zero_blocks: &mut u32,
             (15, 0) => at += 16,
             (exponent, 0) => {
                 *zero_blocks = run_of_blocks(bits, exponent)?;
-                return Some(());
+                return energy.fits().then_some(());
             }
-            _ => {
+            (_, 1..=MAX_SIZE) => {
                 at += run;
                 if at > band.last {
                     return None;
                 }
-                bits.number(size)?;
+                energy.add(at, value(bits.number(size)?, size).unsigned_abs().into());
                 *nonzero |= 1 << at;
                 at += 1;
             }
+            _ => return None,
         }
     }
-    Some(())
+    energy.fits().then_some(())
 }
 
 /// Walks over one more bit of a band's coefficients.

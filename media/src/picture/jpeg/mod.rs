@@ -1,11 +1,14 @@
 //! Reads a JPEG file's segments before it is decoded, and applies limits that its decoder lacks.
 
+mod energy;
 mod frame;
 mod huffman;
 mod ink;
 mod integrity;
 mod rebuild;
 mod segments;
+
+use std::borrow::Cow;
 
 use super::{Cost, Error};
 pub(super) use ink::amounts as ink;
@@ -23,8 +26,12 @@ const MAX_PASSES: usize = 24;
 /// is less in all.
 const MAX_SEGMENTS: usize = 4096;
 
-/// The segment that lists the pictures of a file.
-const MULTI_PICTURE: u8 = 0xE2;
+/// The segment of colour profiles and of the list of a file's pictures.
+const APPLICATION_2: u8 = 0xE2;
+/// The frame of JPEG-LS (ITU-T T.87).
+const LOSSLESS_FRAME: u8 = 0xF7;
+/// The segment after a first scan that has the number of lines.
+const NUMBER_OF_LINES: u8 = 0xDC;
 
 /// Facts that the decoder does not report.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -37,6 +44,10 @@ pub(super) struct Structure {
     pub(super) ended: bool,
     /// Whether the file has several pictures (CIPA DC-007).
     pub(super) several: bool,
+    /// Whether the file has a colour profile, or parts of one.
+    pub(super) profile: bool,
+    /// Whether a video follows the picture, as in the motion photos of phones.
+    pub(super) film: bool,
     /// Whether a sequential file lacks a component.
     pub(super) incomplete: bool,
     /// Whether a sequential file has a scan for each component; zune-jpeg 0.5.15 decodes many such files to garbage
@@ -58,6 +69,45 @@ pub(super) fn without_junk(bytes: &[u8]) -> Option<Vec<u8>> {
         }
         at = start + 2 + body.len();
         out.extend(&bytes[start..at]);
+    }
+}
+
+/// Returns the file with the number of lines in its frame, where the file has it after its first scan (DNL, T.81, section
+/// B.2.5).
+pub(super) fn with_height(bytes: &[u8]) -> Cow<'_, [u8]> {
+    /// Bytes of a frame's segment before its height: the length and the bits of a sample.
+    const BEFORE_HEIGHT: usize = 3;
+    let mut segments = Segments { bytes, at: 2 };
+    let frame = segments.find(|(marker, _, _)| is_frame(*marker));
+    let Some((_, place, &[_, 0, 0, ..])) = frame else { return Cow::Borrowed(bytes) };
+    let lines = segments.find(|(marker, _, _)| *marker == NUMBER_OF_LINES);
+    let Some((_, end, height @ &[_, _])) = lines else { return Cow::Borrowed(bytes) };
+    let mut whole = bytes.to_vec();
+    // Its marker, length and number.
+    whole.drain(end - 2..end + 4);
+    whole[place + BEFORE_HEIGHT..place + BEFORE_HEIGHT + 2].copy_from_slice(height);
+    Cow::Owned(whole)
+}
+
+/// Returns whether these bytes after a picture contain a video: the first box of an MP4 file, and its short length.
+fn has_film(rest: &[u8]) -> bool {
+    rest.windows(8).any(|start| matches!(start, [0, 0, _, _, b'f', b't', b'y', b'p']))
+}
+
+/// The segments of a file up to its end marker: the marker, where the segment begins, and its bytes.
+struct Segments<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = (u8, usize, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (marker, start) = next_marker(self.bytes, self.at).filter(|(marker, _)| *marker != END_OF_IMAGE)?;
+        let body = segment(self.bytes, start)?;
+        self.at = start + 2 + body.len();
+        Some((marker, start, body))
     }
 }
 
@@ -87,6 +137,7 @@ impl Structure {
         while let Some((marker, start)) = next_marker(bytes, at) {
             if marker == END_OF_IMAGE {
                 structure.ended = true;
+                structure.film = has_film(&bytes[start..]);
                 break;
             }
             if marker == START_OF_IMAGE {
@@ -104,14 +155,15 @@ impl Structure {
                 let in_this = frame.scan(body)?;
                 structure.scattered |= frame.sequential && in_this < frame.components.len();
                 structure.coded = true;
-            } else if is_frame(marker) {
+            } else if is_frame(marker) || marker == LOSSLESS_FRAME {
                 if frame.is_some() {
                     return Err(corrupt("it has two frames: save it anew"));
                 }
                 check_kind(marker, body)?;
                 structure.components = frame.insert(Frame::of(marker, body)).components.len();
-            } else if marker == MULTI_PICTURE {
+            } else if marker == APPLICATION_2 {
                 structure.several |= body.starts_with(b"MPF\0");
+                structure.profile |= body.starts_with(b"ICC_PROFILE\0");
             }
             at = start + 2 + body.len();
         }
@@ -157,6 +209,7 @@ impl Frame {
 fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
     Err(Error::Unsupported(match marker {
         0xC3 => "it is a lossless JPEG, which nestcast does not read: save it as a PNG",
+        LOSSLESS_FRAME => "it is a JPEG-LS, which nestcast does not read: save it as a PNG",
         0xC5..=0xC7 => "it is a hierarchical JPEG, which nestcast does not read: save it as a PNG",
         0xC9..=0xCF => {
             "it is a JPEG with arithmetic coding, which nestcast does not read: `jpegtran -copy all IN > OUT` makes another"
@@ -164,8 +217,27 @@ fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
         _ if body.first().is_some_and(|bits| *bits != 8) => {
             "it is a JPEG of 12 bits a sample, which nestcast does not read: save it as a PNG"
         }
+        _ if body.get(5).is_some_and(|count| !matches!(count, 1 | 3 | 4)) => {
+            "it is a JPEG of other components than grey, colours or ink, which nestcast does not read: save it as a PNG"
+        }
+        _ if !is_sampling_known(body) => {
+            "its colours are sampled in a way that nestcast does not read: save it as a PNG"
+        }
         _ => return Ok(()),
     }))
+}
+
+/// Returns whether the decoder reads the sampling factors of a frame: whole shares of the most, and no thirds across. A
+/// picture of one component has no others to compare with.
+fn is_sampling_known(body: &[u8]) -> bool {
+    let (components, _) = body.get(6..).unwrap_or(&[]).as_chunks::<3>();
+    let sides = |sampling: u8| [sampling >> 4, sampling & 15];
+    let most = |side: usize| components.iter().map(|component| sides(component[1])[side]).max().unwrap_or(1);
+    let most = [most(0), most(1)];
+    components.iter().map(|component| sides(component[1])).all(|[across, down]| {
+        let whole = |share: u8, most: u8| most.checked_rem(share) == Some(0);
+        across.is_power_of_two() && whole(across, most[0]) && whole(down, most[1])
+    })
 }
 
 /// SOF0 to SOF15 without the three codes that mean something else.

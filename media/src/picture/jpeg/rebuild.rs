@@ -5,16 +5,16 @@
 //! depends on the order of blocks. Restart markers show where a block belongs. A missing block gets the mean of the
 //! block before it.
 
+use super::energy::Energy;
 use super::frame::{Coded, Component, Frame, Settings};
 use super::huffman::{Bits, Copied, Table};
-use super::integrity::sequential;
+use super::integrity::{mean, sequential};
 use super::segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
 /// Segments that the new file replaces: tables, restart intervals.
 const REPLACED_MARKERS: [u8; 2] = [0xC4, 0xDD];
 const QUANTISER_MARKER: u8 = 0xDB;
-/// The largest mean of a block of 8-bit samples, and the bits of the largest difference of two.
-const MAX_MEAN: i32 = 2047;
+/// The bits of the largest difference between two means of samples of 8 bits.
 const MAX_SIZE: u8 = 12;
 /// The number of restart markers, `FF D0` to `FF D7`, which then repeat.
 const MAX_MARKERS: usize = 8;
@@ -144,19 +144,13 @@ impl Collector<'_> {
     }
 }
 
-fn block(bits: &mut Bits<'_>, coded: &Coded, mean: &mut i32) -> Option<Block> {
-    let size = bits.symbol(coded.dc.as_ref()?)?;
-    if size > MAX_SIZE {
-        return None;
-    }
-    let number = i32::try_from(bits.number(size.into())?).ok()?;
-    // A number whose first bit is 0 is negative (T.81, table F.1).
-    let below = size > 0 && number >> (size - 1) == 0;
-    *mean = (*mean + number - if below { (1 << size) - 1 } else { 0 }).clamp(-MAX_MEAN, MAX_MEAN);
+fn block(bits: &mut Bits<'_>, coded: &Coded, last_mean: &mut i32) -> Option<Block> {
+    let mut energy = Energy::new(&coded.steps, 0);
+    mean(bits, coded.dc.as_ref()?, last_mean, &mut energy)?;
     let start = bits.copied();
-    sequential(bits, coded.ac.as_ref()?)?;
+    sequential(bits, coded.ac.as_ref()?, &mut energy)?;
     let bits = u16::try_from(bits.copied() - start).ok()?;
-    Some(Block { mean: *mean, start, bits })
+    Some(Block { mean: *last_mean, start, bits })
 }
 
 /// Returns where the data of a scan or an interval end.
