@@ -8,6 +8,7 @@ mod live_matroska;
 mod live_recording;
 mod live_records;
 mod live_refusals;
+mod live_relay;
 mod live_rewinding;
 mod live_several;
 mod live_sound;

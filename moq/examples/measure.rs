@@ -109,7 +109,7 @@ async fn browser(time: Duration) {
     let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), move |id| noise(size, id));
     let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), Identity::generate().expect("an identity"));
     let broadcast = Broadcast::listen(config, source).expect("a port");
-    let (relayed, place) = (Relayed::of(&broadcast.station()), relay.place.clone());
+    let (relayed, place) = (Relayed::of(&broadcast.station()).expect("video"), relay.place.clone());
     let mut tasks = JoinSet::new();
     tasks.spawn(async move {
         let published = publish(&place.url, &place.trust, rates(), relayed, std::future::pending()).await;

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_media::is_standard;
 #[cfg(feature = "moq")]
-use nestcast_moq::RelayUrl;
+use nestcast_moq::{RelayUrl, Relayed};
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{
     AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, SharedToken, Station, Statistics,
@@ -111,11 +111,9 @@ async fn on_air(
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     #[cfg(feature = "moq")]
-    let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
+    let relayed = relayed(options, station)?;
     // After all that may be refused, because it creates files.
     let recordings = record::start(options, station)?;
-    #[cfg(feature = "moq")]
-    publish(options, urls, station);
     let mut certificate = broadcast.browser_certificate();
     page.iter().for_each(|page| page::serve_viewer(page, address, certificate.clone()));
     // A log may keep what is printed elsewhere, and a token is a secret.
@@ -141,6 +139,8 @@ async fn on_air(
         whose.into_iter().for_each(files::note);
         web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
+    #[cfg(feature = "moq")]
+    publish(options, relayed, page.and_then(|page| page.place()))?;
     let (began, mut paces) = (Instant::now(), monitors.keys().map(|_| Pace::default()).collect::<Vec<_>>());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -226,15 +226,35 @@ fn tell(json: bool, name: &BroadcastName, figures: &Statistics, words: Option<St
     Ok(())
 }
 
+/// Returns what is published at which relay.
+#[cfg(feature = "moq")]
+fn relayed<'a>(
+    options: &Send,
+    station: impl Fn(&NamedSource) -> &'a Station,
+) -> Result<Vec<(&NamedSource, RelayUrl, Relayed)>> {
+    let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
+    let named = options.sources.iter().zip(urls).filter_map(|(source, url)| Some((source, url?.clone())));
+    let subscribed = named.map(|(source, url)| {
+        let refused = || format!("{} cannot go to {url}", source.value.display());
+        let relayed = Relayed::of(station(source)).with_context(refused)?;
+        Ok((source, url, relayed))
+    });
+    subscribed.collect()
+}
+
 /// Publishes broadcasts at relays too. Their own receivers go on if a relay is of no use.
 #[cfg(feature = "moq")]
-fn publish<'a>(options: &Send, urls: Vec<Option<&RelayUrl>>, station: impl Fn(&NamedSource) -> &'a Station) {
-    let relays = &options.relay;
-    let Some(trust) = relays.trust() else { return };
-    for (source, url) in options.sources.iter().zip(urls) {
-        let Some(url) = url.cloned() else { continue };
-        let (relayed, rates, trust) = (nestcast_moq::Relayed::of(station(source)), relays.relay_rates, trust.clone());
-        files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
+fn publish(options: &Send, relayed: Vec<(&NamedSource, RelayUrl, Relayed)>, page: Option<String>) -> Result<()> {
+    let Some(trust) = options.relay.trust() else { return Ok(()) };
+    for (source, url, relayed) in relayed {
+        let (rates, trust) = (options.relay.relay_rates, trust.clone());
+        let web = page.as_ref().map(|page| url.page_link(page, &trust));
+        let watch = web.as_ref().map(|web| format!(", or watch in a browser: {web}")).unwrap_or_default();
+        files::note(&format!("publishing at {url}: receive with nestcast receive {url}{watch}"));
+        if options.json {
+            let broadcast = Some(source.name.as_str()).filter(|name| !name.is_empty());
+            Lines::Output.print(&Line::Relay { broadcast, url: url.to_string(), web })?;
+        }
         tokio::spawn(async move {
             let never = std::future::pending();
             if let Err(error) = nestcast_moq::publish(&url, &trust, rates, relayed, never).await {
@@ -242,6 +262,7 @@ fn publish<'a>(options: &Send, urls: Vec<Option<&RelayUrl>>, station: impl Fn(&N
             }
         });
     }
+    Ok(())
 }
 
 /// What reads the figures of each broadcast.
