@@ -232,7 +232,7 @@ async fn a_relay_that_vanishes_in_a_frame_ends_the_session_in_words() {
         let Pieces { base, .. } = pieces(LAST);
         let mut group = tracks.base.create_group(group::Info { sequence: LAST }).expect("a group");
         let at = Timestamp::from_micros(micros(LAST)).expect("a time");
-        let mut half = group.create_frame(frame::Info { size: base.len(), timestamp: at }).expect("an object");
+        let mut half = group.create_frame(frame::Info { size: base.len() as u64, timestamp: at }).expect("an object");
         half.write(base.slice(..base.len() / 2)).expect("an object");
         tokio::time::sleep(Duration::from_millis(33)).await;
         link.set_traffic(Traffic::Nothing);

@@ -27,14 +27,15 @@ use tokio::time::{MissedTickBehavior, interval};
 
 /// Frames a second.
 pub(crate) const FRAMES_PER_SECOND: u32 = 30;
-/// Bytes of a frame, and of its base layer. Together 14.4 Mbit/s.
+/// Bytes of a frame, 14.4 Mbit/s, and of its base layer.
 pub(crate) const FRAME_BYTES: usize = 60_000;
 pub(crate) const BASE_BYTES: usize = 1200;
 /// Bytes of a packet of sound: 24 kbit/s.
 const SOUND_BYTES: usize = 60;
-/// Bytes of a random-access frame, and of its base layer.
+/// Bytes of a random-access frame.
 const JOIN_BYTES: usize = 24_000;
-const JOIN_BASE: usize = 6000;
+/// The base layer of a random-access frame, as a multiple of that of another frame.
+const JOIN_BASES: usize = 5;
 
 /// Returns the time since 1970.
 pub(crate) fn wall_clock() -> Duration {
@@ -44,6 +45,8 @@ pub(crate) fn wall_clock() -> Duration {
 /// Video whose bytes say which frame and which byte they are.
 pub(crate) struct Made {
     ticks: tokio::time::Interval,
+    /// Bytes of a base layer.
+    base: usize,
     next: u64,
     end: u64,
 }
@@ -55,9 +58,15 @@ impl Made {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             ticks,
+            base: BASE_BYTES,
             next: 0,
             end: u64::try_from(time.as_millis()).expect("short") * u64::from(FRAMES_PER_SECOND) / 1000,
         }
+    }
+
+    /// Sets the bytes of a frame's base layer.
+    pub(crate) fn with_base(self, base: usize) -> Self {
+        Self { base, ..self }
     }
 }
 
@@ -93,10 +102,10 @@ impl FrameSource for Made {
         self.next += 1;
         let useful = usize::try_from(demand.take_useful_bytes()).expect("small");
         let join = demand.take_random_access_request();
-        let join = join.then(|| RandomAccessFrame { base: JOIN_BASE, bytes: content(id, JOIN_BYTES, true) });
+        let join = join.then(|| RandomAccessFrame { base: JOIN_BASES * self.base, bytes: content(id, JOIN_BYTES, true) });
         let captured = u64::try_from(wall_clock().as_micros()).expect("this century");
-        let bytes = content(id, useful.clamp(BASE_BYTES, FRAME_BYTES), false);
-        Ok(Some(Frame { id, skipped: 0, captured, since: id, base: BASE_BYTES, bytes, join }.into()))
+        let bytes = content(id, useful.clamp(self.base, FRAME_BYTES), false);
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base: self.base, bytes, join }.into()))
     }
 }
 
