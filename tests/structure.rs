@@ -73,8 +73,8 @@ const MAX_DRIVER: usize = 310;
 /// for the network that chooses gains. 50 are for what a user is told of a token that is needed, and of an option that
 /// a command lacks. 65 are for the page on which the reader of the demonstration cuts a picture. 10 are for video of more
 /// than 8 bits a sample. 71 are for the key and the signal by which the viewer of an earlier part goes to where all others
-/// are.
-const MAX_PROGRAM: usize = 4142;
+/// are. 28 are for sources that relays do not carry, and for the link to those that they do.
+const MAX_PROGRAM: usize = 4170;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")

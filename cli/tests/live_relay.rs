@@ -176,7 +176,10 @@ fn a_relay_of_another_draft_and_one_that_refuses_are_said_in_one_line() {
             &["--auth-public", "**", "--listen-version", "moq-lite-03"][..],
             "speaks moq-lite-03, and nestcast speaks moq-lite-06 and moq-lite-05",
         ),
-        (&["--auth-public-subscribe", "live/**"], "the relay does not allow this: check the path and the token in the URL"),
+        (
+            &["--auth-public-subscribe", "live/**"],
+            "the relay does not allow this: check the path and the token in the URL",
+        ),
     ] {
         let relay = Relay::start(&bench, options);
         for url in [relay.url(), relay.url().replacen("moq", "https", 1)] {

@@ -51,7 +51,10 @@ fn main() -> Result<(), Box<dyn Error>> {
             let all = viewers * each;
             let hour = all * SECONDS_PER_HOUR / 8.0 / 1e6;
             let money: String = prices.iter().map(|price| format!(" {:.0} |", hour * price)).collect();
-            println!("| {viewers} | {way} | {each:.2} | {:.0} | {hour:.0} | {machines} | {uplink:.1} |{money}", all / 1e3);
+            println!(
+                "| {viewers} | {way} | {each:.2} | {:.0} | {hour:.0} | {machines} | {uplink:.1} |{money}",
+                all / 1e3
+            );
         };
         row("one stream through relays", stream, &format!("{machines}"), RATES_MBIT[1]);
         let ladder = mean(&links, |link| best(&LADDER_MBIT, link));

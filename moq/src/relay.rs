@@ -142,7 +142,7 @@ impl Way<'_> {
     /// Opens a session in one of these versions, over WebTransport if that has a URL, otherwise over QUIC itself; `None`
     /// if the relay chooses none of them.
     async fn open(&self, over_web_transport: Option<Url>, versions: &[&str]) -> Result<Option<Session>, Error> {
-        let offered = if over_web_transport.is_some() { &[web_transport_quinn::ALPN] } else { versions };
+        let offered = if over_web_transport.is_some() { &[web_transport_quinn::ALPN][..] } else { versions };
         let connection = match self.dial(offered).await? {
             Ok(connection) => connection,
             Err(error) if is_other_protocol(&error) => return Ok(None),

@@ -126,10 +126,7 @@ async fn watch(act: impl Fn(&Tracks, u64, &mut Vec<group::Producer>)) -> (Got, R
     watch_for(WATCHED, act).await
 }
 
-async fn watch_for(
-    time: Duration,
-    act: impl Fn(&Tracks, u64, &mut Vec<group::Producer>),
-) -> (Got, Result<(), Error>) {
+async fn watch_for(time: Duration, act: impl Fn(&Tracks, u64, &mut Vec<group::Producer>)) -> (Got, Result<(), Error>) {
     let relay = LocalRelay::start();
     let tracks = Tracks::announce(&relay, Some(catalog::encode(&welcome(), None)));
     let place = relay.place.clone();
@@ -317,7 +314,7 @@ async fn a_catalog_of_another_size_shows_pictures_of_that_size_or_ends_in_words(
         let (lying, totals, ended) = play_as(announced).await;
         let announced = announced.map(|side| side as usize);
         assert!(lying.iter().all(|size| *size == announced), "it decodes no other size than it took memory for");
-        println!("{announced:?}: {totals}, {ended:?}");
+        eprintln!("{announced:?}: {totals}, {ended:?}");
         assert!(ended.is_ok() || matches!(ended, Err(Error::Session(_) | Error::Sink(_))), "{ended:?}");
     }
 }

@@ -82,9 +82,8 @@ async fn a_relay_of_another_draft_is_named_with_ours() {
         let place = if over_web_transport { relay.place.over_web_transport() } else { relay.place.clone() };
         let (_, ended) = receive_for(&place, Duration::from_secs(20), Duration::from_secs(20)).await;
         let (error, port) = (ended.expect_err("another draft"), place.url.port());
-        let line = format!(
-            "the relay at 127.0.0.1:{port} speaks {theirs}, and nestcast speaks moq-lite-06 and moq-lite-05"
-        );
+        let line =
+            format!("the relay at 127.0.0.1:{port} speaks {theirs}, and nestcast speaks moq-lite-06 and moq-lite-05");
         assert_eq!(error.to_string(), line, "{place:?}");
         assert!(matches!(error, Error::Version { .. }), "a retry is of no use: {error:?}");
     }

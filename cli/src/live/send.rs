@@ -140,7 +140,7 @@ async fn on_air(
         web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
     #[cfg(feature = "moq")]
-    publish(options, relayed, page.and_then(|page| page.place()))?;
+    publish(options, relayed, page.as_ref().and_then(|page| page.place()))?;
     let (began, mut paces) = (Instant::now(), monitors.keys().map(|_| Pace::default()).collect::<Vec<_>>());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -228,10 +228,10 @@ fn tell(json: bool, name: &BroadcastName, figures: &Statistics, words: Option<St
 
 /// Returns what is published at which relay.
 #[cfg(feature = "moq")]
-fn relayed<'a>(
-    options: &Send,
-    station: impl Fn(&NamedSource) -> &'a Station,
-) -> Result<Vec<(&NamedSource, RelayUrl, Relayed)>> {
+fn relayed<'o, 's>(
+    options: &'o Send,
+    station: impl Fn(&NamedSource) -> &'s Station,
+) -> Result<Vec<(&'o NamedSource, RelayUrl, Relayed)>> {
     let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
     let named = options.sources.iter().zip(urls).filter_map(|(source, url)| Some((source, url?.clone())));
     let subscribed = named.map(|(source, url)| {

@@ -3,8 +3,8 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use nestcast_lab::link::trace::{NORWAY_BUS, NORWAY_METRO};
 use nestcast_lab::link::Link;
+use nestcast_lab::link::trace::{NORWAY_BUS, NORWAY_METRO};
 use nestcast_receiver::Trust;
 use tokio::task::JoinSet;
 
@@ -33,8 +33,11 @@ struct Row {
 fn rows() -> Vec<Row> {
     let constant = LINK_BITS.into_iter().flat_map(|bits| ROUND_TRIPS_MS.map(|rtt_ms| (bits, rtt_ms)));
     let mut rows: Vec<_> = constant
-        .map(|(bits, rtt_ms)| {
-            Row { name: format!("{} Mbit/s", bits as f64 / 1e6), rtt_ms, link: Link::constant(bits), least_bits: bits }
+        .map(|(bits, rtt_ms)| Row {
+            name: format!("{} Mbit/s", bits as f64 / 1e6),
+            rtt_ms,
+            link: Link::constant(bits),
+            least_bits: bits,
         })
         .collect();
     let steps = (0..).map(|step| STEP_TIME * step).zip(STEPS_BITS);
@@ -67,7 +70,8 @@ pub(crate) async fn measure(time: Duration) {
     );
     println!("|---|---:|---|---:|---:|---:|---:|---:|");
     for slow in [true, false] {
-        let of_rate = rows().into_iter().filter(|row| (base_bytes(row.least_bits) < crate::harness::BASE_BYTES) == slow);
+        let of_rate =
+            rows().into_iter().filter(|row| (base_bytes(row.least_bits) < crate::harness::BASE_BYTES) == slow);
         let of_rate: Vec<_> = of_rate.collect();
         let least = of_rate.iter().map(|row| row.least_bits).min().unwrap_or(MOST_BITS);
         let relay = RelayProgram::start(None);

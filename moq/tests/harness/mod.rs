@@ -102,7 +102,8 @@ impl FrameSource for Made {
         self.next += 1;
         let useful = usize::try_from(demand.take_useful_bytes()).expect("small");
         let join = demand.take_random_access_request();
-        let join = join.then(|| RandomAccessFrame { base: JOIN_BASES * self.base, bytes: content(id, JOIN_BYTES, true) });
+        let join =
+            join.then(|| RandomAccessFrame { base: JOIN_BASES * self.base, bytes: content(id, JOIN_BYTES, true) });
         let captured = u64::try_from(wall_clock().as_micros()).expect("this century");
         let bytes = content(id, useful.clamp(self.base, FRAME_BYTES), false);
         Ok(Some(Frame { id, skipped: 0, captured, since: id, base: self.base, bytes, join }.into()))
