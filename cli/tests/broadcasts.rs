@@ -9,6 +9,7 @@ mod live_progress;
 mod live_recording;
 mod live_records;
 mod live_refusals;
+mod live_relay;
 mod live_rewinding;
 mod live_secrets;
 mod live_several;

@@ -39,7 +39,7 @@ pub enum Error {
     Version {
         /// The relay's address.
         address: SocketAddr,
-        /// The version that it speaks, or a word for one that nestcast cannot name.
+        /// The version that it speaks, or words for one that has no name.
         theirs: String,
     },
     /// The relay ended the connection, or it broke.

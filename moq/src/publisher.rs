@@ -11,7 +11,7 @@ use nestcast_proto::{
     Bitrate, BroadcastFrame, Demand, DemandEntry, ReceiverDemand, RenditionFollower, Sound, StreamHead, Welcome,
 };
 use nestcast_receiver::{Retry, Trust};
-use nestcast_relayed::{Fault, Track};
+use nestcast_relayed::{Fault, Follower, Track};
 use nestcast_sender::{FrameReceiver, NextFrame, SoundReceiver, Station};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -112,10 +112,13 @@ pub struct Relayed {
 
 impl Relayed {
     /// Subscribes to all of a broadcast.
-    #[must_use]
-    pub fn of(station: &Station) -> Self {
-        let (frames, demand) = (station.frames(), station.demand());
-        Self { welcome: station.welcome(), frames, demand, sound: station.sound() }
+    ///
+    /// # Errors
+    /// [`Fault::Pictures`] if its frames are not video.
+    pub fn of(station: &Station) -> Result<Self, Fault> {
+        let welcome = station.welcome();
+        Follower::check(&welcome)?;
+        Ok(Self { welcome, frames: station.frames(), demand: station.demand(), sound: station.sound() })
     }
 }
 
@@ -134,9 +137,7 @@ pub async fn publish(
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
     let Relayed { welcome, frames, demand, sound } = relayed;
-    if welcome.video.is_none() {
-        return Err(Fault::Pictures.into());
-    }
+    Follower::check(&welcome)?;
     let mut config = origin::Config::default();
     config.pool = cache::Pool::new(cache::Config::default().with_expiry(KEPT_TIME));
     let (origin, driver) = origin::Producer::new(config);

@@ -11,8 +11,9 @@ use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ConnectionError, Endpoint, TransportConfig, VarInt};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use web_transport_quinn::Session;
+use url::Url;
 use web_transport_quinn::proto::ConnectRequest;
+use web_transport_quinn::{ClientError, ConnectError, Session};
 
 use crate::error::Error;
 use crate::stoppable::{Stoppable, Stops};
@@ -70,12 +71,8 @@ impl Relay {
             }
             None => Stops::default(),
         };
-        let theirs = session.protocol().unwrap_or("another protocol").to_owned();
         let connected = client.connect_lite(Instant::now(), Stoppable::new(session, stops)).await;
-        let (session, driver) = connected.map_err(|error| match error {
-            moq_net::Error::Version => Error::Version { address, theirs },
-            error => Error::Lost(error.to_string()),
-        })?;
+        let (session, driver) = connected.map_err(|error| Error::Lost(error.to_string()))?;
         let mut tasks = JoinSet::new();
         tasks.spawn(async move {
             let end = moq_net::time::run(driver).await;
@@ -121,48 +118,93 @@ async fn look_up(url: &RelayUrl) -> Result<SocketAddr, Error> {
     found.ok().and_then(|mut found| found.next()).ok_or_else(|| Error::UnknownHost(url.host().to_owned()))
 }
 
-/// Opens the connection, in one of our versions.
+/// Opens a session in one of our versions.
 async fn open(url: &RelayUrl, address: SocketAddr, trust: &Trust) -> Result<(Endpoint, Session), Error> {
     let local = if address.is_ipv6() { (Ipv6Addr::UNSPECIFIED, 0).into() } else { (Ipv4Addr::UNSPECIFIED, 0).into() };
     let endpoint = Endpoint::client(local).map_err(Error::Socket)?;
-    let offered: &[&str] = if url.is_web_transport() { &[web_transport_quinn::ALPN] } else { &MOQ_LITE_VERSIONS };
-    let connection = match dial(&endpoint, url, address, trust, offered).await? {
-        Ok(connection) => connection,
-        Err(error) if is_other_protocol(&error) => {
-            let theirs = their_version(&endpoint, url, address, trust).await;
-            return Err(Error::Version { address, theirs });
-        }
-        Err(error) => return Err(Error::Connect { address, cause: cause(&error) }),
-    };
-    let session = match url.web_transport() {
-        Some(path) if url.is_web_transport() => {
-            let request = ConnectRequest::new(path).with_protocols(MOQ_LITE_VERSIONS.map(str::to_owned));
-            let refused = |error: web_transport_quinn::ClientError| Error::Refused {
-                url: url.to_string(),
-                cause: error.to_string(),
-            };
-            Session::connect(connection, request).await.map_err(refused)?
-        }
-        _ => Session::raw(connection),
-    };
-    Ok((endpoint, session))
+    let way = Way { endpoint: &endpoint, url, address, trust };
+    if let Some(session) = way.open(url.web_transport(), &MOQ_LITE_VERSIONS).await? {
+        return Ok((endpoint, session));
+    }
+    let theirs = way.their_version().await;
+    Err(Error::Version { address, theirs })
 }
 
-async fn dial(
-    endpoint: &Endpoint,
-    url: &RelayUrl,
+/// How a relay is reached.
+struct Way<'a> {
+    endpoint: &'a Endpoint,
+    url: &'a RelayUrl,
     address: SocketAddr,
-    trust: &Trust,
-    offered: &[&str],
-) -> Result<Result<quinn::Connection, ConnectionError>, Error> {
-    let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
-    let mut crypto = trust.config()?;
-    crypto.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
-    let crypto = QuicClientConfig::try_from(crypto).map_err(|error| setup(&error))?;
-    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
-    config.transport_config(Arc::new(transport()));
-    let connecting = endpoint.connect_with(config, address, url.host()).map_err(|error| setup(&error))?;
-    Ok(connecting.await)
+    trust: &'a Trust,
+}
+
+impl Way<'_> {
+    /// Opens a session in one of these versions, over WebTransport if that has a URL, otherwise over QUIC itself; `None`
+    /// if the relay chooses none of them.
+    async fn open(&self, over_web_transport: Option<Url>, versions: &[&str]) -> Result<Option<Session>, Error> {
+        let offered = if over_web_transport.is_some() { &[web_transport_quinn::ALPN][..] } else { versions };
+        let connection = match self.dial(offered).await? {
+            Ok(connection) => connection,
+            Err(error) if is_other_protocol(&error) => return Ok(None),
+            Err(error) => return Err(Error::Connect { address: self.address, cause: cause(&error) }),
+        };
+        let session = match over_web_transport {
+            None => Session::raw(connection),
+            Some(url) => {
+                let request = ConnectRequest::new(url).with_protocols(versions.iter().map(|&name| name.to_owned()));
+                match Session::connect(connection, request).await {
+                    Ok(session) => session,
+                    Err(ClientError::HttpError(ConnectError::ProtocolMismatch(_))) => return Ok(None),
+                    Err(error) => return Err(self.refused(&error)),
+                }
+            }
+        };
+        let is_offered = session.protocol().is_some_and(|chosen| versions.contains(&chosen));
+        Ok(is_offered.then_some(session))
+    }
+
+    /// Asks a relay that chose none of our versions which one it speaks.
+    async fn their_version(&self) -> String {
+        let web_transport = self.url.web_transport();
+        let is_web_transport = web_transport.is_some();
+        let mut theirs = self.ask(web_transport).await;
+        if theirs.is_none() && is_web_transport {
+            let is_ours = |version: &String| MOQ_LITE_VERSIONS.contains(&version.as_str());
+            let advice = "but not over WebTransport (give moq:// in place of https://)";
+            theirs = self.ask(None).await;
+            theirs = theirs.map(|version| if is_ours(&version) { format!("{version}, {advice}") } else { version });
+        }
+        theirs.unwrap_or_else(|| "no version of Media over QUIC that has a name".to_owned())
+    }
+
+    /// Asks which version a relay chooses of all that have a name.
+    async fn ask(&self, over_web_transport: Option<Url>) -> Option<String> {
+        let session = self.open(over_web_transport, moq_net::ALPNS).await.ok()??;
+        let chosen = session.protocol().map(str::to_owned);
+        session.close(0, b"");
+        chosen
+    }
+
+    /// Returns the error for an answer that is no session.
+    fn refused(&self, error: &ClientError) -> Error {
+        match error {
+            ClientError::HttpError(ConnectError::ErrorStatus(status)) if matches!(status.as_u16(), 401 | 403) => {
+                Error::Unauthorized
+            }
+            error => Error::Refused { url: self.url.to_string(), cause: error.to_string() },
+        }
+    }
+
+    async fn dial(&self, offered: &[&str]) -> Result<Result<quinn::Connection, ConnectionError>, Error> {
+        let setup = |error: &dyn std::fmt::Display| Error::Setup(error.to_string());
+        let mut crypto = self.trust.config()?;
+        crypto.alpn_protocols = offered.iter().map(|name| name.as_bytes().to_vec()).collect();
+        let crypto = QuicClientConfig::try_from(crypto).map_err(|error| setup(&error))?;
+        let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+        config.transport_config(Arc::new(transport()));
+        let connecting = self.endpoint.connect_with(config, self.address, self.url.host());
+        Ok(connecting.map_err(|error| setup(&error))?.await)
+    }
 }
 
 fn transport() -> TransportConfig {
@@ -184,17 +226,6 @@ fn is_other_protocol(error: &ConnectionError) -> bool {
         ConnectionError::TransportError(error) => u64::from(error.code) == alert,
         _ => false,
     }
-}
-
-/// Asks a relay that speaks none of our versions which one it speaks.
-async fn their_version(endpoint: &Endpoint, url: &RelayUrl, address: SocketAddr, trust: &Trust) -> String {
-    let dialled = dial(endpoint, url, address, trust, moq_net::ALPNS).await;
-    let chosen = dialled.ok().and_then(Result::ok).and_then(|connection| {
-        let chosen = Session::raw(connection.clone()).protocol().map(str::to_owned);
-        connection.close(VarInt::from_u32(0), b"");
-        chosen
-    });
-    chosen.unwrap_or_else(|| "another protocol".to_owned())
 }
 
 fn cause(error: &ConnectionError) -> String {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use nestcast_receiver::Trust;
 use url::{Host, Url, form_urlencoded};
 
 /// The field of a query that has the token, as moq-relay names it.
@@ -93,8 +94,37 @@ impl RelayUrl {
         format!("/{}{query}", self.scope)
     }
 
-    /// Returns the URL of the WebTransport connection.
+    /// Returns the link by which the viewer at `page` shows the broadcast. It has the fingerprint that is trusted, if there
+    /// is one, and never the token.
+    ///
+    /// ```
+    /// use nestcast_moq::RelayUrl;
+    /// use nestcast_receiver::Trust;
+    ///
+    /// let url: RelayUrl = "moq://127.0.0.1:4443/garden?jwt=abc".parse()?;
+    /// let link = url.page_link("http://127.0.0.1:8080/", &Trust::Authorities("ca.pem".into()));
+    /// assert_eq!(link, "http://127.0.0.1:8080/#src=moq://127.0.0.1:4443/garden");
+    /// # Ok::<(), nestcast_moq::RelayUrlError>(())
+    /// ```
+    #[must_use]
+    pub fn page_link(&self, page: &str, trust: &Trust) -> String {
+        // What a page reads otherwise in a query.
+        let source = self.to_string().replace('%', "%25").replace('&', "%26").replace('+', "%2B");
+        let fingerprint = match trust {
+            Trust::Fingerprint(digest) => {
+                let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                format!("&fingerprint={digits}")
+            }
+            Trust::Authorities(_) => String::new(),
+        };
+        format!("{page}#src={source}{fingerprint}")
+    }
+
+    /// Returns the URL of the WebTransport connection, if it is one.
     pub(crate) fn web_transport(&self) -> Option<Url> {
+        if !self.is_web_transport {
+            return None;
+        }
         let host = if self.host.contains(':') { format!("[{}]", self.host) } else { self.host.clone() };
         Url::parse(&format!("https://{host}:{}{}", self.port, self.path())).ok()
     }
@@ -168,6 +198,10 @@ mod tests {
         let url = parse("https://[::1]:4443/a/b/c").expect("an address");
         assert_eq!((url.host(), url.path().as_str(), url.broadcast()), ("::1", "/a/b", "c"));
         assert_eq!(url.web_transport().expect("a URL").as_str(), "https://[::1]:4443/a/b");
+        let odd = parse("https://[::1]:4443/a&b/c%20d+e?jwt=secret").expect("an address");
+        let link = odd.page_link("https://host:9/", &Trust::Fingerprint([0xA0; 32]));
+        let digits = "a0".repeat(32);
+        assert_eq!(link, format!("https://host:9/#src=https://[::1]:4443/a%26b/c%2520d%2Be&fingerprint={digits}"));
         let url = parse("moq://127.0.0.1/cam/").expect("an address");
         assert_eq!((url.port(), url.path().as_str(), url.is_web_transport()), (443, "/", false));
         let url = parse("moq://[::1]:9/cam").expect("an address");

@@ -68,7 +68,7 @@ impl Published {
         let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
         let broadcast = Broadcast::listen(config, source).expect("a port");
         let frames = tokio::spawn(record(broadcast.frames()));
-        let relayed = Relayed::of(&broadcast.station());
+        let relayed = Relayed::of(&broadcast.station()).expect("video");
         let (place, mut tasks) = (relay.place.clone(), JoinSet::new());
         tasks.spawn(async move {
             let published = publish(&place.url, &place.trust, Rates::default(), relayed, std::future::pending()).await;

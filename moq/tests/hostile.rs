@@ -2,20 +2,41 @@
 
 mod harness;
 
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
-use harness::{Got, LocalRelay, content, receive_for, welcome};
-use moq_net::{Timescale, Timestamp, broadcast, group, track};
+use bytes::{Bytes, BytesMut};
+use harness::local::{Connections, LocalRelay};
+use harness::{Got, content, receive_for, welcome};
+use moq_net::{Timescale, Timestamp, broadcast, frame, group, track};
+use nestcast_codec::{Format, FrameRate, Size, Ycbcr};
+use nestcast_encode::{PictureFormat, RenditionLimit};
+use nestcast_lab::link::{Link, Relay as LinkRelay, Traffic};
+use nestcast_lab::video_frames::VideoFrames;
 use nestcast_moq::mapping::Pieces;
 use nestcast_moq::{Error, Fault, Track, catalog};
-use nestcast_proto::{Frame, RandomAccessFrame, Welcome};
+use nestcast_proto::{Bitrate, Demand, Frame, RandomAccessFrame, ReceiverDemand, Welcome, put_bytes, put_varint};
+use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer};
+use nestcast_sender::FrameSource as _;
+use nestcast_tests::video_frames::{SIZE, picture};
 
+/// Longer than anything here lasts: it only turns a hang into a message.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// How long a subscriber watches.
 const WATCHED: Duration = Duration::from_secs(3);
+/// More than a subscriber has subscriptions: they are numbered from 0.
+const SUBSCRIPTIONS: u64 = 8;
+/// The streams of groups in moq-lite.
+const GROUP_STREAM: u64 = 0;
+/// Frames after which neither end keeps a group.
+const FORGOTTEN_FRAMES: u64 = 75;
+/// The size of the video, and another one.
+const SIZES: [[u32; 2]; 2] = [SIZE, [320, 192]];
 
 /// Tracks that a test writes by hand.
 struct Tracks {
+    connections: Connections,
     base: track::Producer,
     more: track::Producer,
     join: track::Producer,
@@ -36,15 +57,52 @@ impl Tracks {
             announced.write_frame(Timestamp::now(), catalog).expect("a catalog");
         }
         broadcast.announce(moq_net::origin::Route::default()).expect("a broadcast");
-        Self { base, more, join, _rest: (announced, broadcast) }
+        Self { connections: relay.connections.clone(), base, more, join, _rest: (announced, broadcast) }
     }
+
+    /// Sends a group once more, in a stream of its own, into each subscription that there may be.
+    fn send_again(&self, number: u64, objects: Vec<Bytes>) {
+        for connection in self.connections.all() {
+            for subscription in 0..SUBSCRIPTIONS {
+                let stream = forged(subscription, number, &objects);
+                let connection = connection.clone();
+                tokio::spawn(async move {
+                    let Ok(mut sending) = connection.open_uni().await else { return };
+                    // The subscriber may stop it.
+                    if sending.write_all(&stream).await.is_ok() {
+                        let _ = sending.finish();
+                    }
+                });
+            }
+        }
+    }
+}
+
+/// Returns the stream of a group in moq-lite-06.
+fn forged(subscription: u64, number: u64, objects: &[Bytes]) -> Bytes {
+    let mut head = BytesMut::new();
+    [subscription, number, 0].into_iter().for_each(|value| put_varint(&mut head, value));
+    let mut stream = BytesMut::new();
+    put_varint(&mut stream, GROUP_STREAM);
+    put_bytes(&mut stream, &head);
+    for (at, object) in objects.iter().enumerate() {
+        // The time since the object before, whose sign is the lowest bit.
+        put_varint(&mut stream, if at == 0 { 2 * micros(number) } else { 0 });
+        put_bytes(&mut stream, object);
+    }
+    stream.freeze()
+}
+
+/// Returns the time of a group's objects.
+const fn micros(number: u64) -> u64 {
+    number.wrapping_mul(33_333) & ((1 << 60) - 1)
 }
 
 fn write(track: &track::Producer, number: u64, objects: &[Bytes], ends: bool) -> Option<group::Producer> {
     let mut group = track.create_group(group::Info { sequence: number }).ok()?;
     for object in objects {
-        let at = number.wrapping_mul(33_333) & ((1 << 60) - 1);
-        group.write_frame(Timestamp::from_micros(at).expect("a time"), object.clone()).expect("a group");
+        let at = Timestamp::from_micros(micros(number)).expect("a time");
+        group.write_frame(at, object.clone()).expect("a group");
     }
     if ends {
         group.finish().expect("a group");
@@ -65,6 +123,10 @@ fn pieces(id: u64) -> Pieces {
 
 /// Subscribes while `act` writes frame after frame, one a frame interval.
 async fn watch(act: impl Fn(&Tracks, u64, &mut Vec<group::Producer>)) -> (Got, Result<(), Error>) {
+    watch_for(WATCHED, act).await
+}
+
+async fn watch_for(time: Duration, act: impl Fn(&Tracks, u64, &mut Vec<group::Producer>)) -> (Got, Result<(), Error>) {
     let relay = LocalRelay::start();
     let tracks = Tracks::announce(&relay, Some(catalog::encode(&welcome(), None)));
     let place = relay.place.clone();
@@ -76,7 +138,7 @@ async fn watch(act: impl Fn(&Tracks, u64, &mut Vec<group::Producer>)) -> (Got, R
         }
     };
     tokio::select! {
-        got = receive_for(&place, WATCHED, Duration::ZERO) => got,
+        got = receive_for(&place, time, Duration::ZERO) => got,
         () = frames => unreachable!("there is no last frame"),
     }
 }
@@ -127,7 +189,134 @@ async fn groups_that_never_end_cost_their_frames_alone() {
     })
     .await;
     ended.expect("a shutdown");
-    assert_eq!(got.wrong, 0);
+    assert!(got.wrong == 0 && got.frames.len() > 20, "{} wrong of {}", got.wrong, got.frames.len());
+}
+
+#[tokio::test]
+async fn repeated_groups_are_shown_once() {
+    let (got, ended) = watch_for(2 * WATCHED, |tracks, id, _| {
+        let Pieces { base, more, join } = pieces(id);
+        write(&tracks.join, id, &join, true);
+        write(&tracks.base, id, &[base.clone()], true);
+        write(&tracks.more, id, &more, true);
+        // At once, and with other bytes when the first ones are shown and forgotten.
+        tracks.send_again(id, vec![base]);
+        if let Some(old) = id.checked_sub(FORGOTTEN_FRAMES) {
+            let other = pieces(old).join;
+            tracks.send_again(old, other);
+        }
+    })
+    .await;
+    ended.expect("a shutdown");
+    assert!(got.wrong == 0 && got.breaks == 0, "{} wrong, {} breaks", got.wrong, got.breaks);
+    assert!(got.frames.len() > 80, "{} frames", got.frames.len());
+}
+
+#[tokio::test]
+async fn a_relay_that_vanishes_in_a_frame_ends_the_session_in_words() {
+    const LAST: u64 = 30;
+    let relay = LocalRelay::start();
+    let tracks = Tracks::announce(&relay, Some(catalog::encode(&welcome(), None)));
+    let link = LinkRelay::start(relay.place.address(), Link::constant(50_000_000)).await.expect("a port");
+    let frames = async {
+        for id in 0..LAST {
+            let Pieces { base, more, join } = pieces(id);
+            write(&tracks.join, id, &join, true);
+            write(&tracks.base, id, &[base], true);
+            write(&tracks.more, id, &more, true);
+            tokio::time::sleep(Duration::from_millis(33)).await;
+        }
+        let Pieces { base, .. } = pieces(LAST);
+        let mut group = tracks.base.create_group(group::Info { sequence: LAST }).expect("a group");
+        let at = Timestamp::from_micros(micros(LAST)).expect("a time");
+        let mut half = group.create_frame(frame::Info { size: base.len() as u64, timestamp: at }).expect("an object");
+        half.write(base.slice(..base.len() / 2)).expect("an object");
+        tokio::time::sleep(Duration::from_millis(33)).await;
+        link.set_traffic(Traffic::Nothing);
+        std::future::pending::<()>().await;
+    };
+    let (got, ended) = tokio::select! {
+        got = receive_for(&relay.place.at(link.address()), PATIENCE, Duration::ZERO) => got,
+        () = frames => unreachable!("it waits"),
+    };
+    let error = ended.expect_err("nothing comes any more");
+    assert!(error.to_string().starts_with("the connection to the relay ended: "), "{error}");
+    assert!(got.wrong == 0 && got.frames.len() > 10, "{} wrong of {}", got.wrong, got.frames.len());
+    assert!(got.frames.last_key_value().is_some_and(|(last, _)| *last < LAST), "half a base layer is no frame");
+}
+
+/// What a player shows: the sizes of its pictures, and the totals.
+#[derive(Clone, Default)]
+struct Pictures(Arc<Mutex<(Vec<[usize; 2]>, Totals)>>);
+
+impl Viewer for Pictures {
+    type Error = Infallible;
+
+    fn handle_announcement(&mut self, announced: &Announcement) -> Result<Option<Decoding>, Infallible> {
+        Ok(Decoding::video(announced, 1))
+    }
+
+    fn show(&mut self, shown: &Shown<'_>) -> Result<(), Infallible> {
+        let size = shown.picture.size();
+        self.0.lock().expect("no panic").0.push([size.width(), size.height()]);
+        Ok(())
+    }
+
+    fn report(&mut self, totals: &Totals) -> Result<(), Infallible> {
+        self.0.lock().expect("no panic").1 = *totals;
+        Ok(())
+    }
+}
+
+/// Plays real video of the first of [`SIZES`] with a catalog that says another size.
+async fn play_as(announced: [u32; 2]) -> (Vec<[usize; 2]>, Totals, Result<(), Error>) {
+    let [width, height] = SIZES[0];
+    let size = Size::new(width, height).expect("a size");
+    let rate = FrameRate::new(30, 1).expect("a rate");
+    let shape = PictureFormat::new(size, Format::Ycbcr420(Ycbcr::BT601), rate);
+    let mut source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
+    let [width, height] = announced;
+    let relay = LocalRelay::start();
+    let catalog = catalog::encode(&Welcome { width, height, ..source.welcome() }, None);
+    let tracks = Tracks::announce(&relay, Some(catalog));
+    let frames = async {
+        let demand = Demand::default();
+        let viewer = demand.register();
+        loop {
+            let (bandwidth, needs_random_access) = (Bitrate::from_bits(8_000_000), tracks.join.is_used());
+            viewer.set(ReceiverDemand { bandwidth, useful_bytes: 30_000, needs_random_access, ..Default::default() });
+            let frame = source.next(&demand).await.expect("a source that works").expect("no end").frame;
+            let Pieces { base, more, join } = Pieces::cut(&frame, usize::MAX, usize::MAX);
+            if !join.is_empty() {
+                write(&tracks.join, frame.id, &join, true);
+            }
+            write(&tracks.base, frame.id, &[base], true);
+            write(&tracks.more, frame.id, &more, true);
+        }
+    };
+    let pictures = Pictures::default();
+    let config = relay.place.config(Duration::ZERO);
+    let ended = tokio::select! {
+        ended = nestcast_moq::view(config, pictures.clone(), tokio::time::sleep(2 * WATCHED)) => ended,
+        () = frames => unreachable!("there is no last frame"),
+    };
+    let (sizes, totals) = pictures.0.lock().expect("no panic").clone();
+    (sizes, totals, ended)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_catalog_of_another_size_shows_pictures_of_that_size_or_ends_in_words() {
+    let (honest, totals, ended) = play_as(SIZES[0]).await;
+    ended.expect("a shutdown");
+    let [width, height] = SIZES[0].map(|side| side as usize);
+    assert!(honest.len() > 20 && honest.iter().all(|size| *size == [width, height]), "{} {totals}", honest.len());
+    for announced in [SIZES[1], [16, 16]] {
+        let (lying, totals, ended) = play_as(announced).await;
+        let announced = announced.map(|side| side as usize);
+        assert!(lying.iter().all(|size| *size == announced), "it decodes no other size than it took memory for");
+        eprintln!("{announced:?}: {totals}, {ended:?}");
+        assert!(ended.is_ok() || matches!(ended, Err(Error::Session(_) | Error::Sink(_))), "{ended:?}");
+    }
 }
 
 #[tokio::test]

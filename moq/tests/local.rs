@@ -4,7 +4,8 @@ mod harness;
 
 use std::time::Duration;
 
-use harness::{BASE_BYTES, FRAME_BYTES, LocalRelay, Made, broadcast, receive_for};
+use harness::local::LocalRelay;
+use harness::{BASE_BYTES, FRAME_BYTES, Made, broadcast, receive_for};
 use nestcast_moq::{Error, Rates};
 use nestcast_proto::Bitrate;
 use tokio::task::JoinSet;
@@ -63,4 +64,39 @@ async fn an_absent_relay_and_an_absent_broadcast_are_one_line_each() {
     let (_, ended) = receive_for(&absent, Duration::from_secs(20), Duration::ZERO).await;
     let error = ended.expect_err("nobody answers").to_string();
     assert!(error.contains("no answer: is a relay there?"), "{error}");
+}
+
+#[tokio::test]
+async fn a_relay_of_another_draft_is_named_with_ours() {
+    let unnamed = "no version of Media over QUIC that has a name";
+    let by_quic_alone = "moq-lite-06, but not over WebTransport (give moq:// in place of https://)";
+    for (versions, has_web_transport, over_web_transport, theirs) in [
+        (["moq-lite-03"], true, false, "moq-lite-03"),
+        (["moq-lite-03"], true, true, "moq-lite-03"),
+        (["moqt-17"], false, true, "moqt-17"),
+        (["moq-lite-06"], false, true, by_quic_alone),
+        (["moq-lite-1000"], true, false, unnamed),
+        (["moq-lite-1000"], true, true, unnamed),
+    ] {
+        let relay = LocalRelay::start_with(&versions, has_web_transport);
+        let place = if over_web_transport { relay.place.over_web_transport() } else { relay.place.clone() };
+        let (_, ended) = receive_for(&place, Duration::from_secs(20), Duration::from_secs(20)).await;
+        let (error, port) = (ended.expect_err("another draft"), place.url.port());
+        let line =
+            format!("the relay at 127.0.0.1:{port} speaks {theirs}, and nestcast speaks moq-lite-06 and moq-lite-05");
+        assert_eq!(error.to_string(), line, "{place:?}");
+        assert!(matches!(error, Error::Version { .. }), "a retry is of no use: {error:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broadcast_passes_over_webtransport_too() {
+    let relay = LocalRelay::start();
+    let place = relay.place.over_web_transport();
+    let mut tasks = JoinSet::new();
+    broadcast(&mut tasks, Made::for_time(Duration::from_secs(60)), &place, all());
+    let (got, ended) = receive_for(&place, Duration::from_secs(2), Duration::ZERO).await;
+    ended.expect("a shutdown");
+    assert!(got.frames.len() > 20, "{} frames", got.frames.len());
+    assert_eq!((got.wrong, got.breaks), (0, 0));
 }

@@ -24,9 +24,7 @@ fn seconds(seconds: u64) -> Duration {
 /// Receives over a link of this many bits a second, with a round trip of 50 ms.
 async fn over_link(place: &Place, bits: u64, time: Duration) -> Got {
     let link = Link::constant(bits).with_rtt(Duration::from_millis(50));
-    let ip: std::net::IpAddr = place.url.host().parse().expect("an address");
-    let address = (ip, place.url.port()).into();
-    let link = LinkRelay::start(address, link).await.expect("a port");
+    let link = LinkRelay::start(place.address(), link).await.expect("a port");
     let (got, ended) = receive_for(&place.at(link.address()), time, Duration::ZERO).await;
     ended.expect("a shutdown");
     got

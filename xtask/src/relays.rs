@@ -36,8 +36,11 @@ pub(crate) fn test() -> Result<()> {
     }
     let relay = relay()?;
     let variables = [(RELAY_VARIABLE, relay.as_os_str()), ("RUST_BACKTRACE", "0".as_ref())];
-    let test = ["test", "--locked", "--package", "nestcast-moq", "--", "--include-ignored", "--test-threads", "1"];
-    cargo::step(&test, &variables)
+    let one_by_one = ["--include-ignored", "--test-threads", "1"];
+    cargo::step(&[&["test", "--locked", "--package", "nestcast-moq", "--"], &one_by_one[..]].concat(), &variables)?;
+    // Of the program's tests those with relays: the others are tested without this feature.
+    let program = ["test", "--locked", "--package", "nestcast", "--features", "moq", "--test", "broadcasts", "--"];
+    cargo::step(&[&program[..], &["live_relay::"], &one_by_one].concat(), &variables)
 }
 
 /// Measures: the tables of docs/measurements/relays.md.

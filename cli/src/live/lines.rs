@@ -17,6 +17,13 @@ pub(super) enum Line<'a> {
     Web {
         web: String,
     },
+    #[cfg(feature = "moq")]
+    Relay {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        broadcast: Option<&'a str>,
+        url: String,
+        web: Option<String>,
+    },
     Sent {
         #[serde(skip_serializing_if = "Option::is_none")]
         broadcast: Option<&'a str>,

@@ -13,7 +13,7 @@ use nestcast_encode::Pace;
 use nestcast_lab::progress::StatusLine;
 use nestcast_media::is_standard;
 #[cfg(feature = "moq")]
-use nestcast_moq::RelayUrl;
+use nestcast_moq::{RelayUrl, Relayed};
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{
     AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, Monitor, ProgressLine,
@@ -116,11 +116,9 @@ async fn on_air(
     #[cfg(not(feature = "metrics"))]
     let metrics = None;
     #[cfg(feature = "moq")]
-    let urls = relay_urls(options)?;
+    let relayed = relayed(options, station)?;
     // After all that may be refused, because it creates files.
     let recordings = record::start(options, station)?;
-    #[cfg(feature = "moq")]
-    publish(options, urls, station);
     let mut certificate = broadcast.browser_certificate();
     page.iter().for_each(|page| page::serve_viewer(page, address, certificate.clone()));
     // A log may keep what is printed elsewhere, and a token is a secret.
@@ -146,6 +144,8 @@ async fn on_air(
         whose.into_iter().for_each(files::note);
         web.iter().for_each(|web| files::note(&format!("watch in a browser: {web}")));
     }
+    #[cfg(feature = "moq")]
+    publish(options, relayed, page.as_ref().and_then(|page| page.place()))?;
     let (began, mut paces) = (Instant::now(), monitors.keys().map(|_| Pace::default()).collect::<Vec<_>>());
     let mut seconds = interval(Duration::from_secs(1));
     seconds.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -236,26 +236,37 @@ fn tell(json: bool, name: &BroadcastName, figures: &Statistics, words: Option<St
     Ok(())
 }
 
-/// Returns the address at a relay of each source that has one, with its token.
+/// Returns what is published at which relay. Each URL has its token.
 #[cfg(feature = "moq")]
-fn relay_urls(options: &Send) -> Result<Vec<Option<RelayUrl>>> {
+fn relayed<'o, 's>(
+    options: &'o Send,
+    station: impl Fn(&NamedSource) -> &'s Station,
+) -> Result<Vec<(&'o NamedSource, RelayUrl, Relayed)>> {
     let urls = args::assign_apart(&options.sources, "--relay", &options.relay.relay)?;
     let files = args::assign(&options.sources, "--relay-token-file", &options.relay.relay_token_file)?;
-    let with_token = |(url, file): (Option<&RelayUrl>, Option<&PathBuf>)| {
-        url.map(|url| process::with_token(url, file.map(PathBuf::as_path))).transpose()
-    };
-    urls.into_iter().zip(files).map(with_token).collect()
+    let named = options.sources.iter().zip(urls.into_iter().zip(files));
+    let named = named.filter_map(|(source, (url, file))| Some((source, url?, file)));
+    let subscribed = named.map(|(source, url, file)| {
+        let refused = || format!("{} cannot go to {url}", source.value.display());
+        let relayed = Relayed::of(station(source)).with_context(refused)?;
+        Ok((source, process::with_token(url, file.map(PathBuf::as_path))?, relayed))
+    });
+    subscribed.collect()
 }
 
 /// Publishes broadcasts at relays too. Their own receivers go on if a relay is of no use.
 #[cfg(feature = "moq")]
-fn publish<'a>(options: &Send, urls: Vec<Option<RelayUrl>>, station: impl Fn(&NamedSource) -> &'a Station) {
-    let relays = &options.relay;
-    let Some(trust) = relays.trust() else { return };
-    for (source, url) in options.sources.iter().zip(urls) {
-        let Some(url) = url else { continue };
-        let (relayed, rates, trust) = (nestcast_moq::Relayed::of(station(source)), relays.relay_rates, trust.clone());
-        files::note(&format!("publishing at {url}: receive with nestcast receive {url}"));
+fn publish(options: &Send, relayed: Vec<(&NamedSource, RelayUrl, Relayed)>, page: Option<String>) -> Result<()> {
+    let Some(trust) = options.relay.trust() else { return Ok(()) };
+    for (source, url, relayed) in relayed {
+        let (rates, trust) = (options.relay.relay_rates, trust.clone());
+        let web = page.as_ref().map(|page| url.page_link(page, &trust));
+        let watch = web.as_ref().map(|web| format!(", or watch in a browser: {web}")).unwrap_or_default();
+        files::note(&format!("publishing at {url}: receive with nestcast receive {url}{watch}"));
+        if options.json {
+            let broadcast = Some(source.name.as_str()).filter(|name| !name.is_empty());
+            Lines::Output.print(&Line::Relay { broadcast, url: url.to_string(), web })?;
+        }
         tokio::spawn(async move {
             let never = std::future::pending();
             if let Err(error) = nestcast_moq::publish(&url, &trust, rates, relayed, never).await {
@@ -263,6 +274,7 @@ fn publish<'a>(options: &Send, urls: Vec<Option<RelayUrl>>, station: impl Fn(&Na
             }
         });
     }
+    Ok(())
 }
 
 /// What reads the figures of each broadcast.

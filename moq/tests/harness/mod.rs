@@ -2,12 +2,13 @@
 
 #![allow(dead_code, reason = "each test program uses its part")]
 
+pub(crate) mod local;
 pub(crate) mod plain;
 pub(crate) mod program;
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -19,21 +20,22 @@ use nestcast_proto::{
 };
 use nestcast_receiver::{FrameSink, Latency, Trust};
 use nestcast_sender::{Broadcast, FrameSource, Identity};
+use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio::task::JoinSet;
 use tokio::time::{MissedTickBehavior, interval};
 
 /// Frames a second.
 pub(crate) const FRAMES_PER_SECOND: u32 = 30;
-/// Bytes of a frame, and of its base layer. Together 14.4 Mbit/s.
+/// Bytes of a frame, 14.4 Mbit/s, and of its base layer.
 pub(crate) const FRAME_BYTES: usize = 60_000;
 pub(crate) const BASE_BYTES: usize = 1200;
 /// Bytes of a packet of sound: 24 kbit/s.
 const SOUND_BYTES: usize = 60;
-/// Bytes of a random-access frame, and of its base layer.
+/// Bytes of a random-access frame.
 const JOIN_BYTES: usize = 24_000;
-const JOIN_BASE: usize = 6000;
+/// The base layer of a random-access frame, as a multiple of that of another frame.
+const JOIN_BASES: usize = 5;
 
 /// Returns the time since 1970.
 pub(crate) fn wall_clock() -> Duration {
@@ -43,6 +45,8 @@ pub(crate) fn wall_clock() -> Duration {
 /// Video whose bytes say which frame and which byte they are.
 pub(crate) struct Made {
     ticks: tokio::time::Interval,
+    /// Bytes of a base layer.
+    base: usize,
     next: u64,
     end: u64,
 }
@@ -54,9 +58,15 @@ impl Made {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         Self {
             ticks,
+            base: BASE_BYTES,
             next: 0,
             end: u64::try_from(time.as_millis()).expect("short") * u64::from(FRAMES_PER_SECOND) / 1000,
         }
+    }
+
+    /// Sets the bytes of a frame's base layer.
+    pub(crate) fn with_base(self, base: usize) -> Self {
+        Self { base, ..self }
     }
 }
 
@@ -92,10 +102,11 @@ impl FrameSource for Made {
         self.next += 1;
         let useful = usize::try_from(demand.take_useful_bytes()).expect("small");
         let join = demand.take_random_access_request();
-        let join = join.then(|| RandomAccessFrame { base: JOIN_BASE, bytes: content(id, JOIN_BYTES, true) });
+        let join =
+            join.then(|| RandomAccessFrame { base: JOIN_BASES * self.base, bytes: content(id, JOIN_BYTES, true) });
         let captured = u64::try_from(wall_clock().as_micros()).expect("this century");
-        let bytes = content(id, useful.clamp(BASE_BYTES, FRAME_BYTES), false);
-        Ok(Some(Frame { id, skipped: 0, captured, since: id, base: BASE_BYTES, bytes, join }.into()))
+        let bytes = content(id, useful.clamp(self.base, FRAME_BYTES), false);
+        Ok(Some(Frame { id, skipped: 0, captured, since: id, base: self.base, bytes, join }.into()))
     }
 }
 
@@ -219,7 +230,7 @@ pub(crate) fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, ra
     config.sound = Some(Sound::Mono);
     let broadcast = Broadcast::listen(config, source).expect("a port");
     let sound = broadcast.sound();
-    let relayed = Relayed::of(&broadcast.station());
+    let relayed = Relayed::of(&broadcast.station()).expect("video");
     tasks.spawn(async move {
         let mut ticks = interval(Duration::from_millis(20));
         loop {
@@ -252,9 +263,24 @@ impl Place {
         Self { url: format!("moq://{address}/{path}").parse().expect("a URL"), trust }
     }
 
+    /// Returns the relay's address.
+    pub(crate) fn address(&self) -> SocketAddr {
+        (self.url.host().parse::<IpAddr>().expect("an address"), self.url.port()).into()
+    }
+
     /// Returns the same broadcast at another address, such as that of a link.
     pub(crate) fn at(&self, address: SocketAddr) -> Self {
         Self::new(address, self.trust.clone(), self.url.broadcast())
+    }
+
+    /// Returns the same place over WebTransport.
+    pub(crate) fn over_web_transport(&self) -> Self {
+        let path = self.url.path();
+        let (scope, query) = path.split_once('?').unwrap_or((&path, ""));
+        let (scope, query) = (scope.trim_end_matches('/'), format!("?{query}"));
+        let (host, port, name) = (self.url.host(), self.url.port(), self.url.broadcast());
+        let url = format!("https://{host}:{port}{scope}/{name}{}", query.trim_end_matches('?'));
+        Self { url: url.parse().expect("a URL"), trust: self.trust.clone() }
     }
 
     pub(crate) fn config(&self, retry: Duration) -> Config {
@@ -279,56 +305,6 @@ pub(crate) async fn receive_for(
     let mut sink = counter.clone();
     let ended = receive(place.config(retry), &mut sink, tokio::time::sleep(time)).await;
     (counter.got(), ended)
-}
-
-/// A relay in this process: sessions that share what they publish. It is no test of a relay, but of both ends.
-pub(crate) struct LocalRelay {
-    pub(crate) place: Place,
-    /// What it shares: a test may publish there by itself.
-    pub(crate) origin: moq_net::origin::Producer,
-    _tasks: JoinSet<()>,
-}
-
-impl LocalRelay {
-    pub(crate) fn start() -> Self {
-        let (certificate, key) = certificate();
-        let trust = trust(&certificate);
-        let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).expect("a key");
-        let certificate = CertificateDer::from_pem_slice(certificate.as_bytes()).expect("a certificate");
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = rustls::ServerConfig::builder_with_provider(provider)
-            .with_protocol_versions(&[&rustls::version::TLS13])
-            .expect("TLS 1.3")
-            .with_no_client_auth()
-            .with_single_cert(vec![certificate], key)
-            .expect("a certificate");
-        tls.alpn_protocols = nestcast_moq::MOQ_LITE_VERSIONS.map(|name| name.as_bytes().to_vec()).to_vec();
-        let crypto = quinn::crypto::rustls::QuicServerConfig::try_from(tls).expect("TLS 1.3");
-        let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
-        let endpoint = quinn::Endpoint::server(config, ([127, 0, 0, 1], 0).into()).expect("a port");
-        let address = endpoint.local_addr().expect("an address");
-        let (origin, driver) = moq_net::origin::Producer::new(moq_net::origin::Config::default());
-        let mut tasks = JoinSet::new();
-        tasks.spawn(async move {
-            moq_net::time::run(driver).await;
-        });
-        let shared = origin.clone();
-        tasks.spawn(async move {
-            let mut sessions = JoinSet::new();
-            while let Some(incoming) = endpoint.accept().await {
-                let origin = shared.clone();
-                sessions.spawn(async move {
-                    let Ok(connection) = incoming.await else { return };
-                    let session = web_transport_quinn::Session::raw(connection);
-                    let server = moq_net::Server::new().with_origin(origin);
-                    let Ok((session, driver)) = server.accept_lite(Instant::now(), session).await else { return };
-                    moq_net::time::run(driver).await;
-                    drop(session);
-                });
-            }
-        });
-        Self { place: Place::new(address, trust, "garden"), origin, _tasks: tasks }
-    }
 }
 
 /// Makes a certificate that browsers can pin, and its key, PEM.

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use moq_net::{group, origin, track};
@@ -23,7 +24,7 @@ pub(crate) async fn base_layers_at_the_end(place: &Place, time: Duration, fps: u
     let (found, mut came) = mpsc::unbounded_channel();
     let began = Instant::now();
     // It ends at the latest with its time.
-    let _ = timeout(time, read(place, &found)).await;
+    let _ = timeout(time, read(place, &found, &Arc::default())).await;
     drop(found);
     let mut late = BTreeSet::new();
     while let Some((number, at)) = came.recv().await {
@@ -34,7 +35,14 @@ pub(crate) async fn base_layers_at_the_end(place: &Place, time: Duration, fps: u
     100.0 * late.len() as f64 / (time.as_secs_f64() / 2.0 * f64::from(fps))
 }
 
-async fn read(place: &Place, found: &mpsc::UnboundedSender<(u64, Instant)>) {
+/// Reads base layers and the rest of frames until the relay ends, and counts their bytes.
+pub(crate) async fn count(place: &Place, bytes: &Arc<AtomicU64>) {
+    let (found, came) = mpsc::unbounded_channel();
+    drop(came);
+    read(place, &found, bytes).await;
+}
+
+async fn read(place: &Place, found: &mpsc::UnboundedSender<(u64, Instant)>, bytes: &Arc<AtomicU64>) {
     let mut crypto = place.trust.config().expect("a configuration");
     crypto.alpn_protocols = nestcast_moq::MOQ_LITE_VERSIONS.map(|name| name.as_bytes().to_vec()).to_vec();
     let endpoint = quinn::Endpoint::client((Ipv4Addr::UNSPECIFIED, 0).into()).expect("a port");
@@ -57,22 +65,34 @@ async fn read(place: &Place, found: &mpsc::UnboundedSender<(u64, Instant)>) {
     for track in [Track::Base, Track::More] {
         let wanted = track::Subscription::default().with_priority(track.priority()).with_max_age(MAX_AGE);
         let subscribed = broadcast.track(track.name()).expect("a track").subscribe(wanted).await.expect("a track");
-        tasks.spawn(read_track(track, subscribed, found.clone()));
+        tasks.spawn(read_track(track, subscribed, found.clone(), Arc::clone(bytes)));
     }
     while tasks.join_next().await.is_some() {}
 }
 
-async fn read_track(track: Track, mut subscriber: track::Subscriber, found: mpsc::UnboundedSender<(u64, Instant)>) {
+async fn read_track(
+    track: Track,
+    mut subscriber: track::Subscriber,
+    found: mpsc::UnboundedSender<(u64, Instant)>,
+    bytes: Arc<AtomicU64>,
+) {
     let mut groups = JoinSet::new();
     while let Ok(Some(group)) = subscriber.recv_group().await {
-        groups.spawn(read_group(track, group, found.clone()));
+        groups.spawn(read_group(track, group, found.clone(), Arc::clone(&bytes)));
     }
 }
 
-async fn read_group(track: Track, mut group: group::Consumer, found: mpsc::UnboundedSender<(u64, Instant)>) {
+async fn read_group(
+    track: Track,
+    mut group: group::Consumer,
+    found: mpsc::UnboundedSender<(u64, Instant)>,
+    bytes: Arc<AtomicU64>,
+) {
     let mut number = group.sequence;
     while let Ok(Some(mut object)) = group.next_frame().await {
-        while let Ok(Some(_)) = object.read_chunk().await {}
+        while let Ok(Some(chunk)) = object.read_chunk().await {
+            bytes.fetch_add(chunk.len() as u64, Ordering::Relaxed);
+        }
         if track == Track::Base {
             // The test may have ended.
             let _ = found.send((number, Instant::now()));

@@ -1,0 +1,213 @@
+//! A broadcast through `moq-relay` itself: `send --relay` and `receive moq://...`. `cargo xtask relays` sets the relay.
+#![cfg(feature = "moq")]
+
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::UdpSocket;
+use std::process::{Child, ChildStderr, Command, Stdio};
+
+use nestcast_media::y4m::Reader;
+use sha2::{Digest as _, Sha256};
+
+use crate::harness::live::Sender;
+use crate::harness::{Bench, NESTCAST, png, refusal};
+
+/// Names the program of the relay.
+const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
+/// The pictures of the clip, of which neighbours differ by much more than coding does.
+const CLIP_FRAMES: u16 = 240;
+/// The pictures that are compared.
+const COMPARED: usize = 40;
+
+/// A relay that ends with the test.
+struct Relay {
+    child: Child,
+    address: String,
+    fingerprint: String,
+}
+
+impl Relay {
+    /// Starts a relay with these options.
+    fn start(bench: &Bench, options: &[&str]) -> Self {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("random numbers");
+        bench.write("relay.pem", made.cert.pem().as_bytes());
+        bench.write("relay.key", made.signing_key.serialize_pem().as_bytes());
+        let fingerprint = Sha256::digest(made.cert.der()).iter().map(|byte| format!("{byte:02x}")).collect();
+        let free = UdpSocket::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a port");
+        let address = free.to_string();
+        let program = std::env::var_os(VARIABLE).expect("cargo xtask relays sets the program");
+        let child = Command::new(program)
+            .args(["--listen", &address, "--listen-tls-cert", "relay.pem", "--listen-tls-key", "relay.key"])
+            .args(["--cache-duration", "1s", "--log-level", "error"])
+            .args(options)
+            .current_dir(bench.path(""))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the relay starts");
+        Self { child, address, fingerprint }
+    }
+
+    /// Starts a relay at which everybody may do everything.
+    fn open(bench: &Bench) -> Self {
+        Self::start(bench, &["--auth-public", "**"])
+    }
+
+    /// Returns the address of a broadcast.
+    fn url(&self) -> String {
+        format!("moq://{}/live/garden", self.address)
+    }
+}
+
+impl Drop for Relay {
+    fn drop(&mut self) {
+        // The process may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Makes a clip of slopes that move, 32x24.
+fn clip() -> Vec<u8> {
+    let mut video = b"YUV4MPEG2 W32 H24 F30:1 Cmono\n".to_vec();
+    for frame in 0..CLIP_FRAMES {
+        video.extend(b"FRAME\n");
+        video.extend((0..32 * 24_u16).map(|at| ((at % 32 * 4 + at / 32 * 3 + frame * 9) % 232).to_le_bytes()[0]));
+    }
+    video
+}
+
+/// Returns the mean difference of two pictures' samples.
+fn difference(one: &[u8], other: &[u8]) -> f64 {
+    let sum: u64 = one.iter().zip(other).map(|(one, other)| u64::from(one.abs_diff(*other))).sum();
+    sum as f64 / one.len() as f64
+}
+
+/// Returns the next message that has this part.
+fn said(messages: &mut BufReader<ChildStderr>, part: &str) -> String {
+    let mut line = String::new();
+    while !line.contains(part) {
+        line.clear();
+        assert!(messages.read_line(&mut line).expect("text") > 0, "it says nothing of {part:?}");
+    }
+    line
+}
+
+#[test]
+#[ignore = "needs moq-relay: cargo xtask relays"]
+fn a_clip_passes_a_relay_and_is_what_decode_shows() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip());
+    let relay = Relay::open(&bench);
+    let url = relay.url();
+    let trust = ["--relay-fingerprint", &relay.fingerprint, "--relay-rates", "1M..20M"];
+    let send = ["clip.y4m", "--repeat", "--record", "sent.nst", "--relay", &url];
+    let mut sender = Sender::start(&bench, &[&send[..], &trust].concat());
+    let mut receiver = bench
+        .command(NESTCAST)
+        .args(["receive", &url, "--fingerprint", &relay.fingerprint, "-o", "-", "--json"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let mut video = Reader::new(receiver.stdout.take().expect("it is piped"), 10_000).expect("y4m");
+    assert_eq!((video.size().width(), video.rate().frames()), (32, 30));
+    let shown: Vec<_> = (0..COMPARED).map(|_| video.read().expect("a frame").expect("it goes on")).collect();
+    let mut line = String::new();
+    BufReader::new(receiver.stderr.as_mut().expect("it is piped")).read_line(&mut line).expect("text");
+    let first: serde_json::Value = serde_json::from_str(&line).expect("JSON");
+    assert_eq!(first["event"], "frame", "{line}");
+    receiver.kill().expect("it runs");
+    receiver.wait().expect("it ends");
+    // The recording ends as it does when the program is killed.
+    sender.child.kill().expect("it runs");
+    sender.child.wait().expect("it ends");
+    bench.succeed(&["decode", "sent.nst", "-o", "decoded.y4m"]);
+    let decoded = bench.read("decoded.y4m");
+    let mut decoded = Reader::new(&decoded[..], 10_000).expect("y4m");
+    let decoded: Vec<_> = std::iter::from_fn(|| decoded.read().expect("a frame")).collect();
+    let mut newest = usize::try_from(first["id"].as_u64().expect("a number")).expect("small");
+    let began = newest;
+    for picture in &shown {
+        // A picture may be repeated, and a busy machine skips some.
+        let near = (newest..decoded.len().min(newest + 20)).map(|id| (id, &decoded[id]));
+        let differences = near.map(|(id, other)| (difference(picture.samples(), other.samples()), id));
+        let (least, id) = differences.min_by(|one, other| one.0.total_cmp(&other.0)).expect("decoded as far");
+        assert!(least < 2.0, "no picture that `decode` shows from frame {newest} on: {least}");
+        newest = id;
+    }
+    assert!(newest - began >= COMPARED / 2, "frames {began} to {newest}");
+}
+
+#[test]
+#[ignore = "needs moq-relay: cargo xtask relays"]
+fn what_a_relay_cannot_do_is_refused_with_what_to_do() {
+    let bench = Bench::new();
+    bench.write("one.png", &png::rgb(64, 48));
+    let relay = Relay::open(&bench);
+    let (url, trust) = (relay.url(), relay.fingerprint.clone());
+    let send = ["send", "one.png", "--listen", "127.0.0.1:0", "--relay", &url, "--relay-fingerprint", &trust];
+    let line = refusal(&send, &bench.run(&send, &[]));
+    assert!(line.contains(&format!("one.png cannot go to {url}: its frames are pictures")), "{line}");
+    let receive = ["receive", &url, "--fingerprint", &trust, "-o"];
+    for (options, part) in [
+        (&["none", "--rewind", "1m"][..], "a relay keeps nothing to rewind: leave --start and --rewind out"),
+        (&["none", "--start", "1m"], "a relay keeps nothing to rewind: leave --start and --rewind out"),
+        (&["none", "--max-bitrate", "1M"], "a relay is not told --max-bitrate: leave it out"),
+        (&["kept.nst"], "nestcast keeps no stored video of a relayed broadcast: name a y4m file or a folder"),
+        (&["none", "--retry", "0"], "the relay has no broadcast moq://"),
+    ] {
+        let arguments = [&receive[..], options].concat();
+        let line = refusal(&arguments, &bench.run(&arguments, &[]));
+        assert!(line.contains(part), "{line}");
+    }
+    for url in ["moq://127.0.0.1", "ftp://127.0.0.1/garden"] {
+        let said = bench.misuse(&["receive", url, "--fingerprint", &trust, "-o", "none"]);
+        assert!(said.contains("give moq://HOST:PORT/BROADCAST or https://HOST:PORT/BROADCAST"), "{said}");
+    }
+}
+
+#[test]
+#[ignore = "needs moq-relay: cargo xtask relays"]
+fn a_relay_of_another_draft_and_one_that_refuses_are_said_in_one_line() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip());
+    for (options, part) in [
+        (
+            &["--auth-public", "**", "--listen-version", "moq-lite-03"][..],
+            "speaks moq-lite-03, and nestcast speaks moq-lite-06 and moq-lite-05",
+        ),
+        (
+            &["--auth-public-subscribe", "live/**"],
+            "the relay does not allow this: check the path and the token in the URL",
+        ),
+    ] {
+        let relay = Relay::start(&bench, options);
+        for url in [relay.url(), relay.url().replacen("moq", "https", 1)] {
+            let trust = ["--relay-fingerprint", &relay.fingerprint];
+            let mut sender = Sender::start(&bench, &[&["clip.y4m", "--repeat", "--relay", &url][..], &trust].concat());
+            let mut messages = BufReader::new(sender.child.stderr.take().expect("it is piped"));
+            let line = said(&mut messages, "nothing is published at");
+            assert!(line.contains(&url) && line.contains(part), "{line}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "needs moq-relay: cargo xtask relays"]
+fn a_page_for_a_relayed_broadcast_is_linked_without_the_token() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip());
+    let relay = Relay::open(&bench);
+    let (place, trust) = (relay.url(), ["--relay-fingerprint", &relay.fingerprint]);
+    let url = format!("{place}?jwt=secret");
+    let send = ["clip.y4m", "--repeat", "--web", "127.0.0.1:0", "--relay", &url];
+    let mut sender = Sender::start(&bench, &[&send[..], &trust].concat());
+    let line = std::iter::repeat_with(|| sender.line()).find(|line| line["event"] == "relay").expect("a line");
+    let page = sender.web.split('#').next().expect("a page");
+    let link = format!("{page}#src={place}&fingerprint={}", relay.fingerprint);
+    assert_eq!((line["url"].as_str(), line["web"].as_str()), (Some(&*place), Some(&*link)), "{line}");
+    sender.child.kill().expect("it runs");
+    let mut notes = String::new();
+    sender.child.stderr.take().expect("it is piped").read_to_string(&mut notes).expect("text");
+    assert!(notes.contains(&format!("or watch in a browser: {link}\n")) && !notes.contains("secret"), "{notes}");
+}
