@@ -34,15 +34,22 @@ struct Outcome {
 
 /// Lets a receiver meet the sender, and retry for `retry_seconds`; checks its memory.
 async fn meet(scenario: Scenario, retry_seconds: u64) -> Outcome {
+    let sender = HostileSender::start(scenario.clone());
+    let arguments = [sender.address.to_string(), sender.fingerprint.clone(), retry_seconds.to_string()];
     let name = format!("{scenario:?}").chars().take(40).collect::<String>();
-    let sender = HostileSender::start(scenario);
+    run(&name, &sender, Command::new(env!("CARGO_BIN_EXE_receiver")).args(arguments)).await
+}
+
+/// Lets the browser viewer, without a browser, meet the sender; checks its memory.
+async fn meet_viewer(scenario: Scenario) -> Outcome {
+    let sender = HostileSender::start(scenario.clone());
+    let name = format!("viewer, {scenario:?}").chars().take(40).collect::<String>();
+    run(&name, &sender, Command::new(env!("CARGO_BIN_EXE_web-receiver")).arg(sender.address.to_string())).await
+}
+
+async fn run(name: &str, sender: &HostileSender, program: &mut Command) -> Outcome {
     let began = Instant::now();
-    let child = Command::new(env!("CARGO_BIN_EXE_receiver"))
-        .args([sender.address.to_string(), sender.fingerprint.clone(), retry_seconds.to_string()])
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .expect("it starts");
+    let child = program.stdout(Stdio::piped()).kill_on_drop(true).spawn().expect("it starts");
     let output = timeout(PATIENCE, child.wait_with_output()).await.expect("a receiver hangs").expect("it runs");
     let text = String::from_utf8(output.stdout).expect("text");
     let lines: Vec<&str> = text.lines().collect();
@@ -192,6 +199,42 @@ async fn whoever_makes_a_receiver_wait_is_left() {
     ] {
         let outcome = meet(scenario, 0).await;
         assert!(outcome.words.contains(words), "{outcome:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_browser_viewer_survives_what_the_receiver_survives() {
+    use HostileVideo::{Damaged, ForeignRandomAccess, Leaps, MixedRenditions, NoBases, Prefixes, Unfounded};
+    for (scenario, words, least) in [
+        (Scenario::LargerPictures, "another size than announced", 0),
+        (Scenario::Refuses(Code::Full), "the sender closed: Full", 0),
+        (Scenario::FailsAfterAFrame, "the sender closed: Failed", 1),
+        (Scenario::LongFrames, "the sender closed: Done", 1),
+        (Scenario::Undecodable, "can be decoded", 0),
+        (Scenario::TinyFrames, "can be decoded", 0),
+        (Scenario::RateBeyondReason, "more than 1000 frames a second", 0),
+        (Scenario::TalksOn, "a message came after the clock", 0),
+        (Scenario::UnaskedModels, "a model came that was not asked for", 0),
+        (Scenario::ManyModels, "model package", 0),
+        (Scenario::LateBytes, "", 1),
+        (Scenario::ClockThatJumps((1 << 62) - 1), "the sender closed: Done", 2),
+        (Scenario::Video(Damaged), "the sender closed: Done", 1),
+        (Scenario::Video(NoBases), "the sender closed: Done", 1),
+        (Scenario::Video(Leaps), "the sender closed: Done", 2),
+        (Scenario::Video(ForeignRandomAccess), "the sender closed: Done", 3),
+        (Scenario::Video(Prefixes), "the sender closed: Done", 2),
+        (Scenario::Video(MixedRenditions), "the sender closed: Done", 2),
+        (Scenario::Video(Unfounded), "the sender closed: Done", 2),
+        (Scenario::Video(HostileVideo::LateBytes), "late bytes came of video", 0),
+    ] {
+        let outcome = meet_viewer(scenario.clone()).await;
+        assert!(outcome.words.contains(words) && outcome.pictures >= least, "{scenario:?}: {outcome:?}");
+    }
+    // Any end is allowed: quinn loses a close while its window is full.
+    assert_eq!(meet_viewer(Scenario::EndlessFrames).await.pictures, 0);
+    // A page knows no numbers of streams, so parity is for none of them.
+    for scenario in [Scenario::Parity, Scenario::ParityTooShort] {
+        assert_eq!(meet_viewer(scenario).await.pictures, 0);
     }
 }
 

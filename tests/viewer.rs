@@ -15,6 +15,7 @@ use nestcast_sender::{Browsers, PageFile, PageServer};
 use nestcast_tests::broadcasts::{Plan, Running, identity};
 use nestcast_tests::browser::{self, Browser, Engine, Files};
 use nestcast_tests::clips::CLIPS;
+use nestcast_tests::live_page::run;
 use nestcast_tests::pictures::{Content, picture};
 use nestcast_web::PAGE_FILES;
 use sha2::{Digest as _, Sha256};
@@ -161,15 +162,9 @@ async fn a_viewer_waits_for_a_place_and_does_what_its_user_asks() {
     let broadcast = plan.listen();
     let (fingerprint, _) = broadcast.browser_certificate().made().expect("one is made");
     let running = Running::run(broadcast);
-    let (address, posted) = browser::serve(files([
-        ("full.html", "text/html", include_bytes!("web/full.html")),
-        ("full.js", "text/javascript", include_bytes!("web/full.js")),
-    ]));
     let link = format!("src=https://{}/&fingerprint={fingerprint}", running.address);
-    let Some(_browser) = Browser::open(Engine::Chromium, &format!("http://{address}/full.html#{link}")) else {
-        return skip("a viewer's user in Chromium, which is not installed");
-    };
-    let lines = tokio::task::spawn_blocking(move || browser::lines(&posted, PATIENCE)).await.expect("results");
+    let ran = || run(Engine::Chromium, include_str!("web/full.js"), &link);
+    let Some(lines) = tokio::task::block_in_place(ran) else { return };
     assert_eq!(
         lines,
         [

@@ -4,3 +4,4 @@ mod browsers;
 mod demo_page;
 mod live_pages;
 mod viewer;
+mod viewer_user;

@@ -24,6 +24,7 @@ mod stream;
 mod subscriber;
 mod tables;
 mod video;
+mod viewer;
 mod y4m;
 
 pub use decode::decode;
@@ -44,13 +45,14 @@ pub use sessions::{receiver_session, sender_session};
 pub use subscriber::{subscriber, subscriber_live};
 pub use tables::tables;
 pub use video::{video_file, video_frame};
+pub use viewer::viewer;
 pub use y4m::y4m;
 
 /// A target's function.
 pub type Run = fn(&[u8]);
 
 /// All targets by name; each has a program in `fuzz_targets/` and a folder in `corpus/`.
-pub const TARGETS: [(&str, Run); 24] = [
+pub const TARGETS: [(&str, Run); 25] = [
     ("decode", decode),
     ("delay_controller", delay_controller),
     ("encode", encode),
@@ -73,6 +75,7 @@ pub const TARGETS: [(&str, Run); 24] = [
     ("tables", tables),
     ("video_file", video_file),
     ("video_frame", video_frame),
+    ("viewer", viewer),
     ("webp", webp),
     ("y4m", y4m),
 ];

@@ -56,7 +56,7 @@ macro_rules! targets {
 
 targets! {
     decode delay_controller encode header index jpeg matroska messages network package png publisher receiver_session reference relay segments sender_session subscriber subscriber_live tables video_file
-    video_frame webp y4m
+    video_frame viewer webp y4m
 }
 
 #[test]

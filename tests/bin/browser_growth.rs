@@ -1,45 +1,21 @@
-//! Watches a broadcast of 320x180 at 30 frames a second in Chromium, and prints once a minute what the browser's memory
-//! holds: `browser-growth MINUTES`. Linux only.
+//! Watches a broadcast of a stored video, 320x180 at 30 frames a second, in Chromium, and prints once a minute what the
+//! browser's memory holds: `browser-growth MINUTES`. Linux only.
 
 use std::collections::HashMap;
 use std::fs;
 use std::io::Write as _;
 use std::time::Duration;
 
-use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
-use nestcast_encode::{PictureFormat, RenditionLimit};
-use nestcast_lab::video_frames::VideoFrames;
 use nestcast_sender::Browsers;
 use nestcast_tests::broadcasts::{Plan, Running, identity};
-use nestcast_tests::browser::{self, Browser, Engine, Files};
-use nestcast_web::PAGE_FILES;
+use nestcast_tests::browser::{self, Engine};
+use nestcast_tests::live_page::open;
+use nestcast_tests::stored_video::{grain, repeated};
 
-const SIZE: [u32; 2] = [320, 180];
-const FORMAT: Format = Format::Ycbcr420(Ycbcr::BT601);
+/// Seconds of video that are repeated.
+const FILM_SECONDS: u32 = 20;
 /// Longer than from one post of the page to the next.
 const PATIENCE: Duration = Duration::from_secs(180);
-
-fn size() -> Size {
-    Size::new(SIZE[0], SIZE[1]).expect("a valid size")
-}
-
-/// Draws waves that move at two speeds, with grain.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "luma is from 34 to 217")]
-fn picture(id: u64) -> Picture {
-    let mut picture = Picture::zero(size(), FORMAT);
-    let time = (id % 100_000) as f64;
-    let mut grain = id;
-    let (luma, colours) = picture.samples_mut().split_at_mut(size().pixels());
-    for (y, row) in luma.chunks_exact_mut(size().width()).enumerate() {
-        for (x, sample) in row.iter_mut().enumerate() {
-            grain = grain.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let waves = ((x as f64 + time) / 9.0).sin() + ((y as f64 - time * 0.7) / 13.0).sin();
-            *sample = (124.0 + 45.0 * waves + (grain >> 62) as f64) as u8;
-        }
-    }
-    colours.fill(128);
-    picture
-}
 
 /// Returns the kilobytes of a process and of all that it started, with shared pages counted once.
 fn kilobytes(process: u32) -> u64 {
@@ -68,8 +44,7 @@ fn kilobytes(process: u32) -> u64 {
 #[tokio::main]
 async fn main() {
     let minutes: u32 = std::env::args().nth(1).and_then(|text| text.parse().ok()).expect("a number of minutes");
-    let shape = PictureFormat::new(size(), FORMAT, FrameRate::new(30, 1).expect("a rate"));
-    let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
+    let source = repeated(grain(FILM_SECONDS)).expect("a stored video");
     let broadcast = Plan { browsers: Some(Browsers::default()), ..Plan::new(&identity()) }.listen_to(source);
     let certificate = broadcast.browser_certificate();
     let running = Running::run(broadcast);
@@ -80,16 +55,8 @@ async fn main() {
 }
 
 fn watch(link: &str, minutes: u32) {
-    let mut files: Files =
-        PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
-    let own = [
-        ("growth.html", "text/html", include_bytes!("../web/growth.html").to_vec()),
-        ("growth.js", "text/javascript", include_bytes!("../web/growth.js").to_vec()),
-    ];
-    files.extend(own.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
-    let (address, posted) = browser::serve(files);
-    let browser = Browser::open(Engine::Chromium, &format!("http://{address}/growth.html#{link}"));
-    let browser = browser.expect("Chromium is installed");
+    let opened = open(Engine::Chromium, include_str!("../web/growth.js"), link);
+    let (browser, posted) = opened.expect("Chromium is installed");
     println!(
         "| minute | page's heap, kB | heaps of page and workers, kB | all that the page holds, kB | WebAssembly, kB | \
          browser, MB | pictures shown | late | concealed |"

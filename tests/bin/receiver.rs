@@ -43,13 +43,6 @@ impl Viewer for Counter {
     }
 }
 
-/// Returns the peak in kB; zero where the system does not report it.
-fn peak_memory() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
-}
-
 #[tokio::main]
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -61,5 +54,5 @@ async fn main() {
     let ended = view(config, Counter(Arc::clone(&shown)), std::future::pending()).await;
     println!("{}", ended.map_or_else(|error| error.to_string(), |()| "the broadcast ended".to_owned()));
     println!("{}", shown.load(Ordering::Relaxed));
-    println!("{}", peak_memory());
+    println!("{}", nestcast_tests::peak_memory());
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
+use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use nestcast_codec::{Picture, VideoDecoder, VideoModel};
@@ -28,6 +29,38 @@ pub async fn record(mut frames: FrameReceiver) -> BTreeMap<u64, Frame> {
     }
 }
 
+/// Opens a page with a script of `tests/web` and the viewer's files in a browser. The page's address has this link. Returns
+/// the browser and what the page posts; `None` if the browser is not installed, which this then says.
+///
+/// # Panics
+/// If there is no room for a profile, or no free port.
+#[must_use]
+pub fn open(engine: Engine, script: &'static str, link: &str) -> Option<(Browser, Receiver<String>)> {
+    let page = "<!doctype html><meta charset=\"utf-8\"><title>A test of the viewer</title>\
+                <script type=\"module\" src=\"test.js\"></script>";
+    let own = [("page.html", "text/html", page), ("test.js", "text/javascript", script)];
+    let mut files: Files =
+        PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
+    files.extend(own.map(|(name, media_type, text)| (name.to_owned(), (media_type, text.as_bytes().to_vec()))));
+    let (address, posted) = browser::serve(files);
+    let Some(browser) = Browser::open(engine, &format!("http://{address}/page.html#{link}")) else {
+        // Visible even if output is captured.
+        let _ = writeln!(std::io::stderr(), "skipped: the viewer in {engine}, which is not installed");
+        return None;
+    };
+    Some((browser, posted))
+}
+
+/// Does the same, and returns what the page posts first.
+///
+/// # Panics
+/// If the page posts nothing in time, or reports a failure.
+#[must_use]
+pub fn run(engine: Engine, script: &'static str, link: &str) -> Option<Vec<String>> {
+    let (_browser, posted) = open(engine, script, link)?;
+    Some(browser::lines(&posted, PATIENCE))
+}
+
 /// Opens the viewer in a browser, with this link, and returns what `tests/web/live.js` posts; `None` if the browser is not
 /// installed.
 ///
@@ -35,20 +68,7 @@ pub async fn record(mut frames: FrameReceiver) -> BTreeMap<u64, Frame> {
 /// If the page posts nothing in time, or reports a failure.
 #[must_use]
 pub fn watch(engine: Engine, link: &str) -> Option<Vec<String>> {
-    let page = [
-        ("live.html", "text/html", include_bytes!("../web/live.html").to_vec()),
-        ("live.js", "text/javascript", include_bytes!("../web/live.js").to_vec()),
-    ];
-    let mut files: Files =
-        PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
-    files.extend(page.map(|(name, media_type, bytes)| (name.to_owned(), (media_type, bytes))));
-    let (address, posted) = browser::serve(files);
-    let Some(_browser) = Browser::open(engine, &format!("http://{address}/live.html#{link}")) else {
-        // Visible even if output is captured.
-        let _ = writeln!(std::io::stderr(), "skipped: a broadcast in {engine}, which is not installed");
-        return None;
-    };
-    Some(browser::lines(&posted, PATIENCE))
+    run(engine, include_str!("../web/live.js"), link)
 }
 
 /// Returns the digest of a picture as a canvas has it: red, green, blue, 255.

@@ -17,10 +17,12 @@ pub mod page;
 pub mod pictures;
 pub mod recipes;
 pub mod still_frames;
+pub mod stored_video;
 mod tls;
 pub mod vectors;
 pub mod video_frames;
 pub mod video_vectors;
+pub mod web_receiver;
 
 use nestcast_codec::Picture;
 
@@ -47,4 +49,12 @@ pub fn mse(a: &Picture, b: &Picture) -> f64 {
 pub fn furthest(a: &[u8], b: &[u8]) -> u8 {
     assert_eq!(a.len(), b.len(), "as many samples");
     a.iter().zip(b).map(|(a, b)| a.abs_diff(*b)).max().unwrap_or(0)
+}
+
+/// Returns the most memory that this process ever used, in kB; zero where the system does not report it.
+#[must_use]
+pub fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok()).unwrap_or_default()
 }

@@ -1,5 +1,7 @@
 // Runs in a real browser: watches the broadcast that the page's address names, and posts the digest of every picture, or how the
-// broadcast ended. With `seconds`, it posts figures after that time: of every picture its number, bytes, latency and time to decode.
+// broadcast ended. With `seconds`, it posts figures after that time: of every picture its number, bytes, latency and time to decode,
+// and as JSON the statistics, the milliseconds until the first picture, and what came after the first `settling` seconds. With `waits`,
+// it posts why the viewer waits; with `whole`, it posts once all bytes of a picture are shown.
 
 import './player.js';
 
@@ -20,11 +22,20 @@ async function post(end) {
   await fetch('result', { method: 'POST', body: [...(await Promise.all(lines)), end].join('\n') });
 }
 
+// Milliseconds from the opening of the page, and from the beginning of play, to the first picture.
+const first = { opened: null, played: null };
+let played;
 player.addEventListener('frame', ({ detail }) => {
+  first.opened ??= performance.now();
+  first.played ??= performance.now() - played;
   if (!detail.concealed) shown.push(detail);
   if (shown.length === Number(link.get('frames'))) post('enough');
+  if (link.has('whole') && detail.bytes === detail.full) post('whole');
 });
-player.addEventListener('state', ({ detail }) => ['ended', 'failed'].includes(detail.state) && post(`${detail.state} ${detail.code}`));
+player.addEventListener('state', ({ detail }) => {
+  if (['ended', 'failed'].includes(detail.state)) post(`${detail.state} ${detail.code}`);
+  if (link.has('waits') && detail.state === 'waiting') post(`waiting ${detail.code}: ${detail.message}`);
+});
 // With sound: posts `heard` once enough packets were handed to the device, and one of them was loud.
 if (link.has('sound')) {
   const hear = player.hear;
@@ -75,8 +86,16 @@ if (link.has('steps')) {
   player.setAttribute('rewind', '');
   walk(link.get('steps').split(','));
 }
-if (link.has('seconds')) setTimeout(() => post(`measured ${JSON.stringify(player.statisticsNow)}`), 1e3 * link.get('seconds'));
-else player.setAttribute('checks', '');
+if (link.has('seconds')) {
+  let [settled, last] = [];
+  player.addEventListener('statistics', ({ detail: { bytes } }) => {
+    last = { bytes, at: performance.now() };
+    if (last.at - played >= 1e3 * (link.get('settling') ?? 3)) settled ??= last;
+  });
+  const came = () => (settled ? { bytes: last.bytes - settled.bytes, ms: last.at - settled.at } : { bytes: 0, ms: 0 });
+  setTimeout(() => post(`measured ${JSON.stringify({ ...player.statisticsNow, first, came: came() })}`), 1e3 * link.get('seconds'));
+} else player.setAttribute('checks', '');
 for (const name of ['src', 'fingerprint', 'token', 'latency']) if (link.has(name)) player.setAttribute(name, link.get(name));
+played = performance.now();
 document.body.append(player);
 if (link.has('sound')) player.muted = false;

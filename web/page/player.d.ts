@@ -120,6 +120,16 @@ export class NestcastPlayer extends HTMLElement {
   readonly lag: number | null;
   /** Returns a PNG of the picture. */
   snapshot(): Promise<Blob>;
+  addEventListener<K extends keyof PlayerEvents>(
+    type: K, listener: (this: NestcastPlayer, event: PlayerEvents[K]) => unknown, options?: boolean | AddEventListenerOptions): void;
+  addEventListener<K extends keyof HTMLElementEventMap>(
+    type: K, listener: (this: NestcastPlayer, event: HTMLElementEventMap[K]) => unknown, options?: boolean | AddEventListenerOptions): void;
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | AddEventListenerOptions): void;
+  removeEventListener<K extends keyof PlayerEvents>(
+    type: K, listener: (this: NestcastPlayer, event: PlayerEvents[K]) => unknown, options?: boolean | EventListenerOptions): void;
+  removeEventListener<K extends keyof HTMLElementEventMap>(
+    type: K, listener: (this: NestcastPlayer, event: HTMLElementEventMap[K]) => unknown, options?: boolean | EventListenerOptions): void;
+  removeEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | EventListenerOptions): void;
 }
 
 /** Sent as `opened`. */
@@ -155,8 +165,19 @@ export class NestcastFile extends HTMLElement {
   /** Cuts a picture after this many bytes, or plays a video at this many bits per second, 0 for all of it. */
   cut(value: number): void;
   snapshot(): Promise<Blob>;
+  addEventListener<K extends keyof FileEvents>(
+    type: K, listener: (this: NestcastFile, event: FileEvents[K]) => unknown, options?: boolean | AddEventListenerOptions): void;
+  addEventListener<K extends keyof HTMLElementEventMap>(
+    type: K, listener: (this: NestcastFile, event: HTMLElementEventMap[K]) => unknown, options?: boolean | AddEventListenerOptions): void;
+  addEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | AddEventListenerOptions): void;
+  removeEventListener<K extends keyof FileEvents>(
+    type: K, listener: (this: NestcastFile, event: FileEvents[K]) => unknown, options?: boolean | EventListenerOptions): void;
+  removeEventListener<K extends keyof HTMLElementEventMap>(
+    type: K, listener: (this: NestcastFile, event: HTMLElementEventMap[K]) => unknown, options?: boolean | EventListenerOptions): void;
+  removeEventListener(type: string, listener: EventListenerOrEventListenerObject, options?: boolean | EventListenerOptions): void;
 }
 
+/** The events of `NestcastPlayer`, by name. */
 export interface PlayerEvents {
   state: CustomEvent<StateDetail>;
   frame: CustomEvent<FrameDetail>;
@@ -164,6 +185,7 @@ export interface PlayerEvents {
   statistics: CustomEvent<Statistics>;
 }
 
+/** The events of `NestcastFile`, by name. */
 export interface FileEvents {
   opened: CustomEvent<OpenedDetail>;
   cut: CustomEvent<CutDetail>;

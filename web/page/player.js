@@ -80,7 +80,7 @@ const WORDS = {
 
 const compiled = (() => {
   let module;
-  return () => (module ??= fetch(new URL('nestcast.wasm', import.meta.url))
+  return () => (module ??= fetch(new URL('./nestcast.wasm', import.meta.url))
     .then((response) => response.arrayBuffer())
     .then((bytes) => WebAssembly.compile(bytes)));
 })();
@@ -137,7 +137,7 @@ function bytesOf(hexadecimal) {
 }
 
 function worker(onmessage, onerror) {
-  const made = new Worker(new URL('worker.js', import.meta.url), { type: 'module' });
+  const made = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
   made.onmessage = ({ data }) => onmessage(data);
   made.onerror = (event) => onerror(event.message ?? 'a file of the viewer cannot be loaded');
   return made;

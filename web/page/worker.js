@@ -496,12 +496,14 @@ class Screen {
   }
 }
 
-// Loads the tables that the module wants, in its form: those of video one after the other.
+// Loads the tables that the module wants, in its form: those of video one after the other. Tools that bundle a page find a file only
+// where its whole name is written like this.
 async function fetchTables(wanted) {
-  const names = wanted === WANTS_PHOTO ? ['photo.bin'] : ['key.bin', 'residual.bin'];
-  const parts = names.map(async (name) => {
-    const response = await fetch(new URL(name, import.meta.url));
-    if (!response.ok) throw new Error(`${name} cannot be loaded: ${response.status}`);
+  const files = wanted === WANTS_PHOTO ? [new URL('./photo.bin', import.meta.url)]
+    : [new URL('./key.bin', import.meta.url), new URL('./residual.bin', import.meta.url)];
+  const parts = files.map(async (file) => {
+    const response = await fetch(file);
+    if (!response.ok) throw new Error(`${file.pathname.split('/').pop()} cannot be loaded: ${response.status}`);
     return response.arrayBuffer();
   });
   return new Uint8Array(await new Blob(await Promise.all(parts)).arrayBuffer());

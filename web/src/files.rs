@@ -26,7 +26,7 @@ const fn binary(name: &'static str, bytes: &'static [u8]) -> StaticFile {
 }
 
 /// All files; the page is the first.
-pub const PAGE_FILES: [StaticFile; 13] = [
+pub const PAGE_FILES: [StaticFile; 16] = [
     text("index.html", "text/html; charset=utf-8", include_bytes!("../page/index.html")),
     text("page.css", "text/css; charset=utf-8", include_bytes!("../page/page.css")),
     text("player.js", "text/javascript; charset=utf-8", include_bytes!("../page/player.js")),
@@ -35,6 +35,9 @@ pub const PAGE_FILES: [StaticFile; 13] = [
     text("painter.js", "text/javascript; charset=utf-8", include_bytes!("../page/painter.js")),
     text("player.d.ts", "text/plain; charset=utf-8", include_bytes!("../page/player.d.ts")),
     text("package.json", "application/json", include_bytes!("../page/package.json")),
+    text("README.md", "text/plain; charset=utf-8", include_bytes!("../page/README.md")),
+    text("LICENSE-MIT", "text/plain; charset=utf-8", include_bytes!("../../LICENSE-MIT")),
+    text("LICENSE-APACHE", "text/plain; charset=utf-8", include_bytes!("../../LICENSE-APACHE")),
     StaticFile {
         name: "nestcast.wasm",
         media_type: "application/wasm",
@@ -93,5 +96,42 @@ mod tests {
                 assert!(PAGE_FILES.iter().any(|file| file.name == word), "{name} names {word}");
             }
         }
+    }
+
+    fn text_of(name: &str) -> &'static str {
+        let file = PAGE_FILES.iter().find(|file| file.name == name).expect("it is there");
+        std::str::from_utf8(file.bytes).expect("text")
+    }
+
+    #[test]
+    fn tools_that_bundle_a_page_find_every_file_by_its_whole_name() {
+        let mut found = Vec::new();
+        for name in ["player.js", "worker.js"] {
+            let text = text_of(name);
+            for (at, _) in text.match_indices(", import.meta.url)") {
+                let named = text[..at].rsplit_once("new URL(").map_or("", |(_, named)| named);
+                let file = named.strip_prefix("'./").and_then(|rest| rest.strip_suffix('\''));
+                found.push(file.unwrap_or_else(|| panic!("{name}: {named} is no name")));
+            }
+            assert_eq!(text.matches("import.meta.url").count(), text.matches(", import.meta.url)").count(), "{name}");
+        }
+        found.sort_unstable();
+        assert_eq!(found, ["key.bin", "nestcast.wasm", "photo.bin", "residual.bin", "worker.js"]);
+    }
+
+    #[test]
+    fn the_npm_package_has_all_that_the_elements_load_and_its_licences() {
+        // All but the page of its own.
+        let left_out = ["index.html", "page.css", "photo.nst", "package.json", "README.md"];
+        let manifest = text_of("package.json");
+        let (_, files) = manifest.split_once("\"files\": [").expect("a list of files");
+        let (files, _) = files.split_once(']').expect("its end");
+        let mut listed: Vec<_> = files.split(',').map(|name| name.trim().trim_matches('"')).collect();
+        let mut needed: Vec<_> =
+            PAGE_FILES.iter().map(|file| file.name).filter(|name| !left_out.contains(name)).collect();
+        listed.sort_unstable();
+        needed.sort_unstable();
+        assert_eq!(listed, needed);
+        assert!(manifest.contains(concat!("\"version\": \"", env!("CARGO_PKG_VERSION"), "\"")));
     }
 }

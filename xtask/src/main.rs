@@ -26,6 +26,7 @@ mod staging;
 mod testing;
 mod wasm;
 mod web;
+mod web_sources;
 
 use std::{env, ffi::OsString, process::ExitCode};
 
@@ -68,6 +69,7 @@ cargo xtask COMMAND
   crates           cargo packages each library and builds it from the packages alone, and no library includes a file from
                    outside its folder
   web              build the WebAssembly module of the browser viewer into web/dist, to commit; needs rustup
+  web --check      build it again, and compare the bytes with those in web/dist; says so if another compiler built them
   prose            words that hide the doer stay rare in comments and documents, and sentences and lines short
   lint             dependencies, crates, prose, that web/dist is of these sources, formatting, clippy
                    and documentation; any warning fails; needs cmake, nasm and perl
@@ -94,7 +96,7 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "bindings" | "relays" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz")
+    if !matches!(command, "bindings" | "relays" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz" | "web")
         && !arguments.is_empty()
     {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
@@ -124,7 +126,11 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
         "dependencies" => dependencies::check(),
         "crates" => crates::check(true),
         "prose" => prose::check(),
-        "web" => web::build(),
+        "web" => match arguments.as_slice() {
+            [] => web::build(),
+            [word] if word == "--check" => web::check_bytes(),
+            _ => Err(Failure::Usage("`web` takes nothing, or `--check`".to_owned())),
+        },
         "manual" => manual::write(package::PACKAGED_FEATURES),
         "package" => package::run(&arguments),
         "help" | "-h" | "--help" => {

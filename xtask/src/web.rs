@@ -1,23 +1,15 @@
-//! Builds the WebAssembly module of the browser viewer. The module is committed, so that nobody else needs its target,
-//! and a check compares it with the sources.
+//! Builds the WebAssembly module of the browser viewer. The module is committed, so that nobody else needs its target. One
+//! check compares its sources with those of the commit, another builds it again and compares the bytes.
 
-use std::{
-    env,
-    ffi::OsString,
-    fmt::Write as _,
-    fs,
-    path::{Path, PathBuf},
-};
-
-use sha2::{Digest as _, Sha256};
+use std::{env, ffi::OsString, fs, path::PathBuf};
 
 use crate::{
     cargo,
     failure::{Failure, Result},
     runtime,
+    web_sources::{self, MODULE_PACKAGE, Origin, WASM_TARGET},
 };
 
-const WASM_TARGET: &str = "wasm32-unknown-unknown";
 const MODULE_PROFILE: &str = "web";
 /// Vectors; 2 GiB at most; less inlining and unrolling than usual, which saves a fifth of the bytes at the same speed.
 const COMPILER_FLAGS: [&str; 4] = [
@@ -26,25 +18,50 @@ const COMPILER_FLAGS: [&str; 4] = [
     "-Cllvm-args=-inline-threshold=20",
     "-Cllvm-args=-unroll-threshold=60",
 ];
-/// The crates whose code is in the module.
-const MODULE_CRATES: [&str; 7] = ["codec", "media", "player", "proto", "relayed", "units", "web"];
 const MODULE_FILE: &str = "web/dist/nestcast.wasm";
-/// The digest of the sources that the module was built from.
-const SOURCES_DIGEST: &str = "web/dist/sources.sha256";
+/// What the module was built from.
+const ORIGIN_FILE: &str = "web/dist/sources.sha256";
 
-/// Builds the module, and records the digest of its sources.
+/// Builds the module, and records what it was built from.
 pub(crate) fn build() -> Result<()> {
+    let bytes = compile()?;
+    write(MODULE_FILE, &bytes)?;
+    write(ORIGIN_FILE, Origin::of(&bytes, &COMPILER_FLAGS)?.to_string().as_bytes())?;
+    println!("{MODULE_FILE}: {} bytes; `nestcast web-viewer -o DIR` writes it with the page", bytes.len());
+    Ok(())
+}
+
+/// Builds the module again, and fails if the committed one has other bytes. Another compiler makes others; this then says
+/// that it compared nothing.
+pub(crate) fn check_bytes() -> Result<()> {
+    check_origin()?;
+    let (noted, compiler) = (noted()?, web_sources::compiler()?);
+    if noted.compiler != compiler {
+        eprintln!("skipped: the bytes of {MODULE_FILE}: it was built by {}, and this is {compiler}", noted.compiler);
+        return Ok(());
+    }
+    let (built, committed) = (compile()?, committed()?);
+    if built == committed {
+        println!("{MODULE_FILE}: {compiler} builds the same {} bytes", built.len());
+        return Ok(());
+    }
+    let first = built.iter().zip(&committed).position(|(one, other)| one != other).unwrap_or(0);
+    Err(Failure::say(format!(
+        "{MODULE_FILE} has {} bytes, and {compiler} builds {}, of which byte {first} is another: run `cargo xtask web` and \
+         commit {MODULE_FILE} and {ORIGIN_FILE}",
+        committed.len(),
+        built.len()
+    )))
+}
+
+fn compile() -> Result<Vec<u8>> {
     cargo::add_target(WASM_TARGET)
         .map_err(|why| Failure::say(format!("Rust's library for {WASM_TARGET} cannot be had: {why}")))?;
-    let what = ["rustc", "--locked", "--package", "nestcast-web", "--lib", "--crate-type", "cdylib"];
+    let what = ["rustc", "--locked", "--package", MODULE_PACKAGE, "--lib", "--crate-type", "cdylib"];
     let how = ["--target", WASM_TARGET, "--profile", MODULE_PROFILE];
     cargo::step(&[&what[..], &how].concat(), &[("CARGO_ENCODED_RUSTFLAGS", flags().as_os_str())])?;
     let built = runtime::target_folder()?.join(WASM_TARGET).join(MODULE_PROFILE).join("nestcast_web.wasm");
-    let bytes = fs::read(&built).map_err(Failure::at(&built))?;
-    write(MODULE_FILE, &bytes)?;
-    write(SOURCES_DIGEST, format!("{}\n", digest()?).as_bytes())?;
-    println!("{MODULE_FILE}: {} bytes; `nestcast web-viewer -o DIR` writes it with the page", bytes.len());
-    Ok(())
+    fs::read(&built).map_err(Failure::at(&built))
 }
 
 /// Returns the flags as cargo separates them. Messages of panics in other crates name no folder of this machine.
@@ -62,14 +79,29 @@ fn flags() -> OsString {
 
 /// Fails if the committed module was built from other sources, or if clippy warns about the module's own code.
 pub(crate) fn check() -> Result<()> {
-    let path = cargo::root().join(SOURCES_DIGEST);
-    let noted = fs::read_to_string(&path).map_err(Failure::at(&path))?;
-    if noted.trim() == digest()? {
-        return clippy();
+    check_origin()?;
+    clippy()
+}
+
+fn check_origin() -> Result<()> {
+    let (noted, now) = (noted()?, Origin::of(&committed()?, &COMPILER_FLAGS)?);
+    match noted.fault(&now) {
+        None => Ok(()),
+        Some(fault) => Err(Failure::say(format!(
+            "{MODULE_FILE} {fault}: run `cargo xtask web` and commit {MODULE_FILE} and {ORIGIN_FILE}"
+        ))),
     }
-    Err(Failure::say(format!(
-        "{MODULE_FILE} is not of these sources: run `cargo xtask web` and commit {MODULE_FILE} and {SOURCES_DIGEST}"
-    )))
+}
+
+fn committed() -> Result<Vec<u8>> {
+    let path = cargo::root().join(MODULE_FILE);
+    fs::read(&path).map_err(Failure::at(&path))
+}
+
+fn noted() -> Result<Origin> {
+    let path = cargo::root().join(ORIGIN_FILE);
+    let text = fs::read_to_string(&path).map_err(Failure::at(&path))?;
+    Ok(Origin::parse(&text))
 }
 
 fn clippy() -> Result<()> {
@@ -77,7 +109,7 @@ fn clippy() -> Result<()> {
         eprintln!("skipped: clippy of the browser viewer's module: {why}");
         return Ok(());
     }
-    let clippy = ["clippy", "--locked", "--package", "nestcast-web", "--target", WASM_TARGET, "--", "-D", "warnings"];
+    let clippy = ["clippy", "--locked", "--package", MODULE_PACKAGE, "--target", WASM_TARGET, "--", "-D", "warnings"];
     cargo::step(&clippy, &[])
 }
 
@@ -85,56 +117,4 @@ fn write(name: &str, bytes: &[u8]) -> Result<()> {
     let path = cargo::root().join(name);
     fs::create_dir_all(path.parent().unwrap_or(&path)).map_err(Failure::at(&path))?;
     fs::write(&path, bytes).map_err(Failure::at(&path))
-}
-
-/// Returns the SHA-256 of all code in the module, without comments, tests and spaces around lines.
-fn digest() -> Result<String> {
-    let mut files = Vec::new();
-    for folder in MODULE_CRATES {
-        collect(&cargo::root().join(folder).join("src"), &mut files)?;
-    }
-    files.sort();
-    let mut hash = Sha256::new();
-    for path in files {
-        let text = fs::read_to_string(&path).map_err(Failure::at(&path))?;
-        code(&text).for_each(|line| hash.update(line));
-    }
-    Ok(hash.finalize().iter().fold(String::new(), |mut text, byte| {
-        // Writing to a string cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    }))
-}
-
-/// Returns the lines of a file that reach the compiler's output.
-fn code(text: &str) -> impl Iterator<Item = &str> {
-    let code = text.split("\n#[cfg(test)]\nmod tests").next().unwrap_or_default();
-    code.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("//"))
-}
-
-/// Collects all Rust files in a folder and its subfolders, except those of tests.
-fn collect(folder: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
-    for entry in fs::read_dir(folder).map_err(Failure::at(folder))? {
-        let path = entry.map_err(Failure::at(folder))?.path();
-        let is_of_tests = path.file_stem().is_some_and(|stem| stem == "tests");
-        if path.is_dir() && !is_of_tests {
-            collect(&path, files)?;
-        } else if !is_of_tests && path.extension().is_some_and(|extension| extension == "rs") {
-            files.push(path);
-        }
-    }
-    Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn code_changes_the_digest_and_comments_and_tests_do_not() {
-        let lines = |text| code(text).collect::<Vec<_>>();
-        let text = "//! A file.\n\nfn a() {\n    // Why.\n    b();\n}\n#[cfg(test)]\nmod tests {}\n";
-        assert_eq!(lines(text), ["fn a() {", "b();", "}"]);
-        assert_ne!(lines(text), lines(&text.replace("b();", "c();")));
-    }
 }
