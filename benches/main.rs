@@ -33,6 +33,8 @@ enum Command {
     Layers(commands::selection::Selection),
     /// Makes the clips that are derived from published files.
     Clips(commands::clips::Options),
+    /// Draws a page of text, a terminal, lines, a chart and a cartoon, to measure with `nestcast eval`.
+    Drawings(commands::drawings::Options),
     /// Contact sheets: nestcast next to its rivals at equal bytes.
     Sheets(commands::sheets::Options),
     /// Time and memory from 0.1 to 33 megapixels, every figure from a process of its own.
@@ -55,6 +57,7 @@ fn main() -> Result<()> {
         Command::VideoPerceptual(options) => commands::video_perceptual::run(&options, &results),
         Command::Layers(options) => commands::layers::run(&options, &results),
         Command::Clips(options) => commands::clips::run(&options),
+        Command::Drawings(options) => commands::drawings::run(&options),
         Command::Sheets(options) => commands::sheets::run(&options, &results),
         Command::Scaling(options) => commands::scaling::run(&options, &results),
         Command::Timings(options) => commands::timings::run(&options, &results),

@@ -3,6 +3,7 @@
 mod bundled;
 mod chunking;
 mod hostile;
+mod look;
 mod low_end;
 mod order;
 mod prefix;

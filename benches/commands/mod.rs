@@ -2,6 +2,7 @@
 
 pub(crate) mod bandwidths;
 pub(crate) mod clips;
+pub(crate) mod drawings;
 pub(crate) mod layers;
 pub(crate) mod perceptual;
 pub(crate) mod population;

@@ -51,13 +51,13 @@ pub(crate) fn run(results: &Path) -> Result<()> {
     if !layers.is_empty() {
         video::layers::report::write(&layers, &results.join("video"))?;
     }
-    let looks: Vec<video::perceptual::Row> = table::read_if_there(&results.join("video/perceptual.csv"))?;
-    if !looks.is_empty() {
-        std::fs::write(results.join("video/perceptual.md"), video::perceptual::markdown(&looks)?)?;
+    let video_look: Vec<video::perceptual::Row> = table::read_if_there(&results.join("video/perceptual.csv"))?;
+    if !video_look.is_empty() {
+        std::fs::write(results.join("video/perceptual.md"), video::perceptual::markdown(&video_look))?;
     }
     let video = video(&results.join("video"))?;
     let (sheets, decoders) = (names_in(&results.join("sheets"))?, names_in(&results.join("decoders"))?);
-    let page = Page { video, layers, report, look, outcomes, sheets, decoders, timings, scaling };
+    let page = Page { video, video_look, layers, report, look, outcomes, sheets, decoders, timings, scaling };
     let path = results.join("report.html");
     std::fs::write(&path, page.html()).with_context(|| path.display().to_string())
 }

@@ -1,4 +1,4 @@
-//! `sheets`: contact sheets, and one stream by both decoders to switch between, as JPEG files.
+//! `sheets`: contact sheets, and one stream beside rivals to switch between, as JPEG files.
 
 use std::{
     fs::File,
@@ -19,13 +19,15 @@ use nestcast_codec::Picture;
 /// Quality of the JPEG files, high enough that the sheet adds no visible errors.
 const JPEG_QUALITY: u8 = 88;
 
-/// The pictures in the repository, all CC0.
-const BUNDLED_PICTURES: [&str; 3] =
-    ["../lab/assets/spiral_firework.png", "pictures/budgie_branch.png", "pictures/mai_island.png"];
+/// The pictures in the repository: three photos, all CC0, and a screen.
+const BUNDLED_PICTURES: [&str; 4] =
+    ["../lab/assets/spiral_firework.png", "pictures/budgie_branch.png", "pictures/mai_island.png", SCREEN_PICTURE];
+/// The screen, which has no contact sheet.
+const SCREEN_PICTURE: &str = "../docs/viewer.png";
 
 #[derive(Args)]
 pub(crate) struct Options {
-    /// Pictures of at least 336x224 pixels; without names, those in the repository.
+    /// Pictures of at least 480x320 pixels; without names, those in the repository.
     images: Vec<PathBuf>,
 }
 
@@ -36,13 +38,15 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     for folder in [&sheets, &switched] {
         std::fs::create_dir_all(folder)?;
     }
-    let (ours, other) = (Ours::open(2)?, Ours::of(decoders::MODEL_NAME, 2)?);
+    let ours = Ours::of(decoders::MODEL_NAME, 2)?;
     for path in images {
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         eprintln!("{name}");
         let picture = picture::open(&path)?;
-        write(&sheets, &name, &sheet::draw(&ours, &name, &picture)?)?;
-        let shown = decoders::draw(&other, &name, &picture)?;
+        if !path.ends_with(SCREEN_PICTURE) {
+            write(&sheets, &name, &sheet::draw(&ours, &name, &picture)?)?;
+        }
+        let shown = decoders::draw(&ours, &name, &picture)?;
         remove_shown(&switched, &name)?;
         for (name, shown) in shown {
             write(&switched, &name, &shown)?;
@@ -51,7 +55,7 @@ pub(crate) fn run(options: &Options, results: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes what an earlier run drew of a picture, because AVIF may not reach all of its rates again.
+/// Removes what an earlier run drew of a picture, because a rival may not reach all of its rates again.
 fn remove_shown(folder: &Path, picture: &str) -> Result<()> {
     for rate in decoders::RATES_BPP {
         for shown in Shown::ALL {

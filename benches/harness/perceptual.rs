@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use nestcast_codec::Picture;
 use nestcast_lab::metrics::{Perceptual, budget, psnr};
 use nestcast_lab::plot::{Axis, Chart, Curve, shown};
@@ -10,11 +10,14 @@ use nestcast_lab::rate_distortion::rounded;
 use serde::{Deserialize, Serialize};
 
 use crate::ours::{Kind, Ours};
-use crate::rivals::{self, Avif, Baseline, Lossy, Rival, Sampling, SingleRate};
+use crate::rivals::{self, Avif, Baseline, Jxl, Lossy, Rival, Sampling, SingleRate};
 use crate::style;
 
 /// Rates, in bits per pixel.
 pub const RATES_BPP: [f64; 5] = [0.1, 0.2, 0.3, 0.5, 1.0];
+/// The names of all codecs in tables, in their order.
+const CODEC_IDS: [&str; 9] =
+    ["linear", "deep", "ssim linear", "ssim deep", "jpeg-420", "webp-m6", "jxl-e7", "avif-420", "jpeg2000"];
 /// The least SSIMULACRA2 in the plot.
 const LEAST_SHOWN: f64 = -20.0;
 
@@ -52,15 +55,29 @@ impl Codecs {
         Ok(Self { ours, rivals: Vec::new() })
     }
 
-    /// Takes one setting of each rival.
-    pub fn rivals() -> Self {
-        let rivals: Vec<Box<dyn Rival>> = vec![
+    /// Takes one setting of each rival, or of those that are named. JPEG XL is left out where its programs are missing.
+    ///
+    /// # Errors
+    /// If there is no rival of these names.
+    pub fn rivals(only: &[String]) -> Result<Self> {
+        let mut rivals: Vec<Box<dyn Rival>> = vec![
             Box::new(Baseline(Sampling::S420)),
             Box::new(Lossy { method: 6 }),
             Box::new(Avif(Sampling::S420)),
             Box::new(SingleRate),
         ];
-        Self { ours: Vec::new(), rivals }
+        if let Some(jxl) = Jxl::find() {
+            rivals.push(Box::new(jxl));
+        }
+        rivals.retain(|rival| only.is_empty() || only.iter().any(|name| name == rival.name()));
+        ensure!(!rivals.is_empty(), "no rival of that name: {}", only.join(", "));
+        Ok(Self { ours: Vec::new(), rivals })
+    }
+
+    /// Returns the names of its codecs in tables.
+    pub fn names(&self) -> Vec<String> {
+        let ours = self.ours.iter().flat_map(|(prefix, _)| Kind::ALL.map(|kind| format!("{prefix}{}", kind.name())));
+        ours.chain(self.rivals.iter().map(|rival| rival.name().to_owned())).collect()
     }
 
     /// Returns the rows of one picture: every codec at every rate that it reaches.
@@ -99,12 +116,13 @@ impl Codecs {
     }
 }
 
-/// Returns new rows of one picture, nestcast's or its rivals' (none if no rate is reached), together with the other
-/// side's rows in the table; nestcast's rows are first.
-pub fn renewed(kept: &[Row], image: &str, rivals: bool, measured: Vec<Row>) -> Vec<Row> {
-    let is_rival = |row: &Row| !style::name(&row.codec).starts_with("nestcast");
-    let others = kept.iter().filter(|row| row.image == image && is_rival(row) != rivals).cloned();
-    if rivals { others.chain(measured).collect() } else { measured.into_iter().chain(others).collect() }
+/// Returns new rows of one picture by the codecs `names` (none for a codec that reaches no rate), together with the
+/// rows that the table has of the other codecs, in the order of [`CODEC_IDS`].
+pub fn renewed(kept: &[Row], image: &str, names: &[String], measured: Vec<Row>) -> Vec<Row> {
+    let others = kept.iter().filter(|row| row.image == image && !names.contains(&row.codec)).cloned();
+    let mut rows: Vec<Row> = others.chain(measured).collect();
+    rows.sort_by_key(|row| CODEC_IDS.iter().position(|id| *id == row.codec));
+    rows
 }
 
 /// A codec's mean SSIMULACRA2 and Butteraugli at a rate.
@@ -223,12 +241,27 @@ mod tests {
     fn what_is_measured_anew_replaces_its_own_rows_alone() {
         let (old, new) = (row("a.png", "ssim deep", 0.1, 1.0), row("a.png", "ssim deep", 0.1, 2.0));
         let (jpeg, better) = (row("a.png", "jpeg-420", 0.1, 3.0), row("a.png", "jpeg-420", 0.1, 4.0));
-        let kept = [old.clone(), jpeg.clone(), row("b.png", "ssim deep", 0.1, 5.0)];
-        assert_eq!(renewed(&kept, "a.png", false, vec![new.clone()]), [new, jpeg.clone()]);
-        assert_eq!(renewed(&kept, "a.png", true, vec![better.clone()]), [old.clone(), better]);
+        let avif = row("a.png", "avif-420", 0.1, 5.0);
+        let kept = [old.clone(), jpeg.clone(), avif.clone(), row("b.png", "ssim deep", 0.1, 5.0)];
+        let renewed = |image: &str, name: &str, measured| renewed(&kept, image, &[name.to_owned()], measured);
+        assert_eq!(renewed("a.png", "ssim deep", vec![new.clone()]), [new, jpeg.clone(), avif.clone()]);
+        assert_eq!(renewed("a.png", "jpeg-420", vec![better.clone()]), [old.clone(), better, avif.clone()]);
+        let jxl = row("a.png", "jxl-e7", 0.1, 6.0);
+        let all = [old.clone(), jpeg.clone(), jxl.clone(), avif.clone()];
+        assert_eq!(renewed("a.png", "jxl-e7", vec![jxl]), all);
         // Nothing fits into any rate: the others' rows stay.
-        assert_eq!([false, true].map(|rivals| renewed(&kept, "a.png", rivals, Vec::new())), [vec![jpeg], vec![old]]);
-        assert!(renewed(&kept, "c.png", true, Vec::new()).is_empty());
+        assert_eq!(renewed("a.png", "ssim deep", Vec::new()), [jpeg, avif.clone()]);
+        assert_eq!(renewed("a.png", "jpeg-420", Vec::new()), [old, avif]);
+        assert!(renewed("c.png", "jpeg-420", Vec::new()).is_empty());
+    }
+
+    #[test]
+    fn rivals_are_named_as_in_tables() {
+        let all = Codecs::rivals(&[]).expect("rivals").names();
+        assert!(all.iter().all(|name| CODEC_IDS.contains(&name.as_str()) && style::is_known(name)), "{all:?}");
+        let one = Codecs::rivals(&["webp-m6".to_owned()]).expect("a rival").names();
+        assert_eq!(one, ["webp-m6"]);
+        assert!(Codecs::rivals(&["webp".to_owned()]).is_err());
     }
 
     #[test]

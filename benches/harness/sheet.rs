@@ -1,20 +1,20 @@
 //! Contact sheets at low rates: nestcast next to its rivals at equal bytes.
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use nestcast_codec::Picture;
 use nestcast_lab::{
-    metrics::{bpp, budget, psnr},
+    metrics::{Perceptual, bpp, budget},
     sheet::{self, Cell, Row},
 };
 
 use crate::{
     ours::{Kind, Ours},
     picture::{Part, shown},
-    rivals::{self, Avif, Baseline, Lossy, Rival, Sampling, SingleRate},
+    rivals::{self, Avif, Baseline, Jxl, Lossy, Rival, Sampling},
 };
 
 /// The rates, in bits per pixel.
-const RATES_BPP: [f64; 4] = [0.05, 0.1, 0.2, 0.4];
+const RATES_BPP: [f64; 3] = [0.1, 0.2, 0.3];
 /// The fraction of the stream in the first row.
 const FIRST_SHARE: f64 = 0.005;
 
@@ -33,28 +33,35 @@ enum Make {
     Ours(Kind),
 }
 
-fn columns() -> [Column; 6] {
+/// Returns the columns, without JPEG XL where its programs are missing.
+fn columns() -> Vec<Column> {
     let column = |name, make| Column { name, make };
-    let [linear, deep] = Kind::ALL.map(Make::Ours);
-    [
+    let mut columns = vec![
         column("JPEG", Make::Rivals(vec![Box::new(Baseline(Sampling::S420))])),
         column("WebP", Make::Rivals(vec![Box::new(Lossy { method: 6 })])),
-        column("JPEG 2000", Make::Rivals(vec![Box::new(SingleRate)])),
-        column("AVIF", Make::Rivals(vec![Box::new(Avif(Sampling::S420)), Box::new(Avif(Sampling::S444))])),
+    ];
+    columns.extend(Jxl::find().map(|jxl| column("JPEG XL", Make::Rivals(vec![Box::new(jxl)]))));
+    let avif: Vec<Box<dyn Rival>> = vec![Box::new(Avif(Sampling::S420)), Box::new(Avif(Sampling::S444))];
+    let [linear, deep] = Kind::ALL.map(Make::Ours);
+    columns.extend([
+        column("AVIF", Make::Rivals(avif)),
         column("nestcast linear", linear),
         column("nestcast deep", deep),
-    ]
+    ]);
+    columns
 }
 
 /// A picture coded in a limited number of bytes.
 struct Coded {
     bytes: usize,
+    ssimulacra2: f64,
     picture: Picture,
 }
 
 /// Draws the sheet of one picture.
 pub fn draw(ours: &Ours, name: &str, original: &Picture) -> Result<Picture> {
     let stream = ours.encode(original, usize::MAX)?;
+    let look = Perceptual::new(original).with_context(|| format!("{name} is too small"))?;
     let whole = stream.bytes().len();
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a part of a length")]
     let first = (whole as f64 * FIRST_SHARE) as usize;
@@ -66,10 +73,13 @@ pub fn draw(ours: &Ours, name: &str, original: &Picture) -> Result<Picture> {
         let mut cells = Vec::new();
         for column in &columns {
             let coded = match &column.make {
-                Make::Rivals(rivals) => best(rivals, original, bytes)?,
-                Make::Ours(kind) => Some(Coded { bytes, picture: ours.decode(&stream.prefix(bytes), *kind)? }),
+                Make::Rivals(rivals) => best(rivals, original, &look, bytes)?,
+                Make::Ours(kind) => {
+                    let picture = ours.decode(&stream.prefix(bytes), *kind)?;
+                    Some(Coded { bytes, ssimulacra2: look.compare(&picture).ssimulacra2, picture })
+                }
             };
-            cells.push(cell(column.name, original, coded, part)?);
+            cells.push(cell(column.name, coded, part)?);
         }
         rows.push(Row { heading: heading(name, original, (bytes, whole), part), cells });
     }
@@ -95,25 +105,25 @@ fn heading(name: &str, original: &Picture, (bytes, whole): (usize, usize), part:
     }
 }
 
-fn cell(name: &str, original: &Picture, coded: Option<Coded>, part: Part) -> Result<Cell> {
+fn cell(name: &str, coded: Option<Coded>, part: Part) -> Result<Cell> {
     let figures = coded.as_ref().map_or_else(
         || "no file is this small".to_owned(),
-        |coded| format!("{} B {:.2} dB", coded.bytes, psnr(original, &coded.picture)),
+        |coded| format!("{} B, SSIMULACRA2 {:.1}", coded.bytes, coded.ssimulacra2),
     );
     let picture = coded.map(|coded| shown(&coded.picture, part, CELL_PIXELS)).transpose()?;
     Ok(Cell { picture, name: name.to_owned(), figures })
 }
 
-/// Returns the file of these rivals that fits and is nearest to the original.
-fn best(rivals: &[Box<dyn Rival>], original: &Picture, max_bytes: usize) -> Result<Option<Coded>> {
-    let mut best: Option<(f64, Coded)> = None;
+/// Returns the file of these rivals that fits and looks best.
+fn best(rivals: &[Box<dyn Rival>], original: &Picture, look: &Perceptual, max_bytes: usize) -> Result<Option<Coded>> {
+    let mut best: Option<Coded> = None;
     for rival in rivals {
         let Some(bytes) = rivals::largest(rival.as_ref(), original, max_bytes)? else { continue };
         let picture = rival.decode(&bytes)?;
-        let quality = psnr(original, &picture);
-        if best.as_ref().is_none_or(|(least, _)| quality > *least) {
-            best = Some((quality, Coded { bytes: bytes.len(), picture }));
+        let ssimulacra2 = look.compare(&picture).ssimulacra2;
+        if best.as_ref().is_none_or(|best| ssimulacra2 > best.ssimulacra2) {
+            best = Some(Coded { bytes: bytes.len(), ssimulacra2, picture });
         }
     }
-    Ok(best.map(|(_, coded)| coded))
+    Ok(best)
 }

@@ -3,7 +3,7 @@
 use nestcast_lab::plot::{Pattern, Stroke};
 
 /// By id: name, colour, pattern of the line. Variants of one codec share a colour.
-const CODEC_STYLES: [(&str, &str, usize, Pattern); 53] = [
+const CODEC_STYLES: [(&str, &str, usize, Pattern); 55] = [
     ("deep", "nestcast, deep", 0, Pattern::Solid),
     ("linear", "nestcast, linear", 1, Pattern::Solid),
     ("jpeg-420", "JPEG 4:2:0", 2, Pattern::Solid),
@@ -14,6 +14,7 @@ const CODEC_STYLES: [(&str, &str, usize, Pattern); 53] = [
     ("webp-m6", "WebP, method 6", 3, Pattern::Solid),
     ("avif-420", "AVIF 4:2:0, speed 6", 5, Pattern::Dashed),
     ("avif-444", "AVIF 4:4:4, speed 6", 5, Pattern::Solid),
+    ("jxl-e7", "JPEG XL, effort 7", 7, Pattern::Solid),
     ("jpeg2000", "JPEG 2000", 4, Pattern::Dashed),
     ("jpeg2000-layers", "JPEG 2000, one stream", 4, Pattern::Solid),
     ("tfc/bpg444", "BPG 4:4:4 (published)", 6, Pattern::Dashed),
@@ -21,6 +22,7 @@ const CODEC_STYLES: [(&str, &str, usize, Pattern); 53] = [
     ("cai/vtm", "VTM (published)", 8, Pattern::Dashed),
     ("JPEG", "JPEG", 2, Pattern::Solid),
     ("WebP", "WebP", 3, Pattern::Solid),
+    ("JPEG XL", "JPEG XL", 7, Pattern::Solid),
     ("AVIF", "AVIF", 5, Pattern::Solid),
     ("encode-linear", "encode, linear", 1, Pattern::Solid),
     ("encode-deep", "encode, deep", 0, Pattern::Solid),

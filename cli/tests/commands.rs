@@ -1,5 +1,6 @@
 //! What each command promises when it succeeds, and its message when something is missing.
 
+use crate::harness::live::Sender;
 use crate::harness::{Bench, png, refusal};
 
 #[test]
@@ -49,22 +50,10 @@ fn commands_work_in_a_pipe() {
     assert_eq!(table.lines().filter(|line| line.starts_with("standard input,linear,")).count(), 2, "{measured:?}");
 }
 
-/// Noise, weak on the left and strong on the right.
-fn noise() -> Vec<u8> {
-    let mut state = 1_u32;
-    let samples: Vec<u8> = (0..128 * 64 * 3)
-        .map(|at| {
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (100 + (state >> if at % 384 < 192 { 30 } else { 26 })).to_le_bytes()[0]
-        })
-        .collect();
-    png::of_samples(128, 64, &samples)
-}
-
 #[test]
 fn a_network_chooses_the_gains_where_the_model_has_one_and_onnx_runtime_works() {
     let bench = Bench::new();
-    bench.write("p.png", &noise());
+    bench.write("p.png", &png::noise());
     let encode = |options: &[&str]| {
         let mut command = bench.command_with_networks();
         let arguments = [&["encode", "p.png", "-o", "p.nst", "--json"], options].concat();
@@ -89,9 +78,39 @@ fn a_network_chooses_the_gains_where_the_model_has_one_and_onnx_runtime_works() 
 }
 
 #[test]
+fn eval_and_send_use_the_network_for_gains_by_default() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("slides")).expect("a folder");
+    bench.write("slides/p.png", &png::noise());
+    let eval = |options: &[&str]| {
+        let fixed = ["eval", "slides", "--model", "photo-ssim", "--decoder", "linear", "--grid", "1:2:1", "--csv", "-"];
+        let output = bench.command_with_networks().args(fixed).args(options).output().expect("it starts");
+        assert!(output.status.success(), "{output:?}");
+        // The times of two runs differ.
+        let rows = String::from_utf8(output.stdout).expect("text");
+        let rows = rows.lines().map(|line| line.split(',').take(6).collect::<Vec<_>>().join(","));
+        (rows.collect::<Vec<_>>(), String::from_utf8(output.stderr).expect("text"))
+    };
+    let (usual, said) = eval(&[]);
+    assert!(said.contains("masked analysis"), "{said}");
+    assert_eq!(eval(&["--analysis", "masked"]).0, usual);
+    assert_ne!(eval(&["--analysis", "linear"]).0, usual);
+
+    let sent = |options: &[&str]| {
+        let (status, figures, said) =
+            Sender::start(&bench, &[&["slides", "--model", "photo-ssim"], options].concat()).wait();
+        assert!(status.success() && figures["frames"] == 1, "{said}");
+        figures["encoded_bytes"].as_u64().expect("a number")
+    };
+    let usual = sent(&[]);
+    assert_eq!(sent(&["--analysis", "masked"]), usual);
+    assert_ne!(sent(&["--analysis", "linear"]), usual);
+}
+
+#[test]
 fn activity_masking_is_the_models_choice_or_yours() {
     let bench = Bench::new();
-    bench.write("p.png", &noise());
+    bench.write("p.png", &png::noise());
     for (options, gains) in [
         (&["--model", "photo"][..], false),
         (&["--model", "photo", "--activity-masking", "0.5"], true),

@@ -1,5 +1,7 @@
 //! Pixels of a contact sheet: a canvas, pictures on it, and text in an anti-aliased bitmap font.
 
+use std::ops::Range;
+
 use nestcast_codec::{Channels, Error, Picture, Size};
 use noto_sans_mono_bitmap::{FontWeight, RasterHeight, RasterizedChar, get_raster, get_raster_width};
 
@@ -73,6 +75,28 @@ impl Canvas {
         }
     }
 
+    /// Draws a line with round ends between two points, of a width in pixels; its edges are smooth.
+    pub fn line(&mut self, [x0, y0]: [f32; 2], [x1, y1]: [f32; 2], width: f32, colour: Colour) {
+        let radius = width / 2.0;
+        let (dx, dy) = (x1 - x0, y1 - y0);
+        let squared = (dx * dx + dy * dy).max(f32::MIN_POSITIVE);
+        for y in pixels(y0.min(y1) - radius, y0.max(y1) + radius, self.height) {
+            for x in pixels(x0.min(x1) - radius, x0.max(x1) + radius, self.width) {
+                let (px, py) = (x as f32 + 0.5 - x0, y as f32 + 0.5 - y0);
+                let along = ((px * dx + py * dy) / squared).clamp(0.0, 1.0);
+                let distance = (px - along * dx).hypot(py - along * dy);
+                let covered = (radius + 0.5 - distance).clamp(0.0, 1.0);
+                #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "within 0..=255")]
+                self.mix(x, y, colour, (255.0 * covered).round() as u8);
+            }
+        }
+    }
+
+    /// Fills a disc; its edge is smooth.
+    pub fn disc(&mut self, centre: [f32; 2], radius: f32, colour: Colour) {
+        self.line(centre, centre, 2.0 * radius, colour);
+    }
+
     /// Puts an RGB picture on the canvas, given its top left corner.
     pub fn place(&mut self, (x, y): (usize, usize), picture: &Picture) {
         let (pixels, _) = picture.samples().as_chunks::<3>();
@@ -107,9 +131,28 @@ impl Canvas {
     }
 }
 
+/// Returns the pixels of a side of `length` that touch what lies between two places.
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "saturates, and ends with the side")]
+fn pixels(from: f32, to: f32, length: usize) -> Range<usize> {
+    (from - 1.0).max(0.0) as usize..((to + 2.0).max(0.0) as usize).min(length)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lines_and_discs_cover_their_pixels_and_no_others() {
+        let mut canvas = Canvas::new(20, 20, [255; 3]);
+        canvas.line([2.0, 5.5], [12.0, 5.5], 1.0, [0; 3]);
+        canvas.disc([15.0, 15.0], 3.0, [0; 3]);
+        // Parts outside are dropped.
+        canvas.disc([-10.0, 40.0], 2.0, [0; 3]);
+        let picture = canvas.finish().expect("a valid size");
+        let grey = |x: usize, y: usize| picture.samples()[(y * 20 + x) * 3];
+        assert!((3..12).all(|x| grey(x, 5) == 0 && grey(x, 3) == 255 && grey(x, 7) == 255));
+        assert_eq!([grey(14, 14), grey(15, 17), grey(15, 19), grey(10, 15), grey(0, 19)], [0, 0, 255, 255, 255]);
+    }
 
     #[test]
     fn text_leaves_ink_inside_its_box_only() {

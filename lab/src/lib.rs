@@ -14,6 +14,8 @@ pub mod canvas;
 pub mod clip;
 #[cfg(feature = "demo")]
 pub mod demo;
+#[cfg(feature = "show")]
+pub mod drawings;
 #[cfg(feature = "eval")]
 pub mod encoded;
 #[cfg(feature = "eval")]

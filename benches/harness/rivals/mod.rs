@@ -6,12 +6,14 @@
 //! | `jpeg-420-cut`, `jpeg-444-cut` | libjpeg-turbo | one progressive file (quality 75 or 90), cut at a byte |
 //! | `webp-m4`, `webp-m6` | libwebp | lossy, method 4 or 6, quality |
 //! | `avif-420`, `avif-444` | libavif, libaom | speed 6, quality |
+//! | `jxl-e7` | libjxl's programs, if they are installed | effort 7, distance |
 //! | `jpeg2000` | OpenJPEG | 9/7 wavelet, colour transform on, one layer, one stream a rate |
 //! | `jpeg2000-layers` | OpenJPEG | the same with a ladder of layers, cut between two of them |
 
 mod avif;
 mod jpeg;
 mod jpeg2000;
+mod jxl;
 mod webp;
 
 use anyhow::{Context, Result};
@@ -22,6 +24,7 @@ pub use self::{
     avif::Avif,
     jpeg::{Baseline, Progressive, Sampling},
     jpeg2000::{Layered, SingleRate},
+    jxl::Jxl,
     webp::Lossy,
 };
 
@@ -36,16 +39,16 @@ pub trait Rival {
     /// Returns the lowest and the highest possible parameter.
     fn range(&self) -> (f32, f32);
 
-    /// Codes `picture` at `parameter`, which is a quality or a rate in bits per pixel.
+    /// Codes `picture` at `parameter`, which is a quality, a rate in bits per pixel, or a distance with a minus.
     fn encode(&self, picture: &Picture, parameter: f32) -> Result<Vec<u8>>;
 
     /// Decodes the output of [`encode`](Self::encode).
     fn decode(&self, bytes: &[u8]) -> Result<Picture>;
 }
 
-/// Returns every rival, in the order of tables and plots.
+/// Returns every rival, in the order of tables and plots. JPEG XL is left out where its programs are missing.
 pub fn all() -> Vec<Box<dyn Rival>> {
-    vec![
+    let mut all: Vec<Box<dyn Rival>> = vec![
         Box::new(Baseline(Sampling::S420)),
         Box::new(Baseline(Sampling::S444)),
         Box::new(Progressive(Sampling::S420)),
@@ -56,7 +59,12 @@ pub fn all() -> Vec<Box<dyn Rival>> {
         Box::new(Avif(Sampling::S444)),
         Box::new(SingleRate),
         Box::new(Layered),
-    ]
+    ];
+    if let Some(jxl) = Jxl::find() {
+        let before = all.iter().position(|rival| rival.name() == SingleRate.name()).unwrap_or(all.len());
+        all.insert(before, Box::new(jxl));
+    }
+    all
 }
 
 /// Returns the parameter of `rival`'s grid whose rate for `picture` is nearest to `wanted_bpp`, and the bytes.

@@ -1,7 +1,6 @@
 //! How video looks, by VMAF and XPSNR, at the rates of the other tables.
 
 use std::{
-    fmt::Write as _,
     fs::File,
     io::{BufWriter, Write as _},
 };
@@ -92,38 +91,53 @@ fn rate(rows: &[Row], clip: &str, scheme: &str, quality: Figure, cost: Cost) -> 
     Some(bd::delta_rate(&curve(ANCHOR_ID), &curve(scheme))?.percent)
 }
 
-/// Returns the tables: a line for each scheme.
-///
-/// # Errors
-/// None: it writes into memory.
-pub fn markdown(rows: &[Row]) -> Result<String> {
+/// The names of the columns of [`lines`].
+pub const HEADS: [&str; 7] = [
+    "VMAF, by the link",
+    "by the bytes",
+    "XPSNR, by the link",
+    "by the bytes",
+    "mean VMAF",
+    "mean of least VMAF",
+    "mean XPSNR",
+];
+
+/// Returns a line for each scheme: its id, and the cells of [`HEADS`].
+#[must_use]
+pub fn lines(rows: &[Row]) -> Vec<(String, Vec<String>)> {
     let clips = distinct(rows.iter().map(|row| row.clip.as_str()));
-    let mut text = format!(
-        "# How video looks\n\nVMAF (model v0.6.1, each clip in its own size) and XPSNR of luma, means over {} clips; frames and rates as in \
-         [the other tables](bd.md). BD-rates in % against x264 zerolatency with its own tuning for the eye: negative where the row needs fewer bits. By the link: \
-         at the rate that a receiver must have. By the bytes: at what was used. The least VMAF is that of the worst frame of a run. \
-         A number in parentheses says on how many clips two curves share a range, if not on all.\n\n\
-         | | VMAF, by the link | by the bytes | XPSNR, by the link | by the bytes | mean VMAF | mean of least VMAF | mean XPSNR |\n\
-         |---|---:|---:|---:|---:|---:|---:|---:|\n",
-        clips.len()
-    );
-    for scheme in distinct(rows.iter().map(|row| row.scheme.as_str())) {
-        write!(text, "| {scheme} |")?;
+    let line = |scheme: &str| {
+        let mut cells = Vec::new();
         for quality in [(|row| row.vmaf) as Figure, |row| row.xpsnr_db] {
             for cost in [Cost::Link, Cost::Bytes] {
                 let all: Vec<f64> = clips.iter().filter_map(|clip| rate(rows, clip, scheme, quality, cost)).collect();
-                write!(text, " {}", percent(mean(all.iter().copied())))?;
-                if all.len() < clips.len() {
-                    write!(text, " ({})", all.len())?;
-                }
-                text += " |";
+                let shared = if all.len() < clips.len() { format!(" ({})", all.len()) } else { String::new() };
+                cells.push(percent(mean(all.iter().copied())) + &shared);
             }
         }
         let of = |figure: Figure| mean(rows.iter().filter(|row| row.scheme == scheme).map(figure)).unwrap_or(f64::NAN);
         let (vmaf, least, xpsnr) = (of(|row| row.vmaf), of(|row| row.vmaf_least), of(|row| row.xpsnr_db));
-        writeln!(text, " {vmaf:.1} | {least:.1} | {xpsnr:.2} |")?;
-    }
-    Ok(text)
+        cells.extend([format!("{vmaf:.1}"), format!("{least:.1}"), format!("{xpsnr:.2}")]);
+        (scheme.to_owned(), cells)
+    };
+    distinct(rows.iter().map(|row| row.scheme.as_str())).into_iter().map(line).collect()
+}
+
+/// Returns the table: a line for each scheme.
+#[must_use]
+pub fn markdown(rows: &[Row]) -> String {
+    let clips = distinct(rows.iter().map(|row| row.clip.as_str())).len();
+    let lines = lines(rows).into_iter().map(|(scheme, cells)| format!("| {scheme} | {} |\n", cells.join(" | ")));
+    format!(
+        "# How video looks\n\nVMAF (model v0.6.1, each clip in its own size) and XPSNR of luma, means over {clips} clips; frames and rates as in \
+         [the other tables](bd.md). BD-rates in % against x264 zerolatency with its own tuning for the eye: negative where the row needs fewer bits. By the link: \
+         at the rate that a receiver must have. By the bytes: at what was used. The least VMAF is that of the worst frame of a run. \
+         A number in parentheses says on how many clips two curves share a range, if not on all.\n\n\
+         | | {} |\n|---|{}\n{}",
+        HEADS.join(" | "),
+        "---:|".repeat(HEADS.len()),
+        lines.collect::<String>()
+    )
 }
 
 #[cfg(test)]
@@ -148,7 +162,7 @@ mod tests {
             [4.0_f64, 6.0, 8.0].map(|octave| row(scheme, factor * octave.exp2(), 10.0 * octave))
         };
         let rows = [of("nestcast", 0.5), of("x264", 1.0)].concat();
-        let text = markdown(&rows).expect("writes");
+        let text = markdown(&rows);
         let line = "| nestcast | -50.0 | -50.0 | -50.0 | -50.0 | 60.0 | 55.0 | 30.00 |";
         assert!(text.contains(line), "{text}");
         assert!(text.contains("| x264 | +0.0 |"), "{text}");

@@ -50,6 +50,18 @@ pub(crate) fn of_samples(width: u32, height: u32, samples: &[u8]) -> Vec<u8> {
     file((width, height), 8, RGB, &[(b"IDAT", pixels(samples, width as usize * 3))])
 }
 
+/// Makes a picture of noise, weak on the left and strong on the right.
+pub(crate) fn noise() -> Vec<u8> {
+    let mut state = 1_u32;
+    let samples: Vec<u8> = (0..128 * 64 * 3)
+        .map(|at| {
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (100 + (state >> if at % 384 < 192 { 30 } else { 26 })).to_le_bytes()[0]
+        })
+        .collect();
+    of_samples(128, 64, &samples)
+}
+
 fn chunk(bytes: &mut Vec<u8>, kind: &[u8; 4], data: &[u8]) {
     bytes.extend(u32::try_from(data.len()).expect("a length").to_be_bytes());
     let start = bytes.len();

@@ -18,9 +18,12 @@ const SMOOTH_VARIANCE: f32 = 16.0;
 /// A region is drawn, not photographed, if at least this share of the coefficients of the finest level is as good as
 /// zero: samples are exactly equal between its edges. Errors at its edges show.
 const DRAWN_SHARE: f32 = 0.25;
+/// As [`DRAWN_SHARE`], in a picture that is a drawing: dense letters leave little between them that is equal.
+const SHARE_IN_DRAWINGS: f32 = 0.15;
 const ZERO_MAGNITUDE: f32 = 0.01;
-/// The network decides if fewer than one region in this number is drawn, because it has learned from photos alone.
-const LEARNED_ABOVE_DRAWN: usize = 8;
+/// A picture is a drawing if at least one region in this number is drawn. The network decides in other pictures alone,
+/// because it has learned from photos.
+const PHOTO_ABOVE_DRAWN: usize = 8;
 /// The largest gain that is chosen, either way.
 const MAX_CHOSEN_GAIN: f32 = 1.5 * STEPS_AN_OCTAVE as f32;
 
@@ -31,8 +34,10 @@ pub(crate) type Norms = [[f32; 2]; WAVELET_LEVELS];
 /// The activity of a slice's regions: what a network found, or half the binary logarithm of the variance of luma.
 #[derive(Debug, Default)]
 pub(crate) struct Activity {
-    /// By region, row by row; `None` for one that is drawn.
-    by_variance: Vec<Option<RegionActivity>>,
+    /// By region, row by row.
+    by_variance: Vec<RegionActivity>,
+    /// By region: the share of its coefficients of the finest level that is as good as zero.
+    zeros: Vec<f32>,
     /// The same as a network found it; empty if there is none.
     learned: Vec<RegionActivity>,
     /// By region: the energy of its coefficients, and how many of the finest level are zero.
@@ -46,36 +51,48 @@ pub(crate) struct GainRule {
     slope: f32,
     /// The activity of a region with a gain of 0.
     mean: f32,
+    kind: Kind,
+}
+
+/// What the picture is.
+#[derive(Debug, Clone, Copy)]
+struct Kind {
     /// Whether the activities are those that a network found.
     learned: bool,
+    /// The least share of zeros of a region that is drawn.
+    drawn: f32,
 }
 
 impl GainRule {
     /// Returns the rule for a picture of these slices; `None` if all of their regions are flat or drawn.
     pub(crate) fn new<'a>(strength: f32, slices: impl Iterator<Item = &'a Activity> + Clone) -> Option<Self> {
         let count = |picked: fn(&Activity) -> usize| slices.clone().map(picked).sum::<usize>();
-        let all = count(|slice| slice.by_variance.len());
-        let drawn = count(|slice| slice.by_variance.iter().filter(|region| region.is_none()).count());
-        let learned = count(|slice| slice.learned.len()) == all && drawn * LEARNED_ABOVE_DRAWN < all;
+        let all = count(|slice| slice.zeros.len());
+        let drawn = count(|slice| slice.zeros.iter().filter(|&&zeros| zeros >= DRAWN_SHARE).count());
+        let is_photo = drawn * PHOTO_ABOVE_DRAWN < all;
+        let kind = Kind {
+            learned: is_photo && count(|slice| slice.learned.len()) == all,
+            drawn: if is_photo { DRAWN_SHARE } else { SHARE_IN_DRAWINGS },
+        };
         let (mut activity, mut weight, mut regions) = (0.0, 0.0, 0.0);
-        for region in slices.flat_map(|slice| slice.regions(learned)).flatten() {
+        for region in slices.flat_map(|slice| slice.regions(kind)).flatten() {
             activity += region.weight * region.activity;
             weight += region.weight;
             regions += 1.0;
         }
         // Where much is flat, little hides errors. A network has learned that.
-        let share = if learned { 1.0 } else { weight / regions };
+        let share = if kind.learned { 1.0 } else { weight / regions };
         let slope = strength * f32::from(STEPS_AN_OCTAVE) * share;
-        (weight > 0.0).then(|| Self { slope, mean: activity / weight, learned })
+        (weight > 0.0).then(|| Self { slope, mean: activity / weight, kind })
     }
 }
 
 impl Activity {
     /// Returns the activity of each region; `None` if it is drawn.
-    fn regions(&self, learned: bool) -> impl Iterator<Item = Option<RegionActivity>> + '_ {
-        self.by_variance.iter().enumerate().map(move |(at, region)| {
-            let by_network = self.learned.get(at).copied().filter(|_| learned);
-            region.map(|by_variance| by_network.unwrap_or(by_variance))
+    fn regions(&self, kind: Kind) -> impl Iterator<Item = Option<RegionActivity>> + '_ {
+        self.by_variance.iter().zip(&self.zeros).enumerate().map(move |(at, (&by_variance, &zeros))| {
+            let by_network = self.learned.get(at).copied().filter(|_| kind.learned);
+            (zeros < kind.drawn).then(|| by_network.unwrap_or(by_variance))
         })
     }
 
@@ -111,24 +128,25 @@ impl Activity {
         let learned = bands.activity.get(rows.start / REGION_SIDE * across..).unwrap_or_default();
         self.learned.extend_from_slice(learned.get(..across * down).unwrap_or_default());
         self.by_variance.clear();
-        self.by_variance.extend(self.sums.iter().enumerate().map(|(at, (energy, zeros))| {
+        self.zeros.clear();
+        for (at, (energy, zeros)) in self.sums.iter().enumerate() {
             let pixels = |side: usize, at: usize| REGION_SIDE.min(side - at * REGION_SIDE);
             let count = (pixels(width, at % across) * pixels(rows.len(), at / across)) as f32;
-            // Three quarters of all coefficients are of the finest level.
-            let drawn = *zeros >= DRAWN_SHARE * 0.75 * count;
             let variance = energy / count;
-            (!drawn).then(|| RegionActivity {
+            self.by_variance.push(RegionActivity {
                 activity: 0.5 * log2(variance + SMOOTH_VARIANCE),
                 // What shows no coefficients at low rates does not count.
                 weight: variance / (variance + SMOOTH_VARIANCE),
-            })
-        }));
+            });
+            // Three quarters of all coefficients are of the finest level.
+            self.zeros.push(zeros / (0.75 * count));
+        }
     }
 
     /// Returns the gain of each region.
     #[expect(clippy::cast_possible_truncation, reason = "bounded")]
-    pub(crate) fn gains(&self, GainRule { slope, mean, learned }: GainRule) -> impl Iterator<Item = i8> + '_ {
-        self.regions(learned).map(move |region| {
+    pub(crate) fn gains(&self, GainRule { slope, mean, kind }: GainRule) -> impl Iterator<Item = i8> + '_ {
+        self.regions(kind).map(move |region| {
             let gain = region.map_or(0.0, |region| slope * (mean - region.activity));
             gain.clamp(-MAX_CHOSEN_GAIN, MAX_CHOSEN_GAIN).round() as i8
         })
@@ -148,6 +166,8 @@ mod tests {
     use crate::picture::{Channels, Picture, Size};
     use crate::transform::Analysis as _;
 
+    const PHOTO: Kind = Kind { learned: false, drawn: DRAWN_SHARE };
+
     #[test]
     fn the_activity_of_noise_is_that_of_its_variance() {
         let mut state = 7_u32;
@@ -164,7 +184,7 @@ mod tests {
         let norms = linear.model().norms();
         let mut activity = Activity::default();
         activity.measure(&norms, coefficients.bands(), &(0..96));
-        for (at, found) in activity.regions(false).flatten().enumerate() {
+        for (at, found) in activity.regions(PHOTO).flatten().enumerate() {
             let deviation = [0.82, 5.48, 27.4][at % 3];
             let expected = 0.5 * f32::log2(deviation * deviation + SMOOTH_VARIANCE);
             let found = found.activity;
@@ -174,7 +194,7 @@ mod tests {
         assert!((0.9..1.2).contains(&rule.slope), "two regions of three count: {}", rule.slope);
         let gains: Vec<i8> = activity.gains(rule).collect();
         assert!(gains.chunks(3).all(|row| row[0] > row[1] && row[1] > row[2]), "{gains:?}");
-        assert!(activity.gains(GainRule { slope: 4.0, mean: 100.0, learned: false }).all(|gain| gain == 6));
+        assert!(activity.gains(GainRule { slope: 4.0, mean: 100.0, kind: PHOTO }).all(|gain| gain == 6));
     }
 
     #[test]
@@ -221,6 +241,18 @@ mod tests {
     }
 
     #[test]
+    fn a_drawing_leaves_regions_alone_that_a_photo_would_not() {
+        let share = |zeros: [f32; 8]| {
+            let region = RegionActivity { activity: 3.0, weight: 1.0 };
+            let activity = Activity { by_variance: vec![region; 8], zeros: zeros.into(), ..Activity::default() };
+            let rule = GainRule::new(0.5, [&activity].into_iter()).expect("it has weight");
+            activity.regions(rule.kind).filter(Option::is_none).count()
+        };
+        assert_eq!(share([0.2, 0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.1]), 0);
+        assert_eq!(share([0.2, 0.2, 0.2, 0.1, 0.1, 0.1, 0.1, 0.3]), 4);
+    }
+
+    #[test]
     fn drawn_regions_have_no_gain() {
         // Strokes on white above, noise below.
         let mut state = 3_u32;
@@ -234,9 +266,10 @@ mod tests {
         let coefficients = linear.coefficients_of((&picture.expect("samples")).into()).expect("linear never fails");
         let mut activity = Activity::default();
         activity.measure(&linear.model().norms(), coefficients.bands(), &(0..64));
-        assert!(activity.by_variance[..2].iter().all(Option::is_none), "{:?}", activity.by_variance);
-        assert!(activity.by_variance[2..].iter().all(Option::is_some), "{:?}", activity.by_variance);
-        let gains: Vec<i8> = activity.gains(GainRule { slope: 4.0, mean: 2.0, learned: false }).collect();
+        let regions: Vec<_> = activity.regions(PHOTO).collect();
+        assert!(regions[..2].iter().all(Option::is_none), "{regions:?}");
+        assert!(regions[2..].iter().all(Option::is_some), "{regions:?}");
+        let gains: Vec<i8> = activity.gains(GainRule { slope: 4.0, mean: 2.0, kind: PHOTO }).collect();
         assert_eq!((gains[0], gains[1]), (0, 0));
         assert!(gains[2] < 0 && gains[3] < 0);
     }
