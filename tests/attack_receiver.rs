@@ -19,6 +19,9 @@ use tokio::time::timeout;
 
 /// The most memory that a receiver of 320x240 pixels may use, in kB.
 const MEMORY_KB: u64 = 64 * 1024;
+/// The same for the browser viewer without a browser: 15 MB more may be on the way to it, as in Chromium, and quinn's buffers
+/// hold some bytes twice.
+const VIEWER_MEMORY_KB: u64 = MEMORY_KB + 2 * 15 * 1024;
 /// Longer than anything here lasts: it only turns a hang into a message.
 const PATIENCE: Duration = Duration::from_secs(180);
 
@@ -37,17 +40,19 @@ async fn meet(scenario: Scenario, retry_seconds: u64) -> Outcome {
     let sender = HostileSender::start(scenario.clone());
     let arguments = [sender.address.to_string(), sender.fingerprint.clone(), retry_seconds.to_string()];
     let name = format!("{scenario:?}").chars().take(40).collect::<String>();
-    run(&name, &sender, Command::new(env!("CARGO_BIN_EXE_receiver")).args(arguments)).await
+    run(&name, &sender, Command::new(env!("CARGO_BIN_EXE_receiver")).args(arguments), MEMORY_KB).await
 }
 
 /// Lets the browser viewer, without a browser, meet the sender; checks its memory.
 async fn meet_viewer(scenario: Scenario) -> Outcome {
     let sender = HostileSender::start(scenario.clone());
     let name = format!("viewer, {scenario:?}").chars().take(40).collect::<String>();
-    run(&name, &sender, Command::new(env!("CARGO_BIN_EXE_web-receiver")).arg(sender.address.to_string())).await
+    let mut program = Command::new(env!("CARGO_BIN_EXE_web-receiver"));
+    run(&name, &sender, program.arg(sender.address.to_string()), VIEWER_MEMORY_KB).await
 }
 
-async fn run(name: &str, sender: &HostileSender, program: &mut Command) -> Outcome {
+/// Returns the state of a receiver that used at most `limit_kb` of memory.
+async fn run(name: &str, sender: &HostileSender, program: &mut Command, limit_kb: u64) -> Outcome {
     let began = Instant::now();
     let child = program.stdout(Stdio::piped()).kill_on_drop(true).spawn().expect("it starts");
     let output = timeout(PATIENCE, child.wait_with_output()).await.expect("a receiver hangs").expect("it runs");
@@ -63,7 +68,7 @@ async fn run(name: &str, sender: &HostileSender, program: &mut Command) -> Outco
     };
     let megabytes = outcome.memory_kb as f64 / 1024.0;
     println!("{name}: {megabytes:.1} MB, {:.1} s, {outcome:?}", began.elapsed().as_secs_f64());
-    assert!(outcome.memory_kb <= MEMORY_KB, "{name}: {outcome:?}");
+    assert!(outcome.memory_kb <= limit_kb, "{name}: {outcome:?}");
     outcome
 }
 

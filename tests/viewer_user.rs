@@ -51,7 +51,7 @@ fn link(to: std::net::SocketAddr, certificate: &BrowserCertificate) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_finds_every_control_and_each_key_does_what_the_documents_say() {
-    // Packets that no decoder accepts: their sound is silent, and the controls are those of sound.
+    // Silence in stereo, so that there is a control for sound.
     let (running, certificate) =
         start(Plan { sound: vec![Bytes::from_static(&[0xFC, 0xFF, 0xFE])], ..plan() }.listen());
     let link = format!("{}&rate={RATE}", link(running.address, &certificate));
@@ -120,13 +120,11 @@ async fn a_page_with_the_fingerprint_of_an_old_certificate_waits_and_says_why() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_slide_grows_in_the_page_until_it_is_whole() {
-    let plan = plan();
-    let (width, height) = plan.size;
-    let slide = pictures::picture(Content::Photo, width, height, Channels::Rgb, 3);
+    let slide = pictures::picture(Content::Photo, 512, 384, Channels::Rgb, 3);
     let whole = Codec::photo().encode(&slide).expect("a picture");
     let shape = PictureFormat::new(slide.size(), Format::Rgb, FrameRate::new(RATE, 1).expect("a rate"));
     let pictures = Pictures::from_fn(shape, move |_| Ok(Some(slide.clone())));
-    let (running, certificate) = start(plan.listen_with(pictures));
+    let (running, certificate) = start(plan().listen_with(pictures));
     let slow = Link::constant(100_000).with_rtt(Duration::from_millis(20));
     let relay = Relay::start(running.address, slow).await.expect("free ports");
     let link = format!("{}&whole=1", link(relay.address(), &certificate));

@@ -18,7 +18,7 @@ const SIDES: [u32; 2] = [64, 32];
 /// The most actions that one input asks for.
 const MOST_STEPS: usize = 1000;
 /// The session keeps 16 frames of 74 kB at most, the mail as many, and streams that wait for their heads.
-const MOST_HELD: u64 = 8 << 20;
+const MOST_HELD: usize = 8 << 20;
 
 #[derive(Debug, Arbitrary)]
 enum Event<'a> {

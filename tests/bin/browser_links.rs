@@ -25,8 +25,9 @@ const LINK_BITS_PER_SECOND: [u64; 3] = [300_000, 1_000_000, 4_000_000];
 const ROUND_TRIP_MS: [u64; 3] = [10, 50, 100];
 /// Seconds of the video that is repeated.
 const FILM_SECONDS: u32 = 10;
-/// Seconds until a receiver has settled.
+/// Seconds until a receiver has settled, and frames in them.
 const SETTLING_SECONDS: u64 = 3;
+const SETTLING_FRAMES: usize = 90;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
@@ -105,7 +106,7 @@ impl Measured {
 
     /// Returns this percentile of the latencies of the frames after the settling, in milliseconds.
     fn latency(&self, percent: usize) -> f64 {
-        let settled = self.frames.iter().skip((SETTLING_SECONDS * u64::from(FRAMES_PER_SECOND)) as usize);
+        let settled = self.frames.iter().skip(SETTLING_FRAMES);
         let mut all: Vec<_> = settled.map(|(_, latency)| *latency).collect();
         all.sort_by(f64::total_cmp);
         all.get((all.len() * percent / 100).min(all.len().saturating_sub(1))).copied().unwrap_or_default()

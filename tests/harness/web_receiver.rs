@@ -84,13 +84,17 @@ pub async fn watch(sender: SocketAddr) -> (String, u64) {
 async fn read(mut stream: RecvStream, outlet: mpsc::Sender<Came>, came: impl Fn(Bytes) -> Came, number: Option<u64>) {
     let is_whole = loop {
         match stream.read_chunk(MAX_READ, true).await {
-            Ok(Some(chunk)) if outlet.send(came(chunk.bytes)).await.is_ok() => {}
-            Ok(chunk) => break chunk.is_none(),
+            Ok(Some(chunk)) => {
+                // The viewer may be gone.
+                if outlet.send(came(chunk.bytes)).await.is_err() {
+                    return;
+                }
+            }
+            Ok(None) => break true,
             Err(_) => break false,
         }
     };
     if let Some(number) = number {
-        // The viewer may be gone.
         let _ = outlet.send(Came::End(number, is_whole)).await;
     }
 }
@@ -138,48 +142,57 @@ impl Driver {
 
     /// Does what the network and the screen ask for; returns why the session ended, if it did.
     async fn drive(&mut self) -> Option<String> {
-        while let Some(step) = self.network.poll(now()) {
-            match step {
-                Step::Say(bytes) => {
-                    if self.control.write_all(&bytes).await.is_ok() {
-                        self.network.handle_said();
-                    }
+        loop {
+            while let Some(step) = self.network.poll(now()) {
+                if let Some(end) = self.act(step).await {
+                    return Some(end);
                 }
-                Step::Stop(stream) => {
-                    let reader = self.streams.remove(&stream).expect("the viewer stops only open streams");
-                    reader.abort();
-                }
-                Step::Close { code, why, .. } => {
-                    self.connection.close(code.number().into(), why.as_bytes());
-                    return Some(why);
-                }
-                Step::Welcome(_) | Step::Start(_) | Step::Sound(_) => {}
-                other => panic!("{other:?} is for a relay"),
+            }
+            match self.show() {
+                Ok(true) => {}
+                Ok(false) => return None,
+                Err(error) => return Some(format!("the viewer stopped: {error}")),
             }
         }
-        self.show().err().map(|error| format!("the viewer stopped: {error}"))
     }
 
-    fn show(&mut self) -> Result<(), ScreenError> {
+    async fn act(&mut self, step: Step) -> Option<String> {
+        match step {
+            Step::Say(bytes) => {
+                if self.control.write_all(&bytes).await.is_ok() {
+                    self.network.handle_said();
+                }
+            }
+            Step::Stop(stream) => self.streams.remove(&stream).expect("the viewer stops only open streams").abort(),
+            Step::Close { code, why, .. } => {
+                self.connection.close(code.number().into(), why.as_bytes());
+                return Some(why);
+            }
+            Step::Welcome(_) | Step::Start(_) | Step::Sound(_) => {}
+            other => panic!("{other:?} is for a relay"),
+        }
+        None
+    }
+
+    /// Hands the mail to the screen, and shows what is due. Returns whether the network was told something.
+    fn show(&mut self) -> Result<bool, ScreenError> {
         let mail = self.network.take_mail();
         if !mail.is_empty() {
             let mut presented = self.screen.handle_mail(now(), mail)?;
-            loop {
-                if let Presented::Wants(wanted) = presented {
-                    let video = || [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
-                    let bytes = if wanted == Wanted::Video { video() } else { tables::PHOTO.to_vec() };
-                    self.screen.handle_tables(wanted, &bytes).expect("tables of this build");
-                } else {
-                    self.present()?;
-                    if !self.screen.has_mail() {
-                        break;
-                    }
-                }
+            while let Presented::Wants(wanted) = presented {
+                let video = || [tables::VIDEO_KEY, tables::VIDEO_RESIDUAL].concat();
+                let bytes = if wanted == Wanted::Video { video() } else { tables::PHOTO.to_vec() };
+                self.screen.handle_tables(wanted, &bytes).expect("tables of this build");
                 presented = self.screen.resume(now())?;
+            }
+            while self.screen.has_mail() {
+                self.present()?;
+                self.screen.resume(now())?;
             }
         }
         self.present()?;
-        match self.screen.poll_readiness() {
+        let (readiness, undecoded) = (self.screen.poll_readiness(), self.screen.poll_undecoded());
+        match readiness {
             Some(true) => {
                 self.is_ready = true;
                 self.network.handle_ready(now());
@@ -187,10 +200,10 @@ impl Driver {
             Some(false) => self.network.handle_model_missing(now()),
             None => {}
         }
-        if let Some(lost) = self.screen.poll_undecoded() {
+        if let Some(lost) = undecoded {
             self.network.handle_undecoded(lost);
         }
-        Ok(())
+        Ok(readiness.is_some() || undecoded.is_some())
     }
 
     fn present(&mut self) -> Result<(), ScreenError> {
@@ -208,7 +221,7 @@ impl Driver {
         self.network.handle_close();
         while self.network.poll(now()).is_some() {}
         match self.show() {
-            Ok(()) => words(error),
+            Ok(_) => words(error),
             Err(error) => format!("the viewer stopped: {error}"),
         }
     }

@@ -10,19 +10,24 @@ for (const name of ['src', 'fingerprint']) player.setAttribute(name, link.get(na
 player.setAttribute('muted', '');
 const root = player.shadowRoot;
 
+// A rate over two seconds exceeds the cap a little where a burst falls into them.
+const SLACK = 1.05;
+
 const until = async (is) => {
   while (!is()) await new Promise((resolve) => setTimeout(resolve, 20));
 };
 const press = (key, from = player, more = {}) =>
   !from.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, composed: true, cancelable: true, ...more }));
 
-// Returns the bit rate that the next pictures have if all are shown. A busy machine leaves some out, and that does not count.
+// Returns the bit rate of the next pictures, by the times of their capture. Those that a busy machine leaves out count as empty.
 const rate = (count) => new Promise((resolve) => {
-  const bytes = [];
+  const shown = [];
   player.addEventListener('frame', function handle({ detail }) {
-    if (detail.concealed || player.state !== 'playing' || bytes.push(detail.bytes) < count) return;
+    if (detail.concealed || player.state !== 'playing' || shown.push(detail) <= count) return;
     player.removeEventListener('frame', handle);
-    resolve(8 * Number(link.get('rate')) * bytes.reduce((sum, one) => sum + one, 0) / count);
+    const [first, ...others] = shown;
+    const bytes = others.reduce((sum, one) => sum + one.bytes, 0);
+    resolve((8 * Number(link.get('rate')) * bytes) / (others.at(-1).id - first.id));
   });
 });
 
@@ -124,11 +129,10 @@ async function chooseCap() {
     menu.dispatchEvent(new Event('change'));
   });
   const after = await rate(60);
-  lines.push(`within the cap: ${player.getAttribute('max-bitrate')} ${after > cap / 10 && after <= cap}`);
-  if (after > cap) lines.push(`${after}`);
+  lines.push(`within the cap: ${player.getAttribute('max-bitrate')} ${after > cap / 10 && after <= SLACK * cap}`);
   await connectAgain(() => player.setAttribute('max-bitrate', 1_000_000));
   const more = await rate(60);
-  lines.push(`the menu follows: ${menu.selectedOptions[0].textContent} ${more > cap && more <= 1_000_000}`);
+  lines.push(`the menu follows: ${menu.selectedOptions[0].textContent} ${more > 1.5 * cap && more <= SLACK * 1_000_000}`);
 }
 
 try {
