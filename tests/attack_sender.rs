@@ -169,7 +169,7 @@ mod strangers {
     use std::sync::atomic::{AtomicU64, Ordering};
     use std::time::Instant;
 
-    use nestcast_receiver::Config;
+    use nestcast_receiver::ReceiverConfig;
     use nestcast_tests::broadcasts::{count, pinned};
     use nestcast_tests::hostile_receiver::{client, endpoint};
     use tokio::runtime::Builder;

@@ -14,7 +14,7 @@ use nestcast_lab::link::{Link, Relay};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{Close, Code, PackageHash};
 use nestcast_receiver::{Announcement, Decoding, Shown, Viewer, view};
-use nestcast_sender::{Authorizer, Broadcast, Browsers, Config, FrameSource, LiveSource, SharedToken};
+use nestcast_sender::{Authorizer, Broadcast, Browsers, FrameSource, LiveSource, SenderConfig, SharedToken};
 use nestcast_tests::broadcasts::{Plan, Running, config, decoding, eventually, identity};
 use nestcast_tests::hostile_receiver::{HostileReceiver, hello};
 use nestcast_tests::page::{Browser, REQUEST, frame, opening, request};
@@ -29,10 +29,10 @@ fn browsers() -> Browsers {
 
 /// Broadcasts `source`, to browsers too.
 fn start(browsers: Browsers, token: Option<&'static [u8]>, source: impl FrameSource) -> Running {
-    let config = Config::new(([127, 0, 0, 1], 0).into(), identity());
+    let config = SenderConfig::new(([127, 0, 0, 1], 0).into(), identity());
     let token = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
     let authorizers = token.into_iter().collect();
-    let config = Config { browsers: Some(browsers), authorizers, max_receivers: 2, ..config };
+    let config = SenderConfig { browsers: Some(browsers), authorizers, max_receivers: 2, ..config };
     Running::run(Broadcast::listen(config, source).expect("a free port"))
 }
 

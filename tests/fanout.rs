@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, Bitrate, BroadcastFrame, Demand, ReceiveStats, ReceiverDemand, SourceError, Welcome};
+use nestcast_proto::{
+    Bitrate, BroadcastFrame, Demand, ReceiveStats, ReceivedFrame, ReceiverDemand, SourceError, Welcome,
+};
 use nestcast_receiver::{FrameSink, Trust, receive_over};
 use nestcast_sender::{Broadcast, FrameReceiver, FrameSource, Identity, NextFrame};
 use nestcast_tests::still_frames::{RATE, StillFrames};
@@ -43,7 +45,7 @@ struct Numbers(Vec<u64>);
 impl FrameSink for Numbers {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Infallible> {
         self.0.push(frame.header.id);
         Ok(())
     }
@@ -70,17 +72,17 @@ async fn broadcast(told: Told) -> [Vec<u64>; 3] {
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let (socket, seed) = network.server();
     let address = socket.local_addr().expect("it is bound");
-    let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
+    let socket = nestcast_sender::SenderSocket::simulated(socket, seed).expect("it is bound");
     let source = Listening(StillFrames::new(5000, 400, RUN_TIME).of_video(), told);
     let broadcast =
-        Broadcast::over(socket, nestcast_sender::Config::new(address, identity), source).expect("it begins");
+        Broadcast::over(socket, nestcast_sender::SenderConfig::new(address, identity), source).expect("it begins");
     let recorder = tokio::spawn(record(broadcast.frames(), broadcast.demand()));
     let mut plain = broadcast.frames();
     let sending = tokio::spawn(broadcast.run(std::future::pending()));
     let (socket, seed) = network.client(0);
-    let socket = nestcast_receiver::Socket::simulated(socket, seed);
+    let socket = nestcast_receiver::ReceiverSocket::simulated(socket, seed);
     let mut receiver = Numbers::default();
-    let config = nestcast_receiver::Config::new(address, trust);
+    let config = nestcast_receiver::ReceiverConfig::new(address, trust);
     receive_over(socket, config, &mut receiver, std::future::pending()).await.expect("it ends well");
     sending.await.expect("no panic").expect("the source ends");
     let mut numbers = Vec::new();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nestcast_encode::RenditionLimit;
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, Bitrate, ReceiveStats};
+use nestcast_proto::{Bitrate, ReceiveStats, ReceivedFrame};
 use nestcast_receiver::FrameSink;
 use nestcast_tests::network::{INTERVAL, Scenario, Viewer, broadcast_from};
 use nestcast_tests::video_frames::video_frames;
@@ -30,7 +30,7 @@ struct Clock {
 impl FrameSink for Clock {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Infallible> {
         self.frames.push((frame.header.id, Duration::from_micros(frame.header.captured), self.network.now()));
         Ok(())
     }

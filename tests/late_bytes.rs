@@ -10,7 +10,7 @@ use nestcast_lab::link::Link;
 use nestcast_lab::metrics::psnr;
 use nestcast_lab::pace::{Pace, microseconds};
 use nestcast_proto::{
-    Arrived, Bitrate, BroadcastFrame, Demand, Frame, More, PackageHash, ReceiveStats, SourceError, Welcome,
+    Bitrate, BroadcastFrame, Demand, Frame, More, PackageHash, ReceiveStats, ReceivedFrame, SourceError, Welcome,
 };
 use nestcast_receiver::FrameSink;
 use nestcast_sender::FrameSource;
@@ -122,7 +122,7 @@ impl Audience {
 impl FrameSink for Audience {
     type Error = Error;
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Error> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), Error> {
         self.decoder.reset();
         let captured = Duration::from_micros(frame.header.captured);
         self.slide = self.slides.iter().rposition(|(begins, _)| *begins <= captured).expect("the first begins at once");
@@ -178,7 +178,7 @@ fn a_slide_at_100_kbit_a_second_becomes_better_until_it_is_whole() {
     println!("{} bytes took {took:?} of {bound:?}", lengths[1]);
     assert!(took <= bound, "{took:?} for {} bytes", lengths[1]);
     assert_eq!(looks.last().map(|look| look.bytes), Some(lengths[1]), "once");
-    assert_eq!(audience.received.blank, 0, "pictures that stayed are not missing");
+    assert_eq!(audience.received.missing_bases, 0, "pictures that stayed are not missing");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use nestcast_codec::Channels;
 use nestcast_codec::FrameRate;
 use nestcast_encode::{PictureFormat, Pictures};
 use nestcast_proto::{
-    Arrived, Bitrate, BroadcastFrame, Code, Demand, PackageHash, ReceiveStats, ReceiverEnd, SourceError, Welcome,
+    Bitrate, BroadcastFrame, Code, Demand, PackageHash, ReceiveStats, ReceivedFrame, ReceiverEnd, SourceError, Welcome,
 };
 use nestcast_receiver::{Error, FrameSink, receive, view};
 use nestcast_sender::{Broadcast, FrameSource, Identity};
@@ -240,7 +240,7 @@ struct Count(u64);
 impl FrameSink for Count {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, _frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Infallible> {
         self.0 += 1;
         Ok(())
     }
@@ -253,7 +253,7 @@ async fn receivers_are_told_whether_a_source_broke_off_or_failed() {
         (SourceError::failed("no more memory"), Code::Failed),
     ] {
         let (identity, said) = (identity(), error.to_string());
-        let config = nestcast_sender::Config::new(anywhere(), identity.clone());
+        let config = nestcast_sender::SenderConfig::new(anywhere(), identity.clone());
         let frames = StillFrames::new(5000, 100, PATIENCE);
         let source = Failing { error: Some(error), frames, served: 0 };
         let broadcast = Broadcast::listen(config, source).expect("a free port");

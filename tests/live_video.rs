@@ -69,7 +69,7 @@ fn assert_whole(watcher: &Watcher, what: &str) {
     let ids: Vec<_> = watcher.decoded.iter().map(|frame| frame.id).collect();
     let expected: Vec<_> = (ids[0]..).take(ids.len()).collect();
     assert_eq!(ids, expected, "{what}");
-    assert_eq!(watcher.received.blank, 0, "{what}");
+    assert_eq!(watcher.received.missing_bases, 0, "{what}");
 }
 
 /// Returns the mean PSNR of frames 60 to 180 if each is cut to `rate` without a network.
@@ -157,7 +157,7 @@ fn a_receiver_has_its_cap_though_a_quarter_of_the_frames_is_left_out() {
     let watchers = watch_source(source, &[link], ms(6000), &caps.map(|cap| (ms(0), Some(cap))));
     for (watcher, cap) in watchers.iter().zip(caps) {
         println!("{cap} bit/s: {}", describe(watcher));
-        assert_eq!(watcher.received.blank, 0);
+        assert_eq!(watcher.received.missing_bases, 0);
         assert_within_cap(watcher, cap);
         let settled: Vec<_> = watcher.decoded.iter().filter(|frame| frame.id >= 60).collect();
         let frames = settled.last().expect("frames").id - settled[0].id;

@@ -43,7 +43,7 @@ fn constant_links(rtts: [u64; 4], loss: u32, least: [[f64; 4]; 4], longest: [u64
             let result =
                 format!("{rate} bit/s, {rtt} ms: {used:.1} %, queue p95 {queue:?}, {}", describe(outcome.seen()));
             println!("{result}");
-            if used < least || queue > ms(longest[at]) || outcome.blank() > most[at] {
+            if used < least || queue > ms(longest[at]) || outcome.missing_bases() > most[at] {
                 failed.push(format!("{result}; asked for {least} %, {} ms and {}", longest[at], most[at]));
             }
         }
@@ -68,7 +68,7 @@ fn nine_tenths_of_a_constant_link_are_used_and_its_queue_is_shorter_than_a_frame
             let outcomes = near(rate, 8).map(|rate| {
                 let link = constant(rate, rtt);
                 let outcome = broadcast(&link, Scenario::lasting(ms(12_000)));
-                assert_eq!(outcome.blank(), 0, "{rate} bit/s, {rtt} ms: {}", describe(outcome.seen()));
+                assert_eq!(outcome.missing_bases(), 0, "{rate} bit/s, {rtt} ms: {}", describe(outcome.seen()));
                 let queue = outcome.queue_p95(ms(2000), ms(12_000));
                 (outcome.used(&link, ms(2000), ms(12_000)), queue.as_secs_f64() * 1e3)
             });
@@ -103,7 +103,7 @@ fn of_a_link_that_loses_one_packet_in_a_hundred_85_percent_are_used() {
                 let link = constant(rate, rtt).with_loss(10_000, seed);
                 let outcome = broadcast(&link, Scenario::lasting(ms(12_000)));
                 let queue = outcome.queue_p95(ms(2000), ms(12_000)).as_secs_f64() * 1e3;
-                (outcome.used(&link, ms(2000), ms(12_000)), queue, outcome.blank())
+                (outcome.used(&link, ms(2000), ms(12_000)), queue, outcome.missing_bases())
             });
             let outcomes: Vec<_> = outcomes.collect();
             println!("{rate} bit/s, {rtt} ms: {outcomes:.1?}");
@@ -134,14 +134,14 @@ fn most_blank(rtt: u64) -> u64 {
         rates.iter().enumerate().flat_map(|(at, &before)| rates[at + 1..].iter().map(move |&to| (before, to)));
     let mut most = 0;
     for (before, after) in rate_drops {
-        let blank = (0..12).map(|step| {
+        let missing_bases = (0..12).map(|step| {
             let fall = Duration::from_micros(4_000_000 + 8400 * step);
             let link = Link::varying(vec![(Duration::ZERO, before), (fall, after)]).with_rtt(ms(rtt));
-            broadcast(&link, Scenario::lasting(ms(7000))).blank()
+            broadcast(&link, Scenario::lasting(ms(7000))).missing_bases()
         });
-        let blank: Vec<_> = blank.collect();
-        println!("{rtt} ms, {before} to {after}: {blank:?}");
-        most = most.max(blank.into_iter().max().unwrap_or_default());
+        let missing_bases: Vec<_> = missing_bases.collect();
+        println!("{rtt} ms, {before} to {after}: {missing_bases:?}");
+        most = most.max(missing_bases.into_iter().max().unwrap_or_default());
     }
     most
 }
@@ -183,7 +183,7 @@ fn after_a_step_every_frame_has_its_base_and_the_link_is_used_again_within_a_sec
             let queue = outcome.queue_p95(ms(4100), ms(8000));
             println!("queue p95 {queue:?}, {}", describe(outcome.seen()));
             assert!(queue <= ms(longest), "{rtt} ms, after the fall: {queue:?}");
-            assert!(outcome.blank() <= if rtt > 100 { 12 } else { 0 }, "{rtt} ms");
+            assert!(outcome.missing_bases() <= if rtt > 100 { 12 } else { 0 }, "{rtt} ms");
         }
     }
 }
@@ -202,7 +202,7 @@ fn a_rate_that_slides_to_a_tenth_in_a_minute_and_back_makes_no_long_queue() {
             println!("{rtt} ms, {from:?} to {until:?}: {used:.1} %, {queue:?}");
             assert!(used >= 90.0 && queue <= ms(longest), "{rtt} ms, {from:?} to {until:?}: {used} %, {queue:?}");
         }
-        assert_eq!(outcome.blank(), 0, "{rtt} ms: {}", describe(outcome.seen()));
+        assert_eq!(outcome.missing_bases(), 0, "{rtt} ms: {}", describe(outcome.seen()));
     }
 }
 
@@ -236,7 +236,7 @@ fn recorded_links_are_used_and_one_frame_at_most_lacks_its_base() {
                 let queue = outcome.queue_p95(ms(1000), ms(17_000));
                 println!("queue p95 {queue:?}, {}", describe(outcome.seen()));
                 assert!(queue <= ms(longest), "{name}, {rtt} ms: {queue:?}");
-                assert!(outcome.blank() <= u64::from(rtt >= 100), "{name}, {rtt} ms");
+                assert!(outcome.missing_bases() <= u64::from(rtt >= 100), "{name}, {rtt} ms");
             }
         }
     }
@@ -321,12 +321,15 @@ fn most_of_what_a_policer_lets_through_is_used_and_every_frame_is_shown() {
             let sent = outcome.passages.iter().filter(|passage| passage.at >= ms(3000)).count();
             outcome.dropped(ms(3000), ms(30_000)) as f64 * 100.0 / sent as f64
         });
-        let blank = outcomes.each_ref().map(Outcome::blank);
-        println!("{rate} bit/s, {rtt} ms: {used:.1?} %, {dropped:.1?} % dropped, {blank:?} not shown");
+        let missing_bases = outcomes.each_ref().map(Outcome::missing_bases);
+        println!("{rate} bit/s, {rtt} ms: {used:.1?} %, {dropped:.1?} % dropped, {missing_bases:?} not shown");
         assert!(mean(&used) >= 83.0, "{rate} bit/s, {rtt} ms: {used:?} %");
         assert!(mean(&dropped) <= 3.0, "{rate} bit/s, {rtt} ms: {dropped:?} % dropped");
         // In the first second, before anything is known, a base may be lost twice.
-        assert!(blank.iter().all(|&blank| blank <= 1), "{rate} bit/s, {rtt} ms: {blank:?} not shown");
+        assert!(
+            missing_bases.iter().all(|&missing| missing <= 1),
+            "{rate} bit/s, {rtt} ms: {missing_bases:?} not shown"
+        );
     }
 }
 
@@ -354,7 +357,7 @@ fn jitter_costs_little() {
         let used = outcome.used(&link, ms(2000), ms(10_000));
         println!("{rtt} ms: {used:.1} %, {}", describe(outcome.seen()));
         assert!(used >= 90.0, "{rtt} ms: {used} %");
-        assert_eq!(outcome.blank(), 0, "{rtt} ms");
+        assert_eq!(outcome.missing_bases(), 0, "{rtt} ms");
     }
 }
 
@@ -369,7 +372,7 @@ fn late_acknowledgements_are_taken_for_no_queue() {
             let used = outcome.used(&link, ms(2000), ms(12_000));
             println!("{rate} bit/s, {rtt} ms: {used:.1} %, {}", describe(outcome.seen()));
             assert!(used >= 75.0, "{rate} bit/s, {rtt} ms: {used} %");
-            assert!(outcome.blank() <= if rtt > 100 { 5 } else { 0 }, "{rate} bit/s, {rtt} ms");
+            assert!(outcome.missing_bases() <= if rtt > 100 { 5 } else { 0 }, "{rate} bit/s, {rtt} ms");
         }
     }
 }
@@ -401,7 +404,7 @@ fn beside_a_download_a_broadcast_keeps_a_share() {
             let used = near(*rate, 8).map(|rate| {
                 let link = constant(rate, rtt);
                 let outcome = broadcast(&link, Scenario { download: Some(ms(3000)), ..Scenario::lasting(ms(40_000)) });
-                assert!(outcome.blank() <= 30, "{rate} bit/s, {rtt} ms");
+                assert!(outcome.missing_bases() <= 30, "{rate} bit/s, {rtt} ms");
                 outcome.used(&link, ms(10_000), ms(40_000))
             });
             let used: Vec<_> = used.collect();

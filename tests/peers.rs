@@ -12,7 +12,7 @@ use nestcast_encode::{PictureFormat, Pictures};
 use nestcast_lab::link::{Link, Relay, Traffic};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::Code;
-use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Trust, Viewer, view};
+use nestcast_receiver::{Announcement, Decoding, Error, ReceiverConfig, Shown, Trust, Viewer, view};
 use nestcast_sender::Identity;
 use nestcast_tests::broadcasts::{
     self, PATIENCE, Plan, Running, config, count, count_frames, count_while, eventually, identity, see,
@@ -221,7 +221,7 @@ async fn certificates_in_pem_files_are_trusted_by_their_name() {
     config.trust = Trust::Authorities(authority);
     // The certificate contains no address.
     for name in [config.name.clone(), "elsewhere".to_owned()] {
-        let refused = count(Config { name, ..config.clone() }, Instant::now(), PATIENCE).await;
+        let refused = count(ReceiverConfig { name, ..config.clone() }, Instant::now(), PATIENCE).await;
         assert!(matches!(refused, Err(Error::Untrusted { .. })), "{refused:?}");
     }
     config.name = "localhost".to_owned();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_player::{Latency, PlayoutClock};
-use nestcast_proto::{Arrived, Bitrate, ReceiveStats};
+use nestcast_proto::{Bitrate, ReceiveStats, ReceivedFrame};
 use nestcast_receiver::FrameSink;
 use nestcast_tests::network::{Scenario, Viewer, broadcast_from};
 use nestcast_tests::still_frames::StillFrames;
@@ -38,7 +38,7 @@ struct Shown {
 impl FrameSink for Screen {
     type Error = std::convert::Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Self::Error> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Self::Error> {
         let (now, captured) = (self.network.now(), frame.header.captured);
         let missed = self.clock.presentation(captured).map(|at| at + self.clock.grace());
         let at = self.clock.handle_ready(now, captured).at;

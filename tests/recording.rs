@@ -12,7 +12,9 @@ use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_media::stored::{Frames, Player, Reader, RecordedFrame, Recording};
 use nestcast_player::Announcement;
-use nestcast_proto::{Arrived, BroadcastFrame, Demand, Frame, FrameStream as _, ReceiveStats, SourceError, Welcome};
+use nestcast_proto::{
+    BroadcastFrame, Demand, Frame, FrameStream as _, ReceiveStats, ReceivedFrame, SourceError, Welcome,
+};
 use nestcast_receiver::{FrameSink, Trust, receive_over};
 use nestcast_sender::{Broadcast, FrameSource, Identity, RecordedFrames};
 use nestcast_tests::video_frames::{picture, video_frames};
@@ -102,7 +104,7 @@ impl Screen {
 impl FrameSink for Screen {
     type Error = TransformError;
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), TransformError> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), TransformError> {
         self.is_cut |= frame.prefix.len() as u64 != frame.header.full;
         self.decoder.decode(&frame.prefix)?;
         let mut picture = picture(0);
@@ -142,20 +144,20 @@ fn broadcast(source: impl FrameSource, count: usize, joins: &[Duration]) -> Outc
         let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
         let (socket, seed) = network.server();
         let address = socket.local_addr().expect("it is bound");
-        let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
+        let socket = nestcast_sender::SenderSocket::simulated(socket, seed).expect("it is bound");
         let welcome = source.welcome();
         let source = Gated { source, is_open: false, left: count };
-        let broadcast = Broadcast::over(socket, nestcast_sender::Config::new(address, identity), source);
+        let broadcast = Broadcast::over(socket, nestcast_sender::SenderConfig::new(address, identity), source);
         let broadcast = broadcast.expect("it begins");
         let recording = tokio::spawn(record(broadcast.recorded_frames(), welcome));
         let sending = tokio::spawn(broadcast.run(std::future::pending()));
         let mut receivers = Vec::new();
         for (at, joins) in joins.iter().copied().enumerate() {
             let (socket, seed) = network.client(at);
-            let config = nestcast_receiver::Config::new(address, trust.clone());
+            let config = nestcast_receiver::ReceiverConfig::new(address, trust.clone());
             receivers.push(tokio::spawn(async move {
                 sleep(joins).await;
-                let socket = nestcast_receiver::Socket::simulated(socket, seed);
+                let socket = nestcast_receiver::ReceiverSocket::simulated(socket, seed);
                 let mut screen = Screen::new(Shown::default());
                 receive_over(socket, config, &mut screen, std::future::pending()).await.expect("it ends well");
                 (screen.shown.all(), screen.is_cut)

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_proto::{ReceiveStats, ReceivedFrame};
 use nestcast_receiver::{FrameSink, Trust, receive_over};
 use nestcast_sender::Broadcast;
 use nestcast_tests::network::{INTERVAL, identity};
@@ -113,7 +113,7 @@ impl FrameSink for Times {
         self.connections += 1;
     }
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Self::Error> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Self::Error> {
         self.frames.push((Duration::from_micros(frame.header.captured), self.network.now()));
         Ok(())
     }
@@ -142,9 +142,9 @@ fn begin_lasting(network: &Bottleneck, time: Duration) -> (SocketAddr, Trust) {
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let (socket, seed) = network.server();
     let address = socket.local_addr().expect("it is bound");
-    let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
+    let socket = nestcast_sender::SenderSocket::simulated(socket, seed).expect("it is bound");
     let source = StillFrames::new(6000, 400, time).of_video();
-    let broadcast = Broadcast::over(socket, nestcast_sender::Config::new(address, identity), source);
+    let broadcast = Broadcast::over(socket, nestcast_sender::SenderConfig::new(address, identity), source);
     tokio::spawn(broadcast.expect("a configuration").run(std::future::pending()));
     (address, trust)
 }
@@ -164,21 +164,21 @@ async fn receive(
     place: fn(Duration) -> Option<usize>,
     end: Duration,
 ) -> (Times, Arc<Roaming>) {
-    let config = nestcast_receiver::Config::new(address, trust);
+    let config = nestcast_receiver::ReceiverConfig::new(address, trust);
     receive_with(network, config, place, end).await
 }
 
 /// Does the same with these settings.
 async fn receive_with(
     network: &Bottleneck,
-    config: nestcast_receiver::Config,
+    config: nestcast_receiver::ReceiverConfig,
     place: fn(Duration) -> Option<usize>,
     end: Duration,
 ) -> (Times, Arc<Roaming>) {
     let (roaming, seed) = Roaming::new(network, place);
     let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
-    let config = nestcast_receiver::Config { name: "localhost".to_owned(), ..config };
-    let socket = nestcast_receiver::Socket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
+    let config = nestcast_receiver::ReceiverConfig { name: "localhost".to_owned(), ..config };
+    let socket = nestcast_receiver::ReceiverSocket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
     receive_over(socket, config, &mut times, tokio::time::sleep(end)).await.expect("it goes on to the end");
     (times, roaming)
 }
@@ -226,12 +226,12 @@ fn a_receiver_without_a_network_for_fifty_seconds_goes_on_within_a_second() {
     let times = in_virtual_time(async {
         let network = network();
         let (address, trust) = begin_lasting(&network, BACK + RUN_TIME);
-        let mut config = nestcast_receiver::Config::new(address, trust);
+        let mut config = nestcast_receiver::ReceiverConfig::new(address, trust);
         config.name = "localhost".to_owned();
         config.retry = Duration::from_secs(300);
         let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
         let place = |now| Some(0).filter(|_| !(CHANGE..BACK).contains(&now));
-        let socket = nestcast_receiver::Socket::simulated_each(move || {
+        let socket = nestcast_receiver::ReceiverSocket::simulated_each(move || {
             let (roaming, seed) = Roaming::new(&network, place);
             (roaming, seed)
         });
@@ -310,9 +310,10 @@ fn a_receiver_that_the_sender_refuses_hides_no_reset_from_one_that_slept() {
         let (_, slept) = receive(&network, to, |now| Some(0).filter(|_| now < CHANGE), CHANGE + INTERVAL).await;
         tokio::time::sleep(SENDER_PATIENCE + Duration::from_secs(1)).await;
         let (roaming, seed) = Roaming::new(&network, |_| Some(0));
-        let mut config = nestcast_receiver::Config::new(address, trust);
+        let mut config = nestcast_receiver::ReceiverConfig::new(address, trust);
         config.broadcast = "another".parse().expect("a name");
-        let socket = nestcast_receiver::Socket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
+        let socket =
+            nestcast_receiver::ReceiverSocket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
         let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
         let refused = receive_over(socket, config, &mut times, std::future::pending()).await;
         refused.expect_err("there is no such broadcast");

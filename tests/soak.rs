@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use nestcast_lab::link::trace::{NORWAY_BUS, NORWAY_METRO};
 use nestcast_lab::link::{Link, Relay};
-use nestcast_proto::{Arrived, Bitrate, ReceiveStats};
-use nestcast_receiver::{Config, Error, FrameSink, receive};
+use nestcast_proto::{Bitrate, ReceiveStats, ReceivedFrame};
+use nestcast_receiver::{Error, FrameSink, ReceiverConfig, receive};
 use nestcast_tests::broadcasts::{count, pinned};
 use tokio::task::JoinSet;
 
@@ -76,7 +76,7 @@ struct Sender {
 
 impl Sender {
     /// Starts it, and returns how to receive from it.
-    fn start(renditions: u64) -> (Self, Config) {
+    fn start(renditions: u64) -> (Self, ReceiverConfig) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_broadcast"));
         let mut child = command
             .args(["video", &format!("renditions={renditions}")])
@@ -127,14 +127,14 @@ struct Count(u64);
 impl FrameSink for Count {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, _frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Infallible> {
         self.0 += 1;
         Ok(())
     }
 }
 
 /// Receives for this long, decoding or not; returns the received frames, or the shown pictures of a decoder.
-async fn frames_within(config: Config, time: Duration, decodes: bool) -> Result<u64, Error> {
+async fn frames_within(config: ReceiverConfig, time: Duration, decodes: bool) -> Result<u64, Error> {
     if decodes {
         return Ok(count(config, Instant::now(), time).await?.last().received.shown);
     }
@@ -145,7 +145,7 @@ async fn frames_within(config: Config, time: Duration, decodes: bool) -> Result<
 
 /// Receives for a while, over its own link with a recorded rate or at 100 kbit/s; returns whether a frame arrived. One
 /// in four vanishes in the middle without a word.
-async fn come_and_go(mut config: Config, number: u64) -> bool {
+async fn come_and_go(mut config: ReceiverConfig, number: u64) -> bool {
     let stay = Duration::from_millis(2000 + number * 7919 % 8000);
     let trace = match number % 5 {
         0 => Some(NORWAY_METRO),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
 use nestcast_player::{SoundContent, SoundMode, SoundPlayout, SoundStats};
-use nestcast_proto::{Arrived, Bitrate, ReceiveStats, Sound, SoundPacket};
+use nestcast_proto::{Bitrate, ReceiveStats, ReceivedFrame, Sound, SoundPacket};
 use nestcast_receiver::FrameSink;
 use nestcast_tests::network::{BASE, FULL, Outcome, Scenario, Viewer, broadcast_from};
 use nestcast_tests::still_frames::StillFrames;
@@ -27,7 +27,7 @@ struct Listener {
 impl FrameSink for Listener {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), Infallible> {
         self.frame_bytes += frame.prefix.len() as u64;
         self.received = stats;
         Ok(())
@@ -123,7 +123,7 @@ fn a_narrow_path_that_falls_carries_every_packet_and_a_base_of_every_frame() {
     println!("{heard:?}, frames {:?}", listener.received);
     assert!(heard.interrupted <= Duration::from_millis(400), "{heard:?}");
     assert!(heard.stats.packets > 1900, "{heard:?}");
-    assert!(listener.received.blank <= 2 && listener.received.shown > 1100, "{:?}", listener.received);
+    assert!(listener.received.missing_bases <= 2 && listener.received.shown > 1100, "{:?}", listener.received);
 }
 
 #[test]

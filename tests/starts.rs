@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::link::Link;
-use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_proto::{ReceiveStats, ReceivedFrame};
 use nestcast_receiver::FrameSink;
 use nestcast_tests::network::{Scenario, Viewer, broadcast_from};
 use nestcast_tests::still_frames::StillFrames;
@@ -25,7 +25,7 @@ struct First {
 impl FrameSink for First {
     type Error = std::convert::Infallible;
 
-    fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), Self::Error> {
+    fn handle_frame(&mut self, _frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Self::Error> {
         let waited = self.network.now().saturating_sub(self.joins);
         self.waited.get_or_insert(waited);
         Ok(())

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use nestcast_codec::{Arrived, Format, Frame, Model, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
+use nestcast_codec::{CodedFrame, DecodedPart, Format, Model, Picture, Size, VideoDecoder, VideoModel, Ycbcr};
 use nestcast_media::y4m;
 use nestcast_tests::clips::{self, CLIPS, Clip, FORMAT};
 use nestcast_tests::reference::{Fault, Head, VideoReference};
@@ -33,7 +33,7 @@ enum Cut {
 }
 
 impl Cut {
-    fn of(self, frame: &Frame) -> &[u8] {
+    fn of(self, frame: &CodedFrame) -> &[u8] {
         let share = |share: u16, of: usize| (usize::from(share) * (of + 1)) >> 16;
         let count = match self {
             Self::Whole => frame.bytes.len(),
@@ -81,14 +81,14 @@ impl Both {
         let expected = self.reference.decode(bytes);
         match self.codec.decode(bytes) {
             Ok(arrived) => {
-                assert_eq!(expected, Ok(arrived != Arrived::Nothing), "{what}: {arrived:?}");
+                assert_eq!(expected, Ok(arrived != DecodedPart::Nothing), "{what}: {arrived:?}");
                 let head = Head::read(bytes).expect("it was taken");
-                if let Some(head) = head.filter(|_| arrived != Arrived::Nothing) {
+                if let Some(head) = head.filter(|_| arrived != DecodedPart::Nothing) {
                     let string = bytes.len() - head.bytes - head.side;
-                    let part = if string < head.base_reference { Arrived::Part } else { Arrived::Base };
+                    let part = if string < head.base_reference { DecodedPart::Part } else { DecodedPart::Base };
                     assert_eq!(
                         arrived,
-                        if string < head.enhancement_reference { part } else { Arrived::EnhancementReference },
+                        if string < head.enhancement_reference { part } else { DecodedPart::EnhancementReference },
                         "{what}"
                     );
                 }
@@ -110,7 +110,7 @@ fn model() -> VideoModel {
 
 /// Checks that frames of these pictures with these cuts equal the reference's, and so do the whole frames that follow.
 /// These show any error in the unseen parts of the floor and of the enhanced picture.
-fn check(frames: &[Frame], size: Size, cuts: &[Cut], what: &str) {
+fn check(frames: &[CodedFrame], size: Size, cuts: &[Cut], what: &str) {
     let mut both = Both::new(size);
     for (number, (frame, cut)) in frames.iter().zip(cuts.iter().chain(std::iter::repeat(&Cut::Whole))).enumerate() {
         both.take(cut.of(frame), &format!("{what}, frame {number}, {cut:?}"));
@@ -125,7 +125,7 @@ fn every_clip_at_every_kind_of_cut_is_the_references() {
         let heads = all.iter().flatten().map(|frame| Head::read(&frame.bytes).expect("valid").expect("whole"));
         bipredicted += heads.filter(|head| head.bipredicts).count();
         for number in 0..clip.renditions {
-            let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
+            let frames: Vec<CodedFrame> = all.iter().map(|frames| frames[number].clone()).collect();
             for cut in [Cut::Whole, Cut::Base, Cut::Beyond(0x8000), Cut::Share(0x4000)] {
                 check(
                     &frames,
@@ -172,7 +172,7 @@ proptest! {
         };
         let all = clip.encode_on(1, &model());
         for number in 0..renditions {
-            let frames: Vec<Frame> = all.iter().map(|frames| frames[number].clone()).collect();
+            let frames: Vec<CodedFrame> = all.iter().map(|frames| frames[number].clone()).collect();
             check(&frames, clip.size(), &cuts, &format!("{clip:?}, loop {number}"));
         }
     }

@@ -13,8 +13,8 @@ use std::error::Error;
 use std::time::{Duration, Instant};
 
 use nestcast_codec::{
-    Bitrate, Budget, Effort, Format, Frame, Picture, Population, VideoDecoder, VideoEncoder, VideoModel, VideoSettings,
-    Ycbcr,
+    Bitrate, Budget, CodedFrame, Effort, Format, Picture, Population, VideoDecoder, VideoEncoder, VideoModel,
+    VideoSettings, Ycbcr,
 };
 use y4m::Clip;
 
@@ -51,9 +51,9 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Returns the frames of the clip in `bits` bits a sample, and the time of one.
-fn encoded(clip: &Clip, bits: u8, most: u64) -> Result<(Vec<Frame>, Duration), Box<dyn Error>> {
+fn encoded(clip: &Clip, bits: u8, most: u64) -> Result<(Vec<CodedFrame>, Duration), Box<dyn Error>> {
     let pictures = clip.pictures.iter().map(|picture| rounded(picture, bits)).collect::<Result<Vec<_>, _>>()?;
-    let mut best: Option<(Vec<Frame>, Duration)> = None;
+    let mut best: Option<(Vec<CodedFrame>, Duration)> = None;
     for _ in 0..RUN_COUNT {
         let population = Population::log_uniform(Bitrate::from_bits(RATES[0])..=Bitrate::from_bits(most));
         let settings = VideoSettings { size: clip.size, rate: clip.rate, population, threads: 1 };
@@ -68,7 +68,12 @@ fn encoded(clip: &Clip, bits: u8, most: u64) -> Result<(Vec<Frame>, Duration), B
 
 /// Returns the bytes that a receiver with this rate gets, the PSNR of what it shows in `bits` bits, and the time of a
 /// frame.
-fn decoded(clip: &Clip, frames: &[Frame], bitrate: u64, bits: u8) -> Result<(usize, f64, Duration), Box<dyn Error>> {
+fn decoded(
+    clip: &Clip,
+    frames: &[CodedFrame],
+    bitrate: u64,
+    bits: u8,
+) -> Result<(usize, f64, Duration), Box<dyn Error>> {
     let mut shown = Picture::zero(clip.size, Format::planar(Ycbcr::BT601, bits));
     let (mut bytes, mut error, mut least) = (0, 0.0, Duration::MAX);
     for _ in 0..RUN_COUNT {

@@ -4,8 +4,8 @@ mod harness;
 
 use harness::{FORMAT, RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Bitrate, Budget, Effort, Frame, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
-    VideoSettings,
+    Bitrate, Budget, CodedFrame, DecodedPart, Effort, Picture, Population, Size, VideoDecoder, VideoEncoder,
+    VideoModel, VideoSettings,
 };
 
 /// Frames until nothing is left to code, in all tests here.
@@ -36,9 +36,9 @@ impl Receiver {
     }
 
     /// Decodes what it gets of a frame, and returns the mean squared error of what it shows.
-    fn take(&mut self, frame: &Frame, original: &Picture) -> f64 {
+    fn take(&mut self, frame: &CodedFrame, original: &Picture) -> f64 {
         let cut = self.budget.cut(&frame.bytes, 0).expect("a frame");
-        assert!(self.decoder.decode(&frame.bytes[..cut]).expect("a frame") >= Arrived::Base);
+        assert!(self.decoder.decode(&frame.bytes[..cut]).expect("a frame") >= DecodedPart::Base);
         error(&render(&mut self.decoder), original)
     }
 }
@@ -86,7 +86,7 @@ fn receivers_that_join_while_a_picture_stays_have_it_after_a_cycle() {
     }
     let mut receiver = Receiver::new(rates[1]);
     let join = encoder.join(400);
-    assert!(receiver.decoder.decode(&join.bytes).expect("a frame") >= Arrived::Base);
+    assert!(receiver.decoder.decode(&join.bytes).expect("a frame") >= DecodedPart::Base);
     let first = error(&render(&mut receiver.decoder), original);
     let mut settled = 0;
     let mut last = first;
@@ -122,7 +122,7 @@ fn an_encoder_that_does_not_know_its_receivers_heals_those_that_lost_a_base() {
 fn motion_that_begins_again_is_coded_as_after_any_frame_and_threads_change_nothing() {
     let moving = clip(size(), 30, 99);
     let pictures: Vec<_> = moving[..10].iter().chain([&moving[9]; 40]).chain(&moving[10..]).collect();
-    let encoded = |threads| -> Vec<Frame> {
+    let encoded = |threads| -> Vec<CodedFrame> {
         let (mut encoder, _) = encoder(threads);
         pictures.iter().map(|picture| encoder.encode(*picture).expect("a frame")).collect()
     };
@@ -173,7 +173,7 @@ fn frames_of_a_picture_that_stays_can_be_cut_anywhere() {
             for earlier in &frames[..frame] {
                 decoder.decode(&earlier.bytes).expect("a frame");
             }
-            assert!(decoder.decode(&frames[frame].bytes[..cut]).expect("a frame") >= Arrived::Base);
+            assert!(decoder.decode(&frames[frame].bytes[..cut]).expect("a frame") >= DecodedPart::Base);
             let shown = error(&render(&mut decoder), original);
             assert!(shown < 1.25 * before, "frame {frame}, {cut} bytes: {shown} after {before}");
             before = before.min(shown);

@@ -6,20 +6,20 @@ mod harness;
 
 use harness::{FORMAT, RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Bitrate, Budget, DecodedFrame, DecodingConditions, Effort, Error, Format, Frame, Picture, Population,
-    Restoration, Size, TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
+    Bitrate, Budget, CodedFrame, DecodedFrame, DecodedPart, DecodingConditions, Effort, Error, Format, Picture,
+    Population, Restoration, Size, TransformError, VideoDecoder, VideoEncoder, VideoModel, VideoSettings, ViewMut,
 };
 
-fn encode(clip: &[Picture], threads: usize) -> Vec<Frame> {
+fn encode(clip: &[Picture], threads: usize) -> Vec<CodedFrame> {
     encode_at(1.0, clip, threads)
 }
 
 /// Encodes for receivers of `share` times the usual rates.
-fn encode_at(share: f64, clip: &[Picture], threads: usize) -> Vec<Frame> {
+fn encode_at(share: f64, clip: &[Picture], threads: usize) -> Vec<CodedFrame> {
     encode_by(Effort::Normal, share, clip, threads)
 }
 
-fn encode_by(effort: Effort, share: f64, clip: &[Picture], threads: usize) -> Vec<Frame> {
+fn encode_by(effort: Effort, share: f64, clip: &[Picture], threads: usize) -> Vec<CodedFrame> {
     let size = clip[0].size();
     let bits = share * (30.0 * 8.0 * size.pixels() as f64).max(1e6);
     let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
@@ -39,7 +39,7 @@ fn more_bytes_of_every_frame_give_better_frames_and_nobody_drifts() {
         let mut halves = [0.0; 2];
         for (number, (frame, original)) in frames.iter().zip(&clip).enumerate() {
             let count = frame.base + (frame.bytes.len() - frame.base) * quarters / 4;
-            assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= Arrived::Base);
+            assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= DecodedPart::Base);
             halves[usize::from(number >= 24)] += error(&render(&mut decoder), original) / 20.0;
         }
         // The second half is as good as the first: missing bytes do not add up.
@@ -59,8 +59,8 @@ fn tails_lost_at_random_do_no_lasting_harm_in_three_hundred_frames() {
     for (number, (frame, original)) in encode(&clip, 1).iter().zip(&clip).enumerate() {
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let tail = (frame.bytes.len() - frame.base) * (seed >> 24) as usize / 255;
-        assert!(base.decode(&frame.bytes[..frame.base]).expect("a frame") >= Arrived::Base);
-        assert!(some.decode(&frame.bytes[..frame.base + tail]).expect("a frame") >= Arrived::Base);
+        assert!(base.decode(&frame.bytes[..frame.base]).expect("a frame") >= DecodedPart::Base);
+        assert!(some.decode(&frame.bytes[..frame.base + tail]).expect("a frame") >= DecodedPart::Base);
         let window = &mut windows[number / 50];
         for (sum, decoder) in window.iter_mut().zip([&mut base, &mut some]) {
             *sum += error(&render(decoder), original) / 50.0;
@@ -167,7 +167,7 @@ fn bytes_do_not_depend_on_threads_and_a_cut_begins_anew() {
     let frames = encode(&clip, 1);
     let decoded = |threads: usize| -> Vec<Picture> {
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), size, threads);
-        let shown = |frame: &Frame| {
+        let shown = |frame: &CodedFrame| {
             decoder.decode(&frame.bytes[..frame.base + (frame.bytes.len() - frame.base) / 3]).expect("a frame");
             render(&mut decoder)
         };
@@ -272,7 +272,7 @@ fn small_and_odd_sizes_are_coded() {
         let mut decoder = decoder(size);
         for (frame, original) in encode(&clip, 1).iter().zip(&clip) {
             for cut in 0..frame.side {
-                assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(Arrived::Nothing));
+                assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(DecodedPart::Nothing));
             }
             decoder.decode(&frame.bytes).expect("a frame");
             assert!(error(&render(&mut decoder), original) < 2000.0);
@@ -304,7 +304,7 @@ fn large_frames_are_refused_before_memory_is_taken() {
     assert!(matches!(result, Some(Err(Error::Limit { given, .. })) if given == 1 << 28), "{result:?}");
     assert!(taken < 2_000_000, "{taken} bytes");
     let mut small = decoder(Size::new(33, 17).expect("a valid size")).with_max_pixels(33 * 17);
-    assert_eq!(small.decode(&[0x80, 0, 0, 0]), Ok(Arrived::EnhancementReference));
+    assert_eq!(small.decode(&[0x80, 0, 0, 0]), Ok(DecodedPart::EnhancementReference));
     small = small.with_max_pixels(33 * 17 - 1);
     assert!(matches!(small.decode(&[0x80, 0, 0, 0]), Err(Error::Limit { .. })));
 }

@@ -3,7 +3,7 @@
 #![expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, clippy::cast_precision_loss, reason = "samples")]
 
 use nestcast_codec::{
-    Bitrate, Codec, Error, Format, Frame, FrameRate, Picture, Population, Size, TransformError, VideoDecoder,
+    Bitrate, Codec, CodedFrame, Error, Format, FrameRate, Picture, Population, Size, TransformError, VideoDecoder,
     VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
 
@@ -37,7 +37,7 @@ fn rounded(deep: &Picture) -> Picture {
     Picture::new(deep.size(), FRAME, rounded.collect()).expect("as many samples as the format says")
 }
 
-fn encode_frames(frames: &[Picture], threads: usize) -> Vec<Frame> {
+fn encode_frames(frames: &[Picture], threads: usize) -> Vec<CodedFrame> {
     let population = Population::log_uniform(Bitrate::from_bits(100_000)..=Bitrate::from_bits(20_000_000));
     let rate = FrameRate::new(30, 1).expect("a rate");
     let settings = VideoSettings { size: frames[0].size(), rate, population, threads };

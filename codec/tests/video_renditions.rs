@@ -4,12 +4,12 @@ mod harness;
 
 use harness::{RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Arrived, Bitrate, Budget, Frame, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder, VideoModel,
-    VideoRenditions, VideoSettings,
+    Bitrate, Budget, CodedFrame, DecodedPart, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder,
+    VideoModel, VideoRenditions, VideoSettings,
 };
 
 /// Encodes in `renditions` renditions.
-fn encode_renditions(clip: &[Picture], renditions: usize, threads: usize) -> Vec<Vec<Frame>> {
+fn encode_renditions(clip: &[Picture], renditions: usize, threads: usize) -> Vec<Vec<CodedFrame>> {
     let size = clip[0].size();
     let bits = 240.0 * size.pixels() as f64;
     let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
@@ -25,12 +25,12 @@ fn the_faster_of_two_loops_serves_the_fast_better_and_the_slower_the_slow() {
     let clip = clip(size, 40, 99);
     let (one, two) = (encode_renditions(&clip, 1, 1), encode_renditions(&clip, 2, 2));
     assert!(two == encode_renditions(&clip, 2, 1) && two == encode_renditions(&clip, 2, 3), "bytes depend on threads");
-    let error_at = |frames: &mut dyn Iterator<Item = &Frame>, share: f64| {
+    let error_at = |frames: &mut dyn Iterator<Item = &CodedFrame>, share: f64| {
         let bits = 240.0 * size.pixels() as f64;
         let (mut decoder, mut budget) = (decoder(size), Budget::new(Bitrate::rounded(share * bits), RATE));
         let errors = frames.zip(&clip).map(|(frame, original)| {
             let count = budget.cut(&frame.bytes, 0).expect("a frame");
-            assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= Arrived::Base);
+            assert!(decoder.decode(&frame.bytes[..count]).expect("a frame") >= DecodedPart::Base);
             error(&render(&mut decoder), original)
         });
         errors.skip(8).sum::<f64>()
@@ -61,12 +61,12 @@ fn one_loop_is_the_ordinary_video_and_scenes_begin_in_all_loops_at_once() {
 
 /// Decodes a frame as three receivers get it: its first `own_base` bytes; all of it; and, of a switching frame, half of
 /// the bytes after its side information. Both receivers that get all of a switching frame show the same.
-fn decode_as_it_came(decoders: &mut [VideoDecoder], frame: &Frame, own_base: usize, switching: bool) {
+fn decode_as_it_came(decoders: &mut [VideoDecoder], frame: &CodedFrame, own_base: usize, switching: bool) {
     let all = frame.bytes.len();
     let half = if switching { frame.side + (all - frame.side) / 2 } else { all };
     for (decoder, count) in decoders.iter_mut().zip([own_base, all, half]) {
         let part = switching && count == half && half < all;
-        assert_eq!(decoder.decode(&frame.bytes[..count]).expect("a frame") == Arrived::Part, part);
+        assert_eq!(decoder.decode(&frame.bytes[..count]).expect("a frame") == DecodedPart::Part, part);
     }
     if switching {
         let shown = [0, 1].map(|which| render(&mut decoders[which]));
@@ -155,7 +155,7 @@ fn frames_of_who_joins_or_changes_are_all_base_however_long_they_are() {
         let frame = encoder.join(1, most).expect("there is such a loop");
         assert!(frame.base == frame.bytes.len() && frame.bytes.len() <= most, "{most}: {frame:?}");
         let mut decoder = decoder(next.size());
-        assert_eq!(decoder.decode(&frame.bytes).expect("a frame"), Arrived::EnhancementReference, "{most}");
+        assert_eq!(decoder.decode(&frame.bytes).expect("a frame"), DecodedPart::EnhancementReference, "{most}");
     }
 }
 
@@ -175,7 +175,7 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
     let bits = 240.0 * size.pixels() as f64;
     let [slow, fast] = [0.02, 0.3].map(|share| Population::new([(Bitrate::rounded(share * bits), 1.0)]));
     let [few, many] = [0.02, 0.3].map(|share| Bitrate::rounded(share * bits).bytes_per_frame(RATE));
-    let cut = |frame: &Frame, count: usize| frame.bytes[..count.clamp(frame.base, frame.bytes.len())].to_vec();
+    let cut = |frame: &CodedFrame, count: usize| frame.bytes[..count.clamp(frame.base, frame.bytes.len())].to_vec();
     let settings = VideoSettings { size, rate: RATE, population: fast.clone(), threads: 1 };
     let new = || VideoRenditions::new(&VideoModel::built_in(), settings.clone(), 1).expect("one loop");
     let (mut alone, mut several) = (new(), new());
@@ -194,9 +194,9 @@ fn a_loop_branches_from_what_its_receivers_have_and_outlives_the_other() {
         assert_eq!(*own, expected, "frame {number}");
         assert_eq!(frames.len(), if (10..28).contains(&number) { 2 } else { 1 });
         assert!(number == 0 || !own.key, "frame {number}");
-        assert!(went.decode(&cut(own, few)).expect("a frame") >= Arrived::Base);
+        assert!(went.decode(&cut(own, few)).expect("a frame") >= DecodedPart::Base);
         if number < 28 {
-            assert!(stayed.decode(&cut(&frames[0], many)).expect("a frame") >= Arrived::Base);
+            assert!(stayed.decode(&cut(&frames[0], many)).expect("a frame") >= DecodedPart::Base);
         }
         let for_joined = match number {
             0..14 => cut(&frames[0], many),

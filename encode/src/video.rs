@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use nestcast_codec::{
-    Bitrate, Effort, Error, Frame as Coded, FrameRate, MAX_RENDITIONS, MIN_RANDOM_ACCESS_BYTES, Picture, Population,
-    Switch, VideoModel, VideoRenditions, VideoSettings, Ycbcr,
+    Bitrate, CodedFrame as Coded, Effort, Error, FrameRate, MAX_RENDITIONS, MIN_RANDOM_ACCESS_BYTES, Picture,
+    Population, Switch, VideoModel, VideoRenditions, VideoSettings, Ycbcr,
 };
 use nestcast_proto::{
     BroadcastFrame, Captured, Demand, Frame, FrameEncoder, MAX_FRAME, PackageHash, RandomAccessFrame, ReceiverDemand,
@@ -339,7 +339,7 @@ fn population(rates: &[f64], bases: f64) -> Population {
 
 #[cfg(test)]
 mod tests {
-    use nestcast_codec::{Arrived, Display, Format, Scan, Size, VideoDecoder};
+    use nestcast_codec::{DecodedPart, Display, Format, Scan, Size, VideoDecoder};
     use nestcast_proto::DemandEntry;
 
     use super::*;
@@ -440,10 +440,10 @@ mod tests {
                 Some(_) => {}
                 None => assert_eq!((renditions.len(), own.number, &own.frame), (1, 1, frame)),
             }
-            assert!(stays.decode(&own.frame.bytes).expect("a frame") >= Arrived::Base);
+            assert!(stays.decode(&own.frame.bytes).expect("a frame") >= DecodedPart::Base);
             if id >= 70 {
                 let joined = frame.join.as_ref().filter(|_| id == 70).map_or(&frame.bytes, |join| &join.bytes);
-                assert!(comes.decode(joined).expect("a frame") >= Arrived::Base);
+                assert!(comes.decode(joined).expect("a frame") >= DecodedPart::Base);
             }
         }
         let luma = |decoder: &mut VideoDecoder| {
@@ -480,7 +480,7 @@ mod tests {
             assert!(id == 0 || !nestcast_codec::FrameHead::parse(bytes).expect("a head").expect("whole").key);
             before = Some(own.number);
             numbers.push(own.number);
-            assert!(decoder.decode(bytes).expect("a frame") >= Arrived::Base);
+            assert!(decoder.decode(bytes).expect("a frame") >= DecodedPart::Base);
         }
         numbers.dedup();
         assert_eq!(numbers, [0, 1, 2, 0], "renditions 0 and 1, and the way back");

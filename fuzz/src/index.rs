@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use nestcast_retrieval::{Builder, Error, Index, ModelId};
+use nestcast_retrieval::{Builder, CodeModelId, Error, Index};
 
 use crate::bounded;
 use crate::patched::patched;
@@ -79,7 +79,7 @@ fn fitting(mut code: Vec<u8>, bits: usize) -> Vec<u8> {
 
 /// An index of two levels.
 fn small() -> Vec<u8> {
-    let mut builder = Builder::new(ModelId([1; 32]), CODE_BITS).expect("a length");
+    let mut builder = Builder::new(CodeModelId([1; 32]), CODE_BITS).expect("a length");
     for number in 0..20_u8 {
         let code = fitting(vec![number / 4 * 40, 0, 0, 0, 0, 0, 0, number, number * 12], CODE_BITS);
         builder.push(&code, &[number; 2][..usize::from(number % 3)]).expect("it fits");

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use arbitrary::{Arbitrary, Unstructured};
-use nestcast_proto::{Arrived, FrameHeader, LateHeader, MAX_OPEN_FRAMES, More, StreamHead, Subscriber};
+use nestcast_proto::{FrameHeader, LateHeader, MAX_OPEN_FRAMES, More, ReceivedFrame, StreamHead, Subscriber};
 
 use crate::bounded;
 
@@ -294,7 +294,7 @@ impl Driver {
         assert_eq!((received.bytes, received.useful, received.shown), (self.bytes, self.useful, self.shown));
     }
 
-    fn show(&mut self, frame: &Arrived) {
+    fn show(&mut self, frame: &ReceivedFrame) {
         let header = frame.header;
         assert!(self.last.is_none_or(|last| last < header.id), "frames are shown in order");
         self.last = Some(header.id);

@@ -3,7 +3,7 @@
 use std::sync::LazyLock;
 
 use bytes::Bytes;
-use nestcast_codec::{Arrived, Error, Format, Picture, Size, VideoDecoder, VideoFile, VideoModel, Ycbcr};
+use nestcast_codec::{DecodedPart, Error, Format, Picture, Size, VideoDecoder, VideoFile, VideoModel, Ycbcr};
 use nestcast_media::stored::Reader;
 use nestcast_reference::{Fault, StoredVideo, VideoReference};
 
@@ -58,7 +58,7 @@ pub fn video_frame(data: &[u8]) {
         let mut picture = Picture::zero(size, FORMAT);
         let mut deep = Picture::zero(size, Format::planar(Ycbcr::BT601, DEEP_BITS));
         for (number, (frame, (expected, shown, shown_deep))) in frames.iter().zip(&expected).enumerate() {
-            let taken = decoder.decode(frame).map(|arrived| arrived != Arrived::Nothing).map_err(fault);
+            let taken = decoder.decode(frame).map(|arrived| arrived != DecodedPart::Nothing).map_err(fault);
             assert_eq!(taken, *expected, "frame {number}");
             decoder.render_into(&mut picture).expect("its size and format");
             assert!(picture.samples() == shown, "frame {number} is not the reference's");

@@ -8,7 +8,7 @@ use image::hooks::{GenericReader, register_decoding_hook, register_format_detect
 use image::{ColorType, ImageDecoder, ImageError, ImageResult};
 use nestcast_codec::{Codec, Format, ModelId, PlaneMut, ViewMut};
 
-use crate::Source;
+use crate::PeekedInput;
 use crate::stream::{Error, Reader};
 
 /// The extension of streams.
@@ -53,7 +53,7 @@ pub fn register(codecs: impl IntoIterator<Item = Codec>) -> bool {
 struct UnknownModel(ModelId);
 
 fn open<'a>(input: GenericReader<'a>, codecs: &[Codec]) -> ImageResult<Box<dyn ImageDecoder + 'a>> {
-    let reader = Reader::new(Source::new(input)).map_err(refused)?;
+    let reader = Reader::new(PeekedInput::new(input)).map_err(refused)?;
     let needed = reader.header().model;
     let codec = codecs.iter().find(|codec| codec.model().id() == needed);
     let codec = codec.ok_or_else(|| corrupt(UnknownModel(needed)))?.clone();

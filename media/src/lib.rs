@@ -29,4 +29,4 @@ pub use frame_range::{FrameRange, FrameRangeError};
 pub use input::{Input, InputError, Opened, Refusal, is_standard};
 pub use kind::Kind;
 pub use rgb::to_rgb;
-pub use source::{Replayed, Source};
+pub use source::{PeekedInput, Replayed};

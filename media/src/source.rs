@@ -6,12 +6,12 @@ use crate::Kind;
 
 /// An input that reads no further than you ask, because it may have no end.
 #[derive(Debug)]
-pub struct Source<R> {
+pub struct PeekedInput<R> {
     reader: R,
     bytes: Vec<u8>,
 }
 
-impl<R: Read> Source<R> {
+impl<R: Read> PeekedInput<R> {
     /// Wraps an input and reads nothing yet.
     #[must_use]
     pub const fn new(reader: R) -> Self {
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn no_more_is_read_than_asked_for() {
-        let mut source = Source::new(io::repeat(0));
+        let mut source = PeekedInput::new(io::repeat(0));
         for (count, length) in [(16, 16), (7, 16), (1000, 1000)] {
             assert_eq!(source.read_to(count).expect("readable").len(), length);
         }
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_was_looked_at_comes_again_and_positions_are_those_of_the_input() {
-        let mut source = Source::new(Cursor::new(*b"0123456789"));
+        let mut source = PeekedInput::new(Cursor::new(*b"0123456789"));
         assert_eq!(source.read_to(4).expect("readable"), b"0123");
         let mut reader = source.into_reader();
         let mut two = [0; 2];

@@ -4,7 +4,7 @@ use std::io::{self, Read};
 
 use nestcast_codec::{Header, MAX_HEADER, Parsed, Size, Stream};
 
-use crate::{Kind, Source};
+use crate::{Kind, PeekedInput};
 
 /// More bytes than any opaque picture's stream of 8 bits a sample needs: a number for each pixel, and a constant. Others need
 /// less than twice as many.
@@ -44,18 +44,18 @@ pub enum Error {
 ///
 /// ```
 /// use nestcast_codec::{Channels, Codec, Picture, Size};
-/// use nestcast_media::{Source, stream::Reader};
+/// use nestcast_media::{PeekedInput, stream::Reader};
 ///
 /// let picture = Picture::new(Size::new(40, 20)?, Channels::Grey, vec![100; 800])?;
 /// let stream = Codec::photo().encode(&picture)?;
-/// let reader = Reader::new(Source::new(&stream.bytes()[..]))?;
+/// let reader = Reader::new(PeekedInput::new(&stream.bytes()[..]))?;
 /// assert_eq!(reader.header().size, picture.size()); // before memory is allocated
 /// assert_eq!(reader.read(None)?, stream);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct Reader<R> {
-    source: Source<R>,
+    source: PeekedInput<R>,
     header: Header,
     header_bytes: usize,
 }
@@ -65,7 +65,7 @@ impl<R: Read> Reader<R> {
     ///
     /// # Errors
     /// [`Error`] if the input is no stream, or ends inside its header.
-    pub fn new(mut source: Source<R>) -> Result<Self, Error> {
+    pub fn new(mut source: PeekedInput<R>) -> Result<Self, Error> {
         let start = source.read_to(MAX_HEADER as u64)?;
         if start.is_empty() {
             return Err(Error::Empty);

@@ -46,7 +46,7 @@ pub use frames::{DeepFrames, VideoManifest, VideoPackage, VideoRanges};
 #[cfg(feature = "kept")]
 pub use kept::{KeepError, KeptPackages};
 pub use package::{
-    EncoderDefaults, Fault, GainPorts, Golden, Manifest, Networks, Package, PackageError, Ports, Ranges, Source,
+    EncoderDefaults, Fault, GainPorts, Golden, Manifest, Networks, Package, PackageError, PackageSource, Ports, Ranges,
     Transform,
 };
 #[cfg(feature = "kept")]

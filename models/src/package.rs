@@ -13,7 +13,7 @@ use nestcast_codec::{Linear, Model, ModelId, PostFilter};
 use sha2::{Digest as _, Sha256};
 
 pub use fault::{Fault, PackageError};
-pub use manifest::{EncoderDefaults, GainPorts, Golden, Manifest, Networks, Ports, Ranges, Source, Transform};
+pub use manifest::{EncoderDefaults, GainPorts, Golden, Manifest, Networks, PackageSource, Ports, Ranges, Transform};
 
 use crate::deep::{Correction, Corrections, Deep, DeepAnalysis, DeepSynthesis, GainNetwork};
 use crate::runtime::Runtime;

@@ -13,7 +13,7 @@ use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_moq::{Rates, Relayed, publish, receive};
-use nestcast_proto::{Arrived, Frame, ReceiveStats};
+use nestcast_proto::{Frame, ReceiveStats, ReceivedFrame};
 use nestcast_receiver::FrameSink;
 use nestcast_sender::{Broadcast, Identity};
 use nestcast_tests::browser::Engine;
@@ -44,7 +44,7 @@ struct Frames(BTreeMap<u64, Bytes>);
 impl FrameSink for Frames {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, _: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _: ReceiveStats) -> Result<(), Infallible> {
         self.0.insert(frame.header.id, frame.prefix);
         Ok(())
     }
@@ -65,7 +65,7 @@ impl Published {
         let shape = PictureFormat::new(size(), FORMAT, rate);
         let source = VideoFrames::new(shape, (1, RenditionLimit::AtMost(1)), picture);
         let identity = Identity::generate().expect("an identity");
-        let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+        let config = nestcast_sender::SenderConfig::new(([127, 0, 0, 1], 0).into(), identity);
         let broadcast = Broadcast::listen(config, source).expect("a port");
         let frames = tokio::spawn(record(broadcast.frames()));
         let relayed = Relayed::of(&broadcast.station()).expect("video");

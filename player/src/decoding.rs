@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Arrived, Channels, Decoder, Format, Header, Parsed, Picture, Restoration, Size, VideoDecoder, VideoModel, Ycbcr,
+    Channels, DecodedPart, Decoder, Format, Header, Parsed, Picture, Restoration, Size, VideoDecoder, VideoModel, Ycbcr,
 };
 
 use crate::announcement::Announcement;
@@ -99,7 +99,7 @@ impl Decoding {
                 if beginning.leaves_out(prefix) {
                     return Err(FrameFault::NoBeginning);
                 }
-                if decoder.decode(prefix)? == Arrived::Nothing {
+                if decoder.decode(prefix)? == DecodedPart::Nothing {
                     return Err(FrameFault::InsideMotion);
                 }
                 beginning.handle_begun();

@@ -25,7 +25,7 @@
 //! use std::time::Duration;
 //! use nestcast_codec::{Format, FrameRate, Population, VideoEncoder, VideoModel, VideoSettings};
 //! use nestcast_player::{Decoding, Picture, Playout, Present, Ycbcr, Size};
-//! use nestcast_proto::{Arrived, FrameHeader, PackageHash, Video, Welcome};
+//! use nestcast_proto::{ReceivedFrame, FrameHeader, PackageHash, Video, Welcome};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! // The sender announces a video and encodes six frames. In each, a bright bar is two samples further to the right.
@@ -46,7 +46,7 @@
 //!     let header = FrameHeader { id, skipped: 0, captured: 33_333 * id, full, base };
 //!     // A receiver gets a prefix of each: the base, and as much more as its link carries.
 //!     let length = frame.bytes.len().min(frame.base + 200);
-//!     frames.push(Arrived { header, prefix: frame.bytes.slice(..length), first: Duration::ZERO, shown: Duration::ZERO });
+//!     frames.push(ReceivedFrame { header, prefix: frame.bytes.slice(..length), first: Duration::ZERO, shown: Duration::ZERO });
 //! }
 //!
 //! // The player learns what will arrive, and how to decode it.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use nestcast_codec::Picture;
-use nestcast_proto::{Arrived, More, SoundPacket, Welcome};
+use nestcast_proto::{More, ReceivedFrame, SoundPacket, Welcome};
 
 use crate::announcement::Announcement;
 use crate::clock::{Latency, PlayoutClock, Presentation};
@@ -23,7 +23,7 @@ pub struct Playout {
     announced: Option<Announcement>,
     decoding: Option<Decoding>,
     /// A still picture that is not decoded yet, because a newer one may replace it.
-    waiting: Option<Arrived>,
+    waiting: Option<ReceivedFrame>,
     /// The last decoded frame, while it is not shown or more of it may arrive.
     last: Option<Decoded>,
     /// Pictures of frames before it.
@@ -116,7 +116,7 @@ impl Playout {
     ///
     /// # Errors
     /// If this frame and too many before it cannot be decoded.
-    pub fn handle_frame(&mut self, now: Duration, frame: Arrived) -> Result<(), PlayError> {
+    pub fn handle_frame(&mut self, now: Duration, frame: ReceivedFrame) -> Result<(), PlayError> {
         self.settle(now);
         if self.is_video() {
             return self.decode(now, frame);
@@ -295,11 +295,11 @@ impl Playout {
     }
 
     /// Decodes a frame, to be shown unless the screen shows a later one.
-    fn decode(&mut self, now: Duration, frame: Arrived) -> Result<(), PlayError> {
+    fn decode(&mut self, now: Duration, frame: ReceivedFrame) -> Result<(), PlayError> {
         self.keep_last(now, frame.header.captured)?;
         let is_video = self.is_video();
         let (Some(decoding), Some(announced)) = (&mut self.decoding, &self.announced) else { return Ok(()) };
-        let Arrived { header, prefix, first, shown } = frame;
+        let ReceivedFrame { header, prefix, first, shown } = frame;
         if let Err(why) = decoding.decode(announced.size, &prefix) {
             return self.refuse(header.id, why);
         }

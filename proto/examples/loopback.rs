@@ -300,7 +300,10 @@ impl Loopback {
         );
         let reasons = sent.cut_reasons.each().map(|(reason, count)| format!("{reason} {count}"));
         println!("where frames ended: {}", reasons.join(", "));
-        println!("received: {} frames shown, {} never came, {} bytes", received.shown, received.blank, received.bytes);
+        println!(
+            "received: {} frames shown, {} without their base layer, {} bytes",
+            received.shown, received.missing_bases, received.bytes
+        );
         println!("closed: {}", self.end.map_or("not yet".to_owned(), |code| code.to_string()));
     }
 }

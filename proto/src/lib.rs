@@ -131,7 +131,7 @@ pub use path::stats::PathStats;
 pub use publish::publisher::Publisher;
 pub use publish::rendition::{BroadcastFrame, Followed, Rendition, RenditionFollower};
 pub use publish::room::Room;
-pub use publish::stats::{CutCounts, SendStats, SoundStats};
+pub use publish::stats::{CutCounts, SendStats, SoundSendStats};
 pub use publish::step::Step;
 pub use session::receiver::ReceiverSession;
 pub use session::receiver::output::{ReceiverEnd, ReceiverOutput};
@@ -143,7 +143,7 @@ pub use source::{
 };
 pub use subscribe::late::More;
 pub use subscribe::repair::Repair;
-pub use subscribe::subscriber::{Arrived, ReceiveStats, Subscriber};
+pub use subscribe::subscriber::{ReceiveStats, ReceivedFrame, Subscriber};
 pub use wire::bases::Bases;
 pub use wire::broadcast_name::{BroadcastName, BroadcastNameError};
 pub use wire::close::{Close, Code};

@@ -14,7 +14,7 @@ use crate::trust::Trust;
 
 /// The configuration of a receiver.
 #[derive(Debug, Clone)]
-pub struct Config {
+pub struct ReceiverConfig {
     /// The sender's address.
     pub address: SocketAddr,
     /// Other addresses of the sender's host, tried if earlier ones do not answer; the receiver tries only the first
@@ -49,14 +49,14 @@ pub struct Config {
     /// means at least two.
     pub retry: Duration,
     /// Whether to wait for the first broadcast, and after each broadcast for the next one, whether it ended or broke off,
-    /// however long that takes. A receiver with a [`Config::token_file`] then also waits for a token that has not expired.
-    /// It overrides [`Config::retry`].
+    /// however long that takes. A receiver with a [`ReceiverConfig::token_file`] then also waits for a token that has not expired.
+    /// It overrides [`ReceiverConfig::retry`].
     pub wait: bool,
     /// How long [`view`](crate::view) delays frames so that they are shown evenly.
     pub latency: Latency,
 }
 
-impl Config {
+impl ReceiverConfig {
     /// Makes a configuration without a token, a cap, model fetching or retries, for a decoder in plain Rust. The
     /// certificate's name is the address, and frames are delayed by as little as makes them even.
     #[must_use]

@@ -9,7 +9,7 @@
 //!
 //! ```
 //! use std::convert::Infallible;
-//! use nestcast_proto::{Arrived, ReceiveStats};
+//! use nestcast_proto::{ReceivedFrame, ReceiveStats};
 //! use nestcast_receiver::FrameSink;
 //!
 //! /// Counts the bytes that arrived in time.
@@ -19,7 +19,7 @@
 //! impl FrameSink for Bytecount {
 //!     type Error = Infallible;
 //!
-//!     fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), Infallible> {
+//!     fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), Infallible> {
 //!         self.0 += frame.prefix.len();
 //!         Ok(())
 //!     }
@@ -58,7 +58,7 @@ mod view_error;
 mod viewer;
 
 pub use address::{Address, AddressError};
-pub use config::Config;
+pub use config::ReceiverConfig;
 pub use error::{AuthoritiesFault, CertificateFault, ConnectionFault, Error};
 /// Types of the player that a [`Viewer`] uses.
 pub use nestcast_player::{
@@ -67,7 +67,7 @@ pub use nestcast_player::{
 };
 pub use nestcast_proto::Cause;
 pub use player::{Player, view};
-pub use quic::Socket;
+pub use quic::ReceiverSocket;
 pub use receive::{receive, receive_over};
 pub use retry::Retry;
 pub use seek::{Goal, GoalError, Seek};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
-use nestcast_proto::{Arrived, MAX_OPEN_FRAMES, More, ReceiveStats, Sound, SoundPacket, Welcome};
+use nestcast_proto::{MAX_OPEN_FRAMES, More, ReceiveStats, ReceivedFrame, Sound, SoundPacket, Welcome};
 use tokio::sync::{oneshot, watch};
 
 use crate::sink::Readiness;
@@ -65,7 +65,7 @@ struct State {
 /// The thread's mail. The frames were sent before anything that is announced with them.
 #[derive(Debug, Default)]
 pub(crate) struct Mail {
-    pub(crate) frames: VecDeque<Arrived>,
+    pub(crate) frames: VecDeque<ReceivedFrame>,
     /// More of the last frame, or of the one before these.
     pub(crate) more: Option<More>,
     /// Packets of sound, with the moment at which each came.
@@ -120,7 +120,7 @@ impl Mailbox {
     }
 
     /// Hands over a frame. If too many wait, it replaces the oldest.
-    pub(crate) fn frame(&self, arrived: Arrived, received: ReceiveStats) {
+    pub(crate) fn frame(&self, arrived: ReceivedFrame, received: ReceiveStats) {
         self.post(|state| {
             state.current = received;
             let most = if state.video { MAX_OPEN_FRAMES } else { 1 };
@@ -278,7 +278,7 @@ fn join(before: Bytes, bytes: &Bytes) -> Bytes {
 fn add(a: ReceiveStats, b: ReceiveStats) -> ReceiveStats {
     ReceiveStats {
         shown: a.shown + b.shown,
-        blank: a.blank + b.blank,
+        missing_bases: a.missing_bases + b.missing_bases,
         bytes: a.bytes + b.bytes,
         useful: a.useful + b.useful,
     }

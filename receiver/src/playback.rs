@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use nestcast_player::{Announcement, Latency, PlayStats, Playout, Present, SoundMode};
-use nestcast_proto::{Arrived, Cause, Sound, Welcome};
+use nestcast_proto::{Cause, ReceivedFrame, Sound, Welcome};
 
 use crate::mailbox::{Answer, Counts, Mail, Mailbox};
 use crate::sender_clock;
@@ -124,7 +124,7 @@ impl<'a, V: Viewer> Playback<'a, V> {
     }
 
     /// Decodes a frame. If the one before is to be shown meanwhile, shows it first: decoding cannot be interrupted.
-    fn handle_frame(&mut self, frame: Arrived) -> Result<(), ViewError> {
+    fn handle_frame(&mut self, frame: ReceivedFrame) -> Result<(), ViewError> {
         let now = self.epoch.elapsed();
         if let Some(at) = self.playout.next_frame_at().filter(|at| (now..now + self.decoding).contains(at)) {
             std::thread::sleep(at.saturating_sub(now));

@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_player::Latency;
-use nestcast_proto::{Arrived, More, ReceiveStats, Sound, SoundPacket, Welcome};
+use nestcast_proto::{More, ReceiveStats, ReceivedFrame, Sound, SoundPacket, Welcome};
 
-use crate::config::Config;
+use crate::config::ReceiverConfig;
 use crate::error::Error;
 use crate::mailbox::{CloseOnDrop, Mailbox};
 use crate::playback::Playback;
@@ -25,7 +25,11 @@ use crate::viewer::Viewer;
 ///
 /// # Errors
 /// Why it cannot continue.
-pub async fn view(config: Config, viewer: impl Viewer, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+pub async fn view(
+    config: ReceiverConfig,
+    viewer: impl Viewer,
+    shutdown: impl Future<Output = ()>,
+) -> Result<(), Error> {
     let mut player = Player::start_with_latency(viewer, config.latency);
     let outcome = receive(config, &mut player, shutdown).await;
     // The viewer's error is closer to the cause than the connection's.
@@ -90,7 +94,7 @@ impl FrameSink for Player {
         self.mailbox.package(package).await.map_err(|_| ViewError::Ended)
     }
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), ViewError> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), ViewError> {
         self.mailbox.frame(frame, stats);
         Ok(())
     }
@@ -169,9 +173,9 @@ mod tests {
         }
     }
 
-    fn frame() -> Arrived {
+    fn frame() -> ReceivedFrame {
         let header = FrameHeader { id: 0, skipped: 0, captured: 0, full: 4, base: 4 };
-        Arrived { header, prefix: Bytes::from_static(b"junk"), first: Duration::ZERO, shown: Duration::ZERO }
+        ReceivedFrame { header, prefix: Bytes::from_static(b"junk"), first: Duration::ZERO, shown: Duration::ZERO }
     }
 
     #[tokio::test]

@@ -15,7 +15,7 @@ use quinn::{
 use quinn_proto::RandomConnectionIdGenerator;
 use rustls::client::Resumption;
 
-use crate::config::Config;
+use crate::config::ReceiverConfig;
 use crate::error::{CertificateFault, ConnectionFault, Error};
 use crate::transport::{Connection, Incoming, Outgoing, Scattered};
 use crate::trust::Trust;
@@ -45,18 +45,18 @@ type Open = dyn Fn() -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) + Send + Sync;
 
 /// The socket of a receiver. Clones share it.
 #[derive(Clone)]
-pub struct Socket {
+pub struct ReceiverSocket {
     open: Arc<Open>,
     is_shared: bool,
 }
 
-impl fmt::Debug for Socket {
+impl fmt::Debug for ReceiverSocket {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Socket").field("is_shared", &self.is_shared).finish_non_exhaustive()
+        f.debug_struct("ReceiverSocket").field("is_shared", &self.is_shared).finish_non_exhaustive()
     }
 }
 
-impl Socket {
+impl ReceiverSocket {
     /// Wraps any packet transport, such as a simulated network. QUIC draws all random values from `seed`, except keys.
     /// All attempts to connect use it, one after another.
     pub fn simulated(socket: Arc<dyn AsyncUdpSocket>, seed: [u8; 32]) -> Self {
@@ -97,14 +97,14 @@ pub(crate) struct QuicConnection {
 impl QuicConnection {
     /// Connects to the configured sender at `address` within `time`, over `socket` or a new one.
     pub(crate) async fn connect(
-        to: &Config,
+        to: &ReceiverConfig,
         address: SocketAddr,
-        socket: Option<&Socket>,
+        socket: Option<&ReceiverSocket>,
         time: Duration,
     ) -> Result<Self, Error> {
         let setup = |error: &dyn fmt::Display| Error::Setup(error.to_string());
         let config = config(&to.trust)?;
-        let open = |socket: &Socket| (socket.open)();
+        let open = |socket: &ReceiverSocket| (socket.open)();
         let opened = socket
             .map(open)
             .map_or_else(|| bind(address).map(|socket| (socket, None)), |(socket, seed)| Ok((socket, Some(seed))));

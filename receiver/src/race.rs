@@ -10,9 +10,9 @@ use tokio::sync::Semaphore;
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::sleep;
 
-use crate::config::Config;
+use crate::config::ReceiverConfig;
 use crate::error::Error;
-use crate::quic::{QuicConnection, Socket};
+use crate::quic::{QuicConnection, ReceiverSocket};
 
 /// The time between the starts of attempts at two addresses (RFC 8305, section 5).
 const ATTEMPT_DELAY: Duration = Duration::from_millis(250);
@@ -24,16 +24,16 @@ const MAX_LOOK_UPS: usize = 2;
 /// Connects to a sender again and again.
 #[derive(Debug, Clone)]
 pub(crate) struct Dialer {
-    to: Config,
+    to: ReceiverConfig,
     /// The socket of all connections, or one of the system for each attempt at an address.
-    socket: Option<Socket>,
+    socket: Option<ReceiverSocket>,
     /// The address of the last connection to a host that has a name: it is tried while the name is looked up.
     last: Option<SocketAddr>,
     look_ups: Arc<Semaphore>,
 }
 
 impl Dialer {
-    pub(crate) fn new(to: Config, socket: Option<Socket>) -> Self {
+    pub(crate) fn new(to: ReceiverConfig, socket: Option<ReceiverSocket>) -> Self {
         Self { to, socket, last: None, look_ups: Arc::new(Semaphore::new(MAX_LOOK_UPS)) }
     }
 

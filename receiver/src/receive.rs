@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use nestcast_proto::{Close, Code, Hello, Start, VersionRange};
 
-use crate::config::Config;
+use crate::config::ReceiverConfig;
 use crate::error::Error;
-use crate::quic::{QuicConnection, Socket};
+use crate::quic::{QuicConnection, ReceiverSocket};
 use crate::race::Dialer;
 use crate::retry::Retry;
 use crate::search::search;
@@ -20,12 +20,12 @@ use crate::token_file::CurrentToken;
 use crate::transport::Connection as _;
 
 /// Receives until the broadcast ends, `shutdown` is ready, or a connection ended and no frame was useful for
-/// [`Config::retry`]. Tells the sender of a shutdown.
+/// [`ReceiverConfig::retry`]. Tells the sender of a shutdown.
 ///
 /// # Errors
 /// Why it cannot continue.
 pub async fn receive<S: FrameSink>(
-    config: Config,
+    config: ReceiverConfig,
     sink: &mut S,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
@@ -37,8 +37,8 @@ pub async fn receive<S: FrameSink>(
 /// # Errors
 /// See [`receive`].
 pub async fn receive_over<S: FrameSink>(
-    socket: Socket,
-    config: Config,
+    socket: ReceiverSocket,
+    config: ReceiverConfig,
     sink: &mut S,
     shutdown: impl Future<Output = ()>,
 ) -> Result<(), Error> {
@@ -46,8 +46,8 @@ pub async fn receive_over<S: FrameSink>(
 }
 
 async fn connections<S: FrameSink>(
-    config: &Config,
-    socket: Option<Socket>,
+    config: &ReceiverConfig,
+    socket: Option<ReceiverSocket>,
     sink: &mut S,
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
 ) -> Result<(), Error> {
@@ -79,7 +79,7 @@ async fn connections<S: FrameSink>(
 
 /// What stays from one connection to the next.
 struct Reception<'a> {
-    config: &'a Config,
+    config: &'a ReceiverConfig,
     dialer: Dialer,
     token: CurrentToken,
     retry: Retry,
@@ -90,7 +90,7 @@ struct Reception<'a> {
 }
 
 impl<'a> Reception<'a> {
-    fn new(config: &'a Config, socket: Option<Socket>) -> Self {
+    fn new(config: &'a ReceiverConfig, socket: Option<ReceiverSocket>) -> Self {
         let dialer = Dialer::new(config.clone(), socket);
         let (token, retry) = (CurrentToken::new(config), new_retry(config));
         Self { config, dialer, token, retry, begins: config.start, was_silent: false }
@@ -125,7 +125,7 @@ impl<'a> Reception<'a> {
             self.go_to(begins);
         }
         let start = self.begins.filter(|_| !self.config.seek.stays_live());
-        let Config { max_bitrate, decoder, broadcast, .. } = self.config.clone();
+        let ReceiverConfig { max_bitrate, decoder, broadcast, .. } = self.config.clone();
         let token = self.token.read().await;
         let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
         let place = Place::new(start);
@@ -176,7 +176,7 @@ impl<'a> Reception<'a> {
     /// # Errors
     /// If there is none: the error would come again, or the time is over.
     fn pause(&mut self, error: Error, useful: Option<Duration>) -> Result<Duration, Error> {
-        let Config { wait, token_file, .. } = self.config;
+        let ReceiverConfig { wait, token_file, .. } = self.config;
         let goes_on = if *wait { error.may_wait(token_file.is_some()) } else { error.may_retry() };
         if !goes_on {
             return Err(error);
@@ -194,7 +194,7 @@ impl<'a> Reception<'a> {
     }
 }
 
-fn new_retry(config: &Config) -> Retry {
+fn new_retry(config: &ReceiverConfig) -> Retry {
     Retry::new(if config.wait { Duration::MAX } else { config.retry })
 }
 

@@ -31,7 +31,7 @@ impl Serialize for Shown<'_> {
 #[derive(Serialize)]
 struct TotalsReport {
     shown: u64,
-    blank: u64,
+    missing_bases: u64,
     bytes: u64,
     useful_bytes: u64,
     undecoded: u64,
@@ -71,7 +71,7 @@ struct UnevennessClass {
 impl Serialize for Totals {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let Self { received, played, reconnects } = *self;
-        let ReceiveStats { shown, blank, bytes, useful: useful_bytes } = received;
+        let ReceiveStats { shown, missing_bases, bytes, useful: useful_bytes } = received;
         let PlayStats { undecoded, concealed, repeated, corrupt, late, latency, unevenness, sound, .. } = played;
         let p95 = unevenness.percentile(95).filter(|p95| *p95 < Duration::MAX);
         let [delay_ms, unevenness_p95_ms] = [Some(played.mean_wait()), p95].map(|time| time.map(milliseconds));
@@ -80,7 +80,7 @@ impl Serialize for Totals {
         let latency = latency.classes().map(|(up_to_ms, frames)| LatencyClass { up_to_ms, frames }).collect();
         TotalsReport {
             shown,
-            blank,
+            missing_bases,
             bytes,
             useful_bytes,
             undecoded,

@@ -48,7 +48,7 @@ impl FromStr for Goal {
     }
 }
 
-/// Asks a receiver to go elsewhere, at any moment: a clone of [`Config::seek`](crate::Config::seek). The receiver connects
+/// Asks a receiver to go elsewhere, at any moment: a clone of [`ReceiverConfig::seek`](crate::ReceiverConfig::seek). The receiver connects
 /// again, unless it is there already. After [`Goal::Live`] all its connections begin where all others are.
 #[derive(Debug, Clone, Default)]
 pub struct Seek(Arc<Requests>);

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use nestcast_proto::{Arrived, Close, Code, Hello, ReceiverOutput, ReceiverSession, Start, Welcome};
+use nestcast_proto::{Close, Code, Hello, ReceivedFrame, ReceiverOutput, ReceiverSession, Start, Welcome};
 use tokio::time::{Instant, sleep_until};
 
 use crate::control_writer::ControlWriter;
@@ -205,7 +205,7 @@ impl<C: Connection, S: FrameSink> Driver<'_, C, S> {
         Ok(())
     }
 
-    fn hand_over(&mut self, arrived: Arrived) -> Result<(), Error> {
+    fn hand_over(&mut self, arrived: ReceivedFrame) -> Result<(), Error> {
         self.place.handle_frame();
         self.sink.handle_frame(arrived, self.session.stats()).map_err(Error::sink)
     }

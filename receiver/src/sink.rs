@@ -5,7 +5,7 @@ use std::future::{Future, pending, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Arrived, More, ReceiveStats, Sound, SoundPacket, Welcome};
+use nestcast_proto::{More, ReceiveStats, ReceivedFrame, Sound, SoundPacket, Welcome};
 
 /// Whether a sink can use frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,7 +58,7 @@ pub trait FrameSink: Send {
     ///
     /// # Errors
     /// If the sink accepts no more.
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Self::Error>;
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), Self::Error>;
 
     /// Takes more bytes of the last picture, which stays. The receiver calls this at most once in a frame interval. A
     /// sink that has shown the picture may ignore them.

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use nestcast_proto::MAX_TOKEN;
 use tokio::task::spawn_blocking;
 
-use crate::config::Config;
+use crate::config::ReceiverConfig;
 
 /// The most bytes of white space around a token.
 const MAX_SPACE: usize = 1024;
@@ -23,7 +23,7 @@ pub(crate) struct CurrentToken {
 }
 
 impl CurrentToken {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &ReceiverConfig) -> Self {
         Self { file: config.token_file.clone(), token: config.token.clone(), is_said: false }
     }
 
@@ -67,7 +67,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("token");
         let trust = Trust::fingerprint(&"00".repeat(32)).expect("a fingerprint");
-        let mut config = Config::new(([127, 0, 0, 1], 9).into(), trust);
+        let mut config = ReceiverConfig::new(([127, 0, 0, 1], 9).into(), trust);
         config.token = Bytes::from_static(b"first");
         assert_eq!(CurrentToken::new(&config).read().await, "first", "there is no file");
         config.token_file = Some(file.clone());

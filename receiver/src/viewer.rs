@@ -54,11 +54,14 @@ pub struct Totals {
 /// One line: the pictures that were shown, and what happened to the others.
 impl fmt::Display for Totals {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ReceiveStats { shown, bytes, blank, .. } = self.received;
+        let ReceiveStats { shown, bytes, missing_bases, .. } = self.received;
         let PlayStats { shown: pictures, corrupt, concealed, late, unevenness, .. } = self.played;
         let skipped = shown.saturating_sub(pictures + corrupt);
         let s = if pictures == 1 { "" } else { "s" };
-        write!(f, "{pictures} picture{s} from {bytes} bytes, {skipped} skipped for want of time, {blank} never came")?;
+        write!(
+            f,
+            "{pictures} picture{s} from {bytes} bytes, {skipped} skipped because time ran out, {missing_bases} did not arrive"
+        )?;
         if concealed > 0 {
             write!(f, ", {concealed} concealed while they were missing")?;
         }
@@ -183,6 +186,9 @@ mod tests {
         let played = PlayStats { shown: 4, corrupt: 1, undecoded: 2, ..PlayStats::default() };
         let received = ReceiveStats { shown: 9, ..ReceiveStats::default() };
         let said = Totals { received, played, reconnects: 0 }.to_string();
-        assert!(said.starts_with("4 pictures from 0 bytes, 4 skipped for want of time, 0 never came"), "{said}");
+        assert!(
+            said.starts_with("4 pictures from 0 bytes, 4 skipped because time ran out, 0 did not arrive"),
+            "{said}"
+        );
     }
 }

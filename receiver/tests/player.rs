@@ -8,7 +8,7 @@ use bytes::Bytes;
 use nestcast_codec::{
     Bitrate, Codec, Format, FrameRate, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings, Ycbcr,
 };
-use nestcast_proto::{Arrived, FrameHeader, PackageHash, ReceiveStats, Video, Welcome};
+use nestcast_proto::{FrameHeader, PackageHash, ReceiveStats, ReceivedFrame, Video, Welcome};
 use nestcast_receiver::{Announcement, Concealed, Decoding, FrameSink as _, Player, Readiness, Shown, Viewer};
 
 /// The time after which a hang fails with a message.
@@ -67,17 +67,17 @@ fn welcome() -> Welcome {
     }
 }
 
-fn arrived(id: u64, prefix: Bytes, base: u64) -> Arrived {
+fn arrived(id: u64, prefix: Bytes, base: u64) -> ReceivedFrame {
     let header = FrameHeader { id, skipped: 0, captured: 0, full: prefix.len() as u64, base };
-    Arrived { header, prefix, first: Duration::ZERO, shown: Duration::ZERO }
+    ReceivedFrame { header, prefix, first: Duration::ZERO, shown: Duration::ZERO }
 }
 
-fn junk() -> Arrived {
+fn junk() -> ReceivedFrame {
     arrived(0, Bytes::from_static(b"junk"), 4)
 }
 
 /// Returns waves that move by two samples a frame.
-fn frames(count: u32) -> Vec<Arrived> {
+fn frames(count: u32) -> Vec<ReceivedFrame> {
     let [width, height] = SIDES;
     let (size, format) = (Size::new(width, height).expect("a valid size"), Format::Ycbcr420(Ycbcr::BT601));
     let (rate, population) = (

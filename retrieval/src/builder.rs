@@ -1,13 +1,13 @@
 //! An index of many codes at once.
 
 use crate::code::{KEY_BYTES, Split};
-use crate::format::{self, Header, ModelId, Record};
+use crate::format::{self, CodeModelId, Header, Record};
 use crate::{Error, Index};
 
 /// Gathers codes and their names, in any order; the index holds each pair once, even if it was pushed several times.
 #[derive(Debug, Clone)]
 pub struct Builder {
-    model: ModelId,
+    model: CodeModelId,
     bits: usize,
     rest_bytes: usize,
     /// Each entry's key and number.
@@ -23,7 +23,7 @@ impl Builder {
     ///
     /// # Errors
     /// [`Error`] for another number of bits.
-    pub fn new(model: ModelId, bits: usize) -> Result<Self, Error> {
+    pub fn new(model: CodeModelId, bits: usize) -> Result<Self, Error> {
         let rest_bytes = Header::new(model, bits, 0, 0)?.rest_bytes();
         let (keys, rest, name_ends, names) = Default::default();
         Ok(Self { model, bits, rest_bytes, keys, rest, name_ends, names })
@@ -89,7 +89,7 @@ impl Index<Vec<u8>> {
     ///
     /// # Errors
     /// As [`Builder::new`].
-    pub fn empty(model: ModelId, bits: usize) -> Result<Self, Error> {
+    pub fn empty(model: CodeModelId, bits: usize) -> Result<Self, Error> {
         Self::open(Builder::new(model, bits)?.to_bytes()?)
     }
 }

@@ -14,7 +14,7 @@ const MODEL_AT: usize = 12;
 /// The first bits of a code.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeFile {
-    /// The first bytes of the model's [`ModelId`](crate::ModelId).
+    /// The first bytes of the model's [`CodeModelId`](crate::CodeModelId).
     pub model: [u8; Self::MODEL_BYTES],
     /// The number of known bits.
     pub bits: usize,

@@ -24,10 +24,10 @@ const MAX_COUNT: u64 = u32::MAX as u64;
 
 /// The model that made the codes, by the SHA-256 of its package. Codes of two models have nothing in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ModelId(pub [u8; 32]);
+pub struct CodeModelId(pub [u8; 32]);
 
 /// The first six bytes, in hexadecimal.
-impl fmt::Display for ModelId {
+impl fmt::Display for CodeModelId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0[..6].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
@@ -36,7 +36,7 @@ impl fmt::Display for ModelId {
 /// The header of an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Header {
-    pub(crate) model: ModelId,
+    pub(crate) model: CodeModelId,
     pub(crate) bits: usize,
     pub(crate) count: usize,
     name_bytes: usize,
@@ -91,10 +91,10 @@ impl Header {
         if start[12..16] != [0; 4] {
             return Err(Error::Corrupt("a reserved field is not zero"));
         }
-        Self::new(ModelId(model), u16::from_le_bytes([start[10], start[11]]).into(), number(16), number(24))
+        Self::new(CodeModelId(model), u16::from_le_bytes([start[10], start[11]]).into(), number(16), number(24))
     }
 
-    pub(crate) fn new(model: ModelId, bits: usize, count: u64, name_bytes: u64) -> Result<Self, Error> {
+    pub(crate) fn new(model: CodeModelId, bits: usize, count: u64, name_bytes: u64) -> Result<Self, Error> {
         let limits = [
             ("bits of a code", bits as u64, MAX_BITS as u64),
             ("entries", count, MAX_COUNT),
@@ -160,7 +160,7 @@ pub(crate) type Record<'a> = (Split<'a>, &'a [u8]);
 ///
 /// The sections follow each other, so this walks through the entries once for each section and holds none of them.
 pub(crate) fn write<'a, I, E>(
-    (model, bits): (ModelId, usize),
+    (model, bits): (CodeModelId, usize),
     entries: impl Fn() -> I,
     mut sink: impl FnMut(&[u8]) -> Result<(), E>,
 ) -> Result<(), E>

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
 use crate::code::{KEY_BITS, Split};
-use crate::format::{self, Header, Layout, ModelId, Record};
+use crate::format::{self, CodeModelId, Header, Layout, Record};
 use crate::neighbourhood::{Entry, Neighbourhood};
 use crate::sorted::{Sorted, leading};
 use crate::{Error, shared_bits};
@@ -35,7 +35,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 
     /// The model of the codes.
-    pub const fn model(&self) -> ModelId {
+    pub const fn model(&self) -> CodeModelId {
         self.header.model
     }
 

@@ -7,9 +7,9 @@
 //!
 //! ```
 //! use std::num::NonZeroUsize;
-//! use nestcast_retrieval::{Builder, Index, ModelId};
+//! use nestcast_retrieval::{Builder, Index, CodeModelId};
 //!
-//! let model = ModelId([7; 32]);
+//! let model = CodeModelId([7; 32]);
 //! let mut builder = Builder::new(model, 16)?;
 //! builder.push(&[0b0000_0000, 0], b"night")?;
 //! builder.push(&[0b1100_0000, 0], b"sunset")?;
@@ -45,7 +45,7 @@ pub use builder::Builder;
 pub use code::{hamming_distance, shared_bits};
 pub use code_file::{CODE_MAGIC, CodeFile};
 pub use error::Error;
-pub use format::{MAGIC_BYTES, MAX_BITS, ModelId};
+pub use format::{CodeModelId, MAGIC_BYTES, MAX_BITS};
 pub use index::Index;
 pub use nearest::{Nearest, nearest_of};
 pub use neighbourhood::{Entry, Neighbourhood};

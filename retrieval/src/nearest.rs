@@ -46,7 +46,7 @@ mod tests {
     use std::num::NonZeroUsize;
 
     use super::*;
-    use crate::{Builder, Index, ModelId};
+    use crate::{Builder, CodeModelId, Index};
 
     #[test]
     fn names_are_told_apart_by_their_bytes_and_come_once() {
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn the_nearest_of_two_queries_come_with_the_query_that_is_nearer() {
-        let mut builder = Builder::new(ModelId([7; 32]), 8).expect("a length");
+        let mut builder = Builder::new(CodeModelId([7; 32]), 8).expect("a length");
         for (code, name) in [([0b0000_0000], b"night"), ([0b0000_0111], b"dawns"), ([0b1111_1111], b"noons")] {
             builder.push(&code, name).expect("room");
         }

@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
 
-use nestcast_retrieval::{Builder, Error, Index, ModelId};
+use nestcast_retrieval::{Builder, CodeModelId, Error, Index};
 use proptest::prelude::*;
 
-const MODEL: ModelId = ModelId([3; 32]);
+const MODEL: CodeModelId = CodeModelId([3; 32]);
 
 /// An entry as the definition sees it: a code's bits, and a name.
 type Example = (Vec<bool>, Vec<u8>);

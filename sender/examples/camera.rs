@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use nestcast_codec::{Format, FrameRate, Picture, Plane, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, PictureRate, PictureSource, Pictures, RawPicture, RenditionLimit, VideoEncoding};
 use nestcast_proto::{SourceError, StreamPicture};
-use nestcast_sender::{Broadcast, Config, Identity, LiveSource, clock_micros, place_of};
+use nestcast_sender::{Broadcast, Identity, LiveSource, SenderConfig, clock_micros, place_of};
 
 const FRAME_WIDTH: usize = 640;
 const FRAME_HEIGHT: usize = 360;
@@ -106,7 +106,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let encoding = VideoEncoding::new(pictures.format(), threads, RenditionLimit::AsNeeded)?;
     let identity = Identity::generate()?;
     let fingerprint = identity.fingerprint();
-    let config = Config::new(([0, 0, 0, 0], 0).into(), identity);
+    let config = SenderConfig::new(([0, 0, 0, 0], 0).into(), identity);
     let runtime = tokio::runtime::Runtime::new()?;
     let outcome = runtime.block_on(async {
         let broadcast = Broadcast::listen(config, LiveSource::new(pictures, encoding))?;

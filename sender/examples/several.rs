@@ -9,7 +9,7 @@ use std::net::SocketAddr;
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_sender::{Broadcast, Config, FrameSource, Identity, LiveSource, place_of};
+use nestcast_sender::{Broadcast, FrameSource, Identity, LiveSource, SenderConfig, place_of};
 
 /// Draws stripes that move.
 fn camera(width: u32, height: u32) -> Result<impl FrameSource, Box<dyn Error>> {
@@ -34,7 +34,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let identity = Identity::generate()?;
     let fingerprint = identity.fingerprint();
 
-    let broadcast = Broadcast::listen(Config::new(listen, identity), camera(64, 48)?)?;
+    let broadcast = Broadcast::listen(SenderConfig::new(listen, identity), camera(64, 48)?)?;
     let broadcast = broadcast.named("cam1".parse()?).with_source("cam2".parse()?, camera(96, 80)?);
 
     let address = place_of(broadcast.address().unwrap_or(listen));

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::access::Authorizer;
-use crate::config::Config;
+use crate::config::SenderConfig;
 use crate::directory::{Directory, MAX_REWOUND};
 use crate::door::admission::{self, Admission};
 use crate::door::half_open::SlotGuard;
@@ -31,7 +31,7 @@ use crate::frames::rewind_store::RewindStore;
 use crate::frames::sound::SoundFanout;
 use crate::frames::source::FrameSource;
 use crate::quic::browser::BrowserConnection;
-use crate::quic::endpoint::{Client, Handshake, Listener, Socket};
+use crate::quic::endpoint::{Client, Handshake, Listener, SenderSocket};
 use crate::rotation::{BrowserCertificate, Rotation};
 use crate::shared::{BROADCAST_DONE, Elsewhere, Shared, Station};
 
@@ -75,17 +75,17 @@ impl<S: FrameSource> Broadcast<S> {
     /// # Errors
     /// [`Error::Listen`] if the address cannot be bound, [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is
     /// unusable.
-    pub fn listen(config: Config, source: S) -> Result<Self, Error> {
-        let socket = Socket::bind(config.listen)?;
+    pub fn listen(config: SenderConfig, source: S) -> Result<Self, Error> {
+        let socket = SenderSocket::bind(config.listen)?;
         Self::over(socket, config, source)
     }
 
-    /// Listens on `socket` in place of [`Config::listen`]. Call it within a tokio runtime.
+    /// Listens on `socket` in place of [`SenderConfig::listen`]. Call it within a tokio runtime.
     ///
     /// # Errors
     /// [`Error::KeyMismatch`] or [`Error::Tls`] if the identity is unusable, [`Error::Listen`] if the socket is.
-    pub fn over(socket: Socket, config: Config, mut source: S) -> Result<Self, Error> {
-        let Config {
+    pub fn over(socket: SenderSocket, config: SenderConfig, mut source: S) -> Result<Self, Error> {
+        let SenderConfig {
             identity,
             authorizers,
             max_receivers,
@@ -191,7 +191,7 @@ impl<S: FrameSource> Broadcast<S> {
     }
 
     /// Returns the handle that takes packets of sound for the first source, before the broadcast runs and while it runs,
-    /// from any thread. Receivers get them if [`Config::sound`] announced sound.
+    /// from any thread. Receivers get them if [`SenderConfig::sound`] announced sound.
     #[must_use]
     pub fn sound(&self) -> SoundFanout {
         self.shared.sound.clone()

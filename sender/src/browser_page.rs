@@ -7,7 +7,7 @@ use nestcast_proto::BroadcastName;
 use tokio::task::JoinHandle;
 
 use crate::broadcast::Broadcast;
-use crate::config::{Browsers, Config};
+use crate::config::{Browsers, SenderConfig};
 use crate::error::Error;
 use crate::frames::source::FrameSource;
 use crate::page::{PageFile, PageServer};
@@ -24,14 +24,14 @@ pub struct BrowserPage {
 
 impl BrowserPage {
     /// Listens for receivers as `config` says, and at `web` for browsers that ask for `files`. If an authority that browsers
-    /// know certifies [`Config::identity`] (`is_certified`), it serves the page over HTTPS and shows browsers that identity;
-    /// otherwise it serves HTTP, and browsers let the page connect on this machine alone. [`Config::browsers`] changes how
+    /// know certifies [`SenderConfig::identity`] (`is_certified`), it serves the page over HTTPS and shows browsers that identity;
+    /// otherwise it serves HTTP, and browsers let the page connect on this machine alone. [`SenderConfig::browsers`] changes how
     /// browsers may watch.
     ///
     /// # Errors
     /// As [`PageServer::listen`] and [`Broadcast::listen`].
     pub async fn listen<S: FrameSource>(
-        config: Config,
+        config: SenderConfig,
         source: S,
         web: SocketAddr,
         is_certified: bool,
@@ -43,7 +43,7 @@ impl BrowserPage {
         let mut browsers = config.browsers.unwrap_or(usual);
         server.allow(&mut browsers.origins);
         let (server, listen) = (Arc::new(server), config.listen);
-        let broadcast = Broadcast::listen(Config { browsers: Some(browsers), ..config }, source)?;
+        let broadcast = Broadcast::listen(SenderConfig { browsers: Some(browsers), ..config }, source)?;
         let (sender, certificate) = (broadcast.address().unwrap_or(listen), broadcast.browser_certificate());
         let serving = tokio::spawn(Arc::clone(&server).serve(files, Some((sender, certificate.clone()))));
         Ok((broadcast, Self { server, sender, certificate, serving }))

@@ -11,7 +11,7 @@ use crate::identity::Identity;
 
 /// The configuration of a broadcast.
 #[derive(Debug)]
-pub struct Config {
+pub struct SenderConfig {
     /// The address that the sender listens on.
     pub listen: SocketAddr,
     /// The sender's certificate and key.
@@ -43,7 +43,7 @@ pub struct Browsers {
     /// The origins of pages that may watch, such as `https://example.org`; if empty, pages of any origin may.
     pub origins: Vec<String>,
     /// The validity of the certificates made for browsers, at most 14 days. The broadcast replaces them while it runs.
-    /// `None` shows browsers [`Config::identity`], which an authority must then certify.
+    /// `None` shows browsers [`SenderConfig::identity`], which an authority must then certify.
     pub validity: Option<Duration>,
 }
 
@@ -70,7 +70,7 @@ impl Default for Acknowledge {
     }
 }
 
-impl Config {
+impl SenderConfig {
     /// Admits every receiver and no browser, without sound, at most 1000 receivers at once and 250 at one address.
     #[must_use]
     pub fn new(listen: SocketAddr, identity: Identity) -> Self {

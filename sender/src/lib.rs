@@ -12,7 +12,7 @@
 //! ```
 //! use bytes::Bytes;
 //! use nestcast_proto::{BroadcastFrame, Demand, Frame, FrameRate, PackageHash, SourceError, Welcome};
-//! use nestcast_sender::{Broadcast, Config, FrameSource, Identity};
+//! use nestcast_sender::{Broadcast, SenderConfig, FrameSource, Identity};
 //!
 //! /// Three frames a tenth of a second apart.
 //! struct Countdown(u64);
@@ -38,7 +38,7 @@
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
 //! # runtime.block_on(async {
-//! let config = Config::new(([127, 0, 0, 1], 0).into(), Identity::generate()?);
+//! let config = SenderConfig::new(([127, 0, 0, 1], 0).into(), Identity::generate()?);
 //! let broadcast = Broadcast::listen(config, Countdown(0))?;
 //! let monitor = broadcast.monitor();
 //! broadcast.run(std::future::pending()).await?;
@@ -78,7 +78,7 @@ pub use access::{AccessRequest, Authorization, Authorizer, Denial, Grant};
 pub use broadcast::{Broadcast, place_of};
 pub use browser_page::BrowserPage;
 pub use clock::microseconds as clock_micros;
-pub use config::{Acknowledge, Browsers, Config};
+pub use config::{Acknowledge, Browsers, SenderConfig};
 pub use error::{Error, PemFault};
 #[cfg(feature = "metrics")]
 pub use figures::metrics_server::serve_metrics;
@@ -96,6 +96,6 @@ pub use frames::sound::{SoundFanout, SoundReceiver};
 pub use frames::source::FrameSource;
 pub use identity::{Fingerprint, Identity};
 pub use page::{CERTIFICATE_FILE, PAGE_SECURITY_FIELDS, PageFile, PageServer};
-pub use quic::endpoint::Socket;
+pub use quic::endpoint::SenderSocket;
 pub use rotation::BrowserCertificate;
 pub use shared::Station;

@@ -58,7 +58,7 @@ struct Run {
 struct Figures {
     used: f64,
     queue: Duration,
-    blank: u64,
+    missing_bases: u64,
     latency: Duration,
     /// Jain's index, if there are several receivers.
     fairness: Option<f64>,
@@ -191,7 +191,7 @@ impl Row {
         Figures {
             used: mean(|run| run.used),
             queue: time(|run| run.queue),
-            blank: figures.iter().map(|run| run.blank).max().unwrap_or_default(),
+            missing_bases: figures.iter().map(|run| run.missing_bases).max().unwrap_or_default(),
             latency: time(|run| run.latency),
             fairness: optional(|run| run.fairness),
             download: optional(|run| run.download),
@@ -208,7 +208,7 @@ impl Run {
         Figures {
             used: outcome.used(&link, from, until),
             queue: outcome.queue_p95(from, until),
-            blank: outcome.blank(),
+            missing_bases: outcome.missing_bases(),
             latency: latencies.max().unwrap_or_default(),
             fairness: (self.scenario.receivers > 1).then(|| outcome.fairness(from, until)),
             download: self.scenario.download.map(|_| outcome.used_by_download(&link, from, until)),
@@ -220,13 +220,13 @@ impl Figures {
     fn cell(&self) -> String {
         let fairness = self.fairness.map(|index| format!(" / {index:.2}")).unwrap_or_default();
         let download = self.download.map(|used| format!(" / {used:.0} %")).unwrap_or_default();
-        format!("{:.0} % / {} / {}{fairness}{download}", self.used, self.queue.as_millis(), self.blank)
+        format!("{:.0} % / {} / {}{fairness}{download}", self.used, self.queue.as_millis(), self.missing_bases)
     }
 
     fn csv(&self) -> String {
         let fairness = self.fairness.map(|index| format!("{index:.3}")).unwrap_or_default();
         let download = self.download.map(|used| format!("{used:.1}")).unwrap_or_default();
         let [queue, latency] = [self.queue, self.latency].map(|time| time.as_secs_f64() * 1e3);
-        format!("{:.1},{queue:.1},{},{latency:.1},{fairness},{download}", self.used, self.blank)
+        format!("{:.1},{queue:.1},{},{latency:.1},{fairness},{download}", self.used, self.missing_bases)
     }
 }

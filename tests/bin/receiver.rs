@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_models::Package;
-use nestcast_receiver::{Announcement, Config, Decoding, Shown, Viewer, view};
+use nestcast_receiver::{Announcement, Decoding, ReceiverConfig, Shown, Viewer, view};
 use nestcast_tests::broadcasts::{decoding, pinned};
 
 /// The program's allocator.
@@ -49,7 +49,7 @@ async fn main() {
     let [address, fingerprint, seconds] = arguments.as_slice() else { panic!("three arguments") };
     let config = pinned(address.parse().expect("an address"), fingerprint);
     let retry = Duration::from_secs(seconds.parse().expect("a number of seconds"));
-    let config = Config { fetch_model: true, retry, ..config };
+    let config = ReceiverConfig { fetch_model: true, retry, ..config };
     let shown = Arc::new(AtomicU64::new(0));
     let ended = view(config, Counter(Arc::clone(&shown)), std::future::pending()).await;
     println!("{}", ended.map_or_else(|error| error.to_string(), |()| "the broadcast ended".to_owned()));

@@ -10,7 +10,7 @@ use nestcast_codec::{Channels, Decoder, Encoder, Format, FrameRate, Size};
 use nestcast_encode::{PictureEncoding, PictureFormat, Pictures};
 use nestcast_models::{Package, PackageError};
 use nestcast_proto::{PackageHash, Sound, SoundSource, SourceError};
-use nestcast_receiver::{Announcement, Config, Decoding, Error, Shown, Totals, Trust, Viewer, view};
+use nestcast_receiver::{Announcement, Decoding, Error, ReceiverConfig, Shown, Totals, Trust, Viewer, view};
 use nestcast_sender::{
     AnySource, Authorizer, Broadcast, Browsers, FrameSource, Identity, LiveSource, Monitor, SharedToken,
 };
@@ -97,8 +97,8 @@ impl Plan {
         let authorizers = token.map(|token| Arc::new(SharedToken(Bytes::from_static(token))) as Arc<dyn Authorizer>);
         let authorizers = authorizers.into_iter().collect();
         let max_receivers_per_address = max_receivers;
-        let config = nestcast_sender::Config::new(listen, identity);
-        let config = nestcast_sender::Config {
+        let config = nestcast_sender::SenderConfig::new(listen, identity);
+        let config = nestcast_sender::SenderConfig {
             authorizers,
             max_receivers,
             max_receivers_per_address,
@@ -178,13 +178,13 @@ pub fn identity() -> Identity {
 }
 
 /// Returns the settings of a receiver that pins `identity`.
-pub fn config(address: SocketAddr, identity: &Identity) -> Config {
+pub fn config(address: SocketAddr, identity: &Identity) -> ReceiverConfig {
     pinned(address, &identity.fingerprint().to_string())
 }
 
 /// Returns the settings of a receiver that pins a fingerprint.
-pub fn pinned(address: SocketAddr, fingerprint: &str) -> Config {
-    Config::new(address, Trust::fingerprint(fingerprint).expect("64 digits"))
+pub fn pinned(address: SocketAddr, fingerprint: &str) -> ReceiverConfig {
+    ReceiverConfig::new(address, Trust::fingerprint(fingerprint).expect("64 digits"))
 }
 
 /// Sends the bytes of each frame to a channel.
@@ -274,7 +274,7 @@ impl Viewer for Counter {
 ///
 /// # Errors
 /// The reason if it ends early.
-pub async fn count(config: Config, began: Instant, time: Duration) -> Result<Counts, Error> {
+pub async fn count(config: ReceiverConfig, began: Instant, time: Duration) -> Result<Counts, Error> {
     count_while(config, began, |_| sleep(time)).await
 }
 
@@ -285,7 +285,7 @@ pub async fn count(config: Config, began: Instant, time: Duration) -> Result<Cou
 ///
 /// # Panics
 /// If they do not arrive.
-pub async fn count_frames(config: Config, frames: u64) -> Result<Totals, Error> {
+pub async fn count_frames(config: ReceiverConfig, frames: u64) -> Result<Totals, Error> {
     let seen = async |mut showing: watch::Receiver<u64>| see(&mut showing, frames).await;
     Ok(count_while(config, Instant::now(), seen).await?.last())
 }
@@ -295,7 +295,7 @@ pub async fn count_frames(config: Config, frames: u64) -> Result<Totals, Error> 
 /// # Errors
 /// The reason if it ends early.
 pub async fn count_while<F: Future<Output = ()>>(
-    config: Config,
+    config: ReceiverConfig,
     began: Instant,
     stay: impl FnOnce(watch::Receiver<u64>) -> F,
 ) -> Result<Counts, Error> {

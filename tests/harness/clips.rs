@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Bitrate, Channels, Display, Format, Frame, FrameRate, Model, Picture, Population, RenditionRates, Size, Switch,
-    VideoEncoder, VideoHeader, VideoModel, VideoRenditions, VideoSettings, VideoWriter, Ycbcr,
+    Bitrate, Channels, CodedFrame, Display, Format, FrameRate, Model, Picture, Population, RenditionRates, Size,
+    Switch, VideoEncoder, VideoHeader, VideoModel, VideoRenditions, VideoSettings, VideoWriter, Ycbcr,
 };
 
 use crate::pictures::{self, Content};
@@ -146,7 +146,7 @@ impl Clip {
     ///
     /// # Panics
     /// If the codec refuses.
-    pub fn encode_on(&self, threads: usize, model: &VideoModel) -> Vec<Vec<Frame>> {
+    pub fn encode_on(&self, threads: usize, model: &VideoModel) -> Vec<Vec<CodedFrame>> {
         let pictures = self.pictures();
         let first = if self.begins_anew { self.cut as usize } else { pictures.len() };
         let scenes = pictures.chunks(first);
@@ -157,7 +157,7 @@ impl Clip {
     ///
     /// # Panics
     /// If the codec refuses.
-    pub fn fastest_on(&self, threads: usize, model: &VideoModel) -> Vec<Frame> {
+    pub fn fastest_on(&self, threads: usize, model: &VideoModel) -> Vec<CodedFrame> {
         self.encode_on(threads, model).into_iter().filter_map(|mut frames| frames.pop()).collect()
     }
 
@@ -189,7 +189,7 @@ impl Clip {
         bytes
     }
 
-    fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<Frame>>, RenditionRates) {
+    fn encode(&self, scene: &[Picture], threads: usize, model: &VideoModel) -> (Vec<Vec<CodedFrame>>, RenditionRates) {
         let settings = settings(self.size(), self.slowest, threads);
         let mut encoder = VideoRenditions::new(model, settings, if self.rises == NEVER { self.renditions } else { 2 })
             .expect("one to three renditions")
@@ -229,7 +229,7 @@ fn settings(size: Size, slowest: u32, threads: usize) -> VideoSettings {
 ///
 /// # Panics
 /// If the codec refuses.
-pub fn encode(pictures: &[Picture], slowest: u32, threads: usize, model: &VideoModel) -> Vec<Frame> {
+pub fn encode(pictures: &[Picture], slowest: u32, threads: usize, model: &VideoModel) -> Vec<CodedFrame> {
     let mut encoder = VideoEncoder::new(model.clone(), settings(pictures[0].size(), slowest, threads));
     pictures.iter().map(|picture| encoder.encode(picture).expect("a frame of its size")).collect()
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use nestcast_codec::{
-    Bitrate, Format, Frame, FrameRate, ModelId, Picture, Population, Size, VideoEncoder, VideoModel, VideoSettings,
-    Ycbcr,
+    Bitrate, CodedFrame, Format, FrameRate, ModelId, Picture, Population, Size, VideoEncoder, VideoModel,
+    VideoSettings, Ycbcr,
 };
 use nestcast_proto::{Code, FrameHeader, LateHeader, StreamHead};
 use quinn::{Connection, SendStream};
@@ -186,7 +186,7 @@ async fn prefixes(connection: &Connection) -> Result<(), Ended> {
 }
 
 /// Returns the frame with other numbers of bytes for its floor and, past that, for the enhanced picture.
-fn with_prefixes(frame: &Frame, base_reference: usize, beyond: usize) -> Vec<u8> {
+fn with_prefixes(frame: &CodedFrame, base_reference: usize, beyond: usize) -> Vec<u8> {
     let number = |bytes: &[u8]| 1 + bytes.iter().take_while(|byte| **byte >= 0x80).count();
     let (fixed, mut rest) = frame.bytes.split_at(2);
     let mut bytes = fixed.to_vec();
@@ -225,7 +225,7 @@ async fn mixed_renditions(connection: &Connection) -> Result<(), Ended> {
     Ok(())
 }
 
-fn header(id: u64, frame: &Frame) -> FrameHeader {
+fn header(id: u64, frame: &CodedFrame) -> FrameHeader {
     FrameHeader { id, skipped: 0, captured: 0, full: frame.bytes.len() as u64, base: frame.base as u64 }
 }
 
@@ -237,17 +237,17 @@ async fn send(connection: &Connection, header: FrameHeader, bytes: &[u8]) -> Res
 }
 
 /// Returns `count` frames of a good video, encoded on another thread than the one that answers the receiver.
-async fn frames(seed: u32, count: u64) -> Result<Vec<Frame>, Ended> {
+async fn frames(seed: u32, count: u64) -> Result<Vec<CodedFrame>, Ended> {
     frames_for(seed, count, 100_000).await
 }
 
 /// Does the same for receivers of `slowest` bits a second and up to sixteen times that.
-async fn frames_for(seed: u32, count: u64, slowest: u64) -> Result<Vec<Frame>, Ended> {
+async fn frames_for(seed: u32, count: u64, slowest: u64) -> Result<Vec<CodedFrame>, Ended> {
     Ok(tokio::task::spawn_blocking(move || encoded(seed, count, slowest)).await?)
 }
 
 /// Encodes a grating that moves over a slope.
-fn encoded(seed: u32, count: u64, slowest: u64) -> Vec<Frame> {
+fn encoded(seed: u32, count: u64, slowest: u64) -> Vec<CodedFrame> {
     let size = Size::new(SIZE.0, SIZE.1).expect("a valid size");
     let population = Population::log_uniform(Bitrate::from_bits(slowest)..=Bitrate::from_bits(16 * slowest));
     let settings = VideoSettings { size, rate: RATE, population, threads: 1 };

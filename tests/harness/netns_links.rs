@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc;
 use std::thread::JoinHandle;
 
-use nestcast_receiver::Config;
+use nestcast_receiver::ReceiverConfig;
 use nix::sched::{CloneFlags, setns};
 
 use crate::broadcasts::{Plan, Running, config, identity};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nestcast_lab::bottleneck::{Bottleneck, Passage};
 use nestcast_lab::link::Link;
 use nestcast_lab::pace::microseconds;
-use nestcast_proto::{Arrived, Bitrate, FrameHeader, ReceiveStats, Sound};
+use nestcast_proto::{Bitrate, FrameHeader, ReceiveStats, ReceivedFrame, Sound};
 use nestcast_receiver::{FrameSink, Trust, receive_over};
 use nestcast_sender::{Acknowledge, Broadcast, FrameSource, Identity, SoundFanout};
 use quinn::{Endpoint, EndpointConfig, ServerConfig, TokioRuntime};
@@ -191,8 +191,8 @@ impl Outcome {
 
     /// Returns the frames that receivers could not show, over all receivers.
     #[must_use]
-    pub fn blank(&self) -> u64 {
-        self.receivers.iter().map(|seen| seen.received.blank).sum()
+    pub fn missing_bases(&self) -> u64 {
+        self.receivers.iter().map(|seen| seen.received.missing_bases).sum()
     }
 
     /// Returns the wait in the queue that 95 % of the packets between two moments stayed below.
@@ -262,10 +262,11 @@ async fn run<S: FrameSink + 'static>(
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let (socket, seed) = network.server();
     let address = socket.local_addr().expect("it is bound");
-    let socket = nestcast_sender::Socket::simulated(socket, seed).expect("it is bound");
+    let socket = nestcast_sender::SenderSocket::simulated(socket, seed).expect("it is bound");
     let acknowledge = scenario.acknowledge.unwrap_or_default();
     let sound = scenario.sound.map(|_| Sound::Stereo);
-    let config = nestcast_sender::Config { acknowledge, sound, ..nestcast_sender::Config::new(address, identity) };
+    let config =
+        nestcast_sender::SenderConfig { acknowledge, sound, ..nestcast_sender::SenderConfig::new(address, identity) };
     let broadcast = Broadcast::over(socket, config, source).expect("a configuration");
     if let Some(bytes) = scenario.sound {
         tokio::spawn(speak(network.clone(), broadcast.sound(), bytes));
@@ -327,7 +328,7 @@ struct Notes {
 impl FrameSink for Notes {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), Infallible> {
         let (header, bytes, shown) = (frame.header, frame.prefix.len(), self.network.now());
         self.seen.shown.push(ShownFrame { header, bytes, shown });
         self.seen.received = stats;
@@ -347,8 +348,12 @@ async fn watch<S: FrameSink>(
     // The name is sent, and another name would change the packets' lengths.
     let name = "localhost".to_owned();
     let max_bitrate = viewer.cap;
-    let config = nestcast_receiver::Config { name, max_bitrate, ..nestcast_receiver::Config::new(address, trust) };
-    let socket = nestcast_receiver::Socket::simulated(socket, seed);
+    let config = nestcast_receiver::ReceiverConfig {
+        name,
+        max_bitrate,
+        ..nestcast_receiver::ReceiverConfig::new(address, trust)
+    };
+    let socket = nestcast_receiver::ReceiverSocket::simulated(socket, seed);
     receive_over(socket, config, &mut viewer.sink, tokio::time::sleep(left)).await.expect("both keep the rules");
     viewer.sink
 }

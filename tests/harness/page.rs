@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use nestcast_proto::{
-    Arrived, Close, Code, DecoderKind, Hello, ReceiverOutput, ReceiverSession, VersionRange, Welcome,
+    Close, Code, DecoderKind, Hello, ReceivedFrame, ReceiverOutput, ReceiverSession, VersionRange, Welcome,
 };
 use quinn::{Connection, ConnectionError, Endpoint, RecvStream, SendStream, VarInt};
 use quinn_proto::coding::Codec as _;
@@ -243,8 +243,8 @@ impl Page {
     pub async fn watch(
         self,
         token: &'static [u8],
-        enough: impl FnMut(&Arrived) -> bool,
-    ) -> (Option<Welcome>, Vec<Arrived>, Option<(Code, String)>) {
+        enough: impl FnMut(&ReceivedFrame) -> bool,
+    ) -> (Option<Welcome>, Vec<ReceivedFrame>, Option<(Code, String)>) {
         self.watch_named("", token, enough).await
     }
 
@@ -257,8 +257,8 @@ impl Page {
         self,
         name: &str,
         token: &'static [u8],
-        mut enough: impl FnMut(&Arrived) -> bool,
-    ) -> (Option<Welcome>, Vec<Arrived>, Option<(Code, String)>) {
+        mut enough: impl FnMut(&ReceivedFrame) -> bool,
+    ) -> (Option<Welcome>, Vec<ReceivedFrame>, Option<(Code, String)>) {
         let hello = Hello {
             broadcast: name.parse().expect("a name"),
             start: None,

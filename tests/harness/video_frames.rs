@@ -8,7 +8,7 @@ use nestcast_codec::{Format, FrameRate, Picture, Size, TransformError, VideoDeco
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::bottleneck::Bottleneck;
 use nestcast_lab::video_frames::VideoFrames;
-use nestcast_proto::{Arrived, ReceiveStats, Welcome};
+use nestcast_proto::{ReceiveStats, ReceivedFrame, Welcome};
 use nestcast_receiver::{FrameSink, Readiness};
 
 /// Width and height of the pictures.
@@ -201,7 +201,7 @@ impl FrameSink for Watcher {
         Ok(Readiness::Ready)
     }
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), TransformError> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), TransformError> {
         let (id, bytes, at) = (frame.header.id, frame.prefix.len(), self.network.now());
         let psnr = self.viewer.view(id, &frame.prefix)?;
         let latency = at.saturating_sub(Duration::from_micros(frame.header.captured));

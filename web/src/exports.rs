@@ -200,7 +200,7 @@ exports! {
     fn network_stats(state) {
         let Some(network) = &state.network else { return };
         let received = network.received();
-        let counts = [received.shown, received.blank, received.bytes, received.useful, network.replaced()];
+        let counts = [received.shown, received.missing_bases, received.bytes, received.useful, network.replaced()];
         state.set(&counts.map(|count| count as f64));
     }
 

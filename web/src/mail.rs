@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::{Buf as _, BufMut as _, Bytes, BytesMut};
-use nestcast_proto::{Arrived, Control, MAX_OPEN_FRAMES, Message, More, Sound, SoundPacket, StreamHead, Welcome};
+use nestcast_proto::{Control, MAX_OPEN_FRAMES, Message, More, ReceivedFrame, Sound, SoundPacket, StreamHead, Welcome};
 
 use crate::milliseconds::{duration, milliseconds};
 
@@ -23,7 +23,7 @@ pub enum Record {
     /// A sender announced itself.
     Welcome(Welcome),
     /// A frame.
-    Frame(Arrived),
+    Frame(ReceivedFrame),
     /// More of a still picture.
     More(More),
     /// The broadcast has this sound.
@@ -55,7 +55,7 @@ impl Mail {
     }
 
     /// Adds a frame. If too many wait, drops the oldest. Returns the number of the newest frame of video that was dropped.
-    pub fn push_frame(&mut self, frame: Arrived) -> Option<u64> {
+    pub fn push_frame(&mut self, frame: ReceivedFrame) -> Option<u64> {
         let max = if self.is_video { MAX_OPEN_FRAMES } else { 1 };
         let mut lost = None;
         while self.records.iter().filter(|record| matches!(record, Record::Frame(_))).count() >= max {
@@ -177,7 +177,7 @@ fn unsealed(kind: u8, mut body: Bytes) -> Result<Record, MailError> {
             let [first, shown] = [take(&mut body)?, take(&mut body)?].map(|ms| duration(f64::from_le_bytes(ms)));
             let Ok(Some((StreamHead::Frame(header), length))) = StreamHead::parse(&body) else { return Err(MailError) };
             let prefix = body.slice(length..);
-            Ok(Record::Frame(Arrived { header, prefix, first, shown }))
+            Ok(Record::Frame(ReceivedFrame { header, prefix, first, shown }))
         }
         MORE_RECORD => {
             let [frame, full] = [take(&mut body)?, take(&mut body)?].map(u64::from_le_bytes);
@@ -223,10 +223,10 @@ mod tests {
         }
     }
 
-    fn frame(id: u64) -> Arrived {
+    fn frame(id: u64) -> ReceivedFrame {
         let header = FrameHeader { id, skipped: 0, captured: 1_795_000_000_000_000 + id, full: 900, base: 3 };
         let [first, shown] = [id, id + 20].map(Duration::from_millis);
-        Arrived { header, prefix: Bytes::from_static(b"prefix"), first, shown }
+        ReceivedFrame { header, prefix: Bytes::from_static(b"prefix"), first, shown }
     }
 
     fn more(frame: u64, bytes: &'static [u8]) -> More {

@@ -278,7 +278,7 @@ impl Network {
         let (past, now) = (self.past, self.session.stats());
         ReceiveStats {
             shown: past.shown + now.shown,
-            blank: past.blank + now.blank,
+            missing_bases: past.missing_bases + now.missing_bases,
             bytes: past.bytes + now.bytes,
             useful: past.useful + now.useful,
         }

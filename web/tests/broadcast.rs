@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use nestcast_codec::{
-    Bitrate, Format, Frame, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
+    Bitrate, CodedFrame, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
     VideoSettings, Ycbcr, tables,
 };
 use nestcast_proto::{
@@ -37,7 +37,7 @@ fn welcome(size: Size) -> Welcome {
 }
 
 /// Returns frames of a moving bar.
-fn frames(count: usize) -> Vec<Frame> {
+fn frames(count: usize) -> Vec<CodedFrame> {
     let rate = FrameRate::new(30, 1).expect("a rate");
     let settings = VideoSettings {
         size: size(),
@@ -69,7 +69,7 @@ fn welcomed(size: Size) -> (Network, Screen) {
 }
 
 /// Returns the first `length` bytes of a frame's stream.
-fn stream(id: u64, frame: &Frame, length: usize) -> Vec<u8> {
+fn stream(id: u64, frame: &CodedFrame, length: usize) -> Vec<u8> {
     let header = FrameHeader {
         id,
         skipped: 0,
@@ -132,9 +132,9 @@ fn a_frame_that_cannot_be_decoded_lets_the_viewer_ask_for_one_to_begin_with() {
     let mut now = NOW;
     // The first is predicted from one that did not come, and the fourth ends inside its head.
     for (id, frame, length, is_lost) in [(0, 1, 900, true), (1, 0, 900, false), (2, 1, 900, false), (3, 2, 3, true)] {
-        let Frame { bytes, base, .. } = &frames[frame];
+        let CodedFrame { bytes, base, .. } = &frames[frame];
         let length = bytes.len().min(length);
-        let frame = Frame { bytes: bytes.slice(..length), base: (*base).min(length), ..frames[frame].clone() };
+        let frame = CodedFrame { bytes: bytes.slice(..length), base: (*base).min(length), ..frames[frame].clone() };
         let number = network.handle_opened();
         network.handle_stream_bytes(now, number, Bytes::from(stream(id, &frame, length)));
         network.handle_stream_end(now, number, true);

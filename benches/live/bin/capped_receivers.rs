@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context, Result, ensure};
 use clap::{Parser, value_parser};
-use nestcast_codec::{Arrived, Picture, VideoDecoder, VideoModel};
+use nestcast_codec::{DecodedPart, Picture, VideoDecoder, VideoModel};
 use nestcast_encode::{Pictures, RenditionLimit, VideoEncoding};
 use nestcast_lab::metrics::luma_psnr;
 use nestcast_live_benches::figures::{SETTLING_TIME, quantile, round};
@@ -23,7 +23,7 @@ use nestcast_live_benches::process::Usage;
 use nestcast_live_benches::recorder::{Recorded, Recorder};
 use nestcast_media::y4m::Reader;
 use nestcast_proto::Bitrate;
-use nestcast_receiver::{Config, Trust, receive};
+use nestcast_receiver::{ReceiverConfig, Trust, receive};
 use nestcast_sender::{Broadcast, Identity, LiveSource, Monitor};
 use serde::Serialize;
 use tokio::runtime::Builder;
@@ -112,7 +112,7 @@ fn broadcast(caps: &[u64], copy: File) -> Result<Vec<Recorder>> {
     let fingerprint = identity.fingerprint().to_string();
     let encoding = VideoEncoding::new(pictures.format(), threads, RenditionLimit::AsNeeded)?;
     let source = LiveSource::new(pictures, encoding);
-    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    let config = nestcast_sender::SenderConfig::new(([127, 0, 0, 1], 0).into(), identity);
     // Receivers have a thread of their own.
     let sending = Builder::new_multi_thread().enable_all().build()?;
     let receiving = Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
@@ -130,7 +130,7 @@ fn broadcast(caps: &[u64], copy: File) -> Result<Vec<Recorder>> {
 /// Stores frames until the broadcast ends.
 async fn keep(address: SocketAddr, fingerprint: String, cap: u64) -> Result<Recorder> {
     let trust = Trust::fingerprint(&fingerprint).context("a fingerprint")?;
-    let config = Config { max_bitrate: Some(Bitrate::from_bits(cap)), ..Config::new(address, trust) };
+    let config = ReceiverConfig { max_bitrate: Some(Bitrate::from_bits(cap)), ..ReceiverConfig::new(address, trust) };
     let mut recorder = Recorder::new(|| SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
     receive(config, &mut recorder, pending()).await?;
     Ok(recorder)
@@ -195,7 +195,8 @@ impl Originals {
         let mut decoder = VideoDecoder::new(VideoModel::built_in(), self.empty.size(), 1);
         let (mut picture, mut undecodable, mut psnr) = (self.empty.clone(), 0, Vec::new());
         for frame in frames {
-            let whole = matches!(decoder.decode(&frame.prefix), Ok(Arrived::Base | Arrived::EnhancementReference));
+            let whole =
+                matches!(decoder.decode(&frame.prefix), Ok(DecodedPart::Base | DecodedPart::EnhancementReference));
             undecodable += usize::from(!whole);
             if let Some(original) = self.pictures.get(&frame.id).filter(|_| frame.captured >= first + SETTLING_TIME) {
                 decoder.render_into(&mut picture)?;
@@ -206,7 +207,7 @@ impl Originals {
         Ok(Row {
             cap_mbits,
             frames: recorder.received.shown,
-            missing: recorder.received.blank,
+            missing: recorder.received.missing_bases,
             undecodable,
             mbits_per_second: round(mbits_per_second),
             of_cap_percent: round(100.0 * mbits_per_second / cap_mbits),

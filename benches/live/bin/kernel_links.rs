@@ -52,7 +52,7 @@ mod linux {
             let (bits, [first, last]) = counts.goodput(START_TIME, end);
             let used = 100.0 * bits / scenario.link.capacity(first, last).max(1.0);
             let received = counts.last().received;
-            println!("{:<18}  {used:>3.0} %  {:>6}  {:>17}", scenario.name, received.shown, received.blank);
+            println!("{:<18}  {used:>3.0} %  {:>6}  {:>17}", scenario.name, received.shown, received.missing_bases);
         }
         Ok(())
     }

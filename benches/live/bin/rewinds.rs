@@ -11,7 +11,7 @@ use nestcast_encode::{Pictures, RenditionLimit, Replay, StoredArchive, VideoEnco
 use nestcast_lab::link::{Link, Relay};
 use nestcast_media::stored::Reader;
 use nestcast_proto::Start;
-use nestcast_receiver::{Announcement, Config, Decoding, Latency, Shown, Trust, Viewer, view};
+use nestcast_receiver::{Announcement, Decoding, Latency, ReceiverConfig, Shown, Trust, Viewer, view};
 use nestcast_sender::{Broadcast, FrameSource, Identity, LiveSource, PacedSource};
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -128,24 +128,24 @@ fn length(film: &Path) -> Result<Duration> {
 }
 
 /// Broadcasts a source over a link. Returns how to receive it, and the link.
-async fn serve<S: FrameSource + Send + 'static>(source: S, link: &Link) -> Result<(Config, Relay)> {
+async fn serve<S: FrameSource + Send + 'static>(source: S, link: &Link) -> Result<(ReceiverConfig, Relay)> {
     let identity = Identity::generate()?;
     let trust = Trust::fingerprint(&identity.fingerprint().to_string())?;
-    let listening = nestcast_sender::Config {
+    let listening = nestcast_sender::SenderConfig {
         rewind: Some(Duration::from_secs(3600)),
-        ..nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity)
+        ..nestcast_sender::SenderConfig::new(([127, 0, 0, 1], 0).into(), identity)
     };
     let broadcast = Broadcast::listen(listening, source)?;
     let relay = Relay::start(broadcast.address().context("it listens")?, link.clone()).await?;
     tokio::spawn(broadcast.run(std::future::pending()));
-    Ok((Config { latency: Latency::Min, ..Config::new(relay.address(), trust) }, relay))
+    Ok((ReceiverConfig { latency: Latency::Min, ..ReceiverConfig::new(relay.address(), trust) }, relay))
 }
 
 /// Receives from `start` on until the first picture is shown; returns how long that took, with connecting.
-async fn start(config: &Config, start: Start) -> Result<Duration> {
+async fn start(config: &ReceiverConfig, start: Start) -> Result<Duration> {
     let (tell, told) = oneshot::channel();
     let (stop, stopped) = oneshot::channel::<()>();
-    let config = Config { start: Some(start), ..config.clone() };
+    let config = ReceiverConfig { start: Some(start), ..config.clone() };
     let began = Instant::now();
     let viewer = FirstPicture(Some(tell));
     let viewing = tokio::spawn(view(config, viewer, async move { stopped.await.unwrap_or_default() }));

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_proto::{ReceiveStats, ReceivedFrame};
 use nestcast_receiver::FrameSink;
 
 /// A received frame.
@@ -39,7 +39,7 @@ impl Recorder {
 impl FrameSink for Recorder {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), Infallible> {
         let captured = Duration::from_micros(frame.header.captured);
         self.frames.push(Recorded { id: frame.header.id, captured, at: (self.clock)(), prefix: frame.prefix });
         self.received = stats;

@@ -8,7 +8,9 @@ use anyhow::{Context, Result};
 use bytes::Bytes;
 use nestcast_encode::Replay;
 use nestcast_proto::Sound;
-use nestcast_sender::{Broadcast, Browsers, Config, FrameSource, Identity, PacedSource, SoundFanout, clock_micros};
+use nestcast_sender::{
+    Broadcast, Browsers, FrameSource, Identity, PacedSource, SenderConfig, SoundFanout, clock_micros,
+};
 use nestcast_tests::still_frames::{RATE, StillFrames};
 
 /// Bytes of a frame: 2 Mbit/s.
@@ -68,12 +70,12 @@ async fn speak(sound: SoundFanout) {
 
 fn listen_to<S: FrameSource>(source: S, sound: Option<Sound>) -> Result<Broadcast<S>> {
     let everyone = usize::MAX >> 4;
-    let config = Config {
+    let config = SenderConfig {
         sound,
         max_receivers: everyone,
         max_receivers_per_address: everyone,
         browsers: Some(Browsers::default()),
-        ..Config::new(([127, 0, 0, 1], 0).into(), Identity::generate()?)
+        ..SenderConfig::new(([127, 0, 0, 1], 0).into(), Identity::generate()?)
     };
     Ok(Broadcast::listen(config, source)?)
 }

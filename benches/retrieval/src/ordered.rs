@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result};
 use mmap_io::MemoryMappedFile;
-use nestcast_retrieval::{Builder, Index, ModelId};
+use nestcast_retrieval::{Builder, CodeModelId, Index};
 
 use crate::clock::timed;
 use crate::codes::Codes;
@@ -59,7 +59,7 @@ pub(crate) fn measure(codes: &Codes, folder: &Path) -> Result<Vec<Row>> {
 }
 
 fn build(codes: &Codes, mut file: impl Write) -> Result<()> {
-    let mut builder = Builder::new(ModelId([0; 32]), codes.bits)?;
+    let mut builder = Builder::new(CodeModelId([0; 32]), codes.bits)?;
     let mut code = vec![0; codes.bytes()];
     for number in 0..codes.count {
         codes.put(number, &mut code);

@@ -9,7 +9,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nestcast_codec::{Bitrate, Codec, Model, ModelId};
-use nestcast_receiver::{Address, Announcement, Concealed, Config, Decoding, Latency, Shown, Trust, Viewer, view};
+use nestcast_receiver::{
+    Address, Announcement, Concealed, Decoding, Latency, ReceiverConfig, Shown, Trust, Viewer, view,
+};
 use tokio::sync::oneshot;
 
 use crate::boundary::{Out, borrowed, bytes, exclusive, free, guard};
@@ -228,7 +230,7 @@ unsafe fn text<'a>(text: *const c_char, name: &str) -> Result<Option<&'a str>> {
 ///
 /// # Safety
 /// The strings are null or end with 0; `token` refers to `token_length` bytes.
-unsafe fn config(given: &NestcastReceiverSettings) -> Result<(Address, Config)> {
+unsafe fn config(given: &NestcastReceiverSettings) -> Result<(Address, ReceiverConfig)> {
     // SAFETY: this function's contract.
     let (address, fingerprint, authorities, token) = unsafe {
         (
@@ -253,7 +255,7 @@ unsafe fn config(given: &NestcastReceiverSettings) -> Result<(Address, Config)> 
         Ok(milliseconds @ 1..=400) => Latency::Fixed(Duration::from_millis(milliseconds)),
         Ok(_) => return Err(argument("latency_ms is at most 400")),
     };
-    let config = Config {
+    let config = ReceiverConfig {
         name: address.host().to_owned(),
         broadcast: address.broadcast().clone(),
         host: Some(address.clone()),
@@ -263,7 +265,7 @@ unsafe fn config(given: &NestcastReceiverSettings) -> Result<(Address, Config)> 
         wait: given.wait,
         latency,
         // The thread looks the host up.
-        ..Config::new(([0, 0, 0, 0], 0).into(), trust)
+        ..ReceiverConfig::new(([0, 0, 0, 0], 0).into(), trust)
     };
     Ok((address, config))
 }
@@ -282,14 +284,14 @@ fn broke_off() -> Fault {
 }
 
 /// Receives until the end, and says how it ended.
-fn receive(address: &Address, config: Config, calling: Calling, stopped: oneshot::Receiver<()>) -> Result<()> {
+fn receive(address: &Address, config: ReceiverConfig, calling: Calling, stopped: oneshot::Receiver<()>) -> Result<()> {
     let failed = |message: String| Fault { status: NestcastStatus::Session, message };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| failed(format!("the network cannot be used: {error}")))?;
     let found = address.look_up();
     let missing = || failed(format!("{address} cannot be found: check the host's name"));
     let (&first, others) = found.split_first().ok_or_else(missing)?;
-    let config = Config { address: first, other_addresses: others.to_vec(), ..config };
+    let config = ReceiverConfig { address: first, other_addresses: others.to_vec(), ..config };
     let why = Arc::clone(&calling.stopped);
     let outcome = runtime.block_on(view(config, calling, async { _ = stopped.await }));
     match (why.get(), outcome) {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 
 use nestcast_codec::{
-    Arrived, Bitrate, DEFAULT_MAX_PIXELS, Frame, FrameRate, Population, Size, VideoDecoder, VideoEncoder, VideoModel,
-    VideoSettings,
+    Bitrate, CodedFrame, DEFAULT_MAX_PIXELS, DecodedPart, FrameRate, Population, Size, VideoDecoder, VideoEncoder,
+    VideoModel, VideoSettings,
 };
 
 use crate::boundary::{Out, borrowed, bytes, exclusive, free, guard, optional};
@@ -68,7 +68,7 @@ pub struct NestcastVideoEncoder(Mutex<State>);
 struct State {
     encoder: VideoEncoder,
     /// The frame whose bytes the caller reads.
-    lent: Option<Frame>,
+    lent: Option<CodedFrame>,
 }
 
 /// Decodes the frames of one video, one after another.
@@ -101,8 +101,8 @@ fn model(key: Option<&NestcastModel>, residual: Option<&NestcastModel>) -> Resul
     }
 }
 
-fn lend(frame: &Frame) -> NestcastFrame {
-    let Frame { bytes, base, enhancement_reference, key, .. } = frame;
+fn lend(frame: &CodedFrame) -> NestcastFrame {
+    let CodedFrame { bytes, base, enhancement_reference, key, .. } = frame;
     NestcastFrame {
         bytes: bytes.as_ptr(),
         length: bytes.len(),
@@ -250,10 +250,10 @@ pub unsafe extern "C" fn nestcast_video_decoder_decode(
         // SAFETY: this function's contract.
         let (decoder, data) = unsafe { (borrowed(decoder, "decoder")?, bytes(data, length)?) };
         let reached = match exclusive(&decoder.0)?.decode(data)? {
-            Arrived::Nothing => NestcastArrived::Nothing,
-            Arrived::Part => NestcastArrived::Part,
-            Arrived::Base => NestcastArrived::Base,
-            Arrived::EnhancementReference => NestcastArrived::EnhancementReference,
+            DecodedPart::Nothing => NestcastArrived::Nothing,
+            DecodedPart::Part => NestcastArrived::Part,
+            DecodedPart::Base => NestcastArrived::Base,
+            DecodedPart::EnhancementReference => NestcastArrived::EnhancementReference,
         };
         if !arrived.is_null() {
             // SAFETY: this function's contract.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 use nestcast_encode::{Offered, PictureFormat, PictureRate, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, BrowserPage, Config, Identity, LiveSource, Monitor, SharedToken, SoundFanout};
+use nestcast_sender::{Authorizer, BrowserPage, Identity, LiveSource, Monitor, SenderConfig, SharedToken, SoundFanout};
 use tokio::sync::oneshot;
 
 use crate::page;
@@ -105,11 +105,11 @@ impl Broadcast {
         let outcome = Outcome::default();
         let token = (!settings.token.is_empty()).then_some(settings.token);
         let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
-        let config = Config {
+        let config = SenderConfig {
             authorizers: token.into_iter().collect(),
             max_receivers: settings.max_receivers,
             sound: settings.has_sound.then_some(ANNOUNCED_SOUND),
-            ..Config::new(settings.listen, settings.identity)
+            ..SenderConfig::new(settings.listen, settings.identity)
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);

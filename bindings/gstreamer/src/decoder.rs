@@ -10,7 +10,7 @@ use gst_video::prelude::*;
 use gst_video::subclass::prelude::*;
 use gst_video::video_codec_state::Readable;
 use gst_video::{VideoCodecFrame, VideoCodecState, VideoFrameRef, VideoInfo};
-use nestcast_codec::{Arrived, Format, Picture, Size, VideoDecoder, VideoModel};
+use nestcast_codec::{DecodedPart, Format, Picture, Size, VideoDecoder, VideoModel};
 
 use crate::coded_format::{coded_caps, stated_bits, unknown_models};
 use crate::element::{count, element};
@@ -131,7 +131,7 @@ impl VideoDecoderImpl for Decoder {
         };
         match decoded {
             // Later frames need what it holds; its picture would be late, or is the one before.
-            Ok(arrived) if is_late || arrived == Arrived::Nothing => {
+            Ok(arrived) if is_late || arrived == DecodedPart::Nothing => {
                 gst::debug!(DEBUG_CATEGORY, imp = self, "shows no frame {}", frame.system_frame_number());
                 return obj.drop_frame(frame);
             }
@@ -169,7 +169,7 @@ impl VideoDecoderImpl for Decoder {
 }
 
 impl State {
-    fn decode(&mut self, frame: &VideoCodecFrame) -> Result<Arrived, String> {
+    fn decode(&mut self, frame: &VideoCodecFrame) -> Result<DecodedPart, String> {
         let buffer = frame.input_buffer().ok_or("a frame came without bytes")?;
         let bytes = buffer.map_readable().map_err(|_| "a buffer cannot be read")?;
         self.decoder.decode(&bytes).map_err(|error| error.to_string())

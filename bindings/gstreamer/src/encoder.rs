@@ -10,7 +10,7 @@ use gst_video::prelude::*;
 use gst_video::subclass::prelude::*;
 use gst_video::video_codec_state::Readable;
 use gst_video::{VideoCodecFrame, VideoCodecFrameFlags, VideoCodecState, VideoFrameRef, VideoInfo};
-use nestcast_codec::{Bitrate, Budget, Frame, Picture, Population, VideoEncoder, VideoModel, VideoSettings};
+use nestcast_codec::{Bitrate, Budget, CodedFrame, Picture, Population, VideoEncoder, VideoModel, VideoSettings};
 
 use crate::coded_format::{coded_caps, describe};
 use crate::element::{count, element};
@@ -179,7 +179,7 @@ impl Encoder {
     }
 
     /// Encodes a frame, and returns how many of its bytes to send.
-    fn encode(&self, frame: &VideoCodecFrame, is_key: bool) -> Result<(Frame, usize), String> {
+    fn encode(&self, frame: &VideoCodecFrame, is_key: bool) -> Result<(CodedFrame, usize), String> {
         let mut state = self.state();
         let state = state.as_mut().ok_or("a frame came before its format")?;
         let buffer = frame.input_buffer().ok_or("a frame came without a picture")?;
@@ -200,7 +200,7 @@ impl State {
         self.encoder = VideoEncoder::new(VideoModel::built_in(), self.settings.clone());
     }
 
-    fn encode(&mut self, buffer: &gst::BufferRef) -> Result<Frame, String> {
+    fn encode(&mut self, buffer: &gst::BufferRef) -> Result<CodedFrame, String> {
         let frame = VideoFrameRef::from_buffer_ref_readable(buffer, &self.info);
         let frame = frame.map_err(|_| "a buffer does not have the planes of its caps".to_owned())?;
         let encoded = match view(&frame, &self.format) {

@@ -3,12 +3,12 @@
 use std::net::SocketAddr;
 
 use bytes::Bytes;
-use nestcast_sender::{Broadcast, BrowserPage, Config, Error, FrameSource, PageFile};
+use nestcast_sender::{Broadcast, BrowserPage, Error, FrameSource, PageFile, SenderConfig};
 use nestcast_web::PAGE_FILES;
 
 /// Listens for receivers as `config` says, and for browsers if `web` is the address of a page.
 pub(crate) async fn listen<S: FrameSource>(
-    config: Config,
+    config: SenderConfig,
     source: S,
     web: Option<SocketAddr>,
     is_certified: bool,

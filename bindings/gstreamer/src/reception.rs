@@ -8,7 +8,7 @@ use nestcast_codec::{Decoder, Matrix, ModelId, Picture, Range, Ycbcr};
 use nestcast_models::Package;
 use nestcast_proto::Sound;
 use nestcast_receiver::{
-    Address, Announcement, Concealed, Config, Decoding, Shown, SoundBlock, SoundMode, Trust, Viewer, view,
+    Address, Announcement, Concealed, Decoding, ReceiverConfig, Shown, SoundBlock, SoundMode, Trust, Viewer, view,
 };
 use tokio::sync::oneshot;
 
@@ -158,7 +158,7 @@ impl Reception {
     /// the video has. Sound goes to `sound`.
     pub(crate) fn start(
         host: Address,
-        config: Config,
+        config: ReceiverConfig,
         threads: usize,
         shown_bits: impl Fn(u8) -> u8 + Send + 'static,
         sound: Option<Arc<SoundQueue>>,
@@ -179,7 +179,8 @@ impl Reception {
             let name = host.host().to_owned();
             let other_addresses = found[1..].to_vec();
             let broadcast = host.broadcast().clone();
-            let config = Config { address: first, other_addresses, name, broadcast, host: Some(host), ..config };
+            let config =
+                ReceiverConfig { address: first, other_addresses, name, broadcast, host: Some(host), ..config };
             let outcome = runtime.block_on(view(config, viewer, async { _ = stopped.await }));
             ended.0.end(outcome.err().map(|error| with_causes(&error)));
         })?;
@@ -187,8 +188,8 @@ impl Reception {
     }
 
     /// Returns a configuration whose address is still to be found.
-    pub(crate) fn config(trust: Trust) -> Config {
-        Config::new((IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0).into(), trust)
+    pub(crate) fn config(trust: Trust) -> ReceiverConfig {
+        ReceiverConfig::new((IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0).into(), trust)
     }
 
     /// Returns a handle that waits for pictures.

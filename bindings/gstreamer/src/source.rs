@@ -13,7 +13,7 @@ use gst_base::subclass::base_src::CreateSuccess;
 use gst_base::subclass::prelude::*;
 use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_proto::Bitrate;
-use nestcast_receiver::{Address, Config, Latency, Trust};
+use nestcast_receiver::{Address, Latency, ReceiverConfig, Trust};
 
 use crate::element::{audio_pad, count, element};
 use crate::raw_format::{RawFormat, layout, raw_caps};
@@ -308,7 +308,7 @@ impl Source {
             Ok(0) => Latency::Min,
             Ok(milliseconds) => Latency::Fixed(Duration::from_millis(milliseconds)),
         };
-        let config = Config {
+        let config = ReceiverConfig {
             token: given.token.unwrap_or_default().into_bytes().into(),
             max_bitrate: (given.max_bitrate > 0).then(|| Bitrate::from_bits(given.max_bitrate)),
             retry: Duration::from_millis(given.retry.into()),

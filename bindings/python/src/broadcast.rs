@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{Offered, PictureFormat, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, BrowserPage, Config, Identity, LiveSource, Monitor, SharedToken};
+use nestcast_sender::{Authorizer, BrowserPage, Identity, LiveSource, Monitor, SenderConfig, SharedToken};
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
@@ -79,7 +79,7 @@ impl Broadcast {
         let encoding = encoding.map_err(|error| argument(error.to_string()))?;
         let token = token.map(|token| Arc::new(SharedToken(token.into())) as Arc<dyn Authorizer>);
         let authorizers = token.into_iter().collect();
-        let config = Config { authorizers, ..Config::new(listen, identity) };
+        let config = SenderConfig { authorizers, ..SenderConfig::new(listen, identity) };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
         let (sender, page) = py

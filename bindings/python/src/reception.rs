@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use nestcast_codec::{Matrix, Picture, Range, Ycbcr};
 use nestcast_models::Package;
-use nestcast_receiver::{Address, Announcement, Concealed, Config, Decoding, Latency, Shown, Trust, Viewer, view};
+use nestcast_receiver::{
+    Address, Announcement, Concealed, Decoding, Latency, ReceiverConfig, Shown, Trust, Viewer, view,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use tokio::sync::oneshot;
@@ -158,7 +160,7 @@ impl Reception {
         let first = *found.first().ok_or_else(|| {
             Raised::from(SessionError::new_err(format!("{address} cannot be found: check the host's name")))
         })?;
-        let config = Config {
+        let config = ReceiverConfig {
             name: address.host().to_owned(),
             broadcast: address.broadcast().clone(),
             other_addresses: found[1..].to_vec(),
@@ -168,7 +170,7 @@ impl Reception {
             latency,
             wait,
             retry,
-            ..Config::new(first, trust)
+            ..ReceiverConfig::new(first, trust)
         };
         let frames = Arc::new(Frames::default());
         let keeper = Keeper { frames: Arc::clone(&frames), capacity, threads, as_sent };

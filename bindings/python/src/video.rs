@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use nestcast_codec::{
-    Arrived, Bitrate, FrameRate, Population, Size, VideoDecoder as Decoder, VideoEncoder as Encoder, VideoModel,
+    Bitrate, DecodedPart, FrameRate, Population, Size, VideoDecoder as Decoder, VideoEncoder as Encoder, VideoModel,
     VideoSettings, Ycbcr,
 };
 use nestcast_media::to_rgb;
@@ -59,7 +59,7 @@ pub(crate) struct VideoFrame {
 }
 
 impl VideoFrame {
-    fn new(py: Python<'_>, frame: &nestcast_codec::Frame) -> Self {
+    fn new(py: Python<'_>, frame: &nestcast_codec::CodedFrame) -> Self {
         Self {
             data: PyBytes::new(py, &frame.bytes).unbind(),
             base: frame.base,
@@ -157,10 +157,10 @@ impl VideoDecoder {
         let decoder = &mut *decoder;
         let arrived = with_bytes(data, |bytes| Ok(data.py().detach(|| decoder.decode(bytes))?))?;
         Ok(match arrived {
-            Arrived::Nothing => "nothing",
-            Arrived::Part => "part",
-            Arrived::Base => "base",
-            Arrived::EnhancementReference => "enhancement_reference",
+            DecodedPart::Nothing => "nothing",
+            DecodedPart::Part => "part",
+            DecodedPart::Base => "base",
+            DecodedPart::EnhancementReference => "enhancement_reference",
         })
     }
 

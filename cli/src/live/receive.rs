@@ -8,7 +8,7 @@ use anyhow::{Context as _, Result, ensure};
 use nestcast_media::is_standard;
 use nestcast_media::output::{Output, promised_format};
 use nestcast_proto::{DecoderKind, Start};
-use nestcast_receiver::{Address, Config, Seek};
+use nestcast_receiver::{Address, ReceiverConfig, Seek};
 use tokio::runtime::Runtime;
 
 use super::record::Keeper;
@@ -61,7 +61,7 @@ fn keep(options: &Receive, runtime: &Runtime, seek: Seek) -> Result<()> {
     ensure!(options.sound.is_none(), "a stored video holds its sound itself: leave --sound out");
     let place = Output::recording(&options.output)?;
     let mut keeper = Keeper::new(place.path());
-    let config = Config { decoder: DecoderKind::Linear, ..config(options, address, seek)? };
+    let config = ReceiverConfig { decoder: DecoderKind::Linear, ..config(options, address, seek)? };
     note_wait(options, address);
     to_live::by_key(&config);
     let ended = runtime.block_on(nestcast_receiver::receive(config, &mut keeper, process::interrupted()));
@@ -91,8 +91,8 @@ fn decoder(options: &Receive) -> DecoderKind {
 }
 
 /// Returns the settings for a sender.
-fn config(options: &Receive, address: &Address, seek: Seek) -> Result<Config> {
-    Ok(Config {
+fn config(options: &Receive, address: &Address, seek: Seek) -> Result<ReceiverConfig> {
+    Ok(ReceiverConfig {
         seek,
         host: Some(address.clone()),
         name: address.host().to_owned(),
@@ -107,7 +107,7 @@ fn config(options: &Receive, address: &Address, seek: Seek) -> Result<Config> {
         wait: options.wait,
         latency: options.latency,
         // The host's addresses replace it.
-        ..Config::new((Ipv4Addr::UNSPECIFIED, 0).into(), options.trusted.trust())
+        ..ReceiverConfig::new((Ipv4Addr::UNSPECIFIED, 0).into(), options.trusted.trust())
     })
 }
 

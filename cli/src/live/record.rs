@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, ensure};
 use nestcast_codec::VideoHeader;
 use nestcast_media::output::Recorder;
 use nestcast_media::stored::{Recorded, RecordedFrame, StoredSound, Written};
-use nestcast_proto::{Arrived, BroadcastName, Frame, ReceiveStats, Sound, SoundPacket, Welcome};
+use nestcast_proto::{BroadcastName, Frame, ReceiveStats, ReceivedFrame, Sound, SoundPacket, Welcome};
 use nestcast_receiver::{Announcement, Beginning, FrameSink, Readiness};
 use nestcast_sender::{RecordedFrames, SoundReceiver, Station};
 use tokio::task::JoinHandle;
@@ -161,7 +161,11 @@ impl FrameSink for Keeper {
         ready(self.begin(welcome))
     }
 
-    fn handle_frame(&mut self, Arrived { header, prefix, .. }: Arrived, _stats: ReceiveStats) -> Result<()> {
+    fn handle_frame(
+        &mut self,
+        ReceivedFrame { header, prefix, .. }: ReceivedFrame,
+        _stats: ReceiveStats,
+    ) -> Result<()> {
         let Some((_, recorder)) = &mut self.recording else { return Ok(()) };
         let waits = self.beginning.leaves_out(&prefix);
         let frame = RecordedFrame { number: header.id, captured: header.captured, bytes: prefix, random_access: None };

@@ -16,7 +16,7 @@ use nestcast_media::is_standard;
 use nestcast_moq::{RelayUrl, Relayed};
 use nestcast_proto::BroadcastName;
 use nestcast_sender::{
-    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Config, Identity, Monitor, ProgressLine,
+    AnySource, Authorizer, Broadcast, BrowserCertificate, Browsers, Identity, Monitor, ProgressLine, SenderConfig,
     SharedToken, Station, Statistics, place_of,
 };
 #[cfg(feature = "access")]
@@ -45,7 +45,7 @@ pub(crate) fn run(options: &Send) -> Result<()> {
 }
 
 /// Returns the sender's settings.
-fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
+fn config(options: &Send, token: Option<Bytes>) -> Result<SenderConfig> {
     let identity = match (&options.cert, &options.key) {
         (Some(chain), Some(key)) => Identity::from_pem(chain, key)?,
         _ => Identity::generate()?,
@@ -61,7 +61,7 @@ fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
     let authorizers = shared.collect();
     let &Send { listen, max_receivers, max_receivers_per_address, rewind, .. } = options;
     let validity = if options.cert.is_some() { None } else { Browsers::default().validity };
-    Ok(Config {
+    Ok(SenderConfig {
         authorizers,
         rewind,
         max_receivers: max_receivers.get(),
@@ -69,7 +69,7 @@ fn config(options: &Send, token: Option<Bytes>) -> Result<Config> {
         #[cfg(feature = "qlog")]
         qlog: options.qlog.clone(),
         browsers: options.web.map(|_| Browsers { validity, origins: options.web_origin.clone() }),
-        ..Config::new(listen, identity)
+        ..SenderConfig::new(listen, identity)
     })
 }
 
@@ -92,7 +92,7 @@ fn viewers(access: &Access) -> Result<Vec<Arc<dyn Authorizer>>> {
 /// Broadcasts until the source ends or the user ends the program.
 async fn on_air(
     options: &Send,
-    mut config: Config,
+    mut config: SenderConfig,
     token: Option<Bytes>,
     sources: Vec<(BroadcastName, AnySource)>,
 ) -> Result<()> {

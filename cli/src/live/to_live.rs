@@ -3,7 +3,7 @@
 use std::io::{self, BufRead as _, IsTerminal as _};
 
 use anyhow::{Context as _, Result};
-use nestcast_receiver::{Config, Goal, Seek};
+use nestcast_receiver::{Goal, ReceiverConfig, Seek};
 use tokio::runtime::Runtime;
 
 use crate::files;
@@ -27,7 +27,7 @@ pub(super) fn by_signal(runtime: &Runtime) -> Result<Seek> {
 }
 
 /// Asks for each line from the terminal, if standard input is one and the receiver begins elsewhere.
-pub(super) fn by_key(config: &Config) {
+pub(super) fn by_key(config: &ReceiverConfig) {
     if config.start.is_some() && io::stdin().is_terminal() {
         files::note("press the return key to go to where all others are; type - or + before it to go 30 s back or on");
         let seek = config.seek.clone();

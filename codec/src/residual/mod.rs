@@ -1,4 +1,4 @@
-//! The residual bitstream of a video frame (spec, "Frames: residual string"): it codes the prediction's error, and
+//! The residual bitstream of a video frame (spec, "Frames: residual bitstream"): it codes the prediction's error, and
 //! every prefix of it decodes. Residuals are computed in integers alone, because later frames are predicted from them.
 
 pub(crate) mod analysis;

@@ -58,7 +58,7 @@ fn set_levels(values: &[f32], inverse: f32, levels: &mut [u16]) {
     }
 }
 
-/// A subband's reconstruction in integers modulo 2^32 (spec, "Frames: residual string").
+/// A subband's reconstruction in integers modulo 2^32 (spec, "Frames: residual bitstream").
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Dequantiser {
     step: i32,

@@ -4,7 +4,7 @@ use crate::error::Error;
 use crate::motion::side_info;
 use crate::training::tally::{Meter, Slope, Tally};
 use crate::video::encoder::VideoEncoder;
-use crate::video::frame::Frame;
+use crate::video::frame::CodedFrame;
 
 impl VideoEncoder {
     /// Returns the statistics of `frame`, the last one that was coded: its symbols down to its last byte, and the
@@ -12,7 +12,7 @@ impl VideoEncoder {
     ///
     /// # Errors
     /// [`Error::Corrupt`] if the bytes are no frame.
-    pub fn tally(&mut self, frame: &Frame, cuts: &[usize]) -> Result<Tally, Error> {
+    pub fn tally(&mut self, frame: &CodedFrame, cuts: &[usize]) -> Result<Tally, Error> {
         let (model, _, coder) = self.last();
         let model = model.of(frame.key);
         let string = &frame.bytes[frame.side..];

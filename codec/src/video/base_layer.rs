@@ -12,7 +12,7 @@ use crate::residual::encoder::ResidualEncoder;
 use crate::residual::planes::Planes420;
 use crate::scratch::Scratch;
 use crate::video::ages::Gains;
-use crate::video::frame::{Frame, base_reference_alone};
+use crate::video::frame::{CodedFrame, base_reference_alone};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::state::State;
@@ -110,7 +110,7 @@ impl BaseLayerDecoder {
     /// replaces the last frame: it sets their two references to an embedded picture of the base-layer reference.
     /// Returns `None` before the first frame.
     #[must_use]
-    pub fn random_access_frame(&mut self, max_bytes: usize) -> Option<Frame> {
+    pub fn random_access_frame(&mut self, max_bytes: usize) -> Option<CodedFrame> {
         let phase = self.phase?;
         let Self { model, state, residual, coder, bytes, .. } = self;
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {

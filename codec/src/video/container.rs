@@ -13,7 +13,7 @@ use crate::picture::{MAX_SIDE, Size, Ycbcr};
 use crate::stream::header::STREAM_MAGIC;
 use crate::video::display::Display;
 use crate::video::rendition_rates::{MAX_RENDITIONS, RenditionRates};
-use crate::video::sound_block::SoundBlock;
+use crate::video::sound_block::SoundRecord;
 
 /// The version of stored videos; streams of pictures have another one.
 const VIDEO_VERSION: u8 = 1;
@@ -222,7 +222,7 @@ impl VideoWriter {
 
     /// Returns a block of sound, which is part of no frame: its time is its own. Blocks of sound are in order.
     #[must_use]
-    pub fn sound(&mut self, sound: &SoundBlock<'_>) -> Vec<u8> {
+    pub fn sound(&mut self, sound: &SoundRecord<'_>) -> Vec<u8> {
         let mut body = vec![sound.channels];
         if let Some((captured, packet)) = sound.packet {
             body.extend(captured.to_le_bytes());
@@ -304,7 +304,7 @@ pub enum BlockKind {
     Index,
     /// The capture time of the next frame, see [`RecordHead::time`].
     Time,
-    /// A packet of sound, or the statement that there is sound, see [`SoundBlock::parse`].
+    /// A packet of sound, or the statement that there is sound, see [`SoundRecord::parse`].
     Sound,
     /// A random-access frame: it stands for the next frame at a decoder that begins with it.
     RandomAccess,

@@ -27,7 +27,7 @@ type NextReference = for<'a> fn(&'a mut State) -> NextPlanes<'a>;
 
 /// The part of a frame that arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Arrived {
+pub enum DecodedPart {
     /// The head or side information is incomplete: the frame was skipped, and the picture before stays.
     Nothing,
     /// Less than the base layer: later frames are damaged until their blocks were refreshed.
@@ -146,10 +146,10 @@ impl VideoDecoder {
     /// # Errors
     /// [`Error::Corrupt`] if the bytes break the specification; then the picture before stays. [`Error::Limit`] if
     /// frames are larger than agreed.
-    pub fn decode(&mut self, frame: &[u8]) -> Result<Arrived, Error> {
+    pub fn decode(&mut self, frame: &[u8]) -> Result<DecodedPart, Error> {
         self.begin()?;
-        let Some((head, length)) = Head::parse(frame)? else { return Ok(Arrived::Nothing) };
-        let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(Arrived::Nothing) };
+        let Some((head, length)) = Head::parse(frame)? else { return Ok(DecodedPart::Nothing) };
+        let Some((side, string)) = frame[length..].split_at_checked(head.side) else { return Ok(DecodedPart::Nothing) };
         let Self { state, motion, side_info, room, threads, .. } = self;
         if head.key {
             motion.forget();
@@ -175,9 +175,9 @@ impl VideoDecoder {
         self.decoder.start(self.state.size, head.planes);
         self.advance(&head, string);
         Ok(match string.len() {
-            count if count >= head.enhancement_reference => Arrived::EnhancementReference,
-            count if count >= head.base_reference => Arrived::Base,
-            _ => Arrived::Part,
+            count if count >= head.enhancement_reference => DecodedPart::EnhancementReference,
+            count if count >= head.base_reference => DecodedPart::Base,
+            _ => DecodedPart::Part,
         })
     }
 

@@ -7,7 +7,7 @@ use crate::motion::search::search_parameters::Effort;
 use crate::observer::Observer;
 use crate::parallel::Threads;
 use crate::picture::View;
-use crate::video::frame::Frame;
+use crate::video::frame::CodedFrame;
 use crate::video::model::VideoModel;
 use crate::video::population::Population;
 use crate::video::rendition_encoder::RenditionEncoder;
@@ -83,7 +83,7 @@ impl VideoEncoder {
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.
-    pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Frame, Error> {
+    pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<CodedFrame, Error> {
         let news = self.source.take(&frame.into(), self.encoder.effort, &self.encoder.threads)?;
         let frame = self.encoder.encode(&mut self.source, news, false)?;
         self.source.finish();
@@ -95,7 +95,7 @@ impl VideoEncoder {
     /// continue with the next frame: at once close to all other receivers, and closer with every refreshed block. That
     /// next frame has no bi-predicted blocks.
     #[must_use]
-    pub fn join(&mut self, max_bytes: usize) -> Frame {
+    pub fn join(&mut self, max_bytes: usize) -> CodedFrame {
         self.encoder.join(self.source.last_phase(), max_bytes)
     }
 }

@@ -5,9 +5,9 @@ use bytes::{Bytes, BytesMut};
 use crate::video::head::{Head, MAX_HEAD};
 use crate::video::rate_allocation::Shares;
 
-/// One coded frame. Any prefix of its bytes is useful; from [`Frame::base`] bytes on, every byte is.
+/// One coded frame. Any prefix of its bytes is useful; from [`CodedFrame::base`] bytes on, every byte is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Frame {
+pub struct CodedFrame {
     /// Head, side information, and the bitstream of the residual.
     pub bytes: Bytes,
     /// Bytes of it that every receiver needs before any later frame: up to the end of the base layer.
@@ -22,7 +22,7 @@ pub struct Frame {
     pub stays: bool,
 }
 
-impl Frame {
+impl CodedFrame {
     /// Makes it from bytes whose bitstream begins at `side`.
     pub(super) fn new(head: &Head, side: usize, bytes: Bytes) -> Self {
         let end = |count: usize| (side + count).min(bytes.len());
@@ -65,10 +65,10 @@ pub(super) fn base_reference_alone(
     side: &[u8],
     string: &[u8],
     max_bytes: usize,
-) -> Frame {
+) -> CodedFrame {
     let shares = Shares { base_reference: max_bytes, enhancement_reference: max_bytes, most: max_bytes };
     let (head, side) = compose(out, head, side, string, shares);
     // A head that came out shorter than expected leaves a byte that the base layer does not have.
     out.truncate(side + head.base_reference);
-    Frame::new(&head, side, out.split().freeze())
+    CodedFrame::new(&head, side, out.split().freeze())
 }

@@ -21,7 +21,7 @@ use crate::simd::widest;
 use crate::stream::interleave::Limit;
 use crate::video::ages::Gains;
 use crate::video::difference::{Difference, SkippedBlocks};
-use crate::video::frame::{Frame, base_reference_alone, compose};
+use crate::video::frame::{CodedFrame, base_reference_alone, compose};
 use crate::video::head::Head;
 use crate::video::model::VideoModel;
 use crate::video::population::Population;
@@ -109,7 +109,7 @@ impl RenditionEncoder {
 
     /// Encodes the frame in `source`, which has this that is new. `searched`: another rendition has searched its
     /// vectors, so that only the modes remain to be chosen.
-    pub(super) fn encode(&mut self, source: &mut Source, news: News, searched: bool) -> Result<Frame, Error> {
+    pub(super) fn encode(&mut self, source: &mut Source, news: News, searched: bool) -> Result<CodedFrame, Error> {
         let phase = source.phase();
         let [key, stays] = [News::Scene, News::Nothing].map(|of| news == of);
         self.was_key = key;
@@ -167,12 +167,12 @@ impl RenditionEncoder {
         if news == News::Changes {
             self.rate_allocation.learn(Errors { predicted, enhancement_reference, base_reference });
         }
-        Ok(Frame::new(&head, side, self.bytes.split().freeze()))
+        Ok(CodedFrame::new(&head, side, self.bytes.split().freeze()))
     }
 
     /// Returns the base-layer reference as a picture of its own, of at most `max_bytes`, in place of the frame of this
     /// phase.
-    pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> Frame {
+    pub(super) fn join(&mut self, phase: u8, max_bytes: usize) -> CodedFrame {
         // A receiver that joins has no picture before this one.
         self.choice.begin_anew();
         self.renewal.handle_joined();
@@ -180,7 +180,7 @@ impl RenditionEncoder {
     }
 
     /// Returns the frame of [`Self::join`] for decoders that may begin with it later. The next frames do not change.
-    pub(super) fn random_access_frame(&mut self, phase: u8, max_bytes: usize) -> Frame {
+    pub(super) fn random_access_frame(&mut self, phase: u8, max_bytes: usize) -> CodedFrame {
         let Self { state, residual, coder, model, bytes, .. } = self;
         for (out, plane) in residual.planes_mut().into_iter().zip(&state.base_reference.planes) {
             let rows = out.chunks_exact_mut(plane.width).enumerate();
@@ -193,7 +193,7 @@ impl RenditionEncoder {
 
     /// Returns the base-layer reference for receivers that come from another rendition, in place of the frame of this
     /// phase; `None` if that frame is predicted from nothing.
-    pub(super) fn switch(&mut self, source: &Source, switch: &mut Switch, max_bytes: usize) -> Option<Frame> {
+    pub(super) fn switch(&mut self, source: &Source, switch: &mut Switch, max_bytes: usize) -> Option<CodedFrame> {
         if self.was_key {
             switch.arrive();
             return None;

@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
 use crate::parallel::Threads;
 use crate::picture::View;
-use crate::video::frame::Frame;
+use crate::video::frame::CodedFrame;
 use crate::video::model::VideoModel;
 use crate::video::population::{Population, frame_bytes};
 use crate::video::rendition_encoder::RenditionEncoder;
@@ -135,7 +135,7 @@ impl VideoRenditions {
     /// As [`VideoEncoder::join`](crate::VideoEncoder::join), for receivers that continue in rendition `at`; `None` if
     /// there is no such rendition.
     #[must_use]
-    pub fn join(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
+    pub fn join(&mut self, at: usize, max_bytes: usize) -> Option<CodedFrame> {
         let phase = self.source.last_phase();
         self.renditions.get_mut(at).map(|encoder| encoder.join(phase, max_bytes))
     }
@@ -144,7 +144,7 @@ impl VideoRenditions {
     /// in which a decoder may begin with it. Unlike [`VideoRenditions::join`], it changes no later frame. Returns
     /// `None` if there is no such rendition.
     #[must_use]
-    pub fn random_access_frame(&mut self, at: usize, max_bytes: usize) -> Option<Frame> {
+    pub fn random_access_frame(&mut self, at: usize, max_bytes: usize) -> Option<CodedFrame> {
         let phase = self.source.last_phase();
         self.renditions.get_mut(at).map(|encoder| encoder.random_access_frame(phase, max_bytes))
     }
@@ -164,7 +164,7 @@ impl VideoRenditions {
     /// [arrived](Switch::arrived), they continue with the next frame of `to`, which has no bi-predicted blocks. Returns
     /// `None` if the last frame was a key frame, which they get too, or if there is no such rendition.
     #[must_use]
-    pub fn switch_to(&mut self, to: usize, switch: &mut Switch, max_bytes: usize) -> Option<Frame> {
+    pub fn switch_to(&mut self, to: usize, switch: &mut Switch, max_bytes: usize) -> Option<CodedFrame> {
         self.renditions.get_mut(to)?.switch(&self.source, switch, max_bytes)
     }
 
@@ -172,7 +172,7 @@ impl VideoRenditions {
     ///
     /// # Errors
     /// [`Error::Argument`] for another size or format.
-    pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<Frame>, Error> {
+    pub fn encode<'a>(&mut self, frame: impl Into<View<'a>>) -> Result<Vec<CodedFrame>, Error> {
         let Self { source, renditions, threads, .. } = self;
         let news = source.take(&frame.into(), renditions[0].effort, threads)?;
         let slowest = |at: &usize| renditions[*at].population.slowest_bits().unwrap_or(0.0);

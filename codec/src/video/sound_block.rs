@@ -7,7 +7,7 @@ pub(super) const MAX_PACKET: usize = 1276;
 
 /// The body of a block of sound of a stored video: Opus at 48 kHz.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SoundBlock<'a> {
+pub struct SoundRecord<'a> {
     /// 1: mono. 2: stereo. Others are reserved.
     pub channels: u8,
     /// The capture time of the packet's first sample, in microseconds since 1970-01-01 UTC, and the packet of 20 ms;
@@ -15,7 +15,7 @@ pub struct SoundBlock<'a> {
     pub packet: Option<(u64, &'a [u8])>,
 }
 
-impl<'a> SoundBlock<'a> {
+impl<'a> SoundRecord<'a> {
     /// The most bytes of a body. A reader skips longer ones.
     pub const MAX_BYTES: usize = 1 + TIME_BYTES + MAX_PACKET;
 

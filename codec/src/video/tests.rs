@@ -8,9 +8,9 @@ use crate::motion::reference::Reference;
 use crate::motion::search::search_parameters::Effort;
 use crate::parallel::Threads;
 use crate::picture::{Format, Picture, Size, Ycbcr};
-use crate::video::decoder::{Arrived, VideoDecoder};
+use crate::video::decoder::{DecodedPart, VideoDecoder};
 use crate::video::encoder::VideoEncoder;
-use crate::video::frame::Frame;
+use crate::video::frame::CodedFrame;
 use crate::video::model::VideoModel;
 use crate::video::population::Population;
 use crate::video::rendition_encoder::RenditionEncoder;
@@ -44,7 +44,7 @@ fn encoder(size: Size, slowest: u32, threads: usize) -> VideoEncoder {
     VideoEncoder::new(VideoModel::built_in(), VideoSettings { size, rate: RATE, population, threads })
 }
 
-pub(super) fn encode(size: Size, count: usize, slowest: u32) -> Vec<Frame> {
+pub(super) fn encode(size: Size, count: usize, slowest: u32) -> Vec<CodedFrame> {
     let mut encoder = encoder(size, slowest, 1);
     (0..count).map(|number| encoder.encode(&picture(size, number)).expect("a frame")).collect()
 }
@@ -60,7 +60,7 @@ pub(super) fn apart(a: &Reference, b: &Reference) -> u16 {
 }
 
 /// Returns the bytes of a frame's base, and this fraction of the bytes after it, in 1/65536.
-fn beyond(frame: &Frame, share: u16) -> &[u8] {
+fn beyond(frame: &CodedFrame, share: u16) -> &[u8] {
     let rest = frame.bytes.len() - frame.base;
     &frame.bytes[..frame.base + ((usize::from(share) * (rest + 1)) >> 16)]
 }
@@ -85,7 +85,7 @@ proptest! {
             for (which, decoder) in both.iter_mut().enumerate() {
                 let enhancement_reference = &frame.bytes[..frame.enhancement_reference];
                 let bytes = tails.get(number).map_or(enhancement_reference, |tails| beyond(frame, tails[which]));
-                prop_assert!(decoder.decode(bytes).expect("a frame") >= Arrived::Base);
+                prop_assert!(decoder.decode(bytes).expect("a frame") >= DecodedPart::Base);
             }
             let [one, other] = [&both[0].state, &both[1].state];
             prop_assert_eq!(&one.base_reference, &other.base_reference, "frame {}", number);
@@ -106,7 +106,7 @@ proptest! {
         let mut decoder = decoder(size);
         for number in 0..10 {
             let frame = encoder.encode(&picture(size, number)).expect("a frame");
-            prop_assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::EnhancementReference));
+            prop_assert_eq!(decoder.decode(&frame.bytes), Ok(DecodedPart::EnhancementReference));
             prop_assert!(encoder.encoder.state.base_reference == decoder.state.base_reference, "the floor of frame {}", number);
             prop_assert!(encoder.encoder.state.enhancement_reference == decoder.state.enhancement_reference, "the enhanced picture of frame {}", number);
         }
@@ -133,7 +133,7 @@ fn what_ends_before_its_string_or_is_corrupt_leaves_all_as_it_was() {
         let base_reference = decoder.state.base_reference.clone();
         let enhancement_reference = decoder.state.enhancement_reference.clone();
         for cut in 0..frame.side {
-            assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(Arrived::Nothing));
+            assert_eq!(decoder.decode(&frame.bytes[..cut]), Ok(DecodedPart::Nothing));
         }
         let mut damaged = frame.bytes.to_vec();
         damaged[1] |= 0x80;

@@ -96,7 +96,7 @@ impl Sample for f32 {
     }
 }
 
-/// Modulo 2^32 (spec, "Frames: residual string"): synthesis rounds the sum that it subtracts, half up.
+/// Modulo 2^32 (spec, "Frames: residual bitstream"): synthesis rounds the sum that it subtracts, half up.
 impl Sample for i32 {
     fn inverse(tap: Self) -> Self {
         tap.wrapping_neg()
@@ -109,7 +109,7 @@ impl Sample for i32 {
     }
 }
 
-/// Returns the taps of all levels as integers (spec, "Frames: residual string").
+/// Returns the taps of all levels as integers (spec, "Frames: residual bitstream").
 pub(crate) fn integers(taps: &[Taps; WAVELET_LEVELS]) -> [Taps<i32>; WAVELET_LEVELS] {
     taps.map(|level| level.map(|step| step.map(|tap| fixed_point(f64::from(tap), TAP_FRACTION))))
 }

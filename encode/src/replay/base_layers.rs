@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use nestcast_codec::{BaseLayerDecoder, Frame, FrameHead, Size, VideoModel};
+use nestcast_codec::{BaseLayerDecoder, CodedFrame, FrameHead, Size, VideoModel};
 
 /// The most base layers that wait to be decoded. A decoder that begins with the oldest has, after this number of frames,
 /// almost the reference of one that has all: every block was refreshed three times, once in 128 frames. What is shown
@@ -76,7 +76,7 @@ impl BaseLayers {
 
     /// Returns the random-access frame of at most `max_bytes` that replaces the last frame; `None` while base layers
     /// wait.
-    pub(super) fn random_access_frame(&mut self, max_bytes: usize) -> Option<Frame> {
+    pub(super) fn random_access_frame(&mut self, max_bytes: usize) -> Option<CodedFrame> {
         let decoder = self.decoder.as_mut().filter(|_| self.waiting.is_empty())?;
         decoder.random_access_frame(max_bytes)
     }

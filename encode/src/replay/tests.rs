@@ -4,7 +4,7 @@ use std::io::Cursor;
 use std::sync::Arc;
 
 use nestcast_codec::{
-    Arrived, Display, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoRenditions, VideoSettings,
+    DecodedPart, Display, Format, FrameRate, Picture, Population, Size, VideoDecoder, VideoRenditions, VideoSettings,
     VideoWriter, Ycbcr,
 };
 use nestcast_media::stored::{RecordedFrame, Recording};
@@ -136,7 +136,7 @@ fn who_joins_late_gets_a_frame_made_of_base_layers_and_nothing_is_decoded_before
             // What 720 kbit/s carry in two frames.
             assert!(join.base <= 7200 && join.base == join.bytes.len().min(7200));
             let decoder = joiner.insert(decoder());
-            assert!(decoder.decode(&join.bytes).expect("a frame") >= Arrived::Base);
+            assert!(decoder.decode(&join.bytes).expect("a frame") >= DecodedPart::Base);
         } else if let Some(joiner) = &mut joiner {
             joiner.decode(&frame.bytes).expect("a frame");
         }

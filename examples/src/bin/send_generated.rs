@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_sender::{Broadcast, Config, Identity, LiveSource};
+use nestcast_sender::{Broadcast, Identity, LiveSource, SenderConfig};
 
 const FRAME_WIDTH: usize = 320;
 const FRAME_HEIGHT: usize = 240;
@@ -26,7 +26,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let identity = Identity::generate()?;
     let fingerprint = identity.fingerprint();
-    let broadcast = Broadcast::listen(Config::new(address, identity), LiveSource::new(pictures, encoding))?;
+    let broadcast = Broadcast::listen(SenderConfig::new(address, identity), LiveSource::new(pictures, encoding))?;
     println!("{} {fingerprint}", broadcast.address().ok_or("no address")?);
     broadcast.run(async { _ = tokio::signal::ctrl_c().await }).await?;
     Ok(())

@@ -3,7 +3,7 @@
 use std::io::{Stdout, stdout};
 
 use nestcast_media::y4m::Writer;
-use nestcast_receiver::{Announcement, Config, Decoding, Shown, Trust, Viewer, view};
+use nestcast_receiver::{Announcement, Decoding, ReceiverConfig, Shown, Trust, Viewer, view};
 use tokio::sync::oneshot;
 
 /// Writes what is shown.
@@ -44,6 +44,6 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let wanted = rest.first().map_or(Ok(u64::MAX), |frames| frames.parse())?;
     let (done, end) = oneshot::channel();
     let screen = Screen { output: None, wanted, done: Some(done) };
-    view(Config::new(address.parse()?, trust), screen, async { _ = end.await }).await?;
+    view(ReceiverConfig::new(address.parse()?, trust), screen, async { _ = end.await }).await?;
     Ok(())
 }

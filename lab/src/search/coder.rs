@@ -51,8 +51,8 @@ impl Coder {
 
     /// Returns the model's id, as in indices.
     #[must_use]
-    pub const fn model(&self) -> nestcast_retrieval::ModelId {
-        nestcast_retrieval::ModelId(self.package.hash())
+    pub const fn model(&self) -> nestcast_retrieval::CodeModelId {
+        nestcast_retrieval::CodeModelId(self.package.hash())
     }
 
     /// Returns the code of the picture in a file.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 pub use error::{InputError, Refusal};
 
-use crate::{Kind, Replayed, Source};
+use crate::{Kind, PeekedInput, Replayed};
 
 /// A file or standard input. It reads no further than you ask, because the input may have no end.
 ///
@@ -29,7 +29,7 @@ use crate::{Kind, Replayed, Source};
 #[derive(Debug)]
 pub struct Input<'a> {
     path: &'a Path,
-    source: Source<Opened>,
+    source: PeekedInput<Opened>,
 }
 
 /// The source of an [`Input`]'s bytes. It can seek if it is a file.
@@ -56,7 +56,7 @@ impl<'a> Input<'a> {
             }
             Place::File(File::open(path).map_err(|source| InputError::Io { name: Self::name_of(path), source })?)
         };
-        Ok(Self { path, source: Source::new(Opened(place)) })
+        Ok(Self { path, source: PeekedInput::new(Opened(place)) })
     }
 
     /// Recognises a named file by its first bytes.

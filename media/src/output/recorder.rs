@@ -73,7 +73,8 @@ impl Recorder {
         let written = Arc::clone(&waiting);
         // Its name shows what recording costs.
         let thread = thread::Builder::new().name("recorder".to_owned());
-        let thread = thread.spawn(move || run(recording, order, &items, &written)).map_err(|error| place.explain(error))?;
+        let thread =
+            thread.spawn(move || run(recording, order, &items, &written)).map_err(|error| place.explain(error))?;
         let thread = Some(thread);
         Ok(Self { path: path.to_owned(), queue, waiting, thread, begins: None, needs_random_access: false })
     }

@@ -13,7 +13,8 @@ const FRAME_HEADER_BYTES: usize = 16;
 /// # Errors
 /// [`Error::Corrupt`] otherwise.
 pub(super) fn check(bytes: &[u8]) -> Result<(), Error> {
-    let end = bytes.get(4..).and_then(|rest| rest.first_chunk::<4>()).map_or(0, |length| number(length).saturating_add(8));
+    let end =
+        bytes.get(4..).and_then(|rest| rest.first_chunk::<4>()).map_or(0, |length| number(length).saturating_add(8));
     let mut canvas = None;
     for chunk in (Chunks { bytes, at: HEADER_BYTES, end }) {
         let data = chunk.data.ok_or(Error::Corrupt("it ends too early: get the whole file"))?;

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 
-use nestcast_codec::{Bitrate, Budget, MIN_RANDOM_ACCESS_BYTES, RenditionRates, SoundBlock, VideoHeader, VideoWriter};
+use nestcast_codec::{Bitrate, Budget, MIN_RANDOM_ACCESS_BYTES, RenditionRates, SoundRecord, VideoHeader, VideoWriter};
 
 use super::{Error, Frames};
 
@@ -41,13 +41,13 @@ pub fn cut<R: Read>(frames: &mut Frames<R>, bitrate: Bitrate, mut output: impl W
     let mut put = |piece: &[u8]| output.write_all(piece).map_err(Error::Write);
     put(&start)?;
     let mut kept = Kept::default();
-    let begun = channels.map(|channels| SoundBlock { channels, packet: None });
+    let begun = channels.map(|channels| SoundRecord { channels, packet: None });
     begun.map_or(Ok(()), |begun| put(&writer.sound(&begun)))?;
     loop {
         let frame = frames.next()?;
         for sound in frames.take_sound() {
             let packet = Some((sound.captured, &sound.bytes[..]));
-            channels.map_or(Ok(()), |channels| put(&writer.sound(&SoundBlock { channels, packet })))?;
+            channels.map_or(Ok(()), |channels| put(&writer.sound(&SoundRecord { channels, packet })))?;
         }
         let Some(frame) = frame else { break };
         let count = frame.allowed(&mut budget);

@@ -3,7 +3,7 @@
 use std::io::{Read, Seek};
 use std::sync::Arc;
 
-use nestcast_codec::{Arrived, Bitrate, Budget, Restoration, VideoDecoder, VideoModel, ViewMut};
+use nestcast_codec::{Bitrate, Budget, DecodedPart, Restoration, VideoDecoder, VideoModel, ViewMut};
 
 use super::{Error, Frames};
 
@@ -94,12 +94,13 @@ impl<R: Read> Player<R> {
             let decoded = self.decoder.decode(&frame.bytes[..bytes]);
             let arrived = decoded.unwrap_or_else(|error| {
                 self.frames.blame(format!("frame {}: {error}", frame.number));
-                Arrived::Nothing
+                DecodedPart::Nothing
             });
-            let repeated = arrived == Arrived::Nothing;
+            let repeated = arrived == DecodedPart::Nothing;
             // Frames before the range only serve for prediction. Before the first decoded frame there is nothing to
             // show.
-            if frame.number < self.frames.range().start || (arrived == Arrived::Nothing && self.played.frames == 0) {
+            if frame.number < self.frames.range().start || (arrived == DecodedPart::Nothing && self.played.frames == 0)
+            {
                 continue;
             }
             self.decoder.render_into(picture)?;

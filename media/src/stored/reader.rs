@@ -6,7 +6,7 @@ use std::io::{self, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use nestcast_codec::{Bitrate, BlockKind, RecordHead, Size, SoundBlock, VideoHeader, VideoIndex, VideoModel};
+use nestcast_codec::{Bitrate, BlockKind, RecordHead, Size, SoundRecord, VideoHeader, VideoIndex, VideoModel};
 
 use super::{Error, StoredSound};
 
@@ -87,7 +87,7 @@ struct Sound {
 
 impl Sound {
     fn handle_block(&mut self, body: &[u8]) {
-        let Some(SoundBlock { channels, packet }) = SoundBlock::parse(body) else { return };
+        let Some(SoundRecord { channels, packet }) = SoundRecord::parse(body) else { return };
         if *self.channels.get_or_insert(channels) != channels {
             return;
         }
@@ -289,7 +289,7 @@ impl<R: Read> Reader<R> {
                 Some(RecordHead::Block(kind, given)) => {
                     let kept = match kind {
                         BlockKind::Time => given.min(MOST_TIME),
-                        BlockKind::Sound if self.sound.is_kept && given <= SoundBlock::MAX_BYTES as u64 => given,
+                        BlockKind::Sound if self.sound.is_kept && given <= SoundRecord::MAX_BYTES as u64 => given,
                         BlockKind::RandomAccess if self.wants_random_access(given) => given,
                         _ => 0,
                     };

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use bytes::Bytes;
-use nestcast_codec::{FrameHead, RenditionRates, SoundBlock, VideoHeader, VideoWriter};
+use nestcast_codec::{FrameHead, RenditionRates, SoundRecord, VideoHeader, VideoWriter};
 
 use super::reader::most_bytes;
 use super::{Error, StoredSound, Written};
@@ -103,7 +103,7 @@ impl<W: Write> Recording<W> {
 
     fn put_sound(&mut self, packet: Option<(u64, &[u8])>) -> Result<(), Error> {
         let Some(channels) = self.channels else { return Ok(()) };
-        let block = self.records.sound(&SoundBlock { channels, packet });
+        let block = self.records.sound(&SoundRecord { channels, packet });
         self.output.write_all(&block).map_err(Error::Write)?;
         self.written.bytes += block.len() as u64;
         Ok(())

@@ -12,7 +12,7 @@ use super::coder::{CODE_PORT, CodeDecoder, CodeEncoder, PICTURE_PORT, PICTURE_SH
 use crate::graph::{self, GraphError, Operand, Signature};
 use crate::onnx::{Network, Workers};
 use crate::package::files::{self, Bytes, MANIFEST_FILE, MAX_MANIFEST};
-use crate::package::{Fault, PackageError, Source, manifest};
+use crate::package::{Fault, PackageError, PackageSource, manifest};
 use crate::runtime::Runtime;
 
 const ENCODER_FILE: &str = "encoder.onnx";
@@ -54,7 +54,7 @@ pub struct CodeManifest {
     /// Licence of the weights.
     pub licence: String,
     /// What it was trained on.
-    pub data: Vec<Source>,
+    pub data: Vec<PackageSource>,
     /// The codes.
     pub code: Code,
     /// SHA-256 of every file, in hexadecimal, by its name in the folder.

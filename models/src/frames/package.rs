@@ -14,7 +14,7 @@ use super::network::{CONDITION_NUMBERS, CORRECTION_PORT, DeepFrames, FRAME_PORT,
 use crate::deep::LONGEST_OUTER;
 use crate::graph::{self, Operand, Signature};
 use crate::package::files::{self, Bytes, MANIFEST_FILE, MAX_MANIFEST};
-use crate::package::{Fault, PackageError, Source, manifest};
+use crate::package::{Fault, PackageError, PackageSource, manifest};
 use crate::runtime::Runtime;
 
 const KEY_FILE: &str = "key.bin";
@@ -50,7 +50,7 @@ pub struct VideoManifest {
     /// Licence of the tables and the weights.
     pub licence: String,
     /// What they were trained on.
-    pub data: Vec<Source>,
+    pub data: Vec<PackageSource>,
     /// The values that the network was made for.
     pub ranges: VideoRanges,
     /// SHA-256 of every file, in hexadecimal, by its name in the folder.

@@ -31,7 +31,7 @@ pub struct Manifest {
     /// Licence of the weights.
     pub licence: String,
     /// What it was trained on.
-    pub data: Vec<Source>,
+    pub data: Vec<PackageSource>,
     /// The representation.
     pub transform: Transform,
     /// The values that the model was made for.
@@ -50,7 +50,7 @@ pub struct Manifest {
 /// A collection of training pictures.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Source {
+pub struct PackageSource {
     /// Its publisher's name for it.
     pub name: String,
     /// How many pictures of it were used.

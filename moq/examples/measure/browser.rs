@@ -34,7 +34,8 @@ pub(crate) async fn measure(time: Duration) {
     let again = Box::new(move || Ok(Cursor::new(again.clone())));
     let replay = Replay::new("film.nst", u64::MAX, Cursor::new(film), Some(again)).expect("a stored video");
     let relay = RelayProgram::start(None);
-    let config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), Identity::generate().expect("an identity"));
+    let config =
+        nestcast_sender::SenderConfig::new(([127, 0, 0, 1], 0).into(), Identity::generate().expect("an identity"));
     let broadcast = Broadcast::listen(config, PacedSource::new(replay)).expect("a port");
     let (relayed, place) = (Relayed::of(&broadcast.station()).expect("video"), relay.place.clone());
     let mut tasks = JoinSet::new();

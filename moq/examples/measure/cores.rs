@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use nestcast_moq::receive;
-use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_proto::{ReceiveStats, ReceivedFrame};
 use nestcast_receiver::FrameSink;
 use tokio::task::JoinSet;
 
@@ -25,7 +25,7 @@ struct Bytes(Arc<AtomicU64>);
 impl FrameSink for Bytes {
     type Error = Infallible;
 
-    fn handle_frame(&mut self, frame: Arrived, _: ReceiveStats) -> Result<(), Infallible> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _: ReceiveStats) -> Result<(), Infallible> {
         self.0.fetch_add(frame.prefix.len() as u64, Ordering::Relaxed);
         Ok(())
     }

@@ -113,7 +113,7 @@ pub(crate) fn used(got: &Got, link: &Link, time: Duration) -> f64 {
 async fn receive_directly(address: SocketAddr, trust: Trust, time: Duration) -> Got {
     let counter = Counter::default();
     let mut sink = counter.clone();
-    let config = nestcast_receiver::Config::new(address, trust);
+    let config = nestcast_receiver::ReceiverConfig::new(address, trust);
     if let Err(error) = nestcast_receiver::receive(config, &mut sink, tokio::time::sleep(time)).await {
         eprintln!("direct: {error}");
     }

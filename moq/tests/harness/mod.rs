@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use bytes::Bytes;
 use nestcast_moq::{Config, Rates, RelayUrl, Relayed, publish, receive};
 use nestcast_proto::{
-    Arrived, BroadcastFrame, DecoderKind, Demand, Frame, FrameRate, PackageHash, RandomAccessFrame, ReceiveStats,
+    BroadcastFrame, DecoderKind, Demand, Frame, FrameRate, PackageHash, RandomAccessFrame, ReceiveStats, ReceivedFrame,
     Sound, SoundPacket, SourceError, Video, Welcome,
 };
 use nestcast_receiver::{FrameSink, Latency, Trust};
@@ -204,8 +204,8 @@ impl FrameSink for Counter {
         Ok(())
     }
 
-    fn handle_frame(&mut self, frame: Arrived, stats: ReceiveStats) -> Result<(), Infallible> {
-        let Arrived { header, prefix, .. } = frame;
+    fn handle_frame(&mut self, frame: ReceivedFrame, stats: ReceiveStats) -> Result<(), Infallible> {
+        let ReceivedFrame { header, prefix, .. } = frame;
         let is_join = prefix == content(header.id, prefix.len(), true);
         let is_whole = prefix == content(header.id, prefix.len(), false);
         let mut got = self.got.lock().unwrap_or_else(PoisonError::into_inner);
@@ -226,7 +226,7 @@ impl FrameSink for Counter {
 pub(crate) fn broadcast(tasks: &mut JoinSet<()>, source: Made, relay: &Place, rates: Rates) -> (SocketAddr, Trust) {
     let identity = Identity::generate().expect("an identity");
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
-    let mut config = nestcast_sender::Config::new(([127, 0, 0, 1], 0).into(), identity);
+    let mut config = nestcast_sender::SenderConfig::new(([127, 0, 0, 1], 0).into(), identity);
     config.sound = Some(Sound::Mono);
     let broadcast = Broadcast::listen(config, source).expect("a port");
     let sound = broadcast.sound();

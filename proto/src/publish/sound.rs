@@ -5,7 +5,7 @@
 
 use bytes::Bytes;
 
-use crate::publish::stats::SoundStats;
+use crate::publish::stats::SoundSendStats;
 use nestcast_units::Bitrate;
 
 /// The most streams of sound that are not known to have arrived. A path that is down gets no more: they would use up
@@ -23,7 +23,7 @@ const CAP_PER_RATE: u64 = 2;
 pub(super) struct Sound {
     /// The mean size of a packet's stream, in bytes.
     mean_bytes: Option<u64>,
-    stats: SoundStats,
+    stats: SoundSendStats,
 }
 
 impl Sound {
@@ -55,7 +55,7 @@ impl Sound {
     }
 
     /// Returns what was sent so far.
-    pub(super) const fn stats(&self) -> SoundStats {
+    pub(super) const fn stats(&self) -> SoundSendStats {
         self.stats
     }
 
@@ -80,7 +80,7 @@ mod tests {
         assert!(!sound.handle_packet(&stream, MAX_UNSETTLED_STREAMS, None));
         assert!(!sound.handle_packet(&stream, 0, Some(Bitrate::from_bits(139_999))), "70 kbit/s are more than half");
         assert!(sound.handle_packet(&stream, 0, Some(Bitrate::from_bits(140_000))));
-        assert_eq!(sound.stats(), SoundStats { packets: 11, bytes: 11 * 175, skipped: 2 });
+        assert_eq!(sound.stats(), SoundSendStats { packets: 11, bytes: 11 * 175, skipped: 2 });
         let left = |sound: &Sound, bits| sound.left_of(Bitrate::from_bits(bits)).bits();
         assert_eq!([left(&sound, 1_000_000), left(&sound, 80_000)], [930_000, 20_000]);
         sound.handle_unwanted();

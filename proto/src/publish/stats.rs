@@ -21,12 +21,12 @@ pub struct SendStats {
     /// Why frames ended where they did.
     pub cut_reasons: CutCounts,
     /// The sound with the frames.
-    pub sound: SoundStats,
+    pub sound: SoundSendStats,
 }
 
 /// The sound that one receiver was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct SoundStats {
+pub struct SoundSendStats {
     /// Packets that were sent.
     pub packets: u64,
     /// Bytes of their streams, heads included.

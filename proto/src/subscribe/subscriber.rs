@@ -29,7 +29,7 @@ const MAX_SPARES: usize = 2;
 
 /// A frame to show: the prefix that came in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Arrived {
+pub struct ReceivedFrame {
     /// The frame's header.
     pub header: FrameHeader,
     /// The bytes that came, at least the base layer.
@@ -46,7 +46,7 @@ pub struct ReceiveStats {
     /// Frames returned.
     pub shown: u64,
     /// Frames with a missing base: they were encoded, but the base layer or the whole frame did not come in time.
-    pub blank: u64,
+    pub missing_bases: u64,
     /// Bytes of frames, in time or not.
     pub bytes: u64,
     /// Bytes that came in time.
@@ -184,7 +184,7 @@ impl Subscriber {
             }
             let oldest = oldest.remove();
             self.pass(&oldest.header, oldest.again);
-            self.stats.blank += 1;
+            self.stats.missing_bases += 1;
             self.lost = Some(oldest.header.id);
         }
         // Allocates all that may be kept at once: growing would leave the same amount unused again.
@@ -270,7 +270,7 @@ impl Subscriber {
     }
 
     /// Returns the next frame to show, in order; `None` until more comes or [`Subscriber::poll_timeout`].
-    pub fn poll(&mut self, now: Duration) -> Option<Arrived> {
+    pub fn poll(&mut self, now: Duration) -> Option<ReceivedFrame> {
         while let Some((&id, open)) = self.open.first_key_value() {
             if self.due(id, open).is_none_or(|due| now < due) {
                 return None;
@@ -290,9 +290,9 @@ impl Subscriber {
                     self.late.handle_shown(now, id, prefix.len() as u64);
                     self.coming = (!again).then_some((id, came));
                 }
-                return Some(Arrived { header, prefix, first, shown: now });
+                return Some(ReceivedFrame { header, prefix, first, shown: now });
             }
-            self.stats.blank += 1;
+            self.stats.missing_bases += 1;
             self.lost = Some(id);
         }
         None
@@ -329,7 +329,7 @@ impl Subscriber {
     /// Passes a frame that is returned or dropped, and with it the missing ones before it.
     fn pass(&mut self, header: &FrameHeader, again: bool) {
         let missing = self.missing_before(header, again);
-        self.stats.blank += missing;
+        self.stats.missing_bases += missing;
         if missing > 0 {
             self.lost = Some(header.id - 1);
         }

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
 use nestcast_proto::{
-    Arrived, Bitrate, BroadcastName, Clock, DecoderKind, FrameHeader, FrameRate, MAX_MODEL, Message, ModelHeader,
-    PackageHash, RandomAccessRequest, ReceiveStats, ReceiverEnd, StreamHead, VersionRange, Video,
+    Bitrate, BroadcastName, Clock, DecoderKind, FrameHeader, FrameRate, MAX_MODEL, Message, ModelHeader, PackageHash,
+    RandomAccessRequest, ReceiveStats, ReceivedFrame, ReceiverEnd, StreamHead, VersionRange, Video,
 };
 use tokio::time::sleep;
 
@@ -40,7 +40,7 @@ impl FrameSink for Judge {
         if package == "sound" { Ok(()) } else { Err("the package is refused") }
     }
 
-    fn handle_frame(&mut self, _frame: Arrived, _stats: ReceiveStats) -> Result<(), &'static str> {
+    fn handle_frame(&mut self, _frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), &'static str> {
         self.frames += 1;
         Ok(())
     }

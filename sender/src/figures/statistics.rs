@@ -59,7 +59,10 @@ impl fmt::Display for Statistics {
         let (Self { frames, skipped, accepted, .. }, refused) = (self, self.refused());
         let frames = counted(*frames, "frame");
         let receivers = counted(*accepted, "receiver");
-        write!(f, "{frames} encoded, {skipped} skipped for want of time; {receivers} served, {refused} refused")
+        write!(
+            f,
+            "{frames} encoded, {skipped} skipped because the encoder was busy; {receivers} served, {refused} refused"
+        )
     }
 }
 

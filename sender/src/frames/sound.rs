@@ -54,7 +54,7 @@ impl SoundFanout {
     }
 
     /// Hands a packet of 20 ms to all subscribers: Opus at 48 kHz with the channels of
-    /// [`Config::sound`](crate::Config::sound). `captured` is the capture time of its first sample, by
+    /// [`SenderConfig::sound`](crate::SenderConfig::sound). `captured` is the capture time of its first sample, by
     /// [`clock_micros`](crate::clock_micros). Returns false, and hands on nothing, if the packet is empty or longer than
     /// [`MAX_SOUND_PACKET`].
     pub fn send(&self, captured: u64, bytes: Bytes) -> bool {

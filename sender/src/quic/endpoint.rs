@@ -60,13 +60,13 @@ struct Streams {
 
 /// The socket of a broadcast.
 #[derive(Debug)]
-pub struct Socket {
+pub struct SenderSocket {
     socket: Arc<dyn AsyncUdpSocket>,
     address: SocketAddr,
     seed: Option<[u8; 32]>,
 }
 
-impl Socket {
+impl SenderSocket {
     /// Wraps any packet transport, such as a simulated network. QUIC draws all random values from `seed`, except keys
     /// and connection IDs.
     ///
@@ -100,7 +100,7 @@ pub(crate) struct Listener {
 impl Listener {
     /// Listens on a socket; to browsers too if `browsers` is set.
     pub(crate) fn new(
-        Socket { socket, address, seed }: Socket,
+        SenderSocket { socket, address, seed }: SenderSocket,
         identity: Identity,
         acknowledge: Acknowledge,
         browsers: bool,

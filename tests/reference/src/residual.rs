@@ -1,4 +1,4 @@
-//! Section 20: residual strings, in integers with each step modulo 2^32.
+//! Section 20: residual bitstreams, in integers with each step modulo 2^32.
 
 use super::layout::{Kind, Payloads, borders, low};
 use super::post_filter;
@@ -7,7 +7,7 @@ use super::synthesis::{join, mirrored};
 use super::tables::{Record, Tables};
 use super::{Levels, known};
 
-/// A residual string that answers for each of its prefixes.
+/// A residual bitstream that answers for each of its prefixes.
 #[derive(Debug)]
 pub(super) struct Residual<'a> {
     tables: &'a Tables,

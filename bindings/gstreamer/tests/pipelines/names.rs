@@ -3,7 +3,7 @@
 use gst::prelude::*;
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{PictureFormat, Pictures, RenditionLimit, VideoEncoding};
-use nestcast_sender::{Broadcast, Config, FrameSource, Identity, LiveSource, place_of};
+use nestcast_sender::{Broadcast, FrameSource, Identity, LiveSource, SenderConfig, place_of};
 
 use crate::broadcasts::receiver;
 use crate::harness::info;
@@ -25,7 +25,7 @@ fn a_broadcast_is_asked_for_by_its_name() {
     let name = |text: &str| text.parse().expect("a name");
     let sender = {
         let _entered = runtime.enter();
-        let config = Config::new(([127, 0, 0, 1], 0).into(), identity);
+        let config = SenderConfig::new(([127, 0, 0, 1], 0).into(), identity);
         Broadcast::listen(config, camera(64, 48)).expect("a free port")
     };
     let sender = sender.named(name("cam1")).with_source(name("cam2"), camera(96, 80));

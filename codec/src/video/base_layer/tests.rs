@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::picture::{Format, Picture, Ycbcr};
-use crate::video::decoder::{Arrived, VideoDecoder};
+use crate::video::decoder::{DecodedPart, VideoDecoder};
 use crate::video::tests::encode;
 
 fn model() -> VideoModel {
@@ -43,7 +43,7 @@ fn who_joins_by_the_base_layers_of_384_frames_is_as_near_as_by_all_of_them_and_c
     assert!((0.95..1.05).contains(&(window / all)), "{all:.2} by all frames, {window:.2} by the last");
     for frame in &frames[start + 1..] {
         let decoders = joiners.iter_mut().chain([&mut whole]);
-        decoders.for_each(|decoder| assert_eq!(decoder.decode(&frame.bytes), Ok(Arrived::EnhancementReference)));
+        decoders.for_each(|decoder| assert_eq!(decoder.decode(&frame.bytes), Ok(DecodedPart::EnhancementReference)));
     }
     let last = joiners.each_mut().map(|joiner| distance(size, [joiner, &mut whole]));
     assert!(last.iter().all(|last| last * 8.0 < all), "{last:.2?} after 100 frames, {all:.2} before");
@@ -58,7 +58,7 @@ fn a_base_layer_alone_makes_the_reference_that_a_decoder_has() {
     for frame in encode(size, 20, 70) {
         assert_eq!(base.decode(&frame.bytes[..1]), Ok(false), "it ends inside its head");
         assert_eq!(base.decode(&frame.bytes[..frame.base]), Ok(true));
-        assert_eq!(whole.decode(&frame.bytes), Ok(Arrived::EnhancementReference));
+        assert_eq!(whole.decode(&frame.bytes), Ok(DecodedPart::EnhancementReference));
         assert!(base.state.base_reference == whole.state.base_reference);
         assert!(base.decode(&[5, 0x80, 3, 0x86]).is_err(), "its flags exclude each other");
     }

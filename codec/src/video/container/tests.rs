@@ -78,7 +78,7 @@ fn capture_times_come_with_their_frames_and_unknown_blocks_are_skipped() {
         for (number, time) in [Some(1 << 60), None, Some(7)].into_iter().enumerate() {
             bytes.extend([0, 9, 3, 9, 9, 9]); // a block that this build does not know
             writer.length += 6;
-            bytes.extend(writer.sound(&SoundBlock { channels: 1, packet: Some((5, &[7; 9])) }));
+            bytes.extend(writer.sound(&SoundRecord { channels: 1, packet: Some((5, &[7; 9])) }));
             time.into_iter().for_each(|time| writer.captured(time));
             for rendition in 0..each {
                 bytes.extend(writer.frame(&[number.to_le_bytes()[0]], number == 2 && rendition == 0));
@@ -201,18 +201,18 @@ fn blocks_of_sound_come_back_and_wrong_ones_are_none() {
     let (mut writer, start) = VideoWriter::new(&header());
     let longest = [7; MAX_PACKET];
     for packet in [None, Some((1 << 60, &longest[..1])), Some((u64::MAX, &longest[..]))] {
-        let sound = SoundBlock { channels: 2, packet };
+        let sound = SoundRecord { channels: 2, packet };
         let bytes = writer.sound(&sound);
         let (head, length) = RecordHead::parse(&bytes).expect("a block").expect("whole");
         assert_eq!(head, RecordHead::Block(BlockKind::Sound, (bytes.len() - length) as u64));
-        assert!(bytes.len() - length <= SoundBlock::MAX_BYTES);
-        assert_eq!(SoundBlock::parse(&bytes[length..]), Some(sound));
+        assert!(bytes.len() - length <= SoundRecord::MAX_BYTES);
+        assert_eq!(SoundRecord::parse(&bytes[length..]), Some(sound));
     }
     assert!(writer.length > start.len() as u64 + 1276, "the index counts them");
-    for (channels, length) in [(0, 12), (3, 12), (1, 2), (1, 8), (1, 9), (1, SoundBlock::MAX_BYTES + 1)] {
+    for (channels, length) in [(0, 12), (3, 12), (1, 2), (1, 8), (1, 9), (1, SoundRecord::MAX_BYTES + 1)] {
         let mut body = vec![7; length];
         body[0] = channels;
-        assert_eq!(SoundBlock::parse(&body), None, "{channels} channels, {length} bytes");
+        assert_eq!(SoundRecord::parse(&body), None, "{channels} channels, {length} bytes");
     }
-    assert_eq!(SoundBlock::parse(&[]), None);
+    assert_eq!(SoundRecord::parse(&[]), None);
 }

@@ -71,16 +71,16 @@ async fn on_air(threads: usize, clip: &Arc<Clip>) -> Result<Outcome> {
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint is 64 digits")?;
     let (socket, seed) = network.server();
     let address = socket.local_addr()?;
-    let socket = nestcast_sender::Socket::simulated(socket, seed)?;
-    let config = nestcast_sender::Config::new(address, identity);
+    let socket = nestcast_sender::SenderSocket::simulated(socket, seed)?;
+    let config = nestcast_sender::SenderConfig::new(address, identity);
     let broadcast = Broadcast::over(socket, config, source(threads, clip))?;
     let monitor = broadcast.monitor();
     let sending = tokio::spawn(broadcast.run(std::future::pending()));
     let mut receiving = Vec::new();
     for (place, (name, link)) in links.into_iter().enumerate() {
         let (socket, seed) = network.client(place);
-        let socket = nestcast_receiver::Socket::simulated(socket, seed);
-        let config = nestcast_receiver::Config::new(address, trust.clone());
+        let socket = nestcast_receiver::ReceiverSocket::simulated(socket, seed);
+        let config = nestcast_receiver::ReceiverConfig::new(address, trust.clone());
         let mut watcher = Watcher::new(clip, &network);
         let end = tokio::time::sleep(Duration::from_secs(LENGTH_SECONDS.into()) + LAST_FRAMES_WAIT);
         let ended = tokio::spawn(async move {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nestcast_codec::{Picture, TransformError, VideoDecoder, VideoModel};
-use nestcast_proto::{Arrived, ReceiveStats};
+use nestcast_proto::{ReceiveStats, ReceivedFrame};
 use nestcast_receiver::FrameSink;
 
 use super::played;
@@ -57,7 +57,7 @@ impl Watcher {
 impl FrameSink for Watcher {
     type Error = TransformError;
 
-    fn handle_frame(&mut self, frame: Arrived, _stats: ReceiveStats) -> Result<(), TransformError> {
+    fn handle_frame(&mut self, frame: ReceivedFrame, _stats: ReceiveStats) -> Result<(), TransformError> {
         let id = frame.header.id;
         let bytes = frame.prefix.len();
         if id >= self.clip.frames_in(LENGTH_SECONDS) {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use bytes::Bytes;
 
 use crate::subscribe::late::More;
-use crate::subscribe::subscriber::Arrived;
+use crate::subscribe::subscriber::ReceivedFrame;
 use crate::wire::close::{Close, Code};
 use crate::wire::message::{PackageHash, Welcome};
 use crate::wire::sound::{Sound, SoundPacket};
@@ -39,7 +39,7 @@ pub enum ReceiverOutput {
     /// [`ReceiverSession::handle_package_taken`](crate::ReceiverSession::handle_package_taken) if it is the right one.
     Package(Bytes),
     /// Show this frame.
-    Frame(Arrived),
+    Frame(ReceivedFrame),
     /// Play this packet of sound. Packets come as they arrive: in any order, and each at most once.
     Sound(SoundPacket),
     /// Add these bytes to the picture that was shown last.

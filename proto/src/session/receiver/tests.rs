@@ -217,7 +217,7 @@ fn video_begins_with_the_frame_of_the_first_stream_whichever_is_read_first() {
     bring(&mut session, Duration::ZERO, 3, 40);
     assert_eq!(shown(&mut session, Duration::ZERO), Some((40, 9)));
     assert_eq!(shown(&mut session, SECOND), Some((41, 9)));
-    assert_eq!(session.stats().blank, 0);
+    assert_eq!(session.stats().missing_bases, 0);
     let mut pictures = ready(None);
     [3, 7].into_iter().for_each(|stream| pictures.handle_opened(stream));
     bring(&mut pictures, Duration::ZERO, 7, 41);

@@ -36,7 +36,7 @@ fn a_frame_is_shown_when_it_ends_or_is_due_or_the_next_one_is_there() {
     assert_eq!(ids(&mut subscriber, 21), [(1, 5)], "the next base is there");
     assert_eq!(subscriber.poll_timeout(), Some(at(102)));
     assert_eq!(ids(&mut subscriber, 102), [(2, 4)], "its time is over");
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, blank: 0, bytes: 19, useful: 19 });
+    assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, missing_bases: 0, bytes: 19, useful: 19 });
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_frame_waits_for_older_ones_as_long_as_it_may() {
     assert_eq!(ids(&mut subscriber, 449), []);
     assert_eq!(ids(&mut subscriber, 450), [(9, 4)], "the base of 8 did not come");
     assert_eq!(ids(&mut subscriber, 470), [(11, 4)], "nor did 10");
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 5, blank: 2, bytes: 23, useful: 20 });
+    assert_eq!(subscriber.stats(), ReceiveStats { shown: 5, missing_bases: 2, bytes: 23, useful: 20 });
 }
 
 #[test]
@@ -107,8 +107,8 @@ fn a_base_that_does_not_come_costs_no_other_frame_at_high_frame_rates() {
         }
         subscriber.handle_close();
         ids(&mut subscriber, 100 * interval);
-        let ReceiveStats { shown, blank, .. } = subscriber.stats();
-        assert_eq!((shown, blank), (99, 1), "every {interval} ms");
+        let ReceiveStats { shown, missing_bases, .. } = subscriber.stats();
+        assert_eq!((shown, missing_bases), (99, 1), "every {interval} ms");
     }
 }
 
@@ -127,10 +127,14 @@ fn pictures_that_were_not_encoded_are_not_waited_for() {
     subscriber.handle_head(at(1), FrameHeader { skipped: 5, ..header(11) }).expect("a new frame");
     subscriber.handle_end(11);
     assert_eq!(ids(&mut subscriber, 2), []);
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, blank: 0, bytes: 12, useful: 12 }, "it may come again");
+    assert_eq!(
+        subscriber.stats(),
+        ReceiveStats { shown: 3, missing_bases: 0, bytes: 12, useful: 12 },
+        "it may come again"
+    );
     subscriber.handle_close();
     assert_eq!(ids(&mut subscriber, 3), []);
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, blank: 1, bytes: 12, useful: 12 });
+    assert_eq!(subscriber.stats(), ReceiveStats { shown: 3, missing_bases: 1, bytes: 12, useful: 12 });
 }
 
 #[test]
@@ -150,7 +154,7 @@ fn a_base_that_comes_again_counts_where_the_frames_own_stream_has_not_brought_it
     assert_eq!(ids(&mut subscriber, 60), [(1, 4)]);
     assert_eq!(ids(&mut subscriber, 80), [(2, 6)]);
     assert_eq!(ids(&mut subscriber, 100), [(3, 4)]);
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 4, blank: 0, bytes: 35, useful: 24 });
+    assert_eq!(subscriber.stats(), ReceiveStats { shown: 4, missing_bases: 0, bytes: 35, useful: 24 });
     // A stream that its base layer overtook is not a second one.
     subscriber.handle_base(at(100), header(4), &[0; 4]);
     arrive(&mut subscriber, 101, 4, 10);
@@ -194,7 +198,7 @@ fn of_video_a_base_is_waited_for_and_what_was_held_up_is_given_out_at_once() {
     let all_but_three: Vec<_> = (1..9).map(|id| (id, if id == 1 { 4 } else { 5 })).collect();
     assert_eq!(ids(&mut subscriber, 900), all_but_three);
     assert_eq!(subscriber.poll_timeout(), Some(at(920)), "the last are seen");
-    assert_eq!(subscriber.stats().blank, 0);
+    assert_eq!(subscriber.stats().missing_bases, 0);
 }
 
 #[test]
@@ -213,7 +217,7 @@ fn a_base_is_waited_for_as_long_as_there_is_room_and_none_is_lost_for_another() 
         subscriber.handle_close();
         shown.extend(ids(&mut subscriber, 40 * interval));
         assert!(shown.iter().map(|(id, _)| *id).eq((0..40).filter(|&id| id != 1)), "{interval} ms: {shown:?}");
-        assert_eq!(subscriber.stats().blank, 1, "{interval} ms");
+        assert_eq!(subscriber.stats().missing_bases, 1, "{interval} ms");
     }
 }
 
@@ -270,7 +274,7 @@ fn no_more_of_a_frame_is_kept_than_is_wanted_and_the_rest_still_counts() {
     subscriber.handle_bytes(at(1), 1, &[7; 10]).expect("within its length");
     subscriber.handle_end(1);
     assert_eq!(ids(&mut subscriber, 60), [(1, 6)], "its base came, though not all of it is kept");
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 2, blank: 0, bytes: 20, useful: 12 });
+    assert_eq!(subscriber.stats(), ReceiveStats { shown: 2, missing_bases: 0, bytes: 20, useful: 12 });
     subscriber.handle_head(at(61), header(2)).expect("a new frame");
     assert!(subscriber.handle_bytes(at(61), 2, &[7; 11]).is_err(), "more than announced");
 }
@@ -288,5 +292,5 @@ fn what_comes_all_at_once_behind_an_outage_makes_room_for_the_newest() {
         let at = (id - 4) * 20;
         assert_eq!(ids(&mut subscriber, at), [(id, 4)], "from the oldest that there is room for, one by one");
     }
-    assert_eq!(subscriber.stats(), ReceiveStats { shown: 16, blank: 4, bytes: 80, useful: 64 });
+    assert_eq!(subscriber.stats(), ReceiveStats { shown: 16, missing_bases: 4, bytes: 80, useful: 64 });
 }
