@@ -92,7 +92,7 @@ impl NetnsLinks {
     pub fn broadcast<T: Send + 'static>(
         &self,
         links: usize,
-        receive: impl AsyncFn(usize, Config) -> T + Clone + Send + 'static,
+        receive: impl AsyncFn(usize, ReceiverConfig) -> T + Clone + Send + 'static,
     ) -> Vec<T> {
         let identity = identity();
         let listen = SocketAddr::from(([0, 0, 0, 0], PORT));

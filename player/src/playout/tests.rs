@@ -49,7 +49,7 @@ impl Screen {
     }
 
     /// Passes frames to the player and shows them.
-    fn show(&mut self, frames: &[Arrived]) {
+    fn show(&mut self, frames: &[ReceivedFrame]) {
         self.now += welcome().interval();
         frames.iter().for_each(|frame| self.playout.handle_frame(self.now, frame.clone()).expect("a frame"));
         self.look();
@@ -97,16 +97,16 @@ fn welcome() -> Welcome {
     }
 }
 
-fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> Arrived {
+fn arrived(id: u64, prefix: &Bytes, base: usize, full: usize) -> ReceivedFrame {
     let captured = EPOCH + id * 1_000_000 / 30;
     let header = FrameHeader { id, skipped: 0, captured, full: full as u64, base: base as u64 };
     let first = Duration::from_millis(2);
     let shown = Duration::from_millis(9);
-    Arrived { header, prefix: prefix.clone(), first, shown }
+    ReceivedFrame { header, prefix: prefix.clone(), first, shown }
 }
 
 /// Returns waves that move by two samples a frame.
-fn frames(count: u32) -> Vec<Arrived> {
+fn frames(count: u32) -> Vec<ReceivedFrame> {
     let [width, height] = SIDES;
     let size = Size::new(width, height).expect("a valid size");
     let format = Format::Ycbcr420(Ycbcr::BT601);
@@ -245,7 +245,7 @@ fn what_cannot_be_concealed_is_held_and_counts_as_corrupt() {
 }
 
 /// Returns pictures of noise, and a player of them.
-fn pictures(count: u64) -> (Screen, Vec<Arrived>) {
+fn pictures(count: u64) -> (Screen, Vec<ReceivedFrame>) {
     let (codec, [width, height]) = (Codec::photo(), SIDES);
     let size = Size::new(width, height).expect("a valid size");
     let picture = |id: u64| {
@@ -308,7 +308,7 @@ fn frames_that_cannot_be_decoded_end_the_playing_unless_pictures_come_between() 
     let junk = |id| arrived(id, &Bytes::from_static(b"junk"), 4, 4);
     let (video, (stills, stream)) = ((Screen::new(), frames(1)), pictures(1));
     for (mut screen, sound) in [video, (stills, stream)] {
-        let mut play = |frame: Arrived| {
+        let mut play = |frame: ReceivedFrame| {
             screen.playout.handle_frame(screen.now, frame)?;
             let is_shown = screen.playout.handle_time(screen.now)?.is_some();
             Ok::<bool, PlayError>(is_shown || screen.playout.handle_time(screen.now)?.is_some())
@@ -324,7 +324,7 @@ fn frames_that_cannot_be_decoded_end_the_playing_unless_pictures_come_between() 
 }
 
 /// Passes frames to a player, each when it is ready, and notes when each is shown, in microseconds.
-fn showings(screen: &mut Screen, frames: &[Arrived], ready: impl Fn(u64) -> Duration) -> Vec<(Given, Duration)> {
+fn showings(screen: &mut Screen, frames: &[ReceivedFrame], ready: impl Fn(u64) -> Duration) -> Vec<(Given, Duration)> {
     let mut given = Vec::new();
     let mut frames = frames.iter().peekable();
     while let Some(due) = frames.peek().map(|frame| ready(frame.header.id)) {
