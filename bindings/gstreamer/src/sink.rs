@@ -1,5 +1,6 @@
 //! `nestcastsink`: broadcasts raw video.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
@@ -390,7 +391,7 @@ impl Sink {
     fn running(&self) -> Result<Running, String> {
         let given = self.given().clone();
         let place = |name: &str, given: &str| {
-            given.parse().map_err(|_| format!("give {name} an IP address and a port, as in [::]:4433"))
+            given.parse::<SocketAddr>().map_err(|_| format!("give {name} an IP address and a port, as in [::]:4433"))
         };
         let listen = place("listen", &given.listen)?;
         let web = given.web.map(|web| place("web", &web)).transpose()?;

@@ -31,7 +31,7 @@ fn a_broadcast_is_asked_for_by_its_name() {
     let sender = sender.named(name("cam1")).with_source(name("cam2"), camera(96, 80));
     let address = place_of(sender.address().expect("it listens"));
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let running = runtime.spawn(sender.run(async { drop(stopped.await) }));
+    let running = runtime.spawn(sender.run(async { _ = stopped.await }));
     for (name, width) in [("cam1", 64), ("cam2", 96)] {
         let receiver = receiver(&(format!("{address}/{name}"), fingerprint.clone()), "");
         receiver.play();
