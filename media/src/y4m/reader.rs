@@ -311,7 +311,7 @@ mod tests {
     #[test]
     fn comments_may_be_in_any_encoding_and_an_old_one_names_the_samples() {
         let read = |header: &[u8]| {
-            Reader::new(std::io::Cursor::new([b"YUV4MPEG2 W2 H2 F25:1 ", header, b"\n"].concat()), 4)
+            Reader::new(std::io::Cursor::new([&b"YUV4MPEG2 W2 H2 F25:1 "[..], header, b"\n"].concat()), 4)
         };
         assert!(read(b"XCaf\xE9 \xFF XCOLORRANGE=FULL").expect("a header").colours().range == Range::Full);
         for (header, bytes) in [(&b"XYSCSS=444"[..], 12), (b"XYSCSS=420JPEG", 6), (b"C420 XYSCSS=444", 6), (b"", 6)] {
