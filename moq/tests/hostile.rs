@@ -235,8 +235,9 @@ async fn a_relay_that_vanishes_in_a_frame_ends_the_session_in_words() {
         link.set_traffic(Traffic::Nothing);
         std::future::pending::<()>().await;
     };
+    let place = relay.place.at(link.address());
     let (got, ended) = tokio::select! {
-        got = receive_for(&relay.place.at(link.address()), PATIENCE, Duration::ZERO) => got,
+        got = receive_for(&place, PATIENCE, Duration::ZERO) => got,
         () = frames => unreachable!("it waits"),
     };
     let error = ended.expect_err("nothing comes any more");
