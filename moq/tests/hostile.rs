@@ -29,7 +29,8 @@ const WATCHED: Duration = Duration::from_secs(3);
 const SUBSCRIPTIONS: u64 = 8;
 /// The streams of groups in moq-lite.
 const GROUP_STREAM: u64 = 0;
-/// Frames after which neither end keeps a group.
+/// Frames after which a frame is shown, and those after which neither end keeps its groups.
+const SHOWN_FRAMES: u64 = 6;
 const FORGOTTEN_FRAMES: u64 = 75;
 /// The size of the video, and another one.
 const SIZES: [[u32; 2]; 2] = [SIZE, [320, 192]];
@@ -197,13 +198,14 @@ async fn repeated_groups_are_shown_once() {
     let (got, ended) = watch_for(2 * WATCHED, |tracks, id, _| {
         let Pieces { base, more, join } = pieces(id);
         write(&tracks.join, id, &join, true);
-        write(&tracks.base, id, &[base.clone()], true);
+        write(&tracks.base, id, &[base], true);
         write(&tracks.more, id, &more, true);
-        // At once, and with other bytes when the first ones are shown and forgotten.
-        tracks.send_again(id, vec![base]);
+        // A little later, and with other bytes when the first ones are shown and forgotten.
+        if let Some(shown) = id.checked_sub(SHOWN_FRAMES) {
+            tracks.send_again(shown, vec![pieces(shown).base]);
+        }
         if let Some(old) = id.checked_sub(FORGOTTEN_FRAMES) {
-            let other = pieces(old).join;
-            tracks.send_again(old, other);
+            tracks.send_again(old, pieces(old).join);
         }
     })
     .await;
@@ -235,8 +237,9 @@ async fn a_relay_that_vanishes_in_a_frame_ends_the_session_in_words() {
         link.set_traffic(Traffic::Nothing);
         std::future::pending::<()>().await;
     };
+    let place = relay.place.at(link.address());
     let (got, ended) = tokio::select! {
-        got = receive_for(&relay.place.at(link.address()), PATIENCE, Duration::ZERO) => got,
+        got = receive_for(&place, PATIENCE, Duration::ZERO) => got,
         () = frames => unreachable!("it waits"),
     };
     let error = ended.expect_err("nothing comes any more");
