@@ -130,7 +130,7 @@ fn length(film: &Path) -> Result<Duration> {
 /// Broadcasts a source over a link. Returns how to receive it, and the link.
 async fn serve<S: FrameSource + Send + 'static>(source: S, link: &Link) -> Result<(ReceiverConfig, Relay)> {
     let identity = Identity::generate()?;
-    let trust = Trust::fingerprint(&identity.fingerprint().to_string())?;
+    let trust = Trust::fingerprint(&identity.fingerprint().to_string()).context("a fingerprint")?;
     let listening = nestcast_sender::SenderConfig {
         rewind: Some(Duration::from_secs(3600)),
         ..nestcast_sender::SenderConfig::new(([127, 0, 0, 1], 0).into(), identity)
