@@ -221,7 +221,15 @@ mod tests {
     fn a_denial_says_what_the_receiver_is_told_and_only_the_undecided_may_try_again() {
         assert_eq!(Denial::Audience.to_string(), "the token is for another broadcast");
         assert_eq!(Denial::Key.to_string(), Code::Key.to_string());
-        let all = [Denial::Token, Denial::Key, Denial::Expired, Denial::Audience, Denial::Used, Denial::Refused, Denial::Undecided];
+        let all = [
+            Denial::Token,
+            Denial::Key,
+            Denial::Expired,
+            Denial::Audience,
+            Denial::Used,
+            Denial::Refused,
+            Denial::Undecided,
+        ];
         for denial in all {
             assert_eq!(Close::from(denial).code.may_retry(), denial == Denial::Undecided);
         }
