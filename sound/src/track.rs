@@ -166,9 +166,9 @@ mod tests {
         const PACKETS: u64 = 50;
         for [first, second] in [[Sound::Stereo, Sound::Mono], [Sound::Mono, Sound::Stereo]] {
             let mut wav = Cursor::new(Vec::new());
-            let (mut track, mut place) = (SoundTrack::default(), Some(&mut wav));
+            let (mut track, mut file) = (SoundTrack::default(), Some(&mut wav));
             for (turn, sound) in (0..).zip([first, second]) {
-                track.begin(sound, || Ok(place.take().expect("one file"))).expect("memory");
+                track.begin(sound, || Ok(file.take().expect("it is made once"))).expect("memory");
                 track.frame(turn * PACKETS * 20_000, FrameRate::new(1, 1).expect("a rate"));
                 let mut encoder = SoundEncoder::new(sound, Bitrate::from_bits(64_000)).expect("an encoder");
                 for at in 0..PACKETS {
