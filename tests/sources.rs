@@ -4,5 +4,6 @@ mod arrows;
 mod constants;
 mod messages;
 mod monitoring;
+mod names;
 mod security;
 mod structure;

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use crate::linear::Linear;
 use crate::model::Model;
-use crate::picture::View;
-use crate::stream::decoder::Decoder;
+use crate::picture::{Picture, View};
+use crate::stream::decoder::{DecodeError, Decoder};
 use crate::stream::encoded::Stream;
 use crate::stream::encoder::{EncodeError, Encoder};
 use crate::transform::{Analysis, Synthesis};
@@ -44,6 +44,17 @@ impl Codec {
     /// As [`Encoder::encode`].
     pub fn encode<'a>(&self, picture: impl Into<View<'a>>) -> Result<Stream, EncodeError> {
         self.encoder().encode(picture)
+    }
+
+    /// Decodes one stream, or any prefix that holds its header: grey or RGB, opaque, 8 bits a sample. To decode many in
+    /// the same memory, to add bytes later, or for other samples, use [`Codec::decoder`].
+    ///
+    /// # Errors
+    /// As [`Decoder::push`] and [`Decoder::render_into`].
+    pub fn decode(&self, bytes: &[u8]) -> Result<Picture, DecodeError> {
+        let mut decoder = self.decoder();
+        decoder.push(bytes)?;
+        decoder.render()
     }
 
     /// Returns an encoder that encodes pictures one after another.

@@ -36,6 +36,21 @@ fn padded(picture: &Picture) -> Vec<(Vec<u8>, usize)> {
     planes.collect()
 }
 
+#[test]
+fn one_call_decodes_a_prefix() {
+    let codec = Codec::photo();
+    let stream = codec.encode(&picture(Format::Rgb, size(64, 48))).expect("a stream");
+    let mut decoder = codec.decoder();
+    for length in [40, stream.len()] {
+        let prefix = stream.prefix(length);
+        decoder.reset();
+        decoder.push(&prefix).expect("a prefix");
+        assert_eq!(codec.decode(&prefix), decoder.render(), "{length} bytes");
+    }
+    assert!(matches!(codec.decode(&stream.prefix(3)), Err(DecodeError::IncompleteHeader { .. })));
+    assert!(matches!(codec.decode(&[0xFF; 40]), Err(DecodeError::Stream(_))));
+}
+
 fn psnr(a: &[u8], b: &[u8]) -> f64 {
     let sum: u64 = a.iter().zip(b).map(|(&a, &b)| u64::from(a.abs_diff(b)).pow(2)).sum();
     10.0 * (255.0 * 255.0 * a.len() as f64 / sum.max(1) as f64).log10()

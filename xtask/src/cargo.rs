@@ -35,12 +35,12 @@ pub(crate) fn step(arguments: &[&str], variables: &[(&str, &OsStr)]) -> Result<(
     Err(Failure::say(format!("`cargo {}` failed: fix what it reports above", arguments.join(" "))))
 }
 
-/// Runs a program of the workspace through cargo, with its own output and exit status.
-pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], library: &Path) -> Result<()> {
+/// Runs a program of the workspace through cargo, with its own output and exit status, and with this ONNX Runtime.
+pub(crate) fn hand_over(cargo_arguments: &[&str], arguments: &[OsString], library: Option<&Path>) -> Result<()> {
     let status = cargo()
         .args(cargo_arguments)
         .args(arguments)
-        .env(RUNTIME_VARIABLE, library)
+        .envs(library.map(|library| (RUNTIME_VARIABLE, library)))
         .status()
         .map_err(|error| Failure::say(format!("cargo cannot be started: {error}; install Rust")))?;
     if status.success() {

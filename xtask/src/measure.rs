@@ -92,7 +92,7 @@ fn build() -> Result<()> {
 }
 
 fn program(arguments: &[OsString], library: &Path) -> Result<()> {
-    cargo::hand_over(&RUN_MEASURES, arguments, library)
+    cargo::hand_over(&RUN_MEASURES, arguments, Some(library))
 }
 
 /// Returns the folder of the committed tables.

@@ -22,9 +22,9 @@ pub(crate) fn demo(arguments: &[OsString]) -> Result<()> {
 }
 
 fn build_and_run(selection: &[&str], arguments: &[OsString]) -> Result<()> {
-    let library = runtime::ensure()?;
+    let library = runtime::ensure_if_possible()?;
     let program = [&["--locked", "--package", "nestcast", "--bin", "nestcast"], selection].concat();
     // Building is a separate step, so that it shows its progress and running adds nothing to the output.
     cargo::step(&[&["build"], &program[..]].concat(), &[])?;
-    cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, &library)
+    cargo::hand_over(&[&["run", "--quiet"], &program[..], &["--"]].concat(), arguments, library.as_deref())
 }

@@ -28,7 +28,7 @@ const MAX_BEGINNING_WITH_OF: usize = 20;
 /// The most words of the median sentence of `docs/`.
 const MAX_MEDIAN_WORDS: usize = 15;
 /// The most bytes of the README: it is for somebody who has a minute.
-const MAX_README_BYTES: usize = 5120;
+const MAX_README_BYTES: usize = 5000;
 /// The most columns of a line of Markdown; tables and lines without a space to break at are longer.
 const MAX_COLUMNS: usize = 120;
 /// Folders that have no text of ours.
@@ -232,8 +232,8 @@ mod tests {
 
     #[test]
     fn only_the_readme_of_the_whole_project_is_limited() {
-        let text = "word ".repeat(1025);
-        assert!(long_readme(&file("README.md", &text)).expect("5125 bytes").contains("5125 bytes, over 5120"));
+        let text = "word ".repeat(1001);
+        assert!(long_readme(&file("README.md", &text)).expect("5005 bytes").contains("5005 bytes, over 5000"));
         assert!(
             long_readme(&file("codec/README.md", &text)).is_none() && long_readme(&file("README.md", "a")).is_none()
         );

@@ -26,6 +26,23 @@ pub(crate) fn ensure() -> Result<PathBuf> {
     }
 }
 
+/// As [`ensure`], for programs that decode without the library too: one that cannot be had is a note. One that
+/// [`RUNTIME_VARIABLE`] names must exist.
+pub(crate) fn ensure_if_possible() -> Result<Option<PathBuf>> {
+    match explicit(env::var_os(RUNTIME_VARIABLE))? {
+        Some(library) => Ok(Some(library)),
+        None => Ok(or_note(pinned(), |note| eprintln!("{note}"))),
+    }
+}
+
+fn or_note(library: Result<PathBuf>, tell: impl FnOnce(String)) -> Option<PathBuf> {
+    library
+        .map_err(|failure| {
+            tell(format!("note: without ONNX Runtime, pictures are decoded by the linear decoder: {}", failure.line()))
+        })
+        .ok()
+}
+
 /// Copies the pinned library to the place where an installed nestcast looks for it.
 pub(crate) fn install_for_user() -> Result<()> {
     let cached = in_user_cache()
@@ -182,6 +199,16 @@ mod tests {
         assert!(matches!(explicit(Some(file.clone().into())), Err(Failure::Say(_))));
         fs::write(&file, "").expect("file");
         assert_eq!(explicit(Some(file.clone().into())), Ok(Some(file)));
+    }
+
+    #[test]
+    fn a_library_that_cannot_be_had_is_a_note() {
+        let mut told = None;
+        assert_eq!(or_note(Err(Failure::say("Python 3 is missing")), |note| told = Some(note)), None);
+        assert!(told.is_some_and(|note| note.starts_with("note: ") && note.ends_with("linear decoder: Python 3 is missing")));
+
+        let library = PathBuf::from("libonnxruntime.so");
+        assert_eq!(or_note(Ok(library.clone()), |note| panic!("{note}")), Some(library));
     }
 
     #[test]

@@ -45,7 +45,9 @@ pub(crate) fn needs_no_host() -> Result<()> {
         return Ok(());
     }
     let packages = PURE_CRATES.iter().chain(&[MODULE_PACKAGE]).flat_map(|package| ["--package", package]);
-    cargo::step(&["build", "--locked", "--target", WASM_TARGET].into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
+    // The module runs for a second: compilers would take longer for the last half of it.
+    let build = ["build", "--locked", "--target", WASM_TARGET, "--config", "profile.dev.opt-level=1"];
+    cargo::step(&build.into_iter().chain(packages).collect::<Vec<_>>(), &[])?;
     let module = module()?;
     let bytes = fs::read(&module).map_err(|error| Failure::say(format!("{}: {error}", module.display())))?;
     if has_imports(&bytes).ok_or(Failure::say(format!("{} is no WebAssembly module", module.display())))? {

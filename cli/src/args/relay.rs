@@ -82,7 +82,7 @@ mod without {
 
     use clap::Args;
 
-    pub(super) const NO_RELAYS: &str = "this nestcast knows no relays: give a sender as HOST:PORT, or install relays with `cargo install --path cli --features full,moq`";
+    pub(super) const NO_RELAYS: &str = "this nestcast knows no relays: give a sender as HOST:PORT, or install relays with `cargo install --locked --path cli --features full,moq`";
 
     /// The option of other builds, which says how to get one.
     #[derive(Debug, Args)]

@@ -21,6 +21,9 @@ pub enum DecodeError {
     /// The synthesis failed.
     #[error("the synthesis failed: {0}")]
     Synthesis(#[from] TransformError),
+    /// The bytes are no stream that this decoder can read. Only [`Codec::decode`](crate::Codec::decode) returns this.
+    #[error(transparent)]
+    Stream(#[from] Error),
     /// The header is not complete, so the size of the picture is unknown.
     #[error("the stream ends inside its header: {missing} more bytes are needed")]
     IncompleteHeader {

@@ -2,16 +2,21 @@
 
 use std::path::PathBuf;
 
+use super::RUNTIME_VERSION;
+
 /// Why ONNX Runtime cannot be used. Every message is one line that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RuntimeError {
     /// There is no library in any of the places searched.
-    #[error("ONNX Runtime was not found: run `cargo xtask install-runtime`, or set ORT_DYLIB_PATH to its library")]
+    #[error(
+        "ONNX Runtime was not found: run `cargo xtask install-runtime` in a clone of nestcast, or set ORT_DYLIB_PATH to \
+         the library that `pip install onnxruntime=={RUNTIME_VERSION}` installs"
+    )]
     NotFound,
     /// This program is static, and static programs load no libraries.
     #[error(
-        "a static program cannot load ONNX Runtime: build nestcast with `cargo install --path cli`, or `cargo xtask package`"
+        "a static program cannot load ONNX Runtime: build nestcast with `cargo install --locked --path cli`, or `cargo xtask package`"
     )]
     Static,
     /// `ORT_DYLIB_PATH` is set, but not to a file.
@@ -22,7 +27,8 @@ pub enum RuntimeError {
     /// The file is there, but is no usable ONNX Runtime.
     #[error(
         "ONNX Runtime cannot be loaded from {library}: {reason}: \
-         run `cargo xtask install-runtime`, or set ORT_DYLIB_PATH to its library"
+         run `cargo xtask install-runtime` in a clone of nestcast, or set ORT_DYLIB_PATH to the library that \
+         `pip install onnxruntime=={RUNTIME_VERSION}` installs"
     )]
     Unusable {
         /// The file tried.
