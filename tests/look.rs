@@ -7,8 +7,11 @@ use nestcast_lab::drawings;
 use nestcast_lab::metrics::{Perceptual, budget};
 use nestcast_models::{DeepAnalysis, Package, Runtime};
 
-/// The most of SSIMULACRA 2 that masking may take from a drawing.
+/// The most of SSIMULACRA 2 that masking may take from a drawing, as a mean over [`RATES_BPP`]: scores of drawings jump
+/// by a point from cut to cut.
 const MOST_LOST: f64 = 0.3;
+/// The rates of drawings, in bits per pixel.
+const RATES_BPP: [f64; 4] = [0.2, 0.3, 0.5, 1.0];
 
 fn photo() -> Picture {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../lab/assets/spiral_firework.png");
@@ -73,11 +76,10 @@ fn drawings_lose_little() {
     for (name, drawing) in drawings::all().expect("drawings") {
         let original = Perceptual::new(&drawing).expect("large enough");
         let pair = (&drawing, &original);
-        let rates_bpp = [0.2, 0.5];
-        let none = masking.look((masking.package.linear(2), 0.0), pair, rates_bpp);
-        let masked = masking.look((masking.masked(), strength), pair, rates_bpp);
+        let none = masking.look((masking.package.linear(2), 0.0), pair, RATES_BPP);
+        let masked = masking.look((masking.masked(), strength), pair, RATES_BPP);
         println!("{name}: {none:.2?} without masking, {masked:.2?} with it");
-        if none.iter().zip(&masked).any(|(none, masked)| none - masked > MOST_LOST) {
+        if none.iter().sum::<f64>() - masked.iter().sum::<f64>() > MOST_LOST * RATES_BPP.len() as f64 {
             lost.push(format!("{name}: {none:.2?} without masking, {masked:.2?} with it"));
         }
     }

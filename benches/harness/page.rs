@@ -133,8 +133,7 @@ impl Page {
         (!self.decoders.is_empty()).then(|| html! {
             p {
                 "Prefixes of one stream of the model " code { (decoders::MODEL_NAME) } " by its networks (deep) and without (linear), four \
-                 rivals encoded anew for at most as many bytes, and the original: three photos and a screen, the middle of each pixel by \
-                 pixel."
+                 rivals encoded anew for at most as many bytes, and the original: the middle of each picture, pixel by pixel."
             }
             @for picture in pictures() { (self.switch(picture)) }
         })
