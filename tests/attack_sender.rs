@@ -183,7 +183,7 @@ mod strangers {
     /// A broadcast in a separate process, with its own memory and time.
     struct Sender {
         child: Child,
-        config: Config,
+        config: ReceiverConfig,
     }
 
     impl Sender {
