@@ -298,7 +298,7 @@ fn y4m_that_breaks_off_or_changes_its_size_becomes_a_video_of_the_frames_before(
         assert!(line.trim_end().ends_with(&format!("out.nst has the {count} frames before")), "{line}");
         bench.succeed(&["decode", "out.nst", "-o", "out.y4m"]);
         assert_eq!(frames(&bench.read("out.y4m")).len(), count);
-        // Whoever asked for these frames alone gets no error.
+        // Who asked for these frames alone gets no error.
         bench.succeed(&["encode", "bad.y4m", "-o", "asked.nst", "--frames", &format!("0..{count}")]);
         assert_eq!(bench.read("asked.nst"), bench.read("out.nst"));
         let line = bench.refuse(&["eval", "bad.y4m"]);

@@ -1,4 +1,4 @@
-//! Pictures that a program draws: what screens show, and where every error is seen. They are measured beside photos.
+//! Pictures that a program draws: what screens show, and where every error is seen. They are measured as photos are.
 
 use anyhow::Result;
 use nestcast_codec::Picture;

@@ -96,12 +96,12 @@ impl<'a> Reception<'a> {
         Self { config, dialer, token, retry, begins: config.start, was_silent: false }
     }
 
-    /// Returns whether it makes one attempt to connect beside another.
+    /// Returns whether it makes one attempt to connect next to another.
     fn searches(&self) -> bool {
         self.was_silent && self.dialer.may_overlap()
     }
 
-    /// Makes one attempt, or one beside another if the sender was silent.
+    /// Makes one attempt, or one next to another if the sender was silent.
     async fn connect(&mut self) -> Result<QuicConnection, Error> {
         if self.searches() {
             return search(&self.dialer, &mut self.retry).await;

@@ -66,7 +66,7 @@ impl Retry {
         (is_first || self.began.elapsed() + pause <= self.limit).then_some(pause)
     }
 
-    /// Counts an attempt at a silent sender that begins beside those under way. Returns the time until the next one may
+    /// Counts an attempt at a silent sender that begins while others are under way. Returns the time until the next one may
     /// begin; `None` to give up. `luck`, in 0..1, spreads receivers.
     pub fn next_beside(&mut self, luck: f64) -> Option<Duration> {
         let silence = self.began.elapsed();

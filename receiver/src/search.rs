@@ -1,4 +1,4 @@
-//! Looks for a sender that was silent: one attempt to connect beside another, until one of them is answered.
+//! Looks for a sender that was silent: one attempt to connect after another, several at once, until one of them is answered.
 
 use std::panic::resume_unwind;
 use std::time::Duration;

@@ -1,5 +1,5 @@
 //! How soon a receiver that begins earlier shows its first picture: in a live broadcast that the sender keeps, and in a
-//! stored video. Both are behind a relay that delays every packet by half of the round trip.
+//! stored video. Both go through a relay that delays every packet by half of the round trip.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -168,7 +168,7 @@ impl Viewer for FirstPicture {
 
     fn show(&mut self, _shown: &Shown<'_>) -> Result<()> {
         if let Some(tell) = self.0.take() {
-            // Whoever gave up does not listen.
+            // A receiver that gave up does not listen.
             let _ = tell.send(Instant::now());
         }
         Ok(())

@@ -29,7 +29,7 @@ const SLOW_BASE_BYTES: usize = 300;
 
 const USAGE: &str = "measure links SECONDS           each link, directly and through a relay
 measure browser SECONDS         the native subscriber, and the viewer in Chromium
-measure tree N SECONDS [RATES]  N subscribers that come and go behind two relays, with links of RATES Mbit/s [1,4]
+measure tree N SECONDS [RATES]  N subscribers that come and go at two relays, with links of RATES Mbit/s [1,4]
 measure core N SECONDS          a relay's CPU for N readers that stop nothing, and for N subscribers
 measure publisher SECONDS       a publisher's CPU with 1 and with 60 subscribers behind its relay";
 

@@ -51,7 +51,7 @@ pub(crate) async fn measure(subscribers: usize, time: Duration, links_mbit: &[f6
     }
     let all = viewers.join_all().await;
     let (ran, after) = (began.elapsed().as_secs_f64(), [&root, &leaf].map(RelayProgram::cpu_seconds));
-    println!("\n{subscribers} subscribers behind two relays for {ran:.0} s:\n");
+    println!("\n{subscribers} subscribers of two relays for {ran:.0} s:\n");
     println!(
         "| link | subscribers | stays | bases shown %, all | least stay | link used % | capture to hand-over p50 ms | first frame p50 ms | greatest | reconnections |"
     );
