@@ -28,8 +28,7 @@ fn shown(mut command: Command, is_enough: impl Fn(&str) -> bool) -> String {
 #[test]
 fn a_terminal_shows_one_line_of_what_the_sender_does_below_its_notes() {
     if let Err(error) = Command::new("script").arg("--version").output() {
-        println!("skipped: script: {error}");
-        return;
+        return crate::harness::faults::skip("a terminal", &format!("script: {error}"));
     }
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(30));
@@ -39,7 +38,7 @@ fn a_terminal_shows_one_line_of_what_the_sender_does_below_its_notes() {
     let text = shown(terminal, |text| text.matches(" on air, ").count() >= 2);
     let (notes, progress) = text.split_once("0:00:0").expect("a time");
     assert!(notes.contains("nestcast: note: receive with: nestcast receive 127.0.0.1:"), "{text:?}");
-    assert!(progress.contains(" frames/s, 0 receivers, 0.0 Mbit/s, 0 frames skipped"), "{text:?}");
+    assert!(progress.contains(" frames/s, 0 receivers, 0.0 Mbit/s, "), "{text:?}");
     assert!(!progress.contains('\n'), "it is written in place: {text:?}");
 }
 

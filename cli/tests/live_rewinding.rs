@@ -113,8 +113,7 @@ fn a_receiver_that_is_behind_goes_where_all_others_are_when_it_is_told() {
 #[test]
 fn a_receiver_that_is_behind_goes_where_all_others_are_by_the_return_key() {
     if let Err(error) = std::process::Command::new("script").arg("--version").output() {
-        println!("skipped: script: {error}");
-        return;
+        return crate::harness::faults::skip("a terminal", &format!("script: {error}"));
     }
     let start = |bench: &Bench, arguments: &[&str]| {
         let line = [&[NESTCAST], arguments].concat().join(" ");
@@ -131,8 +130,7 @@ fn a_receiver_that_is_behind_goes_where_all_others_are_by_the_return_key() {
 #[test]
 fn a_receiver_goes_back_in_a_stored_video_by_a_key() {
     if let Err(error) = std::process::Command::new("script").arg("--version").output() {
-        println!("skipped: script: {error}");
-        return;
+        return crate::harness::faults::skip("a terminal", &format!("script: {error}"));
     }
     let bench = Bench::new();
     bench.write("clip.y4m", &clip(240));

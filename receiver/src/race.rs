@@ -52,23 +52,32 @@ impl Dialer {
         let Some(last) = self.last.filter(|_| self.may_overlap()) else {
             return self.race(self.addresses().await?, time).await;
         };
-        let mut to_last = pin!(self.connect_to(last, time));
+        let (mut to_last, mut known) = (pin!(self.connect_to(last, time)), pin!(self.addresses()));
         let known = tokio::select! {
             connected = &mut to_last => match connected {
                 Ok(connection) => return Ok(connection),
-                Err(_) => return self.race(self.addresses().await?, time).await,
+                Err(_) => return self.race(known.await?, time).await,
             },
-            known = self.addresses() => known,
+            known = &mut known => known,
         };
         // Without an answer about the name, the last address is all that is known.
         let others: Vec<_> = known.unwrap_or_default().into_iter().filter(|address| *address != last).collect();
         if others.is_empty() {
             return to_last.await;
         }
-        tokio::select! {
-            Ok(connection) = to_last => Ok(connection),
-            connected = self.race(others, time) => connected,
-        }
+        // One that fails leaves the other its time.
+        let mut elsewhere = pin!(self.race(others, time));
+        let (first, second) = tokio::select! {
+            first = &mut to_last => match first {
+                Err(first) => (first, elsewhere.await),
+                connected => return connected,
+            },
+            first = &mut elsewhere => match first {
+                Err(first) => (first, to_last.await),
+                connected => return connected,
+            },
+        };
+        second.map_err(|second| if weight(&first) > weight(&second) { first } else { second })
     }
 
     async fn connect_to(&self, address: SocketAddr, time: Duration) -> Result<QuicConnection, Error> {

@@ -126,12 +126,19 @@ impl<'a> Reception<'a> {
         }
         let start = self.begins.filter(|_| !self.config.seek.stays_live());
         let ReceiverConfig { max_bitrate, decoder, broadcast, .. } = self.config.clone();
-        let token = self.token.read().await;
+        let mut shutdown = shutdown;
+        let token = tokio::select! {
+            token = self.token.read() => token,
+            () = shutdown.as_mut() => {
+                connection.close(Close { code: Code::Done, why: "the receiver leaves" });
+                return Left::ForGood;
+            }
+        };
         let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
         let place = Place::new(start);
         let left = tokio::select! {
             biased;
-            () = shutdown => Left::ForGood,
+            () = shutdown.as_mut() => Left::ForGood,
             begins = self.config.seek.requested(&place) => {
                 self.go_to(begins);
                 self.retry = new_retry(self.config);
@@ -167,7 +174,8 @@ impl<'a> Reception<'a> {
         }
         // The next broadcast begins anew. After a source that breaks off at once, pauses grow.
         let is_over = is_done || matches!(error, Error::Closed(Code::Source));
-        self.begins = if is_over { self.config.start } else { start::next(self.begins, began, handed_over) };
+        let anew = self.config.start.filter(|_| !self.config.seek.stays_live());
+        self.begins = if is_over { anew } else { start::next(self.begins, began, handed_over) };
         (error, sink.useful_for(handed_over).filter(|_| !is_done))
     }
 

@@ -1,4 +1,4 @@
-//! Looks for a sender that was silent: one attempt to connect after another, several at once, until one of them is answered.
+//! Looks for a sender that was silent: one attempt to connect after another, several at once, until one is answered.
 
 use std::panic::resume_unwind;
 use std::time::Duration;
@@ -29,7 +29,7 @@ pub(crate) async fn search(dialer: &Dialer, retry: &mut Retry) -> Result<QuicCon
     let mut next = retry.next_beside(fastrand::f64()).map(|gap| Instant::now() + gap);
     loop {
         tokio::select! {
-            Some(ended) = attempts.join_next() => match ended.unwrap_or_else(|error| resume_unwind(error.into_panic())) {
+            Some(ended) = attempts.join_next() => match ended.unwrap_or_else(|panic| resume_unwind(panic.into_panic())) {
                 Err(error) if error.is_silence() && (next.is_some() || !attempts.is_empty()) => {}
                 ended => return ended,
             },

@@ -1,6 +1,6 @@
 //! A token in a file, which somebody may replace while a receiver waits.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -10,8 +10,8 @@ use tokio::task::spawn_blocking;
 
 use crate::config::ReceiverConfig;
 
-/// The most bytes of white space around a token.
-const MAX_SPACE: usize = 1024;
+/// The most bytes of a file with a token and white space around it.
+const MAX_FILE: u64 = MAX_TOKEN as u64 + 1024;
 
 /// The token for the next connection.
 #[derive(Debug)]
@@ -45,9 +45,14 @@ impl CurrentToken {
 }
 
 fn read(file: &Path) -> io::Result<Bytes> {
+    // A pipe may have no end.
+    if !fs::metadata(file)?.is_file() {
+        return Err(io::Error::other("it is no file"));
+    }
     let mut content = Vec::new();
-    File::open(file)?.take((MAX_TOKEN + MAX_SPACE) as u64).read_to_end(&mut content)?;
+    File::open(file)?.take(MAX_FILE + 1).read_to_end(&mut content)?;
     match content.trim_ascii() {
+        _ if content.len() as u64 > MAX_FILE => Err(io::Error::other("it is too long for a token")),
         [] => Err(io::Error::other("no token is in it")),
         token if token.len() > MAX_TOKEN => Err(io::Error::other("its token is too long")),
         token => Ok(Bytes::copy_from_slice(token)),
@@ -56,8 +61,6 @@ fn read(file: &Path) -> io::Result<Bytes> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use crate::trust::Trust;
 
     use super::*;
@@ -73,10 +76,14 @@ mod tests {
         config.token_file = Some(file.clone());
         let mut current = CurrentToken::new(&config);
         let mut after = Vec::new();
-        for content in [None, Some("second\n".to_owned()), Some(" \n".to_owned()), Some("x".repeat(MAX_TOKEN + 1))] {
+        // What a limit would cut in the token.
+        let long = Some(" ".repeat(usize::try_from(MAX_FILE).expect("a length") - 2) + "third");
+        for content in
+            [None, Some("second\n".to_owned()), Some(" \n".to_owned()), Some("x".repeat(MAX_TOKEN + 1)), long]
+        {
             content.into_iter().for_each(|content| fs::write(&file, content).expect("it is written"));
             after.push(current.read().await);
         }
-        assert_eq!(after, ["first", "second", "second", "second"]);
+        assert_eq!(after, ["first", "second", "second", "second", "second"]);
     }
 }

@@ -73,9 +73,7 @@ impl Identity {
             certificates.and_then(|all| if all.is_empty() { Err(pem::Error::NoItemsFound) } else { Ok(all) });
         let certificates = certificates.map_err(|error| failed(chain, "certificate", error))?;
         let key = PrivateKeyDer::from_pem_file(key).map_err(|error| match error {
-            pem::Error::NoItemsFound if is_encrypted(key) => {
-                Error::Certificate { file: key.to_owned(), fault: PemFault::Encrypted }
-            }
+            _ if is_encrypted(key) => Error::Certificate { file: key.to_owned(), fault: PemFault::Encrypted },
             error => failed(key, "private key", error),
         })?;
         Ok(Self { chain: certificates, key })

@@ -28,8 +28,8 @@ struct Options {
     /// The stored video, of `nestcast encode`.
     film: PathBuf,
     /// Starts in each.
-    #[arg(long, default_value_t = 100)]
-    starts: usize,
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    starts: u32,
     /// The round trip in milliseconds.
     #[arg(long, default_value_t = 50)]
     rtt: u64,
@@ -84,7 +84,7 @@ async fn measure(options: &Options) -> Result<Vec<Row>> {
     let length = length(&options.film)?;
     tokio::time::sleep(WARM_UP).await;
     let mut rows = Vec::new();
-    for turn in 0..options.starts as u64 {
+    for turn in 0..u64::from(options.starts) {
         // Whole parts of a golden section are spread evenly, and do not repeat.
         let part = (turn * 618_034 % 1_000_000) as f64 / 1e6;
         let back = BACK.0 + (BACK.1 - BACK.0).mul_f64(part);

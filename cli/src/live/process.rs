@@ -23,7 +23,7 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     let asked: Option<Targets> = std::env::var("RUST_LOG").ok().and_then(|asked| asked.parse().ok());
     let log = fmt::layer().with_ansi(false);
     let log = match asked {
-        Some(filter) => log.with_writer(|| AboveStatus).with_filter(filter).boxed(),
+        Some(filter) => log.with_writer(|| AboveStatus).with_filter(without_secrets(filter)).boxed(),
         None => {
             let bare = log.without_time().with_level(false).with_target(false);
             bare.with_writer(|| Notes).with_filter(notes()).boxed()
@@ -32,6 +32,12 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
     // Fails if the process did this before; the first log stays valid.
     let _ = tracing_subscriber::registry().with(log).try_init();
     tokio::runtime::Builder::new_multi_thread().enable_all().build().context("the system gives no threads")
+}
+
+/// Leaves out the lines of libraries that show a relay's URL with its token.
+fn without_secrets(asked: Targets) -> Targets {
+    let targets = ["web_transport_quinn", "moq_net::lite"];
+    targets.into_iter().fold(asked, |asked, target| asked.with_target(target, LevelFilter::INFO))
 }
 
 /// Returns the lines that appear as notes: warnings, but not those of the libraries for relays, which warn of every end of
