@@ -128,7 +128,7 @@ fn loss_of_three_packets_in_a_hundred_costs_quality_and_one_frame_at_most() {
 }
 
 /// Returns the most frames without a picture after a fall, at moments spread over three frame intervals.
-fn most_blank(rtt: u64) -> u64 {
+fn most_missing_bases(rtt: u64) -> u64 {
     let rates = [10_000_000, 4_000_000, 2_000_000, 1_000_000, 300_000];
     let rate_drops =
         rates.iter().enumerate().flat_map(|(at, &before)| rates[at + 1..].iter().map(move |&to| (before, to)));
@@ -148,17 +148,17 @@ fn most_blank(rtt: u64) -> u64 {
 
 #[test]
 fn after_a_fall_at_any_moment_every_frame_has_its_base_at_10_ms() {
-    assert_eq!(most_blank(10), 0);
+    assert_eq!(most_missing_bases(10), 0);
 }
 
 #[test]
 fn after_a_fall_at_any_moment_every_frame_has_its_base_at_50_ms() {
-    assert_eq!(most_blank(50), 0);
+    assert_eq!(most_missing_bases(50), 0);
 }
 
 #[test]
 fn after_a_fall_at_any_moment_at_most_three_frames_lack_their_bases_at_100_ms() {
-    assert!(most_blank(100) <= 3);
+    assert!(most_missing_bases(100) <= 3);
 }
 
 /// Runs the same broadcast to a receiver that joins at six moments: the sender's estimates depend on the packets'

@@ -135,6 +135,8 @@ async function chooseCap() {
   lines.push(`the menu follows: ${menu.selectedOptions[0].textContent} ${more > 1.5 * cap && more <= SLACK * 1_000_000}`);
 }
 
+setTimeout(() => fetch('result', { method: 'POST', body: `failed: stuck in state ${player.state} after ${lines.join('; ')}` }), 150_000);
+
 try {
   document.body.append(player);
   await until(() => player.state === 'playing');
@@ -143,4 +145,3 @@ try {
 } catch (error) {
   await fetch('result', { method: 'POST', body: `failed: ${error.stack} after ${lines.join('; ')}` });
 }
-setTimeout(() => fetch('result', { method: 'POST', body: `failed: stuck in state ${player.state} after ${lines.join('; ')}` }), 150_000);

@@ -218,9 +218,9 @@ pub(crate) fn count_frames(data: &Bound<'_, PyAny>, max_pixels: u64) -> Result<u
 
 /// Checks a number of bits a second.
 pub(crate) fn positive(bitrate: f64) -> Result<Bitrate> {
-    if bitrate > 0.0 && bitrate.is_finite() {
+    if bitrate.round() >= 1.0 && bitrate.is_finite() {
         Ok(Bitrate::rounded(bitrate))
     } else {
-        Err(argument("a bit rate is above 0"))
+        Err(argument("a bit rate is 1 or more"))
     }
 }

@@ -124,8 +124,7 @@ fn png_decoder(bytes: &[u8]) -> Result<PngDecoder<Cursor<Cow<'_, [u8]>>>, Error>
 }
 
 fn webp_decoder(bytes: &[u8]) -> Result<WebPDecoder<Cursor<&[u8]>>, Error> {
-    webp::check(bytes)?;
-    Ok(WebPDecoder::new(Cursor::new(bytes))?)
+    Ok(WebPDecoder::new(Cursor::new(webp::checked(bytes)?))?)
 }
 
 fn decode_png(bytes: &[u8], limits: (u64, Samples)) -> Result<Decoded, Error> {

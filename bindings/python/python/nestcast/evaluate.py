@@ -158,8 +158,9 @@ def evaluate(
 
     `pictures` is a folder of PNG files, or an iterable of files, arrays of uint8, or pairs of a name and one of these.
     Arrays have the shape (height, width) or (height, width, channels); 2 or 4 channels have opacity. All codecs get what
-    shows: opacity over white, and 8 bits of a file that has 16. nestcast encodes each picture once and cuts the stream. A rival uses the highest quality whose file fits the rate;
-    the time to find it does not count. A rival that Pillow lacks is left out with a note.
+    shows: opacity over white, and 8 bits of a file that has 16. nestcast encodes each picture once and cuts the stream.
+    A rival uses the highest quality whose file fits the rate; the time to find it does not count. A rival that Pillow
+    lacks is left out with a note.
     """
     rates = sorted(float(rate) for rate in rates)
     if not rates or not all(0 < rate < math.inf for rate in rates):
@@ -247,7 +248,10 @@ def _read(file: str | os.PathLike[str]) -> NDArray[numpy.uint8]:
     with Image.open(file) as image:
         if image.mode.startswith("I"):
             # Pillow would cut off what is above 255.
-            return ((numpy.asarray(image).astype(numpy.uint32) + 128) // 257).astype(numpy.uint8)
+            grey = numpy.asarray(image).astype(numpy.int64)
+            if grey.min() < 0 or grey.max() > 65535:
+                raise argument(f"{os.fspath(file)} has samples outside 0 to 65535")
+            return ((grey + 128) // 257).astype(numpy.uint8)
         grey = image.mode in ("1", "L", "LA", "La")
         clear = image.has_transparency_data
         return numpy.asarray(image.convert(("LA" if clear else "L") if grey else ("RGBA" if clear else "RGB")))
