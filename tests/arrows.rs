@@ -66,11 +66,13 @@ const SENDER: Rooms = &[
         &["access", "config", "directory", "door", "error", "feed", "figures", "frames", "quic", "rotation", "shared"],
     ),
     ("page", &["broadcast", "error", "http", "identity", "rotation"]),
+    ("browser_page", &["broadcast", "config", "error", "frames", "page", "rotation"]),
     (
         "lib",
         &[
             "access",
             "broadcast",
+            "browser_page",
             "clock",
             "config",
             "error",

@@ -40,7 +40,7 @@ const OTHERS: [&str; 27] = [
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::race::MAX_LOOK_UPS",
     "receiver::streams::MAX_WAITING_EVENTS",
-    "receiver::token_file::MAX_SPACE",
+    "receiver::token_file::MAX_FILE",
     "sender::figures::progress_line::LINE_INTERVAL",
     "sender::frames::fanout::KEPT_TIME",
     "sender::frames::fanout::MAX_KEPT_FRAMES",

@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use super::RUNTIME_VERSION;
-
 /// Why ONNX Runtime cannot be used. Every message is one line that says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -11,7 +9,7 @@ pub enum RuntimeError {
     /// There is no library in any of the places searched.
     #[error(
         "ONNX Runtime was not found: run `cargo xtask install-runtime` in a clone of nestcast, or set ORT_DYLIB_PATH to \
-         the library that `pip install onnxruntime=={RUNTIME_VERSION}` installs"
+         the library that `pip install onnxruntime` installs, 1.24 or newer"
     )]
     NotFound,
     /// This program is static, and static programs load no libraries.
@@ -28,7 +26,7 @@ pub enum RuntimeError {
     #[error(
         "ONNX Runtime cannot be loaded from {library}: {reason}: \
          run `cargo xtask install-runtime` in a clone of nestcast, or set ORT_DYLIB_PATH to the library that \
-         `pip install onnxruntime=={RUNTIME_VERSION}` installs"
+         `pip install onnxruntime` installs, 1.24 or newer"
     )]
     Unusable {
         /// The file tried.
