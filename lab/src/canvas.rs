@@ -151,7 +151,7 @@ mod tests {
         let picture = canvas.finish().expect("a valid size");
         let grey = |x: usize, y: usize| picture.samples()[(y * 20 + x) * 3];
         assert!((3..12).all(|x| grey(x, 5) == 0 && grey(x, 3) == 255 && grey(x, 7) == 255));
-        assert_eq!([grey(14, 14), grey(15, 17), grey(15, 19), grey(10, 15), grey(0, 19)], [0, 0, 255, 255, 255]);
+        assert_eq!([grey(14, 14), grey(15, 16), grey(15, 19), grey(10, 15), grey(0, 19)], [0, 0, 255, 255, 255]);
     }
 
     #[test]

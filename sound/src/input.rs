@@ -343,13 +343,13 @@ mod tests {
         assert_eq!("44100:1".parse(), Ok(RawFormat { rate: 44_100, channels: 1 }));
     }
 
-    /// Returns five packets of Opus, and an Ogg stream of them.
-    fn ogg_opus() -> (Vec<Bytes>, Vec<u8>) {
+    /// Returns five packets of Opus, and an Ogg stream of this serial number with them.
+    fn ogg_opus(serial: u32) -> (Vec<Bytes>, Vec<u8>) {
         let mut encoder = SoundEncoder::new(Sound::Mono, Bitrate::from_bits(32_000)).expect("an encoder");
         let packets: Vec<Bytes> = (0..5).map(|_| encoder.encode(&[300; PACKET_SAMPLES]).expect("20 ms")).collect();
         let mut bytes = Vec::new();
         let mut writer = ogg::PacketWriter::new(&mut bytes);
-        let mut write = |packet: Vec<u8>, end, at| writer.write_packet(packet, 7, end, at).expect("memory");
+        let mut write = |packet: Vec<u8>, end, at| writer.write_packet(packet, serial, end, at).expect("memory");
         let head = [&b"OpusHead\x01\x01"[..], &312_u16.to_le_bytes(), &48_000_u32.to_le_bytes(), &[0; 3]].concat();
         write(head, ogg::PacketWriteEndInfo::EndPage, 0);
         write(b"OpusTags\0\0\0\0\0\0\0\0".to_vec(), ogg::PacketWriteEndInfo::EndPage, 0);
@@ -363,8 +363,8 @@ mod tests {
     /// As radio stations send them: a stream for each song.
     #[test]
     fn a_second_stream_of_ogg_ends_the_sound() {
-        let (packets, bytes) = ogg_opus();
-        let mut input = open([&bytes[..], &bytes].concat(), None).expect("ogg");
+        let (packets, bytes) = ogg_opus(7);
+        let mut input = open([bytes, ogg_opus(8).1].concat(), None).expect("ogg");
         for packet in &packets {
             assert_eq!(input.next_packet().expect("a packet").as_ref(), Some(packet));
         }
@@ -374,7 +374,7 @@ mod tests {
 
     #[test]
     fn ogg_opus_is_passed_on_as_it_is_and_begins_again() {
-        let (packets, bytes) = ogg_opus();
+        let (packets, bytes) = ogg_opus(7);
         let input = open(bytes.clone(), None).expect("ogg");
         assert_eq!((input.sound(), input.lag()), (Sound::Mono, Duration::from_micros(6500)));
         let mut input = input.repeated(move || Ok(Box::new(io::Cursor::new(bytes.clone()))));
