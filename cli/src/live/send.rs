@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result};
 use bytes::Bytes;
 use nestcast_encode::Pace;
 use nestcast_lab::progress::StatusLine;
@@ -246,7 +246,7 @@ fn relayed<'o, 's>(
     let files = args::assign(&options.sources, "--relay-token-file", &options.relay.relay_token_file)?;
     let named = options.sources.iter().zip(urls.into_iter().zip(files));
     let lost = named.clone().find(|(_, (url, file))| url.is_none() && file.is_some());
-    ensure!(lost.is_none(), "--relay-token-file is for a source that has no --relay: name the relay too");
+    anyhow::ensure!(lost.is_none(), "--relay-token-file is for a source that has no --relay: name the relay too");
     let named = named.filter_map(|(source, (url, file))| Some((source, url?, file)));
     let subscribed = named.map(|(source, url, file)| {
         let refused = || format!("{} cannot go to {url}", source.value.display());
