@@ -27,7 +27,7 @@ const KINDS: [&str; 8] = [
 ];
 /// Numbers on which only memory and speed depend, which only the sender's own machine sees, or which another section
 /// states.
-const OTHERS: [&str; 27] = [
+const OTHERS: [&str; 26] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
@@ -40,7 +40,6 @@ const OTHERS: [&str; 27] = [
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::race::MAX_LOOK_UPS",
     "receiver::streams::MAX_WAITING_EVENTS",
-    "receiver::token_file::MAX_FILE",
     "sender::figures::progress_line::LINE_INTERVAL",
     "sender::frames::fanout::KEPT_TIME",
     "sender::frames::fanout::MAX_KEPT_FRAMES",
