@@ -127,12 +127,10 @@ impl<'a> Reception<'a> {
         let start = self.begins.filter(|_| !self.config.seek.stays_live());
         let ReceiverConfig { max_bitrate, decoder, broadcast, .. } = self.config.clone();
         let mut shutdown = shutdown;
-        let token = tokio::select! {
-            token = self.token.read() => token,
-            () = shutdown.as_mut() => {
-                connection.close(Close { code: Code::Done, why: "the receiver leaves" });
-                return Left::ForGood;
-            }
+        // A file on another machine may not answer.
+        let Some(token) = unless(shutdown.as_mut(), self.token.read()).await else {
+            connection.close(Close { code: Code::Done, why: "the receiver leaves" });
+            return Left::ForGood;
         };
         let hello = Hello { versions: VersionRange::SPOKEN, token, max_bitrate, decoder, broadcast, start };
         let place = Place::new(start);
@@ -199,6 +197,14 @@ impl<'a> Reception<'a> {
             say_again(&error, pause, *wait && self.retry.spent().0 > 1);
         }
         Ok(pause)
+    }
+}
+
+/// Returns what `work` gives, or `None` if `end` comes first.
+async fn unless<T>(end: Pin<&mut impl Future<Output = ()>>, work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        done = work => Some(done),
+        () = end => None,
     }
 }
 
