@@ -117,7 +117,7 @@ impl Codecs {
 }
 
 /// Returns new rows of one picture by the codecs `names` (none for a codec that reaches no rate), together with the
-/// rows that the table has of the other codecs, in the order of [`CODEC_IDS`].
+/// rows that the table has of the other codecs, in the order of `CODEC_IDS`.
 pub fn renewed(kept: &[Row], image: &str, names: &[String], measured: Vec<Row>) -> Vec<Row> {
     let others = kept.iter().filter(|row| row.image == image && !names.contains(&row.codec)).cloned();
     let mut rows: Vec<Row> = others.chain(measured).collect();
