@@ -31,7 +31,7 @@ pub fn to_picture(image: DynamicImage) -> Result<Picture, Error> {
     whole(image)
 }
 
-/// Converts a picture with all that it has. YCbCr becomes RGB, as by [`to_rgb`](crate::to_rgb).
+/// Converts a picture with all that it has. YCbCr becomes RGB, as by [`to_rgb`].
 ///
 /// `Decoder::render_as` with [`Header::format`](nestcast_codec::Header::format) returns a picture with all that a stream
 /// has.

@@ -40,7 +40,7 @@ pub enum DecodedPart {
 
 /// Decodes the frames of one video, one after another.
 ///
-/// It decodes a frame from any prefix of its bytes. Any frame may lack bytes beyond [`crate::Frame::base`] without
+/// It decodes a frame from any prefix of its bytes. Any frame may lack bytes beyond [`crate::CodedFrame::base`] without
 /// lasting harm. A frame without its whole base damages later frames until their blocks were refreshed.
 pub struct VideoDecoder {
     model: VideoModel,

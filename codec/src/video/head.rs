@@ -57,9 +57,9 @@ pub struct FrameHead {
     pub renews: bool,
     /// Bytes of head and side information: fewer have no use.
     pub side: usize,
-    /// Bytes up to the end of the base layer, as [`crate::Frame::base`]; can exceed the bytes of a cut frame.
+    /// Bytes up to the end of the base layer, as [`crate::CodedFrame::base`]; can exceed the bytes of a cut frame.
     pub base: usize,
-    /// Bytes up to the end of the enhancement reference, as [`crate::Frame::enhancement_reference`]; can exceed the
+    /// Bytes up to the end of the enhancement reference, as [`crate::CodedFrame::enhancement_reference`]; can exceed the
     /// bytes of a cut frame.
     pub enhancement_reference: usize,
 }
