@@ -131,7 +131,7 @@ async fn chromium_shows_a_relayed_broadcast_bit_for_bit() {
             let equal = both.iter().filter(|(native, page)| native == page).count();
             eprintln!("{scheme}: {equal} of {} frames as long as the native subscriber's", both.len());
             assert!(2 * equal > MIN_FRAMES, "{both:?}");
-            match compare(shown, &frames, Picture::zero(size(), FORMAT)) {
+            match compare(shown, &frames, Picture::zero(size(), FORMAT), false) {
                 Ok(()) => {
                     unlike.clear();
                     break;

@@ -93,16 +93,21 @@ pub fn parse(line: &str) -> (u64, usize, &str) {
     (word().parse().expect("a number"), word().parse().expect("a number"), word())
 }
 
-/// Compares the frames that the page showed with the same decoded here, each from all of its bytes. Returns which is
-/// another, if frames before it were not shown: a busy browser decodes such frames too, but does not say from how many
-/// bytes.
+/// Compares the frames that the page showed with the same decoded here, each from as many bytes as the page says; with
+/// `whole`, these must be all. Returns which is another, if frames before it were not shown: a busy browser decodes such
+/// frames too, but does not say from how many bytes.
 ///
 /// # Errors
 /// Which frame is another picture.
 ///
 /// # Panics
 /// If a frame is another picture though all before it were shown.
-pub fn compare(shown: &[String], frames: &BTreeMap<u64, Frame>, mut picture: Picture) -> Result<(), String> {
+pub fn compare(
+    shown: &[String],
+    frames: &BTreeMap<u64, Frame>,
+    mut picture: Picture,
+    whole: bool,
+) -> Result<(), String> {
     let mut decoder = VideoDecoder::new(VideoModel::built_in(), picture.size(), 1);
     let shown: BTreeMap<_, _> =
         shown.iter().map(|line| parse(line)).map(|(id, bytes, pixels)| (id, (bytes, pixels))).collect();
@@ -112,10 +117,11 @@ pub fn compare(shown: &[String], frames: &BTreeMap<u64, Frame>, mut picture: Pic
     let mut lacks = false;
     for (id, frame) in frames.range(join..=last) {
         let bytes = frame.join.as_ref().filter(|_| *id == join).map_or(&frame.bytes, |join| &join.bytes);
-        decoder.decode(bytes).expect("a frame of the video");
+        let came = shown.get(id).map_or(bytes.len(), |(came, _)| bytes.len().min(*came));
+        decoder.decode(&bytes[..came]).expect("a frame of the video");
         decoder.render_into(&mut picture).expect("the shape fits");
         match shown.get(id) {
-            Some((came, pixels)) if (*came, *pixels) == (bytes.len(), &*digest(&picture)) => {}
+            Some((_, pixels)) if *pixels == &*digest(&picture) && (came == bytes.len() || !whole) => {}
             Some(_) if lacks => return Err(format!("frame {id} is another picture")),
             Some((came, _)) => panic!("frame {id} is another picture; {came} of {} bytes came", bytes.len()),
             None => lacks = true,
