@@ -121,7 +121,7 @@ pub fn compare(
         decoder.decode(&bytes[..came]).expect("a frame of the video");
         decoder.render_into(&mut picture).expect("the shape fits");
         match shown.get(id) {
-            Some((_, pixels)) if *pixels == &*digest(&picture) && (came == bytes.len() || !whole) => {}
+            Some((_, pixels)) if digest(&picture) == *pixels && (came == bytes.len() || !whole) => {}
             Some(_) if lacks => return Err(format!("frame {id} is another picture")),
             Some((came, _)) => panic!("frame {id} is another picture; {came} of {} bytes came", bytes.len()),
             None => lacks = true,
