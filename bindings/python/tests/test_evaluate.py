@@ -93,8 +93,8 @@ def test_opacity_is_over_white_for_all_codecs():
     half = numpy.full((40, 48, 1), 128, numpy.uint8)
     white = ((picture.astype(int) * 128 + 255 * 127 + 127) // 255).astype(numpy.uint8)
     for colours, over_white in ((picture, white), (picture[..., :1], white[..., 0])):
-        clear = nestcast.evaluate([numpy.concatenate([colours, half], axis=2)], [2.0])
-        opaque = nestcast.evaluate([over_white], [2.0])
+        clear = nestcast.evaluate([numpy.concatenate([colours, half], axis=2)], [6.0])
+        opaque = nestcast.evaluate([over_white], [6.0])
         assert [(point.codec, point.bytes, point.psnr) for point in clear.points] == [
             (point.codec, point.bytes, point.psnr) for point in opaque.points
         ]
