@@ -1,4 +1,4 @@
-//! `sheets`: contact sheets, and one stream beside rivals to switch between, as JPEG files.
+//! `sheets`: contact sheets, and one stream and its rivals to switch between, as JPEG files.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Two relays, one behind the other, and subscribers behind the second that come and go, each over a link of its own.
+//! A relay that subscribes to another. Its own subscribers come and go, each over a link of its own.
 
 use std::time::{Duration, Instant};
 
