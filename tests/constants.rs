@@ -25,9 +25,9 @@ const KINDS: [&str; 8] = [
     "sender::h3::request::HEADERS_FRAME",
     "sender::h3::settings",
 ];
-/// Numbers on which only memory and speed depend, which only the sender's own machine sees, or which another section
+/// Numbers on which only memory and speed depend, which only the machine of one end sees, or which another section
 /// states.
-const OTHERS: [&str; 26] = [
+const OTHERS: [&str; 28] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
@@ -39,6 +39,8 @@ const OTHERS: [&str; 26] = [
     "receiver::quic::ACCESS_DENIED",
     "receiver::quic::NO_APPLICATION_PROTOCOL",
     "receiver::race::MAX_LOOK_UPS",
+    "receiver::seek::NEAR_LIVE_TIME",
+    "receiver::seek::STEP_TIME",
     "receiver::streams::MAX_WAITING_EVENTS",
     "sender::figures::progress_line::LINE_INTERVAL",
     "sender::frames::fanout::KEPT_TIME",

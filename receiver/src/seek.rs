@@ -9,9 +9,9 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 /// How far a step goes that says nothing else.
-const STEP: Duration = Duration::from_secs(30);
+const STEP_TIME: Duration = Duration::from_secs(30);
 /// A receiver that would be nearer to where all others are goes there.
-const NEAR: Duration = Duration::from_secs(1);
+const NEAR_LIVE_TIME: Duration = Duration::from_secs(1);
 
 /// Where a viewer wants to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl FromStr for Goal {
     fn from_str(text: &str) -> Result<Self, GoalError> {
         let text = text.trim();
         let step = |seconds: &str| match seconds.trim() {
-            "" => Ok(STEP),
+            "" => Ok(STEP_TIME),
             seconds => seconds.parse().map(Duration::from_secs).map_err(|_| GoalError),
         };
         match (text.strip_prefix('-'), text.strip_prefix('+')) {
@@ -115,7 +115,7 @@ fn step(from: Option<Start>, goal: Goal) -> Option<Start> {
         (None, Goal::Back(by)) => Some(Start::BeforeNow(by)),
         (Some(Start::BeforeNow(time)), Goal::Back(by)) => Some(Start::BeforeNow(time.saturating_add(by))),
         (Some(Start::BeforeNow(time)), Goal::Forward(by)) => {
-            time.checked_sub(by).filter(|left| *left >= NEAR).map(Start::BeforeNow)
+            time.checked_sub(by).filter(|left| *left >= NEAR_LIVE_TIME).map(Start::BeforeNow)
         }
         (Some(Start::AfterBeginning(time)), Goal::Back(by)) => Some(Start::AfterBeginning(time.saturating_sub(by))),
         (Some(Start::AfterBeginning(time)), Goal::Forward(by)) => Some(Start::AfterBeginning(time.saturating_add(by))),

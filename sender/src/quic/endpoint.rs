@@ -287,7 +287,6 @@ fn transport(clock: SharedClock, acknowledge: Acknowledge, streams: Streams) -> 
         .stream_receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
         .send_window(INITIAL_WINDOW)
-        .send_fairness(false)
         .datagram_receive_buffer_size(streams.datagram_bytes)
         .mtu_discovery_config(None)
         .initial_rtt(INITIAL_RTT)
