@@ -189,10 +189,7 @@ async fn sender_with_page([sender, page]: [SocketAddr; 2]) -> (Running, String, 
     let server = Arc::new(PageServer::listen(page, None).await.expect("a free port"));
     let link = server.link(running.address, &BroadcastName::default(), &certificate, None).expect("it listens");
     let page = server.address().expect("it listens");
-    let files = PAGE_FILES.iter().map(|file| {
-        let bytes = Bytes::from_static(file.bytes);
-        PageFile { name: file.name, media_type: file.media_type, bytes }
-    });
+    let files = PAGE_FILES.iter().map(|file| PageFile::from_static(file.name, file.media_type, file.bytes));
     let serving = tokio::spawn(server.serve(files.collect(), Some((running.address, certificate))));
     (running, link, page, serving)
 }

@@ -54,6 +54,14 @@ pub struct PageFile {
     pub bytes: Bytes,
 }
 
+impl PageFile {
+    /// Returns a file that is part of the program.
+    #[must_use]
+    pub const fn from_static(name: &'static str, media_type: &'static str, bytes: &'static [u8]) -> Self {
+        Self { name, media_type, bytes: Bytes::from_static(bytes) }
+    }
+}
+
 /// Serves the files of a page.
 #[derive(Debug)]
 pub struct PageServer {

@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use nestcast_codec::Picture;
 use nestcast_encode::{Offered, PictureFormat, PictureRate, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, BrowserPage, Identity, LiveSource, Monitor, SenderConfig, SharedToken, SoundFanout};
+use nestcast_sender::{
+    Authorizer, BrowserPage, Identity, LiveSource, Monitor, PageFile, SenderConfig, SharedToken, SoundFanout,
+};
+use nestcast_web::PAGE_FILES;
 use tokio::sync::oneshot;
 
-use crate::page;
 use crate::raw_format::RawFormat;
 use crate::sound_input::ANNOUNCED_SOUND;
 
@@ -113,7 +115,9 @@ impl Broadcast {
         };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
-        let (sender, page) = runtime.block_on(page::listen(config, source, settings.web, settings.is_certified))?;
+        let viewer = PAGE_FILES.iter().map(|file| PageFile::from_static(file.name, file.media_type, file.bytes));
+        let listening = BrowserPage::listen(config, source, settings.web, settings.is_certified, viewer.collect());
+        let (sender, page) = runtime.block_on(listening)?;
         let (address, monitor, sound) = (sender.address(), sender.monitor(), sender.sound());
         let (stop, stopped) = oneshot::channel();
         let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };

@@ -10,7 +10,6 @@ mod coded_format;
 mod decoder;
 mod element;
 mod encoder;
-mod page;
 mod raw_format;
 mod raw_picture;
 mod reception;

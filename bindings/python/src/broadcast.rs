@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use nestcast_codec::{Format, FrameRate, Picture, Size, Ycbcr};
 use nestcast_encode::{Offered, PictureFormat, PictureSlot, RenditionLimit, StreamPicture, VideoEncoding};
-use nestcast_sender::{Authorizer, BrowserPage, Identity, LiveSource, Monitor, SenderConfig, SharedToken};
+use nestcast_sender::{Authorizer, BrowserPage, Identity, LiveSource, Monitor, PageFile, SenderConfig, SharedToken};
+use nestcast_web::PAGE_FILES;
 use pyo3::prelude::*;
 use tokio::sync::oneshot;
 
 use crate::errors::{Result, SessionError, argument, with_causes};
-use crate::page;
 use crate::picture::{Planar, STATE_BITS, colours, depth, size};
 
 /// How often a call that waits lets Python handle signals.
@@ -82,8 +82,9 @@ impl Broadcast {
         let config = SenderConfig { authorizers, ..SenderConfig::new(listen, identity) };
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
+        let viewer = PAGE_FILES.iter().map(|file| PageFile::from_static(file.name, file.media_type, file.bytes));
         let (sender, page) = py
-            .detach(|| runtime.block_on(page::listen(config, source, web, is_certified)))
+            .detach(|| runtime.block_on(BrowserPage::listen(config, source, web, is_certified, viewer.collect())))
             .map_err(|error| failed(&error))?;
         let address = sender.address().map(|address| address.to_string()).unwrap_or_default();
         let monitor = sender.monitor();

@@ -9,7 +9,6 @@ mod errors;
 mod exclusive;
 mod memory;
 mod model;
-mod page;
 mod picture;
 mod reception;
 mod stored;

@@ -4,7 +4,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use anyhow::{Error, Result, anyhow};
-use bytes::Bytes;
 use nestcast_sender::{BrowserCertificate, Identity, PageFile, PageServer};
 use nestcast_web::{PAGE_FILES, StaticFile};
 
@@ -34,8 +33,8 @@ pub(super) fn serve_viewer(page: &Arc<PageServer>, sender: SocketAddr, certifica
     tokio::spawn(Arc::clone(page).serve(PAGE_FILES.iter().map(of_viewer).collect(), Some((sender, certificate))));
 }
 
-fn of_viewer(file: &StaticFile) -> PageFile {
-    PageFile { name: file.name, media_type: file.media_type, bytes: Bytes::from_static(file.bytes) }
+const fn of_viewer(file: &StaticFile) -> PageFile {
+    PageFile::from_static(file.name, file.media_type, file.bytes)
 }
 
 /// The server of a page of the viewer's elements, which listens.

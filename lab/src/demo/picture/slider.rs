@@ -1,7 +1,6 @@
 //! The page on which the reader cuts the stream, next to the JPEG of the same bytes. A browser decodes both.
 
 use anyhow::Result;
-use bytes::Bytes;
 use nestcast_media::picture::encode_png;
 use nestcast_sender::PageFile;
 use serde_json::json;
@@ -16,16 +15,11 @@ pub(super) fn files(report: &Report<'_>) -> Result<Vec<PageFile>> {
     );
     let facts = json!({ "name": photo.name, "credit": photo.credit, "jpegs": facts.collect::<Vec<_>>() });
     let all: Vec<u8> = jpegs.iter().flat_map(|(step, _)| &step.file).copied().collect();
-    let text = |name, media_type, text: &'static str| PageFile {
-        name,
-        media_type,
-        bytes: Bytes::from_static(text.as_bytes()),
-    };
     let made = |name, media_type, bytes: Vec<u8>| PageFile { name, media_type, bytes: bytes.into() };
     Ok(vec![
-        text("index.html", "text/html; charset=utf-8", include_str!("slider/index.html")),
-        text("slider.css", "text/css; charset=utf-8", include_str!("slider/slider.css")),
-        text("slider.js", "text/javascript; charset=utf-8", include_str!("slider/slider.js")),
+        PageFile::from_static("index.html", "text/html; charset=utf-8", include_bytes!("slider/index.html")),
+        PageFile::from_static("slider.css", "text/css; charset=utf-8", include_bytes!("slider/slider.css")),
+        PageFile::from_static("slider.js", "text/javascript; charset=utf-8", include_bytes!("slider/slider.js")),
         made("picture.json", "application/json", facts.to_string().into_bytes()),
         made("picture.nst", "application/octet-stream", report.stream.to_vec()),
         made("original.png", "image/png", encode_png(&photo.picture)?),
