@@ -23,21 +23,20 @@ pub struct BrowserPage {
 }
 
 impl BrowserPage {
-    /// Listens for receivers as `config` says, and at `web`, if that is an address, for browsers that ask for `files`. If an
-    /// authority that browsers know certifies [`SenderConfig::identity`] (`is_certified`), it serves the page over HTTPS and
-    /// shows browsers that identity; otherwise it serves HTTP, and browsers let the page connect on this machine alone.
-    /// [`SenderConfig::browsers`] changes how browsers may watch.
+    /// Listens for receivers as `config` says, and at `web` for browsers that ask for `files`. If an authority that browsers
+    /// know certifies [`SenderConfig::identity`] (`is_certified`), it serves the page over HTTPS and shows browsers that identity;
+    /// otherwise it serves HTTP, and browsers let the page connect on this machine alone. [`SenderConfig::browsers`] changes how
+    /// browsers may watch.
     ///
     /// # Errors
     /// As [`PageServer::listen`] and [`Broadcast::listen`].
     pub async fn listen<S: FrameSource>(
         config: SenderConfig,
         source: S,
-        web: Option<SocketAddr>,
+        web: SocketAddr,
         is_certified: bool,
         files: Vec<PageFile>,
-    ) -> Result<(Broadcast<S>, Option<Self>), Error> {
-        let Some(web) = web else { return Ok((Broadcast::listen(config, source)?, None)) };
+    ) -> Result<(Broadcast<S>, Self), Error> {
         let server = PageServer::listen(web, is_certified.then(|| config.identity.clone())).await?;
         let usual = Browsers::default();
         let usual = Browsers { validity: usual.validity.filter(|_| !is_certified), ..usual };
@@ -47,7 +46,7 @@ impl BrowserPage {
         let broadcast = Broadcast::listen(SenderConfig { browsers: Some(browsers), ..config }, source)?;
         let (sender, certificate) = (broadcast.address().unwrap_or(listen), broadcast.browser_certificate());
         let serving = tokio::spawn(Arc::clone(&server).serve(files, Some((sender, certificate.clone()))));
-        Ok((broadcast, Some(Self { server, sender, certificate, serving })))
+        Ok((broadcast, Self { server, sender, certificate, serving }))
     }
 
     /// Returns the address of the page; `None` if the system does not know it.

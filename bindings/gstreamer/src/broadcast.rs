@@ -116,8 +116,13 @@ impl Broadcast {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
         let viewer = PAGE_FILES.iter().map(|file| PageFile::from_static(file.name, file.media_type, file.bytes));
-        let listening = BrowserPage::listen(config, source, settings.web, settings.is_certified, viewer.collect());
-        let (sender, page) = runtime.block_on(listening)?;
+        let (sender, page) = runtime.block_on(async {
+            let Some(web) = settings.web else {
+                return nestcast_sender::Broadcast::listen(config, source).map(|sender| (sender, None));
+            };
+            let listening = BrowserPage::listen(config, source, web, settings.is_certified, viewer.collect());
+            listening.await.map(|(sender, page)| (sender, Some(page)))
+        })?;
         let (address, monitor, sound) = (sender.address(), sender.monitor(), sender.sound());
         let (stop, stopped) = oneshot::channel();
         let end = EndOnDrop { slot: slot.clone(), outcome: Arc::clone(&outcome) };

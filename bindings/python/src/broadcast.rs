@@ -83,9 +83,14 @@ impl Broadcast {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
         let source = LiveSource::new(pictures, encoding);
         let viewer = PAGE_FILES.iter().map(|file| PageFile::from_static(file.name, file.media_type, file.bytes));
-        let (sender, page) = py
-            .detach(|| runtime.block_on(BrowserPage::listen(config, source, web, is_certified, viewer.collect())))
-            .map_err(|error| failed(&error))?;
+        let listening = async {
+            let Some(web) = web else {
+                return nestcast_sender::Broadcast::listen(config, source).map(|sender| (sender, None));
+            };
+            let listening = BrowserPage::listen(config, source, web, is_certified, viewer.collect());
+            listening.await.map(|(sender, page)| (sender, Some(page)))
+        };
+        let (sender, page) = py.detach(|| runtime.block_on(listening)).map_err(|error| failed(&error))?;
         let address = sender.address().map(|address| address.to_string()).unwrap_or_default();
         let monitor = sender.monitor();
         let (stop, stopped) = oneshot::channel();
