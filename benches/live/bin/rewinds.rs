@@ -122,7 +122,9 @@ fn stored(film: &Path) -> Result<PacedSource> {
 
 /// Returns how long a stored video takes.
 fn length(film: &Path) -> Result<Duration> {
-    let reader = Reader::new(File::open(film)?, u64::MAX)?;
+    let mut reader = Reader::new(File::open(film)?, u64::MAX)?;
+    // The index, which says how many frames there are, is at the end.
+    reader.seek(0)?;
     let frames = reader.count().context("the film breaks off: encode it again")?;
     Ok(reader.header().rate.interval().mul_f64(frames as f64))
 }
