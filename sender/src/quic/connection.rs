@@ -187,7 +187,7 @@ impl Outgoing for Stream {
 
     fn finish(&mut self) {
         // Lost bytes of this stream go before newer bytes. Otherwise quinn would send them again when nothing else
-        // waits.
+        // waits. Without quinn's fairness, which is its default, they would wait for all of the stream that it has begun.
         let _ = self.stream.set_priority(self.priority.max(priority(Urgency::First)));
         // This fails only if the peer stopped the stream, and then nobody waits for its end.
         let _ = self.stream.finish();
