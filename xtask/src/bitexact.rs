@@ -68,11 +68,20 @@ const WITHOUT_AVX2: &str = "--cfg disable_dispatch_avx2";
 /// The digests by their inputs.
 type Digests = BTreeMap<String, String>;
 
+/// How many builds are compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Extent {
+    /// Each with and without optimisation across crates, for this machine's oldest processors and for itself.
+    All,
+    /// One for each set of vector instructions that people have, with one photo.
+    EachInstructionSet,
+}
+
 /// Builds and runs everything that this machine allows, prints what it skipped, and fails where digests differ.
-pub(crate) fn run() -> Result<()> {
+pub(crate) fn run(extent: Extent) -> Result<()> {
     let mut first = None::<(String, Digests)>;
     let mut same = 0;
-    for (build, printed) in two_at_a_time(builds()) {
+    for (build, printed) in two_at_a_time(builds(extent)) {
         let Some(printed) = printed else {
             println!("skipped: {}: {}", build.name, build.lacks.unwrap_or_default());
             continue;
@@ -105,7 +114,26 @@ fn two_at_a_time(builds: Vec<Build>) -> Vec<(Build, Option<Result<String>>)> {
     builds.into_iter().enumerate().map(|(at, build)| (build, printed.remove(&at))).collect()
 }
 
-fn builds() -> Vec<Build> {
+fn builds(extent: Extent) -> Vec<Build> {
+    let aarch64 = Build {
+        arguments: &["--release", "--target", AARCH64_TARGET],
+        variables: &CROSS_VARIABLES,
+        lacks: lacks_cross(),
+        ..Build::release("aarch64 under qemu, release", "")
+    };
+    let wasm32 = Build {
+        arguments: &["--release", "--target", WASM_TARGET],
+        variables: &WASM_VARIABLES,
+        threads: ONE_THREAD,
+        has_deep: false,
+        lacks: lacks_wasm(),
+        ..Build::release("wasm32 under Node.js, release", "")
+    };
+    if extent == Extent::EachInstructionSet {
+        // The one that takes longest to run is first.
+        let own = Build::release(format!("{ARCH}, release"), "");
+        return [aarch64, own, wasm32].map(|build| Build { photos: Photos::One, ..build }).into();
+    }
     vec![
         Build { threads: ALL_THREADS, ..Build::release(format!("{ARCH} baseline, release"), WITHOUT_AVX2) },
         Build {
@@ -119,20 +147,8 @@ fn builds() -> Vec<Build> {
             photos: Photos::One,
             ..Build::release(format!("{ARCH} baseline, debug, codec not optimised"), WITHOUT_AVX2)
         },
-        Build {
-            arguments: &["--release", "--target", AARCH64_TARGET],
-            variables: &CROSS_VARIABLES,
-            lacks: lacks_cross(),
-            ..Build::release("aarch64 under qemu, release", "")
-        },
-        Build {
-            arguments: &["--release", "--target", WASM_TARGET],
-            variables: &WASM_VARIABLES,
-            threads: ONE_THREAD,
-            has_deep: false,
-            lacks: lacks_wasm(),
-            ..Build::release("wasm32 under Node.js, release", "")
-        },
+        aarch64,
+        wasm32,
     ]
 }
 

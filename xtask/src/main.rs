@@ -52,6 +52,7 @@ cargo xtask COMMAND
   bitexact         one set of digests of streams, coefficients and pictures from builds for this processor's baseline,
                    AVX2, all that it has, aarch64 under qemu, and wasm32 under Node.js, in debug and release, on 1 to 7
                    threads; says which of these it skipped and why
+  bitexact --quick the same for one build for each set of vector instructions, and one photo: what `.ci/run` has time for
   bindings         build and test the Python package, the C library and the GStreamer plugin, by packages and a cbindgen that
                    it installs below the target folder, and as root with Debian's packages of GStreamer; skips by name what
                    lacks Python, a C compiler or GStreamer, or fails there if NESTCAST_REQUIRE_BINDINGS is set
@@ -96,9 +97,9 @@ fn main() -> ExitCode {
 fn run(mut arguments: Vec<OsString>) -> Result<()> {
     let command = if arguments.is_empty() { OsString::new() } else { arguments.remove(0) };
     let command = command.to_str().unwrap_or_default();
-    if !matches!(command, "bindings" | "relays" | "demo" | "nestcast" | "measure" | "package" | "test" | "fuzz" | "web")
-        && !arguments.is_empty()
-    {
+    let takes_arguments =
+        ["bindings", "bitexact", "demo", "fuzz", "measure", "nestcast", "package", "relays", "test", "web"];
+    if !takes_arguments.contains(&command) && !arguments.is_empty() {
         return Err(Failure::Usage(format!("`{command}` takes no arguments")));
     }
     match command {
@@ -120,7 +121,11 @@ fn run(mut arguments: Vec<OsString>) -> Result<()> {
             _ => Err(Failure::Usage("`relays` takes nothing, or `--measure`".to_owned())),
         },
         "wheels" => bindings::wheels(),
-        "bitexact" => bitexact::run(),
+        "bitexact" => match arguments.as_slice() {
+            [] => bitexact::run(bitexact::Extent::All),
+            [word] if word == "--quick" => bitexact::run(bitexact::Extent::EachInstructionSet),
+            _ => Err(Failure::Usage("`bitexact` takes nothing, or `--quick`".to_owned())),
+        },
         "fuzz" => fuzz::run(&arguments),
         "lint" => lint(),
         "dependencies" => dependencies::check(),
