@@ -1,15 +1,16 @@
 //! A broadcast through `moq-relay` itself: `send --relay` and `receive moq://...`. `cargo xtask relays` sets the relay.
 #![cfg(feature = "moq")]
 
-use std::io::{BufRead as _, BufReader, Read as _};
-use std::net::UdpSocket;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use nestcast_media::y4m::Reader;
 use sha2::{Digest as _, Sha256};
 
 use crate::harness::live::Sender;
-use crate::harness::{Bench, NESTCAST, png, refusal};
+use crate::harness::{Bench, NESTCAST, png, refusal, secrets};
 
 /// Names the program of the relay.
 const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
@@ -210,4 +211,62 @@ fn a_page_for_a_relayed_broadcast_is_linked_without_the_token() {
     let mut notes = String::new();
     sender.child.stderr.take().expect("it is piped").read_to_string(&mut notes).expect("text");
     assert!(notes.contains(&format!("or watch in a browser: {link}\n")) && !notes.contains("secret"), "{notes}");
+}
+
+/// The tokens of a publisher and of a viewer.
+const RELAY_SECRETS: [&str; 2] = ["publish-secret-2342", "watch-secret-1729"];
+
+/// Answers a relay's question about a connection: who has a token may do everything.
+fn grant(mut question: TcpStream) {
+    let mut text = Vec::new();
+    while !text.ends_with(b"}") {
+        let mut byte = [0];
+        question.read_exact(&mut byte).expect("a question");
+        text.extend(byte);
+    }
+    let text = String::from_utf8_lossy(&text);
+    let is_known = RELAY_SECRETS.iter().any(|secret| text.contains(secret));
+    let (status, grant) =
+        if is_known { ("200 OK", r#"{"publish":["**"],"subscribe":["**"]}"#) } else { ("403 Forbidden", "{}") };
+    let fields = format!("Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close", grant.len());
+    write!(question, "HTTP/1.1 {status}\r\n{fields}\r\n\r\n{grant}").expect("it is sent");
+}
+
+#[test]
+#[ignore = "needs moq-relay: cargo xtask relays"]
+fn no_token_of_a_relay_stands_in_a_log() {
+    let bench = Bench::new();
+    bench.write("clip.y4m", &clip());
+    for (file, secret) in ["publish.token", "watch.token"].iter().zip(RELAY_SECRETS) {
+        bench.write(file, secret.as_bytes());
+    }
+    let service = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let asked = format!("http://{}/", service.local_addr().expect("an address"));
+    std::thread::spawn(move || service.incoming().for_each(|question| grant(question.expect("a connection"))));
+    let relay = Relay::start(&bench, &["--auth-url", &asked]);
+    for (at, url) in [relay.url(), relay.url().replacen("moq", "https", 1)].iter().enumerate() {
+        let logs = ["sender", "receiver"].map(|who| format!("{who}-{at}.log"));
+        let log = |name: &str| File::create(bench.path(name)).expect("a file");
+        let start = |words: &[&str], log: File| {
+            let mut command = bench.command(NESTCAST);
+            command.args(words).env("RUST_LOG", "trace").stdout(Stdio::piped()).stderr(log);
+            command.spawn().expect("the binary starts")
+        };
+        let send = ["send", "clip.y4m", "--repeat", "--listen", "127.0.0.1:0", "--relay", url, "--relay-fingerprint"];
+        let sent = [&relay.fingerprint, "--relay-token-file", "publish.token"];
+        let mut sender = start(&[&send[..], &sent].concat(), log(&logs[0]));
+        let receive = ["receive", url, "--fingerprint", &relay.fingerprint, "--token-file", "watch.token"];
+        let mut receiver = start(&[&receive[..], &["-o", "frames", "--json"]].concat(), log(&logs[1]));
+        let frames = BufReader::new(receiver.stdout.take().expect("it is piped")).lines().map_while(Result::ok);
+        assert_eq!(frames.take(10).count(), 10, "both are admitted at {url}");
+        for child in [&mut receiver, &mut sender] {
+            child.kill().expect("it runs");
+            child.wait().expect("it ends");
+        }
+        for name in &logs {
+            let written = bench.read(name);
+            assert!(written.len() > 10_000, "{name} has {} bytes", written.len());
+            secrets::hides(name, &written, &RELAY_SECRETS);
+        }
+    }
 }

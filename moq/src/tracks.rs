@@ -7,7 +7,7 @@ use moq_net::{broadcast, cache, group, origin, track};
 use nestcast_receiver::Trust;
 use nestcast_relayed::catalog::MAX_CATALOG_BYTES;
 use nestcast_relayed::client::{MAX_GROUPS, MAX_OPEN_BYTES, MAX_SOUND_OBJECT_BYTES};
-use nestcast_relayed::{Event, Fault, Track};
+use nestcast_relayed::{Event, Fault, Piece, Track};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
@@ -139,13 +139,17 @@ async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Send
         // The driver may have ended.
         let _ = events.send(Read::Event(Event::BaseGroup(number))).await;
     }
+    let mut offset = 0;
     let end = async {
         while let Some(mut object) = group.next_frame().await? {
             while let Some(bytes) = object.read_chunk().await? {
-                let _ = events.send(Read::Event(Event::Bytes(track, number, bytes))).await;
+                let length = bytes.len() as u64;
+                let _ = events.send(Read::Event(Event::Bytes(Piece { track, number, offset, bytes }))).await;
+                offset += length;
             }
             if track == Track::Base {
-                let _ = events.send(Read::Event(Event::GroupEnd(track, number))).await;
+                let length = std::mem::take(&mut offset);
+                let _ = events.send(Read::Event(Event::End { track, number, length })).await;
                 number = number.saturating_add(1);
             }
         }
@@ -154,7 +158,7 @@ async fn read_group(track: Track, mut group: group::Consumer, events: mpsc::Send
     let is_whole = end.await.is_ok();
     // A random-access frame without its end is none; of the rest any part is worth something.
     if track == Track::More || is_whole && track != Track::Base {
-        let _ = events.send(Read::Event(Event::GroupEnd(track, number))).await;
+        let _ = events.send(Read::Event(Event::End { track, number, length: offset })).await;
     }
 }
 

@@ -11,6 +11,7 @@ use bytes::Bytes;
 use nestcast_proto::StreamHead;
 
 use crate::by_number::ByNumber;
+use crate::event::Piece;
 use crate::track::Track;
 
 /// The most frames whose groups are open: a second's, at the rates of cameras.
@@ -66,9 +67,10 @@ struct Open {
     /// Bytes that wait, by track.
     waiting: [Vec<Bytes>; Track::ALL.len()],
     waiting_bytes: usize,
-    /// The tracks whose group ended, and those of which nothing more is used because too much waited.
+    /// How many bytes of each track were taken. They have no gaps: what follows one is of no use.
+    taken: [u64; Track::ALL.len()],
+    /// The tracks whose group ended.
     ended: Vec<Track>,
-    full: Vec<Track>,
 }
 
 /// The groups of a broadcast that are being read. Times are since any origin and never go back.
@@ -133,29 +135,30 @@ impl Assembly {
         }
     }
 
-    /// Processes bytes of a group, in order.
-    pub(crate) fn handle_bytes(&mut self, now: Duration, track: Track, group: u64, bytes: Bytes) {
+    /// Processes bytes of a group. It may have given up what was before them, and then they are dropped.
+    pub(crate) fn handle_bytes(&mut self, now: Duration, piece: Piece) {
+        let Piece { track, number: group, offset, bytes } = piece;
         if !self.is_wanted(track, group) {
             return;
         }
         if track == Track::More {
             self.cut_before(group);
         }
-        self.make_room(group);
-        let open = self.open.get_or_insert(group, || Open::new(now));
-        if open.full.contains(&track) {
+        if offset != self.open.get(group).map_or(0, |open| open.taken[track as usize]) {
             return;
         }
+        self.make_room(group);
+        let open = self.open.get_or_insert(group, || Open::new(now));
         let length = bytes.len();
         open.waiting_bytes += length;
         open.waiting[track as usize].push(bytes);
+        open.taken[track as usize] += length as u64;
         self.handle_begun(track, group);
         self.pass_on(now, group);
         if let Some(open) = self.open.get_mut(group).filter(|open| open.waiting_bytes > MAX_WAITING_BYTES) {
-            // These bytes wait. Later ones would continue before a gap.
             open.waiting[track as usize].pop();
             open.waiting_bytes -= length;
-            open.full.push(track);
+            open.taken[track as usize] -= length as u64;
         }
     }
 
@@ -166,14 +169,14 @@ impl Assembly {
         self.steps.extend([Step::Open(stream), Step::Bytes(stream, 0, packet), Step::End(stream)]);
     }
 
-    /// Notes the end of a group.
-    pub(crate) fn handle_end(&mut self, now: Duration, track: Track, group: u64) {
+    /// Notes the end of a group of this many bytes.
+    pub(crate) fn handle_end(&mut self, now: Duration, track: Track, group: u64, length: u64) {
         if track == Track::Base && matches!(self.gate, Gate::WaitsForJoin { .. }) {
             self.steps.push_back(Step::StopBefore(Track::More, group.saturating_add(1)));
         }
         // A base layer or a random-access frame that lacks bytes never ends, and is dropped in time.
-        if let Some(open) = self.open.get_mut(group).filter(|open| track == Track::More || !open.full.contains(&track))
-        {
+        let ends = |open: &&mut Open| track == Track::More || open.taken[track as usize] == length;
+        if let Some(open) = self.open.get_mut(group).filter(ends) {
             open.ended.push(track);
             self.pass_on(now, group);
         }
@@ -387,8 +390,8 @@ impl Open {
             head: Vec::new(),
             waiting: Default::default(),
             waiting_bytes: 0,
+            taken: [0; Track::ALL.len()],
             ended: Vec::new(),
-            full: Vec::new(),
         }
     }
 }

@@ -23,6 +23,10 @@ impl<T> ByNumber<T> {
         self.0.first().map(|(number, _)| *number)
     }
 
+    pub(crate) fn get(&self, number: u64) -> Option<&T> {
+        self.iter().find(|(known, _)| *known == number).map(|(_, value)| value)
+    }
+
     pub(crate) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
         self.iter_mut().find(|(known, _)| *known == number).map(|(_, value)| value)
     }

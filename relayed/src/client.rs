@@ -6,7 +6,7 @@ use bytes::Bytes;
 use nestcast_proto::MAX_SOUND_PACKET;
 
 use crate::catalog::{Fault, MAX_CATALOG_BYTES};
-use crate::event::Event;
+use crate::event::{Event, Piece};
 use crate::track::Track;
 use crate::wire::{GroupHead, MAX_HEAD_BYTES, Version, object_head};
 
@@ -78,6 +78,8 @@ struct Group {
     number: u64,
     /// The number of the frame that its next object belongs to.
     frame: u64,
+    /// The bytes that came of the group; of the base track, of the object.
+    offset: u64,
     /// The bytes that the object lacks; `None` before its head.
     left: Option<u64>,
     /// The object so far, of a track whose objects are used whole.
@@ -175,7 +177,8 @@ impl Client {
         let is_whole = is_whole && group.left.is_none() && incoming.head.is_empty();
         // A random-access frame without its end is none; of the rest of a frame any part is worth something.
         if group.track == Track::More || group.track == Track::Join && is_whole {
-            self.outputs.push_back(Output::Event(Event::GroupEnd(group.track, group.number)));
+            let end = Event::End { track: group.track, number: group.number, length: group.offset };
+            self.outputs.push_back(Output::Event(end));
         }
     }
 
@@ -275,6 +278,7 @@ impl Client {
             track,
             number: head.number,
             frame: head.number.saturating_add(head.first),
+            offset: 0,
             left: None,
             object: Vec::new(),
         });
@@ -332,14 +336,20 @@ impl Client {
     }
 
     fn take_object(&mut self, incoming: &mut Incoming, bytes: &mut Bytes) -> bool {
-        let Some(Group { track, frame, left: Some(left), object, .. }) = &mut incoming.group else { return false };
+        let Some(Group { track, frame, offset, left: Some(left), object, .. }) = &mut incoming.group else {
+            return false;
+        };
         let count = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
         let taken = bytes.split_to(count);
         *left -= count as u64;
         let is_whole = *left == 0;
         match track {
             Track::Catalog | Track::Sound => object.extend_from_slice(&taken),
-            _ => self.outputs.push_back(Output::Event(Event::Bytes(*track, *frame, taken))),
+            _ => {
+                let piece = Piece { track: *track, number: *frame, offset: *offset, bytes: taken };
+                self.outputs.push_back(Output::Event(Event::Bytes(piece)));
+                *offset += count as u64;
+            }
         }
         if is_whole {
             self.end_object(incoming);
@@ -356,7 +366,9 @@ impl Client {
             Track::Catalog => self.outputs.push_back(Output::Catalog(object.into())),
             Track::Sound => self.outputs.push_back(Output::Event(Event::Sound(object.into()))),
             Track::Base => {
-                self.outputs.push_back(Output::Event(Event::GroupEnd(Track::Base, group.frame)));
+                let length = std::mem::take(&mut group.offset);
+                let end = Event::End { track: Track::Base, number: group.frame, length };
+                self.outputs.push_back(Output::Event(end));
                 group.frame = group.frame.saturating_add(1);
             }
             Track::More | Track::Join => {}

@@ -9,11 +9,30 @@ use crate::track::Track;
 pub enum Event {
     /// A group of base layers began.
     BaseGroup(u64),
-    /// Bytes of a group; of the base track, those of the frame of this number.
-    Bytes(Track, u64, Bytes),
+    /// Some bytes came.
+    Bytes(Piece),
     /// A packet of sound: its stream in a session.
     Sound(Bytes),
-    /// A group ended, or an object of the base track. Of base layers and random-access frames, only those that are
-    /// whole count.
-    GroupEnd(Track, u64),
+    /// What a [`Piece`] is a part of ended. Base layers and random-access frames count only if all of them came.
+    End {
+        /// The track.
+        track: Track,
+        /// The number, as in [`Piece`].
+        number: u64,
+        /// The number of all its bytes.
+        length: u64,
+    },
+}
+
+/// Bytes of a group, or of one object of the base track.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// The track.
+    pub track: Track,
+    /// The number of the group, and of the frame; of the base track, that of the object's frame.
+    pub number: u64,
+    /// How many bytes of it are before these. If some before them were not passed on, these are of no use.
+    pub offset: u64,
+    /// The bytes.
+    pub bytes: Bytes,
 }

@@ -82,8 +82,8 @@ impl Follower {
         match event {
             Event::Sound(packet) => assembly.handle_sound(packet),
             Event::BaseGroup(group) => assembly.handle_base_group(group),
-            Event::Bytes(track, group, bytes) => assembly.handle_bytes(now, track, group, bytes),
-            Event::GroupEnd(track, group) => assembly.handle_end(now, track, group),
+            Event::Bytes(piece) => assembly.handle_bytes(now, piece),
+            Event::End { track, number, length } => assembly.handle_end(now, track, number, length),
         }
     }
 
@@ -161,6 +161,7 @@ mod tests {
     use nestcast_proto::{FrameRate, PackageHash, ReceiverOutput, Video};
 
     use super::*;
+    use crate::event::Piece;
 
     const FRAME_TIME: Duration = Duration::from_millis(33);
 
@@ -200,8 +201,9 @@ mod tests {
         follower.handle_sound_wanted(true);
         assert_eq!(wanted(&mut follower, &mut session), [Wanted::Read(Track::Sound)]);
         for (track, text) in [(Track::Join, "join"), (Track::Base, "base")] {
-            follower.handle_event(FRAME_TIME, Event::Bytes(track, 7, Bytes::from_static(text.as_bytes())));
-            follower.handle_event(FRAME_TIME, Event::GroupEnd(track, 7));
+            let piece = Piece { track, number: 7, offset: 0, bytes: Bytes::from_static(text.as_bytes()) };
+            follower.handle_event(FRAME_TIME, Event::Bytes(piece));
+            follower.handle_event(FRAME_TIME, Event::End { track, number: 7, length: 4 });
         }
         let joined = wanted(&mut follower, &mut session);
         assert_eq!(joined[joined.len() - 2..], [Wanted::Leave(Track::Join), Wanted::Read(Track::More)], "{joined:?}");

@@ -20,7 +20,7 @@ pub mod wire;
 
 pub use catalog::Fault;
 pub use client::Client;
-pub use event::Event;
+pub use event::{Event, Piece};
 pub use follower::{Follower, Wanted};
 pub use track::Track;
 pub use wire::Version;

@@ -8,6 +8,7 @@ pub(crate) mod faults;
 pub(crate) mod hostile;
 pub(crate) mod live;
 pub(crate) mod png;
+pub(crate) mod secrets;
 
 use std::collections::BTreeMap;
 use std::io::Write;

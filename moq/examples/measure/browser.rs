@@ -24,6 +24,8 @@ use crate::{MOST_BITS, rates, start, until_published};
 const SIZE: [u32; 2] = [320, 240];
 /// The seconds of the video, which is repeated.
 const VIDEO_SECONDS: u32 = 10;
+/// What a live encoder would keep for base layers at the lower of these rates.
+const LEAST_BITS: u64 = 400_000;
 const LINK_BITS: [u64; 2] = [1_000_000, 4_000_000];
 const ROUND_TRIP: Duration = Duration::from_millis(50);
 
@@ -94,7 +96,7 @@ fn shown(lines: &[String]) -> Got {
 fn film() -> Vec<u8> {
     let (size, rate) = (Size::new(SIZE[0], SIZE[1]).expect("a size"), FrameRate::new(FRAMES_PER_SECOND, 1));
     let (rate, model) = (rate.expect("a rate"), VideoModel::built_in());
-    let population = Population::log_uniform(Bitrate::from_bits(1_000_000)..=Bitrate::from_bits(MOST_BITS));
+    let population = Population::log_uniform(Bitrate::from_bits(LEAST_BITS)..=Bitrate::from_bits(MOST_BITS));
     let encoder = VideoRenditions::new(&model, VideoSettings { size, rate, population, threads: 2 }, 1);
     let encoder = encoder.expect("one rendition");
     let (colours, display, renditions) = (Ycbcr::BT601, Display::default(), encoder.rates());

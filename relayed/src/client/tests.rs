@@ -53,8 +53,14 @@ fn bring(client: &mut Client, stream: u64, bytes: &[u8]) {
     client.handle_bytes(stream, Bytes::copy_from_slice(bytes));
 }
 
-fn bytes(track: Track, frame: u64, text: &'static str) -> Event {
-    Event::Bytes(track, frame, Bytes::from_static(text.as_bytes()))
+/// The bytes of a group after others.
+fn bytes(track: Track, number: u64, offset: u64, text: &'static str) -> Event {
+    Event::Bytes(Piece { track, number, offset, bytes: Bytes::from_static(text.as_bytes()) })
+}
+
+/// The end of a group, or of an object of the base track.
+fn end(track: Track, number: u64, length: u64) -> Event {
+    Event::End { track, number, length }
 }
 
 #[test]
@@ -93,14 +99,16 @@ fn a_group_may_come_in_any_pieces() {
             for event in events(&mut client) {
                 match event {
                     Event::BaseGroup(100) => begun += 1,
-                    Event::Bytes(Track::Base, frame, bytes) => {
-                        frames[usize::try_from(frame - 100).expect("small")].extend_from_slice(&bytes);
+                    Event::Bytes(Piece { track: Track::Base, number, offset, bytes }) => {
+                        let frame = &mut frames[usize::try_from(number - 100).expect("small")];
+                        assert_eq!(offset, frame.len() as u64, "{size}");
+                        frame.extend_from_slice(&bytes);
                     }
-                    Event::GroupEnd(Track::Base, frame) => ended.push(frame),
+                    Event::End { track: Track::Base, number, length } => ended.push((number, length)),
                     other => panic!("{other:?}"),
                 }
             }
-            assert_eq!((begun, &ended[..]), (1, &[100, 101, 102][..]), "{size}");
+            assert_eq!((begun, &ended[..]), (1, &[(100, 7), (101, 0), (102, 7)][..]), "{size}");
             assert_eq!(frames, [b"base100".to_vec(), Vec::new(), b"base102".to_vec()], "{size}");
         }
     }
@@ -117,21 +125,21 @@ fn an_end_counts_where_a_part_is_worth_something() {
         };
         bring(&mut client, 3, &cut(1));
         client.handle_end(3, false);
-        let more = [bytes(Track::More, 5, "whole"), bytes(Track::More, 5, "cu"), Event::GroupEnd(Track::More, 5)];
+        let more = [bytes(Track::More, 5, 0, "whole"), bytes(Track::More, 5, 5, "cu"), end(Track::More, 5, 7)];
         assert_eq!(events(&mut client), more);
         bring(&mut client, 7, &cut(2));
         client.handle_end(7, true);
-        assert_eq!(events(&mut client), [bytes(Track::Join, 5, "whole"), bytes(Track::Join, 5, "cu")]);
+        assert_eq!(events(&mut client), [bytes(Track::Join, 5, 0, "whole"), bytes(Track::Join, 5, 5, "cu")]);
         bring(&mut client, 11, &group(version, 2, 6, &[b"join"]));
         client.handle_end(11, true);
-        assert_eq!(events(&mut client), [bytes(Track::Join, 6, "join"), Event::GroupEnd(Track::Join, 6)]);
+        assert_eq!(events(&mut client), [bytes(Track::Join, 6, 0, "join"), end(Track::Join, 6, 4)]);
         bring(&mut client, 15, &cut(0));
         client.handle_end(15, true);
         let base = [
             Event::BaseGroup(5),
-            bytes(Track::Base, 5, "whole"),
-            Event::GroupEnd(Track::Base, 5),
-            bytes(Track::Base, 6, "cu"),
+            bytes(Track::Base, 5, 0, "whole"),
+            end(Track::Base, 5, 5),
+            bytes(Track::Base, 6, 0, "cu"),
         ];
         assert_eq!(events(&mut client), base);
     }
@@ -177,7 +185,7 @@ fn a_new_subscription_replaces_the_old_one_once_it_brings_something() {
         let subscribe = version.subscribe(2, "garden", Track::More, Some(6));
         assert_eq!(outputs(&mut client), [Output::Request(2, subscribe)], "one at a time");
         bring(&mut client, 7, &group(version, 1, 6, &[b"more6"]));
-        assert_eq!(events(&mut client), [bytes(Track::More, 6, "more6")], "the old one goes on");
+        assert_eq!(events(&mut client), [bytes(Track::More, 6, 0, "more6")], "the old one goes on");
         bring(&mut client, 11, &group(version, 2, 6, &[b"more6"]));
         assert_eq!(outputs(&mut client), [Output::Stop(11)], "it came already");
         bring(&mut client, 13, &group(version, 1, 7, &[b"more7"]));
@@ -188,7 +196,7 @@ fn a_new_subscription_replaces_the_old_one_once_it_brings_something() {
             Output::Leave(1),
             Output::Stop(3),
             Output::Stop(7),
-            Output::Event(bytes(Track::More, 7, "more7")),
+            Output::Event(bytes(Track::More, 7, 0, "more7")),
         ];
         assert_eq!(outputs(&mut client), replaced);
         client.renew(Track::More, 5);
@@ -211,7 +219,7 @@ fn the_old_subscription_goes_on_if_the_relay_refuses_the_new_one() {
         client.handle_request_end(1);
         outputs(&mut client);
         bring(&mut client, 15, &group(version, 0, 9, &[b"more9"]));
-        assert_eq!(outputs(&mut client), [Output::Event(bytes(Track::More, 9, "more9"))], "it has no last group");
+        assert_eq!(outputs(&mut client), [Output::Event(bytes(Track::More, 9, 0, "more9"))], "it has no last group");
         client.renew(Track::More, 9);
         assert!(matches!(&outputs(&mut client)[..], [Output::Request(2, _)]));
         client.handle_request_end(0);
