@@ -10,6 +10,7 @@
 //! here, is late enhancement.
 
 use std::collections::BTreeMap;
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
@@ -17,6 +18,7 @@ use bytes::Bytes;
 use nestcast_relayed::Track;
 use nestcast_relayed::client::MAX_OPEN_BYTES;
 use nestcast_relayed::wire::{GroupHead, subscription};
+use quinn::Connection;
 use web_transport_trait::{Stats, poll};
 
 /// The most bytes of a head that are looked at: a subscription's has the broadcast's path, which has at most 1 kB.
@@ -259,7 +261,7 @@ impl<S: poll::Session> Stoppable<S> {
     }
 }
 
-impl<S: poll::Session> poll::Session for Stoppable<S> {
+impl<S: poll::Session + Deref<Target = Connection>> poll::Session for Stoppable<S> {
     type SendStream = Outgoing<S::SendStream>;
     type RecvStream = Incoming<S::RecvStream>;
     type Error = S::Error;
@@ -311,7 +313,10 @@ impl<S: poll::Session> poll::Session for Stoppable<S> {
     }
 
     fn close(&mut self, code: u32, reason: &str) {
-        self.session.close(code, reason);
+        // If this end closes it too, it forgets why the relay closed it.
+        if self.session.close_reason().is_none() {
+            self.session.close(code, reason);
+        }
     }
 
     fn poll_closed(&mut self, cx: &mut Context<'_>) -> Poll<S::Error> {
