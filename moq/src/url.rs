@@ -68,10 +68,10 @@ impl RelayUrl {
     }
 
     /// Names a file that may be replaced while the broadcast runs. Its token takes the place of that of
-    /// [`RelayUrl::with_token`] in each connection that begins later.
+    /// [`RelayUrl::with_token`] in each connection that begins later. A pipe is left out: what came through it stays.
     #[must_use]
     pub fn with_token_file(self, file: PathBuf) -> Self {
-        Self { token_file: Some(file), ..self }
+        Self { token_file: Some(file).filter(|file| file.is_file()), ..self }
     }
 
     /// Returns whether the relay is reached over WebTransport, and not over QUIC itself.

@@ -87,14 +87,11 @@ pub(super) async fn interrupted() {
     std::future::pending().await
 }
 
-/// Returns the address of a broadcast at a relay with the token of a file, if there is one. The file may be replaced
-/// later; what comes through a pipe stays.
+/// Returns the address of a broadcast at a relay with the token of a file, if there is one.
 #[cfg(feature = "moq")]
 pub(super) fn with_token(url: &nestcast_moq::RelayUrl, file: Option<&Path>) -> Result<nestcast_moq::RelayUrl> {
-    let url = url.clone();
-    let Some((file, token)) = file.zip(token(file)?) else { return Ok(url) };
-    let url = url.with_token(&token)?;
-    Ok(if file.is_file() { url.with_token_file(file.to_owned()) } else { url })
+    let Some((file, token)) = file.zip(token(file)?) else { return Ok(url.clone()) };
+    Ok(url.clone().with_token(&token)?.with_token_file(file.to_owned()))
 }
 
 /// Reads a token: a file's content without the white space around it.
