@@ -27,7 +27,7 @@ const KINDS: [&str; 8] = [
 ];
 /// Numbers on which only memory and speed depend, which only the machine of one end sees, or which another section
 /// states.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
@@ -42,6 +42,7 @@ const OTHERS: [&str; 28] = [
     "receiver::seek::NEAR_LIVE_TIME",
     "receiver::seek::STEP_TIME",
     "receiver::streams::MAX_WAITING_EVENTS",
+    "receiver::token_file::LOOK_EVERY",
     "sender::figures::progress_line::LINE_INTERVAL",
     "sender::frames::fanout::KEPT_TIME",
     "sender::frames::fanout::MAX_KEPT_FRAMES",

@@ -27,7 +27,7 @@ const SENDER_PATIENCE: Duration = Duration::from_secs(9);
 const RUN_TIME: Duration = Duration::from_secs(30);
 
 /// A receiver's socket, over one of several addresses, or none, depending on the time.
-struct Roaming {
+pub(crate) struct Roaming {
     network: Bottleneck,
     sockets: Vec<Arc<dyn AsyncUdpSocket>>,
     /// Returns the address in use; `None` without a network.
@@ -44,7 +44,7 @@ impl fmt::Debug for Roaming {
 
 impl Roaming {
     /// Makes a socket; returns it with its seed.
-    fn new(network: &Bottleneck, place: fn(Duration) -> Option<usize>) -> (Arc<Self>, [u8; 32]) {
+    pub(crate) fn new(network: &Bottleneck, place: fn(Duration) -> Option<usize>) -> (Arc<Self>, [u8; 32]) {
         let (sockets, seeds): (Vec<_>, Vec<_>) = (0..2).map(|_| network.client(0)).unzip();
         (Arc::new(Self { network: network.clone(), sockets, place, last: Mutex::default() }), seeds[0])
     }
@@ -100,10 +100,10 @@ impl AsyncUdpSocket for Roaming {
 }
 
 /// Notes when frames were captured and when they came, and counts connections.
-struct Times {
+pub(crate) struct Times {
     network: Bottleneck,
-    frames: Vec<(Duration, Duration)>,
-    connections: usize,
+    pub(crate) frames: Vec<(Duration, Duration)>,
+    pub(crate) connections: usize,
 }
 
 impl FrameSink for Times {
@@ -120,14 +120,18 @@ impl FrameSink for Times {
 }
 
 impl Times {
+    pub(crate) fn new(network: &Bottleneck) -> Self {
+        Self { network: network.clone(), frames: Vec::new(), connections: 0 }
+    }
+
     /// Returns when the first frame comes that was captured after a moment.
-    fn first_after(&self, moment: Duration) -> Duration {
+    pub(crate) fn first_after(&self, moment: Duration) -> Duration {
         self.frames.iter().find(|(captured, _)| *captured >= moment).expect("frames come again").1
     }
 }
 
 /// Runs in virtual time.
-fn in_virtual_time<T>(run: impl Future<Output = T>) -> T {
+pub(crate) fn in_virtual_time<T>(run: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(run)
 }
@@ -137,7 +141,7 @@ fn begin(network: &Bottleneck) -> (SocketAddr, Trust) {
     begin_lasting(network, RUN_TIME)
 }
 
-fn begin_lasting(network: &Bottleneck, time: Duration) -> (SocketAddr, Trust) {
+pub(crate) fn begin_lasting(network: &Bottleneck, time: Duration) -> (SocketAddr, Trust) {
     let identity = identity();
     let trust = Trust::fingerprint(&identity.fingerprint().to_string()).expect("a fingerprint");
     let (socket, seed) = network.server();
@@ -176,7 +180,7 @@ async fn receive_with(
     end: Duration,
 ) -> (Times, Arc<Roaming>) {
     let (roaming, seed) = Roaming::new(network, place);
-    let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
+    let mut times = Times::new(network);
     let config = nestcast_receiver::ReceiverConfig { name: "localhost".to_owned(), ..config };
     let socket = nestcast_receiver::ReceiverSocket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
     receive_over(socket, config, &mut times, tokio::time::sleep(end)).await.expect("it goes on to the end");
@@ -229,7 +233,7 @@ fn a_receiver_without_a_network_for_fifty_seconds_goes_on_within_a_second() {
         let mut config = nestcast_receiver::ReceiverConfig::new(address, trust);
         config.name = "localhost".to_owned();
         config.retry = Duration::from_secs(300);
-        let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
+        let mut times = Times::new(&network);
         let place = |now| Some(0).filter(|_| !(CHANGE..BACK).contains(&now));
         let socket = nestcast_receiver::ReceiverSocket::simulated_each(move || {
             let (roaming, seed) = Roaming::new(&network, place);
@@ -314,7 +318,7 @@ fn a_receiver_that_the_sender_refuses_hides_no_reset_from_one_that_slept() {
         config.broadcast = "another".parse().expect("a name");
         let socket =
             nestcast_receiver::ReceiverSocket::simulated(Arc::clone(&roaming) as Arc<dyn AsyncUdpSocket>, seed);
-        let mut times = Times { network: network.clone(), frames: Vec::new(), connections: 0 };
+        let mut times = Times::new(&network);
         let refused = receive_over(socket, config, &mut times, std::future::pending()).await;
         refused.expect_err("there is no such broadcast");
         // By now quinn has forgotten the connection that the sender closed.

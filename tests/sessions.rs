@@ -8,6 +8,7 @@ mod live_video;
 mod network;
 mod playout;
 mod recording;
+mod return_storm;
 mod returns;
 mod sound;
 mod starts;

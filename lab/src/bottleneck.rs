@@ -111,7 +111,7 @@ impl Bottleneck {
     /// Opens a server's socket, on the far side of all links, and returns it with the seed of its QUIC.
     ///
     /// # Panics
-    /// If 255 sockets are open already.
+    /// If 16 million sockets were opened before.
     #[must_use]
     pub fn server(&self) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         self.socket(SERVER_PORT, 0)
@@ -120,7 +120,7 @@ impl Bottleneck {
     /// Opens a client's socket at the near side of the link with this index, and returns it with the seed of its QUIC.
     ///
     /// # Panics
-    /// If there is no such link, or 255 sockets are open already.
+    /// If there is no such link, or 16 million sockets were opened before.
     #[must_use]
     pub fn client(&self, link: usize) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         assert!(link < self.lock().links.len(), "there is no link {link}");
@@ -130,11 +130,16 @@ impl Bottleneck {
     fn socket(&self, port: u16, link: usize) -> (Arc<dyn AsyncUdpSocket>, [u8; 32]) {
         let mut state = self.lock();
         state.sockets += 1;
-        let host = u8::try_from(state.sockets).expect("few sockets");
-        let address = SocketAddr::from((Ipv4Addr::new(10, 0, 0, host), port));
+        let [high, hosts @ ..] = u32::try_from(state.sockets).expect("few sockets").to_be_bytes();
+        assert_eq!(high, 0, "an address of 10.0.0.0/8 for each socket");
+        let [a, b, c] = hosts;
+        let address = SocketAddr::from((Ipv4Addr::new(10, a, b, c), port));
         state.inboxes.insert(address, Inbox { link, ..Inbox::default() });
-        let mut seed = [host; 32];
+        let mut seed = [c; 32];
         seed[..8].copy_from_slice(&state.seed.to_le_bytes());
+        if [a, b] != [0, 0] {
+            seed[8..11].copy_from_slice(&hosts);
+        }
         (Arc::new(Socket { address, network: self.clone() }), seed)
     }
 

@@ -13,6 +13,7 @@
 //! pure, as is `nestcast-relayed`, which puts frames together again and says where to cut them.
 
 pub mod catalog;
+mod current_url;
 mod error;
 pub mod mapping;
 mod publisher;

@@ -17,6 +17,7 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::catalog;
+use crate::current_url::CurrentUrl;
 use crate::error::Error;
 use crate::mapping::{BASE_GROUP_FRAMES, GroupNumbers, Pieces, SOUND_GROUP_PACKETS};
 use crate::relay::Relay;
@@ -123,7 +124,8 @@ impl Relayed {
 }
 
 /// Publishes `relayed` at the relay of `url` until they end or `shutdown` is ready. It connects again whenever the
-/// relay was away, so it fails only if the relay or the broadcast is of the wrong kind.
+/// relay was away, so it fails only if the relay or the broadcast is of the wrong kind. If the relay refuses a token of
+/// a file ([`RelayUrl::with_token_file`]), it waits for another one there.
 ///
 /// `demand` is the broadcast's: the relay takes part in it as three receivers of `rates`.
 ///
@@ -160,8 +162,10 @@ pub async fn publish(
 /// Connects again and again; returns why that is of no use.
 async fn stay_connected(url: &RelayUrl, trust: &Trust, origin: &origin::Producer) -> Error {
     let mut retry = Retry::new(Duration::MAX);
+    let mut current = CurrentUrl::new(url);
     loop {
         let began = Instant::now();
+        let url = current.read().await;
         let (error, connected) = match Relay::connect(url, trust, ATTEMPT_TIME, Some(origin.clone()), None).await {
             Ok(relay) => {
                 tracing::info!("publishing at {url}");
@@ -169,6 +173,11 @@ async fn stay_connected(url: &RelayUrl, trust: &Trust, origin: &origin::Producer
             }
             Err(error) => (error, None),
         };
+        if matches!(error, Error::Unauthorized) && current.may_change() {
+            tracing::warn!("{error}; waiting for another token in its file");
+            current.changed().await;
+            continue;
+        }
         if !error.may_retry() {
             return error;
         }

@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
+use crate::current_url::CurrentUrl;
 use crate::error::Error;
 use crate::tracks::{self, Read, Subscription};
 use crate::url::RelayUrl;
@@ -34,7 +35,8 @@ pub struct Config {
     pub decoder: DecoderKind,
     /// How long to retry while no frame is useful, at the start and later. Zero means one attempt.
     pub retry: Duration,
-    /// Whether to wait for the broadcast, and for the next one, however long that takes.
+    /// Whether to wait for the broadcast, and for the next one, however long that takes. With a token in a file
+    /// ([`RelayUrl::with_token_file`]), also for another token when the relay refuses this one.
     pub wait: bool,
     /// How long [`view`] delays frames so that they are shown evenly.
     pub latency: Latency,
@@ -62,9 +64,24 @@ pub async fn receive<S: FrameSink>(
 ) -> Result<(), Error> {
     let mut shutdown = std::pin::pin!(shutdown);
     let mut retry = Retry::new(if config.wait { Duration::MAX } else { config.retry });
+    let mut current = CurrentUrl::new(&config.url);
     loop {
-        let ended = run(&config, sink, retry.attempt_time(), shutdown.as_mut()).await;
+        let url = tokio::select! {
+            url = current.read() => url,
+            // A file on another machine may not answer.
+            () = &mut shutdown => return Ok(()),
+        };
+        let ended = run(&config, url, sink, retry.attempt_time(), shutdown.as_mut()).await;
         let Some((error, handed_over)) = ended else { return Ok(()) };
+        if config.wait && matches!(error, Error::Unauthorized) && current.may_change() {
+            tracing::warn!("{error}; waiting for another token in its file");
+            tokio::select! {
+                () = current.changed() => {}
+                () = &mut shutdown => return Ok(()),
+                error = sink.failed() => return Err(Error::sink(error)),
+            }
+            continue;
+        }
         if !error.may_retry() {
             return Err(error);
         }
@@ -86,6 +103,7 @@ pub async fn receive<S: FrameSink>(
 /// shutdown.
 async fn run<S: FrameSink>(
     config: &Config,
+    url: &RelayUrl,
     sink: &mut S,
     time: Duration,
     mut shutdown: Pin<&mut impl Future<Output = ()>>,
@@ -93,7 +111,7 @@ async fn run<S: FrameSink>(
     let subscription = tokio::select! {
         biased;
         () = &mut shutdown => return None,
-        opened = Subscription::open(&config.url, &config.trust, time) => opened,
+        opened = Subscription::open(url, &config.trust, time) => opened,
     };
     let subscription = match subscription {
         Ok(subscription) => subscription,

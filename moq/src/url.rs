@@ -1,8 +1,10 @@
 //! The address of a broadcast at a relay.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::str::FromStr;
 
+use bytes::Bytes;
 use nestcast_receiver::Trust;
 use url::{Host, Url, form_urlencoded};
 
@@ -32,6 +34,10 @@ pub struct RelayUrl {
     scope: String,
     broadcast: String,
     query: Option<String>,
+    /// What [`RelayUrl::with_token`] added; empty without one.
+    token: Bytes,
+    /// Where later tokens are.
+    token_file: Option<PathBuf>,
 }
 
 /// Why a text is no address of a broadcast.
@@ -53,14 +59,19 @@ impl RelayUrl {
     /// # Errors
     /// [`SecondTokenError`] if the query has one.
     pub fn with_token(mut self, token: &[u8]) -> Result<Self, SecondTokenError> {
-        let query = self.query.take().unwrap_or_default();
-        if form_urlencoded::parse(query.as_bytes()).any(|(field, _)| field == TOKEN_FIELD) {
+        let query = self.query.as_deref().unwrap_or_default();
+        if !self.token.is_empty() || form_urlencoded::parse(query.as_bytes()).any(|(field, _)| field == TOKEN_FIELD) {
             return Err(SecondTokenError);
         }
-        let value: String = form_urlencoded::byte_serialize(token).collect();
-        let before = if query.is_empty() { query } else { query + "&" };
-        self.query = Some(format!("{before}{TOKEN_FIELD}={value}"));
+        self.token = Bytes::copy_from_slice(token);
         Ok(self)
+    }
+
+    /// Names a file that may be replaced while the broadcast runs. Its token takes the place of that of
+    /// [`RelayUrl::with_token`] in each connection that begins later. A pipe is left out: what came through it stays.
+    #[must_use]
+    pub fn with_token_file(self, file: PathBuf) -> Self {
+        Self { token_file: Some(file).filter(|file| file.is_file()), ..self }
     }
 
     /// Returns whether the relay is reached over WebTransport, and not over QUIC itself.
@@ -90,7 +101,10 @@ impl RelayUrl {
     /// Returns the path of the connection, with the query: what a relay checks a token against.
     #[must_use]
     pub fn path(&self) -> String {
-        let query = self.query.as_ref().map(|query| format!("?{query}")).unwrap_or_default();
+        let token: String = form_urlencoded::byte_serialize(&self.token).collect();
+        let token = (!token.is_empty()).then(|| format!("{TOKEN_FIELD}={token}"));
+        let fields: Vec<_> = self.query.iter().chain(&token).map(String::as_str).collect();
+        let query = if fields.is_empty() { String::new() } else { format!("?{}", fields.join("&")) };
         format!("/{}{query}", self.scope)
     }
 
@@ -118,6 +132,18 @@ impl RelayUrl {
             Trust::Authorities(_) => String::new(),
         };
         format!("{page}#src={source}{fingerprint}")
+    }
+
+    pub(crate) const fn token(&self) -> &Bytes {
+        &self.token
+    }
+
+    pub(crate) const fn token_file(&self) -> Option<&PathBuf> {
+        self.token_file.as_ref()
+    }
+
+    pub(crate) fn set_token(&mut self, token: Bytes) {
+        self.token = token;
     }
 
     /// Returns the URL of the WebTransport connection, if it is one.
@@ -157,7 +183,9 @@ impl FromStr for RelayUrl {
             port: url.port().unwrap_or(DEFAULT_PORT),
             scope: scope.to_owned(),
             broadcast: broadcast.to_owned(),
-            query: url.query().map(str::to_owned),
+            query: url.query().filter(|query| !query.is_empty()).map(str::to_owned),
+            token: Bytes::new(),
+            token_file: None,
         })
     }
 }

@@ -4,11 +4,12 @@ mod harness;
 
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 use harness::program::RelayProgram;
-use harness::{Made, Place, broadcast, receive_for, welcome};
-use nestcast_moq::{Error, Rates, Relayed, publish};
+use harness::{Counter, Made, Place, broadcast, receive_for, welcome};
+use nestcast_moq::{Config, Error, Rates, Relayed, publish, receive};
 use nestcast_proto::Demand;
 use nestcast_sender::FrameFanout;
 use tokio::task::JoinSet;
@@ -77,6 +78,46 @@ async fn a_token_in_the_url_is_checked_by_the_relays_service() {
         refused_subscriber(&wrong).await,
     ] {
         assert!(matches!(error, Error::Unauthorized) && error.to_string() == REFUSAL, "{error}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "needs moq-relay: cargo xtask relays"]
+async fn a_token_that_is_refused_is_replaced_in_its_file_while_both_ends_run() {
+    let service = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/", service.local_addr().expect("an address"));
+    std::thread::spawn(move || service.incoming().for_each(|question| answer(question.expect("a connection"))));
+    let relay = RelayProgram::start_with(&["--auth-url", &url]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let [publishers, viewers] = ["publisher", "viewer"].map(|name| folder.path().join(name));
+    let with = |place: Place, file: &Path| {
+        std::fs::write(file, "expired").expect("a file");
+        let url = place.url.with_token(b"expired").expect("no other token").with_token_file(file.to_owned());
+        Place { url, ..place }
+    };
+    for watches in [place(&relay, "live/garden"), place(&relay, "live/garden").over_web_transport()] {
+        let (publisher, viewer) = (with(place(&relay, "live/garden"), &publishers), with(watches, &viewers));
+        let mut tasks = JoinSet::new();
+        broadcast(&mut tasks, Made::for_time(PATIENCE), &publisher, Rates::default());
+        let does_not_wait = receive_for(&viewer, PATIENCE, PATIENCE).await.1;
+        assert!(matches!(does_not_wait, Err(Error::Unauthorized)), "{does_not_wait:?}");
+        let counter = Counter::default();
+        let (mut sink, got) = (counter.clone(), async || {
+            while counter.got().frames.is_empty() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        let waits = Config { wait: true, ..viewer.config(Duration::ZERO) };
+        let until_it_got = async { tokio::time::timeout(PATIENCE, got()).await.unwrap_or_default() };
+        let watched = receive(waits, &mut sink, until_it_got);
+        let replaced = async {
+            // Nothing tells when the relay has refused both, and a token that comes earlier is as good.
+            tokio::time::sleep(Duration::from_secs(2)).await;
+            std::fs::write(&publishers, "publish").expect("a file");
+            std::fs::write(&viewers, "watch\n").expect("a file");
+        };
+        tokio::join!(watched, replaced).0.expect("a shutdown");
+        assert!(!counter.got().frames.is_empty(), "frames come by the other tokens");
     }
 }
 

@@ -72,6 +72,7 @@ pub use receive::{receive, receive_over};
 pub use retry::Retry;
 pub use seek::{Goal, GoalError, Seek};
 pub use sink::{FrameSink, Readiness};
+pub use token_file::CurrentToken;
 pub use trust::Trust;
 pub use view_error::ViewError;
 pub use viewer::{Concealed, Shown, Totals, Viewer};

@@ -92,7 +92,8 @@ struct Reception<'a> {
 impl<'a> Reception<'a> {
     fn new(config: &'a ReceiverConfig, socket: Option<ReceiverSocket>) -> Self {
         let dialer = Dialer::new(config.clone(), socket);
-        let (token, retry) = (CurrentToken::new(config), new_retry(config));
+        let token = CurrentToken::new(config.token.clone(), config.token_file.clone());
+        let retry = new_retry(config);
         Self { config, dialer, token, retry, begins: config.start, was_silent: false }
     }
 

@@ -90,8 +90,8 @@ pub(super) async fn interrupted() {
 /// Returns the address of a broadcast at a relay with the token of a file, if there is one.
 #[cfg(feature = "moq")]
 pub(super) fn with_token(url: &nestcast_moq::RelayUrl, file: Option<&Path>) -> Result<nestcast_moq::RelayUrl> {
-    let url = url.clone();
-    Ok(if let Some(token) = token(file)? { url.with_token(&token)? } else { url })
+    let Some((file, token)) = file.zip(token(file)?) else { return Ok(url.clone()) };
+    Ok(url.clone().with_token(&token)?.with_token_file(file.to_owned()))
 }
 
 /// Reads a token: a file's content without the white space around it.

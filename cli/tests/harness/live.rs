@@ -92,6 +92,15 @@ impl Sender {
     }
 }
 
+/// Returns how many frames a sender says that it encoded, with those that it skipped because the machine was busy.
+pub(crate) fn frames_due(said: &str) -> u64 {
+    let number_before = |text: &str| {
+        let before = said.split(text).next().and_then(|before| before.split_whitespace().last());
+        before.and_then(|number| number.parse::<u64>().ok()).expect("a summary")
+    };
+    number_before(" frames encoded, ") + number_before(" skipped because the encoder was busy")
+}
+
 impl Drop for Sender {
     fn drop(&mut self) {
         // The process may have ended already.
