@@ -27,7 +27,7 @@ const KINDS: [&str; 8] = [
 ];
 /// Numbers on which only memory and speed depend, which only the machine of one end sees, or which another section
 /// states.
-const OTHERS: [&str; 28] = [
+const OTHERS: [&str; 29] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
@@ -49,6 +49,7 @@ const OTHERS: [&str; 28] = [
     "sender::frames::live_source::MAX_SPENT_PICTURES",
     "sender::http::answer::MAX_FIELDS",
     "sender::http::answer::MAX_REQUEST_BYTES",
+    "sender::http::server::IDLE_TIME",
     "sender::quic::browser::MAX_READ_BYTES",
     "sender::quic::connection::MAX_PIECES",
     "sender::quic::connection::MAX_READ_BYTES",
