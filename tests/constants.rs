@@ -50,6 +50,7 @@ const OTHERS: [&str; 29] = [
     "sender::frames::live_source::MAX_SPENT_PICTURES",
     "sender::http::answer::MAX_FIELDS",
     "sender::http::answer::MAX_REQUEST_BYTES",
+    "sender::http::server::IDLE_TIME",
     "sender::quic::browser::MAX_READ_BYTES",
     "sender::quic::connection::MAX_PIECES",
     "sender::quic::connection::MAX_READ_BYTES",

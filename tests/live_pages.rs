@@ -130,6 +130,15 @@ async fn firefox_shows_the_pictures_of_a_broadcast_bit_for_bit() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_page_whose_module_comes_later_than_the_sender_waits_connects_again_without_a_word() {
+    // A sender waits 3 s for the first message, and the page begins to connect before it has the module.
+    let more = format!("&waits=1&late=4000&frames={MIN_FRAMES}");
+    let watched = Recorded::start(plan().listen()).watch_with(Engine::Chromium, "", &more).await;
+    let Some((lines, _)) = watched else { return };
+    assert_eq!((lines.last().map(String::as_str), lines.len()), (Some("enough"), MIN_FRAMES + 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn chromium_shows_video_bit_for_bit() {
     shows_video_bit_for_bit(Engine::Chromium, 8).await;
 }

@@ -38,10 +38,21 @@ pub const PAGE_SECURITY_FIELDS: [(&str, &str); 8] = [
     ("cache-control", "no-cache"),
 ];
 
+/// Fields of the files that a page loads: those of the page, but browsers keep the files for a moment. So the page can have
+/// them loaded before its workers ask for them, and the two workers load each of them once.
+const FILE_FIELDS: [(&str, &str); PAGE_SECURITY_FIELDS.len()] = {
+    let mut fields = PAGE_SECURITY_FIELDS;
+    fields[PAGE_SECURITY_FIELDS.len() - 1] = ("cache-control", "max-age=10");
+    fields
+};
+
 /// The file that tells a page which certificate the sender shows now, because a page that was opened long ago has an
 /// older one in its link: `{"port":4433,"fingerprint":"HEX","expires":SECONDS}`, or `{}` if browsers get a certificate
 /// that an authority certifies.
 pub const CERTIFICATE_FILE: &str = "certificate.json";
+
+/// The file for browsers that ask for none.
+const PAGE: &str = "index.html";
 
 /// A file of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,7 +153,7 @@ impl PageServer {
     pub async fn serve(self: Arc<Self>, files: Vec<PageFile>, broadcast: Option<(SocketAddr, BrowserCertificate)>) {
         let files: Vec<_> = files.into_iter().map(|file| (file.name, answer_of(file))).collect();
         let answer = move |path: &str| {
-            let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or("index.html");
+            let name = path.strip_prefix('/').filter(|name| !name.is_empty()).unwrap_or(PAGE);
             if let Some((sender, certificate)) = broadcast.as_ref().filter(|_| name == CERTIFICATE_FILE) {
                 let facts = facts_of(*sender, certificate).unwrap_or_else(|| "{}".to_owned());
                 return Answer { fields: &PAGE_SECURITY_FIELDS, ..Answer::ok("application/json", facts) };
@@ -170,7 +181,8 @@ fn answer_of(file: PageFile) -> Answer {
     // Writing to memory cannot fail.
     let packed = gzip.write_all(&file.bytes).and_then(|()| gzip.finish()).ok();
     let gzipped = packed.filter(|packed| packed.len() < file.bytes.len()).map(Bytes::from);
-    Answer { fields: &PAGE_SECURITY_FIELDS, gzipped, ..Answer::ok(file.media_type, file.bytes) }
+    let fields = if file.name == PAGE { &PAGE_SECURITY_FIELDS } else { &FILE_FIELDS };
+    Answer { fields, gzipped, ..Answer::ok(file.media_type, file.bytes) }
 }
 
 /// Returns the sender's port, its certificate's fingerprint, and when the next certificate replaces it, as JSON.
@@ -235,6 +247,7 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n"), "{answer}");
         assert!(
             answer.contains("\r\ncontent-security-policy: default-src 'none'; ")
+                && answer.contains("\r\ncache-control: no-cache\r\n")
                 && answer.ends_with("\r\n\r\n<p>hello")
         );
         assert!(get(address, &identity, "/index.htm").await.starts_with("HTTP/1.1 404"));
@@ -242,6 +255,30 @@ mod tests {
             get(address, &identity, "/certificate.json").await.ends_with("\r\n\r\n{}"),
             "browsers know the authority"
         );
+        serving.abort();
+    }
+
+    #[tokio::test]
+    async fn a_connection_answers_requests_until_one_ends_it() {
+        let server = Arc::new(PageServer::listen(([127, 0, 0, 1], 0).into(), None).await.expect("a free port"));
+        let address = server.address().expect("it is bound");
+        let files = ["index.html", "file.js"].map(|name| PageFile::from_static(name, "text/html", b"<p>hello"));
+        let serving = tokio::spawn(Arc::clone(&server).serve(files.to_vec(), None));
+        let mut stream = tokio::net::TcpStream::connect(address).await.expect("it listens");
+        let stays = "GET / HTTP/1.1\r\nconnection: keep-alive\r\n\r\n";
+        // Two at once, and then one more that comes in two parts.
+        stream.write_all([stays, stays].concat().as_bytes()).await.expect("it reads");
+        let mut answers = Vec::new();
+        while answers.windows(8).filter(|bytes| bytes == b"<p>hello").count() < 2 {
+            assert!(stream.read_buf(&mut answers).await.expect("bytes") > 0, "it stays");
+        }
+        stream.write_all(b"GET /file.js HT").await.expect("it reads");
+        stream.write_all(b"TP/1.1\r\n\r\n").await.expect("it reads");
+        stream.read_to_end(&mut answers).await.expect("it ends");
+        let answers = String::from_utf8(answers).expect("text");
+        assert_eq!(answers.matches("HTTP/1.1 200 OK").count(), 3, "{answers}");
+        assert_eq!(answers.matches("connection: keep-alive").count(), 2, "{answers}");
+        assert_eq!(answers.matches("cache-control: max-age=10").count(), 1, "{answers}");
         serving.abort();
     }
 

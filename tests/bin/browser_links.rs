@@ -1,7 +1,10 @@
 //! Compares the native receiver with the viewer in Chromium over simulated links, one at a time, by a broadcast that spends
 //! nothing on encoding: how much of a link each uses, how late it shows pictures, and when it shows the first one.
 //!
-//! `browser-links SECONDS` measures 320x180 over links of 0.3, 1 and 4 Mbit/s with round trips of 10, 50 and 100 ms.
+//! `browser-links SECONDS` measures 320x180 over links of 0.3, 1 and 4 Mbit/s with round trips of 10, 50 and 100 ms, and
+//! `browser-links SECONDS KBIT_PER_SECOND ROUND_TRIP_MS` over one link.
+//! `browser-links first ROUND_TRIP_MS COUNT` opens the sender's own page again and again, from as far away as the sender,
+//! and prints how long it took until the first picture.
 //! `browser-links video FILE SECONDS` repeats a stored video on this machine without a link, and prints how many frames
 //! were shown and how many of them late.
 
@@ -14,11 +17,13 @@ use std::time::{Duration, Instant};
 
 use nestcast_lab::link::{Link, Relay};
 use nestcast_receiver::{Announcement, Decoding, Shown, Totals, Viewer, view};
-use nestcast_sender::{Browsers, PacedSource};
+use nestcast_sender::{Browsers, PacedSource, PageFile, PageServer};
 use nestcast_tests::broadcasts::{Plan, Running, config, identity};
-use nestcast_tests::browser::Engine;
-use nestcast_tests::live_page::watch;
+use nestcast_tests::browser::{self, Browser, Engine};
+use nestcast_tests::live_page::watch_in_running;
 use nestcast_tests::stored_video::{self, FRAMES_PER_SECOND, grain, repeated, repeated_file};
+use nestcast_tests::tcp_delay::TcpDelay;
+use nestcast_web::{PAGE_FILES, StaticFile};
 use serde_json::Value;
 
 const LINK_BITS_PER_SECOND: [u64; 3] = [300_000, 1_000_000, 4_000_000];
@@ -28,14 +33,23 @@ const FILM_SECONDS: u32 = 10;
 /// Seconds until a receiver has settled, and frames in them.
 const SETTLING_SECONDS: u64 = 3;
 const SETTLING_FRAMES: usize = 90;
+/// Longer than from one opening of the page to the next.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
     let words: Vec<_> = std::env::args().skip(1).collect();
     match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["first", round_trip, count] => first(Duration::from_millis(round_trip.parse()?), count.parse()?).await,
         ["video", file, seconds] => video(PathBuf::from(file), seconds.parse()?).await,
-        [seconds] => links(seconds.parse()?).await,
-        _ => Err("SECONDS, or video FILE SECONDS".into()),
+        [seconds] => links(seconds.parse()?, &LINK_BITS_PER_SECOND, &ROUND_TRIP_MS).await,
+        [seconds, kilobits, round_trip] => {
+            links(seconds.parse()?, &[1000 * kilobits.parse::<u64>()?], &[round_trip.parse()?]).await
+        }
+        _ => {
+            Err("SECONDS, SECONDS KBIT_PER_SECOND ROUND_TRIP_MS, first ROUND_TRIP_MS COUNT, or video FILE SECONDS"
+                .into())
+        }
     }
 }
 
@@ -67,7 +81,9 @@ impl Sender {
     fn show(&self, to: SocketAddr, seconds: u64) -> Result<Option<(Measured, Value)>, Box<dyn Error>> {
         let fingerprint = &self.fingerprint;
         let link = format!("src=https://{to}/&fingerprint={fingerprint}&seconds={seconds}&settling={SETTLING_SECONDS}");
-        let Some(lines) = tokio::task::block_in_place(|| watch(Engine::Chromium, &link)) else { return Ok(None) };
+        let Some(lines) = tokio::task::block_in_place(|| watch_in_running(Engine::Chromium, &link)) else {
+            return Ok(None);
+        };
         let (last, frames) = lines.split_last().ok_or("the page says nothing")?;
         let statistics: Value = serde_json::from_str(last.strip_prefix("measured ").ok_or(last.as_str())?)?;
         let number = |group: &str, name: &str| statistics[group][name].as_f64().unwrap_or_default();
@@ -163,7 +179,7 @@ impl Viewer for Native {
     }
 }
 
-async fn links(seconds: u64) -> Result<(), Box<dyn Error>> {
+async fn links(seconds: u64, rates: &[u64], round_trips: &[u64]) -> Result<(), Box<dyn Error>> {
     let film = grain(FILM_SECONDS);
     let mean = film.len() as u64 / u64::from(FILM_SECONDS * FRAMES_PER_SECOND);
     let [width, height] = stored_video::SIZE;
@@ -174,8 +190,8 @@ async fn links(seconds: u64) -> Result<(), Box<dyn Error>> {
          first picture ms | from opening the page ms |"
     );
     println!("|---:|---:|---|---:|---:|---:|---:|---:|---:|");
-    for bits in LINK_BITS_PER_SECOND {
-        for round_trip in ROUND_TRIP_MS {
+    for &bits in rates {
+        for &round_trip in round_trips {
             let link = Link::constant(bits).with_rtt(Duration::from_millis(round_trip));
             let relay = Relay::start(sender.running.address, link.clone()).await?;
             let native = sender.receive(relay.address(), seconds).await?;
@@ -201,6 +217,65 @@ fn row(bits: u64, round_trip: u64, name: &str, measured: &Measured) {
         measured.latency(95),
         measured.first_ms,
     );
+}
+
+/// The times of one opening of the page, in milliseconds: until its script runs, until the viewer connects, and until the
+/// first picture.
+const OPENING_COLUMNS: usize = 3;
+
+/// Opens the viewer's page again and again in a browser that runs, over a link of 4 Mbit/s with this round trip. The page comes
+/// from the sender's own server, with the same round trip.
+async fn first(round_trip: Duration, count: usize) -> Result<(), Box<dyn Error>> {
+    // A stored video of `nestcast encode` has a frame to begin with every two seconds too.
+    let sender = Sender::start(repeated(grain(2))?);
+    let relay =
+        Relay::start(sender.running.address, Link::constant(LINK_BITS_PER_SECOND[2]).with_rtt(round_trip)).await?;
+    let server = Arc::new(PageServer::listen(([127, 0, 0, 1], 0).into(), None).await?);
+    let delay = TcpDelay::start(server.address().ok_or("it listens")?, round_trip).await?;
+    let next = format!("http://{}/#src=https://{}/&fingerprint={}", delay.address, relay.address(), sender.fingerprint);
+    let page =
+        |head: String| format!("<!doctype html><meta charset=\"utf-8\"><title>A test of the viewer</title>{head}");
+    let meta = format!("<meta name=\"next\" content=\"{}\">", next.replace('&', "&amp;"));
+    let own = [
+        ("next.html", "text/html", page(meta + "<script type=\"module\" src=\"next.js\"></script>")),
+        ("next.js", "text/javascript", include_str!("../web/next.js").to_owned()),
+    ];
+    let own = own.map(|(name, media_type, text)| (name.to_owned(), (media_type, text.into_bytes())));
+    let (back, posted) = browser::serve(own.into_iter().collect());
+    let serving = tokio::spawn(server.serve(page_files(back), None));
+    let Some(_browser) = Browser::open(Engine::Chromium, &format!("http://{back}/next.html")) else { return Ok(()) };
+    let mut all: [Vec<f64>; OPENING_COLUMNS] = Default::default();
+    for _ in 0..count {
+        let lines = tokio::task::block_in_place(|| browser::lines(&posted, PATIENCE));
+        eprintln!("{}", lines[0]);
+        let times = lines[0].split(',').map(str::parse::<f64>).collect::<Result<Vec<_>, _>>()?;
+        all.iter_mut().zip(times).for_each(|(column, time)| column.push(time));
+    }
+    println!("| round trip, ms | until | median ms | least | most |");
+    println!("|---:|---|---:|---:|---:|");
+    for (name, times) in ["the script runs", "the viewer connects", "the first picture"].into_iter().zip(&mut all) {
+        times.sort_by(f64::total_cmp);
+        let [median, least, most] = [times[count / 2], times[0], times[count - 1]];
+        println!("| {} | {name} | {median:.0} | {least:.0} | {most:.0} |", round_trip.as_millis());
+    }
+    serving.abort();
+    sender.running.stop().await;
+    Ok(())
+}
+
+/// Returns the viewer's files. Its page reports to `back` too.
+fn page_files(back: SocketAddr) -> Vec<PageFile> {
+    let of_viewer = |file: &StaticFile| PageFile::from_static(file.name, file.media_type, file.bytes);
+    let mut files: Vec<_> = PAGE_FILES.iter().map(of_viewer).collect();
+    let reports = format!(
+        "<head><meta name=\"back\" content=\"http://{back}/\"><script type=\"module\" src=\"first.js\"></script>"
+    );
+    for file in files.iter_mut().filter(|file| file.name == "index.html") {
+        let text = String::from_utf8_lossy(&file.bytes).replace("<head>", &reports);
+        file.bytes = text.into_bytes().into();
+    }
+    files.push(PageFile::from_static("first.js", "text/javascript", include_bytes!("../web/first.js")));
+    files
 }
 
 async fn video(file: PathBuf, seconds: u64) -> Result<(), Box<dyn Error>> {

@@ -36,14 +36,27 @@ pub async fn record(mut frames: FrameReceiver) -> BTreeMap<u64, Frame> {
 /// If there is no room for a profile, or no free port.
 #[must_use]
 pub fn open(engine: Engine, script: &'static str, link: &str) -> Option<(Browser, Receiver<String>)> {
+    open_at(engine, script, "page.html", link)
+}
+
+/// Opens the page of this name, which is the test's, or leads there.
+fn open_at(engine: Engine, script: &'static str, name: &str, link: &str) -> Option<(Browser, Receiver<String>)> {
     let page = "<!doctype html><meta charset=\"utf-8\"><title>A test of the viewer</title>\
                 <script type=\"module\" src=\"test.js\"></script>";
-    let own = [("page.html", "text/html", page), ("test.js", "text/javascript", script)];
+    let before = "<!doctype html><meta charset=\"utf-8\"><title>Before</title><script src=\"before.js\"></script>";
+    // Long enough for the browser to have started.
+    let waits = "setTimeout(() => location.replace('page.html' + location.hash), 2500)";
+    let own = [
+        ("page.html", "text/html", page),
+        ("test.js", "text/javascript", script),
+        ("before.html", "text/html", before),
+        ("before.js", "text/javascript", waits),
+    ];
     let mut files: Files =
         PAGE_FILES.iter().map(|file| (file.name.to_owned(), (file.media_type, file.bytes.to_vec()))).collect();
     files.extend(own.map(|(name, media_type, text)| (name.to_owned(), (media_type, text.as_bytes().to_vec()))));
     let (address, posted) = browser::serve(files);
-    let Some(browser) = Browser::open(engine, &format!("http://{address}/page.html#{link}")) else {
+    let Some(browser) = Browser::open(engine, &format!("http://{address}/{name}#{link}")) else {
         // Visible even if output is captured.
         let _ = writeln!(std::io::stderr(), "skipped: the viewer in {engine}, which is not installed");
         return None;
@@ -69,6 +82,16 @@ pub fn run(engine: Engine, script: &'static str, link: &str) -> Option<Vec<Strin
 #[must_use]
 pub fn watch(engine: Engine, link: &str) -> Option<Vec<String>> {
     run(engine, include_str!("../web/live.js"), link)
+}
+
+/// Does the same with a browser that has run for a while before it opens the viewer.
+///
+/// # Panics
+/// If the page posts nothing in time, or reports a failure.
+#[must_use]
+pub fn watch_in_running(engine: Engine, link: &str) -> Option<Vec<String>> {
+    let (_browser, posted) = open_at(engine, include_str!("../web/live.js"), "before.html", link)?;
+    Some(browser::lines(&posted, PATIENCE))
 }
 
 /// Returns the digest of a picture as a canvas has it: red, green, blue, 255.

@@ -18,6 +18,7 @@ pub mod pictures;
 pub mod recipes;
 pub mod still_frames;
 pub mod stored_video;
+pub mod tcp_delay;
 mod tls;
 pub mod vectors;
 pub mod video_frames;

@@ -1,7 +1,8 @@
 // Runs in a real browser: watches the broadcast that the page's address names, and posts the digest of every picture, or how the
 // broadcast ended. With `seconds`, it posts figures after that time: of every picture its number, bytes, latency and time to decode,
 // and as JSON the statistics, the milliseconds until the first picture, and what came after the first `settling` seconds. With `waits`,
-// it posts why the viewer waits; with `whole`, it posts once all bytes of a picture are shown.
+// it posts why the viewer waits; with `whole`, it posts once all bytes of a picture are shown. With `late`, the module comes so many
+// milliseconds late.
 
 import './player.js';
 
@@ -13,6 +14,13 @@ const link = new URLSearchParams(location.hash.slice(1));
 const player = document.createElement('nestcast-player');
 const shown = [];
 let isPosted = false;
+if (link.has('late')) {
+  const load = fetch;
+  window.fetch = async (file, ...options) => {
+    if (`${file}`.endsWith('.wasm')) await new Promise((resolve) => setTimeout(resolve, link.get('late')));
+    return load(file, ...options);
+  };
+}
 
 async function post(end) {
   if (isPosted) return;

@@ -34,16 +34,17 @@ void main() {
   colour = vec4(vec3(clamp(rgb, 0, 255)) / 255.0, 1.0);
 }`;
 
-// Returns a painter for a canvas. It uses WebGL2, unless `renderer` is "2d" or there is no WebGL2.
-export function of(canvas, renderer, exports) {
+// Returns a painter for a canvas. It uses WebGL2, unless `renderer` is "2d" or there is no WebGL2. Set its `exports` before the first
+// picture.
+export function of(canvas, renderer) {
   const options = { alpha: false, antialias: false, depth: false, desynchronized: true };
   const gl = renderer === '2d' ? null : canvas.getContext('webgl2', options);
-  return gl ? new WebGl(gl, exports) : new Flat(canvas, exports);
+  return gl ? new WebGl(gl) : new Flat(canvas);
 }
 
 class WebGl {
-  constructor(gl, exports) {
-    Object.assign(this, { gl, exports });
+  constructor(gl) {
+    this.gl = gl;
     this.build();
     gl.canvas.addEventListener('webglcontextlost', (event) => event.preventDefault());
     gl.canvas.addEventListener('webglcontextrestored', () => this.build());
@@ -64,6 +65,10 @@ class WebGl {
     this.at = (name) => gl.getUniformLocation(program, name);
     ['first', 'blue', 'red'].forEach((name, unit) => gl.uniform1i(this.at(name), unit));
     this.shape = '';
+    // Drivers finish a program when it is first used, so this uses it before the first picture waits for it.
+    this.reshape([[2, 2, 1], [1, 1, 1], [1, 1, 1]], 2, LIMITED);
+    this.draw();
+    gl.clear(gl.COLOR_BUFFER_BIT);
   }
 
   // Makes new textures for pictures of another shape.
@@ -122,8 +127,8 @@ class WebGl {
 }
 
 class Flat {
-  constructor(canvas, exports) {
-    Object.assign(this, { canvas, exports, context: canvas.getContext('2d', { alpha: false }) });
+  constructor(canvas) {
+    Object.assign(this, { canvas, context: canvas.getContext('2d', { alpha: false }) });
   }
 
   upload(_address, width, height) {

@@ -80,10 +80,14 @@ const WORDS = {
 
 const compiled = (() => {
   let module;
-  return () => (module ??= fetch(new URL('./nestcast.wasm', import.meta.url))
-    .then((response) => response.arrayBuffer())
-    .then((bytes) => WebAssembly.compile(bytes)));
+  return () => (module ??= fetch(new URL('./nestcast.wasm', import.meta.url)).then(compile));
 })();
+
+// Compiles the module while its bytes arrive. Browsers do so only if the server names the type of the file.
+async function compile(response) {
+  const isNamed = response.headers.get('content-type') === 'application/wasm';
+  return isNamed ? WebAssembly.compileStreaming(response) : WebAssembly.compile(await response.arrayBuffer());
+}
 
 const sheet = new CSSStyleSheet();
 sheet.replaceSync(STYLE);
@@ -164,19 +168,21 @@ class Picture extends HTMLElement {
     if (key && key() !== false) event.preventDefault();
   }
 
-  // Makes a new canvas, and a worker that draws on it.
+  // Makes a new canvas, and a worker that draws on it. The worker starts while the module is still loaded.
   async startScreen(options, transfer = []) {
-    const module = await compiled();
     const canvas = element('canvas', { role: 'img', 'aria-label': this.getAttribute('label') ?? 'Picture' });
     this.canvas?.remove();
     this.canvas = canvas;
     this.shadowRoot.prepend(canvas);
     const offscreen = canvas.transferControlToOffscreen();
     this.screen?.terminate();
-    this.screen = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
+    const screen = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
+    this.screen = screen;
     const renderer = this.getAttribute('renderer') ?? 'webgl';
     const checks = this.hasAttribute('checks');
-    this.screen.postMessage({ start: 'screen', module, canvas: offscreen, renderer, checks, ...options }, [offscreen, ...transfer]);
+    screen.postMessage({ start: 'screen', canvas: offscreen, renderer, checks, ...options }, [offscreen, ...transfer]);
+    const module = await compiled();
+    screen.postMessage({ module });
     return module;
   }
 
@@ -381,12 +387,7 @@ class NestcastPlayer extends Picture {
       : this.hasExpired() ? 'expired' : !src || (fingerprint && !hash) ? 'link' : null;
     if (problem) return this.handle({ state: 'ended', code: problem });
     this.setState('connecting');
-    this.starting ??= this.start();
-    try {
-      await this.starting;
-    } catch (error) {
-      return this.handle({ state: 'failed', code: 'failed', why: error.message });
-    }
+    this.starting ??= this.start().catch((error) => this.handle({ state: 'failed', code: 'failed', why: error.message }));
     this.screen?.postMessage({ latency: this.getAttribute('latency') ?? 'smooth' });
     const token = new TextEncoder().encode(this.getAttribute('token') ?? '');
     const maxBitrate = Math.max(0, Number(this.getAttribute('max-bitrate')) || 0);
@@ -402,9 +403,10 @@ class NestcastPlayer extends Picture {
 
   async start() {
     const { port1, port2 } = new MessageChannel();
-    const module = await this.startScreen({ port: port2 }, [port2]);
-    this.network = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
-    this.network.postMessage({ start: 'network', module, port: port1 }, [port1]);
+    const network = worker((data) => this.handle(data), (why) => this.handle({ state: 'failed', code: 'failed', why }));
+    this.network = network;
+    network.postMessage({ start: 'network', port: port1 }, [port1]);
+    network.postMessage({ module: await this.startScreen({ port: port2 }, [port2]) });
   }
 
   // Stops receiving until `play`; the last picture stays.

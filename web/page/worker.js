@@ -12,6 +12,8 @@ const [PACKET_SAMPLES, SAMPLE_RATE] = [960, 48_000];
 // Milliseconds: for an attempt to connect, between two attempts (least and most), and for a connection to count as
 // steady.
 const [ATTEMPT_MS, FIRST_PAUSE_MS, LONGEST_PAUSE_MS, STEADY_MS, STATS_MS] = [10_000, 250, 5_000, 5_000, 1_000];
+// A sender waits 3 s for the first message. A connection that waited longer than this for the module is replaced.
+const SILENT_MS = 2_000;
 // Pauses are longer by up to this share, so that viewers that lost their sender together do not reconnect together.
 const JITTER = 0.5;
 
@@ -50,11 +52,15 @@ class Module {
 // One WebTransport session, and nestcast's session on it.
 class Connection {
   constructor(viewer, options) {
-    Object.assign(this, { viewer, options, x: viewer.wasm.x, readers: new Map(), isOpen: false, playedFrom: 0 });
+    Object.assign(this, { viewer, options, readers: new Map(), isOpen: false, playedFrom: 0 });
     this.ended = new Promise((resolve) => (this.end = resolve));
   }
 
-  // Runs to the end. Returns why it ended: { code, why, retry }.
+  get x() {
+    return this.viewer.wasm.x;
+  }
+
+  // Runs to the end. Returns why it ended: { code, why, retry }; null if the module came so late that nobody waits for it.
   async run() {
     let place;
     try {
@@ -64,13 +70,20 @@ class Connection {
       return { code: 'link', why: error.message, retry: false };
     }
     const lost = { code: 'lost', why: 'the connection broke', retry: true };
-    this.transport.closed.then((info) => this.end(this.closed(info)), () => this.end(lost));
+    // The module knows the meaning of the sender's codes.
+    this.transport.closed.then((info) => this.viewer.loaded.then(() => this.end(this.closed(info))), () => this.end(lost));
     const late = sleep(ATTEMPT_MS).then(() => Promise.reject(new Error('no answer')));
     const began = clock();
     try {
       await Promise.race([this.transport.ready, late]);
       // The handshake of QUIC needs one round trip, and the request for a session needs another.
       this.viewer.rtt = (clock() - began) / 2;
+      const waitsFrom = clock();
+      await this.viewer.loaded;
+      if (clock() - waitsFrom > SILENT_MS || this.viewer.connection !== this) {
+        this.transport.close();
+        return null;
+      }
       if (relays.isRelay(this.transport)) this.subscribe(place.name);
       else if (place.isRelay) this.end({ code: relays.problem(this.transport), why: 'another protocol', retry: false });
       else await this.greet(place.word);
@@ -232,8 +245,9 @@ class Connection {
 }
 
 class Network {
-  constructor({ module, port }) {
-    Object.assign(this, { wasm: new Module(module), port, isScreenBusy: false, connections: 0, bytes: 0, rtt: null });
+  constructor({ port }) {
+    Object.assign(this, { port, isScreenBusy: false, connections: 0, bytes: 0, rtt: null });
+    this.loaded = new Promise((resolve) => (this.load = resolve));
     port.onmessage = ({ data }) => {
       this.isScreenBusy = false;
       if (this.connection?.number === data.connection) this.connection.answer(data);
@@ -243,7 +257,9 @@ class Network {
     setInterval(() => this.report(), STATS_MS);
   }
 
-  handle({ watch, leave, sound }) {
+  // A connection begins before the module is loaded, and needs it once the sender has answered.
+  handle({ module, watch, leave, sound }) {
+    if (module) this.load((this.wasm = new Module(module)));
     if (sound !== undefined) this.setSound(sound);
     if (watch) this.watch(watch);
     if (leave) this.leave();
@@ -252,7 +268,7 @@ class Network {
   // Asks for sound from now on, or for no more of it.
   setSound(wanted) {
     this.wantsSound = wanted;
-    this.wasm.x.network_sound(clock(), wanted ? 1 : 0);
+    this.wasm?.x.network_sound(clock(), wanted ? 1 : 0);
     this.connection?.drive();
   }
 
@@ -270,6 +286,7 @@ class Network {
       postMessage({ state: 'connecting' });
       const end = await connection.run();
       if (this.connection !== connection) return;
+      if (!end) continue;
       const played = connection.playedFrom && clock() - connection.playedFrom;
       if (played > STEADY_MS) pause = FIRST_PAUSE_MS;
       // A stored video goes on where it broke.
@@ -303,12 +320,21 @@ class Network {
 }
 
 class Screen {
-  constructor({ module, canvas, renderer, checks, port }) {
-    Object.assign(this, { wasm: new Module(module), canvas, checks, port, ahead: 0, decoding: 0, playing: 0, opening: Promise.resolve() });
-    this.x = this.wasm.x;
-    this.painter = painters.of(canvas, renderer, this.x);
+  constructor({ canvas, renderer, checks, port }) {
+    Object.assign(this, { canvas, checks, port, ahead: 0, decoding: 0, playing: 0, opening: Promise.resolve() });
+    this.loaded = new Promise((resolve) => (this.load = resolve));
+    // A broadcast needs them as soon as the sender has answered. Making the painter stops this worker for a while.
+    if (port) this.tables = { [WANTS_VIDEO]: fetchTables(WANTS_VIDEO) };
+    this.painter = painters.of(canvas, renderer);
+  }
+
+  // Begins once the module is there. The painter did not wait for it.
+  begin(module) {
+    this.wasm = new Module(module);
+    this.x = this.painter.exports = this.wasm.x;
+    this.load();
+    const { port } = this;
     if (!port) return;
-    this.tables = { [WANTS_VIDEO]: fetchTables(WANTS_VIDEO) };
     port.onmessage = ({ data }) => this.mail(data).catch((error) => this.fail(error.message));
     setInterval(() => this.report(), STATS_MS);
   }
@@ -439,7 +465,9 @@ class Screen {
     postMessage({ screen: { shown, undecoded, concealed, repeated, corrupt, late, delay, unevenness, soundPackets, soundLost, screenMemory } });
   }
 
-  async handle({ open, cut, play, rest, snapshot, latency }) {
+  async handle({ module, open, cut, play, rest, snapshot, latency }) {
+    if (module) this.begin(module);
+    await this.loaded;
     if (latency !== undefined) this.setLatency(latency);
     // Opens one file after another, because the first may wait for its tables.
     if (open) this.opening = this.opening.then(() => this.open(new Uint8Array(open))).catch((error) => this.fail(error.message));

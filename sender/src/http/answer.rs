@@ -52,17 +52,19 @@ impl Answer {
         Self { status, media_type: "text/plain; charset=utf-8", fields: &[], body, gzipped: None }
     }
 
-    /// Returns the head and body for a client that accepts gzip or does not. The connection ends after the body.
-    fn parts(self, accepts_gzip: bool) -> [Bytes; 2] {
+    /// Returns the head and body for a client that accepts gzip or does not, on a connection that stays or ends after the
+    /// body.
+    fn parts(self, accepts_gzip: bool, stays: bool) -> [Bytes; 2] {
         let varies = self.gzipped.is_some();
         let gzipped = self.gzipped.filter(|_| accepts_gzip);
         let is_gzipped = gzipped.is_some();
         let body = gzipped.unwrap_or(self.body);
         let mut head = format!(
-            "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: close\r\n",
+            "HTTP/1.1 {}\r\ncontent-type: {}\r\ncontent-length: {}\r\nconnection: {}\r\n",
             self.status.line(),
             self.media_type,
-            body.len()
+            body.len(),
+            if stays { "keep-alive" } else { "close" }
         );
         if is_gzipped {
             head.push_str("content-encoding: gzip\r\n");
@@ -88,30 +90,44 @@ fn accepts_gzip(value: &[u8]) -> bool {
     })
 }
 
-/// Returns the answer to a request, head and body; `None` until the request's head is complete. `path` returns the
-/// answer to GET for a path, without its query.
-pub(crate) fn answer(request: &[u8], path: impl FnOnce(&str) -> Answer) -> Option<[Bytes; 2]> {
+/// The answer to a request.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    /// The head and the body.
+    pub(crate) parts: [Bytes; 2],
+    /// The bytes of the request.
+    pub(crate) taken: usize,
+    /// Whether the client may send another request on this connection.
+    pub(crate) stays: bool,
+}
+
+/// Returns the answer to a request; `None` until the request's head is complete. `path` returns the answer to GET for a
+/// path, without its query.
+pub(crate) fn answer(request: &[u8], path: impl FnOnce(&str) -> Answer) -> Option<Reply> {
     let mut fields = [httparse::EMPTY_HEADER; MAX_FIELDS];
     let mut parsed = httparse::Request::new(&mut fields);
-    let (answer, has_body) = match parsed.parse(request) {
+    let (answer, taken) = match parsed.parse(request) {
         Ok(httparse::Status::Partial) if request.len() < MAX_REQUEST_BYTES => return None,
-        Ok(httparse::Status::Complete(_)) => {
+        Ok(httparse::Status::Complete(taken)) => {
             let asked = parsed.path.unwrap_or_default();
             let asked = asked.split('?').next().unwrap_or_default();
             match parsed.method {
-                Some("GET") => (path(asked), true),
-                Some("HEAD") => (path(asked), false),
-                _ => (Answer::refusal(Status::MethodNotAllowed, "use GET\n"), true),
+                Some("GET" | "HEAD") => (path(asked), taken),
+                _ => (Answer::refusal(Status::MethodNotAllowed, "use GET\n"), 0),
             }
         }
-        _ => (Answer::refusal(Status::BadRequest, "this is no request\n"), true),
+        _ => (Answer::refusal(Status::BadRequest, "this is no request\n"), 0),
     };
-    let gzip = parsed
-        .headers
-        .iter()
-        .any(|field| field.name.eq_ignore_ascii_case("accept-encoding") && accepts_gzip(field.value));
-    let [head, body] = answer.parts(gzip);
-    Some([head, if has_body { body } else { Bytes::new() }])
+    let has = |name: &str, is: fn(&[u8]) -> bool| {
+        parsed.headers.iter().any(|field| field.name.eq_ignore_ascii_case(name) && is(field.value))
+    };
+    let gzip = has("accept-encoding", accepts_gzip);
+    // After a request that was refused or has a body, nobody knows where the next one begins.
+    let has_body = has("content-length", |_| true) || has("transfer-encoding", |_| true);
+    let stays = taken > 0 && !has_body && has("connection", |value| value.eq_ignore_ascii_case(b"keep-alive"));
+    let [head, body] = answer.parts(gzip, stays);
+    let body = if parsed.method == Some("HEAD") && taken > 0 { Bytes::new() } else { body };
+    Some(Reply { parts: [head, body], taken, stays })
 }
 
 #[cfg(test)]
@@ -124,7 +140,31 @@ mod tests {
             "/page" => Answer { fields: &[("x-one", "1")], ..Answer::ok("text/plain", "hello") },
             _ => Answer::refusal(Status::NotFound, "no\n"),
         };
-        answer(request.as_bytes(), path).map(|[head, body]| (String::from_utf8_lossy(&head).into_owned(), body))
+        let parts = answer(request.as_bytes(), path).map(|reply| reply.parts);
+        parts.map(|[head, body]| (String::from_utf8_lossy(&head).into_owned(), body))
+    }
+
+    #[test]
+    fn a_connection_stays_for_who_asks_if_the_next_request_has_a_place() {
+        let stays = |request: &str| {
+            let reply = answer(request.as_bytes(), |_| Answer::ok("text/plain", "hello")).expect("an answer");
+            let [head, _] = &reply.parts;
+            let says = if reply.stays { "\r\nconnection: keep-alive\r\n" } else { "\r\nconnection: close\r\n" };
+            assert!(String::from_utf8_lossy(head).contains(says), "{reply:?}");
+            reply.stays.then_some(reply.taken)
+        };
+        let request = "GET /page HTTP/1.1\r\nConnection: Keep-Alive\r\n\r\n";
+        assert_eq!(stays(&format!("{request}GET /next")), Some(request.len()));
+        assert_eq!(stays(&request.replace("GET", "HEAD")), Some(request.len() + 1));
+        for ends in [
+            "GET /page HTTP/1.1\r\n\r\n",
+            "POST /page HTTP/1.1\r\nconnection: keep-alive\r\n\r\n",
+            "GET /page HTTP/1.1\r\nconnection: keep-alive\r\ncontent-length: 3\r\n\r\n",
+            "GET /page HTTP/1.1\r\nconnection: keep-alive\r\ntransfer-encoding: chunked\r\n\r\n",
+            "\u{1}\u{2}\r\n\r\n",
+        ] {
+            assert_eq!(stays(ends), None, "{ends}");
+        }
     }
 
     #[test]
