@@ -99,3 +99,12 @@ impl Drop for Sender {
         let _ = self.child.wait();
     }
 }
+
+/// Returns how many frames a sender took, encoded or skipped because the machine was busy, as its last note says.
+#[cfg(unix)]
+pub(crate) fn taken_frames(said: &str) -> Option<u64> {
+    let notes = said.lines().filter_map(|line| line.strip_prefix("nestcast: note: "));
+    let (encoded, skipped) = notes.filter_map(|note| note.split_once(" encoded, ")).last()?;
+    let count = |part: &str| part.split_whitespace().next()?.parse::<u64>().ok();
+    Some(count(encoded)? + count(skipped)?)
+}
