@@ -104,7 +104,7 @@ impl Drop for Sender {
 #[cfg(unix)]
 pub(crate) fn taken_frames(said: &str) -> Option<u64> {
     let notes = said.lines().filter_map(|line| line.strip_prefix("nestcast: note: "));
-    let (encoded, skipped) = notes.filter_map(|note| note.split_once(" encoded, ")).last()?;
+    let (encoded, skipped) = notes.filter_map(|note| note.split_once(" encoded, ")).next_back()?;
     let count = |part: &str| part.split_whitespace().next()?.parse::<u64>().ok();
     Some(count(encoded)? + count(skipped)?)
 }
