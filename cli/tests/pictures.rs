@@ -40,6 +40,15 @@ fn unreadable_pictures_are_refused() {
     assert!(
         encode_refused(&bench, b"GIF89a and so on").contains("it is a GIF, which nestcast does not read: `ffmpeg ")
     );
+    for (start, advice) in [
+        (&b"\0\0\0\x18ftypheic\0\0\0\0mif1heic"[..], "it is a HEIC, which nestcast does not read: `heif-convert "),
+        (b"II*\0\x08\0\0\0", "it is a TIFF or raw picture, which nestcast does not read: `ffmpeg "),
+        (b"FUJIFILMCCD-RAW 0201", "it is a raw picture, which nestcast does not read: export it as a PNG "),
+        (b"\x1A\x45\xDF\xA3 a film", "it is a Matroska video, not a picture: `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` "),
+    ] {
+        let line = encode_refused(&bench, start);
+        assert!(line.contains(advice), "{line}");
+    }
     assert!(encode_refused(&bench, b"nothing at all").contains("no PNG, JPEG or WebP"));
     for length in [8, 20, 60] {
         let line = encode_refused(&bench, &whole[..length]);

@@ -160,12 +160,11 @@ fn the_matrix_that_was_asked_for_goes_with_the_video() {
         let colours = Ycbcr { matrix, ..Ycbcr::BT601 };
         let planar = Picture::new(original.size(), Format::Ycbcr420(colours), original.samples().to_vec());
         let planar = planar.expect("the shape fits");
-        let pairs = nestcast_media::to_rgb(&planar)
-            .samples()
-            .iter()
-            .zip(decoded.as_raw())
-            .map(|(a, b)| a.abs_diff(*b))
-            .collect::<Vec<_>>();
+        let place = format!("{folder}-by-{matrix:?}");
+        let pictures = nestcast_media::output::PictureFolder::begin(&bench.path(&place)).expect("a new folder");
+        pictures.put(0, &planar).expect("it is written");
+        let shown = image::load_from_memory(&bench.read(&format!("{place}/frame-00000000.png"))).expect("a PNG");
+        let pairs: Vec<_> = shown.into_rgb8().iter().zip(decoded.as_raw()).map(|(a, b)| a.abs_diff(*b)).collect();
         pairs.iter().map(|error| f64::from(*error).powi(2)).sum::<f64>() / pairs.len() as f64
     };
     for (option, right, wrong, name) in
@@ -175,7 +174,8 @@ fn the_matrix_that_was_asked_for_goes_with_the_video() {
         let (header, _) = bench.succeed(&["inspect", "clip.nst"]);
         assert!(header.contains(&format!("YCbCr 4:2:0 by BT.{name}, limited range")), "{header}");
         bench.succeed(&["decode", "clip.nst", "-o", &format!("{name}/")]);
-        assert!(2.0 * error(name, right) < error(name, wrong), "{} {}", error(name, right), error(name, wrong));
+        let errors = [right, wrong].map(|matrix| error(name, matrix));
+        assert!(2.0 * errors[0] < errors[1], "{errors:?}");
         let (_, note) = bench.succeed(&["decode", "clip.nst", "-o", "back.y4m"]);
         assert_eq!(note.contains("--matrix 709"), name == "709", "{note}");
     }

@@ -26,15 +26,16 @@ pub fn to_rgb(picture: &Picture) -> Cow<'_, Picture> {
     }
 }
 
-/// The factors of a matrix.
-const fn of_matrix(matrix: Matrix) -> [f64; 4] {
+/// Returns the factors of a matrix: red from Cr, green from Cb and Cr, blue from Cb.
+pub(crate) const fn of_matrix(matrix: Matrix) -> [f64; 4] {
     match matrix {
         Matrix::Bt601 => BT601_FACTORS,
         Matrix::Bt709 => BT709_FACTORS,
     }
 }
 
-const fn factors(range: Range) -> [i32; 3] {
+/// Returns the luma of black, and the factors that scale luma and colour differences to 0..=255, in 1/65536.
+pub(crate) const fn factors(range: Range) -> [i32; 3] {
     match range {
         Range::Full => FULL_RANGE,
         Range::Limited => LIMITED_RANGE,

@@ -90,6 +90,13 @@ fn a_profile_of_srgb_changes_nothing_and_one_that_is_none_is_noted() {
 }
 
 #[test]
+fn a_profile_of_lab_is_none_for_red_green_and_blue() {
+    let lab = ColorProfile::new_lab().encode().expect("a profile");
+    let decoded = decode(&png(Some(lab)), 64).expect("a picture");
+    assert_eq!((decoded.picture.samples(), &decoded.notes[..]), (&samples()[..], &[Note::Profile][..]));
+}
+
+#[test]
 fn gamma_is_applied_unless_something_better_is_said() {
     let linear_light = 100_000_u32.to_be_bytes();
     let gamma: (&[u8; 4], &[u8]) = (b"gAMA", &linear_light);

@@ -149,6 +149,31 @@ fn a_lost_restart_marker_costs_no_more_than_its_neighbours() {
 }
 
 #[test]
+fn a_restart_marker_with_a_wrong_number_costs_nothing() {
+    let bytes = jpeg(|encoder| encoder.set_restart_interval(5));
+    let first = data(&bytes);
+    let marker = |pair: &[u8]| pair[0] == 0xFF && (0xD0..=0xD7).contains(&pair[1]);
+    let markers: Vec<usize> = (first..bytes.len() - 1).filter(|at| marker(&bytes[*at..at + 2])).collect();
+    for (at, bit) in [(markers[0], 1), (markers[4], 2), (markers[9], 4)] {
+        let mut damaged = bytes.clone();
+        damaged[at + 1] ^= bit;
+        let damaged = read(&damaged);
+        assert_eq!((damaged.notes, damaged.picture), (vec![Note::Damaged], read(&bytes).picture), "bit {bit}");
+    }
+}
+
+#[test]
+fn an_end_marker_inside_a_progressive_scan_spoils_nothing() {
+    let bytes = jpeg(|encoder| encoder.set_progressive(true));
+    for tenths in 2..10 {
+        let cut = &bytes[..bytes.len() * tenths / 10];
+        let ended = read(&[cut, &[0xFF, 0xD9]].concat());
+        assert_eq!(ended.notes, [Note::Damaged]);
+        assert_eq!(ended.picture, read(cut).picture, "{tenths} tenths");
+    }
+}
+
+#[test]
 fn scans_of_a_component_each_are_read() {
     for sampling in
         [jpeg_encoder::SamplingFactor::F_1_1, jpeg_encoder::SamplingFactor::F_2_2, jpeg_encoder::SamplingFactor::F_2_1]
@@ -178,6 +203,9 @@ fn kinds_that_are_not_read_are_named() {
     assert!(refusal(frame + 4, 12).contains("12 bits"));
     assert!(refusal(frame + 1, 0xF7).contains("JPEG-LS"));
     assert!(refusal(frame + 11, 0x31).contains("sampled in a way"), "thirds");
+    for (at, what) in [(14, "blue differences"), (17, "red differences")] {
+        assert!(refusal(frame + at, 0x21).contains("sampled in a way"), "{what} finer than luma");
+    }
     assert!(refusal(frame + 9, 2).contains("components"));
     let gif = decode(b"GIF89a and a picture", PIXELS).expect_err("it is refused");
     assert!(matches!(gif, Error::OtherFormat("a GIF")));
@@ -241,6 +269,15 @@ fn components_may_be_red_green_and_blue() {
         let near = decoded.picture.samples().iter().zip(samples()).filter(|(a, b)| a.abs_diff(*b) <= 24).count();
         assert!(near > samples().len() * 9 / 10 && decoded.notes.is_empty(), "{near} of {}", samples().len());
     }
+}
+
+#[test]
+fn jfif_says_more_than_adobe_of_what_the_components_are() {
+    let plain = jpeg(|_| {});
+    let jfif = 4 + usize::from(plain[5]);
+    assert_eq!(plain[6..10], *b"JFIF");
+    let both = [&plain[..jfif], &[0xFF, 0xEE, 0, 14], b"Adobe\0\x64\0\0\0\0\0", &plain[jfif..]].concat();
+    assert_eq!(read(&both), read(&plain));
 }
 
 /// Returns the file with a segment before all others.

@@ -2,6 +2,7 @@
 
 import json
 import math
+import sys
 
 import numpy
 import pytest
@@ -52,6 +53,12 @@ def test_results_are_those_that_compressai_reads(result, tmp_path):
         assert {"bpp", "psnr-rgb", "ms-ssim-rgb", "encoding_time", "decoding_time"} == set(results)
         assert len({len(column) for column in results.values()}) == 1
         assert results["bpp"] == sorted(results["bpp"])
+
+
+def test_without_pillow_a_note_says_what_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    result = nestcast.evaluate([("grey", numpy.full((16, 16), 90, numpy.uint8))], rates=[1.0], rivals=("jpeg",))
+    assert result.notes == ["jpeg left out: it needs `pip install pillow`"]
 
 
 def test_results_become_a_frame(result):

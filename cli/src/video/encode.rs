@@ -40,7 +40,10 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     let (bitrates, frames) = (coding.bitrates(size, rate), written.frames);
     files::conclude(output, options.json, &EncodedVideo::new(names, &header, written, bitrates, start.elapsed()))?;
     match broken {
-        Some(error) => bail!("{name}: {error}: {} has the {frames} frames before", output.path().display()),
+        Some(error) => {
+            let kept = if frames == 1 { "frame".to_owned() } else { format!("{frames} frames") };
+            bail!("{name}: {error}: {} has the {kept} before", output.path().display())
+        }
         None => Ok(()),
     }
 }

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use nestcast_codec::Picture;
+use nestcast_codec::{Display, Picture};
 
-use super::{Error, Output};
+use super::{Error, Output, interpolation};
 use crate::picture::encode_png;
 
 /// A folder of pictures: `frame-00000000.png` and so on.
@@ -55,8 +55,14 @@ impl PictureFolder {
     /// # Errors
     /// [`Error`] if it cannot be written.
     pub fn put(&self, number: u64, picture: &Picture) -> Result<(), Error> {
+        self.put_shown(number, picture, Display::default())
+    }
+
+    /// As [`PictureFolder::put`], for a frame of video that is to be shown so: interpolates its colour differences.
+    pub(super) fn put_shown(&self, number: u64, picture: &Picture, display: Display) -> Result<(), Error> {
+        let picture = interpolation::to_rgb(picture, display);
         let path = self.0.join(format!("frame-{number:08}.png"));
-        Output::new(&path, &[])?.write_frame(&encode_png(picture)?)
+        Output::new(&path, &[])?.write_frame(&encode_png(&picture)?)
     }
 }
 

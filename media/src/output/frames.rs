@@ -77,7 +77,7 @@ impl FramePlace {
                 video.set_display(display);
                 Kind::Video(video)
             }
-            Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?),
+            Self::Folder(folder) => Kind::Folder(PictureFolder::begin(folder)?, display),
         }))
     }
 }
@@ -89,7 +89,7 @@ pub struct FrameWriter(Kind);
 #[derive(Debug)]
 enum Kind {
     Video(Writer<Pieces>),
-    Folder(PictureFolder),
+    Folder(PictureFolder, Display),
 }
 
 impl FrameWriter {
@@ -100,7 +100,7 @@ impl FrameWriter {
     pub fn expect(&mut self, size: Size, rate: FrameRate) -> Result<(), Error> {
         match &mut self.0 {
             Kind::Video(video) => video.expect(size, rate).map_err(|error| video.get_ref().explain(error)),
-            Kind::Folder(_) => Ok(()),
+            Kind::Folder(..) => Ok(()),
         }
     }
 
@@ -115,7 +115,7 @@ impl FrameWriter {
     pub const fn frames(&self) -> Option<u64> {
         match &self.0 {
             Kind::Video(video) => Some(video.pictures()),
-            Kind::Folder(_) => None,
+            Kind::Folder(..) => None,
         }
     }
 
@@ -126,7 +126,7 @@ impl FrameWriter {
     pub fn put(&mut self, number: u64, picture: &Picture) -> Result<(), Error> {
         match &mut self.0 {
             Kind::Video(video) => video.write(picture).map_err(|error| video.get_ref().explain(error)),
-            Kind::Folder(folder) => folder.put(number, picture),
+            Kind::Folder(folder, display) => folder.put_shown(number, picture, *display),
         }
     }
 
@@ -137,7 +137,7 @@ impl FrameWriter {
     pub fn hold(&mut self, picture: &Picture) -> Result<(), Error> {
         match self.0 {
             Kind::Video(_) => self.put(0, picture),
-            Kind::Folder(_) => Ok(()),
+            Kind::Folder(..) => Ok(()),
         }
     }
 
@@ -154,7 +154,7 @@ impl FrameWriter {
                 pieces.truncate(whole)?;
                 pieces.finish()
             }
-            Kind::Folder(_) => Ok(()),
+            Kind::Folder(..) => Ok(()),
         }
     }
 }

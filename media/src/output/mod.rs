@@ -28,6 +28,7 @@
 mod error;
 mod folder;
 mod frames;
+mod interpolation;
 mod lost;
 mod place;
 mod program;

@@ -174,9 +174,14 @@ impl Colours {
     /// Converts a picture to sRGB.
     ///
     /// # Errors
-    /// [`CmsError`] if the profile is for another kind of picture: for ink, or for grey if the picture has colours.
+    /// [`CmsError`] if the profile is for another kind of picture: for ink, Lab, or for grey if the picture has colours.
     pub(super) fn to_srgb(&self, image: &mut DynamicImage) -> Result<(), CmsError> {
         use DynamicImage as Image;
+        // The library takes any profile of three channels.
+        let is_grey = !image.color().has_color() && self.profile.color_space == DataColorSpace::Gray;
+        if self.profile.color_space != DataColorSpace::Rgb && !is_grey {
+            return Err(CmsError::UnsupportedProfileConnection);
+        }
         let srgb = ColorProfile::new_srgb();
         let eight = |layout| self.profile.create_transform_8bit(layout, &srgb, layout, options());
         let sixteen = |layout| self.profile.create_transform_16bit(layout, &srgb, layout, options());

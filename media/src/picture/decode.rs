@@ -172,8 +172,11 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
     }
     let clean = jpeg::without_junk(bytes);
     let bytes = &*jpeg::with_height(clean.as_deref().unwrap_or(bytes));
+    let agreed = (structure.components == 3).then(|| jpeg::without_false_adobe(bytes)).flatten();
+    let bytes = agreed.as_deref().unwrap_or(bytes);
     check_density(checked_pixels(&JpegDecoder::new(Cursor::new(bytes))?, max_pixels)?, bytes.len(), jpeg::MAX_PIXELS)?;
-    let damaged = structure.incomplete || !jpeg::is_whole(bytes);
+    let damaged_scan = jpeg::damaged_scan(bytes);
+    let damaged = structure.incomplete || damaged_scan.is_some();
     let rebuilt = (structure.scattered || damaged).then(|| jpeg::rebuild(bytes)).flatten();
     if structure.scattered && rebuilt.is_none() {
         return Err(Error::Unsupported(
@@ -181,7 +184,11 @@ fn decode_jpeg(bytes: &[u8], max_pixels: u64) -> Result<Decoded, Error> {
         ));
     }
     let length = bytes.len();
-    let bytes = rebuilt.as_deref().unwrap_or(bytes);
+    let bytes = match (&rebuilt, damaged_scan) {
+        (Some(rebuilt), _) => rebuilt,
+        (None, Some(scan)) => jpeg::without_end(bytes, scan),
+        (None, None) => bytes,
+    };
     let mut decoder = JpegDecoder::new(Cursor::new(bytes))?;
     let mut notes = Vec::new();
     let ink = structure.components == 4;

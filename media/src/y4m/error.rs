@@ -40,6 +40,15 @@ pub enum Error {
         /// Its number, from 0.
         frame: u64,
     },
+    /// As [`Error::Lost`], in a video of more than 8 bits and an odd width. ffmpeg 5 writes its rows of colour
+    /// differences a byte too short.
+    #[error(
+        "frame {frame} does not begin where it should: some ffmpeg cannot write odd widths of more than 8 bits: give it `-vf crop=trunc(iw/2)*2:ih`"
+    )]
+    OddWidth {
+        /// Its number, from 0.
+        frame: u64,
+    },
     /// The video ends before the range.
     #[error("{}", ended(*.there))]
     NoFrame {
@@ -54,7 +63,7 @@ impl Error {
     #[must_use]
     pub const fn broken_at(&self) -> Option<u64> {
         match self {
-            Self::Broken { frame } | Self::Lost { frame } => Some(*frame),
+            Self::Broken { frame } | Self::Lost { frame } | Self::OddWidth { frame } => Some(*frame),
             _ => None,
         }
     }

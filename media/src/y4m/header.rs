@@ -140,6 +140,12 @@ impl Header {
         "FRAME\n".len() + bytes * (width * height + differences + opacity)
     }
 
+    /// Returns whether rows of colour end with half of a pair of pixels, in samples of two bytes.
+    pub(super) fn has_halves(&self) -> bool {
+        let is_halved = matches!(self.samples.subsampling, Subsampling::C420 | Subsampling::C422);
+        is_halved && self.samples.depth > 8 && self.size.width() % 2 == 1
+    }
+
     /// Returns what its pictures lose.
     pub(super) fn notes(&self) -> impl Iterator<Item = Note> + use<> {
         let averaged = match self.samples.subsampling {

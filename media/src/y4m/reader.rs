@@ -136,6 +136,7 @@ impl<R: Read> Reader<R> {
         match line(&mut self.input) {
             Ok(None) => Ok(false),
             Ok(Some(line)) if line == "FRAME" || line.starts_with("FRAME ") => Ok(true),
+            Ok(Some(_)) | Err(Error::Corrupt(_)) if self.header.has_halves() => Err(Error::OddWidth { frame }),
             Ok(Some(_)) | Err(Error::Corrupt(_)) => Err(Error::Lost { frame }),
             Err(error) => Err(error),
         }
@@ -448,6 +449,23 @@ mod tests {
         let mut frames = (&b"YUV4MPEG2 W2 H1 F25:1 Cmono\nFRAME "[..]).chain(std::io::repeat(b'x'));
         let mut reader = Reader::new(&mut frames, 1000).expect("a header");
         assert!(matches!(reader.read(), Err(Error::Lost { frame: 0 })));
+    }
+
+    #[test]
+    fn rows_of_colour_that_ffmpeg_writes_too_short_are_named() {
+        // Three pixels have two samples of colour: ffmpeg writes three bytes of the four. Two rows of each, or three.
+        for (kind, missing, is_named) in
+            [("420p10", 4, true), ("422p10", 6, true), ("444p10", 2, false), ("420", 2, false)]
+        {
+            let header = format!("YUV4MPEG2 W3 H3 F25:1 C{kind}\n");
+            let samples = Reader::new(header.as_bytes(), 9).expect("a header").header.frame_bytes() - "FRAME\n".len();
+            let frame = [&b"FRAME\n"[..], &vec![1; samples - missing]].concat();
+            let bytes = [header.as_bytes(), &frame.repeat(3)].concat();
+            let mut reader = Reader::new(&bytes[..], 9).expect("a header");
+            assert!(reader.read().expect("its samples are taken from the next frame").is_some());
+            let error = reader.read().expect_err("it is not where it should be");
+            assert_eq!((error.broken_at(), error.to_string().contains("odd widths")), (Some(1), is_named), "{kind}");
+        }
     }
 
     #[test]

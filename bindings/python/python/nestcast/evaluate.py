@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 import os
@@ -170,7 +171,8 @@ def evaluate(
         raise argument(f"the rivals are {', '.join(RIVALS)}, not {', '.join(unknown)}")
     encoder = Encoder(model, threads=threads, deep=deep)
     decoder = Decoder(model, threads=threads, deep=deep)
-    notes = [f"{rival} left out: this Pillow has no encoder for it" for rival in rivals if not _has(rival)]
+    lacking = "this Pillow has no encoder for it" if _has_pillow() else "it needs `pip install pillow`"
+    notes = [f"{rival} left out: {lacking}" for rival in rivals if not _has(rival)]
     points: list[Point] = []
     names: set[str] = set()
     for name, picture in _named(pictures):
@@ -277,11 +279,15 @@ def _shown(name: str, picture: NDArray[Any]) -> NDArray[numpy.uint8]:
     return numpy.ascontiguousarray(picture)
 
 
+def _has_pillow() -> bool:
+    return importlib.util.find_spec("PIL") is not None
+
+
 def _has(rival: str) -> bool:
-    try:
-        from PIL import Image, features
-    except ImportError:
+    if not _has_pillow():
         return False
+    from PIL import Image, features
+
     Image.init()
     return rival.upper() in Image.SAVE and (rival != "avif" or bool(features.check("avif")))
 

@@ -14,38 +14,48 @@ use super::segments::{END_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 /// Bytes that may follow a scan: some writers pad.
 const MAX_LEFT: usize = 1;
 
-/// Returns whether all scans of a file are whole; true for files that are neither sequential nor progressive with
-/// Huffman codes. The caller has checked the size, because a progressive file needs 8 bytes of memory for each block.
-pub(crate) fn is_whole(bytes: &[u8]) -> bool {
+/// Returns where the data of the first damaged scan begin; `None` if all are whole, and for files that are neither
+/// sequential nor progressive with Huffman codes. The caller has checked the size, because a progressive file needs 8
+/// bytes of memory for each block.
+pub(crate) fn damaged_scan(bytes: &[u8]) -> Option<usize> {
     let mut settings = Settings::default();
     let mut at = 2;
     while let Some((marker, start)) = next_marker(bytes, at) {
         if marker == END_OF_IMAGE {
-            return true;
+            return None;
         }
-        let Some(body) = segment(bytes, start) else { return false };
+        let Some(body) = segment(bytes, start) else { return Some(at) };
         at = start + 2 + body.len();
         settings.set(marker, body);
         if marker == START_OF_SCAN {
             // Without a frame and tables this cannot check the scan.
-            let Some((coded, band)) = settings.scan(body) else { return true };
-            let Some(frame) = &mut settings.frame else { return true };
+            let (coded, band) = settings.scan(body)?;
+            let frame = settings.frame.as_mut()?;
             let means = vec![0; coded.len()];
             let walk = Walk { bits: Bits::new(bytes, at), zero_blocks: 0, frame, coded, means, band };
-            let walked = walk.run(settings.restart);
-            let Some(end) = walked else { return false };
+            let Some(end) = walk.run(settings.restart) else { return Some(at) };
             // Data of blocks that do not exist.
             let rest = &bytes[end..];
             let left = rest.array_windows().position(|[a, b]| *a == 0xFF && !matches!(b, 0 | 0xFF));
             let is_restart = left.is_some_and(|left| matches!(rest[left + 1], 0xD0..=0xD7));
             if left.unwrap_or(rest.len()) > MAX_LEFT || is_restart {
-                return false;
+                return Some(at);
             }
             at = end;
         }
     }
     // The end marker is missing, but every scan was whole.
-    settings.frame.is_some()
+    settings.frame.is_none().then_some(at)
+}
+
+/// Returns the file without its end marker, if that follows the damaged scan whose data begin at `scan`. The decoder
+/// reads on after an end marker inside a progressive scan, and spoils the rest of the picture; at the end of the file
+/// it stops.
+pub(crate) fn without_end(bytes: &[u8], scan: usize) -> &[u8] {
+    match next_marker(bytes, scan) {
+        Some((END_OF_IMAGE, after)) => &bytes[..after - 2],
+        _ => bytes,
+    }
 }
 
 /// A walk over the blocks of a scan.

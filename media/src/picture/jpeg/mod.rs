@@ -5,6 +5,7 @@ mod frame;
 mod huffman;
 mod ink;
 mod integrity;
+mod jfif;
 mod rebuild;
 mod segments;
 
@@ -12,7 +13,8 @@ use std::borrow::Cow;
 
 use super::{Cost, Error};
 pub(super) use ink::amounts as ink;
-pub(super) use integrity::is_whole;
+pub(super) use integrity::{damaged_scan, without_end};
+pub(super) use jfif::without_false_adobe;
 pub(super) use rebuild::rebuild;
 use segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
 
@@ -227,17 +229,21 @@ fn check_kind(marker: u8, body: &[u8]) -> Result<(), Error> {
     }))
 }
 
-/// Returns whether the decoder reads the sampling factors of a frame: whole shares of the most, and no thirds across. A
-/// picture of one component has no others to compare with.
+/// Returns whether the decoder reads the sampling factors of a frame: whole shares of the most, no thirds across, and
+/// luma with the most samples. It also reads luma with half of the rows of a colour difference. A picture of one
+/// component has no others to compare with.
 fn is_sampling_known(body: &[u8]) -> bool {
     let (components, _) = body.get(6..).unwrap_or(&[]).as_chunks::<3>();
     let sides = |sampling: u8| [sampling >> 4, sampling & 15];
     let most = |side: usize| components.iter().map(|component| sides(component[1])[side]).max().unwrap_or(1);
     let most = [most(0), most(1)];
-    components.iter().map(|component| sides(component[1])).all(|[across, down]| {
-        let whole = |share: u8, most: u8| most.checked_rem(share) == Some(0);
-        across.is_power_of_two() && whole(across, most[0]) && whole(down, most[1])
-    })
+    let [across, down] = components.first().map_or(most, |luma| sides(luma[1]));
+    let luma_leads = across == most[0] && (down == most[1] || most.iter().all(|most| *most <= 2));
+    luma_leads
+        && components.iter().map(|component| sides(component[1])).all(|[across, down]| {
+            let whole = |share: u8, most: u8| most.checked_rem(share) == Some(0);
+            across.is_power_of_two() && whole(across, most[0]) && whole(down, most[1])
+        })
 }
 
 /// SOF0 to SOF15 without the three codes that mean something else.

@@ -91,11 +91,12 @@ impl Collector<'_> {
         loop {
             let end = end_of_data(bytes, at);
             let marker = bytes.get(end + 1).copied();
-            let restart =
-                marker.filter(|marker| matches!(marker, 0xD0..=0xD7)).map(|marker| usize::from(marker - 0xD0));
+            let restart = marker.and_then(restart_number);
             // The number of missing markers before this one; MAX_MARKERS - 1 means that the marker is repeated.
             let lost = restart.map_or(0, |number| (number + MAX_MARKERS - interval % MAX_MARKERS) % MAX_MARKERS);
-            let lost = if lost == MAX_MARKERS - 1 { 0 } else { lost };
+            // The next marker shows whether the number of this one is damaged.
+            let is_wrong = lost > 0 && next_restart(bytes, end + 2) == Some((interval + 1) % MAX_MARKERS);
+            let lost = if lost == MAX_MARKERS - 1 || is_wrong { 0 } else { lost };
             for more in 0..=lost {
                 at = self.interval(&bytes[..end], at, interval + more);
                 if end.saturating_sub(at) <= MAX_LEFT {
@@ -158,6 +159,16 @@ fn end_of_data(bytes: &[u8], at: usize) -> usize {
     let rest = bytes.get(at..).unwrap_or_default();
     let end = rest.array_windows().position(|[a, b]| *a == 0xFF && !matches!(b, 0 | 0xFF));
     end.map_or(bytes.len(), |end| at + end)
+}
+
+/// Returns the number of a restart marker.
+fn restart_number(marker: u8) -> Option<usize> {
+    matches!(marker, 0xD0..=0xD7).then(|| usize::from(marker - 0xD0))
+}
+
+/// Returns the number of the restart marker that ends the data here.
+fn next_restart(bytes: &[u8], at: usize) -> Option<usize> {
+    bytes.get(end_of_data(bytes, at) + 1).copied().and_then(restart_number)
 }
 
 /// Appends all blocks as one scan.
