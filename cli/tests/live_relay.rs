@@ -18,6 +18,8 @@ const VARIABLE: &str = "NESTCAST_MOQ_RELAY";
 const CLIP_FRAMES: u16 = 240;
 /// The pictures that are compared.
 const COMPARED: usize = 40;
+/// The most pictures that a busy machine skips.
+const MOST_SKIPPED: usize = 40;
 
 /// A relay that ends with the test.
 struct Relay {
@@ -126,11 +128,13 @@ fn a_clip_passes_a_relay_and_is_what_decode_shows() {
     let decoded = bench.read("decoded.y4m");
     let mut decoded = Reader::new(&decoded[..], 10_000).expect("y4m");
     let decoded: Vec<_> = std::iter::from_fn(|| decoded.read().expect("a frame")).collect();
-    let mut newest = usize::try_from(first["id"].as_u64().expect("a number")).expect("small");
-    let began = newest;
+    // The recording has no pictures that the encoder skipped, so they are before their numbers in it.
+    let id = usize::try_from(first["id"].as_u64().expect("a number")).expect("small");
+    let began = id.saturating_sub(MOST_SKIPPED);
+    let mut newest = began;
     for picture in &shown {
         // A picture may be repeated, and a busy machine skips some.
-        let near = (newest..decoded.len().min(newest + 20)).map(|id| (id, &decoded[id]));
+        let near = (newest..decoded.len().min(newest + MOST_SKIPPED + 20)).map(|id| (id, &decoded[id]));
         let differences = near.map(|(id, other)| (difference(picture.samples(), other.samples()), id));
         let (least, id) = differences.min_by(|one, other| one.0.total_cmp(&other.0)).expect("decoded as far");
         assert!(least < 2.0, "no picture that `decode` shows from frame {newest} on: {least}");
@@ -221,7 +225,10 @@ fn grant(mut question: TcpStream) {
     let mut text = Vec::new();
     while !text.ends_with(b"}") {
         let mut byte = [0];
-        question.read_exact(&mut byte).expect("a question");
+        // A relay may open a connection that it does not use.
+        if question.read_exact(&mut byte).is_err() {
+            return;
+        }
         text.extend(byte);
     }
     let text = String::from_utf8_lossy(&text);
@@ -229,7 +236,8 @@ fn grant(mut question: TcpStream) {
     let (status, grant) =
         if is_known { ("200 OK", r#"{"publish":["**"],"subscribe":["**"]}"#) } else { ("403 Forbidden", "{}") };
     let fields = format!("Content-Type: application/json\r\nContent-Length: {}\r\nConnection: close", grant.len());
-    write!(question, "HTTP/1.1 {status}\r\n{fields}\r\n\r\n{grant}").expect("it is sent");
+    // The relay may have gone.
+    let _ = write!(question, "HTTP/1.1 {status}\r\n{fields}\r\n\r\n{grant}");
 }
 
 #[test]
@@ -242,7 +250,12 @@ fn no_token_of_a_relay_stands_in_a_log() {
     }
     let service = TcpListener::bind("127.0.0.1:0").expect("a port");
     let asked = format!("http://{}/", service.local_addr().expect("an address"));
-    std::thread::spawn(move || service.incoming().for_each(|question| grant(question.expect("a connection"))));
+    std::thread::spawn(move || {
+        for question in service.incoming() {
+            let question = question.expect("a connection");
+            std::thread::spawn(move || grant(question));
+        }
+    });
     let relay = Relay::start(&bench, &["--auth-url", &asked]);
     for (at, url) in [relay.url(), relay.url().replacen("moq", "https", 1)].iter().enumerate() {
         let logs = ["sender", "receiver"].map(|who| format!("{who}-{at}.log"));
