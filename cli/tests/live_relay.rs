@@ -130,8 +130,8 @@ fn a_clip_passes_a_relay_and_is_what_decode_shows() {
     let decoded: Vec<_> = std::iter::from_fn(|| decoded.read().expect("a frame")).collect();
     // The recording has no pictures that the encoder skipped, so they are before their numbers in it.
     let id = usize::try_from(first["id"].as_u64().expect("a number")).expect("small");
-    let began = id.saturating_sub(MOST_SKIPPED);
-    let mut newest = began;
+    let mut newest = id.saturating_sub(MOST_SKIPPED);
+    let mut found = Vec::new();
     for picture in &shown {
         // A picture may be repeated, and a busy machine skips some.
         let near = (newest..decoded.len().min(newest + MOST_SKIPPED + 20)).map(|id| (id, &decoded[id]));
@@ -139,8 +139,9 @@ fn a_clip_passes_a_relay_and_is_what_decode_shows() {
         let (least, id) = differences.min_by(|one, other| one.0.total_cmp(&other.0)).expect("decoded as far");
         assert!(least < 2.0, "no picture that `decode` shows from frame {newest} on: {least}");
         newest = id;
+        found.push(id);
     }
-    assert!(newest - began >= COMPARED / 2, "frames {began} to {newest}");
+    assert!(newest - found[0] >= COMPARED / 2, "frames {found:?}");
 }
 
 #[test]
