@@ -27,7 +27,7 @@ const KINDS: [&str; 8] = [
 ];
 /// Numbers on which only memory and speed depend, which only the machine of one end sees, or which another section
 /// states.
-const OTHERS: [&str; 29] = [
+const OTHERS: [&str; 30] = [
     "encode::pace::FRAMES_PER_SKIP",
     "encode::pace::WINDOW_TIME",
     "encode::video::NO_WEIGHT",
