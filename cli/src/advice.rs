@@ -63,31 +63,15 @@ fn of_stored(error: &stored::Error) -> Option<&'static str> {
 fn of_picture(error: &picture::Error) -> Option<&'static str> {
     Some(match error {
         picture::Error::Empty => ": get the file again",
-        picture::Error::OtherFormat(name) => of_other_format(name),
         picture::Error::Format => ", video with `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m`",
         picture::Error::Pixels { .. } => ": scale it down or raise --max-pixels",
         picture::Error::Length { .. } => ": raise --max-pixels",
         picture::Error::Kind(Kind::StoredVideo) => ": `nestcast decode` makes y4m or pictures of it",
         picture::Error::Kind(Kind::Y4m) => ": give this video alone, to a command that reads video",
-        picture::Error::Kind(Kind::Matroska) => {
-            ": `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes a video of it that this command reads"
-        }
+        picture::Error::Kind(Kind::Matroska) => ": `ffmpeg -i IN -pix_fmt yuv420p OUT.y4m` makes y4m of it",
         picture::Error::Kind(Kind::Stream) => ": `nestcast decode` makes a PNG of it",
         _ => return None,
     })
-}
-
-/// Names a program that reads the format. ffmpeg has decoders for few of a camera's raw pictures, and those before
-/// version 7 read no HEIC.
-fn of_other_format(name: &str) -> &'static str {
-    match name {
-        "a HEIC" | "a HEIF" => ": `heif-convert IN OUT.png` makes a picture of it",
-        "a raw picture" => ": export it as a PNG from a program that develops raw pictures",
-        "a TIFF or raw picture" => {
-            ": `ffmpeg -i IN -frames:v 1 OUT.png` makes a picture of a TIFF, and a program that develops raw pictures exports others"
-        }
-        _ => ": `ffmpeg -i IN -frames:v 1 OUT.png` makes a picture of it",
-    }
 }
 
 fn of_stream(error: &stream::Error) -> Option<&'static str> {

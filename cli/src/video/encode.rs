@@ -39,11 +39,9 @@ pub(crate) fn run(options: &Encode, input: Input<'_>, output: &Output) -> Result
     drop(clip);
     let (bitrates, frames) = (coding.bitrates(size, rate), written.frames);
     files::conclude(output, options.json, &EncodedVideo::new(names, &header, written, bitrates, start.elapsed()))?;
+    let s = if frames == 1 { "" } else { "s" };
     match broken {
-        Some(error) => {
-            let kept = if frames == 1 { "frame".to_owned() } else { format!("{frames} frames") };
-            bail!("{name}: {error}: {} has the {kept} before", output.path().display())
-        }
+        Some(error) => bail!("{name}: {error}: {} has the {frames} frame{s} before", output.path().display()),
         None => Ok(()),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use super::formats;
 use crate::Kind;
 
 /// Why a picture file is refused. Every message is one line.
@@ -12,7 +13,7 @@ pub enum Error {
     #[error("it is no PNG, JPEG or WebP: convert it first")]
     Format,
     /// The file is of a format that this crate does not read.
-    #[error("it is {0}, which nestcast does not read")]
+    #[error("it is {name}, which nestcast does not read: {advice}", name = .0, advice = formats::advice(.0))]
     OtherFormat(&'static str),
     /// The bytes break their format, or bytes are missing.
     #[error("{0}")]

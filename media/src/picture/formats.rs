@@ -22,6 +22,19 @@ pub(super) fn of(start: &[u8]) -> Option<&'static str> {
     FORMAT_BEGINNINGS.iter().find(|(beginning, _)| start.starts_with(beginning)).map(|(_, name)| *name)
 }
 
+/// Says what makes a picture of a file of this format. ffmpeg has decoders for few of a camera's raw pictures, and before
+/// version 7 reads no HEIC.
+pub(super) fn advice(format: &str) -> &'static str {
+    match format {
+        "a HEIC" | "a HEIF" => "`heif-convert IN OUT.png` makes a picture of it",
+        "a raw picture" => "export it as a PNG from a program that develops raw pictures",
+        "a TIFF or raw picture" => {
+            "`ffmpeg -i IN -frames:v 1 OUT.png` makes a picture of a TIFF, and a program that develops raw pictures exports others"
+        }
+        _ => "`ffmpeg -i IN -frames:v 1 OUT.png` makes a picture of it",
+    }
+}
+
 /// Returns the format of a file of ISO/IEC 14496-12 by its brands. The major one of a picture may say only that it is a
 /// picture; one of those that follow then says how it is coded.
 fn of_brands(start: &[u8]) -> Option<&'static str> {

@@ -16,7 +16,7 @@ pub(super) use ink::amounts as ink;
 pub(super) use integrity::{damaged_scan, without_end};
 pub(super) use jfif::without_false_adobe;
 pub(super) use rebuild::rebuild;
-use segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, next_marker, segment};
+use segments::{END_OF_IMAGE, START_OF_IMAGE, START_OF_SCAN, Segments, next_marker, segment};
 
 /// The most pixels per byte: each block of 8x8 needs at least a bit.
 pub(super) const MAX_PIXELS: u64 = 8 * 64;
@@ -79,7 +79,7 @@ pub(super) fn without_junk(bytes: &[u8]) -> Option<Vec<u8>> {
 pub(super) fn with_height(bytes: &[u8]) -> Cow<'_, [u8]> {
     /// Bytes of a frame's segment before its height: the length and the bits of a sample.
     const BEFORE_HEIGHT: usize = 3;
-    let mut segments = Segments { bytes, at: 2 };
+    let mut segments = Segments::of(bytes);
     let frame = segments.find(|(marker, _, _)| is_frame(*marker));
     let Some((_, place, &[_, 0, 0, ..])) = frame else { return Cow::Borrowed(bytes) };
     let lines = segments.find(|(marker, _, _)| *marker == NUMBER_OF_LINES);
@@ -94,23 +94,6 @@ pub(super) fn with_height(bytes: &[u8]) -> Cow<'_, [u8]> {
 /// Returns whether these bytes after a picture contain a video: the first box of an MP4 file, and its short length.
 fn has_film(rest: &[u8]) -> bool {
     rest.windows(8).any(|start| matches!(start, [0, 0, _, _, b'f', b't', b'y', b'p']))
-}
-
-/// The segments of a file up to its end marker: the marker, where the segment begins, and its bytes.
-struct Segments<'a> {
-    bytes: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Iterator for Segments<'a> {
-    type Item = (u8, usize, &'a [u8]);
-
-    fn next(&mut self) -> Option<Self::Item> {
-        let (marker, start) = next_marker(self.bytes, self.at).filter(|(marker, _)| *marker != END_OF_IMAGE)?;
-        let body = segment(self.bytes, start)?;
-        self.at = start + 2 + body.len();
-        Some((marker, start, body))
-    }
 }
 
 const fn corrupt(why: &'static str) -> Error {

@@ -24,3 +24,26 @@ pub(super) fn segment(bytes: &[u8], at: usize) -> Option<&[u8]> {
     let length = usize::from(u16::from_be_bytes(*length)).checked_sub(2)?;
     rest.get(..length)
 }
+
+/// The segments of a file up to its end marker: the marker, where the segment begins, and its bytes.
+pub(super) struct Segments<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Segments<'a> {
+    pub(super) const fn of(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 2 }
+    }
+}
+
+impl<'a> Iterator for Segments<'a> {
+    type Item = (u8, usize, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (marker, start) = next_marker(self.bytes, self.at).filter(|(marker, _)| *marker != END_OF_IMAGE)?;
+        let body = segment(self.bytes, start)?;
+        self.at = start + 2 + body.len();
+        Some((marker, start, body))
+    }
+}
