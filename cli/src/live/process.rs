@@ -40,11 +40,11 @@ fn without_secrets(asked: Targets) -> Targets {
     targets.into_iter().fold(asked, |asked, target| asked.with_target(target, LevelFilter::INFO))
 }
 
-/// Returns the lines that appear as notes: warnings, but not those of the libraries for relays, which warn of every end of
-/// a connection.
+/// Returns the lines that appear as notes: warnings, but not those of libraries, for relays and sockets, in their words.
 fn notes() -> Targets {
-    let notes = Targets::new().with_default(LevelFilter::WARN);
-    notes.with_target("moq_net", LevelFilter::ERROR).with_target("web_transport_quinn", LevelFilter::ERROR)
+    let (notes, theirs) =
+        (Targets::new().with_default(LevelFilter::WARN), ["moq_net", "quinn_udp", "web_transport_quinn"]);
+    theirs.into_iter().fold(notes, |notes, target| notes.with_target(target, LevelFilter::ERROR))
 }
 
 /// Prints every line of a log as a note.
