@@ -108,6 +108,7 @@ mod tests {
         }
         assert_eq!(after, ["first", "second", "second", "second", "second"]);
     }
+
     #[tokio::test(start_paused = true)]
     async fn a_token_that_was_refused_is_waited_for_until_it_is_another() {
         let folder = tempfile::tempdir().expect("a folder");

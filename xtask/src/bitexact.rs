@@ -71,7 +71,7 @@ type Digests = BTreeMap<String, String>;
 /// How many builds are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Extent {
-    /// Each with and without optimisation across crates, for this machine's oldest processors and for itself.
+    /// Also without AVX2, for this processor alone, with optimisation across crates, and with none.
     All,
     /// One for each set of vector instructions that people have, with one photo.
     EachInstructionSet,

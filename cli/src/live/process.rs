@@ -40,11 +40,11 @@ fn without_secrets(asked: Targets) -> Targets {
     targets.into_iter().fold(asked, |asked, target| asked.with_target(target, LevelFilter::INFO))
 }
 
-/// Returns the lines that appear as notes: warnings, but not those of libraries, for relays and sockets, in their words.
+/// Returns the lines that appear as notes: warnings, but not those of libraries for relays and sockets.
 fn notes() -> Targets {
-    let (notes, theirs) =
-        (Targets::new().with_default(LevelFilter::WARN), ["moq_net", "quinn_udp", "web_transport_quinn"]);
-    theirs.into_iter().fold(notes, |notes, target| notes.with_target(target, LevelFilter::ERROR))
+    let warnings = Targets::new().with_default(LevelFilter::WARN);
+    let libraries = ["moq_net", "quinn_udp", "web_transport_quinn"];
+    warnings.with_targets(libraries.map(|library| (library, LevelFilter::ERROR)))
 }
 
 /// Prints every line of a log as a note.
