@@ -13,7 +13,7 @@ use gst_video::{VideoCodecFrame, VideoCodecState, VideoFrameRef, VideoInfo};
 use nestcast_codec::{DecodedPart, Format, Picture, Size, VideoDecoder, VideoModel};
 
 use crate::coded_format::{coded_caps, stated_bits, unknown_models};
-use crate::element::{count, element};
+use crate::element::{count, element, refuse_format};
 use crate::raw_format::{RawFormat, layout, raw_caps};
 use crate::raw_picture::write;
 
@@ -100,7 +100,7 @@ impl VideoDecoderImpl for Decoder {
     }
 
     fn set_format(&self, input: &VideoCodecState<'static, Readable>) -> Result<(), gst::LoggableError> {
-        let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
+        let refused = |why: &dyn std::fmt::Display| refuse_format(&*self.obj(), *DEBUG_CATEGORY, why);
         if let Some(models) = input.caps().and_then(|caps| unknown_models(caps, &VideoModel::built_in())) {
             return Err(refused(&format!("the frames have the models {models}, which this plugin lacks: update it")));
         }

@@ -1,5 +1,7 @@
 //! The parts that all elements have alike.
 
+use gst::prelude::*;
+
 /// Describes an element to applications: a name, a class in GStreamer's words, and a sentence.
 pub(crate) fn metadata([name, class, sentence]: [&str; 3]) -> gst::subclass::ElementMetadata {
     gst::subclass::ElementMetadata::new(name, class, sentence, "The nestcast authors")
@@ -29,9 +31,19 @@ pub(crate) fn count(given: u32) -> usize {
     usize::try_from(given).unwrap_or(usize::MAX)
 }
 
+/// Posts why an element cannot use a format, and returns it.
+pub(crate) fn refuse_format(
+    element: &impl IsA<gst::Element>,
+    category: gst::DebugCategory,
+    why: &dyn std::fmt::Display,
+) -> gst::LoggableError {
+    gst::element_error!(element, gst::StreamError::Format, ["{why}"]);
+    gst::loggable_error!(category, "{why}")
+}
+
 /// Implements the parts that all elements have alike, for an element with a locked `state` and locked `settings`: the
-/// log `DEBUG_CATEGORY`, the description, the pads, the values of properties, and how it refuses a format. `methods` are
-/// other methods of `ElementImpl`.
+/// log `DEBUG_CATEGORY`, the description, the pads, and the values of properties. `methods` are other methods of
+/// `ElementImpl`.
 macro_rules! element {
     (
         $element:ty,
@@ -74,12 +86,6 @@ macro_rules! element {
             /// Returns the values of the properties.
             fn given(&self) -> std::sync::MutexGuard<'_, Settings> {
                 self.settings.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
-            }
-
-            /// Posts why the element cannot use a format, and returns it.
-            fn refuse_format(&self, why: &dyn std::fmt::Display) -> gst::LoggableError {
-                gst::element_imp_error!(self, gst::StreamError::Format, ["{why}"]);
-                gst::loggable_error!(DEBUG_CATEGORY, "{why}")
             }
         }
     };

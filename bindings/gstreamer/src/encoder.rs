@@ -13,7 +13,7 @@ use gst_video::{VideoCodecFrame, VideoCodecFrameFlags, VideoCodecState, VideoFra
 use nestcast_codec::{Bitrate, Budget, CodedFrame, Picture, Population, VideoEncoder, VideoModel, VideoSettings};
 
 use crate::coded_format::{coded_caps, describe};
-use crate::element::{count, element};
+use crate::element::{count, element, refuse_format};
 use crate::raw_format::{RawFormat, raw_caps, readable};
 use crate::raw_picture::{borrow, view};
 
@@ -113,7 +113,7 @@ impl VideoEncoderImpl for Encoder {
     }
 
     fn set_format(&self, input: &VideoCodecState<'static, Readable>) -> Result<(), gst::LoggableError> {
-        let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
+        let refused = |why: &dyn std::fmt::Display| refuse_format(&*self.obj(), *DEBUG_CATEGORY, why);
         let info = input.info().clone();
         let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
         let settings = self.settings(format).map_err(|error| refused(&error))?;

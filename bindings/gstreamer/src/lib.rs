@@ -10,6 +10,8 @@ mod coded_format;
 mod decoder;
 mod element;
 mod encoder;
+mod pad_source;
+mod picture_output;
 mod raw_format;
 mod raw_picture;
 mod reception;
@@ -18,6 +20,7 @@ mod sound_gate;
 mod sound_input;
 mod sound_output;
 mod source;
+mod waiting;
 
 use gst::glib;
 use gst::prelude::*;

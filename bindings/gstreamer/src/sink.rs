@@ -17,7 +17,7 @@ use nestcast_sender::{BrowserPage, Identity, clock_micros, place_of};
 use nestcast_sound::{MAX_BITRATE, MIN_BITRATE};
 
 use crate::broadcast::{Broadcast, PictureInput, Settings as Running, with_causes};
-use crate::element::{audio_pad, count, element};
+use crate::element::{audio_pad, count, element, refuse_format};
 use crate::raw_format::{RawFormat, raw_caps, readable};
 use crate::raw_picture::borrow;
 use crate::sound_input::{SoundInput, sound_caps};
@@ -258,7 +258,7 @@ impl BaseSinkImpl for Sink {
     }
 
     fn set_caps(&self, caps: &gst::Caps) -> Result<(), gst::LoggableError> {
-        let refused = |why: &dyn std::fmt::Display| self.refuse_format(why);
+        let refused = |why: &dyn std::fmt::Display| refuse_format(&*self.obj(), *DEBUG_CATEGORY, why);
         let info = VideoInfo::from_caps(caps).map_err(|error| refused(&error))?;
         let format = RawFormat::of(&info).map_err(|error| refused(&error))?;
         {

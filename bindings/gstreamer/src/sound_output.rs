@@ -1,97 +1,23 @@
 //! The second pad of the source: the sound of a broadcast as raw samples, pushed as it is heard.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use gst::glib;
-use gst::prelude::*;
+use gst_base::prelude::*;
 use nestcast_proto::Sound;
 use nestcast_receiver::{SoundBlock, SoundContent};
 use nestcast_sound::{Error, SAMPLES_PER_SECOND, SoundRenderer};
 
+use crate::element::refuse_format;
+use crate::pad_source::Buffers;
 use crate::sound_input::sound_caps;
+use crate::waiting::{Next, Waiting};
 
-/// The most blocks that wait for the pipeline: a second's. One that is slower misses the oldest.
-const MAX_WAITING_BLOCKS: usize = 50;
 /// Blocks follow one another without a gap while they come this evenly, so the timestamp of a block lies at most this long
 /// before the moment at which it is pushed.
 pub(crate) const MAX_UNEVENNESS: gst::ClockTime = gst::ClockTime::from_mseconds(100);
 
-/// The sound between the player's thread and the pad's.
-#[derive(Default)]
-pub(crate) struct SoundQueue {
-    state: Mutex<State>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct State {
-    /// Samples of 16 bits, left and right in turn.
-    blocks: VecDeque<Vec<u8>>,
-    is_playing: bool,
-    is_stopped: bool,
-    is_over: bool,
-}
-
-/// What the pad's thread gets.
-enum Next {
-    Block(Vec<u8>),
-    Stopped,
-    End,
-}
-
-impl SoundQueue {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn add(&self, block: Vec<u8>) {
-        let mut state = self.lock();
-        if state.blocks.len() == MAX_WAITING_BLOCKS {
-            state.blocks.pop_front();
-        }
-        state.blocks.push_back(block);
-        self.changed.notify_all();
-    }
-
-    /// Says that no more sound comes.
-    pub(crate) fn end(&self) {
-        self.lock().is_over = true;
-        self.changed.notify_all();
-    }
-
-    /// Says whether the pipeline plays. While it does not, its thread waits; sound of before a pause is of no use.
-    pub(crate) fn set_playing(&self, is_playing: bool) {
-        let mut state = self.lock();
-        state.blocks.clear();
-        state.is_playing = is_playing;
-        self.changed.notify_all();
-    }
-
-    /// Ends the wait of the pad's thread.
-    pub(crate) fn stop(&self) {
-        self.lock().is_stopped = true;
-        self.changed.notify_all();
-    }
-
-    fn next(&self) -> Next {
-        let mut state = self.lock();
-        loop {
-            if state.is_stopped {
-                return Next::Stopped;
-            }
-            if state.is_playing {
-                if let Some(block) = state.blocks.pop_front() {
-                    return Next::Block(block);
-                }
-                if state.is_over {
-                    return Next::End;
-                }
-            }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
+/// Blocks of samples of 16 bits, left and right in turn.
+pub(crate) type SoundQueue = Waiting<Vec<u8>>;
 
 /// Makes samples of what a player plays.
 pub(crate) struct SoundPlayer {
@@ -126,77 +52,27 @@ impl SoundPlayer {
     }
 }
 
-/// Pushes sound into a pad, block by block, on the pad's thread.
-pub(crate) struct SoundPusher {
-    pad: gst::Pad,
-    element: glib::WeakRef<gst::Element>,
+/// Makes buffers of the sound of a reception.
+pub(crate) struct SoundBuffers {
     queue: Arc<SoundQueue>,
-    has_begun: bool,
+    category: gst::DebugCategory,
     /// The running time at which the last block ends.
-    ends: Option<gst::ClockTime>,
+    ends: Mutex<Option<gst::ClockTime>>,
 }
 
-impl SoundPusher {
-    pub(crate) fn new(pad: gst::Pad, element: &gst::Element, queue: Arc<SoundQueue>) -> Self {
-        Self { pad, element: element.downgrade(), queue, has_begun: false, ends: None }
+impl SoundBuffers {
+    pub(crate) const fn new(queue: Arc<SoundQueue>, category: gst::DebugCategory) -> Self {
+        Self { queue, category, ends: Mutex::new(None) }
     }
 
-    /// Waits for the next block and pushes it. Pauses the pad's thread at the end, and when it is stopped or refused.
-    pub(crate) fn push_next(&mut self) {
-        let Some(element) = self.element.upgrade() else { return };
-        let goes_on = match self.queue.next() {
-            Next::Block(block) => {
-                self.begin(&element);
-                let buffer = self.buffer(&element, block);
-                match self.pad.push(buffer) {
-                    Ok(_) => true,
-                    Err(error) => {
-                        self.handle_refusal(&element, error);
-                        false
-                    }
-                }
-            }
-            Next::End => {
-                self.begin(&element);
-                self.pad.push_event(gst::event::Eos::new());
-                false
-            }
-            Next::Stopped => false,
-        };
-        if !goes_on {
-            // It is this thread's own, which cannot wait for itself.
-            let _ = self.pad.pause_task();
-        }
-    }
-
-    /// Ends the pipeline with an error if an element cannot use the sound. A flush, the end of the stream and a pad that
-    /// leads nowhere are no errors.
-    fn handle_refusal(&self, element: &gst::Element, error: gst::FlowError) {
-        if matches!(error, gst::FlowError::Flushing | gst::FlowError::NotLinked | gst::FlowError::Eos) {
-            return;
-        }
-        gst::element_error!(element, gst::StreamError::Failed, ["an element refuses the sound: {error}"]);
-        self.pad.push_event(gst::event::Eos::new());
-    }
-
-    fn begin(&mut self, element: &gst::Element) {
-        if std::mem::replace(&mut self.has_begun, true) {
-            return;
-        }
-        let id = self.pad.create_stream_id(element, Some("audio"));
-        let start = gst::event::StreamStart::builder(&id).group_id(gst::GroupId::next());
-        self.pad.push_event(start.build());
-        self.pad.push_event(gst::event::Caps::new(&sound_caps()));
-        self.pad.push_event(gst::event::Segment::new(&gst::FormattedSegment::<gst::ClockTime>::new()));
-    }
-
-    fn buffer(&mut self, element: &gst::Element, block: Vec<u8>) -> gst::Buffer {
+    fn buffer(&self, source: &gst_base::BaseSrc, block: Vec<u8>) -> gst::Buffer {
         let frames = (block.len() / 4) as u64;
         let duration = gst::ClockTime::from_nseconds(frames * 1_000_000_000 / u64::from(SAMPLES_PER_SECOND));
-        let now = element.current_running_time().unwrap_or_default();
-        let even = self.ends.filter(|ends| ends.absdiff(now) < MAX_UNEVENNESS);
+        let now = source.current_running_time().unwrap_or_default();
+        let mut ends = self.ends.lock().unwrap_or_else(PoisonError::into_inner);
+        let even = ends.filter(|ends| ends.absdiff(now) < MAX_UNEVENNESS);
         let pts = even.unwrap_or(now);
-        self.ends = Some(pts + duration);
+        *ends = Some(pts + duration);
         let mut buffer = gst::Buffer::from_mut_slice(block);
         if let Some(fresh) = buffer.get_mut() {
             fresh.set_pts(pts);
@@ -206,5 +82,30 @@ impl SoundPusher {
             }
         }
         buffer
+    }
+}
+
+impl Buffers for SoundBuffers {
+    fn negotiate(&self, source: &gst_base::BaseSrc) -> Result<(), gst::LoggableError> {
+        let caps = sound_caps();
+        let refused = |_| refuse_format(source, self.category, &format!("an element refuses the sound: no {caps}"));
+        source.set_caps(&caps).map_err(refused)
+    }
+
+    fn next(&self, source: &gst_base::BaseSrc) -> Result<gst::Buffer, gst::FlowError> {
+        match self.queue.next() {
+            Next::Item { item, .. } => Ok(self.buffer(source, item)),
+            Next::Interrupted => Err(gst::FlowError::Flushing),
+            // What went wrong is said by the pictures.
+            Next::End | Next::Failed(_) => Err(gst::FlowError::Eos),
+        }
+    }
+
+    fn interrupt(&self) {
+        self.queue.interrupt();
+    }
+
+    fn resume(&self) {
+        self.queue.resume();
     }
 }

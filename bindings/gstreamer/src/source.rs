@@ -1,7 +1,8 @@
-//! `nestcastsrc`: receives a broadcast as raw video.
+//! `nestcastsrc`: receives a broadcast as raw video, and its sound if a pipeline asks for that. It is a bin with a source
+//! for each pad.
 
 use std::path::PathBuf;
-use std::sync::{Arc, LazyLock, Mutex};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gst::glib;
@@ -9,26 +10,27 @@ use gst::glib::Properties;
 use gst::prelude::*;
 use gst::subclass::prelude::*;
 use gst_base::prelude::*;
-use gst_base::subclass::base_src::CreateSuccess;
-use gst_base::subclass::prelude::*;
-use gst_video::{VideoFrameRef, VideoInfo};
 use nestcast_proto::Bitrate;
 use nestcast_receiver::{Address, Latency, ReceiverConfig, Trust};
 
 use crate::element::{audio_pad, count, element};
-use crate::raw_format::{RawFormat, layout, raw_caps};
-use crate::raw_picture::write;
-use crate::reception::{Next, PictureOutput, Received, Reception};
+use crate::pad_source::PadSource;
+use crate::picture_output::PictureBuffers;
+use crate::raw_format::{layout, raw_caps};
+use crate::reception::{Outputs, Reception};
 use crate::sound_input::sound_caps;
-use crate::sound_output::{MAX_UNEVENNESS, SoundPusher, SoundQueue};
+use crate::sound_output::{MAX_UNEVENNESS, SoundBuffers};
 
-/// The caps of a buffer's reference timestamp that is the capture time since 1970.
-static CAPTURE_TIME: LazyLock<gst::Caps> = LazyLock::new(|| gst::Caps::new_empty_simple("timestamp/x-unix"));
+/// The name of the pad for pictures.
+const PICTURES: &str = "src";
+/// The name of the pad for sound.
+const SOUND: &str = "audio";
 
 glib::wrapper! {
     /// Receives a broadcast.
     pub struct NestcastSrc(ObjectSubclass<Source>)
-        @extends gst_base::PushSrc, gst_base::BaseSrc, gst::Element, gst::Object;
+        @extends gst::Bin, gst::Element, gst::Object,
+        @implements gst::ChildProxy;
 }
 
 #[derive(Debug, Clone)]
@@ -62,16 +64,21 @@ impl Default for Settings {
 
 #[derive(Default)]
 struct State {
-    reception: Option<Reception>,
-    /// The format of the last caps.
-    output: Option<(RawFormat, VideoInfo)>,
-    dropped: u64,
-    /// The sound, if the pipeline asked for it.
-    sound: Option<Arc<SoundQueue>>,
+    /// From READY to PAUSED on.
+    running: Option<Running>,
+    /// What pushes the sound, if the pipeline asked for it.
+    sound: Option<PadSource>,
+}
+
+struct Running {
+    _reception: Reception,
+    pictures: Arc<PictureBuffers>,
+    /// Says that pictures and sound belong together.
+    group: gst::GroupId,
 }
 
 /// The element.
-#[derive(Default, Properties)]
+#[derive(Properties)]
 #[properties(wrapper_type = NestcastSrc)]
 pub struct Source {
     #[property(
@@ -117,24 +124,41 @@ pub struct Source {
         blurb = "The number of pictures that were dropped because the pipeline was slow"
     )]
     state: Mutex<State>,
+    #[property(
+        name = "num-buffers", type = i32, get = Self::num_buffers, set = Self::set_num_buffers, minimum = -1,
+        default = -1, blurb = "The number of pictures after which the pictures end; -1 sets no limit"
+    )]
+    #[property(
+        name = "do-timestamp", type = bool, get = Self::stamps, set = Self::set_stamps, default = true,
+        blurb = "Stamps each picture with the moment at which it is shown"
+    )]
+    pictures: PadSource,
 }
 
 #[glib::object_subclass]
 impl ObjectSubclass for Source {
     const NAME: &'static str = "NestcastSrc";
     type Type = NestcastSrc;
-    type ParentType = gst_base::PushSrc;
+    type ParentType = gst::Bin;
+
+    fn new() -> Self {
+        // A picture leaves in the moment that its timestamp says.
+        let pictures = PadSource::new(raw_caps(), gst::ClockTime::ZERO);
+        // The receiver decides when to show a picture, and its timestamp says: now.
+        pictures.set_do_timestamp(true);
+        Self { settings: Mutex::default(), state: Mutex::default(), pictures }
+    }
 }
 
 #[glib::derived_properties]
 impl ObjectImpl for Source {
     fn constructed(&self) {
         self.parent_constructed();
-        let obj = self.obj();
-        obj.set_live(true);
-        obj.set_format(gst::Format::Time);
-        // The receiver decides when to show a picture, and its timestamp says: now.
-        obj.set_do_timestamp(true);
+        let builder = self.hold(&self.pictures, PICTURES);
+        let added = builder.and_then(|builder| self.obj().add_pad(&builder.build()));
+        if let Err(error) = added {
+            gst::error!(DEBUG_CATEGORY, imp = self, "no pad for pictures: {error}");
+        }
     }
 }
 
@@ -156,146 +180,146 @@ element!(
             _: Option<&str>,
             _: Option<&gst::Caps>,
         ) -> Option<gst::Pad> {
-            if self.state().reception.is_some() || self.sound_pad().is_some() {
+            if self.state().running.is_some() || self.state().sound.is_some() {
                 gst::error!(DEBUG_CATEGORY, imp = self, "one pad for sound, and before the pipeline plays");
                 return None;
             }
-            let pad = gst::Pad::builder_from_template(template)
-                .name("audio")
-                .query_function(|pad, source, query| {
-                    if let gst::QueryViewMut::Latency(latency) = query.view_mut() {
-                        // Blocks may come later than their timestamps say, by as much as they are uneven.
-                        latency.set(true, MAX_UNEVENNESS, gst::ClockTime::NONE);
-                        return true;
-                    }
-                    gst::Pad::query_default(pad, source, query)
-                })
-                .build();
+            // Blocks may come later than their timestamps say, by as much as they are uneven.
+            let source = PadSource::new(template.caps().clone(), MAX_UNEVENNESS);
+            let builder = self.hold(&source, SOUND).ok()?;
+            let pad = builder.proxy_pad_chain_function(push_sound).build();
+            self.state().sound = Some(source);
             self.obj().add_pad(&pad).ok()?;
-            Some(pad)
+            Some(pad.upcast())
         }
 
         fn release_pad(&self, pad: &gst::Pad) {
-            let queue = self.state().sound.take();
-            queue.inspect(|queue| queue.stop());
+            let Some(source) = self.state().sound.take() else { return };
             // The thread may be pushing, until the pad is inactive.
             let _ = pad.set_active(false);
-            self.stop_sound();
+            // A change of the bin's state must not start it again.
+            source.set_locked_state(true);
+            let _ = source.set_state(gst::State::Null);
+            let _ = self.obj().remove(&source);
             let _ = self.obj().remove_pad(pad);
         }
 
         fn change_state(&self, change: gst::StateChange) -> Result<gst::StateChangeSuccess, gst::StateChangeError> {
-            let queue = self.state().sound.clone();
-            match (change, &queue) {
-                (gst::StateChange::PlayingToPaused, Some(queue)) => queue.set_playing(false),
-                (gst::StateChange::PausedToReady, Some(queue)) => queue.stop(),
+            if change == gst::StateChange::ReadyToPaused {
+                self.begin().map_err(|why| {
+                    gst::element_imp_error!(self, gst::ResourceError::Settings, ["{why}"]);
+                    gst::StateChangeError
+                })?;
+            }
+            let changed = self.parent_change_state(change);
+            match change {
+                gst::StateChange::PausedToReady => self.end(),
+                gst::StateChange::ReadyToPaused if changed.is_err() => self.end(),
                 _ => {}
             }
-            let changed = self.parent_change_state(change)?;
-            match (change, &queue) {
-                (gst::StateChange::ReadyToPaused, _) => self.start_sound(),
-                (gst::StateChange::PausedToPlaying, Some(queue)) => queue.set_playing(true),
-                // Its thread has nothing to wait for any more.
-                (gst::StateChange::PausedToReady, _) => self.stop_sound(),
-                _ => {}
-            }
-            Ok(changed)
+            changed
         }
     }
 );
 
-impl BaseSrcImpl for Source {
-    fn start(&self) -> Result<(), gst::ErrorMessage> {
-        let sound = self.sound_pad().map(|_| Arc::<SoundQueue>::default());
-        let begun = self.begin(sound.clone());
-        let begun = begun.map_err(|why| gst::error_msg!(gst::ResourceError::Settings, ["{why}"]))?;
-        *self.state() = State { reception: Some(begun), sound, ..State::default() };
-        Ok(())
-    }
-
-    fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        *self.state() = State::default();
-        Ok(())
-    }
-
-    fn is_seekable(&self) -> bool {
-        false
-    }
-
-    fn negotiate(&self) -> Result<(), gst::LoggableError> {
-        // The caps are those of the announcement, which comes with the first picture.
-        Ok(())
-    }
-
-    fn query(&self, query: &mut gst::QueryRef) -> bool {
-        if let gst::QueryViewMut::Latency(latency) = query.view_mut() {
-            // A picture leaves in the moment that its timestamp says, and a slow pipeline blocks nothing.
-            latency.set(true, gst::ClockTime::ZERO, gst::ClockTime::NONE);
-            return true;
-        }
-        BaseSrcImplExt::parent_query(self, query)
-    }
-
-    fn unlock(&self) -> Result<(), gst::ErrorMessage> {
-        self.output().inspect(|output| output.set_unlocked(true));
-        Ok(())
-    }
-
-    fn unlock_stop(&self) -> Result<(), gst::ErrorMessage> {
-        // After a pause or a flush, pictures of before are of no use.
-        self.output().inspect(|output| {
-            output.flush();
-            output.set_unlocked(false);
-        });
-        Ok(())
+impl BinImpl for Source {
+    /// Posts errors of the sources as the element's own: applications know of no other.
+    fn handle_message(&self, message: gst::Message) {
+        let gst::MessageView::Error(error) = message.view() else { return self.parent_handle_message(message) };
+        let (obj, debug) = (self.obj(), error.debug());
+        let own = gst::message::Error::builder_from_error(error.error()).debug_if_some(debug.as_deref()).src(&*obj);
+        self.parent_handle_message(own.build());
     }
 }
 
-impl PushSrcImpl for Source {
-    fn create(&self, _: Option<&mut gst::BufferRef>) -> Result<CreateSuccess, gst::FlowError> {
-        let output = self.output().ok_or(gst::FlowError::Flushing)?;
-        match output.next() {
-            Next::Picture(received) => self.buffer(&received).map(CreateSuccess::NewBuffer),
-            Next::Unlocked => Err(gst::FlowError::Flushing),
-            Next::End => Err(gst::FlowError::Eos),
-            Next::Failed(why) => {
-                gst::element_imp_error!(self, gst::ResourceError::Read, ["{why}"]);
-                Err(gst::FlowError::Error)
+/// Pushes a block of sound. An element that cannot use it ends the pipeline with an error. A pad that leads nowhere is no
+/// error: pictures go on.
+fn push_sound(
+    pad: &gst::ProxyPad,
+    ghost: Option<&gst::Object>,
+    buffer: gst::Buffer,
+) -> Result<gst::FlowSuccess, gst::FlowError> {
+    match gst::ProxyPad::chain_default(pad, ghost, buffer) {
+        Err(gst::FlowError::NotLinked) => Ok(gst::FlowSuccess::Ok),
+        Err(error) if !matches!(error, gst::FlowError::Flushing | gst::FlowError::Eos) => {
+            let element = ghost.and_then(gst::Object::parent).and_downcast::<gst::Element>();
+            if let Some(element) = element {
+                gst::element_error!(element, gst::StreamError::Failed, ["an element refuses the sound: {error}"]);
             }
+            // The source would post a second error, which says less.
+            Err(gst::FlowError::Eos)
         }
+        pushed => pushed,
     }
 }
 
 impl Source {
-    fn sound_pad(&self) -> Option<gst::Pad> {
-        self.obj().static_pad("audio")
-    }
-
-    /// Starts the thread of sound, if the pipeline asked for it.
-    fn start_sound(&self) {
-        let (Some(pad), Some(queue)) = (self.sound_pad(), self.state().sound.clone()) else { return };
+    /// Adds a source to the bin, and begins a pad of the bin that it pushes into.
+    fn hold(&self, source: &PadSource, name: &'static str) -> Result<gst::PadBuilder<gst::GhostPad>, glib::BoolError> {
         let obj = self.obj();
-        let mut pusher = SoundPusher::new(pad.clone(), obj.upcast_ref(), queue);
-        if let Err(error) = pad.start_task(move || pusher.push_next()) {
-            gst::error!(DEBUG_CATEGORY, imp = self, "no thread for sound: {error}");
-        }
+        obj.add(source)?;
+        let template = obj.pad_template(name).ok_or_else(|| glib::bool_error!("no template {name}"))?;
+        let builder = gst::GhostPad::builder_from_template_with_target(&template, source.src_pad())?;
+        let weak = self.downgrade();
+        Ok(builder.name(name).proxy_pad_event_function(move |pad, ghost, event| {
+            let own = weak.upgrade().and_then(|element| element.stream_start(name, &event));
+            gst::Pad::event_default(pad, ghost, own.unwrap_or(event))
+        }))
     }
 
-    /// Ends the thread of sound.
-    fn stop_sound(&self) {
-        let _ = self.sound_pad().map(|pad| pad.stop_task());
-    }
-
-    fn output(&self) -> Option<PictureOutput> {
-        self.state().reception.as_ref().map(Reception::output)
+    /// Returns what to send in place of the event by which a source starts its stream: the id stays the same while the
+    /// address does, and both streams have one group.
+    fn stream_start(&self, name: &str, event: &gst::Event) -> Option<gst::Event> {
+        let gst::EventView::StreamStart(_) = event.view() else { return None };
+        let id = format!("{}/{}", self.given().address, if name == SOUND { "audio" } else { "video" });
+        let group = self.state().running.as_ref()?.group;
+        Some(gst::event::StreamStart::builder(&id).group_id(group).seqnum(event.seqnum()).build())
     }
 
     fn dropped(&self) -> u64 {
-        self.state().dropped
+        self.state().running.as_ref().map_or(0, |running| running.pictures.dropped())
     }
 
-    /// Reads the properties, and begins to receive.
-    fn begin(&self, sound: Option<Arc<SoundQueue>>) -> Result<Reception, String> {
+    fn num_buffers(&self) -> i32 {
+        self.pictures.property("num-buffers")
+    }
+
+    fn set_num_buffers(&self, count: i32) {
+        self.pictures.set_property("num-buffers", count);
+    }
+
+    fn stamps(&self) -> bool {
+        self.pictures.does_timestamp()
+    }
+
+    fn set_stamps(&self, stamps: bool) {
+        self.pictures.set_do_timestamp(stamps);
+    }
+
+    /// Begins to receive, and gives the sources what they push.
+    fn begin(&self) -> Result<(), String> {
+        let sound = self.state().sound.clone();
+        let outputs = Outputs::new(sound.is_some());
+        let reception = self.receive(outputs.clone())?;
+        let pictures = Arc::new(PictureBuffers::new(outputs.pictures, *DEBUG_CATEGORY));
+        self.pictures.set_buffers(Some(pictures.clone()));
+        if let Some((source, queue)) = sound.zip(outputs.sound) {
+            source.set_buffers(Some(Arc::new(SoundBuffers::new(queue, *DEBUG_CATEGORY))));
+        }
+        self.state().running = Some(Running { _reception: reception, pictures, group: gst::GroupId::next() });
+        Ok(())
+    }
+
+    /// Ends the reception, after its sources stopped.
+    fn end(&self) {
+        let sound = self.state().sound.clone();
+        self.pictures.set_buffers(None);
+        sound.inspect(|source| source.set_buffers(None));
+        self.state().running = None;
+    }
+
+    /// Reads the properties, and starts a reception.
+    fn receive(&self, outputs: Outputs) -> Result<Reception, String> {
         let given = self.given().clone();
         let address: Address = given.address.parse().map_err(|error| format!("{error}"))?;
         let trust = match (given.fingerprint, given.authorities) {
@@ -317,62 +341,12 @@ impl Source {
             ..Reception::config(trust)
         };
         let threads = count(given.threads);
-        let pad = self.obj().src_pad().downgrade();
+        let pad = self.pictures.src_pad().downgrade();
         let shown_bits = move |bits| {
             let allowed = pad.upgrade().and_then(|pad| pad.allowed_caps());
             layout(allowed.as_deref(), bits).1
         };
-        Reception::start(address, config, threads, shown_bits, sound)
+        Reception::start(address, config, threads, shown_bits, outputs)
             .map_err(|error| format!("a thread cannot be started: {error}"))
-    }
-
-    /// Puts a picture into a buffer, after its caps if they change.
-    fn buffer(&self, received: &Received) -> Result<gst::Buffer, gst::FlowError> {
-        let info = self.info(received.format)?;
-        let mut buffer = gst::Buffer::with_size(info.size()).map_err(|_| gst::FlowError::Error)?;
-        let fresh = buffer.get_mut().ok_or(gst::FlowError::Error)?;
-        {
-            let frame = VideoFrameRef::from_buffer_ref_writable(fresh, &info);
-            write(&received.picture, &mut frame.map_err(|_| gst::FlowError::Error)?);
-        }
-        match received.captured {
-            Some(captured) => {
-                let at = gst::ClockTime::from_useconds(captured);
-                gst::ReferenceTimestampMeta::add(fresh, &CAPTURE_TIME, at, gst::ClockTime::NONE);
-            }
-            // It conceals a frame that is missing.
-            None => fresh.set_flags(gst::BufferFlags::CORRUPTED),
-        }
-        if received.dropped > 0 {
-            gst::debug!(DEBUG_CATEGORY, imp = self, "{} pictures were dropped", received.dropped);
-            fresh.set_flags(gst::BufferFlags::DISCONT);
-            self.state().dropped += received.dropped;
-        }
-        Ok(buffer)
-    }
-
-    /// Returns how the pictures of a format lie in buffers, and sends caps if the format is new.
-    fn info(&self, format: RawFormat) -> Result<VideoInfo, gst::FlowError> {
-        if let Some((before, info)) = &self.state().output
-            && *before == format
-        {
-            return Ok(info.clone());
-        }
-        let refused = |why: &dyn std::fmt::Display| {
-            self.refuse_format(why);
-            gst::FlowError::NotNegotiated
-        };
-        let obj = self.obj();
-        let allowed = obj.src_pad().allowed_caps();
-        let (layout, bits) = layout(allowed.as_deref(), format.bits);
-        if bits != format.bits {
-            let why = format!("no element takes pictures of {} bits a sample: put videoconvert after it", format.bits);
-            return Err(refused(&why));
-        }
-        let info = format.to_info(layout).map_err(|error| refused(&error))?;
-        let caps = info.to_caps().map_err(|error| refused(&error))?;
-        obj.set_caps(&caps).map_err(|_| refused(&format!("no element takes {caps}")))?;
-        self.state().output = Some((format, info.clone()));
-        Ok(info)
     }
 }

@@ -14,3 +14,5 @@ mod inspection;
 mod names;
 #[path = "pipelines/pages.rs"]
 mod pages;
+#[path = "pipelines/streams.rs"]
+mod streams;

@@ -3,6 +3,7 @@
 use std::sync::Once;
 use std::time::{Duration, Instant};
 
+use gst::glib;
 use gst::prelude::*;
 use gst_app::AppSink;
 use gst_video::{VideoFormat, VideoFrameExt as _, VideoFrameRef, VideoInfo};
@@ -10,11 +11,12 @@ use gst_video::{VideoFormat, VideoFrameExt as _, VideoFrameRef, VideoInfo};
 /// Only turns a hang into a message.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Prepares GStreamer with the plugin.
+/// Prepares GStreamer with the plugin. From then on, a critical message of GLib, GStreamer or an element ends the tests.
 pub(crate) fn init() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         gst::init().expect("GStreamer starts");
+        glib::log_set_always_fatal(glib::LogLevels::LEVEL_CRITICAL | glib::LogLevels::LEVEL_ERROR);
         gstnestcast::plugin::plugin_register_static().expect("the plugin is registered");
     });
 }
