@@ -19,7 +19,7 @@ use crate::picture_output::PictureBuffers;
 use crate::raw_format::{layout, raw_caps};
 use crate::reception::{Outputs, Reception};
 use crate::sound_input::sound_caps;
-use crate::sound_output::{MAX_UNEVENNESS, SoundBuffers};
+use crate::sound_output::{MAX_UNEVENNESS, SoundBuffers, SoundQueue};
 
 /// The name of the pad for pictures.
 const PICTURES: &str = "src";
@@ -73,6 +73,7 @@ struct State {
 struct Running {
     _reception: Reception,
     pictures: Arc<PictureBuffers>,
+    sound: Option<Arc<SoundQueue>>,
     /// Says that pictures and sound belong together.
     group: gst::GroupId,
 }
@@ -126,7 +127,7 @@ pub struct Source {
     state: Mutex<State>,
     #[property(
         name = "num-buffers", type = i32, get = Self::num_buffers, set = Self::set_num_buffers, minimum = -1,
-        default = -1, blurb = "The number of pictures after which the pictures end; -1 sets no limit"
+        default = -1, blurb = "The number of pictures after which the source ends; -1 sets no limit"
     )]
     #[property(
         name = "do-timestamp", type = bool, get = Self::stamps, set = Self::set_stamps, default = true,
@@ -262,18 +263,29 @@ impl Source {
         let builder = gst::GhostPad::builder_from_template_with_target(&template, source.src_pad())?;
         let weak = self.downgrade();
         Ok(builder.name(name).proxy_pad_event_function(move |pad, ghost, event| {
-            let own = weak.upgrade().and_then(|element| element.stream_start(name, &event));
+            let own = weak.upgrade().and_then(|element| element.handle_event(name, &event));
             gst::Pad::event_default(pad, ghost, own.unwrap_or(event))
         }))
     }
 
-    /// Returns what to send in place of the event by which a source starts its stream: the id stays the same while the
+    /// Handles an event of a source, and returns what to send in its place. The id of a stream stays the same while the
     /// address does, and both streams have one group.
-    fn stream_start(&self, name: &str, event: &gst::Event) -> Option<gst::Event> {
-        let gst::EventView::StreamStart(_) = event.view() else { return None };
-        let id = format!("{}/{}", self.given().address, if name == SOUND { "audio" } else { "video" });
-        let group = self.state().running.as_ref()?.group;
-        Some(gst::event::StreamStart::builder(&id).group_id(group).seqnum(event.seqnum()).build())
+    fn handle_event(&self, name: &str, event: &gst::Event) -> Option<gst::Event> {
+        let (is_sound, address) = (name == SOUND, self.given().address.clone());
+        let state = self.state();
+        let running = state.running.as_ref()?;
+        match event.view() {
+            gst::EventView::StreamStart(_) => {
+                let id = format!("{address}/{}", if is_sound { "audio" } else { "video" });
+                Some(gst::event::StreamStart::builder(&id).group_id(running.group).seqnum(event.seqnum()).build())
+            }
+            // The sound ends with the pictures.
+            gst::EventView::Eos(_) if !is_sound => {
+                running.sound.as_ref().inspect(|sound| sound.end(None));
+                None
+            }
+            _ => None,
+        }
     }
 
     fn dropped(&self) -> u64 {
@@ -303,10 +315,11 @@ impl Source {
         let reception = self.receive(outputs.clone())?;
         let pictures = Arc::new(PictureBuffers::new(outputs.pictures, *DEBUG_CATEGORY));
         self.pictures.set_buffers(Some(pictures.clone()));
-        if let Some((source, queue)) = sound.zip(outputs.sound) {
+        if let Some((source, queue)) = sound.zip(outputs.sound.clone()) {
             source.set_buffers(Some(Arc::new(SoundBuffers::new(queue, *DEBUG_CATEGORY))));
         }
-        self.state().running = Some(Running { _reception: reception, pictures, group: gst::GroupId::next() });
+        let group = gst::GroupId::next();
+        self.state().running = Some(Running { _reception: reception, pictures, sound: outputs.sound, group });
         Ok(())
     }
 

@@ -100,11 +100,19 @@ fn an_end_that_the_application_asks_for_reaches_both_streams() {
 }
 
 #[test]
-fn pictures_end_after_their_number_and_have_no_times_if_nobody_wants_them() {
+fn pictures_and_sound_end_after_a_number_of_pictures() {
+    let sender = sender();
+    for sound in ["", "receive.audio ! fakesink async=false"] {
+        let notation = format!("{} num-buffers=3 ! appsink name=out {sound}", source(&sender));
+        assert_eq!(Pipeline::new(&notation).samples().len(), 3);
+    }
+}
+
+#[test]
+fn pictures_have_no_times_if_nobody_wants_them() {
     let sender = sender();
     let notation = format!("{} num-buffers=3 do-timestamp=false ! appsink name=out", source(&sender));
     let samples = Pipeline::new(&notation).samples();
-    assert_eq!(samples.len(), 3);
     // GStreamer itself stamps the first one with 0.
     assert!(samples[1..].iter().all(|sample| sample.buffer().expect("a buffer").pts().is_none()));
 }
