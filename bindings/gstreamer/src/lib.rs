@@ -2,7 +2,8 @@
 //! it, and `nestcastsrc` receives a broadcast. `gst-inspect-1.0 nestcast` lists them.
 //!
 //! Each element is a file, and the threads of a session are files of their own: `broadcast.rs` and `reception.rs` know
-//! no pipeline. `raw_format.rs` and `raw_picture.rs` turn caps and buffers of raw video into the codec's types and
+//! no pipeline. `nestcastsrc` holds a `pad_source.rs` for each of its pads, whose buffers `picture_output.rs` and
+//! `sound_output.rs` make. `raw_format.rs` and `raw_picture.rs` turn caps and buffers of raw video into the codec's types and
 //! back. `element.rs` has the parts that all elements have alike.
 
 mod broadcast;

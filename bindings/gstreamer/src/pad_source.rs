@@ -82,14 +82,6 @@ impl ElementImpl for Pushing {
 }
 
 impl BaseSrcImpl for Pushing {
-    fn start(&self) -> Result<(), gst::ErrorMessage> {
-        Ok(())
-    }
-
-    fn stop(&self) -> Result<(), gst::ErrorMessage> {
-        Ok(())
-    }
-
     fn is_seekable(&self) -> bool {
         false
     }

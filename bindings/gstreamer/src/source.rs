@@ -189,8 +189,8 @@ element!(
             let source = PadSource::new(template.caps().clone(), MAX_UNEVENNESS);
             let builder = self.hold(&source, SOUND).ok()?;
             let pad = builder.proxy_pad_chain_function(push_sound).build();
-            self.state().sound = Some(source);
             self.obj().add_pad(&pad).ok()?;
+            self.state().sound = Some(source);
             Some(pad.upcast())
         }
 
@@ -228,7 +228,11 @@ impl BinImpl for Source {
     fn handle_message(&self, message: gst::Message) {
         let gst::MessageView::Error(error) = message.view() else { return self.parent_handle_message(message) };
         let (obj, debug) = (self.obj(), error.debug());
-        let own = gst::message::Error::builder_from_error(error.error()).debug_if_some(debug.as_deref()).src(&*obj);
+        let own = gst::message::Error::builder_from_error(error.error())
+            .debug_if_some(debug.as_deref())
+            .details_if_some(error.details().map(ToOwned::to_owned))
+            .seqnum(message.seqnum())
+            .src(&*obj);
         self.parent_handle_message(own.build());
     }
 }
