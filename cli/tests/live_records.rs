@@ -205,7 +205,12 @@ fn of_a_stored_video_that_breaks_off_the_whole_part_is_sent_and_a_note_says_so()
     bench.write("empty.nst", &film[..24]);
     let said = bench.run(&["send", "empty.nst", "--listen", "127.0.0.1:0"], &[]);
     let said = String::from_utf8_lossy(&said.stderr).into_owned();
-    assert!(said.contains("empty.nst: it contains no whole frame: it breaks off"), "{said}");
+    assert!(said.contains("empty.nst: it contains no whole frame: it breaks off: get the video again"), "{said}");
+    assert!(!said.contains("receive with"), "it listens: {said}");
+    bench.write("damaged.nst", b"no stored video");
+    let said = bench.run(&["send", "damaged.nst", "--listen", "127.0.0.1:0"], &[]);
+    let said = String::from_utf8_lossy(&said.stderr).into_owned();
+    assert!(said.contains("damaged.nst begins as no stored video does: get it again"), "{said}");
 }
 
 #[test]

@@ -37,7 +37,8 @@ impl Pace {
         let left_out = skipped.saturating_sub(self.skipped);
         *self = Self { at: now, frames, skipped };
         let due = encoded.saturating_add(left_out);
-        (left_out.saturating_mul(FRAMES_PER_SKIP) > due).then_some(Shortfall { encoded, due, past })
+        // A slow source has few frames in a window, and one that is skipped says nothing.
+        (left_out > 1 && left_out.saturating_mul(FRAMES_PER_SKIP) > due).then_some(Shortfall { encoded, due, past })
     }
 }
 
@@ -77,6 +78,9 @@ mod tests {
         assert_eq!(after(&mut pace, 5, 35, 115), Some([35, 150, 5]));
         assert_eq!(after(&mut pace, 6, 42, 138), None, "it was just said");
         assert_eq!(after(&mut pace, 15, 155, 295), Some([120, 300, 10]));
+        // A picture a second.
+        assert_eq!(after(&mut pace, 20, 159, 296), None, "one was skipped");
+        assert_eq!(after(&mut pace, 25, 162, 298), Some([3, 5, 5]));
     }
 
     #[test]

@@ -97,6 +97,8 @@ pub struct Replay<R> {
     packets: VecDeque<(Duration, Bytes)>,
     /// The first fault of the video, and the frames before it.
     fault: Option<(String, u64)>,
+    /// The video's first frame, in all renditions, until it is sent.
+    first: Option<Vec<Bytes>>,
 }
 
 /// A frame of one rendition.
@@ -114,11 +116,12 @@ impl<R> std::fmt::Debug for Replay<R> {
 }
 
 impl<R: Read> Replay<R> {
-    /// Reads the header of a stored video, which messages call `name`. When the video ends, `again` reopens it.
+    /// Reads the header and the first frame of a stored video, which messages call `name`. When the video ends, `again`
+    /// reopens it.
     ///
     /// # Errors
-    /// [`PictureError::StoredVideo`] if the input is no stored video, its frames have more than `max_pixels`, or they
-    /// need other tables than this build has.
+    /// [`PictureError::StoredVideo`] if the input is no stored video, has no whole frame, its frames have more than
+    /// `max_pixels`, or they need other tables than this build has.
     pub fn new(name: &str, max_pixels: u64, input: R, again: Option<Again<R>>) -> Result<Self, PictureError> {
         let refuse = |error| PictureError::StoredVideo { name: name.to_owned(), error };
         let (mut reader, model) = (Reader::new(input, max_pixels).map_err(refuse)?, VideoModel::built_in());
@@ -126,7 +129,7 @@ impl<R: Read> Replay<R> {
         let sound = sound(&mut reader).map_err(refuse)?;
         let VideoHeader { size, renditions, .. } = *reader.header();
         let welcome = welcome(reader.header());
-        Ok(Self {
+        let mut replay = Self {
             name: name.to_owned(),
             max_pixels,
             schedule: Schedule::new(welcome.interval()),
@@ -146,11 +149,21 @@ impl<R: Read> Replay<R> {
             sound,
             packets: VecDeque::new(),
             fault: None,
-        })
+            first: None,
+        };
+        // Nobody should wait for a broadcast that has nothing to send.
+        replay.first = replay.next_renditions().map_err(refuse)?;
+        if replay.first.is_none() {
+            return Err(refuse(replay.without_frame()));
+        }
+        Ok(replay)
     }
 
     /// Reads the next frame of all renditions; `None` at the end of the video or of its whole part.
     fn next_renditions(&mut self) -> Result<Option<Vec<Bytes>>, Error> {
+        if let Some(first) = self.first.take() {
+            return Ok(Some(first));
+        }
         match self.reader.next_renditions() {
             Ok(None) if !self.reader.is_whole() => self.blame("it breaks off".to_owned()),
             Err(error @ (Error::Codec(_) | Error::Frame { .. })) => self.blame(error.to_string()),
@@ -162,6 +175,12 @@ impl<R: Read> Replay<R> {
     /// Keeps a fault if it is the first.
     fn blame(&mut self, fault: String) {
         self.fault.get_or_insert((fault, self.frames));
+    }
+
+    /// Returns why a video without a whole frame cannot be sent.
+    fn without_frame(&mut self) -> Error {
+        let fault = self.fault.take().map(|(fault, _)| format!(": {fault}")).unwrap_or_default();
+        io::Error::other(format!("it contains no whole frame{fault}: get the video again")).into()
     }
 
     /// Begins again; returns whether there is anything to begin again.
@@ -186,8 +205,7 @@ impl<R: Read> Replay<R> {
             let Some(frames) = next else {
                 self.queue_sound();
                 if self.frames == 0 {
-                    let fault = self.fault.take().map(|(fault, _)| format!(": {fault}")).unwrap_or_default();
-                    return Err(io::Error::other(format!("it contains no whole frame{fault}")).into());
+                    return Err(self.without_frame());
                 }
                 if !self.begin_again()? {
                     return Ok(None);
@@ -279,6 +297,7 @@ impl<R: Read + Seek> Replay<R> {
     /// Begins with the frame `shown`, as a random-access frame that this makes from the base layers from `first` on, or from
     /// the random-access frame that the file has in place of that one. Returns false if the receiver left before.
     fn begin_at(&mut self, first: &Position, shown: &Position, has_left: &AtomicBool) -> Result<bool, Error> {
+        self.first = None;
         if first.has_random_access() {
             self.reader.begin_at(first)?
         } else {

@@ -62,6 +62,19 @@ impl io::Write for Notes {
 }
 
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
+static PLAYER_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Notes if what failed is that a player of pictures or sound closed its end of standard output.
+pub(super) fn played(result: Result<()>) -> Result<()> {
+    let is_closed = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(output::Error::ReaderGone));
+    PLAYER_CLOSED.fetch_or(result.as_ref().is_err_and(is_closed), Ordering::Relaxed);
+    result
+}
+
+/// Returns whether a player closed standard output: its user wants no more.
+pub(super) fn is_player_closed() -> bool {
+    PLAYER_CLOSED.load(Ordering::Relaxed)
+}
 
 /// Returns whether the user asked the process to end, and [`interrupted`] returned.
 pub(super) fn is_asked_to_end() -> bool {

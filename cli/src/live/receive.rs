@@ -70,9 +70,12 @@ fn keep(options: &Receive, runtime: &Runtime, seek: Seek) -> Result<()> {
     conclude(ended.map_err(anyhow::Error::from), written.is_some())
 }
 
-/// Ends the command; a broadcast without a frame is an error, unless you ended it.
+/// Ends the command; a broadcast without a frame is an error, unless you ended it. You also end it by closing the player.
 fn conclude(ended: Result<()>, came: bool) -> Result<()> {
-    ended?;
+    match ended {
+        Err(error) if came && process::is_player_closed() => files::note(&format!("{error:#}")),
+        ended => ended?,
+    }
     ensure!(
         came || process::is_asked_to_end(),
         "the broadcast ended before any picture came: ask whoever runs the sender"

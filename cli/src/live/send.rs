@@ -287,9 +287,11 @@ type Monitors = std::collections::BTreeMap<BroadcastName, Monitor>;
 #[cfg(feature = "metrics")]
 async fn serve_metrics(options: &Send, monitors: Monitors) -> Result<Option<String>> {
     let Some(address) = options.metrics else { return Ok(None) };
-    let failed = || format!("metrics cannot be served on {address}: choose another address with --metrics");
-    let listener = TcpListener::bind(address).await.with_context(failed)?;
-    let address = listener.local_addr().with_context(failed)?;
+    let failed = |error: io::Error| {
+        anyhow::anyhow!("metrics cannot be served on {address}: {error}: choose another address with --metrics")
+    };
+    let listener = TcpListener::bind(address).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
     tokio::spawn(nestcast_sender::serve_metrics(listener, monitors));
     Ok(Some(address.to_string()))
 }

@@ -10,6 +10,7 @@ use nestcast_encode::{
     Muxed, PictureEncoding, PictureError, PictureFormat, Pictures, RenditionLimit, Replay, StoredArchive, VideoEncoding,
 };
 use nestcast_media::matroska::{SoundFormat, SoundTrack};
+use nestcast_media::output::promised_format;
 use nestcast_media::{Input, Kind, Opened, Replayed, is_standard};
 use nestcast_proto::{BroadcastName, PackageHash};
 use nestcast_sender::{AnySource, FrameSource as _, LiveSource, PacedSource};
@@ -52,6 +53,8 @@ fn open(options: &Send, path: &Path, has_sound: bool) -> Result<AnySource> {
         _ if is_standard(path) => Kind::Y4m,
         kind => kind,
     };
+    let is_damaged = kind == Kind::Other && promised_format(path) == Some("nst");
+    ensure!(!is_damaged, "{name} begins as no stored video does: get it again");
     if !matches!(kind, Kind::Y4m | Kind::Matroska | Kind::StoredVideo) {
         ensure!(!options.repeat, "--repeat is for videos and folders, and one picture stays anyway: leave it out");
         return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate));

@@ -16,6 +16,7 @@ use nestcast_proto::Sound;
 use nestcast_receiver::{Announcement, Concealed, Decoding, Shown, SoundBlock, SoundMode, Totals, Viewer};
 
 use super::lines::Line;
+use super::process;
 use super::sound::Speaker;
 use crate::args::{Receive, Transform};
 use crate::files::{self, Lines};
@@ -122,7 +123,7 @@ impl Screen {
         if let Some(whole) = whole {
             files::note(&format!("nestcast keeps the video of the {whole} frames that it could write"));
         }
-        Err(error.into())
+        process::played(Err(error.into()))
     }
 
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {
@@ -229,7 +230,7 @@ impl Viewer for Screen {
     }
 
     fn play(&mut self, block: &SoundBlock) -> Result<()> {
-        self.speaker.as_mut().map_or(Ok(()), |speaker| speaker.play(block))
+        self.speaker.as_mut().map_or(Ok(()), |speaker| process::played(speaker.play(block)))
     }
 
     fn report(&mut self, totals: &Totals) -> Result<()> {

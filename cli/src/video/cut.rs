@@ -37,5 +37,5 @@ pub(crate) fn run(options: &Cut, input: Input<'_>, output: &Output) -> Result<()
         files::note(&format!("{what}: nestcast never cuts the base layer, and it needs {least:.0} kbit/s"));
     }
     let (path, s) = (options.output.display(), if frames == 1 { "" } else { "s" });
-    files::say_beside(output, &format!("{path}: {frames} frame{s}, {bytes} bytes, {kept:.0} kbit/s\n"))
+    files::say_beside(output, &format!("{path}: {frames} frame{s}, {bytes} bytes of frames, {kept:.0} kbit/s\n"))
 }

@@ -254,12 +254,10 @@ fn read<P: Send + 'static>(
     let mut skipped = None;
     let mut last = 0;
     for id in 0.. {
-        let Some(next) = stream.next(skipped.take().or_else(|| spent.try_recv().ok()))? else { break };
+        let next = stream.next(skipped.take().or_else(|| spent.try_recv().ok()))?;
+        // At the end too, so that the last picture stays as long as the others.
         let was_due = due.wait();
-        if slot.is_closed() {
-            break;
-        }
-        let StreamPicture { picture, captured } = next;
+        let Some(StreamPicture { picture, captured }) = next.filter(|_| !slot.is_closed()) else { break };
         // A stream's own times use the driver's clock, which may go back; capture times must not.
         last = captured.or(was_due).unwrap_or_else(clock::microseconds).max(last);
         skipped = slot.put(Captured { id, at: last, picture }).map(|captured| captured.picture);
@@ -448,6 +446,32 @@ mod tests {
         let last = &frames.last().expect("frames").frame;
         assert_eq!((last.id, frames.len() as u64 + last.skipped), (999, 1000));
     }
+
+    #[tokio::test]
+    async fn the_last_picture_stays_as_long_as_the_others() {
+        const INTERVAL: Duration = Duration::from_millis(60);
+        struct Slides(u64);
+        impl PictureStream for Slides {
+            type Picture = u64;
+
+            fn interval(&self) -> Option<Duration> {
+                Some(INTERVAL)
+            }
+
+            fn next(&mut self, _: Option<u64>) -> Result<Option<StreamPicture<u64>>, SourceError> {
+                self.0 += 1;
+                Ok((self.0 <= 2).then_some(self.0.into()))
+            }
+        }
+        let ((encoding, _encoded), (times, _tells)) = (channel(), channel());
+        let mut source = LiveSource::new(Slides(0), Numbers { encoding, times });
+        let (began, demand, mut ends) = (Instant::now(), Demand::default(), Vec::new());
+        while source.next(&demand).await.expect("slides that end").is_some() {
+            ends.push(began.elapsed());
+        }
+        assert!(!ends.is_empty() && began.elapsed() >= 2 * INTERVAL, "{:?} after {ends:?}", began.elapsed());
+    }
+
     /// Returns when each of the pictures is due, in milliseconds, if they are read at these times.
     fn due(read: impl IntoIterator<Item = u64>) -> Vec<u128> {
         let interval = Duration::from_millis(40);
