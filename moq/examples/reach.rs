@@ -15,8 +15,8 @@ const MIDDLE: f64 = 1.0905;
 const RATES_MBIT: [f64; 2] = [0.5, 8.0];
 /// The part of a link that a relayed viewer uses (docs/measurements/relays.md).
 const USED_SHARE: f64 = 0.88;
-/// What one core of a relay sends, in Mbit/s: 60 subscribers with 134 Mbit/s at 52 % (docs/measurements/relays.md).
-const RELAY_CORE_MBIT: f64 = 134.0 / 0.52;
+/// What one core of a relay sends, in Mbit/s: 100 subscribers with 211 Mbit/s at 56 % (docs/measurements/relays.md).
+const RELAY_CORE_MBIT: f64 = 211.0 / 0.56;
 /// Cores of a relay's machine.
 const MACHINE_CORES: f64 = 16.0;
 /// The part of its link that a player of a ladder dares to fill, so that it does not stall.
