@@ -6,7 +6,9 @@ use std::{
     process::{Child, Command, Output, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, bail, ensure};
+use nestcast_codec::Picture;
+use nestcast_media::y4m::Reader;
 use serde::Deserialize;
 
 /// A low priority, so that other programs stay responsive.
@@ -92,6 +94,31 @@ impl Ffmpeg {
         let name = path.as_os_str();
         let raw = ["-fps_mode", "passthrough", "-f", "rawvideo", "-"].map(OsStr::new);
         self.run([&["-i".as_ref(), name][..], &raw].concat())
+    }
+
+    /// Decodes a file, with these options before its name, and passes each picture and its number to `show`. Returns the
+    /// number of pictures.
+    ///
+    /// # Errors
+    /// If the file cannot be decoded; those of `show`.
+    pub fn show(
+        &self,
+        decoder: &[&str],
+        path: &Path,
+        mut show: impl FnMut(usize, &Picture) -> Result<()>,
+    ) -> Result<usize> {
+        let output = ["-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-"];
+        let words = decoder.iter().chain(&["-i"]).map(OsStr::new).chain([path.as_os_str()]);
+        let mut child = self.start(words.chain(output.map(OsStr::new)))?;
+        let mut pictures = Reader::new(child.stdout.take().context("a pipe")?, u64::MAX)?;
+        let mut count = 0;
+        let mut picture = Picture::zero(pictures.size(), pictures.format());
+        while pictures.read_into(&mut picture)? {
+            show(count, &picture)?;
+            count += 1;
+        }
+        ensure!(child.wait()?.success(), "ffmpeg failed to decode");
+        Ok(count)
     }
 
     /// Describes a file's first video stream.

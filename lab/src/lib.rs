@@ -24,6 +24,8 @@ pub mod eval;
 pub mod ffmpeg;
 #[cfg(feature = "eval")]
 pub mod inspect;
+#[cfg(feature = "layers")]
+pub mod ivf;
 #[cfg(feature = "motion-jpeg")]
 pub mod jpeg;
 pub mod link;
@@ -40,6 +42,8 @@ pub mod plot;
 #[cfg(feature = "progress")]
 pub mod progress;
 pub mod rate_distortion;
+#[cfg(feature = "layers")]
+pub mod scalable;
 #[cfg(feature = "search")]
 pub mod search;
 #[cfg(feature = "show")]

@@ -6,7 +6,7 @@ use std::fs;
 use anyhow::{Context, Result, ensure};
 use bytes::Bytes;
 use nestcast_codec::{Bitrate, FrameRate, Picture};
-use nestcast_media::y4m::{Reader, Writer};
+use nestcast_media::y4m::Writer;
 
 use crate::ffmpeg::Ffmpeg;
 
@@ -80,22 +80,14 @@ impl X264 {
     pub fn decode<'a>(
         &self,
         units: impl IntoIterator<Item = &'a [u8]>,
-        mut show: impl FnMut(usize, &Picture) -> Result<()>,
+        show: impl FnMut(usize, &Picture) -> Result<()>,
     ) -> Result<()> {
         let folder = tempfile::tempdir()?;
         let coded = folder.path().join("coded.h264");
         let units: Vec<&[u8]> = units.into_iter().collect();
         fs::write(&coded, units.concat())?;
-        let options = ["-fps_mode", "passthrough", "-pix_fmt", "yuv420p", "-f", "yuv4mpegpipe", "-"].map(AsRef::as_ref);
-        let mut child = self.ffmpeg.start(["-i".as_ref(), coded.as_os_str()].into_iter().chain(options))?;
-        let mut pictures = Reader::new(child.stdout.take().context("a pipe")?, u64::MAX)?;
-        let mut count = 0;
-        let mut picture = Picture::zero(pictures.size(), pictures.format());
-        while pictures.read_into(&mut picture)? {
-            show(count, &picture)?;
-            count += 1;
-        }
-        ensure!(child.wait()?.success() && count == units.len(), "{count} pictures of {} access units", units.len());
+        let count = self.ffmpeg.show(&[], &coded, show)?;
+        ensure!(count == units.len(), "{count} pictures of {} access units", units.len());
         Ok(())
     }
 }

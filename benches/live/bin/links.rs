@@ -1,8 +1,8 @@
-//! nestcast, x264 and Motion JPEG over simulated links, in virtual time: quality, latency, and how much of the link is
+//! nestcast, x264, scalable coding and Motion JPEG over simulated links, in virtual time: quality, latency, and how much of the link is
 //! used.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -17,10 +17,11 @@ use nestcast_live_benches::steps::Step;
 /// The link in the plot.
 const DRAWN_LINK: &str = "norway-metro";
 /// The strokes by [`Scheme::ALL`].
-const SCHEME_STROKES: [Stroke; 4] = [Stroke::strong(0), Stroke::dashed(5), Stroke::strong(5), Stroke::dashed(2)];
+const SCHEME_STROKES: [Stroke; 6] =
+    [Stroke::strong(0), Stroke::dashed(5), Stroke::strong(5), Stroke::strong(1), Stroke::strong(3), Stroke::dashed(2)];
 
 /// Runs one broadcast to one receiver for every link and scheme, in virtual time, over the product's own QUIC. It needs
-/// ffmpeg.
+/// ffmpeg, and for layers example programs of libaom and libvpx.
 #[derive(Parser)]
 struct Options {
     /// Only this link (may be repeated), by its name in the table.
@@ -67,6 +68,7 @@ fn main() -> Result<()> {
     ensure!(!scenarios.is_empty(), "no link of that name");
     let mut studios = BTreeMap::new();
     let (mut table, mut curves, mut steps) = (csv::Writer::from_writer(Vec::new()), Vec::new(), Vec::new());
+    let mut missing = BTreeSet::new();
     println!("{TABLE_HEADING}");
     for scenario in &scenarios {
         let studio = match studios.entry(scenario.frames_per_second) {
@@ -75,6 +77,10 @@ fn main() -> Result<()> {
         };
         for (scheme, stroke) in Scheme::ALL.into_iter().zip(SCHEME_STROKES) {
             if !options.scheme.is_empty() && !options.scheme.iter().any(|name| name == scheme.name()) {
+                continue;
+            }
+            if let Some(program) = studio.missing(scheme) {
+                missing.insert(program);
                 continue;
             }
             let outcome = studio.run(scheme, scenario)?;
@@ -87,6 +93,9 @@ fn main() -> Result<()> {
             steps.extend(followed.iter().map(|step| format!("{}, {}: {step}", scenario.name, scheme.name())));
             table.serialize(row)?;
         }
+    }
+    for program in missing {
+        eprintln!("without the rows of {program}: it is not on the PATH; benches/README.md says how to build it");
     }
     steps.iter().for_each(|step| println!("{step}"));
     if let Some(path) = &options.csv {

@@ -1,4 +1,5 @@
-//! Measured broadcasts: over simulated links next to x264 and Motion JPEG, in several renditions, to crowds of
+//! Measured broadcasts: over simulated links next to x264, scalable coding and
+//! Motion JPEG, in several renditions, to crowds of
 //! receivers, to one receiver among bad ones, of a video that is encoded live, over a kernel's links; and concealed
 //! pictures.
 //!
@@ -14,7 +15,9 @@ pub mod neighbours;
 pub mod playout;
 pub mod process;
 pub mod recorder;
+mod rival_frames;
 pub mod run;
 pub mod steps;
 pub mod still_broadcast;
+mod svc_frames;
 mod x264_frames;

@@ -1,5 +1,6 @@
 //! One broadcast over one link in virtual time: nestcast or a rival.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +10,11 @@ use nestcast_codec::{Picture, VideoDecoder, VideoModel};
 use nestcast_encode::{PictureFormat, RenditionLimit};
 use nestcast_lab::bottleneck::{Bottleneck, Passage};
 use nestcast_lab::clip::Clip;
+use nestcast_lab::ffmpeg::Ffmpeg;
 use nestcast_lab::link::Link;
 use nestcast_lab::metrics::luma_psnr;
 use nestcast_lab::motion_jpeg::MotionJpeg;
+use nestcast_lab::scalable::{LayerEncoder, Program};
 use nestcast_lab::video_frames::VideoFrames;
 use nestcast_lab::x264::X264;
 use nestcast_sender::FrameSource;
@@ -21,11 +24,12 @@ use crate::jpeg_frames::{self, JpegFrames};
 use crate::links::Scenario;
 use crate::playout::{Presented, present};
 use crate::recorder::{Recorded, Recorder};
-use crate::x264_frames::{Coder, X264Frames};
+use crate::rival_frames::{Coder, RivalFrames};
+use crate::svc_frames::decodable;
 
 /// The fraction of a link's mean rate that a rival is made for: headers and larger pictures need the rest.
 const RATE_SHARE: f64 = 0.9;
-/// Bits a second of the ladder's rungs.
+/// Bits a second of the ladder's rungs, and of layers with those below them.
 const RUNG_BITS_PER_SECOND: [f64; 3] = [255e3, 850e3, 3.4e6];
 
 /// The broadcast's codec.
@@ -35,15 +39,20 @@ pub enum Scheme {
     Nestcast,
     /// x264 at the link's mean rate, which it knows.
     X264,
-    /// Three renditions by x264, with a keyframe wherever the receiver changes to another; it knows the link's rate.
+    /// Simulcast: three renditions by x264, with a keyframe wherever the receiver changes to another; it knows the
+    /// link's rate.
     Ladder,
+    /// One encode in three layers of quality, of which the receiver gets those that the link carries; it knows the
+    /// link's rate.
+    Layers(Program),
     /// Motion JPEG at the best quality for the link's mean rate, which it knows.
     Jpeg,
 }
 
 impl Scheme {
     /// All schemes.
-    pub const ALL: [Self; 4] = [Self::Nestcast, Self::X264, Self::Ladder, Self::Jpeg];
+    pub const ALL: [Self; 6] =
+        [Self::Nestcast, Self::X264, Self::Ladder, Self::Layers(Program::Av1), Self::Layers(Program::Vp9), Self::Jpeg];
 
     /// Returns the name in the table.
     pub const fn name(self) -> &'static str {
@@ -51,6 +60,8 @@ impl Scheme {
             Self::Nestcast => "nestcast",
             Self::X264 => "x264",
             Self::Ladder => "x264-ladder-3",
+            Self::Layers(Program::Av1) => "av1-svc-3",
+            Self::Layers(Program::Vp9) => "vp9-svc-3",
             Self::Jpeg => "mjpeg",
         }
     }
@@ -82,7 +93,10 @@ pub struct Studio {
     clip: Arc<Clip>,
     jpegs: Arc<MotionJpeg>,
     x264: X264,
-    coder: Arc<Coder>,
+    coder: Arc<Coder<X264>>,
+    ffmpeg: Ffmpeg,
+    /// The installed programs for layers.
+    layers: Vec<(Program, Arc<Coder<LayerEncoder>>)>,
 }
 
 impl Studio {
@@ -96,22 +110,43 @@ impl Studio {
         let (clip, x264) = (Arc::new(clip.at_rate(rate)), X264::find()?);
         let jpegs = Arc::new(MotionJpeg::new(Arc::clone(&clip)));
         let coder = Arc::new(Coder::new(x264.clone(), &clip));
-        Ok(Self { clip, jpegs, x264, coder })
+        let search = std::env::var_os("PATH");
+        let found = Program::ALL.into_iter().filter_map(|program| program.find(search.as_deref()));
+        let layers = found.map(|encoder| (encoder.program(), Arc::new(Coder::new(encoder, &clip)))).collect();
+        Ok(Self { clip, jpegs, x264, coder, ffmpeg: Ffmpeg::find()?, layers })
+    }
+
+    /// Returns the name of a program that a scheme needs and that is not on the search path.
+    #[must_use]
+    pub fn missing(&self, scheme: Scheme) -> Option<&'static str> {
+        match scheme {
+            Scheme::Layers(program) if self.layers(program).is_err() => Some(program.name()),
+            _ => None,
+        }
+    }
+
+    fn layers(&self, program: Program) -> Result<&Arc<Coder<LayerEncoder>>> {
+        let found = self.layers.iter().find(|(of, _)| *of == program);
+        found.map(|(_, coder)| coder).with_context(|| format!("{} is not on the search path", program.name()))
     }
 
     /// Broadcasts over the link of `scenario`.
     ///
     /// # Errors
-    /// If an encoder or decoder fails, or nothing arrives.
+    /// If an encoder or decoder fails or is [missing](Self::missing), or nothing arrives.
     pub fn run(&self, scheme: Scheme, scenario: &Scenario) -> Result<Outcome> {
         let time = Duration::from_secs(scenario.seconds.into());
         let mean = scenario.link.capacity(Duration::ZERO, time) / time.as_secs_f64();
-        let x264 = |rates: &[f64]| X264Frames::new(&self.coder, rates, &scenario.link);
+        let x264 = |rates: &[f64]| RivalFrames::new(&self.coder, rates, &scenario.link);
         let links = std::slice::from_ref(&scenario.link);
         let came = match scheme {
             Scheme::Nestcast => broadcast(links, time, self.video(RenditionLimit::default())),
             Scheme::X264 => broadcast(links, time, x264(&[mean * RATE_SHARE])),
             Scheme::Ladder => broadcast(links, time, x264(&RUNG_BITS_PER_SECOND)),
+            Scheme::Layers(program) => {
+                let coder = self.layers(program)?;
+                broadcast(links, time, RivalFrames::new(coder, &RUNG_BITS_PER_SECOND, &scenario.link))
+            }
             Scheme::Jpeg => broadcast(links, time, JpegFrames::new(&self.clip, &self.jpegs, mean * RATE_SHARE)?),
         };
         let (recorded, passages) = came.into_iter().next().context("there is one receiver")?;
@@ -139,6 +174,11 @@ impl Studio {
 
     /// Decodes the received frames, and compares every frame that was due.
     fn look(&self, scheme: Scheme, frames: &[Recorded]) -> Result<Vec<Seen>> {
+        let decodable = match scheme {
+            Scheme::Layers(program) => Cow::Owned(decodable(frames, |bytes| program.is_key(bytes))),
+            _ => Cow::Borrowed(frames),
+        };
+        let frames = &decodable[..];
         let presented = present(frames, self.clip.rate().interval());
         let mut eye = Eye { clip: &self.clip, frames, presented, seen: Vec::new(), last: None };
         match scheme {
@@ -154,6 +194,13 @@ impl Studio {
             Scheme::X264 | Scheme::Ladder => {
                 let units = frames.iter().map(|frame| &frame.prefix[..]);
                 self.x264.decode(units, |place, picture| {
+                    eye.look(place, picture);
+                    Ok(())
+                })?;
+            }
+            Scheme::Layers(program) => {
+                let units = frames.iter().map(|frame| &frame.prefix[..]);
+                program.decode((&self.ffmpeg, self.clip.size(), self.clip.rate()), units, |place, picture| {
                     eye.look(place, picture);
                     Ok(())
                 })?;

@@ -5,7 +5,6 @@
 //! best stream that fits, by two rules. The rates of a rival's streams split the receivers into groups of nearly the
 //! same size, so that each group has a stream of its slowest member's rate.
 
-mod ivf;
 mod ours;
 mod receivers;
 mod renditions;
@@ -19,14 +18,14 @@ mod time;
 use std::ffi::OsStr;
 
 use anyhow::Result;
-use nestcast_lab::ffmpeg::Ffmpeg;
+use nestcast_lab::{ffmpeg::Ffmpeg, scalable::Program};
 
 use self::{
     ours::Ours,
     receivers::{RECEIVER_COUNTS, spread},
     renditions::Renditions,
     serving::Stream,
-    svc::{Program, Svc},
+    svc::Svc,
 };
 use super::{Clip, Rates, rivals::Rival};
 
@@ -108,14 +107,14 @@ pub fn all(ffmpeg: &Ffmpeg, search: Option<&OsStr>) -> (Vec<Box<dyn Scheme>>, Ve
         encodes("vp9-scaled-simulcast", "vp9", SIMULCAST_COUNT, true),
     ];
     schemes.extend(all.into_iter().flatten().map(|encodes| Box::new(encodes) as Box<dyn Scheme>));
-    let programs = [Program::Vp9, Program::Av1].map(|program| (program, program.find(search)));
+    let programs = Program::ALL.map(|program| (program, program.find(search)));
     for spatial in [false, true] {
-        for (program, path) in &programs {
-            let svc = |path| Svc { program: *program, path, ffmpeg: ffmpeg.clone(), spatial };
-            schemes.extend(path.clone().map(|path| Box::new(svc(path)) as Box<dyn Scheme>));
+        for (_, encoder) in &programs {
+            let svc = |encoder| Svc { encoder, ffmpeg: ffmpeg.clone(), spatial };
+            schemes.extend(encoder.clone().map(|encoder| Box::new(svc(encoder)) as Box<dyn Scheme>));
         }
     }
-    let missing = programs.iter().filter(|(_, path)| path.is_none()).map(|(program, _)| program.name());
+    let missing = programs.iter().filter(|(_, encoder)| encoder.is_none()).map(|(program, _)| program.name());
     (schemes, missing.collect())
 }
 

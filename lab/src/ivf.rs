@@ -1,6 +1,7 @@
 //! IVF, the container that the layers' encoders write: a header of 32 bytes, and 12 before each frame.
 
 use anyhow::{Context, Result, ensure};
+use nestcast_codec::{FrameRate, Size};
 
 /// The header's first bytes.
 const MAGIC_BYTES: &[u8; 4] = b"DKIF";
@@ -9,18 +10,49 @@ const FRAME_HEADER_BYTES: usize = 12;
 
 /// A file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ivf {
+pub struct Ivf {
     header: [u8; HEADER_BYTES],
     /// Time and bytes of each frame.
     frames: Vec<(u64, Vec<u8>)>,
 }
 
 impl Ivf {
+    /// Starts a file without frames. `codec` is its code of four letters, such as `AV01`; times count frames.
+    ///
+    /// # Errors
+    /// If a side has 2^16 pixels or more.
+    pub fn new(codec: [u8; 4], size: Size, rate: FrameRate) -> Result<Self> {
+        let mut header = [0; HEADER_BYTES];
+        let fields: [(usize, &[u8]); 7] = [
+            (0, MAGIC_BYTES),
+            (6, &u16::try_from(HEADER_BYTES)?.to_le_bytes()),
+            (8, &codec),
+            (12, &u16::try_from(size.width())?.to_le_bytes()),
+            (14, &u16::try_from(size.height())?.to_le_bytes()),
+            (16, &rate.frames().to_le_bytes()),
+            (20, &rate.seconds().to_le_bytes()),
+        ];
+        for (at, bytes) in fields {
+            header[at..at + bytes.len()].copy_from_slice(bytes);
+        }
+        Ok(Self { header, frames: Vec::new() })
+    }
+
+    /// Adds a frame.
+    pub fn push(&mut self, time: u64, bytes: &[u8]) {
+        self.frames.push((time, bytes.to_vec()));
+    }
+
+    /// Returns the bytes of every frame in turn, without the container's.
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = &[u8]> {
+        self.frames.iter().map(|(_, bytes)| &bytes[..])
+    }
+
     /// Parses a file.
     ///
     /// # Errors
     /// If it is no IVF file, or its last frame is not whole.
-    pub(super) fn parse(file: &[u8]) -> Result<Self> {
+    pub fn parse(file: &[u8]) -> Result<Self> {
         let (header, mut rest) = file.split_first_chunk().context("an IVF file begins with a header of 32 bytes")?;
         ensure!(header.starts_with(MAGIC_BYTES), "it is no IVF file");
         let mut frames = Vec::new();
@@ -37,7 +69,8 @@ impl Ivf {
 
     /// Joins successive frames of one time: libaom writes the frame of each layer by itself, and a decoder must get
     /// those of one picture together.
-    pub(super) fn joined(mut self) -> Self {
+    #[must_use]
+    pub fn joined(mut self) -> Self {
         let mut joined: Vec<(u64, Vec<u8>)> = Vec::with_capacity(self.frames.len());
         for (time, bytes) in self.frames {
             match joined.last_mut().filter(|last| last.0 == time) {
@@ -49,16 +82,17 @@ impl Ivf {
         self
     }
 
-    /// Returns the bytes of every frame, without the container's.
-    pub(super) fn sizes(&self) -> Vec<usize> {
-        self.frames.iter().map(|(_, bytes)| bytes.len()).collect()
+    /// Returns the number of bytes of every frame, without the container's.
+    #[must_use]
+    pub fn sizes(&self) -> Vec<usize> {
+        self.frames().map(<[u8]>::len).collect()
     }
 
     /// Returns the file's bytes.
     ///
     /// # Errors
     /// If a frame has 2^32 bytes or more.
-    pub(super) fn bytes(&self) -> Result<Vec<u8>> {
+    pub fn bytes(&self) -> Result<Vec<u8>> {
         let all: usize = self.frames.iter().map(|(_, bytes)| FRAME_HEADER_BYTES + bytes.len()).sum();
         let mut file = Vec::with_capacity(HEADER_BYTES + all);
         file.extend(self.header);
@@ -95,6 +129,20 @@ mod tests {
         assert_eq!(joined.sizes(), [8, 3, 0]);
         assert_eq!(joined.frames[0], (0, b"basemore".to_vec()));
         assert_eq!(Ivf::parse(&joined.bytes().expect("small")).expect("parses"), joined);
+    }
+
+    #[test]
+    fn a_file_of_given_frames_has_their_bytes() {
+        let size = Size::new(320, 240).expect("a size");
+        let mut ivf = Ivf::new(*b"VP90", size, FrameRate::new(30_000, 1001).expect("a rate")).expect("a small size");
+        ivf.push(0, b"ab");
+        ivf.push(1, b"");
+        let file = ivf.bytes().expect("small");
+        assert_eq!(file[..16], *b"DKIF\0\0\x20\0VP90\x40\x01\xf0\0");
+        assert_eq!(file[16..32], [0x30, 0x75, 0, 0, 0xe9, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        let parsed = Ivf::parse(&file).expect("parses");
+        assert_eq!(parsed.frames().collect::<Vec<_>>(), [&b"ab"[..], b""]);
+        assert_eq!(parsed, ivf);
     }
 
     #[test]
