@@ -4,7 +4,7 @@ mod harness;
 
 use harness::{RATE, clip, decoder, error, render};
 use nestcast_codec::{
-    Bitrate, Budget, CodedFrame, DecodedPart, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder,
+    Bitrate, Budget, CodedFrame, DecodedPart, Effort, Picture, Population, Size, Switch, VideoDecoder, VideoEncoder,
     VideoModel, VideoRenditions, VideoSettings,
 };
 
@@ -38,6 +38,28 @@ fn the_faster_of_two_loops_serves_the_fast_better_and_the_slower_the_slow() {
     let slow = [&one, &two].map(|frames| error_at(&mut frames.iter().map(|frames| &frames[0]), 0.02));
     let fast = [&one, &two].map(|frames| error_at(&mut frames.iter().filter_map(|frames| frames.last()), 0.32));
     assert!(slow[1] <= slow[0] * 1.02 && fast[1] < fast[0], "{slow:?} {fast:?}");
+}
+
+#[test]
+fn the_slowest_loop_depends_on_no_other_one_and_no_loop_on_the_number_of_threads() {
+    let size = Size::new(130, 100).expect("a valid size");
+    let clip = clip(size, 9, 99);
+    let bits = 240.0 * size.pixels() as f64;
+    let population = Population::log_uniform(Bitrate::rounded(0.02 * bits)..=Bitrate::rounded(0.32 * bits));
+    for effort in [Effort::Realtime, Effort::Fast, Effort::Normal] {
+        let encode = |renditions, threads| {
+            let settings = VideoSettings { size, rate: RATE, population: population.clone(), threads };
+            let encoder = VideoRenditions::new(&VideoModel::built_in(), settings, renditions).expect("one to three");
+            let mut encoder = encoder.with_effort(effort);
+            clip.iter().map(|frame| encoder.encode(frame).expect("a frame")).collect::<Vec<_>>()
+        };
+        // Two and three loops have the same slowest receivers.
+        let (two, three) = (encode(2, 1), encode(3, 1));
+        assert!(three == encode(3, 3), "{effort:?}: bytes depend on threads");
+        for (two, three) in two.iter().zip(&three) {
+            assert_eq!(two[0], three[0], "{effort:?}: the slowest loop depends on others");
+        }
+    }
 }
 
 #[test]

@@ -2,14 +2,16 @@
 //! renditions of a stored video stay; those of a live one branch off and are removed as receivers spread.
 //!
 //! Each rendition is a prediction loop, a video like any other, with its own references and bitstream. The encoder
-//! searches vectors in the slowest rendition's references alone; each rendition chooses among them by its own. That
-//! takes 1.6 % more bytes than a search in each (five training clips, two renditions), and adds a third of a
-//! rendition's time, not two thirds.
+//! searches vectors in the slowest rendition's references alone. The faster renditions choose among them by their own
+//! references, and refine only what the slowest one decided otherwise (`docs/experiments/several-loops.md`).
+
+use std::sync::Arc;
 
 use nestcast_units::Bitrate;
 
 use crate::error::Error;
 use crate::motion::search::search_parameters::Effort;
+use crate::observer::Observer;
 use crate::parallel::Threads;
 use crate::picture::View;
 use crate::video::frame::CodedFrame;
@@ -85,6 +87,13 @@ impl VideoRenditions {
     #[must_use]
     pub fn with_known_receivers(mut self, are_known: bool) -> Self {
         self.renditions.iter_mut().for_each(|encoder| encoder.renewal.knows_receivers = are_known);
+        self
+    }
+
+    /// Shows an observer its work from now on; the caller then does all of it, one rendition after another.
+    #[must_use]
+    pub fn with_observer(self, observer: Arc<dyn Observer>) -> Self {
+        self.threads.observe(observer);
         self
     }
 

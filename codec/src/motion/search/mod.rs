@@ -36,6 +36,8 @@ pub(crate) struct Search {
     blocks: Blocks,
     /// The candidates that were found in the references of the searched rendition.
     found: Vec<MotionCandidate>,
+    /// The motion that the searched rendition chose at last.
+    chosen: Field,
 }
 
 /// Searches in the references of one rendition, and chooses the motion.
@@ -96,7 +98,7 @@ impl Choice {
     }
 
     /// Fills in the motion of the frame that `search` began, and its bytes in `side`. `searched`: use the vectors that
-    /// were found for another rendition of the same frame.
+    /// were found for another rendition of the same frame, and begin with its choice.
     pub(crate) fn run(
         &mut self,
         search_parameters: &SearchParameters,
@@ -123,11 +125,16 @@ impl Choice {
         threads.end(Stage::Quarters);
         let last = &*last;
         let continues = std::mem::replace(continues, true);
-        let Search { rough, blocks, found, .. } = search;
+        let Search { rough, blocks, found, chosen, .. } = search;
+        let first = searched.then_some(&*chosen);
         if search_parameters.effort == Effort::Realtime {
-            let inputs = single_pass::Inputs { lambda: search_parameters.lambda, blocks, quarters: last, rough };
+            let lambda = search_parameters.lambda;
+            let inputs = single_pass::Inputs { lambda, blocks, quarters: last, rough, first };
             let most_bytes = search_parameters.most_bytes;
             *side = single_pass.choose(inputs, threads, most_bytes, field, std::mem::take(side));
+            if !searched {
+                chosen.copy_from(field);
+            }
             threads.end(Stage::BlockSearch);
             return;
         }
@@ -154,10 +161,14 @@ impl Choice {
             Effort::Realtime | Effort::Fast => bytes,
             Effort::Normal => {
                 field.bipredicts = continues;
-                let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info: modes.side_info() };
+                let side_info = modes.side_info();
+                let inputs = Inputs { lambda, blocks, planes, quarters, found, side_info, first };
                 overlapped.refine(inputs, threads, field, bytes)
             }
         };
+        if !searched {
+            chosen.copy_from(field);
+        }
         threads.end(Stage::Refine);
     }
 }

@@ -51,6 +51,8 @@ pub(super) struct Inputs<'a> {
     pub(super) found: &'a [MotionCandidate],
     /// The state after the chosen field was coded; its probabilities give the bits.
     pub(super) side_info: &'a SideInfo,
+    /// The refined field of the rendition that was searched, if this is another one: its blocks try fewer candidates.
+    pub(super) first: Option<&'a Field>,
 }
 
 /// Refines one frame after another.
@@ -185,9 +187,9 @@ struct Trial<'a, 'b> {
 impl Trial<'_, '_> {
     /// Tries the block as it was, then whole vectors from its surroundings.
     fn try_vectors(&mut self) {
-        let Self { field, at, .. } = *self;
-        let (candidates, count) = candidates(self.near, field, &self.inputs.found[at], at);
-        let count = if is_calm(field, at) { 1 } else { count };
+        let Self { inputs, field, at, .. } = *self;
+        let (candidates, count) = candidates(inputs, self.near, field, at);
+        let count = if is_calm(field, at) || agrees(inputs, field, at) { 1 } else { count };
         self.consider(candidates[0]);
         let mut differences = [u32::MAX; MAX_CANDIDATES];
         if count > 1 {
@@ -195,6 +197,9 @@ impl Trial<'_, '_> {
         }
         let least = differences.into_iter().min().unwrap_or(0);
         let enough = least.saturating_add(least / MAY_LEAVE_MORE + LEAST_LEFT / 2);
+        // In a further rendition only the best other candidate is tried.
+        let best = inputs.first.and_then(|_| differences[1..].iter().copied().min()).unwrap_or(u32::MAX);
+        let enough = enough.min(best);
         for (block, _) in candidates.iter().zip(differences).take(count).skip(1).filter(|(_, left)| *left <= enough) {
             self.consider(*block);
         }
@@ -225,8 +230,7 @@ impl Trial<'_, '_> {
         let bits = self.inputs.lambda * bits.0 / (16 * COST_PER_BIT);
         let Some(enough) = self.cost.checked_sub(bits).filter(|enough| *enough > 0) else { return };
         // Only the block as it was can be split.
-        let is_split = matches!(block, Block::Moved(_)) && block.one_vector().is_none();
-        let left = if is_split {
+        let left = if block == field.blocks[at] {
             self.target.left(&self.own, enough)
         } else {
             self.target.left_of_moved(self.sampler, field, at, &block, enough)
@@ -254,6 +258,10 @@ fn pairs(
     let found = second.find(&inputs.blocks.square(corner));
     let mut all = [[first, found]; MAX_PAIRS];
     let mut count = 1;
+    if inputs.first.is_some() {
+        // The search began with the prediction; pairs of neighbours gain too little here.
+        return (all, count);
+    }
     let left = (!at.is_multiple_of(field.across)).then(|| field.blocks[at - 1]);
     let above = at.checked_sub(field.across).map(|above| field.blocks[above]);
     let near = [left, above].into_iter().flatten();
@@ -334,6 +342,12 @@ fn is_calm(field: &Field, at: usize) -> bool {
     field.blocks[at].one_vector() == Some(Vector::ZERO) && near.all(|near| field.blocks[near] == field.blocks[at])
 }
 
+/// Returns whether block `at` moves in the rendition that was searched as it does here, or is split in both: no other
+/// candidate is then likely to be better.
+fn agrees(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
+    inputs.first.is_some_and(|first| first.blocks[at].whole_vector() == field.blocks[at].one_vector())
+}
+
 /// Returns whether static block `at` may try a second vector: the error of its first one is large enough.
 fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
     let corner = [at % field.across * BLOCK_SIDE, at / field.across * BLOCK_SIDE];
@@ -343,12 +357,7 @@ fn may_pay(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
 }
 
 /// Returns the candidates of a block, itself first.
-fn candidates(
-    near: &Neighbours,
-    field: &Field,
-    found: &MotionCandidate,
-    at: usize,
-) -> ([Block; MAX_CANDIDATES], usize) {
+fn candidates(inputs: Inputs<'_>, near: &Neighbours, field: &Field, at: usize) -> ([Block; MAX_CANDIDATES], usize) {
     let before = field.blocks[at];
     let mut all = [before; MAX_CANDIDATES];
     let mut count = 1;
@@ -358,14 +367,16 @@ fn candidates(
             count += 1;
         }
     };
+    let first = inputs.first.and_then(|first| first.blocks[at].whole_vector());
+    first.into_iter().for_each(|vector| add(Block::whole(vector)));
     near.candidates.as_slice().iter().for_each(|vector| add(Block::whole(*vector)));
     let right = (at % field.across + 1 < field.across).then_some(at + 1);
     let below = (at / field.across + 1 < field.down).then_some(at + field.across);
     for vector in [right, below].into_iter().flatten().filter_map(|at| field.blocks[at].vector(0)) {
         add(Block::whole(vector));
     }
-    add(Block::whole(found.whole));
-    if let Some(vector) = before.one_vector() {
+    add(Block::whole(inputs.found[at].whole));
+    if let Some(vector) = before.one_vector().filter(|_| inputs.first.is_none()) {
         for (x, y) in [(1, 0), (-1, 0), (0, 1), (0, -1)] {
             add(Block::whole(vector.plus(Vector { x, y })));
         }

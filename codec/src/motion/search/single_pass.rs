@@ -136,6 +136,8 @@ pub(super) struct Inputs<'a> {
     pub(super) blocks: &'a Blocks,
     pub(super) quarters: &'a BySource<Quarters>,
     pub(super) rough: &'a [CoarseVector],
+    /// The choice of the rendition that was searched, if this is another one: its search then begins near there.
+    pub(super) first: Option<&'a Field>,
 }
 
 impl SinglePass {
@@ -233,7 +235,7 @@ impl Row<'_> {
         x: usize,
         across: usize,
     ) -> Decided {
-        let Self { inputs: Inputs { lambda, blocks, quarters, rough }, prices, y, .. } = *self;
+        let Self { inputs: Inputs { lambda, blocks, quarters, rough, first }, prices, y, .. } = *self;
         let number = y * across + x;
         let source = self.sources[number];
         let corner = [x, y].map(|at| at * BLOCK_SIDE);
@@ -270,12 +272,15 @@ impl Row<'_> {
         if is_good {
             return (best.block, best.note);
         }
-        for start in [self.before[number], rough[number].vector] {
-            if !trial.was_tried(start) {
-                trial.consider_new(start);
+        match first.map(|first| first.blocks[number]) {
+            Some(Block::Moved(vectors)) => trial.consider_starts(&vectors),
+            Some(_) => {}
+            None => {
+                trial.consider_starts(&[self.before[number], rough[number].vector]);
+                trial.descend_whole();
             }
         }
-        trial.descend();
+        trial.descend_parts();
         let Best { vector, difference, .. } = trial.best;
         let own_difference = vector.minus(candidates[0]);
         best.consider(Decision {
@@ -402,9 +407,19 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
         self.consider(vector, price) + price
     }
 
-    /// Searches from the best vector on: by whole samples, then halves, then quarters.
+    /// Tries those of these vectors that are new.
     #[inline(always)]
-    fn descend(&mut self) {
+    fn consider_starts(&mut self, starts: &[Vector]) {
+        for start in starts {
+            if !self.was_tried(*start) {
+                self.consider_new(*start);
+            }
+        }
+    }
+
+    /// Searches from the best vector on by whole samples.
+    #[inline(always)]
+    fn descend_whole(&mut self) {
         for reach in [8, 4] {
             let mut before = self.best.vector;
             for _ in 0..MAX_STEPS {
@@ -421,6 +436,11 @@ impl<F: Fn(Vector) -> Quadrants> Trial<F> {
                 before = from;
             }
         }
+    }
+
+    /// Searches from the best vector on by halves of a sample, then quarters.
+    #[inline(always)]
+    fn descend_parts(&mut self) {
         for reach in [2, 1] {
             let from = self.best.vector;
             let [left, right, up, down] = [(-reach, 0), (reach, 0), (0, -reach), (0, reach)]
