@@ -84,6 +84,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let frames = arguments.get(2).map_or(Ok(40), |frames| frames.parse())?;
     let clip = y4m::read(path, frames)?;
+    if clip.pictures.len() <= FIRST_FRAMES {
+        return Err(format!("name a clip and a number of more than {FIRST_FRAMES} frames").into());
+    }
     let usual = Population::usual_bitrates(clip.size, clip.rate)[0];
     let least = arguments.get(3).map_or(Ok(usual), |rate| rate.parse())?;
     let runs = arguments.get(4).map_or(Ok(3), |runs| runs.parse::<usize>())?;

@@ -97,8 +97,8 @@ pub struct Replay<R> {
     packets: VecDeque<(Duration, Bytes)>,
     /// The first fault of the video, and the frames before it.
     fault: Option<(String, u64)>,
-    /// The video's first frame, in all renditions, until it is sent.
-    first: Option<Vec<Bytes>>,
+    /// The video's first whole frame, in all renditions, until it is sent.
+    first: Option<Vec<Stored>>,
 }
 
 /// A frame of one rendition.
@@ -116,7 +116,7 @@ impl<R> std::fmt::Debug for Replay<R> {
 }
 
 impl<R: Read> Replay<R> {
-    /// Reads the header and the first frame of a stored video, which messages call `name`. When the video ends, `again`
+    /// Reads the header and the first whole frame of a stored video, which messages call `name`. When the video ends, `again`
     /// reopens it.
     ///
     /// # Errors
@@ -152,7 +152,7 @@ impl<R: Read> Replay<R> {
             first: None,
         };
         // Nobody should wait for a broadcast that has nothing to send.
-        replay.first = replay.next_renditions().map_err(refuse)?;
+        replay.first = replay.next_whole().map_err(refuse)?;
         if replay.first.is_none() {
             return Err(refuse(replay.without_frame()));
         }
@@ -161,13 +161,25 @@ impl<R: Read> Replay<R> {
 
     /// Reads the next frame of all renditions; `None` at the end of the video or of its whole part.
     fn next_renditions(&mut self) -> Result<Option<Vec<Bytes>>, Error> {
-        if let Some(first) = self.first.take() {
-            return Ok(Some(first));
-        }
         match self.reader.next_renditions() {
             Ok(None) if !self.reader.is_whole() => self.blame("it breaks off".to_owned()),
             Err(error @ (Error::Codec(_) | Error::Frame { .. })) => self.blame(error.to_string()),
             other => return other,
+        }
+        Ok(None)
+    }
+
+    /// Reads up to the next frame that can be decoded, in all renditions; `None` at the end.
+    fn next_whole(&mut self) -> Result<Option<Vec<Stored>>, Error> {
+        while let Some(frames) = self.next_renditions()? {
+            self.next += 1;
+            let stored: Option<Vec<Stored>> = frames.into_iter().map(Stored::new).collect();
+            if stored.is_some() {
+                return Ok(stored);
+            }
+            // The frame was lost, or is damaged: receivers show the one before it, as a decoder of the file does.
+            self.skipped += 1;
+            self.schedule.handle_missing();
         }
         Ok(None)
     }
@@ -201,8 +213,8 @@ impl<R: Read> Replay<R> {
     fn read_next(&mut self) -> Result<Option<Duration>, Error> {
         self.packets.clear();
         loop {
-            let next = self.next_renditions()?;
-            let Some(frames) = next else {
+            let next = self.first.take().map_or_else(|| self.next_whole(), |first| Ok(Some(first)))?;
+            let Some(stored) = next else {
                 self.queue_sound();
                 if self.frames == 0 {
                     return Err(self.without_frame());
@@ -210,14 +222,6 @@ impl<R: Read> Replay<R> {
                 if !self.begin_again()? {
                     return Ok(None);
                 }
-                continue;
-            };
-            self.next += 1;
-            let stored: Option<Vec<Stored>> = frames.into_iter().map(Stored::new).collect();
-            let Some(stored) = stored else {
-                // The frame was lost, or is damaged: receivers show the one before it, as a decoder of the file does.
-                self.skipped += 1;
-                self.schedule.handle_missing();
                 continue;
             };
             self.frames += 1;
@@ -298,6 +302,7 @@ impl<R: Read + Seek> Replay<R> {
     /// the random-access frame that the file has in place of that one. Returns false if the receiver left before.
     fn begin_at(&mut self, first: &Position, shown: &Position, has_left: &AtomicBool) -> Result<bool, Error> {
         self.first = None;
+        self.skipped = 0;
         if first.has_random_access() {
             self.reader.begin_at(first)?
         } else {

@@ -1,5 +1,5 @@
-//! nestcast, x264, scalable coding and Motion JPEG over simulated links, in virtual time: quality, latency, and how much of the link is
-//! used.
+//! nestcast, x264, scalable coding and Motion JPEG over simulated links, in virtual time: quality, latency, and how much
+//! of the link is used.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,7 +1,6 @@
-//! Measured broadcasts: over simulated links next to x264, scalable coding and
-//! Motion JPEG, in several renditions, to crowds of
-//! receivers, to one receiver among bad ones, of a video that is encoded live, over a kernel's links; and concealed
-//! pictures.
+//! Measured broadcasts: over simulated links next to x264, scalable coding and Motion JPEG, in several renditions, to
+//! crowds of receivers, to one receiver among bad ones, of a video that is encoded live, over a kernel's links; and
+//! concealed pictures.
 //!
 //! `cargo run --release -p nestcast-live-benches --bin NAME`: `links`, `renditions`, `fanout`, `neighbours`,
 //! `capped-receivers`, `kernel-links`, `concealment`. The results are in `benches/results/live`.

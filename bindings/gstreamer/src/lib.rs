@@ -3,8 +3,8 @@
 //!
 //! Each element is a file, and the threads of a session are files of their own: `broadcast.rs` and `reception.rs` know
 //! no pipeline. `nestcastsrc` holds a `pad_source.rs` for each of its pads, whose buffers `picture_output.rs` and
-//! `sound_output.rs` make. `raw_format.rs` and `raw_picture.rs` turn caps and buffers of raw video into the codec's types and
-//! back. `element.rs` has the parts that all elements have alike.
+//! `sound_output.rs` make. `raw_format.rs` and `raw_picture.rs` turn caps and buffers of raw video into the codec's
+//! types and back. `element.rs` has the parts that all elements have alike.
 
 mod broadcast;
 mod coded_format;

@@ -189,7 +189,11 @@ element!(
             let source = PadSource::new(template.caps().clone(), MAX_UNEVENNESS);
             let builder = self.hold(&source, SOUND).ok()?;
             let pad = builder.proxy_pad_chain_function(push_sound).build();
-            self.obj().add_pad(&pad).ok()?;
+            if self.obj().add_pad(&pad).is_err() {
+                // Without its pad the source is of no use.
+                let _ = self.obj().remove(&source);
+                return None;
+            }
             self.state().sound = Some(source);
             Some(pad.upcast())
         }

@@ -62,16 +62,22 @@ impl io::Write for Notes {
 }
 
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
+static HAS_PLAYED: AtomicBool = AtomicBool::new(false);
 static PLAYER_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// Notes if what failed is that a player of pictures or sound closed its end of standard output.
-pub(super) fn played(result: Result<()>) -> Result<()> {
-    let is_closed = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(output::Error::ReaderGone));
-    PLAYER_CLOSED.fetch_or(result.as_ref().is_err_and(is_closed), Ordering::Relaxed);
-    result
+/// Notes whether pictures or sound were written, and if a later failure is that their player closed standard output.
+pub(super) fn played(written: Result<()>) -> Result<()> {
+    match &written {
+        Ok(()) => HAS_PLAYED.store(true, Ordering::Relaxed),
+        Err(error) if matches!(error.downcast_ref(), Some(output::Error::ReaderGone)) => {
+            PLAYER_CLOSED.store(HAS_PLAYED.load(Ordering::Relaxed), Ordering::Relaxed);
+        }
+        Err(_) => {}
+    }
+    written
 }
 
-/// Returns whether a player closed standard output: its user wants no more.
+/// Returns whether a player that played something closed standard output: its user wants no more.
 pub(super) fn is_player_closed() -> bool {
     PLAYER_CLOSED.load(Ordering::Relaxed)
 }

@@ -54,7 +54,7 @@ fn open(options: &Send, path: &Path, has_sound: bool) -> Result<AnySource> {
         kind => kind,
     };
     let is_damaged = kind == Kind::Other && promised_format(path) == Some("nst");
-    ensure!(!is_damaged, "{name} begins as no stored video does: get it again");
+    ensure!(!is_damaged, "{name} is no stored video, or a damaged one: get it again");
     if !matches!(kind, Kind::Y4m | Kind::Matroska | Kind::StoredVideo) {
         ensure!(!options.repeat, "--repeat is for videos and folders, and one picture stays anyway: leave it out");
         return stills(options, Pictures::still(pictures::read(input, max_pixels)?, rate));

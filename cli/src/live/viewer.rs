@@ -117,13 +117,13 @@ impl Screen {
     /// Passes the frame writer to `put`. If a frame cannot be written, the frames before it stay a video.
     fn put(&mut self, put: impl FnOnce(&mut FrameWriter) -> Result<(), output::Error>) -> Result<()> {
         let Some(frames) = &mut self.frames else { return Ok(()) };
-        let Err(error) = put(frames) else { return Ok(()) };
+        let Err(error) = process::played(put(frames).map_err(Into::into)) else { return Ok(()) };
         let whole = frames.frames().filter(|frames| *frames > 0 && !self.place.is_standard());
         self.keep()?;
         if let Some(whole) = whole {
             files::note(&format!("nestcast keeps the video of the {whole} frames that it could write"));
         }
-        process::played(Err(error.into()))
+        Err(error)
     }
 
     fn psnr(&mut self, id: u64, picture: &Picture) -> Option<f64> {

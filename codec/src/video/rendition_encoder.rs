@@ -108,7 +108,7 @@ impl RenditionEncoder {
     }
 
     /// Encodes the frame in `source`, which has this that is new. `searched`: another rendition has searched its
-    /// vectors, so that only the modes remain to be chosen.
+    /// vectors and chosen among them, and this one begins with that.
     pub(super) fn encode(&mut self, source: &mut Source, news: News, searched: bool) -> Result<CodedFrame, Error> {
         let phase = source.phase();
         let [key, stays] = [News::Scene, News::Nothing].map(|of| news == of);

@@ -3,7 +3,8 @@
 //!
 //! Each rendition is a prediction loop, a video like any other, with its own references and bitstream. The encoder
 //! searches vectors in the slowest rendition's references alone. The faster renditions choose among them by their own
-//! references, and refine only what the slowest one decided otherwise (`docs/experiments/several-loops.md`).
+//! references. Where their choice agrees with the slowest one's, they try no other vector, but still search for a second
+//! one (`docs/experiments/several-loops.md`).
 
 use std::sync::Arc;
 

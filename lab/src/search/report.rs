@@ -134,8 +134,9 @@ impl Display for Report {
         let Self { query, pictures, bits, depth, neighbourhood, uncropped, microseconds, .. } = self;
         write!(
             f,
-            "{query}: the nearest of {neighbourhood} of {pictures} pictures, whose codes share its first {depth} of {bits} bits; nestcast \
-             tried {uncropped} codes of larger pictures that it may be a part of too; {microseconds:.1} us\n\n  shared  differ  picture\n"
+            "{query}: {neighbourhood} of {pictures} pictures have codes with its first {depth} of {bits} bits, and these are the \
+             nearest of them; tried too: {uncropped} codes of larger pictures that it may be a part of; {microseconds:.1} us\n\n  \
+             shared  differ  picture\n"
         )?;
         self.found.iter().try_for_each(|found| {
             let name: String = found.picture.chars().map(|c| if c.is_control() { '?' } else { c }).collect();

@@ -345,7 +345,10 @@ fn is_calm(field: &Field, at: usize) -> bool {
 /// Returns whether block `at` moves in the rendition that was searched as it does here, or is split in both: no other
 /// candidate is then likely to be better.
 fn agrees(inputs: Inputs<'_>, field: &Field, at: usize) -> bool {
-    inputs.first.is_some_and(|first| first.blocks[at].whole_vector() == field.blocks[at].one_vector())
+    let here = field.blocks[at];
+    inputs.first.map(|first| first.blocks[at]).is_some_and(|there| {
+        matches!((there, here), (Block::Moved(_), Block::Moved(_))) && there.whole_vector() == here.one_vector()
+    })
 }
 
 /// Returns whether static block `at` may try a second vector: the error of its first one is large enough.
