@@ -42,26 +42,6 @@ fn a_clip_arrives_as_video_that_a_player_reads() {
 }
 
 #[test]
-fn who_closes_the_player_ends_the_receiver_as_asked() {
-    let bench = Bench::new();
-    bench.write("clip.y4m", &clip(30));
-    let sender = Sender::start(&bench, &["clip.y4m", "--repeat"]);
-    let mut receiver = bench
-        .command(NESTCAST)
-        .args(sender.receive(&["-o", "-"]))
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("the binary starts");
-    let mut player = receiver.stdout.take().expect("it is piped");
-    player.read_exact(&mut [0; 4000]).expect("some frames");
-    drop(player);
-    let output = receiver.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && said.contains("note: what reads standard output has closed it"), "{said}");
-}
-
-#[test]
 fn a_clip_of_ten_bits_arrives_with_all_of_them() {
     let bench = Bench::new();
     let frame = |number: u16| {

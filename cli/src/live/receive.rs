@@ -73,7 +73,10 @@ fn keep(options: &Receive, runtime: &Runtime, seek: Seek) -> Result<()> {
 /// Ends the command; a broadcast without a frame is an error, unless you ended it. You also end it by closing the player.
 fn conclude(ended: Result<()>, came: bool) -> Result<()> {
     match ended {
-        Err(error) if process::is_player_closed() => files::note(&format!("{error:#}")),
+        Err(error) if process::is_player_closed() => {
+            files::note(&format!("{error:#}"));
+            return Ok(());
+        }
         ended => ended?,
     }
     ensure!(
