@@ -12,17 +12,8 @@ use crate::{
 
 /// The relay as cargo installs it. Its lock file names a crate that the registry has withdrawn, so there is no
 /// `--locked`.
-const INSTALL_RELAY: [&str; 9] = [
-    "install",
-    "moq-relay",
-    "--version",
-    "=0.17.10",
-    "--no-default-features",
-    "--features",
-    "noq",
-    "--debug",
-    "--root",
-];
+const INSTALL_RELAY: [&str; 8] =
+    ["install", "moq-relay", "--version", "=0.17.10", "--no-default-features", "--features", "noq", "--root"];
 /// Names an installed relay to test with, for the tests and for this command.
 const RELAY_VARIABLE: &str = "NESTCAST_MOQ_RELAY";
 
@@ -34,7 +25,7 @@ pub(crate) fn test() -> Result<()> {
     ] {
         cargo::step(&[&["clippy", "--locked"], selected, &["--", "-D", "warnings"]].concat(), &[])?;
     }
-    let relay = relay()?;
+    let relay = relay("relays", &["--debug"])?;
     let variables = [(RELAY_VARIABLE, relay.as_os_str()), ("RUST_BACKTRACE", "0".as_ref())];
     let one_by_one = ["--include-ignored", "--test-threads", "1"];
     cargo::step(&[&["test", "--locked", "--package", "nestcast-moq", "--"], &one_by_one[..]].concat(), &variables)?;
@@ -45,23 +36,24 @@ pub(crate) fn test() -> Result<()> {
 
 /// Measures: the tables of docs/measurements/relays.md.
 pub(crate) fn measure() -> Result<()> {
-    let relay = relay()?;
-    let run = ["run", "--locked", "--package", "nestcast-moq", "--example", "measure"];
+    let relay = relay("relays-optimised", &[])?;
+    let run = ["run", "--locked", "--release", "--package", "nestcast-moq", "--example", "measure"];
     cargo::step(&run, &[(RELAY_VARIABLE, relay.as_os_str())])
 }
 
-/// Returns the relay's program, and installs it below the target folder if it is not there.
-fn relay() -> Result<PathBuf> {
+/// Returns the relay's program, and installs it with these options in this folder below the target folder if it is not
+/// there.
+fn relay(folder: &str, options: &[&str]) -> Result<PathBuf> {
     if let Some(named) = env::var_os(RELAY_VARIABLE) {
         return Ok(named.into());
     }
-    let root = target_folder()?.join("relays");
+    let root = target_folder()?.join(folder);
     let program = root.join("bin").join(format!("moq-relay{}", env::consts::EXE_SUFFIX));
     if program.is_file() {
         return Ok(program);
     }
     println!("installing moq-relay, which takes some minutes once");
     let place = root.to_str().ok_or_else(|| Failure::say("the target folder's name is not UTF-8"))?;
-    cargo::step(&[&INSTALL_RELAY[..], &[place]].concat(), &[])?;
+    cargo::step(&[&INSTALL_RELAY[..], &[place], options].concat(), &[])?;
     Ok(program)
 }
