@@ -134,7 +134,7 @@ fn measure(
     Ok((sums, qualities))
 }
 
-/// Encodes the clip, and decodes it for so many receivers.
+/// Encodes the clip, and decodes it for this number of receivers.
 fn encode(
     clip: &Clip,
     effort: Effort,

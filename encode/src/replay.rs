@@ -116,8 +116,8 @@ impl<R> std::fmt::Debug for Replay<R> {
 }
 
 impl<R: Read> Replay<R> {
-    /// Reads the header and the first whole frame of a stored video, which messages call `name`. When the video ends, `again`
-    /// reopens it.
+    /// Reads the header and the first whole frame of a stored video, which messages call `name`. When the video ends,
+    /// `again` reopens it.
     ///
     /// # Errors
     /// [`PictureError::StoredVideo`] if the input is no stored video, has no whole frame, its frames have more than

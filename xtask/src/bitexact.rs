@@ -303,10 +303,5 @@ mod tests {
         for (has_deep, good) in [(true, false), (false, true)] {
             assert_eq!(compare(("deep", &deep), ("plain", &plain), (Photos::Three, has_deep)).is_ok(), good);
         }
-        let deep = digests("a\t1\t00\na, deep\t1\t01\n").expect("threads agree");
-        let plain = digests("a\t1\t00\n").expect("threads agree");
-        for (has_deep, good) in [(true, false), (false, true)] {
-            assert_eq!(compare(("deep", &deep), ("plain", &plain), (Photos::Three, has_deep)).is_ok(), good);
-        }
     }
 }

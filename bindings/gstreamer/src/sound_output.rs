@@ -96,7 +96,7 @@ impl Buffers for SoundBuffers {
         match self.queue.next() {
             Next::Item { item, .. } => Ok(self.buffer(source, item)),
             Next::Interrupted => Err(gst::FlowError::Flushing),
-            // What went wrong is said by the pictures.
+            // The pictures' source posts what went wrong.
             Next::End | Next::Failed(_) => Err(gst::FlowError::Eos),
         }
     }
