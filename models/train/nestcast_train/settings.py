@@ -16,7 +16,7 @@ class Phase:
     """A part of a run: what it trains, for how long, along one cosine."""
 
     steps: int
-    stage: str = "all"  # what is trained; photo.py: core, synthesis or joint
+    stage: str = "all"  # what is trained; photo.py: core, synthesis or joint; frame_restoring.py: squares or eye
     rate: float = 1.0  # share of the learning rates
 
 
@@ -175,6 +175,7 @@ class FrameSettings(Settings):
     step: float = 4.0  # of the photo model that it starts from, as in PhotoSettings
     channels: tuple[int, int, int] = (64, 96, 128)  # at 1/4, 1/8 and 1/16 of the resolution
     blocks: tuple[int, int, int] = (2, 2, 2)  # bottleneck blocks at each
+    fidelity: float = 2.0  # phases for the eye: weight of the squared error, where SSIMULACRA 2's is 1
     calibration: int = 96  # batches that the ranges of the network in int8 come from
 
     def shortened(self, steps: int) -> Settings:

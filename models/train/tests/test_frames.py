@@ -16,11 +16,12 @@ import torch.nn.functional as F
 
 from nestcast_train import slim, train
 from nestcast_train.export import manifest
-from nestcast_train.frames import decoded_frames, frame_package, frame_restorer
+from nestcast_train.frames import decoded_frames, frame_package, frame_restorer, frame_restoring
 from nestcast_train.frames.frame_restorer import FINER, LUMA, SAMPLES, FrameRestorer
 from nestcast_train.photo.model import Correction
 from nestcast_train.places import CHECKPOINTS, SETTINGS
 from nestcast_train.settings import FrameSettings, Phase, load
+from nestcast_train.synthesis.perceptual import missing
 
 SMALL = FrameSettings("frames", "small", channels=(16, 16, 16), blocks=(1, 1, 1))
 
@@ -68,6 +69,16 @@ class Records(unittest.TestCase):
         self.assertEqual(sorted(mixed), clips)
         self.assertEqual([clip.name for clip in mixed[:4]], ["00", "07", "14", "01"])
 
+    def test_colours_are_those_of_the_planes(self):
+        record = records(1)[0]
+        luma, *others = (record[f"original.{c}"].astype(np.float64) for c in "yuv")
+        blue, red = (other.repeat(2, 0).repeat(2, 1) - 128 for other in others)
+        grey = (luma - 16) / 219
+        green = grey - (0.344136 * blue + 0.714136 * red) / 224
+        expected = 255 * np.stack([grey + 1.402 * red / 224, green, grey + 1.772 * blue / 224])
+        given = frame_restoring.to_rgb(frame_restoring.stacked([record])["target"])[0]
+        np.testing.assert_allclose(given.numpy(), expected, atol=1e-3)
+
 
 class Network(unittest.TestCase):
     def test_it_starts_as_the_synthesis_of_photos(self):
@@ -109,7 +120,14 @@ class Network(unittest.TestCase):
 
 class DryRun(unittest.TestCase):
     settings = dataclasses.replace(
-        SMALL, batch=2, rise=1, validate_every=2, average=0.9, phases=(Phase(4),), calibration=3, learning_rate=3e-3
+        SMALL,
+        batch=2,
+        rise=1,
+        validate_every=2,
+        average=0.9,
+        phases=(Phase(2, "squares"), Phase(2, "eye")),
+        calibration=3,
+        learning_rate=3e-3,
     )
 
     def setUp(self):
@@ -129,6 +147,18 @@ class DryRun(unittest.TestCase):
         train.train(run, ended)
         return run
 
+    def test_a_phase_has_one_of_two_losses(self):
+        task = train.start(self.settings, self.at(""), self.at("losses")).task
+        batch = task.batch(0)
+        squares, eye = (task.loss(batch, Phase(1, stage)).item() for stage in ("squares", "eye"))
+        frames = (frame_restoring.to_rgb(batch[name]) for name in ("frame", "target"))
+        expected = missing(*frames).log().mean().item() + self.settings.fidelity * squares
+        self.assertAlmostEqual(eye, expected, delta=1e-4)
+        with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+            self.assertAlmostEqual(task.loss(batch, Phase(1, "eye")).item(), eye, delta=0.003)
+        with self.assertRaisesRegex(SystemExit, "stage = 'all'"):
+            train.start(dataclasses.replace(self.settings, phases=(Phase(1),)), self.at(""), self.at("unknown"))
+
     def test_a_run_that_was_interrupted_is_the_same_run(self):
         whole = self.run_of("whole")
         self.assertEqual(self.run_of("parts", 2).step, 2)
@@ -143,7 +173,7 @@ class DryRun(unittest.TestCase):
         self.assertTrue(all(row["gain"] == 0 for row in rows if row["step"] == 0))
 
     def test_a_package_is_what_was_trained_and_a_checkpoint_is_enough_for_it(self):
-        settings = dataclasses.replace(self.settings, phases=(Phase(40),))
+        settings = dataclasses.replace(self.settings, phases=(Phase(40, "squares"),))
         run = train.start(settings, self.at(""), self.at("run"))
         train.train(run)
         self.assertLess(

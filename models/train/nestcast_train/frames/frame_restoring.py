@@ -1,7 +1,8 @@
 """The task of the network for shown frames of video (frame_restorer.py), on parts that decoded_frames.py wrote.
 
-The loss is the square error by what the post-filter leaves in that frame, with luma six times as much as either colour
-difference, so that every rate and every frame counts alike.
+The loss of a phase `squares` is the square error by what the post-filter leaves in that frame, with luma six times as
+much as either colour difference, so that every rate and every frame counts alike. That of a phase `eye` is the
+logarithm of what SSIMULACRA 2 lacks to 100, as for photos (perceptual.py), and a share of the first loss.
 """
 
 from __future__ import annotations
@@ -10,16 +11,23 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from nestcast_train.frames import decoded_frames
 from nestcast_train.frames.frame_restorer import DIFFERENCE, LUMA, FrameRestorer
 from nestcast_train.one_network import OneNetwork
 from nestcast_train.settings import FrameSettings, Phase
+from nestcast_train.synthesis.perceptual import missing
 
 WEIGHTS = torch.tensor([6.0, 1.0, 1.0]) / 8
 LEAST_ERROR = 0.1  # what mean squares count at least: rounding to 8 bits alone adds 0.08
 RECEIVERS, POPULATIONS = 5, 3
+SQUARES, EYE = "squares", "eye"  # stages
+# ITU-R BT.601-7, of limited range: the luma of black, the factors of luma and of colour differences, and red, green and
+# blue of a blue and of a red difference.
+BLACK, LUMA_FACTOR, DIFFERENCE_FACTOR = 16.0, 255 / 219, 255 / 224
+COLOURS = ((0.0, 1.402), (-0.344136, -0.714136), (1.772, 0.0))
 VALIDATED = 2  # parts at most of each held-out clip and rate
 
 
@@ -63,6 +71,14 @@ def by_plane(squares: torch.Tensor) -> torch.Tensor:
     return torch.stack([part.mean((1, 2, 3)) for part in squares.split((LUMA, DIFFERENCE, DIFFERENCE), 1)], 1)
 
 
+def to_rgb(frame: torch.Tensor) -> torch.Tensor:
+    """(B, 24, h, w) -> (B, 3, 4 h, 4 w), neither clamped nor rounded; a difference applies to its 2 x 2 pixels."""
+    luma, *differences = frame.split((LUMA, DIFFERENCE, DIFFERENCE), 1)
+    planes = torch.cat([F.pixel_shuffle(part, 2) for part in differences], 1).repeat_interleave(2, 2)
+    colours = torch.einsum("ij,bjhw->bihw", torch.tensor(COLOURS), planes.repeat_interleave(2, 3))
+    return LUMA_FACTOR * (F.pixel_shuffle(luma, 4) + 128 - BLACK) + DIFFERENCE_FACTOR * colours
+
+
 def shown(frame: torch.Tensor) -> torch.Tensor:
     """The planes rounded to samples of 8 bits."""
     return (frame + 128).round().clamp(0, 255) - 128
@@ -74,6 +90,8 @@ class Task(OneNetwork):
     def __init__(self, settings: FrameSettings, folder: Path | None):
         if folder is None:
             raise SystemExit("name the folder that decoded_frames.py wrote with --data")
+        for stage in {phase.stage for phase in settings.phases} - {SQUARES, EYE}:
+            raise SystemExit(f"stage = {stage!r} in a phase: not {SQUARES!r} or {EYE!r}")
         self.settings = settings
         self.parts = Parts(folder / "training.bin", settings)
         self.held_out = groups(decoded_frames.read(folder / "held-out.bin"))
@@ -85,7 +103,12 @@ class Task(OneNetwork):
     def loss(self, batch: dict[str, torch.Tensor], phase: Phase) -> torch.Tensor:
         restored = batch["frame"] + self.model(batch["blocks"], batch["told"])
         error = by_plane((restored - batch["target"]).square()) / (batch["error"] + LEAST_ERROR)
-        return (error * WEIGHTS).sum(1).mean()
+        lost = (error * WEIGHTS).sum(1)
+        if phase.stage == SQUARES:
+            return lost.mean()
+        with torch.autocast(restored.device.type, enabled=False):  # bfloat16 is too coarse for the comparison
+            lacks = missing(to_rgb(restored), to_rgb(batch["target"]))
+            return (lacks.log() + self.settings.fidelity * lost).mean()
 
     def validate(self, model: nn.Module) -> list[dict]:
         return gains(model, self.held_out)
@@ -112,7 +135,7 @@ def gains(model: nn.Module, held_out: dict[tuple[int, int], list[np.ndarray]]) -
     """Gains over the post-filter in dB, by rate: means over held-out clips, each clip's squares taken together."""
     rows = []
     for (population, receiver), clips in sorted(held_out.items()):
-        before, gained = [], []
+        before, gained, looks = [], [], []
         for records in clips:
             batch = stacked(list(records))
             restored = batch["frame"] + model(batch["blocks"], batch["told"])
@@ -120,9 +143,13 @@ def gains(model: nn.Module, held_out: dict[tuple[int, int], list[np.ndarray]]) -
                 by_plane((shown(frame) - batch["target"]).square()).mean(0).clamp(min=1e-3)
                 for frame in (batch["frame"], restored)
             )
+            looks.append(
+                [missing(to_rgb(shown(frame)), to_rgb(batch["target"])).mean() for frame in (batch["frame"], restored)]
+            )
             before.append(10 * torch.log10(255**2 / filtered))
             gained.append(10 * torch.log10(filtered / deep))
         linear, gain = (torch.stack(values).mean(0) for values in (before, gained))
+        lacks, deep_lacks = np.mean(looks, 0)
         least = min(values[0].item() for values in gained)
         rows.append(
             {
@@ -132,6 +159,8 @@ def gains(model: nn.Module, held_out: dict[tuple[int, int], list[np.ndarray]]) -
                 "gain": round(gain[0].item(), 4),
                 "weighted": round((gain * WEIGHTS).sum().item(), 4),
                 "least": round(least, 4),
+                "ssimulacra2": round(100 - float(lacks), 2),
+                "ssimulacra2_gain": round(float(lacks - deep_lacks), 3),
             }
         )
     return rows
